@@ -1,4 +1,6 @@
-"""What every test shares: the command line, run in this process, leaves no trace in the next test's environment."""
+"""What every test shares: the command line, run in this process, leaves no trace in the next
+test's environment.
+"""
 
 from __future__ import annotations
 
@@ -36,23 +38,34 @@ settings.register_profile(
     max_examples=40,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
-settings.load_profile("same everywhere")  # the same texts on every machine, however slow it is
+settings.load_profile(
+    "same everywhere"
+)  # the same texts on every machine, however slow it is
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    # A shell starts what runs in the background deaf to Ctrl-C, and the commands that tests interrupt would inherit that.
+    # A shell starts what runs in the background deaf to Ctrl-C, and the commands that tests
+    # interrupt would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True, scope="session")
 def _trust_file(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """A person's trust file that lets the providers' keys, which tests make up, go to the tests' own servers."""
+    """A person's trust file that lets the providers' keys, which tests make up, go to the tests'
+    own servers.
+    """
     from evalwright.models.remote import providers
 
-    variables = {key for name in providers.names() for key in getattr(providers.find(name), "key", ())}
+    variables = {
+        key
+        for name in providers.names()
+        for key in getattr(providers.find(name), "key", ())
+    }
     keys = json.dumps(sorted({*variables, "MINE_API_KEY", "VECTARA_API_KEY"}))
     folder = tmp_path_factory.mktemp("config")
     (folder / "evalwright").mkdir()
-    (folder / "evalwright" / "trust.toml").write_text(f'[keys]\n"127.0.0.1" = {keys}\nlocalhost = {keys}\n')
+    (folder / "evalwright" / "trust.toml").write_text(
+        f'[keys]\n"127.0.0.1" = {keys}\nlocalhost = {keys}\n'
+    )
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CONFIG_HOME", str(folder))
         yield
@@ -60,14 +73,16 @@ def _trust_file(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="session")
 def _library_read_once() -> Iterator[None]:
-    """What the bundled task files say of themselves is read once in this process, and not for the new home of each test.
+    """What the bundled task files say of themselves is read once in this process, and not for
+    the new home of each test.
 
     A stamp of each file is compared as ever, and the home gets its own copy.
     """
     from evalwright.tasks import index
 
     read_before: dict[str, Any] = {}
-    read_cache, save = index._Cache.__init__, index._Cache.save
+    read_cache = index._Cache.__init__
+    save = index._Cache.save
 
     def read_with_library(cache: index._Cache) -> None:
         read_cache(cache)
@@ -76,7 +91,11 @@ def _library_read_once() -> Iterator[None]:
 
     def save_with_library(cache: index._Cache) -> None:
         save(cache)
-        library = {path: entry for path, entry in cache._files.items() if path.startswith(f"{index.LIBRARY}")}
+        library = {
+            path: entry
+            for path, entry in cache._files.items()
+            if path.startswith(f"{index.LIBRARY}")
+        }
         read_before.update(library)
 
     with pytest.MonkeyPatch.context() as patch:
@@ -87,7 +106,9 @@ def _library_read_once() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _own_home() -> Iterator[None]:
-    """`--home` sets EVALWRIGHT_HOME for the whole process, which is right for a command and wrong for the next test."""
+    """`--home` sets EVALWRIGHT_HOME for the whole process, which is right for a command and
+    wrong for the next test.
+    """
     before = os.environ.get("EVALWRIGHT_HOME")
     yield
     if before is None:
@@ -98,7 +119,9 @@ def _own_home() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _own_level() -> Iterator[None]:
-    """Other systems' functions set the level of our log for the whole process; at DEBUG, libraries are not kept quiet."""
+    """Other systems' functions set the level of our log for the whole process; at DEBUG,
+    libraries are not kept quiet.
+    """
     logger = logging.getLogger("evalwright")
     before = logger.level
     yield
@@ -107,13 +130,22 @@ def _own_level() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _nothing_learnt(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a process learns of secrets and of a person's own providers holds until it ends; in the next test it is forgotten."""
+    """What a process learns of secrets and of a person's own providers holds until it ends; in
+    the next test it is forgotten.
+    """
     from evalwright.core import secrets
     from evalwright.models.remote import prices, providers
 
-    for module, name in ((secrets, "_forms"), (secrets, "_bytes"), (providers, "_added"), (prices, "_own")):
+    for module, name in (
+        (secrets, "_forms"),
+        (secrets, "_bytes"),
+        (providers, "_added"),
+        (prices, "_own"),
+    ):
         value = getattr(module, name)
-        monkeypatch.setattr(module, name, dict(value) if isinstance(value, dict) else value)
+        monkeypatch.setattr(
+            module, name, dict(value) if isinstance(value, dict) else value
+        )
 
 
 @pytest.fixture

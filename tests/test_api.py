@@ -22,7 +22,9 @@ def test_runs_folders_and_names() -> None:
     run = open_run("a")
     assert open_run(run) is run
     assert open_run("runs/a").data == open_run(Path("runs/a/run.json")).data == run.data
-    assert compare("a", Path("runs/b")).as_dict() == compare(run, open_run("b")).as_dict()
+    assert (
+        compare("a", Path("runs/b")).as_dict() == compare(run, open_run("b")).as_dict()
+    )
     assert [row.run for row in leaderboard(["b", run]).rows] == ["a", "b"]
 
 

@@ -1,4 +1,6 @@
-"""The bounds on time that other tests hold: linear work passes, the square of it and work without end fail."""
+"""The bounds on time that other tests hold: linear work passes, the square of it and work
+without end fail.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ def test_linear_work_passes() -> None:
 def test_the_square_fails() -> None:
     at_the_end = re.compile("a+$")
     with pytest.raises(pytest.fail.Exception, match="not linear"):
-        assert_grows_linearly(at_the_end.search, repeated("a", after="!"), (1_000, 16_000))
+        assert_grows_linearly(
+            at_the_end.search, repeated("a", after="!"), (1_000, 16_000)
+        )
 
 
 def test_work_without_end_fails() -> None:

@@ -1,4 +1,6 @@
-"""The recipes of CONTRIBUTING.md, done as they say in a copy of the repository: each command works, each test passes."""
+"""The recipes of CONTRIBUTING.md, done as they say in a copy of the repository: each command
+works, each test passes.
+"""
 
 from __future__ import annotations
 

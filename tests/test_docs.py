@@ -1,10 +1,11 @@
 """Every command and example in README and docs is run, page by page, in an empty folder.
 
-A page is a script: a fenced block whose first line is `# file: NAME` (or `<!-- file: NAME -->`) becomes that file;
-`bash` blocks are run line by line and must end with 0, or with N where the line ends with `# exits N`; `python` blocks
-are run as programs. A block after the comment `<!-- not run: reason -->` is not run. A plain `evalwright` command runs in
-this process, and the bundled tasks are run on some of their samples. A page in Korean has the commands, code spans and tables of its English
-page; what the English page runs is not run twice.
+A page is a script: a fenced block whose first line is `# file: NAME` (or `<!-- file: NAME -->`)
+becomes that file; `bash` blocks are run line by line and must end with 0, or with N where the line
+ends with `# exits N`; `python` blocks are run as programs. A block after the comment `<!-- not run:
+reason -->` is not run. A plain `evalwright` command runs in this process, and the bundled tasks are
+run on some of their samples. A page in Korean has the commands, code spans and tables of its
+English page; what the English page runs is not run twice.
 """
 
 from __future__ import annotations
@@ -55,7 +56,11 @@ def blocks(page: Path) -> Iterator[Block]:
 
 def environment(folder: Path) -> dict[str, str]:
     """The person's environment: our command on the path, no keys, no network needed."""
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("EVALWRIGHT_", "OPENAI_"))}
+    kept = {
+        key: value
+        for key, value in os.environ.items()
+        if not key.startswith(("EVALWRIGHT_", "OPENAI_"))
+    }
     place = folder / ".bin"
     place.mkdir()
     commands = {
@@ -81,9 +86,15 @@ SAMPLES = {"compare.md": 150}
 SHELL = re.compile(r"[|<>&;$`~]|--plugin|\bPATH=")
 
 
-def evalwright(command: str, folder: Path, env: dict[str, str], where: str, wanted: int) -> None:
+def evalwright(
+    command: str, folder: Path, env: dict[str, str], where: str, wanted: int
+) -> None:
     """A command of ours without a need of a shell or of a process of its own."""
-    words = [name for word in shlex.split(command, comments=True) for name in names_of(word, command, folder)]
+    words = [
+        name
+        for word in shlex.split(command, comments=True)
+        for name in names_of(word, command, folder)
+    ]
     done = typed(*words[1:], folder=folder, extra={"PATH": env["PATH"]})
     assert done.code == wanted, f"{where}: {command}\nexit {done.code}\n{done.text}"
 
@@ -95,9 +106,17 @@ def names_of(word: str, command: str, folder: Path) -> list[str]:
     return [str(file.relative_to(folder)) for file in files] or [word]
 
 
-def run(command: list[str], folder: Path, env: dict[str, str], where: str, wanted: int = 0) -> None:
+def run(
+    command: list[str], folder: Path, env: dict[str, str], where: str, wanted: int = 0
+) -> None:
     done = subprocess.run(
-        command, cwd=folder, env=env, capture_output=True, text=True, timeout=1800, check=False
+        command,
+        cwd=folder,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=1800,
+        check=False,
     )
     assert done.returncode == wanted, (
         f"{where}: {shlex.join(command)}\nexit {done.returncode}\n{done.stdout}\n{done.stderr}"
@@ -119,8 +138,14 @@ def in_english(page: Path) -> Path:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_the_page_works(page: Path, tmp_path: Path) -> None:
-    elsewhere = {block.body for block in blocks(in_english(page))} if page in KOREAN else set()
-    todo = [block for block in blocks(page) if not block.skipped and block.body not in elsewhere]
+    elsewhere = (
+        {block.body for block in blocks(in_english(page))} if page in KOREAN else set()
+    )
+    todo = [
+        block
+        for block in blocks(page)
+        if not block.skipped and block.body not in elsewhere
+    ]
     env = environment(tmp_path) if todo else {}
     for block in todo:
         where = f"{page.name}:{block.line}"
@@ -144,16 +169,25 @@ def test_the_page_works(page: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "page", [page for page in KOREAN if page.name != "index.md"], ids=lambda page: page.name
+    "page",
+    [page for page in KOREAN if page.name != "index.md"],
+    ids=lambda page: page.name,
 )
 def test_a_korean_page_says_what_the_english_one_says(page: Path) -> None:
-    def told(page: Path) -> tuple[list[tuple[str, str, bool]], set[str], list[set[str]], int]:
+    def told(
+        page: Path,
+    ) -> tuple[list[tuple[str, str, bool]], set[str], list[set[str]], int]:
         text = FENCE.sub("", page.read_text(encoding="utf-8"))
-        rows = [set(CODE.findall(line)) for line in text.splitlines() if line.startswith("|")]
+        rows = [
+            set(CODE.findall(line))
+            for line in text.splitlines()
+            if line.startswith("|")
+        ]
         found = [(block.language, block.body, block.skipped) for block in blocks(page)]
         return found, set(CODE.findall(text)), rows, len(HEADING.findall(text))
 
-    ours, theirs = told(page), told(in_english(page))
+    ours = told(page)
+    theirs = told(in_english(page))
     for korean, english in zip(ours, theirs, strict=True):
         assert korean == english
 
@@ -173,10 +207,18 @@ def quickstart(command: str, folder: Path, env: dict[str, str], where: str) -> N
         }, command
         return
     dry = subprocess.run(
-        ["make", "-n", "-B", "quickstart"], cwd=ROOT, capture_output=True, text=True, check=True
+        ["make", "-n", "-B", "quickstart"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     lines = re.sub(r"\\\n\s*", "", dry.stdout).splitlines()
-    ours = [line.replace(".venv/bin/", "", 1) for line in lines if line.startswith(".venv/bin/evalwright")]
+    ours = [
+        line.replace(".venv/bin/", "", 1)
+        for line in lines
+        if line.startswith(".venv/bin/evalwright")
+    ]
     assert ours, "make quickstart runs no evalwright command"
     for line in ours:
         command = line + " --limit 40" * bool(WHOLE.search(line))
@@ -192,4 +234,6 @@ def test_links_lead_somewhere() -> None:
         for found in LINK.finditer(text):
             target = found["target"]
             if not target.startswith(("http://", "https://", "mailto:")):
-                assert (page.parent / target).exists(), f"{page.name} links to {target}, which does not exist"
+                assert (page.parent / target).exists(), (
+                    f"{page.name} links to {target}, which does not exist"
+                )

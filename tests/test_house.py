@@ -1,4 +1,6 @@
-"""The house holds: arrows point upwards, start-up is light, files have one subject, public names are what they are."""
+"""The house holds: arrows point upwards, start-up is light, files have one subject, public names
+are what they are.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,10 @@ HEAVY = {
 @cache
 def trees() -> dict[Path, ast.Module]:
     """Every file of the package, read once."""
-    return {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(SOURCE.rglob("*.py"))}
+    return {
+        path: ast.parse(path.read_text(encoding="utf-8"))
+        for path in sorted(SOURCE.rglob("*.py"))
+    }
 
 
 def room(path: Path) -> str:
@@ -59,7 +64,11 @@ def imported_rooms(tree: ast.AST) -> Iterator[tuple[str, int]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
             whole = node.module == "evalwright"
-            names = [f"evalwright.{alias.name}" for alias in node.names] if whole else [node.module]
+            names = (
+                [f"evalwright.{alias.name}" for alias in node.names]
+                if whole
+                else [node.module]
+            )
         elif isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         else:
@@ -78,14 +87,18 @@ def test_imports_point_upwards() -> None:
         own = room(path)
         assert own in rank, f"{path} stands in a room that the house does not know"
         for other, line in imported_rooms(tree):
-            allowed = other == own or (rank[other] < rank[own] and other not in FORBIDDEN.get(own, set()))
+            allowed = other == own or (
+                rank[other] < rank[own] and other not in FORBIDDEN.get(own, set())
+            )
             if not allowed and own not in ("__init__", "__main__"):
                 wrong.append(f"{path}:{line}: {own} may not import {other}")
     assert not wrong, "\n".join(wrong)
 
 
 def imports_at_run_time(tree: ast.AST) -> Iterator[str]:
-    """The names that a module imports, also inside its functions, but for those that only type checkers read."""
+    """The names that a module imports, also inside its functions, but for those that only type
+    checkers read.
+    """
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
             continue
@@ -98,7 +111,9 @@ def imports_at_run_time(tree: ast.AST) -> Iterator[str]:
 
 def test_no_circle_of_imports() -> None:
     def name_of(path: Path) -> str:
-        return ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__")
+        return ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(
+            ".__init__"
+        )
 
     names = {name_of(path) for path in trees()}
     arrows: dict[str, set[str]] = {}
@@ -107,7 +122,11 @@ def test_no_circle_of_imports() -> None:
         for whole in imports_at_run_time(tree):
             one = whole.removeprefix("evalwright.")
             other = one if one in names else one.rpartition(".")[0]
-            if whole.startswith("evalwright.") and other in names and other != name_of(path):
+            if (
+                whole.startswith("evalwright.")
+                and other in names
+                and other != name_of(path)
+            ):
                 found.add(other)
 
     def reached(start: str) -> set[str]:
@@ -125,7 +144,10 @@ def test_no_circle_of_imports() -> None:
 
 def test_only_tables_name_a_foreign_system() -> None:
     for path, tree in trees().items():
-        if room(path) in ("compat", "__init__") or str(path.relative_to(SOURCE)) in TABLES:
+        if (
+            room(path) in ("compat", "__init__")
+            or str(path.relative_to(SOURCE)) in TABLES
+        ):
             continue
         prose = {
             id(node.value)
@@ -133,9 +155,15 @@ def test_only_tables_name_a_foreign_system() -> None:
             if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
         }
         for node in ast.walk(tree):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in prose:
+            if (
+                isinstance(node, ast.Constant)
+                and isinstance(node.value, str)
+                and id(node) not in prose
+            ):
                 named = [one for one in FOREIGN if one in node.value]
-                assert not named, f"{path}:{node.lineno} names {named[0]}, which belongs to a table"
+                assert not named, (
+                    f"{path}:{node.lineno} names {named[0]}, which belongs to a table"
+                )
 
 
 WITHOUT_SETTINGS = ("running", "schedule", "recording", "scoring")
@@ -143,22 +171,41 @@ WITHOUT_SETTINGS = ("running", "schedule", "recording", "scoring")
 
 
 def test_a_plan_is_carried_out_without_its_settings() -> None:
-    sources = {"configuration", "configuration_file", "objects", "origins", "processes", "resolving", "settings", "sharding"}
+    sources = {
+        "configuration",
+        "configuration_file",
+        "objects",
+        "origins",
+        "processes",
+        "resolving",
+        "settings",
+        "sharding",
+    }
     for name in WITHOUT_SETTINGS:
         tree = trees()[SOURCE / "evaluation" / f"{name}.py"]
-        modules = {imported.split(".")[2] for imported in imports_at_run_time(tree) if imported.startswith("evalwright.evaluation.")}
-        assert not modules & sources, f"evaluation/{name}.py imports {sorted(modules & sources)}"
+        modules = {
+            imported.split(".")[2]
+            for imported in imports_at_run_time(tree)
+            if imported.startswith("evalwright.evaluation.")
+        }
+        assert not modules & sources, (
+            f"evaluation/{name}.py imports {sorted(modules & sources)}"
+        )
 
 
 MOST_STATEMENTS = 60
-"""In a function, those of functions within it counted too: what is longer does more than one thing."""
+"""In a function, those of functions within it counted too: what is longer does more than one
+thing.
+"""
 
 
 def test_functions_stay_small() -> None:
     for path, tree in trees().items():
         for node in ast.walk(tree):
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                statements = sum(isinstance(inner, ast.stmt) for inner in ast.walk(node)) - 1
+                statements = (
+                    sum(isinstance(inner, ast.stmt) for inner in ast.walk(node)) - 1
+                )
                 assert statements <= MOST_STATEMENTS, (
                     f"{path}:{node.lineno} {node.name}: {statements} statements"
                 )
@@ -173,14 +220,18 @@ MOST_UNFORMATTED = 30
 
 def test_names_and_density() -> None:
     style = code_style(trees())
-    assert style.vague <= MOST_VAGUE_NAMES, "names that do not say what a thing is: tests/support/code_style.py"
+    assert style.vague <= MOST_VAGUE_NAMES, (
+        "names that do not say what a thing is: tests/support/code_style.py"
+    )
     assert style.empty <= MOST_EMPTY_NAMES
     assert style.tokens_per_line <= MOST_TOKENS_PER_LINE
     assert style.unformatted <= MOST_UNFORMATTED
 
 
 def test_every_module_states_its_idea() -> None:
-    assert [str(path) for path, tree in trees().items() if not ast.get_docstring(tree)] == []
+    assert [
+        str(path) for path, tree in trees().items() if not ast.get_docstring(tree)
+    ] == []
 
 
 def test_public_names_are_sorted_and_resolve() -> None:
@@ -194,11 +245,21 @@ def test_public_names_are_sorted_and_resolve() -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["-c", "import evalwright"], ["-m", "evalwright", "--help"], ["-m", "evalwright", "tasks", "list"]],
+    [
+        ["-c", "import evalwright"],
+        ["-m", "evalwright", "--help"],
+        ["-m", "evalwright", "tasks", "list"],
+    ],
 )
 def test_start_up_loads_nothing_heavy(arguments: list[str], tmp_path: Path) -> None:
-    environment = {"PYTHONPATH": str(ROOT / "src"), "EVALWRIGHT_HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
-    for _ in range(2):  # the first listing may read the task files; the second must know them
+    environment = {
+        "PYTHONPATH": str(ROOT / "src"),
+        "EVALWRIGHT_HOME": str(tmp_path),
+        "PATH": "/usr/bin:/bin",
+    }
+    for _ in range(
+        2
+    ):  # the first listing may read the task files; the second must know them
         done = subprocess.run(
             [sys.executable, "-X", "importtime", *arguments],
             capture_output=True,
@@ -207,7 +268,9 @@ def test_start_up_loads_nothing_heavy(arguments: list[str], tmp_path: Path) -> N
             check=True,
         )
     loaded = {
-        line.rsplit("|", 1)[-1].strip().split(".")[0] for line in done.stderr.splitlines() if "|" in line
+        line.rsplit("|", 1)[-1].strip().split(".")[0]
+        for line in done.stderr.splitlines()
+        if "|" in line
     }
     assert not loaded & HEAVY, f"loaded at start-up: {sorted(loaded & HEAVY)}"
 
@@ -216,7 +279,19 @@ READING = (
     ["runs", "list"],
     ["runs", "show", "a"],
     ["compare", "a", "b"],
-    ["leaderboard", "a", "b", "--html", "x.html", "--markdown", "x.md", "--csv", "x.csv", "--pages", "pages"],
+    [
+        "leaderboard",
+        "a",
+        "b",
+        "--html",
+        "x.html",
+        "--markdown",
+        "x.md",
+        "--csv",
+        "x.csv",
+        "--pages",
+        "pages",
+    ],
 )
 
 
@@ -225,7 +300,9 @@ def test_reading_finished_runs_loads_no_engine_no_dialect_and_no_http(
     arguments: list[str], tmp_path: Path
 ) -> None:
     for name in "ab":
-        make_run(tmp_path / "runs", scores=[1.0, 0.0, 1.0], model=f"demo/{name}", name=name)
+        make_run(
+            tmp_path / "runs", scores=[1.0, 0.0, 1.0], model=f"demo/{name}", name=name
+        )
     script = f"import sys; from evalwright.cli import main; assert main({arguments!r}) == 0; print(*sys.modules, file=sys.stderr)"
     environment = {"PYTHONPATH": str(ROOT / "src"), "PATH": "/usr/bin:/bin"}
     done = subprocess.run(
@@ -258,8 +335,12 @@ def test_compat_imports_the_public_lists() -> None:
     imported = inside_names()
     new = sorted(set(imported) - set(allowed))
     gone = sorted(set(allowed) - set(imported))
-    assert not new, f"compat may import only `evalwright` and `evalwright.extend`: {new}"
-    assert not gone, f"remove these lines from {TABLE.name}, nothing imports them any more: {gone}"
+    assert not new, (
+        f"compat may import only `evalwright` and `evalwright.extend`: {new}"
+    )
+    assert not gone, (
+        f"remove these lines from {TABLE.name}, nothing imports them any more: {gone}"
+    )
 
 
 def test_the_list_for_extensions_is_short_and_resolves() -> None:
@@ -283,26 +364,41 @@ def test_a_name_for_extensions_is_documented_and_used(name: str) -> None:
     assert docstring_of(trees()[home], source), f"{name} has no docstring in {home}"
     page = (ROOT / "docs" / "dialects.md").read_text(encoding="utf-8")
     assert f"`{name}`" in page
-    code = "\n".join(re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL))
-    examples = [path.read_text(encoding="utf-8") for path in (ROOT / "examples").rglob("*.py")]
+    code = "\n".join(
+        re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    )
+    examples = [
+        path.read_text(encoding="utf-8") for path in (ROOT / "examples").rglob("*.py")
+    ]
     word = re.compile(rf"\b{source}\b")
     is_used_here = any(
         word.search(path.read_text(encoding="utf-8"))
         for path in trees()
-        if path not in (home, SOURCE / "extend" / "__init__.py") and room(path) != "compat"
+        if path not in (home, SOURCE / "extend" / "__init__.py")
+        and room(path) != "compat"
     )
     is_shown = any(re.search(rf"\b{name}\b", text) for text in [code, *examples])
     assert is_used_here or is_shown, f"only compat uses {name}"
 
 
 def docstring_of(tree: ast.Module, name: str) -> str:
-    """Of a function or class; or the text after a constant, or after the constants below which it stands."""
+    """Of a function or class; or the text after a constant, or after the constants below which
+    it stands.
+    """
     for place, node in enumerate(tree.body):
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name == name:
             return ast.get_docstring(node) or ""
-        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-        if any(isinstance(target, ast.Name) and target.id == name for target in targets):
+        targets = (
+            node.targets
+            if isinstance(node, ast.Assign)
+            else [getattr(node, "target", None)]
+        )
+        if any(
+            isinstance(target, ast.Name) and target.id == name for target in targets
+        ):
             after = tree.body[place + 1]
-            is_text = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
+            is_text = isinstance(after, ast.Expr) and isinstance(
+                after.value, ast.Constant
+            )
             return str(after.value.value) if is_text else ""  # type: ignore[attr-defined]
     return ""

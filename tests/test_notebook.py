@@ -1,4 +1,6 @@
-"""The notebooks run top to bottom: their code cells, in order, in one process; with a tiny real model on the CPU where they need one."""
+"""The notebooks run top to bottom: their code cells, in order, in one process; with a tiny real
+model on the CPU where they need one.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ FUNCTIONS = ROOT / "examples" / "two_functions_in_korean.ipynb"
 
 
 def cells(notebook: Path = NOTEBOOK) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    found: list[dict[str, Any]] = json.loads(notebook.read_text(encoding="utf-8"))[
+        "cells"
+    ]
     return [cell for cell in found if cell["cell_type"] == "code"]
 
 
@@ -64,7 +68,10 @@ def test_it_runs_top_to_bottom(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.count("verified") == 2 and " 0 asked, 4 from the store" in done.stdout
+    assert (
+        done.stdout.count("verified") == 2
+        and " 0 asked, 4 from the store" in done.stdout
+    )
     made = list_runs(tmp_path / "runs")
     assert len(made) == 2 and all(run.n_missing == 0 for run in made)
     assert all(row["prompt"] and row["responses"] for run in made for row in run.rows())
@@ -75,7 +82,8 @@ def shown(code: str, names: dict[str, Any]) -> str:
     """What a notebook would show below a cell: the HTML of its last expression, else its text."""
     *body, last = ast.parse(code).body
     if not isinstance(last, ast.Expr):
-        body, value = [*body, last], None
+        body = [*body, last]
+        value = None
     exec(compile(ast.Module(body, []), "cell", "exec"), names)
     if isinstance(last, ast.Expr):
         value = eval(compile(ast.Expression(last.value), "cell", "eval"), names)
@@ -84,7 +92,9 @@ def shown(code: str, names: dict[str, Any]) -> str:
     return str(html() if html else value)
 
 
-def test_the_notebook_of_functions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_notebook_of_functions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for library in ("matplotlib", "pandas"):
         pytest.importorskip(library)
     monkeypatch.chdir(tmp_path)
@@ -94,7 +104,9 @@ def test_the_notebook_of_functions(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert out[3].startswith("<img") and out[5].startswith("<img")
     assert "scores 44.8 points higher than notes" in out[4] and "산수" in out[4]
     assert out[6].count("모르겠습니다") == 3
-    assert "Subsets, worst first" in out[7] and "may be the best" in repr(names["board"])
+    assert "Subsets, worst first" in out[7] and "may be the best" in repr(
+        names["board"]
+    )
     assert names["first"].tasks[0].n_unsure == 0 and names["second"].n_missing == 0
     assert {path.name for path in tmp_path.glob("*.*")} >= {
         "board.html",

@@ -1,4 +1,6 @@
-"""Files that GitHub and pre-commit read: they parse, ask for no more rights than they need, and run what `make` runs."""
+"""Files that GitHub and pre-commit read: they parse, ask for no more rights than they need, and
+run what `make` runs.
+"""
 
 from __future__ import annotations
 

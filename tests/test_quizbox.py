@@ -1,4 +1,6 @@
-"""The example of a foreign system: installed beside us, it runs its tasks and takes its results out and in, from the public lists alone."""
+"""The example of a foreign system: installed beside us, it runs its tasks and takes its results
+out and in, from the public lists alone.
+"""
 
 from __future__ import annotations
 
@@ -24,16 +26,24 @@ def site_packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site-packages")
     shutil.copytree(EXAMPLE / "quizbox", folder / "quizbox")
     project = tomllib.loads((EXAMPLE / "pyproject.toml").read_text())["project"]
-    metadata = folder / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
+    metadata = (
+        folder / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
+    )
     metadata.mkdir()
     lines = []
     for group, points in project["entry-points"].items():
-        lines += [f"[{group}]", *(f"{name} = {target}" for name, target in points.items()), ""]
+        lines += [
+            f"[{group}]",
+            *(f"{name} = {target}" for name, target in points.items()),
+            "",
+        ]
     (metadata / "entry_points.txt").write_text("\n".join(lines))
     return folder
 
 
-def command(site_packages: Path, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def command(
+    site_packages: Path, folder: Path, *arguments: str
+) -> subprocess.CompletedProcess[str]:
     path = os.pathsep.join([str(ROOT / "src"), str(site_packages)])
     return subprocess.run(
         [sys.executable, "-m", "evalwright", *arguments],
@@ -52,7 +62,10 @@ def done(site_packages: Path, folder: Path, *arguments: str) -> str:
 
 
 def test_the_example_runs_from_end_to_end(site_packages: Path, tmp_path: Path) -> None:
-    assert done(site_packages, tmp_path, "tasks", "list", "--dialect", "quizbox") == "quizbox:capitals  task\n"
+    assert (
+        done(site_packages, tmp_path, "tasks", "list", "--dialect", "quizbox")
+        == "quizbox:capitals  task\n"
+    )
     model = ("--model", "scripted/constant", "-M", "text=Oslo")
     done(site_packages, tmp_path, "run", "quizbox:capitals", *model, "--name", "first")
     exported = done(site_packages, tmp_path, "export", "quizbox", "first")
@@ -66,10 +79,15 @@ def test_the_example_runs_from_end_to_end(site_packages: Path, tmp_path: Path) -
     arguments = ("import", "quizbox", str(file), "--name", "again", "--json")
     imported = json.loads(done(site_packages, tmp_path, *arguments))
     assert imported["runs"][0]["notes"] == ["some grades differ from the file's"]
-    assert done(site_packages, tmp_path, *arguments)  # the same file takes the run's place
+    assert done(
+        site_packages, tmp_path, *arguments
+    )  # the same file takes the run's place
     done(site_packages, tmp_path, "score", "again", "--name", "scored")
 
-    runs = [json.loads((tmp_path / "runs" / name / "run.json").read_text()) for name in ("first", "again", "scored")]
+    runs = [
+        json.loads((tmp_path / "runs" / name / "run.json").read_text())
+        for name in ("first", "again", "scored")
+    ]
     tasks = [run["tasks"][0] for run in runs]
     assert {task["name"] for task in tasks} == {"quizbox:capitals"}
     assert tasks[0]["metrics"] == tasks[1]["metrics"] == tasks[2]["metrics"]
@@ -81,9 +99,18 @@ def test_what_is_wrong_is_a_sentence(site_packages: Path, tmp_path: Path) -> Non
     (tmp_path / "broken.json").write_text('{"quiz": "capitals"}')
     (tmp_path / "odd.quiz.toml").write_text('title = "no questions"')
     for arguments, message in (
-        (("run", "quizbox:capitls", "--model", "demo/small"), "Did you mean 'capitals'?"),
-        (("run", "quizbox:odd", "--task-root", ".", "--model", "demo/small"), "odd.quiz.toml is not a quiz"),
-        (("import", "quizbox", "broken.json"), "broken.json is not a result of Quizbox"),
+        (
+            ("run", "quizbox:capitls", "--model", "demo/small"),
+            "Did you mean 'capitals'?",
+        ),
+        (
+            ("run", "quizbox:odd", "--task-root", ".", "--model", "demo/small"),
+            "odd.quiz.toml is not a quiz",
+        ),
+        (
+            ("import", "quizbox", "broken.json"),
+            "broken.json is not a result of Quizbox",
+        ),
         (("import", "quizbox", "nothing.json"), "nothing.json cannot be read"),
         (("import", "quizbx", "broken.json"), "Did you mean 'quizbox'?"),
     ):
@@ -91,13 +118,22 @@ def test_what_is_wrong_is_a_sentence(site_packages: Path, tmp_path: Path) -> Non
         assert result.returncode == 2 and message in result.stderr, result.stderr
 
 
-def test_an_entry_point_that_is_none_is_a_sentence(site_packages: Path, tmp_path: Path) -> None:
+def test_an_entry_point_that_is_none_is_a_sentence(
+    site_packages: Path, tmp_path: Path
+) -> None:
     metadata = tmp_path / "other-1.0.dist-info"
     metadata.mkdir()
-    lines = ["[evalwright.importers]", "gone = not_there:IMPORTER", "odd = quizbox.results:EXPORTER"]
+    lines = [
+        "[evalwright.importers]",
+        "gone = not_there:IMPORTER",
+        "odd = quizbox.results:EXPORTER",
+    ]
     (metadata / "entry_points.txt").write_text("\n".join(lines))
     both = Path(f"{site_packages}{os.pathsep}{tmp_path}")
-    for name, message in (("gone", "cannot be imported"), ("odd", "must be an `evalwright.extend.Importer`")):
+    for name, message in (
+        ("gone", "cannot be imported"),
+        ("odd", "must be an `evalwright.extend.Importer`"),
+    ):
         result = command(both, tmp_path, "import", name, "x.json")
         assert result.returncode == 2 and message in result.stderr, result.stderr
 
@@ -106,7 +142,9 @@ def test_the_example_needs_the_public_lists_alone() -> None:
     files = sorted((EXAMPLE / "quizbox").glob("*.py"))
     imported = set()
     for file in files:
-        assert len(file.read_text().splitlines()) <= 110, "an example is read in one sitting"
+        assert len(file.read_text().splitlines()) <= 110, (
+            "an example is read in one sitting"
+        )
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.ImportFrom) and node.module:
                 imported.add(node.module)

@@ -1,4 +1,6 @@
-"""The reference has every public name, and each docstring says what all parameters are; its examples run."""
+"""The reference has every public name, and each docstring says what all parameters are; its
+examples run.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,8 @@ PUBLIC = {
     name: getattr(package, name)
     for package in (evalwright, extend)
     for name in package.__all__
-    if inspect.isroutine(getattr(package, name)) or inspect.isclass(getattr(package, name))
+    if inspect.isroutine(getattr(package, name))
+    or inspect.isclass(getattr(package, name))
 }
 """Functions and classes; what constants are is a text below them."""
 BLOCK = re.compile(
@@ -67,7 +70,9 @@ def test_the_reference_has_every_public_name() -> None:
     assert pages["reference"] == "evalwright"
     for module in pages.values():
         text = "\n".join(script.reference(module))
-        documented = set(re.findall(r"^\.\. (?:auto\w+|data):: (\w+)$", text, re.MULTILINE))
+        documented = set(
+            re.findall(r"^\.\. (?:auto\w+|data):: (\w+)$", text, re.MULTILINE)
+        )
         assert documented == {
             name for name in sys.modules[module].__all__ if name != "__version__"
         }
@@ -98,7 +103,9 @@ def test_docstrings_name_the_parameters(name: str) -> None:
         if not one.startswith("_") and one not in NOT_ARGUMENTS.get(name, ())
     ]
     assert documented.get("Args", documented.get("Attributes", [])) == shown
-    if inspect.isfunction(public) and inspect.signature(public).return_annotation not in (None, "None"):
+    if inspect.isfunction(public) and inspect.signature(
+        public
+    ).return_annotation not in (None, "None"):
         assert "Returns" in documented
 
 
@@ -110,7 +117,9 @@ def test_docstrings_begin_with_a_sentence_and_fit_the_page(name: str) -> None:
 
 
 def examples() -> list[tuple[str, str]]:
-    documented = {name: public for name, public in PUBLIC.items() if name not in OUTLINES}
+    documented = {
+        name: public for name, public in PUBLIC.items() if name not in OUTLINES
+    }
     documented |= {
         name: getattr(deprecation, name) for name in ("deprecated", "renamed_parameter")
     }

@@ -13,9 +13,15 @@ from evalwright.cli import cli
 from support.words import INSTEAD, old_words
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
 ROOMS = sorted(
-    path for path in (ROOT / "src" / "evalwright").iterdir() if path.is_dir() and path.name[0] != "_"
+    path
+    for path in (ROOT / "src" / "evalwright").iterdir()
+    if path.is_dir() and path.name[0] != "_"
 )
 
 
@@ -28,21 +34,29 @@ def messages(path: Path) -> Iterator[tuple[int, str]]:
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     }
     for node in ast.walk(tree):
-        if not isinstance(node, ast.Constant) or not isinstance(node.value, str) or id(node) in apart:
+        if (
+            not isinstance(node, ast.Constant)
+            or not isinstance(node.value, str)
+            or id(node) in apart
+        ):
             continue
         if len(node.value.split()) >= 3:
             yield node.lineno, node.value
 
 
 def commands(context: click.Context) -> Iterator[click.Context]:
-    """A command's context and those of the commands below it, with the settings that they have when typed."""
+    """A command's context and those of the commands below it, with the settings that they have
+    when typed.
+    """
     yield context
     if isinstance(context.command, click.Group):
         for name in context.command.list_commands(context):
             found = context.command.get_command(context, name)
             assert found is not None
             yield from commands(
-                click.Context(found, parent=context, info_name=name, **found.context_settings)
+                click.Context(
+                    found, parent=context, info_name=name, **found.context_settings
+                )
             )
 
 
@@ -85,6 +99,8 @@ def test_the_old_words_are_found(text: str) -> None:
 
 def test_field_terms_stay() -> None:
     assert (
-        not old_words("Calibrating probabilities; leaning on labels; a long-standing rule; out of budget.")
+        not old_words(
+            "Calibrating probabilities; leaning on labels; a long-standing rule; out of budget."
+        )
         and INSTEAD
     )

@@ -1,4 +1,6 @@
-"""The analysis of answers: groups, frequent errors, words, lengths and examples, against counts made by hand."""
+"""The analysis of answers: groups, frequent errors, words, lengths and examples, against counts
+made by hand.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +27,15 @@ def item(number: int, score: float | None, answer: str, **more: Any) -> Answered
 
 
 ITEMS = [
-    *(item(i, 1.0, f"수도는 서울이다 {i}", subset="지리", label="correct") for i in range(12)),
+    *(
+        item(i, 1.0, f"수도는 서울이다 {i}", subset="지리", label="correct")
+        for i in range(12)
+    ),
     *(item(i, 0.0, "부산", subset="역사", label="incorrect") for i in range(12, 18)),
     *(
-        item(i, 0.0, f"아마도 부산에서 {'그리고 ' * i}", subset="지리", label="incorrect")
+        item(
+            i, 0.0, f"아마도 부산에서 {'그리고 ' * i}", subset="지리", label="incorrect"
+        )
         for i in range(18, 22)
     ),
     item(22, None, "", subset="역사", label="rate limited"),
@@ -37,9 +44,17 @@ ITEMS = [
 
 def test_counts() -> None:
     found = analyse(ITEMS, "수도")
-    assert (found.n_right, found.n_wrong, found.score.n, found.score.n_missing) == (12, 10, 22, 1)
+    assert (found.n_right, found.n_wrong, found.score.n, found.score.n_missing) == (
+        12,
+        10,
+        22,
+        1,
+    )
     assert found.labels == (("correct", 12), ("incorrect", 10), ("rate limited", 1))
-    assert [(one.name, one.score.n) for one in found.subsets] == [("역사", 6), ("지리", 16)]
+    assert [(one.name, one.score.n) for one in found.subsets] == [
+        ("역사", 6),
+        ("지리", 16),
+    ]
     assert found.subsets[1].score.value == 0.75
     assert found.wrong_answers == (("부산", "서울", 6),)
     assert sum(part.score.n for part in found.lengths) == 22 and len(found.lengths) == 4
@@ -52,7 +67,9 @@ def test_words_of_wrong_answers_are_weighted_by_the_log_likelihood_ratio() -> No
     first = found.words[0]
     # "부산" and "부산에서" are one word; it is in all ten wrong answers and in no right one.
     assert (first.word, first.wrong, first.right) == ("부산", 10, 0)
-    expected = contingency.chi2_contingency([[10, 0], [0, 12]], correction=False, lambda_="log-likelihood")
+    expected = contingency.chi2_contingency(
+        [[10, 0], [0, 12]], correction=False, lambda_="log-likelihood"
+    )
     assert first.weight == pytest.approx(expected.statistic)
     assert "서울" not in [one.word for one in found.words]
 
@@ -63,7 +80,10 @@ def test_vocabulary_is_compared_at_equal_size() -> None:
     assert right.type_token_ratio == pytest.approx(14 / 36)
     assert wrong.words == sum(len(split_words(one.answer)) for one in ITEMS[12:22])
     # At equal size the words of the longer side that come first are counted.
-    assert right.same_size == right.type_token_ratio and wrong.same_size != wrong.type_token_ratio
+    assert (
+        right.same_size == right.type_token_ratio
+        and wrong.same_size != wrong.type_token_ratio
+    )
 
 
 @pytest.mark.parametrize(
@@ -75,8 +95,16 @@ def test_particles_are_taken_off_longer_words_alone(word: str, stem: str) -> Non
 
 
 def test_options_by_their_place() -> None:
-    items = [AnsweredItem(str(i), "q", "", "", float(i % 4 == 0), choice=0, gold=(i % 4,)) for i in range(8)]
-    assert analyse(items).choices == (("A", 8, 2), ("B", 0, 2), ("C", 0, 2), ("D", 0, 2))
+    items = [
+        AnsweredItem(str(i), "q", "", "", float(i % 4 == 0), choice=0, gold=(i % 4,))
+        for i in range(8)
+    ]
+    assert analyse(items).choices == (
+        ("A", 8, 2),
+        ("B", 0, 2),
+        ("C", 0, 2),
+        ("D", 0, 2),
+    )
 
 
 def test_scores_without_a_range_are_split_at_their_median() -> None:
@@ -85,7 +113,9 @@ def test_scores_without_a_range_are_split_at_their_median() -> None:
     assert "at or above the median, 50" in to_markdown(analysis_document([found]))
 
 
-@pytest.mark.parametrize("items", [[], [item(1, None, "")], [item(1, 1.0, "")], [item(1, 0.0, "")]])
+@pytest.mark.parametrize(
+    "items", [[], [item(1, None, "")], [item(1, 1.0, "")], [item(1, 0.0, "")]]
+)
 def test_little_data_gives_a_document(items: list[AnsweredItem]) -> None:
     found = analyse(items)
     assert math.isnan(found.score.value) or found.score.n == 1
@@ -95,7 +125,8 @@ def test_little_data_gives_a_document(items: list[AnsweredItem]) -> None:
 
 def test_long_texts_take_little_time() -> None:
     assert_grows_linearly(
-        lambda text: analyse([item(i, float(i % 2), text) for i in range(5)]), repeated("가나 다라에서 ")
+        lambda text: analyse([item(i, float(i % 2), text) for i in range(5)]),
+        repeated("가나 다라에서 "),
     )
 
 
@@ -103,14 +134,22 @@ def test_a_run_and_its_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    scores: dict[str, Any] = {"one": [1, 0, None, 1], "two": [Score(0.4, "partly"), Score(0.8, "mostly")]}
+    scores: dict[str, Any] = {
+        "one": [1, 0, None, 1],
+        "two": [Score(0.4, "partly"), Score(0.8, "mostly")],
+    }
     run = make_run(Path("runs"), scores=scores, domains=["땅", "<script>"], name="r")
     first, second = analyse_run(run)
-    assert (first.name, first.n_right, first.n_wrong) == ("one", 2, 1) and len(first.subsets) == 2
+    assert (first.name, first.n_right, first.n_wrong) == ("one", 2, 1) and len(
+        first.subsets
+    ) == 2
     assert (second.n_right, second.n_wrong) == (1, 1)
     assert main(["runs", "show", "r", "--analysis"]) == 0
     shown = capsys.readouterr().out
     assert "Answers to one" in shown and "Subsets, worst first" in shown
     assert main(["runs", "show", "r", "--analysis", "--json"]) == 0
-    assert [one["name"] for one in json.loads(capsys.readouterr().out)] == ["one", "two"]
+    assert [one["name"] for one in json.loads(capsys.readouterr().out)] == [
+        "one",
+        "two",
+    ]
     assert "Answers to one" in str(run.report()) and "Usage" in str(run.report())

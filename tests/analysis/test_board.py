@@ -59,7 +59,9 @@ def test_a_clear_winner_is_first_alone_and_equals_are_tied(tmp_path: Path) -> No
 
 
 def test_false_ranks_are_rare(tmp_path: Path) -> None:
-    """Five equal models: in 5% of boards at most (of 60, with some slack) one is significantly better than another."""
+    """Five equal models: in 5% of boards at most (of 60, with some slack) one is significantly
+    better than another.
+    """
     wrong = 0
     for seed in range(60):
         board = make_board(simulated(tmp_path / str(seed), [0.5] * 5, n=60, seed=seed))
@@ -275,7 +277,9 @@ def test_what_the_runs_were_given_differently_is_named(tmp_path: Path) -> None:
 
 
 def test_rows_whose_rank_disagrees_with_their_order_are_named(tmp_path: Path) -> None:
-    """The run that answered the easy half alone has the highest score, and is worse on what it shares with another."""
+    """The run that answered the easy half alone has the highest score, and is worse on what it
+    shares with another.
+    """
     from evalwright.analysis.board import _order_notes
 
     runs = [

@@ -1,4 +1,6 @@
-"""What would overturn an equivalence or a gate's verdict, what makes it provisional, and what a strict gate catches."""
+"""What would overturn an equivalence or a gate's verdict, what makes it provisional, and what a
+strict gate catches.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,17 @@ SCORES = [1.0, 1.0, 1.0, 0.0] * 250
 
 def pair(folder: Path, first: Any, second: Any, **settings: Any) -> tuple[Run, Run]:
     return (
-        make_run(folder, scores=first, model="demo/a", name="a", text="one answer", **settings),
-        make_run(folder, scores=second, model="demo/b", name="b", text="another", **settings),
+        make_run(
+            folder,
+            scores=first,
+            model="demo/a",
+            name="a",
+            text="one answer",
+            **settings,
+        ),
+        make_run(
+            folder, scores=second, model="demo/b", name="b", text="another", **settings
+        ),
     )
 
 
@@ -34,8 +45,13 @@ def judged(a: Run, b: Run, rule: str, mode: Mode = "not-ruled-out") -> RuleResul
     return outcome
 
 
-def end_after(first: list[float], second: list[float], n_missing: int, wrong: int) -> tuple[float, float]:
-    """The 90% interval with the first answers of the second model missing, `wrong` of them wrong. Those where the first is right first."""
+def end_after(
+    first: list[float], second: list[float], n_missing: int, wrong: int
+) -> tuple[float, float]:
+    """The 90% interval with the first answers of the second model missing, `wrong` of them wrong.
+
+    Those where the first is right first.
+    """
     order = sorted(range(n_missing), key=lambda place: -first[place])
     dropped = set(order[wrong:])
     kept = [place for place in range(len(first)) if place not in dropped]
@@ -44,7 +60,9 @@ def end_after(first: list[float], second: list[float], n_missing: int, wrong: in
     return comparison.low, comparison.high
 
 
-def test_an_equivalence_says_how_many_missing_answers_overturn_it(tmp_path: Path) -> None:
+def test_an_equivalence_says_how_many_missing_answers_overturn_it(
+    tmp_path: Path,
+) -> None:
     a, b = pair(tmp_path, SCORES, lacking(SCORES, 40))
     same = compare_runs(a, b, equivalent=0.02).tasks[0].equivalence
     assert same is not None
@@ -60,7 +78,9 @@ def test_an_equivalence_says_how_many_missing_answers_overturn_it(tmp_path: Path
     assert "It holds whatever the 40 missing would have scored." in wide.sentence
 
 
-def test_an_equivalence_with_many_missing_answers_is_provisional(tmp_path: Path) -> None:
+def test_an_equivalence_with_many_missing_answers_is_provisional(
+    tmp_path: Path,
+) -> None:
     a, b = pair(tmp_path, SCORES, lacking(SCORES, 80))
     found = compare_runs(a, b, equivalent=0.05)
     same = found.tasks[0].equivalence
@@ -86,7 +106,9 @@ def test_over_tasks_an_equivalence_says_it_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", ["shown", "not-ruled-out"])
-def test_a_passed_gate_says_how_many_missing_answers_overturn_it(tmp_path: Path, mode: Mode) -> None:
+def test_a_passed_gate_says_how_many_missing_answers_overturn_it(
+    tmp_path: Path, mode: Mode
+) -> None:
     a, b = pair(tmp_path, SCORES, lacking(SCORES, 7))
     outcome = judged(a, b, "accuracy drops by more than 0.4 points", mode)
     assert not outcome.failed
@@ -96,9 +118,13 @@ def test_a_passed_gate_says_how_many_missing_answers_overturn_it(tmp_path: Path,
     if fewest is not None:
         end = 1 if mode == "not-ruled-out" else 0
         assert (
-            end_after(SCORES, SCORES, 7, fewest)[end] >= 0.004 > end_after(SCORES, SCORES, 7, fewest - 1)[end]
+            end_after(SCORES, SCORES, 7, fewest)[end]
+            >= 0.004
+            > end_after(SCORES, SCORES, 7, fewest - 1)[end]
         )
-        assert f"{fewest} of the 7 missing would have to go against it" in outcome.sentence
+        assert (
+            f"{fewest} of the 7 missing would have to go against it" in outcome.sentence
+        )
 
 
 def test_unsure_answers_that_overturn_a_gate_are_counted(tmp_path: Path) -> None:
@@ -108,7 +134,10 @@ def test_unsure_answers_that_overturn_a_gate_are_counted(tmp_path: Path) -> None
     assert not outcome.failed
     assert outcome.unsure is not None
     assert outcome.unsure.fewest is not None
-    assert f"{outcome.unsure.fewest} of the 60 unsure answers would have to be misread" in outcome.sentence
+    assert (
+        f"{outcome.unsure.fewest} of the 60 unsure answers would have to be misread"
+        in outcome.sentence
+    )
 
 
 @pytest.mark.parametrize(
@@ -123,13 +152,18 @@ def test_unsure_answers_that_overturn_a_gate_are_counted(tmp_path: Path) -> None
         "accuracy is above 90%",
     ],
 )
-def test_no_form_of_rule_passes_on_a_provisional_number(tmp_path: Path, rule: str) -> None:
+def test_no_form_of_rule_passes_on_a_provisional_number(
+    tmp_path: Path, rule: str
+) -> None:
     tasks = {"x": SCORES, "y": SCORES}
     a, b = pair(tmp_path, tasks, {name: lacking(SCORES, 80) for name in tasks})
     outcomes = judge(a, b, [parse_gate_rule(rule)], mode="not-ruled-out").outcomes
     assert all(outcome.failed and outcome.provisional for outcome in outcomes)
     complete = judge(
-        a, pair(tmp_path / "whole", tasks, tasks)[1], [parse_gate_rule(rule)], mode="not-ruled-out"
+        a,
+        pair(tmp_path / "whole", tasks, tasks)[1],
+        [parse_gate_rule(rule)],
+        mode="not-ruled-out",
     )
     assert not complete.failed
 
@@ -143,12 +177,17 @@ def test_runs_without_a_common_item_are_provisional_too(tmp_path: Path) -> None:
     assert "80 of 1,000 answers of b are missing" in outcome.provisional
 
 
-def test_the_smallest_drop_of_a_strict_gate_is_caught_four_times_out_of_five(tmp_path: Path) -> None:
+def test_the_smallest_drop_of_a_strict_gate_is_caught_four_times_out_of_five(
+    tmp_path: Path,
+) -> None:
     rng = np.random.default_rng(4)
     first = (rng.random(400) < 0.7).astype(float)
     second = np.where(rng.random(400) < 0.1, 1 - first, first)
     second[:4] = first[:4]
-    outcome = judged(*pair(tmp_path, first.tolist(), second.tolist()), "accuracy drops by more than 6 points")
+    outcome = judged(
+        *pair(tmp_path, first.tolist(), second.tolist()),
+        "accuracy drops by more than 6 points",
+    )
     drop = outcome.smallest_caught
     assert not outcome.failed
     assert drop is not None
@@ -172,21 +211,25 @@ def declare_range(run: Run, low: float, high: float) -> Run:
     return open_run(run.folder)
 
 
-def test_a_metric_with_a_declared_range_has_all_that_a_bounded_one_has(tmp_path: Path) -> None:
+def test_a_metric_with_a_declared_range_has_all_that_a_bounded_one_has(
+    tmp_path: Path,
+) -> None:
     rng = np.random.default_rng(1)
     first = (10 * rng.random(200)).round(1)
     second = np.maximum(first - 1, 0)
     plain = pair(tmp_path, lacking(first.tolist(), 6), second.tolist(), metric="mean")
     unknown = compare_runs(*plain)
     assert any(
-        "Declare it in the task: `mean: {value_range: [0, 1]}`" in text for text in unknown.tasks[0].warnings
+        "Declare it in the task: `mean: {value_range: [0, 1]}`" in text
+        for text in unknown.tasks[0].warnings
     )
     assert unknown.tasks[0].robustness is not None
     assert unknown.tasks[0].robustness.missing is None
     runs = [declare_range(run, 0, 10) for run in plain]
     found = compare_runs(*runs)
     assert not any("value_range" in text for text in found.tasks[0].warnings)
-    robustness, paired = found.tasks[0].robustness, found.tasks[0].paired
+    robustness = found.tasks[0].robustness
+    paired = found.tasks[0].paired
     assert robustness is not None
     assert robustness.missing is not None
     assert robustness.missing.n == 6
@@ -197,19 +240,32 @@ def test_a_metric_with_a_declared_range_has_all_that_a_bounded_one_has(tmp_path:
     worst = compare_runs(*runs, missing="worst-case").tasks[0].paired
     assert worst is not None
     assert worst.low < paired.low
-    assert compare_runs(runs[0], declare_range(runs[1], 0, 20)).tasks[0].robustness.missing is None  # type: ignore[union-attr]
+    assert (
+        compare_runs(runs[0], declare_range(runs[1], 0, 20)).tasks[0].robustness.missing  # type: ignore[union-attr]
+        is None
+    )
 
 
 @pytest.mark.parametrize("same_words", [True, False])
-def test_unsure_readings_of_the_same_words_cancel(tmp_path: Path, same_words: bool) -> None:
+def test_unsure_readings_of_the_same_words_cancel(
+    tmp_path: Path, same_words: bool
+) -> None:
     doubtful: list[Any] = [Score(0.0, "incorrect", unsure="two numbers")] * 16
     scores = [*doubtful, *[1.0] * 44]
     text = "one answer" if same_words else "another"
     a = make_run(tmp_path, scores=scores, model="demo/a", name="a", text="one answer")
-    b = make_run(tmp_path, scores=[*doubtful, *[0.0] * 3, *[1.0] * 41], model="demo/b", name="b", text=text)
+    b = make_run(
+        tmp_path,
+        scores=[*doubtful, *[0.0] * 3, *[1.0] * 41],
+        model="demo/b",
+        name="b",
+        text=text,
+    )
     found = compare_runs(a, b)
     kinds = [step.kind for step in found.tasks[0].next_steps]
     robustness = found.tasks[0].robustness
     assert robustness is not None
-    assert (robustness.n_unsure_a, robustness.n_unsure_b) == ((0, 0) if same_words else (16, 16))
+    assert (robustness.n_unsure_a, robustness.n_unsure_b) == (
+        (0, 0) if same_words else (16, 16)
+    )
     assert ("label" in kinds) != same_words

@@ -23,7 +23,9 @@ def paired(task: TaskComparison) -> PairedComparison:
 
 
 def plain(comparison: Any) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(json.dumps(comparison.as_dict(), allow_nan=False))
+    found: dict[str, Any] = json.loads(
+        json.dumps(comparison.as_dict(), allow_nan=False)
+    )
     return found
 
 
@@ -34,7 +36,9 @@ def test_right_and_wrong_by_hand(tmp_path: Path) -> None:
     task = found.tasks[0]
     assert paired(task).discordant == (4, 1)
     assert paired(task).difference == pytest.approx(0.3)
-    alone = compare_paired([1, 1, 1, 1, 1, 1, 0, 0, 1, 0], [0, 0, 0, 1, 1, 1, 1, 0, 0, 0])
+    alone = compare_paired(
+        [1, 1, 1, 1, 1, 1, 0, 0, 1, 0], [0, 0, 0, 1, 1, 1, 1, 0, 0, 0]
+    )
     assert paired(task).p_value == pytest.approx(alone.p_value)
     assert (paired(task).n, paired(task).n_missing, task.only_a, task.only_b, task.n_differing) == (
         10, 0, 0, 0, 5,
@@ -44,10 +48,18 @@ def test_right_and_wrong_by_hand(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert found.overall is None
     assert found.conclusion.startswith(task.sentence)
-    assert "Next: Use a larger set of questions, of about 44 items (there are 10)" in found.conclusion
+    assert (
+        "Next: Use a larger set of questions, of about 44 items (there are 10)"
+        in found.conclusion
+    )
     assert "demo/a" in found.conclusion
     assert found.differences == ()
-    assert plain(found)["tasks"][0]["flips"][0] == {"task": "factual", "id": "item-0", "a": 1.0, "b": 0.0}
+    assert plain(found)["tasks"][0]["flips"][0] == {
+        "task": "factual",
+        "id": "item-0",
+        "a": 1.0,
+        "b": 0.0,
+    }
 
 
 def test_items_that_one_run_lacks_are_left_out_and_counted(tmp_path: Path) -> None:
@@ -65,25 +77,38 @@ def test_failed_items_flip_nothing_and_nothing_scored_is_said(tmp_path: Path) ->
     b = make_run(tmp_path, scores=[1, 0, 1], model="demo/b")
     found = compare_runs(a, b)
     task = found.tasks[0]
-    assert (paired(task).n, paired(task).n_missing, task.n_differing, task.flips) == (0, 3, 0, ())
+    assert (paired(task).n, paired(task).n_missing, task.n_differing, task.flips) == (
+        0,
+        3,
+        0,
+        (),
+    )
     assert math.isnan(paired(task).difference)
     assert "cannot be compared" in found.conclusion
     assert plain(found)["tasks"][0]["paired"]["difference"] is None
 
 
 def test_runs_without_a_common_item_are_two_independent_samples(tmp_path: Path) -> None:
-    one, other = [1.0] * 30 + [0.0] * 10, [1.0] * 10 + [0.0] * 40 + [None]
+    one = [1.0] * 30 + [0.0] * 10
+    other = [1.0] * 10 + [0.0] * 40 + [None]
     a = make_run(tmp_path, scores={"x": one, "y": one}, model="demo/a")
-    b = make_run(tmp_path, scores={"x": other, "y": one}, model="demo/b", ids="other-{}")
+    b = make_run(
+        tmp_path, scores={"x": other, "y": one}, model="demo/b", ids="other-{}"
+    )
     found = compare_runs(a, b)
     task = found.tasks[0]
-    oracle = compare_unpaired(one, [math.nan if score is None else score for score in other])
+    oracle = compare_unpaired(
+        one, [math.nan if score is None else score for score in other]
+    )
     assert task.paired is None
     assert task.unpaired == oracle
     assert task.result.n_missing_b == 1
     assert "1 missing answer" in task.warnings[0]
     assert "share no item" in task.warnings[1]
-    assert "unpaired" in found.conclusion and "different items: 40 and 50" in found.conclusion
+    assert (
+        "unpaired" in found.conclusion
+        and "different items: 40 and 50" in found.conclusion
+    )
     assert found.overall is None
     assert "two independent samples" in found.estimand
     assert (task.n_differing, task.flips) == (0, ())
@@ -98,13 +123,23 @@ def test_runs_scored_by_different_scorers_are_not_compared(tmp_path: Path) -> No
     data = json.loads((other.folder / "run.json").read_text())
     data["tasks"][0]["scorers"][0]["name"] = "judge"
     (other.folder / "run.json").write_text(json.dumps(data))
-    with pytest.raises(RunError, match=r"scored by 'score' and .* by judge.*evalwright score"):
+    with pytest.raises(
+        RunError, match=r"scored by 'score' and .* by judge.*evalwright score"
+    ):
         compare_runs(a, open_run(other.folder))
 
 
 def test_tasks_count_the_same_whatever_their_size(tmp_path: Path) -> None:
-    a = make_run(tmp_path, scores={"big": [1] * 90 + [0] * 10, "small": [1] * 5 + [0] * 5}, model="demo/a")
-    b = make_run(tmp_path, scores={"big": [1] * 50 + [0] * 50, "small": [1] * 5 + [0] * 5}, model="demo/b")
+    a = make_run(
+        tmp_path,
+        scores={"big": [1] * 90 + [0] * 10, "small": [1] * 5 + [0] * 5},
+        model="demo/a",
+    )
+    b = make_run(
+        tmp_path,
+        scores={"big": [1] * 50 + [0] * 50, "small": [1] * 5 + [0] * 5},
+        model="demo/b",
+    )
     found = compare_runs(a, b)
     assert found.overall is not None
     assert found.overall.difference == pytest.approx(0.2)
@@ -113,8 +148,14 @@ def test_tasks_count_the_same_whatever_their_size(tmp_path: Path) -> None:
 
 
 def test_no_overall_where_units_differ(tmp_path: Path) -> None:
-    scores: dict[str, list[float]] = {"quiz": [1, 0, 1, 1], "prose": [-80.0, -75.0, -60.0, -55.0]}
-    worse: dict[str, list[float]] = {"quiz": [1, 0, 0, 1], "prose": [-90.0, -80.0, -70.0, -50.0]}
+    scores: dict[str, list[float]] = {
+        "quiz": [1, 0, 1, 1],
+        "prose": [-80.0, -75.0, -60.0, -55.0],
+    }
+    worse: dict[str, list[float]] = {
+        "quiz": [1, 0, 0, 1],
+        "prose": [-90.0, -80.0, -70.0, -50.0],
+    }
     metric = {"quiz": "accuracy", "prose": "token-perplexity"}
     found = compare_runs(
         make_run(tmp_path, scores=scores, metric=metric, model="demo/a"),

@@ -1,4 +1,6 @@
-"""Confidence is read as it is stated, held against scores of a run made by the engine, and doubtful ones are none."""
+"""Confidence is read as it is stated, held against scores of a run made by the engine, and
+doubtful ones are none.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +36,12 @@ from support.typed import typed
         ("80% of it is water", None), ("", None), ("confidence " * 5000, None),
     ],
 )  # fmt: skip
-def test_a_stated_confidence_is_read_or_not_at_all(text: str, wanted: float | None) -> None:
-    assert stated_confidence(text) == (None if wanted is None else pytest.approx(wanted))
+def test_a_stated_confidence_is_read_or_not_at_all(
+    text: str, wanted: float | None
+) -> None:
+    assert stated_confidence(text) == (
+        None if wanted is None else pytest.approx(wanted)
+    )
 
 
 N = 200
@@ -45,8 +51,15 @@ RIGHT = RNG.random(N) < SURE - 0.2
 
 
 def a_task(folder: Path, **more: Any) -> Task:
-    rows = [{"id": i, "input": f"Code of place {i}?", "target": f"K{i}"} for i in range(N)]
-    definition = {"task": "codes", "dataset": {"rows": rows}, "scorers": ["short-answer"], **more}
+    rows = [
+        {"id": i, "input": f"Code of place {i}?", "target": f"K{i}"} for i in range(N)
+    ]
+    definition = {
+        "task": "codes",
+        "dataset": {"rows": rows},
+        "scorers": ["short-answer"],
+        **more,
+    }
     return compile_task(definitions_of(definition, base=folder)[0])
 
 
@@ -56,7 +69,9 @@ def reply(request: Request) -> str:
     return said if place < 10 else f"{said}\n\nConfidence: {100 * SURE[place]:.0f}%"
 
 
-def test_an_overconfident_model_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_overconfident_model_is_found_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     settings: dict[str, Any] = {"home": str(tmp_path / "home"), "name": "sure"}
     (run,) = evaluate(a_task(tmp_path), ScriptedModel(reply, version="1"), **settings)
@@ -64,26 +79,56 @@ def test_an_overconfident_model_is_found_out(tmp_path: Path, monkeypatch: pytest
     assert (one.source, one.answers, one.without, one.failed) == (STATED, N, 10, 0)
     right = RIGHT.astype(float)
     # Records stand in the run's own order, which changes no mean.
-    assert one.brier.score.value == pytest.approx(brier_score(SURE[10:], right[10:]).score.value)
-    assert one.calibration.raw == pytest.approx(calibration_error(SURE[10:], right[10:]).raw)
-    assert one.calibration.miscalibrated and one.calibration.low < 0.2 < one.calibration.high
-    assert one.auroc.low > 0.5 and one.risk_coverage.area.value < one.risk_coverage.area_by_chance
+    assert one.brier.score.value == pytest.approx(
+        brier_score(SURE[10:], right[10:]).score.value
+    )
+    assert one.calibration.raw == pytest.approx(
+        calibration_error(SURE[10:], right[10:]).raw
+    )
+    assert (
+        one.calibration.miscalibrated
+        and one.calibration.low < 0.2 < one.calibration.high
+    )
+    assert (
+        one.auroc.low > 0.5
+        and one.risk_coverage.area.value < one.risk_coverage.area_by_chance
+    )
     assert one.at_coverage[-1].coverage == 1.0
     shown = typed("calibration", "sure")
-    assert shown.code == 0 and "overconfident by" in shown.out and "10 without" in " ".join(shown.out.split())
-    assert json.loads(typed("calibration", "sure", "--json").out)[0]["tasks"][0]["without"] == 10
+    assert (
+        shown.code == 0
+        and "overconfident by" in shown.out
+        and "10 without" in " ".join(shown.out.split())
+    )
+    assert (
+        json.loads(typed("calibration", "sure", "--json").out)[0]["tasks"][0]["without"]
+        == 10
+    )
 
 
 def test_options_have_their_share_of_the_probability(tmp_path: Path) -> None:
-    rows = [{"id": i, "input": f"Place {i}?", "choices": ["a", "b", "c"], "target": i % 3} for i in range(30)]
-    definition = {"task": "abc", "dataset": {"rows": rows}, "answer": {"mode": "likelihood"}}
+    rows = [
+        {"id": i, "input": f"Place {i}?", "choices": ["a", "b", "c"], "target": i % 3}
+        for i in range(30)
+    ]
+    definition = {
+        "task": "abc",
+        "dataset": {"rows": rows},
+        "answer": {"mode": "likelihood"},
+    }
     task = compile_task(definitions_of(definition, base=tmp_path)[0])
 
     def likely(request: Request) -> Response:
         option = str(getattr(request, "continuation", "")).strip()
-        return Response(log_likelihood=math.log({"a": 0.3, "b": 0.1, "c": 0.1}[option]), tokens_scored=1)
+        return Response(
+            log_likelihood=math.log({"a": 0.3, "b": 0.1, "c": 0.1}[option]),
+            tokens_scored=1,
+        )
 
-    settings: dict[str, Any] = {"home": str(tmp_path / "home"), "out": str(tmp_path / "runs")}
+    settings: dict[str, Any] = {
+        "home": str(tmp_path / "home"),
+        "out": str(tmp_path / "runs"),
+    }
     (run,) = evaluate(task, ScriptedModel(likely, version="1"), **settings)
     (one,) = measure_confidence(run)
     # Always "a" with 0.3 / 0.5, right once in three.
@@ -93,11 +138,16 @@ def test_options_have_their_share_of_the_probability(tmp_path: Path) -> None:
 
 
 def test_what_has_no_confidence_is_said(tmp_path: Path) -> None:
-    settings: dict[str, Any] = {"home": str(tmp_path / "home"), "out": str(tmp_path / "runs")}
+    settings: dict[str, Any] = {
+        "home": str(tmp_path / "home"),
+        "out": str(tmp_path / "runs"),
+    }
     (run,) = evaluate(a_task(tmp_path), ScriptedModel("x"), limit=3, **settings)
     with pytest.raises(RunError, match="No answer of"):
         measure_confidence(run)
     graded = a_task(tmp_path, scorers=["token-f1"])
-    (run,) = evaluate(graded, ScriptedModel("place 3 K3 Confidence: 50%"), name="graded", **settings)
+    (run,) = evaluate(
+        graded, ScriptedModel("place 3 K3 Confidence: 50%"), name="graded", **settings
+    )
     with pytest.raises(RunError, match="not all right or wrong"):
         measure_confidence(run)

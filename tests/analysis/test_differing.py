@@ -36,17 +36,25 @@ def task(data: Any) -> Any:
             lambda d: task(d)["definition"]["prompt"].update(user="Why?"),
             "factual: prompt.user: {{ question }} against Why?",
         ),
-        (lambda d: task(d)["definition"].update(few_shot=5), "factual: few_shot: not set against 5"),
+        (
+            lambda d: task(d)["definition"].update(few_shot=5),
+            "factual: few_shot: not set against 5",
+        ),
         (
             lambda d: task(d)["scorers"][0].update(name="judge"),
             "factual: the scorers differ, as one of the runs was scored again (score against judge)",
         ),
         (
-            lambda d: d["configuration"]["models"][0].update(arguments={"temperature": 1}),
+            lambda d: d["configuration"]["models"][0].update(
+                arguments={"temperature": 1}
+            ),
             "model argument temperature: not set against 1",
         ),
         (lambda d: d["model"].update(fingerprint="f00"), "model: fingerprint: "),
-        (lambda d: d["roles"].update(judge={"name": "x/y"}), 'role judge: not set against {"name": "x/y"}'),
+        (
+            lambda d: d["roles"].update(judge={"name": "x/y"}),
+            'role judge: not set against {"name": "x/y"}',
+        ),
         (lambda d: d.update(evalwright="0.9"), "evalwright: 0.1.0 against 0.9"),
         (
             lambda d: d["environment"]["libraries"].update(numpy="2.5.0"),
@@ -71,7 +79,9 @@ def test_long_values_are_cut_to_where_they_differ(tmp_path: Path) -> None:
         task(data)["definition"]["prompt"]["user"] = "Same beginning. " * 40 + end
         (tmp_path / run).mkdir()
         (tmp_path / run / "run.json").write_text(json.dumps(data))
-    (line,) = configuration_differences(open_run(tmp_path / "one"), open_run(tmp_path / "two"))
+    (line,) = configuration_differences(
+        open_run(tmp_path / "one"), open_run(tmp_path / "two")
+    )
     assert "cats?" in line and "dogs?" in line
     assert len(line) < 180
 
@@ -83,12 +93,18 @@ SECRET = "Zx81-very-private-value"
     "change",
     [
         lambda d: d["configuration"]["models"][0].update(arguments={"api_key": SECRET}),
-        lambda d: d["configuration"]["models"][0].update(arguments={"headers": {"Authorization": SECRET}}),
+        lambda d: d["configuration"]["models"][0].update(
+            arguments={"headers": {"Authorization": SECRET}}
+        ),
         lambda d: d["roles"].update(judge={"name": "x/y", "token": SECRET}),
-        lambda d: d["roles"].update(judge={"name": "x/y", "password": {"value": SECRET}}),
+        lambda d: d["roles"].update(
+            judge={"name": "x/y", "password": {"value": SECRET}}
+        ),
         lambda d: task(d)["definition"].update(hub={"access_token": SECRET}),
         lambda d: task(d)["definition"].update(list=[{"secret": SECRET}]),
-        lambda d: task(d)["definition"].update(url=f"https://user:{SECRET}@example.org/x"),
+        lambda d: task(d)["definition"].update(
+            url=f"https://user:{SECRET}@example.org/x"
+        ),
     ],
 )
 def test_secrets_are_never_shown(tmp_path: Path, change: Any) -> None:
@@ -99,5 +115,10 @@ def test_secrets_are_never_shown(tmp_path: Path, change: Any) -> None:
 
 
 def test_numbers_of_tokens_are_no_secrets(tmp_path: Path) -> None:
-    found = lines(tmp_path, lambda d: task(d)["definition"].update(max_tokens=20, pad_token_id=3))
-    assert found == ["factual: max_tokens: not set against 20", "factual: pad_token_id: not set against 3"]
+    found = lines(
+        tmp_path, lambda d: task(d)["definition"].update(max_tokens=20, pad_token_id=3)
+    )
+    assert found == [
+        "factual: max_tokens: not set against 20",
+        "factual: pad_token_id: not set against 3",
+    ]

@@ -24,7 +24,8 @@ def answers(rate: float, n: int, seed: int) -> list[float]:
 def two(
     folder: Path, rate_a: float, rate_b: float, n: int = 400
 ) -> tuple[list[float], list[float], Run, Run]:
-    a, b = answers(rate_a, n, 1), answers(rate_b, n, 2)
+    a = answers(rate_a, n, 1)
+    b = answers(rate_b, n, 2)
     return (
         a,
         b,
@@ -91,7 +92,8 @@ def test_drops_and_rises_go_by_the_one_sided_interval(
 
 def test_changes_and_differs_look_at_both_sides(tmp_path: Path) -> None:
     a, b, one, other = two(tmp_path, 0.8, 0.7)
-    wide, narrow = compare_paired(b, a, level=0.95), compare_paired(b, a, level=0.9)
+    wide = compare_paired(b, a, level=0.95)
+    narrow = compare_paired(b, a, level=0.9)
     assert wide.high < 0
     assert failed(one, other, "accuracy differs")
     assert failed(one, other, f"accuracy changes by more than {-wide.high - 0.001}")
@@ -227,7 +229,9 @@ def test_rules_that_do_not_fit_the_runs(
 def test_what_failed_is_never_ruled_out(
     tmp_path: Path, scores: list[float | None]
 ) -> None:
-    """B is right on all that it answers, but half of it failed: a drop is not ruled out, and nothing is shown."""
+    """B is right on all that it answers, but half of it failed: a drop is not ruled out, and
+    nothing is shown.
+    """
     one = make_run(tmp_path, scores=[1, 1, 1, 0] * 30, name="a")
     other = make_run(tmp_path, scores=scores, name="b")
     for rule in ("accuracy drops by more than 5 points", "accuracy is below 70%"):

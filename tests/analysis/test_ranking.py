@@ -1,4 +1,6 @@
-"""Runs against each other: letters, ranks and pairs, on incomplete scores of the size of a public leaderboard."""
+"""Runs against each other: letters, ranks and pairs, on incomplete scores of the size of a
+public leaderboard.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +16,29 @@ from evalwright.statistics.many_models import all_differences
 from support.bounds import ends
 
 
-def matrix(values: NDArray[np.float64], *, less: bool = False, bounded: bool = True) -> Matrix:
-    measure = Measure("task", "rate", "score", "accuracy" if bounded else "mean", bounded, less, "score")
+def matrix(
+    values: NDArray[np.float64], *, less: bool = False, bounded: bool = True
+) -> Matrix:
+    measure = Measure(
+        "task",
+        "rate",
+        "score",
+        "accuracy" if bounded else "mean",
+        bounded,
+        less,
+        "score",
+    )
     none = np.zeros(values.shape, bool)
-    return Matrix(measure, np.arange(values.shape[1]), values, ~np.isnan(values), none, none, None, {})
+    return Matrix(
+        measure,
+        np.arange(values.shape[1]),
+        values,
+        ~np.isnan(values),
+        none,
+        none,
+        None,
+        {},
+    )
 
 
 def incomplete(seed: int = 0) -> NDArray[np.float64]:
@@ -25,7 +46,9 @@ def incomplete(seed: int = 0) -> NDArray[np.float64]:
     rng = np.random.default_rng(seed)
     rates = np.array([0.02, 0.021, 0.04, 0.06, 0.061, 0.10, 0.15, 0.25])
     hard = rng.normal(size=7731)
-    wrong = hard + rng.normal(size=(8, 7731)) > stats.norm.ppf(1 - rates[:, None], scale=np.sqrt(2))
+    wrong = hard + rng.normal(size=(8, 7731)) > stats.norm.ppf(
+        1 - rates[:, None], scale=np.sqrt(2)
+    )
     values: NDArray[np.float64] = wrong.astype(np.float64)
     values[rng.random(values.shape) < np.linspace(0, 0.25, 8)[:, None]] = np.nan
     return values
@@ -35,7 +58,16 @@ def test_incomplete_scores_of_eight_models_on_7731_items() -> None:
     values = incomplete()
     with ends():
         found = rank([matrix(values, less=True)])
-    assert found.ranks == ((1, 2), (1, 2), (3, 3), (4, 5), (4, 5), (6, 6), (7, 7), (8, 8))
+    assert found.ranks == (
+        (1, 2),
+        (1, 2),
+        (3, 3),
+        (4, 5),
+        (4, 5),
+        (6, 6),
+        (7, 7),
+        (8, 8),
+    )
     assert found.letters == ("a", "a", "b", "c", "c", "d", "e", "f")
     pairs = {(pair.a, pair.b): pair for pair in found.pairs()}
     assert len(pairs) == 28
@@ -53,19 +85,25 @@ def test_incomplete_scores_of_eight_models_on_7731_items() -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_letters_are_shared_by_exactly_those_that_cannot_be_told_apart(seed: int) -> None:
+def test_letters_are_shared_by_exactly_those_that_cannot_be_told_apart(
+    seed: int,
+) -> None:
     rng = np.random.default_rng(seed)
     values = (rng.random((9, 250)) < np.linspace(0.3, 0.7, 9)[:, None]).astype(float)
     values[rng.random(values.shape) < 0.3 * rng.random((9, 1))] = np.nan
     found = rank([matrix(values)])
-    low, high = found.differences.low, found.differences.high
+    low = found.differences.low
+    high = found.differences.high
     assert all(found.letters)
     for a in range(9):
         for b in range(a):
             sure = low[a, b] > 0 or high[a, b] < 0
             assert bool(set(found.letters[a]) & set(found.letters[b])) != sure
     letters = set().union(*found.letters)
-    members = [{i for i, own in enumerate(found.letters) if letter in own} for letter in letters]
+    members = [
+        {i for i, own in enumerate(found.letters) if letter in own}
+        for letter in letters
+    ]
     assert not any(one < other for one in members for other in members)
 
 
@@ -74,7 +112,9 @@ def test_a_baseline_has_fewer_questions_and_narrower_intervals() -> None:
     found = rank([matrix(values)])
     every = {(pair.a, pair.b): pair for pair in found.pairs()}
     against = found.pairs(baseline=0)
-    assert [(pair.a, pair.b) for pair in against] == [(other, 0) for other in range(1, 6)]
+    assert [(pair.a, pair.b) for pair in against] == [
+        (other, 0) for other in range(1, 6)
+    ]
     differences = all_differences(values)
     for pair in against:
         same = every[0, pair.a]

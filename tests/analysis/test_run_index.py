@@ -20,7 +20,13 @@ pytestmark = pytest.mark.usefixtures("own_folder")
 
 def imported(name: str = "one", model: str = "acme/small") -> None:
     tasks = write_questions(Path("tasks.json"))
-    import_ofb(write_run(Path(f"{name}.json"), model), Path("runs"), name, scoring="published", tasks=tasks)
+    import_ofb(
+        write_run(Path(f"{name}.json"), model),
+        Path("runs"),
+        name,
+        scoring="published",
+        tasks=tasks,
+    )
 
 
 def test_shares_of_an_imported_run() -> None:
@@ -38,11 +44,28 @@ def test_shares_of_an_imported_run() -> None:
 def test_a_board_of_factual_runs_has_their_columns() -> None:
     imported("one")
     imported("two", "acme/<b>large</b>")
-    done = typed("leaderboard", "one", "two", "--html", "b.html", "--csv", "b.csv", "--markdown", "b.md")
+    done = typed(
+        "leaderboard",
+        "one",
+        "two",
+        "--html",
+        "b.html",
+        "--csv",
+        "b.csv",
+        "--markdown",
+        "b.md",
+    )
     assert done.code == 0
     for word in ("Accuracy", "Hallucinated", "Refused"):
-        assert word in done.out and word in Path("b.html").read_text() and word in Path("b.md").read_text()
-    assert ",accuracy,accuracy_low,accuracy_high,hallucinated," in Path("b.csv").read_text()
+        assert (
+            word in done.out
+            and word in Path("b.html").read_text()
+            and word in Path("b.md").read_text()
+        )
+    assert (
+        ",accuracy,accuracy_low,accuracy_high,hallucinated,"
+        in Path("b.csv").read_text()
+    )
     assert "<b>large" not in Path("b.html").read_text()
 
 
@@ -54,17 +77,31 @@ def test_the_index_is_made_of_the_runs_alone() -> None:
     found = json.loads(Path("runs/index.json").read_text())
     assert [run["folder"] for run in found["runs"]] == ["one", "sim"]
     first, second = found["runs"]
-    assert (first["hardware"], first["date"], first["scoring"]) == ("a toaster", "2026-01-02", "published")
+    assert (first["hardware"], first["date"], first["scoring"]) == (
+        "a toaster",
+        "2026-01-02",
+        "published",
+    )
     assert first["shares"]["hallucinated"]["value"] == 0.5
     assert second["simulation"] is True and second["limit"] == 20
-    assert set(found["by_slice"]["open-factual-bench"]["domain"]) == {"math", "other", "science"}
+    assert set(found["by_slice"]["open-factual-bench"]["domain"]) == {
+        "math",
+        "other",
+        "science",
+    }
     page = Path("runs/index.md").read_text()
-    assert "do not edit" in page and "| `one` | `acme/small` | a toaster | 75.0 [30.1, 95.4], n 4 |" in page
+    assert (
+        "do not edit" in page
+        and "| `one` | `acme/small` | a toaster | 75.0 [30.1, 95.4], n 4 |" in page
+    )
     assert "## open-factual-bench by domain" in page and "(SIMULATION)" in page
     before = Path("runs/index.json").read_bytes(), Path("runs/index.md").read_bytes()
     assert typed("runs", "index", "--check").code == 0
     assert "Unchanged: runs/index.json" in typed("runs", "index").out
-    assert before == (Path("runs/index.json").read_bytes(), Path("runs/index.md").read_bytes())
+    assert before == (
+        Path("runs/index.json").read_bytes(),
+        Path("runs/index.md").read_bytes(),
+    )
 
 
 def test_an_index_that_was_edited_or_is_old_is_told() -> None:
@@ -73,7 +110,9 @@ def test_an_index_that_was_edited_or_is_old_is_told() -> None:
     typed("runs", "index")
     Path("runs/index.md").write_text("better numbers")
     done = typed("runs", "index", "--check")
-    assert done.code == 1 and "runs/index.md" in done.out and "index.json" not in done.out
+    assert (
+        done.code == 1 and "runs/index.md" in done.out and "index.json" not in done.out
+    )
     assert Path("runs/index.md").read_text() == "better numbers"
 
 

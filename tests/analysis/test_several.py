@@ -1,4 +1,6 @@
-"""Three and more runs: tables, their shared error, and a last sentence that says no more than they do."""
+"""Three and more runs: tables, their shared error, and a last sentence that says no more than
+they do.
+"""
 
 from __future__ import annotations
 
@@ -25,14 +27,18 @@ def compare_several(runs: list[Run], **settings: Any) -> SeveralComparison:
     return worded_several(compare_all(runs, **settings))
 
 
-def models(folder: Path, rates: list[float], n: int = 200, tasks: int = 1, **more: Any) -> list[Run]:
+def models(
+    folder: Path, rates: list[float], n: int = 200, tasks: int = 1, **more: Any
+) -> list[Run]:
     rng = np.random.default_rng(7)
     ease = rng.normal(0, 0.1, n)
     return [
         make_run(
             folder,
             scores={
-                f"t{task}": (rng.random(n) < np.clip(rate + ease, 0, 1)).astype(float).tolist()
+                f"t{task}": (rng.random(n) < np.clip(rate + ease, 0, 1))
+                .astype(float)
+                .tolist()
                 for task in range(tasks)
             },
             model=f"demo/m{number}",
@@ -56,7 +62,14 @@ def test_all_pairs_on_one_task(tmp_path: Path) -> None:
     found = compare_several(runs)
     (table,) = found.tasks
     oracle = all_differences([scores(run) for run in runs])
-    assert [(pair.a, pair.b) for pair in table.pairs] == [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]
+    assert [(pair.a, pair.b) for pair in table.pairs] == [
+        (0, 1),
+        (0, 2),
+        (0, 3),
+        (1, 2),
+        (1, 3),
+        (2, 3),
+    ]
     for pair in table.pairs:
         assert pair.difference == pytest.approx(oracle.difference[pair.a, pair.b])
         assert pair.low == pytest.approx(oracle.low[pair.a, pair.b])
@@ -72,11 +85,15 @@ def test_all_pairs_on_one_task(tmp_path: Path) -> None:
     assert data["tasks"][0]["pairs"][0]["verdict"] == "worse"
 
 
-def test_several_tasks_share_their_error_and_the_mean_comes_first(tmp_path: Path) -> None:
+def test_several_tasks_share_their_error_and_the_mean_comes_first(
+    tmp_path: Path,
+) -> None:
     runs = models(tmp_path, [0.4, 0.6, 0.6], tasks=3)
     found = compare_several(runs)
     assert found.overall is not None
-    oracle = all_macro_differences([([scores(run, f"t{task}") for run in runs], None) for task in range(3)])
+    oracle = all_macro_differences(
+        [([scores(run, f"t{task}") for run in runs], None) for task in range(3)]
+    )
     for pair in found.overall.pairs:
         assert pair.difference == pytest.approx(oracle.difference[pair.a, pair.b])
         assert pair.low == pytest.approx(oracle.low[pair.a, pair.b], abs=0.01)
@@ -112,13 +129,21 @@ def test_by_slice(tmp_path: Path) -> None:
     first, second = (scores(run)[1::2] for run in runs[:2])
     assert pair.n == 100
     assert pair.difference == pytest.approx(float(np.mean(first) - np.mean(second)))
-    every = [pair for table in compare_several(runs, slices=["domain"]).slices for pair in table.pairs]
+    every = [
+        pair
+        for table in compare_several(runs, slices=["domain"]).slices
+        for pair in table.pairs
+    ]
     adjusted = benjamini_hochberg([pair.p_value for pair in every])
     level = 1 - 0.05 * np.count_nonzero(adjusted < 0.05) / 6
     for place, pair in enumerate(every):
         items = slice(1 - place // 3, None, 2)
-        alone = compare_paired(scores(runs[pair.a])[items], scores(runs[pair.b])[items], level=level)
-        assert (pair.low, pair.high, pair.p_value) == pytest.approx((alone.low, alone.high, alone.p_value))
+        alone = compare_paired(
+            scores(runs[pair.a])[items], scores(runs[pair.b])[items], level=level
+        )
+        assert (pair.low, pair.high, pair.p_value) == pytest.approx(
+            (alone.low, alone.high, alone.p_value)
+        )
         assert pair.p_adjusted == pytest.approx(adjusted[place])
         assert pair.verdict == alone.verdict
 
@@ -130,9 +155,15 @@ def test_what_cannot_be_compared_item_by_item_is_said(tmp_path: Path) -> None:
     few = make_run(tmp_path, scores=[1, 0] * 5, model="demo/f")
     failed = make_run(tmp_path, scores=[None] * 40, model="demo/x", metric="mean")
     found = compare_several([a, b, other, few])
-    assert "factual: no item in common, so compared as independent samples" in found.warnings[0]
+    assert (
+        "factual: no item in common, so compared as independent samples"
+        in found.warnings[0]
+    )
     assert "demo/a and demo/o" in found.warnings[0]
-    assert "under half of the items are common to demo/a and demo/f (10)" in found.warnings[1]
+    assert (
+        "under half of the items are common to demo/a and demo/f (10)"
+        in found.warnings[1]
+    )
     assert "demo/b and demo/o" not in found.conclusion.split("cannot be separated")[1]
     found = compare_several([a, b, failed])
     assert (
@@ -152,10 +183,17 @@ def test_an_error_rate_is_better_when_lower(tmp_path: Path) -> None:
         path = run.folder / "run.json"
         data = json.loads(path.read_text())
         metric = data["tasks"][0]["metrics"][0]
-        metric |= {"lower_is_better": True, "label": "error-rate", "value": 1 - metric["value"]}
+        metric |= {
+            "lower_is_better": True,
+            "label": "error-rate",
+            "value": 1 - metric["value"],
+        }
         path.write_text(json.dumps(data))
     found = compare_several(
-        [Run(run.folder, json.loads((run.folder / "run.json").read_text())) for run in runs]
+        [
+            Run(run.folder, json.loads((run.folder / "run.json").read_text()))
+            for run in runs
+        ]
     )
     (table,) = found.tasks
     assert table.lower_is_better

@@ -1,4 +1,6 @@
-"""What stands beside a verdict: missing and unsure answers, what is provisional, what to do next, and what is said above it."""
+"""What stands beside a verdict: missing and unsure answers, what is provisional, what to do
+next, and what is said above it.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,8 @@ def with_missing(scores: list[float], *places: int) -> list[float | None]:
 
 
 def test_the_verdict_is_that_of_the_items_that_both_have(tmp_path: Path) -> None:
-    first, second = [1.0] * 90 + [0.0] * 60, [1.0] * 60 + [0.0] * 90
+    first = [1.0] * 90 + [0.0] * 60
+    second = [1.0] * 60 + [0.0] * 90
     a, b = pair(tmp_path, with_missing(first, 0, 1, 2), with_missing(second, 3))
     found = compared(a, b)
     paired = found.tasks[0].paired
@@ -113,7 +116,8 @@ def test_missing_and_unsure_answers_that_could_overturn_it_are_counted(
 
 
 def test_more_than_five_percent_missing_is_provisional(tmp_path: Path) -> None:
-    first, second = [1.0] * 90 + [0.0] * 10, [1.0] * 50 + [0.0] * 50
+    first = [1.0] * 90 + [0.0] * 10
+    second = [1.0] * 50 + [0.0] * 50
     five = compared(*pair(tmp_path / "five", with_missing(first, *range(5)), second))
     six = compared(*pair(tmp_path / "six", with_missing(first, *range(6)), second))
     assert five.tasks[0].provisional == ""
@@ -146,9 +150,11 @@ def test_shares_that_differ_by_more_than_chance_are_provisional(tmp_path: Path) 
 
 
 def test_the_worst_case_is_there_for_who_asks(tmp_path: Path) -> None:
-    first, second = [1.0] * 60 + [0.0] * 40, [1.0] * 45 + [0.0] * 55
+    first = [1.0] * 60 + [0.0] * 40
+    second = [1.0] * 45 + [0.0] * 55
     a, b = pair(tmp_path, with_missing(first, *range(20)), second)
-    scored, worst = compared(a, b), compared(a, b, missing="worst-case")
+    scored = compared(a, b)
+    worst = compared(a, b, missing="worst-case")
     assert scored.tasks[0].paired is not None
     assert worst.tasks[0].paired is not None
     assert scored.tasks[0].paired.verdict == "better"
@@ -162,7 +168,8 @@ def test_the_worst_case_is_there_for_who_asks(tmp_path: Path) -> None:
 
 
 def test_seven_wins_to_none_do_not_print_a_p_of_one(tmp_path: Path) -> None:
-    first, second = [1.0] * 7 + [1.0] * 33, [0.0] * 7 + [1.0] * 33
+    first = [1.0] * 7 + [1.0] * 33
+    second = [0.0] * 7 + [1.0] * 33
     found = compared(*pair(tmp_path, with_missing(first, 39), second))
     assert "p = 1" not in found.conclusion
     assert "demo/a scores 17.9 points higher" in found.conclusion
@@ -217,7 +224,8 @@ def planned_items(
 
 
 def test_six_items_are_not_one_short_of_a_verdict(tmp_path: Path) -> None:
-    first, second = [1.0] * 5 + [0.0], [1.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+    first = [1.0] * 5 + [0.0]
+    second = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0]
     (step,) = compared(*pair(tmp_path, first, second)).tasks[0].next_steps
     assert step.n + 6 == planned_items(first, second, 4 / 6) == 12
 
@@ -396,7 +404,8 @@ def test_provisional_pairs_among_several(tmp_path: Path) -> None:
     )
 
 
-# -- gates --------------------------------------------------------------------------------------------------------------
+# -- gates
+# --------------------------------------------------------------------------------------------------------------
 
 
 def test_a_gate_shows_the_difference_as_the_comparison_does(tmp_path: Path) -> None:

@@ -1,4 +1,6 @@
-"""The boards of `benchmarks/boards.py`: recorded runs are read and aligned, and ranks are those that `leaderboard` gives."""
+"""The boards of `benchmarks/boards.py`: recorded runs are read and aligned, and ranks are those
+that `leaderboard` gives.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ with pytest.MonkeyPatch.context() as patch:
     patch.syspath_prepend(str(BENCHMARKS))
     from decision_questions.records import task_scores, write_run
 
-    _SPEC = importlib.util.spec_from_file_location("boards_command", BENCHMARKS / "boards.py")
+    _SPEC = importlib.util.spec_from_file_location(
+        "boards_command", BENCHMARKS / "boards.py"
+    )
     assert _SPEC is not None and _SPEC.loader is not None
     boards: ModuleType = importlib.util.module_from_spec(_SPEC)
     sys.modules["boards_command"] = boards
@@ -31,12 +35,17 @@ RATES = (0.2, 0.15, 0.3, 0.25)
 
 
 def record_runs(folder: Path, articles: int, left_out: slice) -> np.ndarray:
-    """Four recorded runs, of which the last lacks some articles. Returns the articles that it has."""
+    """Four recorded runs, of which the last lacks some articles.
+
+    Returns the articles that it has.
+    """
     rng = np.random.default_rng(8)
     difficulty = rng.normal(size=articles)
     kept = np.delete(np.arange(articles), left_out)
     for number, (loading, rate) in enumerate(zip(LOADINGS, RATES, strict=True)):
-        latent = loading * difficulty + np.sqrt(1 - loading**2) * rng.normal(size=articles)
+        latent = loading * difficulty + np.sqrt(1 - loading**2) * rng.normal(
+            size=articles
+        )
         threshold = -boards.ndtri(rate)
         probabilities = 1 / (
             1 + np.exp(2 * (latent - threshold))
@@ -44,7 +53,10 @@ def record_runs(folder: Path, articles: int, left_out: slice) -> np.ndarray:
         run = folder / "company" / f"model-{number}"
         run.mkdir(parents=True)
         rows = kept if number == 3 else np.arange(articles)
-        lines = [json.dumps({"hhem_score": probabilities[row], "is_valid": bool(row % 50)}) for row in rows]
+        lines = [
+            json.dumps({"hhem_score": probabilities[row], "is_valid": bool(row % 50)})
+            for row in rows
+        ]
         (run / "judgments.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
     return kept
 
@@ -84,8 +96,14 @@ def test_ranks_are_those_of_the_leaderboard(tmp_path: Path) -> None:
     matrix = boards.simulate_board(population, 300, np.random.default_rng(2))
     ranking = boards.rank([matrix])
     runs = [
-        write_run(tmp_path, f"run-{row}", {"articles": task_scores(np.nan_to_num(values), missing=missing)})
-        for row, (values, missing) in enumerate(zip(matrix.values, matrix.missing, strict=True))
+        write_run(
+            tmp_path,
+            f"run-{row}",
+            {"articles": task_scores(np.nan_to_num(values), missing=missing)},
+        )
+        for row, (values, missing) in enumerate(
+            zip(matrix.values, matrix.missing, strict=True)
+        )
     ]
     by_run = {row.run: row.ranks for row in leaderboard(runs).rows}
     assert [by_run[run.id] for run in runs] == list(ranking.ranks)

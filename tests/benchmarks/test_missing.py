@@ -13,7 +13,9 @@ import pytest
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 TRIALS = 60
 
-_SPEC = importlib.util.spec_from_file_location("missing_command", BENCHMARKS / "missing.py")
+_SPEC = importlib.util.spec_from_file_location(
+    "missing_command", BENCHMARKS / "missing.py"
+)
 assert _SPEC is not None and _SPEC.loader is not None
 missing: ModuleType = importlib.util.module_from_spec(_SPEC)
 sys.modules["missing_command"] = missing

@@ -33,21 +33,32 @@ def test_key_values(pairs: list[str], expected: dict[str, Any]) -> None:
 
 @given(
     st.dictionaries(
-        st.from_regex(r"[a-z_]{1,6}", fullmatch=True), st.integers() | st.booleans() | st.text(), max_size=4
+        st.from_regex(r"[a-z_]{1,6}", fullmatch=True),
+        st.integers() | st.booleans() | st.text(),
+        max_size=4,
     )
 )
 def test_any_json_value_can_be_given(values: dict[str, Any]) -> None:
-    assert key_values([f"{key}={json.dumps(value)}" for key, value in values.items()], "-M") == values
+    assert (
+        key_values(
+            [f"{key}={json.dumps(value)}" for key, value in values.items()], "-M"
+        )
+        == values
+    )
 
 
-@pytest.mark.parametrize("pairs", [["a"], ["=3"], [""], ["a=1", "a.b=2"], ["a.b=2", "a=1"]])
+@pytest.mark.parametrize(
+    "pairs", [["a"], ["=3"], [""], ["a=1", "a.b=2"], ["a.b=2", "a=1"]]
+)
 def test_what_is_no_pair(pairs: list[str]) -> None:
     with pytest.raises(ConfigurationError, match=r"^-M "):
         key_values(pairs, "-M")
 
 
 def test_roles() -> None:
-    found = role_specs(["judge=openai/x", "reward=hf/y=z"], ["judge.timeout=3", "judge.extra.a=1"])
+    found = role_specs(
+        ["judge=openai/x", "reward=hf/y=z"], ["judge.timeout=3", "judge.extra.a=1"]
+    )
     assert found == {
         "judge": ModelSpec("openai/x", {"timeout": 3, "extra": {"a": 1}}),
         "reward": ModelSpec("hf/y=z"),

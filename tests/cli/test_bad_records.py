@@ -1,4 +1,6 @@
-"""Records that cannot be: every command that makes numbers of them refuses and names the folder; what shows a run says what is wrong."""
+"""Records that cannot be: every command that makes numbers of them refuses and names the folder;
+what shows a run says what is wrong.
+"""
 
 from __future__ import annotations
 
@@ -27,12 +29,16 @@ BAD = {"text": "1", "nan": float("nan"), "yes": True, "list": [1], "missing": No
 def _runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("good", "other", "bad"):
-        make_run(tmp_path / "runs", scores=[1.0, 0.0, 1.0], name=name, model=f"demo/{name}")
+        make_run(
+            tmp_path / "runs", scores=[1.0, 0.0, 1.0], name=name, model=f"demo/{name}"
+        )
 
 
 def spoilt(change: Callable[[dict[str, Any]], object]) -> None:
     """Change the second record of the run "bad"."""
-    rewrite(open_run("runs/bad"), lambda row, place: change(row) if place == 1 else None)
+    rewrite(
+        open_run("runs/bad"), lambda row, place: change(row) if place == 1 else None
+    )
 
 
 def with_value(value: Any) -> Callable[[dict[str, Any]], object]:
@@ -46,7 +52,9 @@ def with_value(value: Any) -> Callable[[dict[str, Any]], object]:
 
 def shown(file: str) -> dict[str, Any]:
     """The catalog of a page."""
-    (found,) = re.findall(r'id="catalog">([^<]*)</script>', Path(file).read_text(encoding="utf-8"))
+    (found,) = re.findall(
+        r'id="catalog">([^<]*)</script>', Path(file).read_text(encoding="utf-8")
+    )
     data: dict[str, Any] = json.loads(zlib.decompress(base64.b64decode(found), -15))
     return data
 
@@ -66,7 +74,10 @@ def test_an_impossible_score_is_an_error_of_its_run(kind: str) -> None:
         told = r"Error: .*runs/bad/samples\.jsonl, line 2: the score 'score' is .*, not a number\."
         assert re.search(told, done.err), (words, done.err)
     verified = typed("runs", "show", "bad", "--verify")
-    assert verified.code == 2 and "runs/bad: Impossible records: record 2: the score 'score'" in verified.err
+    assert (
+        verified.code == 2
+        and "runs/bad: Impossible records: record 2: the score 'score'" in verified.err
+    )
     checked = typed("runs", "check", "bad")
     assert checked.code == 1 and "impossible records" in " ".join(checked.out.split())
 
@@ -77,8 +88,14 @@ def test_a_page_of_such_a_run_says_it(kind: str) -> None:
     for words in (("bad",), ("good", "bad")):
         done = typed("view", *words, "--html", "page.html")
         assert done.code == 0, done.err
-        assert "Warning: bad: Impossible records: record 2: the score 'score' is" in done.err
-        assert any("Impossible records" in text for name, text in shown("page.html")["runs"][-1]["facts"])
+        assert (
+            "Warning: bad: Impossible records: record 2: the score 'score' is"
+            in done.err
+        )
+        assert any(
+            "Impossible records" in text
+            for name, text in shown("page.html")["runs"][-1]["facts"]
+        )
     assert "runs/bad/samples.jsonl, line 2" in shown("page.html")["board"]["notes"][0]
     assert typed("export", "site", "bad").code == 0
 
@@ -88,8 +105,13 @@ def test_a_sample_that_is_there_twice_is_said() -> None:
     done = typed("view", "bad", "--html", "page.html")
     assert done.code == 0
     assert "Warning: bad: Samples recorded twice: 'item-0' of" in done.err
-    assert "Samples recorded twice" in dict(shown("page.html")["runs"][0]["facts"])["Warning"]
-    assert "samples recorded twice" in " ".join(typed("runs", "check", "bad").out.split())
+    assert (
+        "Samples recorded twice"
+        in dict(shown("page.html")["runs"][0]["facts"])["Warning"]
+    )
+    assert "samples recorded twice" in " ".join(
+        typed("runs", "check", "bad").out.split()
+    )
 
 
 def test_numbers_that_the_samples_do_not_give_are_said() -> None:
@@ -140,13 +162,22 @@ def test_one_bad_record_among_many_is_named(path: tuple[Any, ...], value: Any) -
         ("view", "good", "bad", "--html", "x.html"),
     ):
         done = typed(*words)
-        assert done.code == 2 and "runs/bad/run.json is not" in done.err, (words, done.err)
+        assert done.code == 2 and "runs/bad/run.json is not" in done.err, (
+            words,
+            done.err,
+        )
     listed = typed("runs", "list")
-    assert listed.code == 0 and "good" in listed.out and "runs/bad cannot be read" in listed.err
+    assert (
+        listed.code == 0
+        and "good" in listed.out
+        and "runs/bad cannot be read" in listed.err
+    )
 
 
 def _judged(row: dict[str, Any], **parts: Any) -> None:
-    row.update(exchanges={"score": [{"role": "judge", "request": {"generate": "?"}, **parts}]})
+    row.update(
+        exchanges={"score": [{"role": "judge", "request": {"generate": "?"}, **parts}]}
+    )
 
 
 FORMS: dict[str, Callable[[dict[str, Any]], object]] = {
@@ -166,7 +197,9 @@ FORMS: dict[str, Callable[[dict[str, Any]], object]] = {
     "passages texts": lambda row: row.update(passages=["a"]),
     "timing a list": lambda row: row.update(timing=[1]),
     "times texts": lambda row: row.update(timing={"latency": ["long"]}),
-    "tokens a text": lambda row: row.update(responses=[{"text": "a", "usage": {"input_tokens": "x"}}]),
+    "tokens a text": lambda row: row.update(
+        responses=[{"text": "a", "usage": {"input_tokens": "x"}}]
+    ),
 }
 
 
@@ -185,7 +218,10 @@ def test_a_part_of_another_form_is_an_error_of_its_run(kind: str) -> None:
         ("view", "bad", "--html", "page.html"),
     ):
         done = typed(*words)
-        assert "bug" not in done.err and "Traceback" not in done.text, (words, done.text)
+        assert "bug" not in done.err and "Traceback" not in done.text, (
+            words,
+            done.text,
+        )
         assert done.code in (0, 2)
         assert done.code == 0 or "is not a sample record" in done.err, (words, done.err)
     assert typed("runs", "show", "bad", "--analysis").code == 2

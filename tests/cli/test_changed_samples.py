@@ -1,4 +1,6 @@
-"""A run whose samples were edited after the run gives no numbers, by whichever command; and the conclusions of edited questions."""
+"""A run whose samples were edited after the run gives no numbers, by whichever command; and the
+conclusions of edited questions.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +34,14 @@ READERS: dict[str, list[tuple[str, ...]]] = {
         ("compare", "b", "a", "--fail-if", "accuracy drops by more than 0.02"),
     ],
     "calibration": [("calibration", "a")],
-    "contamination": [("contamination", "a"), ("contamination", "b", "--rewrites", "a")],
-    "leaderboard": [("leaderboard", "a", "b"), ("leaderboard", "b", "a", "--kept", "kept")],
+    "contamination": [
+        ("contamination", "a"),
+        ("contamination", "b", "--rewrites", "a"),
+    ],
+    "leaderboard": [
+        ("leaderboard", "a", "b"),
+        ("leaderboard", "b", "a", "--kept", "kept"),
+    ],
     "judge agreement": [("judge", "agreement", "a", "b", "--scorer", "exact-match")],
     "judge bias": [("judge", "bias", "a", "b", "--scorer", "exact-match")],
     "judge calibrate": [("judge", "calibrate", "a", "--labels", "labels.csv")],
@@ -53,12 +61,24 @@ READERS: dict[str, list[tuple[str, ...]]] = {
     "export lm-eval": [("export", "lm-eval", "a", "--out", "exported")],
     "export hf-results": [("export", "hf-results", "a", "b", "--out", "exported")],
     "export eval-results": [
-        ("export", "eval-results", "a", "--dataset", "x/y", "--task-id", "t", "--out", "exported")
+        (
+            "export",
+            "eval-results",
+            "a",
+            "--dataset",
+            "x/y",
+            "--task-id",
+            "t",
+            "--out",
+            "exported",
+        )
     ],
 }
 
 
-def commands(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:
+def commands(
+    command: click.Command, path: tuple[str, ...] = ()
+) -> Iterator[tuple[str, click.Command]]:
     """Every command of the command line with its words."""
     if isinstance(command, click.Group):
         context = click.Context(command)
@@ -71,7 +91,9 @@ def commands(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tup
 
 
 def test_every_command_that_takes_a_run_is_here() -> None:
-    """A new one is put among the readers, with a line that reads samples, or among those that only list."""
+    """A new one is put among the readers, with a line that reads samples, or among those that
+    only list.
+    """
     taking = {
         name
         for name, command in commands(cli)
@@ -89,18 +111,28 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_questions(made, 6)
     for name in "abc":
         assert typed(*ECHO, name, folder=made).code == 0
-    assert typed("judge", "sample", "a", "--to", "labels.csv", folder=made).code in (0, 2)
+    assert typed("judge", "sample", "a", "--to", "labels.csv", folder=made).code in (
+        0,
+        2,
+    )
     return made
 
 
-@pytest.mark.parametrize("words", [line for lines in READERS.values() for line in lines], ids=" ".join)
-def test_changed_samples_are_refused(folder: Path, finished: Path, words: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    "words", [line for lines in READERS.values() for line in lines], ids=" ".join
+)
+def test_changed_samples_are_refused(
+    folder: Path, finished: Path, words: tuple[str, ...]
+) -> None:
     shutil.copytree(finished, folder, dirs_exist_ok=True)
     for name in "ab" if "agreement" in words else "":
         with edited(Path("runs", name)) as data:
-            data["tasks"][0]["scorers"][0]["kind"] = "another-program"  # whose verdicts may be a judge's
+            # whose verdicts may be a judge's
+            data["tasks"][0]["scorers"][0]["kind"] = "another-program"
     samples = Path("runs/a/samples.jsonl")
-    samples.write_text(samples.read_text().replace('"value":0.0', '"value":1.0'), encoding="utf-8")
+    samples.write_text(
+        samples.read_text().replace('"value":0.0', '"value":1.0'), encoding="utf-8"
+    )
     before = {path for path in Path().rglob("*") if path.is_file()}
     done = typed(*words)
     assert done.code == 2, done.text
@@ -110,7 +142,9 @@ def test_changed_samples_are_refused(folder: Path, finished: Path, words: tuple[
     assert not {path for path in made if ".evalwright" not in str(path)}
 
 
-def test_changed_numbers_over_true_samples_are_found(folder: Path, finished: Path) -> None:
+def test_changed_numbers_over_true_samples_are_found(
+    folder: Path, finished: Path
+) -> None:
     shutil.copytree(finished, folder, dirs_exist_ok=True)
     assert typed("runs", "check", "a", "b").code == 0
     with edited("runs/a") as data:
@@ -123,7 +157,9 @@ def test_changed_numbers_over_true_samples_are_found(folder: Path, finished: Pat
 
 
 def test_other_questions_under_the_same_ids_win_nothing(folder: Path) -> None:
-    """The same ids with other questions were once concluded to be 66.7 points higher, p < 0.0001."""
+    """The same ids with other questions were once concluded to be 66.7 points higher, p <
+    0.0001.
+    """
     a = make_run(folder / "runs", scores=[1.0, 0, 0] * 30, name="a", model="demo/a")
     b = make_run(folder / "runs", scores=[1.0] * 90, name="b", model="demo/b")
 

@@ -1,4 +1,6 @@
-"""The command as a whole: versions, help in plain words, exit codes, a pipe that closes, and faults of our own."""
+"""The command as a whole: versions, help in plain words, exit codes, a pipe that closes, and
+faults of our own.
+"""
 
 from __future__ import annotations
 
@@ -30,20 +32,32 @@ def commands() -> list[tuple[str, ...]]:
 
 def test_help_of_every_command() -> None:
     for command in commands():
-        done, short = typed(*command, "--help"), typed(*command, "-h")
+        done = typed(*command, "--help")
+        short = typed(*command, "-h")
         assert (done.code, done.err, short.out) == (0, "", done.out)
-        assert done.out.startswith(f"Usage: evalwright{''.join(f' {word}' for word in command)}")
-        assert not re.search(r"\b(nobody|asked|asking|lies?|surely)\b", done.out, re.IGNORECASE), command
+        assert done.out.startswith(
+            f"Usage: evalwright{''.join(f' {word}' for word in command)}"
+        )
+        assert not re.search(
+            r"\b(nobody|asked|asking|lies?|surely)\b", done.out, re.IGNORECASE
+        ), command
         for line in done.out.splitlines():
             if line.strip().startswith("--") and " " in line.strip():
-                assert len(line.split(maxsplit=1)) == 2, f"an option without a word of help: {line}"
+                assert len(line.split(maxsplit=1)) == 2, (
+                    f"an option without a word of help: {line}"
+                )
 
 
 @pytest.mark.parametrize(
-    ("arguments", "reader"), [("tasks list", "head -1"), ("models list", "true"), ("--help", "true")]
+    ("arguments", "reader"),
+    [("tasks list", "head -1"), ("models list", "true"), ("--help", "true")],
 )
-def test_a_reader_that_goes_away_is_no_fault(folder: Path, reader: str, arguments: str) -> None:
-    line = f'"$PYTHON" -m evalwright {arguments} | {reader}; echo "${{PIPESTATUS[0]}}" >&2'
+def test_a_reader_that_goes_away_is_no_fault(
+    folder: Path, reader: str, arguments: str
+) -> None:
+    line = (
+        f'"$PYTHON" -m evalwright {arguments} | {reader}; echo "${{PIPESTATUS[0]}}" >&2'
+    )
     done = subprocess.run(
         ["bash", "-c", line],
         cwd=folder,
@@ -55,7 +69,9 @@ def test_a_reader_that_goes_away_is_no_fault(folder: Path, reader: str, argument
     assert done.stderr == "0\n"
 
 
-def test_a_fault_of_ours_says_so_and_can_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fault_of_ours_says_so_and_can_be_seen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def broken(self: object) -> None:
         raise ZeroDivisionError("oops")
 
@@ -70,7 +86,9 @@ def test_a_fault_of_ours_says_so_and_can_be_seen(monkeypatch: pytest.MonkeyPatch
         typed("tasks", "list")
 
 
-def test_an_interruption_ends_with_130_and_says_how_to_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interruption_ends_with_130_and_says_how_to_go_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def interrupted(self: object) -> None:
         raise KeyboardInterrupt
 

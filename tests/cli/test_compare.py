@@ -1,4 +1,6 @@
-"""`compare` as it is typed: two runs, several, gates and their exit codes, files, and what is refused."""
+"""`compare` as it is typed: two runs, several, gates and their exit codes, files, and what is
+refused.
+"""
 
 from __future__ import annotations
 
@@ -20,23 +22,34 @@ DROP = "accuracy drops by more than 0.02"
 def _runs(folder: Path) -> None:
     for name, right in (("a", 36), ("b", 20), ("c", 34), ("same", 36)):
         scores = [1.0] * right + [0.0] * (40 - right)
-        make_run(folder / "runs", scores=scores, name=name, model=f"demo/{name}", domains=["x", "y"])
+        make_run(
+            folder / "runs",
+            scores=scores,
+            name=name,
+            model=f"demo/{name}",
+            domains=["x", "y"],
+        )
 
 
 def test_two_runs_with_slices_flips_and_equivalence() -> None:
-    done = typed("compare", "a", "b", "--slice", "domain", "--flips", "2", "--equivalent", "0.1")
+    done = typed(
+        "compare", "a", "b", "--slice", "domain", "--flips", "2", "--equivalent", "0.1"
+    )
     assert (done.code, done.err) == (0, "")
     text = " ".join(done.out.split())
     assert "factual by domain" in text
     assert "Benjamini-Hochberg over the 2 values of 'domain'" in text
     assert "item-21" in done.out and "item-22" not in done.out
     assert "were not shown to be equivalent within 10 points" in text
-    assert "the mean difference A - B for items drawn like these, paired by item" in text
+    assert (
+        "the mean difference A - B for items drawn like these, paired by item" in text
+    )
     assert "score differently" not in typed("compare", "a", "b", "--flips", "0").out
 
 
 @pytest.mark.parametrize(
-    ("how", "says"), [("holm", "Holm over the 2 values"), ("none", "tested at 5% alone")]
+    ("how", "says"),
+    [("holm", "Holm over the 2 values"), ("none", "tested at 5% alone")],
 )
 def test_how_slices_are_adjusted_is_chosen_and_said(how: str, says: str) -> None:
     done = typed("compare", "a", "b", "--slice", "domain", "--slices-adjust", how)
@@ -47,55 +60,96 @@ def test_how_slices_are_adjusted_is_chosen_and_said(how: str, says: str) -> None
 def test_tasks_as_a_sample_of_tasks(folder: Path) -> None:
     rates = {"a": (30, 22, 34), "b": (26, 12, 20), "c": (20, 20, 20)}
     for name, right in rates.items():
-        scores = {f"t{place}": [1.0] * n + [0.0] * (40 - n) for place, n in enumerate(right)}
-        make_run(folder / "runs", scores=scores, name=f"three-{name}", model=f"demo/{name}")
+        scores = {
+            f"t{place}": [1.0] * n + [0.0] * (40 - n) for place, n in enumerate(right)
+        }
+        make_run(
+            folder / "runs", scores=scores, name=f"three-{name}", model=f"demo/{name}"
+        )
     command = ("compare", "three-a", "three-b", "--json")
     rule = "overall drops by more than 5 points"
-    both = (typed(*command, "--tasks-are", are, "--fail-if", rule) for are in ("fixed", "sample"))
+    both = (
+        typed(*command, "--tasks-are", are, "--fail-if", rule)
+        for are in ("fixed", "sample")
+    )
     fixed, sample = (json.loads(done.out) for done in both)
     for said in ("mean of these 3 tasks", "scores 23.3 points higher"):
         assert said in fixed["conclusion"]
-    assert sample["conclusion"].startswith("Over tasks like these no significant difference")
+    assert sample["conclusion"].startswith(
+        "Over tasks like these no significant difference"
+    )
     assert "mean of 3 tasks as a sample, 120 items" in sample["conclusion"]
     assert "over tasks like these 3" in sample["estimand"]
-    assert sample["overall"]["high"] > fixed["overall"]["high"] and sample["overall"]["tasks_are"] == "sample"
+    assert (
+        sample["overall"]["high"] > fixed["overall"]["high"]
+        and sample["overall"]["tasks_are"] == "sample"
+    )
     assert fixed["gates"][0]["failed"] and not sample["gates"][0]["failed"]
     assert "as a sample" in sample["gates"][0]["outcomes"][0]["sentence"]
-    done = typed("compare", "three-a", "three-b", "three-c", "--tasks-are", "sample", "--json")
+    done = typed(
+        "compare", "three-a", "three-b", "three-c", "--tasks-are", "sample", "--json"
+    )
     several = json.loads(done.out)
     assert several["conclusion"].startswith("Over tasks like these ")
     assert several["overall"]["correction"].endswith("for tasks like these")
     assert several["overall"]["pairs"][0]["high"] > sample["overall"]["high"]
     board = [
-        json.loads(typed("leaderboard", "three-a", "three-b", "--tasks-are", are, "--json").out)
+        json.loads(
+            typed("leaderboard", "three-a", "three-b", "--tasks-are", are, "--json").out
+        )
         for are in ("fixed", "sample")
     ]
-    widths = [one["rows"][0]["overall"]["high"] - one["rows"][0]["overall"]["low"] for one in board]
+    widths = [
+        one["rows"][0]["overall"]["high"] - one["rows"][0]["overall"]["low"]
+        for one in board
+    ]
     assert widths[1] > widths[0]
     assert any("generalise to tasks like these" in note for note in board[1]["notes"])
     assert [row["ranks"] for row in board[1]["rows"]] == [[1, 2], [1, 2]]
-    for refused in (("compare", "a", "b"), ("leaderboard", "a", "b"), ("compare", "a", "b", "c")):
+    for refused in (
+        ("compare", "a", "b"),
+        ("leaderboard", "a", "b"),
+        ("compare", "a", "b", "c"),
+    ):
         done = typed(*refused, "--tasks-are", "sample")
-        assert done.code == 2 and "need a mean over at least 3 tasks, but there is none" in done.err
+        assert (
+            done.code == 2
+            and "need a mean over at least 3 tasks, but there is none" in done.err
+        )
 
 
 def test_three_runs_and_a_baseline() -> None:
     done = typed("compare", "a", "b", "c")
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith("Comparison of 3 runs, all pairs")
-    data = json.loads(typed("compare", "a", "b", "c", "--baseline", "c", "--slice", "domain", "--json").out)
+    data = json.loads(
+        typed(
+            "compare", "a", "b", "c", "--baseline", "c", "--slice", "domain", "--json"
+        ).out
+    )
     assert data["baseline"] == "c"
-    assert [(pair["a"], pair["b"]) for pair in data["tasks"][0]["pairs"]] == [(0, 2), (1, 2)]
+    assert [(pair["a"], pair["b"]) for pair in data["tasks"][0]["pairs"]] == [
+        (0, 2),
+        (1, 2),
+    ]
     assert len(data["slices"]) == 2
 
 
 def test_a_gate_decides_the_exit_code() -> None:
     assert typed("compare", "a", "b", "--fail-if", DROP).code == 1
     assert typed("compare", "a", "c", "--fail-if", DROP).code == 0
-    assert typed("compare", "a", "c", "--fail-if", DROP, "--gate", "not-ruled-out").code == 1
-    assert typed("compare", "b", "a", "--fail-if", DROP, "--gate", "not-ruled-out").code == 0
+    assert (
+        typed("compare", "a", "c", "--fail-if", DROP, "--gate", "not-ruled-out").code
+        == 1
+    )
+    assert (
+        typed("compare", "b", "a", "--fail-if", DROP, "--gate", "not-ruled-out").code
+        == 0
+    )
     assert typed("compare", "a", "same", "--fail-if", "n_missing is above 0").code == 0
-    two = typed("compare", "b", "a", "--fail-if", DROP, "--fail-if", "accuracy is above 50%")
+    two = typed(
+        "compare", "b", "a", "--fail-if", DROP, "--fail-if", "accuracy is above 50%"
+    )
     assert two.code == 1
     assert "FAILED" in two.out and "passed" in two.out
     assert "1 of 2 failed" in two.out
@@ -104,10 +158,15 @@ def test_a_gate_decides_the_exit_code() -> None:
 def test_every_other_run_is_held_against_the_first_or_the_baseline() -> None:
     done = typed("compare", "a", "b", "c", "--fail-if", DROP, "--json")
     gates = json.loads(done.out)["gates"]
-    assert [(gate["a"], gate["b"], gate["failed"]) for gate in gates] == [("a", "b", True), ("a", "c", False)]
+    assert [(gate["a"], gate["b"], gate["failed"]) for gate in gates] == [
+        ("a", "b", True),
+        ("a", "c", False),
+    ]
     assert "Bonferroni over 2 tests" in gates[0]["outcomes"][0]["sentence"]
     assert done.code == 1
-    done = typed("compare", "a", "b", "c", "--baseline", "b", "--fail-if", DROP, "--json")
+    done = typed(
+        "compare", "a", "b", "c", "--baseline", "b", "--fail-if", DROP, "--json"
+    )
     assert [gate["b"] for gate in json.loads(done.out)["gates"]] == ["a", "c"]
     assert done.code == 0
 
@@ -136,7 +195,10 @@ def test_files_are_written_beside_what_is_shown() -> None:
         ),
         (("a", "b", "--fail-if", "acuracy differs"), "Did you mean 'accuracy'"),
         (("a", "b", "--fail-if", "factual.acuracy differs"), "'factual.accuracy'"),
-        (("a", "b", "--gate", "not-ruled-out", "--fail-if", "accuracy differs"), "has no margin"),
+        (
+            ("a", "b", "--gate", "not-ruled-out", "--fail-if", "accuracy differs"),
+            "has no margin",
+        ),
         (("a", "b", "--gate", "maybe"), "not-ruled-out"),
         (("a", "b", "--junit", "x.xml"), "--junit can only be used with --fail-if"),
         (("a", "b", "--slice", "domian"), "Did you mean 'domain'?"),
@@ -164,20 +226,34 @@ def test_a_metric_by_name_and_the_others_beside_the_main_one(folder: Path) -> No
             for i, (gold, said) in enumerate(labels)
         ]
         more: dict[str, Any] = {"metric": "macro-f1", "more_metrics": ["accuracy"]}
-        make_run(folder / "runs", scores=scores, name=name, model=f"demo/{name}", **more)
+        make_run(
+            folder / "runs", scores=scores, name=name, model=f"demo/{name}", **more
+        )
     done = typed("compare", "p", "q")
     assert (done.code, done.err) == (0, "")
     text = " ".join(done.out.split())
-    assert "factual (macro-f1)" in text and "jackknife t (G = 40)" in text and "n = 40" in text
+    assert (
+        "factual (macro-f1)" in text
+        and "jackknife t (G = 40)" in text
+        and "n = 40" in text
+    )
     assert "factual, also accuracy: A 75.0, B 30.0, A - B +45.0" in text
     assert "They also differ significantly by 'accuracy'" in text
     assert "not a mean" not in text
     for name in ("accuracy", "factual.accuracy"):
-        task = json.loads(typed("compare", "p", "q", "--metric", name, "--json").out)["tasks"][0]
-        assert (task["metric"], task["paired"]["difference"], task["others"]) == ("accuracy", 0.45, [])
+        task = json.loads(typed("compare", "p", "q", "--metric", name, "--json").out)[
+            "tasks"
+        ][0]
+        assert (task["metric"], task["paired"]["difference"], task["others"]) == (
+            "accuracy",
+            0.45,
+            [],
+        )
     several = typed("compare", "p", "q", "a", "--metric", "accuracy")
     assert several.code == 0 and "factual (accuracy)" in several.out
-    gated = typed("compare", "p", "q", "--fail-if", "macro-f1 drops by more than 5 points")
+    gated = typed(
+        "compare", "p", "q", "--fail-if", "macro-f1 drops by more than 5 points"
+    )
     assert gated.code == 1 and "factual, also accuracy" in gated.out
     unknown = typed("compare", "p", "q", "--metric", "acuracy")
     told = "Unknown metric 'acuracy'. Did you mean 'accuracy' or 'factual.accuracy'?"
@@ -193,7 +269,13 @@ def test_one_unit_in_one_table(folder: Path) -> None:
     rows = {"a": [-20.0, -30.0, -25.0], "b": [-21.0, -29.0, -28.0]}
     for name, prose in rows.items():
         scores = {"quiz": [1.0, 0.0, 1.0], "prose": prose}
-        make_run(folder / "runs", scores=scores, name=f"mixed-{name}", model=f"demo/{name}", metric=metric)
+        make_run(
+            folder / "runs",
+            scores=scores,
+            name=f"mixed-{name}",
+            model=f"demo/{name}",
+            metric=metric,
+        )
     tables = typed("compare", "mixed-a", "mixed-b").out.split("A - B")
     assert "quiz (accuracy)" in tables[1] and "prose" not in tables[1]
     assert "prose (word-perplexity" in tables[2]

@@ -15,7 +15,13 @@ from support.typed import typed
 @pytest.fixture(autouse=True)
 def _two_runs(folder: Path) -> None:
     for name, scores in (("a", [1, 1, 1, 0]), ("b", [0, 1, None, 0])):
-        make_run(folder / "runs", scores=scores, name=name, model=f"demo/{name}", domains=["x", "y"])
+        make_run(
+            folder / "runs",
+            scores=scores,
+            name=name,
+            model=f"demo/{name}",
+            domains=["x", "y"],
+        )
 
 
 def test_runs_list_and_show() -> None:
@@ -46,7 +52,14 @@ def test_runs_show_verifies_where_asked() -> None:
 def test_score_again() -> None:
     assert (
         typed(
-            "run", "questions.yaml", "--model", "scripted/constant", "-M", "text=3 apples", "--name", "said"
+            "run",
+            "questions.yaml",
+            "--model",
+            "scripted/constant",
+            "-M",
+            "text=3 apples",
+            "--name",
+            "said",
         ).code
         == 0
     )
@@ -60,7 +73,10 @@ def test_score_again() -> None:
     assert done.code == 0, done.err
     data = json.loads(done.out)
     assert data["folder"] == "runs/numbers"
-    assert [task["name"] for task in data["tasks"][0]["scorers"]] == ["numeric", "exact-match"]
+    assert [task["name"] for task in data["tasks"][0]["scorers"]] == [
+        "numeric",
+        "exact-match",
+    ]
     assert data["tasks"][0]["scorers"][1]["options"] == {"ignore_case": False}
     assert data["tasks"][0]["metrics"][0]["value"] == pytest.approx(1 / 6)
     compared = typed("compare", "said", "numbers")

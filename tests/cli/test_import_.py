@@ -16,7 +16,12 @@ def test_import_show_compare_and_board(folder: Path) -> None:
     shown = typed("runs", "show", "theirs", "--verify", "--details")
     assert shown.code == 0
     assert "lm-eval:pick (version 2): 6 samples" in shown.out
-    assert typed("import", "lm-eval", str(RELEASED), "--name", "again", "--out", "runs").code == 0
+    assert (
+        typed(
+            "import", "lm-eval", str(RELEASED), "--name", "again", "--out", "runs"
+        ).code
+        == 0
+    )
     compared = typed("compare", "theirs", "again")
     assert (compared.code, compared.err) == (0, "")
     board = json.loads(typed("leaderboard", "theirs", "again", "--json").out)
@@ -31,5 +36,7 @@ def test_import_says_what_is_wrong(folder: Path) -> None:
     done = typed("import", "lm-eval", str(broken))
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith(f"Error: {broken}, line 2 is not valid JSON")
-    assert typed("import", "lm-eval", "nowhere").err.startswith("Error: 'nowhere' does not exist")
+    assert typed("import", "lm-eval", "nowhere").err.startswith(
+        "Error: 'nowhere' does not exist"
+    )
     assert typed("import", "--help").code == 0

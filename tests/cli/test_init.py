@@ -26,7 +26,9 @@ def answered(text: str, *arguments: str) -> Done:
     """`evalwright init` with what a person types at its questions."""
     with CliRunner().isolation(input=text) as streams:
         code = cli.main(["init", *arguments])
-        return Done(code, streams[0].getvalue().decode(), streams[1].getvalue().decode())
+        return Done(
+            code, streams[0].getvalue().decode(), streams[1].getvalue().decode()
+        )
 
 
 def steps() -> dict[str, dict[str, Any]]:
@@ -35,7 +37,9 @@ def steps() -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
-def test_two_answers_make_a_suite_that_runs_and_a_workflow_that_publishes(folder: Path) -> None:
+def test_two_answers_make_a_suite_that_runs_and_a_workflow_that_publishes(
+    folder: Path,
+) -> None:
     for path in folder.glob("questions.*"):
         path.unlink()
     done = answered("\n\n")
@@ -51,8 +55,18 @@ def test_two_answers_make_a_suite_that_runs_and_a_workflow_that_publishes(folder
 
     settings = with_command(folder)
     for name in ("Run", "Make the board"):
-        shell = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", steps()[name]["run"]]
-        ended = subprocess.run(shell, env=settings, capture_output=True, text=True, check=False)
+        shell = [
+            "bash",
+            "--noprofile",
+            "--norc",
+            "-eo",
+            "pipefail",
+            "-c",
+            steps()[name]["run"],
+        ]
+        ended = subprocess.run(
+            shell, env=settings, capture_output=True, text=True, check=False
+        )
         assert ended.returncode == 0, ended.stdout + ended.stderr
     board = Path("leaderboard.md").read_text(encoding="utf-8")
     assert "demo/small" in board and "demo/large" in board and "questions" in board
@@ -61,31 +75,55 @@ def test_two_answers_make_a_suite_that_runs_and_a_workflow_that_publishes(folder
 
 
 def test_a_benchmark_needs_no_task_file(folder: Path) -> None:
-    done = typed("init", "--task", "factual-choice", "--model", "demo/small", "--no-workflow")
+    done = typed(
+        "init", "--task", "factual-choice", "--model", "demo/small", "--no-workflow"
+    )
     assert done.out == "Written: suite.yaml\nNext: evalwright run --config suite.yaml\n"
     found = read_configuration(Path("suite.yaml"))
-    assert found.tasks == ("factual-choice",) and [one.model for one in found.models] == ["demo/small"]
+    assert found.tasks == ("factual-choice",) and [
+        one.model for one in found.models
+    ] == ["demo/small"]
     assert typed("run", "--config", "suite.yaml", "--limit", "2", "--quiet").code == 0
 
 
-def test_extras_keys_and_watched_files_are_in_the_workflow(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_extras_keys_and_watched_files_are_in_the_workflow(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     models = "--model openai/gpt-4.1-mini --model hf/Qwen/Qwen3-0.6B --judge anthropic/claude"
     done = typed("init", "--task", "gsm8k", *models.split())
-    assert "add to the repository's secrets: OPENAI_API_KEY, ANTHROPIC_API_KEY." in done.out
+    assert (
+        "add to the repository's secrets: OPENAI_API_KEY, ANTHROPIC_API_KEY."
+        in done.out
+    )
     assert "Set in this shell first: OPENAI_API_KEY, ANTHROPIC_API_KEY." in done.out
     assert "'evalwright[hf,hub]" in steps()["Install"]["run"]
     assert list(steps()["Run"]["env"]) == ["OPENAI_API_KEY", "ANTHROPIC_API_KEY"]
     found = read_configuration(Path("suite.yaml"))
     assert found.roles["judge"].model == "anthropic/claude"
     assert found.unsure == {"scorer": "judge-correct"}
-    assert yaml.safe_load(WORKFLOW.read_text(encoding="utf-8"))[True]["push"]["paths"] == ["suite.yaml"]
+    assert yaml.safe_load(WORKFLOW.read_text(encoding="utf-8"))[True]["push"][
+        "paths"
+    ] == ["suite.yaml"]
 
 
 def test_columns_of_any_name_a_rubric_and_a_judge() -> None:
     Path("data").mkdir()
-    rows = [{"the question": "{{ 7 * 7 }} in words?", "notes": "It's 49.", "is": "forty-nine"}]
+    rows = [
+        {
+            "the question": "{{ 7 * 7 }} in words?",
+            "notes": "It's 49.",
+            "is": "forty-nine",
+        }
+    ]
     Path("data/my rows.jsonl").write_text(json.dumps(rows[0]) + "\n", encoding="utf-8")
-    columns = ("--column", "input=the question", "--column", "target=is", "--column", "passages=notes")
+    columns = (
+        "--column",
+        "input=the question",
+        "--column",
+        "target=is",
+        "--column",
+        "passages=notes",
+    )
     done = typed("init", "--task", "data/my rows.jsonl", *columns, *DEMO)
     assert done.code == 0, done.err
     task = load_task("my-rows.yaml")
@@ -94,20 +132,39 @@ def test_columns_of_any_name_a_rubric_and_a_judge() -> None:
     assert typed("tasks", "preview", "my-rows.yaml").out.count("It's 49.") == 1
 
     judged = typed(
-        *("init", "--task", "data/my rows.jsonl", *columns[:2], "--rubric", "Says so politely.", *DEMO),
+        *(
+            "init",
+            "--task",
+            "data/my rows.jsonl",
+            *columns[:2],
+            "--rubric",
+            "Says so politely.",
+            *DEMO,
+        ),
         *("--judge", "demo/large", "--replace"),
     )
     assert judged.code == 0 and "Replaced: my-rows.yaml" in judged.out
-    assert [scorer.name for scorer in load_task("my-rows.yaml").scorers] == ["judge-rubric"]
+    assert [scorer.name for scorer in load_task("my-rows.yaml").scorers] == [
+        "judge-rubric"
+    ]
     assert read_configuration(Path("suite.yaml")).roles["judge"].model == "demo/large"
 
 
 def test_nothing_is_replaced_unless_agreed() -> None:
     Path("suite.yaml").write_text("mine\n", encoding="utf-8")
-    for refused in (typed("init", "--task", "gsm8k", *DEMO), answered("n\n", "--task", "gsm8k", *DEMO)):
+    for refused in (
+        typed("init", "--task", "gsm8k", *DEMO),
+        answered("n\n", "--task", "gsm8k", *DEMO),
+    ):
         assert refused.code == 2
-        assert "Nothing was written: suite.yaml would be replaced. Add --replace if" in refused.err
-        assert Path("suite.yaml").read_text(encoding="utf-8") == "mine\n" and not WORKFLOW.exists()
+        assert (
+            "Nothing was written: suite.yaml would be replaced. Add --replace if"
+            in refused.err
+        )
+        assert (
+            Path("suite.yaml").read_text(encoding="utf-8") == "mine\n"
+            and not WORKFLOW.exists()
+        )
     agreed = answered("y\n", "--task", "gsm8k", *DEMO)
     assert agreed.code == 0 and "Replaced: suite.yaml" in agreed.out
     again = typed("init", "--task", "gsm8k", *DEMO)
@@ -123,7 +180,10 @@ def test_nothing_is_replaced_unless_agreed() -> None:
         (("--task", "gsm8k", "--model", "opnai/x"), "Did you mean 'openai'"),
         (("--task", "gsm8k", "--rubric", "Good.", *DEMO), "--rubric needs a judge"),
         (("--task", "../q.csv", *DEMO), "outside this folder"),
-        (("--task", "none.jsonl", *DEMO), "It does not exist. `--task questions.csv` begins"),
+        (
+            ("--task", "none.jsonl", *DEMO),
+            "It does not exist. `--task questions.csv` begins",
+        ),
         (
             ("--task", "ods.csv", *DEMO),
             "Unknown data file 'ods.csv'. Did you mean 'odd.csv' or 'suite.csv'? It does not exist.",
@@ -145,11 +205,15 @@ def test_a_wrong_answer_is_asked_again_and_the_one_before_is_kept() -> None:
     assert done.code == 0, done.err
     assert "Did you mean 'gsm8k'" in done.err and "Did you mean 'openai'" in done.err
     found = read_configuration(Path("suite.yaml"))
-    assert found.tasks == ("gsm8k",) and [one.model for one in found.models] == ["openai/x"]
+    assert found.tasks == ("gsm8k",) and [one.model for one in found.models] == [
+        "openai/x"
+    ]
     done = answered("gsm8k\ndemo/smal\ndemo/small\n", "--replace")
     assert done.code == 0 and "Did you mean 'small'" in done.err, done.err
     ended = answered("gsm8k\nopnai/x\n", "--replace")
-    assert ended.code == 2 and ended.err.rstrip().endswith("`evalwright models list` shows all.")
+    assert ended.code == 2 and ended.err.rstrip().endswith(
+        "`evalwright models list` shows all."
+    )
 
 
 def test_where_one_file_cannot_be_written_none_is(folder: Path) -> None:
@@ -158,7 +222,10 @@ def test_where_one_file_cannot_be_written_none_is(folder: Path) -> None:
     before = sorted(folder.iterdir())
     Path(".github").write_text("a file\n", encoding="utf-8")
     refused = typed("init", "--task", "questions.csv", *DEMO)
-    assert refused.code == 2 and f"'{WORKFLOW}' cannot be written: '.github' is not a folder." in refused.err
+    assert (
+        refused.code == 2
+        and f"'{WORKFLOW}' cannot be written: '.github' is not a folder." in refused.err
+    )
     Path(".github").unlink()
     Path(".github").symlink_to("/tmp")
     refused = typed("init", "--task", "questions.csv", *DEMO)

@@ -1,4 +1,6 @@
-"""Job files hold the command that was given, whatever is in it, and nothing else; `tests/end_to_end/test_shards.py` runs them."""
+"""Job files hold the command that was given, whatever is in it, and nothing else;
+`tests/end_to_end/test_shards.py` runs them.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,11 @@ from support.typed import typed
 
 RUN = ["run", "questions.yaml", "--model", "demo/small", "--name", "n"]
 TEXT = st.text(st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp"]), max_size=30)
-WORDS = st.lists(TEXT | st.text("$()@'\"`\\;&|# {}-NAMERUSHODIGLCP", max_size=20), min_size=1, max_size=5)
+WORDS = st.lists(
+    TEXT | st.text("$()@'\"`\\;&|# {}-NAMERUSHODIGLCP", max_size=20),
+    min_size=1,
+    max_size=5,
+)
 
 JOB = {
     "apiVersion": str, "kind": str, "metadata": {"name": str},
@@ -80,7 +86,9 @@ def test_arguments_come_through_as_they_are(words: list[str], name: str) -> None
             if line.strip().startswith("exec ")
         ]
         assert [shlex.split(line) for line in lines] == [run, list(made.merge)]
-        assert len(text.splitlines()) == len(job_file(system, Jobs("n", 4, [], [])).splitlines())
+        assert len(text.splitlines()) == len(
+            job_file(system, Jobs("n", 4, [], [])).splitlines()
+        )
     for job, wanted in zip(
         yaml.safe_load_all(job_file("kubernetes", made)),
         (run, [*made.merge[:3], "--wait", *made.merge[3:]]),
@@ -88,14 +96,23 @@ def test_arguments_come_through_as_they_are(words: list[str], name: str) -> None
     ):
         check_fields(job, JOB)
         (container,) = job["spec"]["template"]["spec"]["containers"]
-        assert [re.sub(r"\$\$", "$", word) for word in container["command"]][4:] == wanted
-        assert job["spec"]["template"]["spec"]["volumes"][0]["persistentVolumeClaim"]["claimName"] == name
+        assert [re.sub(r"\$\$", "$", word) for word in container["command"]][
+            4:
+        ] == wanted
+        assert (
+            job["spec"]["template"]["spec"]["volumes"][0]["persistentVolumeClaim"][
+                "claimName"
+            ]
+            == name
+        )
         assert re.fullmatch(r"[a-z]([a-z0-9-]{0,50}[a-z0-9])?", job["metadata"]["name"])
 
 
 def test_what_is_wrong_ends_a_merge_in_kubernetes_at_once() -> None:
     """A policy for exit codes is taken only where no container is restarted in its place."""
-    _, job = yaml.safe_load_all(job_file("kubernetes", Jobs("n", 2, ["run"], ["merge"])))
+    _, job = yaml.safe_load_all(
+        job_file("kubernetes", Jobs("n", 2, ["run"], ["merge"]))
+    )
     pod = job["spec"]["template"]["spec"]
     rule, _ = job["spec"]["podFailurePolicy"]["rules"]
     assert pod["restartPolicy"] == "Never" and rule["action"] == "FailJob"
@@ -127,7 +144,11 @@ def test_a_kubernetes_job_has_what_a_shared_cluster_wants() -> None:
     shards, merge = kubernetes_jobs(*options, "--shared-memory", "8Gi")
     assert shards["spec"]["completions"] == 40
     assert shards["spec"]["parallelism"] == 16
-    assert shards["spec"]["ttlSecondsAfterFinished"] == merge["spec"]["ttlSecondsAfterFinished"] > 0
+    assert (
+        shards["spec"]["ttlSecondsAfterFinished"]
+        == merge["spec"]["ttlSecondsAfterFinished"]
+        > 0
+    )
     pod = shards["spec"]["template"]["spec"]
     assert pod["tolerations"] == [
         {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"},
@@ -137,11 +158,20 @@ def test_a_kubernetes_job_has_what_a_shared_cluster_wants() -> None:
     assert container["resources"]["limits"] == {"nvidia.com/gpu": "1", "memory": "32Gi"}
     assert container["resources"]["requests"] == {"cpu": "1"}
     volumes = {volume["name"]: volume for volume in pod["volumes"]}
-    assert volumes["shared-memory"]["emptyDir"] == {"medium": "Memory", "sizeLimit": "8Gi"}
-    assert {"name": "shared-memory", "mountPath": "/dev/shm"} in container["volumeMounts"]
+    assert volumes["shared-memory"]["emptyDir"] == {
+        "medium": "Memory",
+        "sizeLimit": "8Gi",
+    }
+    assert {"name": "shared-memory", "mountPath": "/dev/shm"} in container[
+        "volumeMounts"
+    ]
     first, second = shards["spec"]["podFailurePolicy"]["rules"]
     assert first["action"] == "FailIndex"
-    assert first["onExitCodes"] == {"containerName": "shard", "operator": "In", "values": [2]}
+    assert first["onExitCodes"] == {
+        "containerName": "shard",
+        "operator": "In",
+        "values": [2],
+    }
     assert second["action"] == "Ignore"
     assert pod["restartPolicy"] == "Never"
 
@@ -159,7 +189,12 @@ def test_a_kubernetes_shard_has_no_sqlite_on_the_shared_volume() -> None:
 def test_kubernetes_own_schema_takes_the_jobs(version: str) -> None:
     schemas = pytest.importorskip("kubernetes_validate")
     for job in kubernetes_jobs(
-        "--option", "nvidia.com/gpu=1", "--toleration", "a", "--toleration", "b=c:NoExecute"
+        "--option",
+        "nvidia.com/gpu=1",
+        "--toleration",
+        "a",
+        "--toleration",
+        "b=c:NoExecute",
     ):
         schemas.validate(job, version, strict=True)
 
@@ -167,8 +202,16 @@ def test_kubernetes_own_schema_takes_the_jobs(version: str) -> None:
 @pytest.mark.parametrize(
     ("system", "options", "merge_has"),
     [
-        ("slurm", ["--account=abc --gres=gpu:1", "-p big", "--mem=9G"], ["--account=abc", "-p", "big"]),
-        ("slurm", ["-Aabc -pbig --qos high --cpus-per-task 4"], ["-Aabc", "-pbig", "--qos", "high"]),
+        (
+            "slurm",
+            ["--account=abc --gres=gpu:1", "-p big", "--mem=9G"],
+            ["--account=abc", "-p", "big"],
+        ),
+        (
+            "slurm",
+            ["-Aabc -pbig --qos high --cpus-per-task 4"],
+            ["-Aabc", "-pbig", "--qos", "high"],
+        ),
         (
             "pbs",
             ["-l select=1:ngpus=1 -q big -P project", "-A abc"],
@@ -208,7 +251,14 @@ def test_who_pays_and_where_is_said_of_the_merge_too(
 @given(name=TEXT)
 def test_bash_reads_hostile_names_as_words(name: str) -> None:
     text = job_file(
-        "slurm", Jobs(name, 2, ["evalwright", "run", name], ["evalwright", name], options=[shlex.quote(name)])
+        "slurm",
+        Jobs(
+            name,
+            2,
+            ["evalwright", "run", name],
+            ["evalwright", name],
+            options=[shlex.quote(name)],
+        ),
     )
     echo = "sbatch() { printf '%s\\0' \"$@\" >&2; }\nset -- submit\n" + text
     ran = subprocess.run(["bash", "-c", echo], capture_output=True, check=False)
@@ -266,8 +316,25 @@ def test_the_file_is_printed_or_written(folder: Path) -> None:
 
 
 def test_the_merge_looks_where_the_shards_are() -> None:
-    done = typed("jobs", "slurm", "--", *RUN, "--out", "there", "--plugin", "mine.py", "--task-root", "t")
-    assert "exec evalwright runs merge --out there --plugin mine.py --task-root t -- n\n" in done.out
+    done = typed(
+        "jobs",
+        "slurm",
+        "--",
+        *RUN,
+        "--out",
+        "there",
+        "--plugin",
+        "mine.py",
+        "--task-root",
+        "t",
+    )
+    assert (
+        "exec evalwright runs merge --out there --plugin mine.py --task-root t -- n\n"
+        in done.out
+    )
     done = typed("jobs", "slurm", "--", "run", "--config", "suite.yaml", "--name", "n")
-    assert "exec evalwright run --shard auto/8 --out runs --config suite.yaml --name n\n" in done.out
+    assert (
+        "exec evalwright run --shard auto/8 --out runs --config suite.yaml --name n\n"
+        in done.out
+    )
     assert "exec evalwright runs merge --out runs -- n\n" in done.out

@@ -1,4 +1,6 @@
-"""`evalwright judge`: from a run to a table, from a table to a corrected score, and every way of getting it wrong."""
+"""`evalwright judge`: from a run to a table, from a table to a corrected score, and every way of
+getting it wrong.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +17,18 @@ from support.typed import typed
 
 @pytest.fixture(autouse=True)
 def _run(folder: Path) -> None:
-    make_run(folder / "runs", scores=[1.0, 1.0, 0.0, None] * 60, name="a", model="demo/a")
+    make_run(
+        folder / "runs", scores=[1.0, 1.0, 0.0, None] * 60, name="a", model="demo/a"
+    )
 
 
-def give_back(table: str = "a.labels.csv", file: str = "done.csv", **dialect: str) -> str:
+def give_back(
+    table: str = "a.labels.csv", file: str = "done.csv", **dialect: str
+) -> str:
     rows = read_table(table)
     Path(file).write_text(
-        fill_in(rows, lambda row: int(int(row["id"][5:]) % 4 == 0), **dialect), encoding="utf-8"
+        fill_in(rows, lambda row: int(int(row["id"][5:]) % 4 == 0), **dialect),
+        encoding="utf-8",
     )
     return file
 
@@ -31,7 +38,13 @@ def test_from_a_run_to_a_corrected_score() -> None:
     assert (done.code, done.err) == (0, "")
     assert "180 answers to label are in a.labels.csv" in done.out
     assert "evalwright judge calibrate a --labels a.labels.csv" in done.out
-    done = typed("judge", "calibrate", "a", "--labels", give_back(delimiter=";", lineterminator="\r\n"))
+    done = typed(
+        "judge",
+        "calibrate",
+        "a",
+        "--labels",
+        give_back(delimiter=";", lineterminator="\r\n"),
+    )
     assert done.code == 0
     assert done.err == "Written: runs/a/calibration-score.json\n"
     text = " ".join(done.out.split())
@@ -41,7 +54,12 @@ def test_from_a_run_to_a_corrected_score() -> None:
     assert data["corrected"]["value"] == pytest.approx(1 / 3)
     assert data["faults"]["acquiescence"]["false_no"]["value"] == 0.0
     assert data["counts"]["verdicts"] == 180
-    assert json.loads(typed("judge", "calibrate", "a", "--labels", "done.csv", "--json").out) == data
+    assert (
+        json.loads(
+            typed("judge", "calibrate", "a", "--labels", "done.csv", "--json").out
+        )
+        == data
+    )
 
 
 def test_a_table_is_never_written_over() -> None:
@@ -75,9 +93,14 @@ def test_table_and_page_of_one_set() -> None:
 
 def test_people_are_not_led_and_nothing_acts() -> None:
     answers = {f"item-{i}": text or "empty" for i, text in enumerate(HOSTILE)}
-    passages = {item: text.encode(errors="replace").decode() for item, text in answers.items()}
+    passages = {
+        item: text.encode(errors="replace").decode() for item, text in answers.items()
+    }
     judged_run(
-        answers, lambda item, text: "1" if item == "item-3" else "0", name="hostile", passages=passages
+        answers,
+        lambda item, text: "1" if item == "item-3" else "0",
+        name="hostile",
+        passages=passages,
     )
     done = typed("judge", "sample", "hostile", "--to", "t.csv", "--page", "p.html")
     assert done.code == 0
@@ -91,21 +114,28 @@ def test_people_are_not_led_and_nothing_acts() -> None:
         "row", "task", "id", "draw", "input", "context", "reference", "answer", "label", "labeller",
     }  # fmt: skip
     assert rows["item-0"]["answer"] == HOSTILE[0]
-    Path("back.csv").write_text(fill_in(list(rows.values()), lambda row: 1), encoding="utf-8")
-    found = json.loads(typed("judge", "calibrate", "hostile", "--labels", "back.csv", "--json").out)
+    Path("back.csv").write_text(
+        fill_in(list(rows.values()), lambda row: 1), encoding="utf-8"
+    )
+    found = json.loads(
+        typed("judge", "calibrate", "hostile", "--labels", "back.csv", "--json").out
+    )
     assert found["corrected"]["labels_mean"] == 1.0
 
 
 def test_two_runs(folder: Path) -> None:
-    make_run(folder / "runs", scores=[0.0, 1.0, 0.0, 1.0] * 60, name="b", model="demo/b")
+    make_run(
+        folder / "runs", scores=[0.0, 1.0, 0.0, 1.0] * 60, name="b", model="demo/b"
+    )
     done = typed("judge", "sample", "a", "b", "--n", "60", "--to", "two.csv")
     assert "evalwright judge calibrate a b --labels two.csv" in done.out
     assert "120 answers" in done.out
     give_back("two.csv")
     done = typed("judge", "calibrate", "a", "b", "--labels", "done.csv")
     assert done.code == 0
-    assert "By people's standards no significant difference between demo/a and demo/b was found" in " ".join(
-        done.out.split()
+    assert (
+        "By people's standards no significant difference between demo/a and demo/b was found"
+        in " ".join(done.out.split())
     )
     data = json.loads(Path("runs/a/calibration-score-b.json").read_text())
     assert (data["kind"], data["labelled"]) == ("difference", 60)
@@ -132,8 +162,12 @@ def test_labels_that_cannot_be_used(folder: Path) -> None:
         Path("bad.csv").write_text(text)
         return wrong("calibrate", "a", "--labels", "bad.csv")
 
-    assert "bad.csv, line 2: the labelling set 's12345678' is unknown" in told("row,label\ns12345678-01,1\n")
-    assert "line 3: the row was already labelled" in told(f"row,label\n{own}-01,1\n{own}-01,1\n")
+    assert "bad.csv, line 2: the labelling set 's12345678' is unknown" in told(
+        "row,label\ns12345678-01,1\n"
+    )
+    assert "line 3: the row was already labelled" in told(
+        f"row,label\n{own}-01,1\n{own}-01,1\n"
+    )
     other = read_table("b.csv")[0]["row"]
     assert "bad.csv, line 2: the labelling set" in told(f"row,label\n{other},1\n")
     assert "cannot be combined" in told(f"row,label\n{own}-01,1\n{other},1\n")
@@ -144,15 +178,27 @@ def test_labels_that_cannot_be_used(folder: Path) -> None:
     assert "cannot be read" in wrong("calibrate", "a", "--labels", "nowhere.csv")
 
 
-def test_a_run_that_was_made_anew_is_not_the_one_that_was_labelled(folder: Path) -> None:
+def test_a_run_that_was_made_anew_is_not_the_one_that_was_labelled(
+    folder: Path,
+) -> None:
     typed("judge", "sample", "a", "--n", "30")
     give_back()
-    make_run(folder / "runs", scores=[1.0, 1.0, 0.0, None] * 60, name="a", model="demo/a", text="changed")
-    assert "whose answers have changed since" in wrong("calibrate", "a", "--labels", "done.csv")
+    make_run(
+        folder / "runs",
+        scores=[1.0, 1.0, 0.0, None] * 60,
+        name="a",
+        model="demo/a",
+        text="changed",
+    )
+    assert "whose answers have changed since" in wrong(
+        "calibrate", "a", "--labels", "done.csv"
+    )
 
 
 def test_wrong_usage(folder: Path) -> None:
-    assert "Did you mean 'a'" in wrong("sample", "aa") or "Unknown run" in wrong("sample", "aa")
+    assert "Did you mean 'a'" in wrong("sample", "aa") or "Unknown run" in wrong(
+        "sample", "aa"
+    )
     assert "between 1 and 180" in wrong("sample", "a", "--n", "181")
     assert "Unknown scorer" in wrong("sample", "a", "--scorer", "scores")
     assert "Unknown task" in wrong("sample", "a", "--task", "factuall")
@@ -165,13 +211,19 @@ def test_wrong_usage(folder: Path) -> None:
 
 
 def test_an_imported_run() -> None:
-    assert typed("run", "questions.yaml", "--model", "scripted/echo", "--name", "q").code in (0, 1)
+    assert typed(
+        "run", "questions.yaml", "--model", "scripted/echo", "--name", "q"
+    ).code in (0, 1)
     typed("export", "lm-eval", "q")
     assert typed("import", "lm-eval", "exports").code == 0
-    (name,) = [path.name for path in Path("runs").iterdir() if path.name not in ("a", "q")]
+    (name,) = [
+        path.name for path in Path("runs").iterdir() if path.name not in ("a", "q")
+    ]
     assert typed("judge", "sample", name, "--to", "i.csv").code == 0
     Path("done.csv").write_text(fill_in(read_table("i.csv"), lambda row: 1))
-    found = json.loads(typed("judge", "calibrate", name, "--labels", "done.csv", "--json").out)
+    found = json.loads(
+        typed("judge", "calibrate", name, "--labels", "done.csv", "--json").out
+    )
     assert found["counts"]["labelled"] == 6
     assert found["corrected"]["labels_mean"] == 1.0
 

@@ -1,4 +1,6 @@
-"""`evalwright leaderboard` as it publishes: every file, twice the same, nothing half-done, and the workflow really run."""
+"""`evalwright leaderboard` as it publishes: every file, twice the same, nothing half-done, and
+the workflow really run.
+"""
 
 from __future__ import annotations
 
@@ -30,31 +32,50 @@ def _all(folder: Path) -> dict[str, bytes]:
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in sorted(folder.rglob("*"))
-        if path.is_file() and not str(path.relative_to(folder)).startswith(("runs", "home"))
+        if path.is_file()
+        and not str(path.relative_to(folder)).startswith(("runs", "home"))
     }
 
 
 def test_the_page_of_a_model_that_left_the_board_is_removed(folder: Path) -> None:
     pages = folder / "models"
     assert typed("leaderboard", "a", "b", "--pages", "models").code == 0
-    assert typed("leaderboard", "b", "--pages", "models", "--title", "Another").code == 0
+    assert (
+        typed("leaderboard", "b", "--pages", "models", "--title", "Another").code == 0
+    )
     assert typed("leaderboard", "a", "b", "--pages", "models").code == 0
     (pages / "mine.html").write_text("<!doctype html>\nmine")
-    assert sorted(page.name for page in pages.iterdir()) == ["mine.html", "x-a.html", "x-b.html"]
+    assert sorted(page.name for page in pages.iterdir()) == [
+        "mine.html",
+        "x-a.html",
+        "x-b.html",
+    ]
     # Another board's pages stay, as does what somebody else wrote.
     other = typed("leaderboard", "b", "--pages", "models", "--title", "Another")
-    assert other.code == 0 and "Removed" not in other.err and (pages / "x-a.html").exists()
+    assert (
+        other.code == 0 and "Removed" not in other.err and (pages / "x-a.html").exists()
+    )
     done = typed("leaderboard", "b", "--pages", "models")
-    assert done.code == 0 and "Removed: models/x-a.html (no longer on the board)" in done.err, done.err
+    assert (
+        done.code == 0
+        and "Removed: models/x-a.html (no longer on the board)" in done.err
+    ), done.err
     assert sorted(page.name for page in pages.iterdir()) == ["mine.html", "x-b.html"]
 
 
-@pytest.mark.parametrize("name", ["articles.csv", "rows.JSONL", "leaderboard.yaml", "providers.toml"])
+@pytest.mark.parametrize(
+    "name", ["articles.csv", "rows.JSONL", "leaderboard.yaml", "providers.toml"]
+)
 def test_a_board_is_not_put_into_data_or_settings(folder: Path, name: str) -> None:
     (folder / name).write_text("id,text\n1,a\n")
     done = typed("leaderboard", "a", "b", "--into", name, "--csv", "board.csv")
-    assert done.code == 2 and "it is a file of data or settings. Name a Markdown file" in done.err
-    assert (folder / name).read_text() == "id,text\n1,a\n" and not (folder / "board.csv").exists()
+    assert (
+        done.code == 2
+        and "it is a file of data or settings. Name a Markdown file" in done.err
+    )
+    assert (folder / name).read_text() == "id,text\n1,a\n" and not (
+        folder / "board.csv"
+    ).exists()
 
 
 def test_everything_at_once_and_again(folder: Path) -> None:
@@ -68,7 +89,10 @@ def test_everything_at_once_and_again(folder: Path) -> None:
     done = typed(*command)
     assert done.code == 0, done.err
     assert done.out.startswith("Our board\n")
-    assert "Written: README.md\n" in done.err and "Written: out/models (2 pages)\n" in done.err
+    assert (
+        "Written: README.md\n" in done.err
+        and "Written: out/models (2 pages)\n" in done.err
+    )
     first = _all(folder)
     readme = first["README.md"].decode()
     assert readme.startswith(
@@ -107,9 +131,13 @@ def test_everything_at_once_and_again(folder: Path) -> None:
         (("a", "--kept", "runs"), "is inside 'runs'"),
     ],
 )  # fmt: skip
-def test_faults_are_said_and_nothing_is_written(folder: Path, arguments: tuple[str, ...], said: str) -> None:
+def test_faults_are_said_and_nothing_is_written(
+    folder: Path, arguments: tuple[str, ...], said: str
+) -> None:
     (folder / "README.md").write_text("<!-- evalwright:leaderboard:start -->\n")
-    (folder / "suite.yaml").write_text("tasks: [questions.yaml]\nmodels: [scripted/echo]\n")
+    (folder / "suite.yaml").write_text(
+        "tasks: [questions.yaml]\nmodels: [scripted/echo]\n"
+    )
     (folder / "half.yaml").write_text("tasks: [questions.yaml]\n")
     before = _all(folder)
     done = typed("leaderboard", *arguments)
@@ -131,7 +159,9 @@ def test_without_the_plot_library_the_other_files_are_written(
     assert "x.svg" not in (folder / "README.md").read_text()
 
 
-def test_the_secrets_of_a_workflow_are_those_that_its_models_ask_for(folder: Path) -> None:
+def test_the_secrets_of_a_workflow_are_those_that_its_models_ask_for(
+    folder: Path,
+) -> None:
     (folder / "suite.yaml").write_text(
         "tasks: [questions.yaml]\n"
         "models:\n  - openai/gpt-4o-mini\n  - {model: openai/other, arguments: {api_key_env: OTHER_KEY}}\n  - scripted/echo\n"
@@ -143,19 +173,30 @@ def test_the_secrets_of_a_workflow_are_those_that_its_models_ask_for(folder: Pat
             "HF_TOKEN", "--trust-file", "suite.yaml",
         ]
     )  # fmt: skip
-    assert "--config suite.yaml --trust-file suite.yaml" in (folder / "w.yml").read_text()
+    assert (
+        "--config suite.yaml --trust-file suite.yaml" in (folder / "w.yml").read_text()
+    )
     said = done.err.splitlines()
     assert said[0] == "Written: w.yml"
-    assert said[-1] == "Add these secrets to the repository: OPENAI_API_KEY, OTHER_KEY, HF_TOKEN."
-    steps = yaml.safe_load((folder / "w.yml").read_text())["jobs"]["leaderboard"]["steps"]
+    assert (
+        said[-1]
+        == "Add these secrets to the repository: OPENAI_API_KEY, OTHER_KEY, HF_TOKEN."
+    )
+    steps = yaml.safe_load((folder / "w.yml").read_text())["jobs"]["leaderboard"][
+        "steps"
+    ]
     assert [list(step["env"]) for step in steps if "env" in step] == [
         ["OPENAI_API_KEY", "OTHER_KEY", "HF_TOKEN"]
     ]
 
 
 def test_a_workflow_has_what_its_suite_needs(folder: Path) -> None:
-    """Keys of providers in plug-ins, of judges and of replicas; every file of the repository that the run reads."""
-    (folder / "mine.toml").write_text('[mine]\nbase_url = "https://example.org/v1"\nkey = ["MINE_API_KEY"]\n')
+    """Keys of providers in plug-ins, of judges and of replicas; every file of the repository
+    that the run reads.
+    """
+    (folder / "mine.toml").write_text(
+        '[mine]\nbase_url = "https://example.org/v1"\nkey = ["MINE_API_KEY"]\n'
+    )
     (folder / "more.py").write_text("")
     (folder / "gone.txt").write_text("3\n")
     (folder / "prompts").mkdir()
@@ -198,7 +239,14 @@ def test_a_workflow_has_what_its_suite_needs(folder: Path) -> None:
     assert "evalwright[hub]" in runs["Install"]
 
     done = typed(
-        "leaderboard", "--workflow", "w.yml", "--suite", "other", *options, "--install", "evalwright[hub]<2"
+        "leaderboard",
+        "--workflow",
+        "w.yml",
+        "--suite",
+        "other",
+        *options,
+        "--install",
+        "evalwright[hub]<2",
     )
     assert done.code == 0, done.text
     assert "articles.parquet" in (folder / "w.yml").read_text()
@@ -206,14 +254,20 @@ def test_a_workflow_has_what_its_suite_needs(folder: Path) -> None:
 
 
 def _git(folder: Path, *arguments: str) -> str:
-    done = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["git", *arguments], cwd=folder, capture_output=True, text=True, check=True
+    )
     return done.stdout.strip()
 
 
-@pytest.mark.skipif(shutil.which("git") is None or shutil.which("bash") is None, reason="needs git and bash")
+@pytest.mark.skipif(
+    shutil.which("git") is None or shutil.which("bash") is None,
+    reason="needs git and bash",
+)
 def test_the_workflow_commits_once_and_not_again(folder: Path) -> None:
     """Its shell steps as they are, with a remote beside it, on a model that follows a script."""
-    remote, work = folder / "remote.git", folder / "work"
+    remote = folder / "remote.git"
+    work = folder / "work"
     _git(folder, "init", "--quiet", "--bare", "--initial-branch=main", str(remote))
     _git(folder, "clone", "--quiet", str(remote), str(work))
     for name in ("questions.yaml", "questions.jsonl"):
@@ -222,7 +276,9 @@ def test_the_workflow_commits_once_and_not_again(folder: Path) -> None:
         "tasks: [questions.yaml]\nmodels: [scripted/echo, scripted/hash]\nname: board\n"
     )
     (work / "README.md").write_text("# Mine\n")
-    settings = with_command(folder, {"HOME": str(folder), "OPENAI_API_KEY": "sk-never-shown-0123456789"})
+    settings = with_command(
+        folder, {"HOME": str(folder), "OPENAI_API_KEY": "sk-never-shown-0123456789"}
+    )
 
     def shell(command: str) -> str:
         done = subprocess.run(
@@ -242,8 +298,14 @@ def test_the_workflow_commits_once_and_not_again(folder: Path) -> None:
     _git(work, *settings_of_a_person, "commit", "--quiet", "-m", "Start")
     _git(work, "push", "--quiet", "origin", "HEAD:main")
     _git(work, "branch", "--set-upstream-to=origin/main")
-    (job,) = yaml.safe_load((work / ".github/workflows/board.yml").read_text())["jobs"].values()
-    steps = [step["run"] for step in job["steps"] if "run" in step and step["name"] != "Install"]
+    (job,) = yaml.safe_load((work / ".github/workflows/board.yml").read_text())[
+        "jobs"
+    ].values()
+    steps = [
+        step["run"]
+        for step in job["steps"]
+        if "run" in step and step["name"] != "Install"
+    ]
 
     for step in steps:
         shell(step)
@@ -276,7 +338,10 @@ def test_the_workflow_commits_once_and_not_again(folder: Path) -> None:
     _git(work, *settings_of_a_person, "commit", "--quiet", "-am", "One more")
     for step in steps:
         shell(step)
-    assert _git(remote, "log", "--format=%s", "main").splitlines()[0] == "Update the leaderboard"
+    assert (
+        _git(remote, "log", "--format=%s", "main").splitlines()[0]
+        == "Update the leaderboard"
+    )
     assert "Note" in _git(remote, "log", "--format=%s", "main")
     assert "scripted/constant" in _git(remote, "show", "main:README.md")
 
@@ -285,7 +350,11 @@ def test_scores_of_a_baseline_make_no_board_unless_allowed(folder: Path) -> None
     for name in ("a", "b"):
         with edited(folder / "runs" / name) as data:
             data["roles"] = {
-                "judge": {"name": "baseline/lexical", "backend": "baseline", "baseline": "by words"}
+                "judge": {
+                    "name": "baseline/lexical",
+                    "backend": "baseline",
+                    "baseline": "by words",
+                }
             }
     done = typed("leaderboard", "a", "b", "--csv", "b.csv")
     assert done.code == 2
@@ -294,10 +363,15 @@ def test_scores_of_a_baseline_make_no_board_unless_allowed(folder: Path) -> None
     with pytest.raises(ConfigurationError, match="allow_baseline_judge=True"):
         leaderboard(["a", "b"])
     assert len(leaderboard(["a", "b"], allow_baseline_judge=True).rows) == 2
-    assert typed("leaderboard", "a", "b", "--csv", "b.csv", "--allow-baseline-judge").code == 0
+    assert (
+        typed("leaderboard", "a", "b", "--csv", "b.csv", "--allow-baseline-judge").code
+        == 0
+    )
 
 
-def test_ratings_are_a_table_of_their_own_whatever_the_tasks_are_in(folder: Path) -> None:
+def test_ratings_are_a_table_of_their_own_whatever_the_tasks_are_in(
+    folder: Path,
+) -> None:
     scores: dict[str, list[float | None]] = {
         "right": [1.0, 1.0, 0.0, 1.0, None] * 6,
         "errors": [0.1, 0.4, 0.2] * 8,
@@ -309,16 +383,28 @@ def test_ratings_are_a_table_of_their_own_whatever_the_tasks_are_in(folder: Path
     kinds = {"right": "accuracy", "errors": "mean"}
     make_run(folder / "runs", name="one", model="x/one", scores=scores, metric=kinds)
     make_run(folder / "runs", name="two", model="x/two", scores=worse, metric=kinds)
-    done = typed("leaderboard", "one", "two", "--ratings", "--json-file", "b.json", "--html", "b.html")
+    done = typed(
+        "leaderboard",
+        "one",
+        "two",
+        "--ratings",
+        "--json-file",
+        "b.json",
+        "--html",
+        "b.html",
+    )
     assert done.code == 0, done.err
     assert "Ratings" in done.out
     found = json.loads((folder / "b.json").read_text())["ratings"]
     assert found["weights"] == {"errors": 0.5, "right": 0.5}
     assert sum(row["rating"]["value"] for row in found["rows"]) == pytest.approx(2000)
     assert sum(row["wins"] for row in found["rows"]) == pytest.approx(1)
-    # By hand: one wins 6 of 24 and ties 18 of the first task's, loses 16 of the second's 24 and ties 8.
+    # By hand: one wins 6 of 24 and ties 18 of the first task's, loses 16 of the second's 24 and
+    # ties 8.
     share = ((6 + 18 / 2) / 24 + (8 / 2) / 24) / 2
-    assert {row["label"]: row["wins"] for row in found["rows"]}["x/one"] == pytest.approx(share)
+    assert {row["label"]: row["wins"] for row in found["rows"]}[
+        "x/one"
+    ] == pytest.approx(share)
     gap = 400 * math.log10(share / (1 - share))
     by = {row["label"]: row["rating"] for row in found["rows"]}
     assert by["x/one"]["value"] - by["x/two"]["value"] == pytest.approx(gap)

@@ -16,7 +16,9 @@ def test_list() -> None:
     done = typed("models", "list")
     assert done.code == 0
     rows = json.loads(typed("models", "list", "--json").out)
-    assert {"demo", "hf", "onnx", "openai", "replay", "scripted"} <= {row["provider"] for row in rows}
+    assert {"demo", "hf", "onnx", "openai", "replay", "scripted"} <= {
+        row["provider"] for row in rows
+    }
     assert all(row["provider"] in done.out for row in rows)
     every = typed("models", "list", "--all").out.splitlines()
     groups = {row["group"] for row in rows}
@@ -31,7 +33,10 @@ def test_list_says_whose_key_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "groq/llama-3.3-70b-versatile  Groq, key set, prices known" in out
     every = typed("models", "list", "--all").out
     assert "Together AI, set TOGETHER_API_KEY, prices known" in every
-    rows = {row["provider"]: row for row in json.loads(typed("models", "list", "--json").out)}
+    rows = {
+        row["provider"]: row
+        for row in json.loads(typed("models", "list", "--json").out)
+    }
     assert (rows["groq"]["key"], rows["together"]["key"], rows["vllm"]["key"]) == (
         "set",
         "missing",
@@ -41,17 +46,31 @@ def test_list_says_whose_key_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_check_with_ask_shows_the_answer() -> None:
-    done = typed("models", "check", "scripted/constant", "-M", "text=Good morning", "--ask", "Hello?")
+    done = typed(
+        "models",
+        "check",
+        "scripted/constant",
+        "-M",
+        "text=Good morning",
+        "--ask",
+        "Hello?",
+    )
     assert done.code == 0
     assert done.out.splitlines()[-1].endswith("Good morning")
-    data = json.loads(typed("models", "check", "scripted/echo", "--ask", "Hello?", "--json").out)
+    data = json.loads(
+        typed("models", "check", "scripted/echo", "--ask", "Hello?", "--json").out
+    )
     assert data["answer"] == "Hello?"
     assert typed("models", "check", "demo/small", "--ask", "Which river").code == 0
 
 
-def test_where_nothing_listens_it_is_said_within_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_nothing_listens_it_is_said_within_seconds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(Breaker, "UNREACHED", (2, 0.2))
-    with socket.socket() as bound:  # a port that nobody listens at, and nobody else gets
+    with (
+        socket.socket() as bound
+    ):  # a port that nobody listens at, and nobody else gets
         bound.bind(("127.0.0.1", 0))
         at = f"base_url=http://127.0.0.1:{bound.getsockname()[1]}/v1"
         asked = typed("models", "check", "vllm/x", "-M", at, "--ask", "Hello?")
@@ -76,6 +95,8 @@ def test_ask_of_a_model_that_cannot_write() -> None:
         "    async def answer(self, request):\n"
         "        raise AssertionError\n"
     )
-    done = typed("models", "check", "test-cli-embed/x", "--plugin", "embed.py", "--ask", "Hello?")
+    done = typed(
+        "models", "check", "test-cli-embed/x", "--plugin", "embed.py", "--ask", "Hello?"
+    )
     assert done.code == 2
     assert "cannot do 'generate'" in done.err

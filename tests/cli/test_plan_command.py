@@ -34,17 +34,34 @@ def test_a_pilot_and_then_the_command_that_was_proposed() -> None:
     with serving() as server:
         where = ("-M", f"base_url={server.url}")
         done = typed(
-            "plan", "questions.yaml", "--model", "openai/m", *where, "--pilot", "4", "--price", "1/2"
+            "plan",
+            "questions.yaml",
+            "--model",
+            "openai/m",
+            *where,
+            "--pilot",
+            "4",
+            "--price",
+            "1/2",
         )
         assert done.code == 0
         assert "from a pilot of 4 items of each task" in done.out
         assert (
-            "The pilot's 4 answers are in the store: the run that follows requests only the rest." in done.out
+            "The pilot's 4 answers are in the store: the run that follows requests only the rest."
+            in done.out
         )
         assert sum(server.received.values()) == 4
-        line = next(line for line in done.out.splitlines() if line.startswith("  To run it: evalwright "))
+        line = next(
+            line
+            for line in done.out.splitlines()
+            if line.startswith("  To run it: evalwright ")
+        )
         after = done.out.splitlines()[done.out.splitlines().index(line) + 1]
-        words = f"{line} {after.strip()}".strip().removeprefix("To run it: evalwright ").split()
+        words = (
+            f"{line} {after.strip()}".strip()
+            .removeprefix("To run it: evalwright ")
+            .split()
+        )
         assert typed(*words, "--quiet").code == 0
         assert sum(server.received.values()) == 6
 
@@ -57,7 +74,9 @@ def test_the_proposed_command_has_every_setting() -> None:
     words = shlex.split(json.loads(done.out)["command"])
     assert words[:3] == ["evalwright", "run", "questions.yaml"]
     assert ("-M", "text=two words") in pairwise(words)
-    wanted = shlex.split("--num-fewshot 0 -T version=9 --format text --seed 3 --out x --limit 3")
+    wanted = shlex.split(
+        "--num-fewshot 0 -T version=9 --format text --seed 3 --out x --limit 3"
+    )
     assert set(zip(wanted[::2], wanted[1::2], strict=True)) <= set(pairwise(words))
     assert typed(*words[1:], "--quiet").code == 0
     assert len(list(Path("x").glob("*/samples.jsonl"))) == 2  # the pilot and the run
@@ -70,7 +89,14 @@ def test_failures_of_the_pilot_are_exit_code_1() -> None:
     faults.script = rules('[{"match": "00002", "fault": "400", "times": 9}]')
     with serving(faults=faults) as server:
         done = typed(
-            "plan", "questions.yaml", "--model", "openai/m", "-M", f"base_url={server.url}", "--pilot", "6"
+            "plan",
+            "questions.yaml",
+            "--model",
+            "openai/m",
+            "-M",
+            f"base_url={server.url}",
+            "--pilot",
+            "6",
         )
     assert done.code == 1
     assert "1 answer of the pilot is missing" in done.err
@@ -79,9 +105,20 @@ def test_failures_of_the_pilot_are_exit_code_1() -> None:
 def test_from_stored_runs() -> None:
     for name in ("echo", "constant"):
         assert (
-            typed("run", "questions.yaml", "--model", f"scripted/{name}", "--name", name, "--quiet").code == 0
+            typed(
+                "run",
+                "questions.yaml",
+                "--model",
+                f"scripted/{name}",
+                "--name",
+                name,
+                "--quiet",
+            ).code
+            == 0
         )
-    done = typed("plan", "questions.yaml", "--from", "echo", "--from", "constant", "--json")
+    done = typed(
+        "plan", "questions.yaml", "--from", "echo", "--from", "constant", "--json"
+    )
     found = json.loads(done.out)
     assert list(found["models"]) == ["scripted/echo", "scripted/constant"]
     assert "measured on 6 items" in found["tasks"][0]["paired_variance"]["basis"]

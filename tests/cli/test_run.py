@@ -27,7 +27,15 @@ def test_the_happy_path() -> None:
 
 def test_several_models_end_with_the_board() -> None:
     done = typed(
-        "run", "questions.yaml", *ECHO, "--model", "scripted/constant", "-M", "latency=0", "--name", "both"
+        "run",
+        "questions.yaml",
+        *ECHO,
+        "--model",
+        "scripted/constant",
+        "-M",
+        "latency=0",
+        "--name",
+        "both",
     )
     assert done.code == 0
     assert sorted(path.name for path in Path("runs").iterdir()) == [
@@ -42,13 +50,19 @@ def test_several_models_end_with_the_board() -> None:
 
 
 def test_flags_reach_the_configuration() -> None:
-    arguments = "-M text=yes -M seed=4 --limit 3 --seed 9 --out results --name x --format text"
-    done = typed("run", "questions.yaml", "--model", "scripted/constant", *arguments.split())
+    arguments = (
+        "-M text=yes -M seed=4 --limit 3 --seed 9 --out results --name x --format text"
+    )
+    done = typed(
+        "run", "questions.yaml", "--model", "scripted/constant", *arguments.split()
+    )
     assert done.code == 0
     data = record(Path("results/x"))
     assert data["configuration"] == {
         "tasks": ["questions.yaml"],
-        "models": [{"model": "scripted/constant", "arguments": {"text": "yes", "seed": 4}}],
+        "models": [
+            {"model": "scripted/constant", "arguments": {"text": "yes", "seed": 4}}
+        ],
         "limit": 3,
         "seed": 9,
         "name": "x",
@@ -60,13 +74,32 @@ def test_flags_reach_the_configuration() -> None:
 
 @pytest.mark.parametrize("several", [False, True])
 def test_a_recorded_configuration_gives_the_same_run(several: bool) -> None:
-    models = [*ECHO, *(("--model", "scripted/hash", "-M", "latency=0") if several else ())]
-    first = typed("run", "questions.yaml", *models, "--limit", "4", "--seed", "2", "--json", "--quiet")
+    models = [
+        *ECHO,
+        *(("--model", "scripted/hash", "-M", "latency=0") if several else ()),
+    ]
+    first = typed(
+        "run",
+        "questions.yaml",
+        *models,
+        "--limit",
+        "4",
+        "--seed",
+        "2",
+        "--json",
+        "--quiet",
+    )
     for old in json.loads(first.out):
-        done = typed("run", "--config", f"{old['folder']}/run.json", "--json", "--quiet")
+        done = typed(
+            "run", "--config", f"{old['folder']}/run.json", "--json", "--quiet"
+        )
         assert done.code == 0, done.err
         (new,) = json.loads(done.out)
-        assert (new["id"], new["identity"], new["folder"]) == (old["id"], old["identity"], old["folder"])
+        assert (new["id"], new["identity"], new["folder"]) == (
+            old["id"],
+            old["identity"],
+            old["folder"],
+        )
         assert new["configuration"] == old["configuration"]
         assert new["usage"]["asked"] == 0
         assert new["tasks"] == old["tasks"]
@@ -81,11 +114,20 @@ def test_a_suite_file_and_flags_over_it() -> None:
     )
     assert typed("run", "--config", "suites/all.yaml").code == 0
     assert len(records(Path("runs/suite"))) == 2
-    assert typed("run", "--config", "suites/all.yaml", "--limit", "5", "--name", "more").code == 0
+    assert (
+        typed(
+            "run", "--config", "suites/all.yaml", "--limit", "5", "--name", "more"
+        ).code
+        == 0
+    )
     assert len(records(Path("runs/more"))) == 5
-    done = typed("run", "--config", "suites/all.yaml", "-M", "latency=0", "--name", "argued")
+    done = typed(
+        "run", "--config", "suites/all.yaml", "-M", "latency=0", "--name", "argued"
+    )
     assert done.code == 0
-    assert record(Path("runs/argued"))["configuration"]["models"][0]["arguments"] == {"latency": 0}
+    assert record(Path("runs/argued"))["configuration"]["models"][0]["arguments"] == {
+        "latency": 0
+    }
 
 
 def test_plugins_bring_models_scorers_and_tasks() -> None:
@@ -106,7 +148,15 @@ def test_plugins_bring_models_scorers_and_tasks() -> None:
         "    return {'dataset': {'rows': [{'input': '?', 'target': 'x'}]}, 'scorers': ['test-cli-length']}\n"
     )
     done = typed(
-        "run", "test-cli-task", "--plugin", "mine.py", "--model", "plugged/x", "-M", "word=hello", "--json"
+        "run",
+        "test-cli-task",
+        "--plugin",
+        "mine.py",
+        "--model",
+        "plugged/x",
+        "-M",
+        "word=hello",
+        "--json",
     )
     assert done.code == 0, done.err
     assert json.loads(done.out)[0]["tasks"][0]["metrics"][0]["value"] == 0.5
@@ -141,7 +191,15 @@ def test_no_key_appears_anywhere(folder: Path, monkeypatch: pytest.MonkeyPatch) 
         assert done.code == 0, done.text
         shown = typed("runs", "show", "keyed", "--json")
         checked = typed("models", "check", *command[1:], "--json")
-        leaky = typed("run", "questions.yaml", *command, "-M", f"api_key={secret}", "--name", "leaky")
+        leaky = typed(
+            "run",
+            "questions.yaml",
+            *command,
+            "-M",
+            f"api_key={secret}",
+            "--name",
+            "leaky",
+        )
     assert leaky.code == 2
     assert secret not in done.text + shown.text + checked.text + leaky.text
     for path in folder.rglob("*"):
@@ -150,12 +208,21 @@ def test_no_key_appears_anywhere(folder: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_settings_over_a_task() -> None:
-    Path("mine.jsonl").write_text('{"id": "x", "question": "Mine?", "answer": "1"}\n', encoding="utf-8")
+    Path("mine.jsonl").write_text(
+        '{"id": "x", "question": "Mine?", "answer": "1"}\n', encoding="utf-8"
+    )
     done = typed(
         "run",
         "questions.yaml",
         *ECHO,
-        *["--name", "mine", "-T", "dataset.path=mine.jsonl", "-T", "answer.max_tokens=3"],
+        *[
+            "--name",
+            "mine",
+            "-T",
+            "dataset.path=mine.jsonl",
+            "-T",
+            "answer.max_tokens=3",
+        ],
     )
     assert done.code == 0, done.text
     (row,) = records(Path("runs/mine"))
@@ -173,7 +240,10 @@ def test_settings_over_a_task() -> None:
         (("-T", "dataset.pth=x"), "unknown key `pth`"),
         (("-T", "dataset"), "-T takes key=value"),
         (("-T", "dataset.path=none.jsonl"), "none.jsonl"),
-        (("-T", "scorers.exact.x=1"), "Unknown scorer 'exact' of the task. Did you mean 'exact-match'?"),
+        (
+            ("-T", "scorers.exact.x=1"),
+            "Unknown scorer 'exact' of the task. Did you mean 'exact-match'?",
+        ),
     ):
         done = typed("run", "questions.yaml", *ECHO, *flags)
         assert done.code == 2, flags
@@ -181,13 +251,23 @@ def test_settings_over_a_task() -> None:
 
 
 @pytest.mark.parametrize("quiet", [False, True])
-def test_a_log_file_has_what_happened_and_no_key(quiet: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_file_has_what_happened_and_no_key(
+    quiet: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     secret = "sk-log-secret-9876543210fedcba"
     monkeypatch.setenv("OPENAI_API_KEY", secret)
-    with serving(key="another-key-than-ours") as server:  # which refuses ours, naming it
+    with serving(
+        key="another-key-than-ours"
+    ) as server:  # which refuses ours, naming it
         options = ["--log-file", "logs/run.txt", *(["--quiet"] if quiet else [])]
         done = typed(
-            "run", "questions.yaml", "--model", "openai/test", "-M", f"base_url={server.url}", *options
+            "run",
+            "questions.yaml",
+            "--model",
+            "openai/test",
+            "-M",
+            f"base_url={server.url}",
+            *options,
         )
     assert done.code == 1
     log = Path("logs/run.txt").read_text(encoding="utf-8")
@@ -201,8 +281,14 @@ def test_a_log_file_has_what_happened_and_no_key(quiet: bool, monkeypatch: pytes
 
 def test_verbose_shows_what_the_package_logs() -> None:
     command = ("run", "factual-choice", "--model", "demo/small", "--limit", "1")
-    assert "demo/small: loaded in" not in typed(*command, "--name", "a", "--home", "one").text
-    assert "demo/small: loaded in" in typed(*command, "--name", "b", "--home", "two", "--verbose").err
+    assert (
+        "demo/small: loaded in"
+        not in typed(*command, "--name", "a", "--home", "one").text
+    )
+    assert (
+        "demo/small: loaded in"
+        in typed(*command, "--name", "b", "--home", "two", "--verbose").err
+    )
     assert typed(*command, "--name", "c", "--log-file", "runs").code == 2
 
 

@@ -1,4 +1,6 @@
-"""Samples are found by conditions, and those that another run scored differently; hostile text in them acts nowhere."""
+"""Samples are found by conditions, and those that another run scored differently; hostile text
+in them acts nowhere.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ SCORES = [
 @pytest.fixture
 def two(folder: Path) -> Path:
     make_run(folder / "runs", name="a", scores=SCORES, domains=["geography", "history"])
-    make_run(folder / "runs", name="b", scores=[0.0, 1.0, 1.0, 0.5], text="Paris, of course")
+    make_run(
+        folder / "runs", name="b", scores=[0.0, 1.0, 1.0, 0.5], text="Paris, of course"
+    )
     return folder
 
 
@@ -63,9 +67,20 @@ def test_conditions(two: Path, where: list[str], places: list[int]) -> None:
 def test_failed_limit_and_flips(two: Path) -> None:
     assert found("a", "--failed") == ["item-2"]
     assert found("a", "--limit", "2") == ["item-0", "item-1"]
-    assert found("a", "--flipped-against", "b") == ["item-1", "item-2", "item-0"], "what it lost comes first"
+    assert found("a", "--flipped-against", "b") == ["item-1", "item-2", "item-0"], (
+        "what it lost comes first"
+    )
     assert found("b", "--flipped-against", "a", "--limit", "1") == ["item-0"]
-    shown = typed("runs", "samples", "a", "--flipped-against", "b", "--where", "id=item-1", "--details").out
+    shown = typed(
+        "runs",
+        "samples",
+        "a",
+        "--flipped-against",
+        "b",
+        "--where",
+        "id=item-1",
+        "--details",
+    ).out
     assert "another name: 'Lyon'" in shown
     assert "b: Reply" in shown
     assert "Paris, of course" in shown
@@ -86,16 +101,23 @@ def test_wrong_conditions_are_said(two: Path) -> None:
     done = typed("runs", "samples", "a", "--where", "labl=x")
     assert done.code == 2
     assert "Did you mean 'label'?" in done.err
-    for text, said in (("label", "is not a condition"), ("score<high", "is not a number")):
+    for text, said in (
+        ("label", "is not a condition"),
+        ("score<high", "is not a number"),
+    ):
         with pytest.raises(ConfigurationError, match=said):
             parse_condition(text)
     assert typed("runs", "samples", "a", "--details", "--json").code == 2
 
 
-def test_a_value_that_no_sample_has_is_said_with_those_that_there_are(two: Path) -> None:
+def test_a_value_that_no_sample_has_is_said_with_those_that_there_are(
+    two: Path,
+) -> None:
     told = typed("runs", "samples", "a", "--where", "label=incorect")
     assert told.code == 0, "nothing may match where every answer is right"
-    assert "None has label 'incorect'. Did you mean 'incorrect'" in " ".join(told.out.split())
+    assert "None has label 'incorect'. Did you mean 'incorrect'" in " ".join(
+        told.out.split()
+    )
     assert "There are: correct, incorrect, partly." in " ".join(told.out.split())
     for where in ("answer=Rome", "score=0.25", "label~nothing"):
         assert "There are" not in typed("runs", "samples", "a", "--where", where).out
@@ -121,7 +143,9 @@ def test_a_run_is_named_once_and_no_flag_is_without_effect(
 
 
 def test_what_stands_in_a_sample_stays_text(two: Path) -> None:
-    run = make_run(two / "runs", name="hostile", scores=[1.0], text="\x1b[2Jgone \u202eback")
+    run = make_run(
+        two / "runs", name="hostile", scores=[1.0], text="\x1b[2Jgone \u202eback"
+    )
     for words in ((), ("--details",)):
         out = typed("runs", "samples", run.name, *words).out
         assert "\x1b" not in out
@@ -137,7 +161,9 @@ def test_the_command_for_one_sample_is_safe_to_copy(two: Path) -> None:
             row["id"] = name
 
         rewrite(run, named)
-        line = typed("runs", "samples", "odd").out.partition("One sample in full: evalwright ")[2]
+        line = typed("runs", "samples", "odd").out.partition(
+            "One sample in full: evalwright "
+        )[2]
         shown = typed(*shlex.split(line)).out
         assert name in shown
         assert "Reply" in shown
@@ -146,23 +172,40 @@ def test_the_command_for_one_sample_is_safe_to_copy(two: Path) -> None:
 def test_one_sample_by_its_id(two: Path) -> None:
     shown = typed("runs", "samples", "a", "item-1").out
     assert "item-0" not in shown
-    for part in ("Outcome", "Prompt", "Reply", "Expected", "incorrect", "another name: 'Lyon'"):
+    for part in (
+        "Outcome",
+        "Prompt",
+        "Reply",
+        "Expected",
+        "incorrect",
+        "another name: 'Lyon'",
+    ):
         assert part in shown
-    record = json.loads(typed("runs", "samples", "a", "item-1", "--json").out)["samples"]
+    record = json.loads(typed("runs", "samples", "a", "item-1", "--json").out)[
+        "samples"
+    ]
     assert [one["record"]["id"] for one in record] == ["item-1"]
     unknown = typed("runs", "samples", "a", "itme-1")
     assert unknown.code == 2
     assert "Unknown sample 'itme-1' of run 'a'. Did you mean 'item-1'" in unknown.err
-    assert "No samples match." in typed("runs", "samples", "a", "item-1", "--failed").out
+    assert (
+        "No samples match." in typed("runs", "samples", "a", "item-1", "--failed").out
+    )
     assert typed("runs", "samples", "a", "item-1", "--details").code == 2
 
 
-@pytest.mark.parametrize("name", ["{}", "an-identifier-of-sixty-characters/that-no-table-can-hold-{}"])
-@pytest.mark.parametrize("task", ["short", "a-task-with-a-name-of-forty-characters-or-so"])
+@pytest.mark.parametrize(
+    "name", ["{}", "an-identifier-of-sixty-characters/that-no-table-can-hold-{}"]
+)
+@pytest.mark.parametrize(
+    "task", ["short", "a-task-with-a-name-of-forty-characters-or-so"]
+)
 def test_lines_fit_80_columns_and_ids_are_whole(
     two: Path, name: str, task: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = make_run(two / "runs", name="wide", scores=[1.0, 0.0, None], text="word " * 60)
+    run = make_run(
+        two / "runs", name="wide", scores=[1.0, 0.0, None], text="word " * 60
+    )
 
     def change(row: dict[str, object], place: int) -> None:
         row["id"] = name.format(place)

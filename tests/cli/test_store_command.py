@@ -28,13 +28,25 @@ def filled(each_store: str, own_folder: Path) -> None:
         "task: t\ndataset: rows.jsonl\nprompt: {user: '{{ input }}'}\nanswer: {mode: generate}\nscorers: [exact-match]\n"
     )
     rows = [
-        {"input": f"question {n} \ud55c\uad6d\uc5b4 " + "long " * 400 * (n == 4), "target": "4"}
+        {
+            "input": f"question {n} \ud55c\uad6d\uc5b4 " + "long " * 400 * (n == 4),
+            "target": "4",
+        }
         for n in range(5)
     ]
-    (own_folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (own_folder / "rows.jsonl").write_text(
+        "".join(json.dumps(row) + "\n" for row in rows)
+    )
     for text in ("4", "5"):
         done = typed(
-            "run", "t.yaml", "--model", "scripted/constant", "-M", f"text={text}", "--name", f"r{text}"
+            "run",
+            "t.yaml",
+            "--model",
+            "scripted/constant",
+            "-M",
+            f"text={text}",
+            "--name",
+            f"r{text}",
         )
         assert done.code == 0, done.text
 
@@ -53,18 +65,32 @@ def info(*arguments: str) -> dict[str, Any]:
 def test_what_is_there_is_shown(each_store: str) -> None:
     data = info()
     assert data["kind"] == {"sqlite": "SQLite", "postgres": "PostgreSQL"}[each_store]
-    assert (data["responses"], data["sendings"], data["claims"], data["in_use_by"]) == (10, 10, 0, [])
+    assert (data["responses"], data["sendings"], data["claims"], data["in_use_by"]) == (
+        10,
+        10,
+        0,
+        [],
+    )
     assert [model["responses"] for model in data["models"]] == [5, 5]
-    assert all(model["model"].startswith("scripted/constant") for model in data["models"])
+    assert all(
+        model["model"].startswith("scripted/constant") for model in data["models"]
+    )
     assert data["bytes"] > 10_000 and data["warning"] == ""
     text = store("info")
-    assert "10 responses" in text and "scripted/constant" in text and data["store"] in text
+    assert (
+        "10 responses" in text and "scripted/constant" in text and data["store"] in text
+    )
 
 
-def test_a_damaged_response_is_found_and_deleted(own_folder: Path, behind: Statements) -> None:
+def test_a_damaged_response_is_found_and_deleted(
+    own_folder: Path, behind: Statements
+) -> None:
     assert "10 responses read, 0 damaged" in store("verify")
     one = "(SELECT key FROM responses ORDER BY key LIMIT 1)"
-    behind(own_folder / "home", f"UPDATE responses SET checksum = checksum + 1 WHERE key = {one}")
+    behind(
+        own_folder / "home",
+        f"UPDATE responses SET checksum = checksum + 1 WHERE key = {one}",
+    )
     done = typed("store", "verify")
     assert done.code == 1 and "1 damaged" in done.out and "--delete" in done.out
     done = typed("store", "verify", "--delete", "--json")
@@ -73,7 +99,11 @@ def test_a_damaged_response_is_found_and_deleted(own_folder: Path, behind: State
 
 
 def packed(data: bytes) -> str:
-    return f"x'{data.hex()}'" if "EVALWRIGHT_STORE" not in os.environ else f"'\\x{data.hex()}'::bytea"
+    return (
+        f"x'{data.hex()}'"
+        if "EVALWRIGHT_STORE" not in os.environ
+        else f"'\\x{data.hex()}'::bytea"
+    )
 
 
 @pytest.mark.parametrize(
@@ -83,7 +113,11 @@ def packed(data: bytes) -> str:
 )  # fmt: skip
 @pytest.mark.parametrize("column", ["request", "response"])
 def test_a_row_that_unfolds_to_no_response_is_damaged_and_found(
-    own_folder: Path, behind: Statements, damage: bytes, column: str, monkeypatch: pytest.MonkeyPatch
+    own_folder: Path,
+    behind: Statements,
+    damage: bytes,
+    column: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("evalwright.engine.store_rows.MAX_CONTENT_BYTES", _LONGEST)
     one = "(SELECT key FROM responses ORDER BY key LIMIT 1)"
@@ -94,7 +128,11 @@ def test_a_row_that_unfolds_to_no_response_is_damaged_and_found(
     done = typed("store", "verify")
     assert done.code == 1 and "10 responses read, 1 damaged" in done.out
     done = typed("store", "export", "some.jsonl")
-    assert done.code == 1 and "9 responses written" in done.out and "1 damaged ones were left out" in done.out
+    assert (
+        done.code == 1
+        and "9 responses written" in done.out
+        and "1 damaged ones were left out" in done.out
+    )
 
 
 @pytest.mark.parametrize(
@@ -114,11 +152,17 @@ def test_a_file_that_another_program_changed_is_no_bug_of_ours(
     table = change.split()[0]
     behind(
         own_folder / "home",
-        f"UPDATE {change} WHERE rowid = 1" if table == "responses" else f"UPDATE {change}",
+        f"UPDATE {change} WHERE rowid = 1"
+        if table == "responses"
+        else f"UPDATE {change}",
     )
     for words in (["info"], ["info", "--json"], ["verify"], ["export", "x.jsonl"], ["merge", "home", "--home", "new"], ["prune", "--older-than", "1"]):  # fmt: skip
         done = typed("store", *words)
-        assert done.code in (0, 1, 2) and "bug" not in done.err and "Traceback" not in done.text, done.text
+        assert (
+            done.code in (0, 1, 2)
+            and "bug" not in done.err
+            and "Traceback" not in done.text
+        ), done.text
         assert done.code != 2 or "did not write" in done.err, done.text
     if table == "responses":
         assert typed("store", "verify", "--delete").code == 1
@@ -132,7 +176,10 @@ def test_a_file_that_another_program_changed_is_no_bug_of_ours(
         ("PRAGMA user_version=1", "did not write"),
         ("DROP TABLE models", "did not write"),
         (ENDLESS, "did not write"),
-        ("CREATE TRIGGER t AFTER INSERT ON responses BEGIN DELETE FROM claims; END", "did not write"),
+        (
+            "CREATE TRIGGER t AFTER INSERT ON responses BEGIN DELETE FROM claims; END",
+            "did not write",
+        ),
         ("ALTER TABLE responses RENAME COLUMN model TO m2", "did not write"),
     ],
 )
@@ -146,15 +193,21 @@ def test_a_file_with_other_tables_is_refused(
     assert done.code == 2 and words in done.err
 
 
-def test_responses_are_deleted_by_model_and_age(own_folder: Path, behind: Statements) -> None:
+def test_responses_are_deleted_by_model_and_age(
+    own_folder: Path, behind: Statements
+) -> None:
     first = info()["models"][0]
     assert typed("store", "prune").code == 2
     done = typed("store", "prune", "--model", "scripted/constan")
     assert done.code == 2 and "Did you mean 'scripted/constant" in done.err
     assert "No stored response is that old" in store("prune", "--older-than", "1")
-    assert "5 responses would be deleted" in store("prune", "--model", first["fingerprint"][:12])
+    assert "5 responses would be deleted" in store(
+        "prune", "--model", first["fingerprint"][:12]
+    )
     assert info()["responses"] == 10
-    assert "5 responses deleted" in store("prune", "--model", first["fingerprint"], "--yes")
+    assert "5 responses deleted" in store(
+        "prune", "--model", first["fingerprint"], "--yes"
+    )
     behind(own_folder / "home", "UPDATE responses SET created = created - 86400 * 3")
     assert "No stored response is that old" in store("prune", "--older-than", "4")
     assert "5 responses deleted" in store("prune", "--older-than", "2", "--yes")
@@ -166,7 +219,8 @@ def test_an_export_is_imported_unchanged(
     own_folder: Path, name: str, each_store: str, behind: Statements
 ) -> None:
     before = behind(
-        own_folder / "home", "SELECT key, model, request, response, checksum FROM responses ORDER BY key"
+        own_folder / "home",
+        "SELECT key, model, request, response, checksum FROM responses ORDER BY key",
     )
     assert "10 responses written" in store("export", name)
     assert typed("store", "export", name).code == 2
@@ -178,12 +232,27 @@ def test_an_export_is_imported_unchanged(
     assert "10 responses, 10 of them new" in store("import", name)
     assert "10 responses, 0 of them new" in store("import", name)
     after = behind(
-        own_folder / "home", "SELECT key, model, request, response, checksum FROM responses ORDER BY key"
+        own_folder / "home",
+        "SELECT key, model, request, response, checksum FROM responses ORDER BY key",
     )
-    assert [tuple(map(bytes_of, row)) for row in after] == [tuple(map(bytes_of, row)) for row in before]
+    assert [tuple(map(bytes_of, row)) for row in after] == [
+        tuple(map(bytes_of, row)) for row in before
+    ]
     assert info()["sendings"] == 10
-    done = typed("run", "t.yaml", "--model", "scripted/constant", "-M", "text=4", "--name", "again")
-    assert done.code == 0 and json.loads(Path("runs/again/run.json").read_text())["usage"]["stored"] == 5
+    done = typed(
+        "run",
+        "t.yaml",
+        "--model",
+        "scripted/constant",
+        "-M",
+        "text=4",
+        "--name",
+        "again",
+    )
+    assert (
+        done.code == 0
+        and json.loads(Path("runs/again/run.json").read_text())["usage"]["stored"] == 5
+    )
 
 
 def bytes_of(value: Any) -> Any:
@@ -205,7 +274,9 @@ def bytes_of(value: Any) -> Any:
         '{"ledger": {"command":"c","model":"m","outcome":"o","estimated":0,"sendings":1,"input_tokens":1,"output_tokens":1,"dollars":Infinity,"first":1,"last":1}}',
     ],
 )
-def test_a_file_that_is_no_export_is_refused_by_its_line(own_folder: Path, line: str) -> None:
+def test_a_file_that_is_no_export_is_refused_by_its_line(
+    own_folder: Path, line: str
+) -> None:
     store("export", "all.jsonl")
     text = (own_folder / "all.jsonl").read_text().splitlines()
     (own_folder / "bad.jsonl").write_text("\n".join([*text[:3], line, *text[3:]]))
@@ -213,7 +284,8 @@ def test_a_file_that_is_no_export_is_refused_by_its_line(own_folder: Path, line:
     assert done.code == 2 and "Line 4 of bad.jsonl" in done.err
     done = typed("store", "import", "bad.jsonl", "--home", "other")
     assert (
-        "2 new responses of the lines before it were imported" in done.err or info()["kind"] == "PostgreSQL"
+        "2 new responses of the lines before it were imported" in done.err
+        or info()["kind"] == "PostgreSQL"
     )
     if info()["kind"] == "SQLite":
         assert "2 responses read, 0 damaged" in store("verify", "--home", "other")
@@ -229,13 +301,28 @@ def test_a_file_that_is_no_export_is_refused_by_its_line(own_folder: Path, line:
 
 def test_a_place_that_is_no_store_shows_no_password() -> None:
     done = typed("store", "merge", "mysql://me:hunter2@localhost/x")
-    assert done.code == 2 and "mysql://localhost/x" in done.err and "hunter2" not in done.text
+    assert (
+        done.code == 2
+        and "mysql://localhost/x" in done.err
+        and "hunter2" not in done.text
+    )
 
 
-def test_stores_are_merged_and_a_merge_may_be_repeated(own_folder: Path, each_store: str) -> None:
+def test_stores_are_merged_and_a_merge_may_be_repeated(
+    own_folder: Path, each_store: str
+) -> None:
     url = os.environ.pop("EVALWRIGHT_STORE", "")
     done = typed(
-        "run", "t.yaml", "--model", "scripted/constant", "-M", "text=6", "--name", "r6", "--home", "other"
+        "run",
+        "t.yaml",
+        "--model",
+        "scripted/constant",
+        "-M",
+        "text=6",
+        "--name",
+        "r6",
+        "--home",
+        "other",
     )
     assert done.code == 0, done.text
     os.environ["EVALWRIGHT_HOME"] = str(own_folder / "home")
@@ -259,7 +346,21 @@ def test_a_file_and_a_server_are_merged_into_each_other(
         assert "10 responses, 10 of them new" in out and url not in out
     else:
         monkeypatch.setenv("EVALWRIGHT_STORE", server.url())
-        assert "10 responses, 10 of them new" in store("merge", str(own_folder / "home"))
+        assert "10 responses, 10 of them new" in store(
+            "merge", str(own_folder / "home")
+        )
     assert (info()["responses"], info()["sendings"]) == (10, 10)
-    done = typed("run", "t.yaml", "--model", "scripted/constant", "-M", "text=5", "--name", "again")
-    assert done.code == 0 and json.loads(Path("runs/again/run.json").read_text())["usage"]["stored"] == 5
+    done = typed(
+        "run",
+        "t.yaml",
+        "--model",
+        "scripted/constant",
+        "-M",
+        "text=5",
+        "--name",
+        "again",
+    )
+    assert (
+        done.code == 0
+        and json.loads(Path("runs/again/run.json").read_text())["usage"]["stored"] == 5
+    )

@@ -27,7 +27,9 @@ def test_list() -> None:
     assert set(PARTS) <= {row["name"] for row in rows}
 
 
-def test_list_shows_folders_and_what_is_wrong(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+def test_list_shows_folders_and_what_is_wrong(
+    monkeypatch: pytest.MonkeyPatch, folder: Path
+) -> None:
     (folder / "mine").mkdir()
     (folder / "mine" / "good.yaml").write_text(
         "task: good\ndescription: Mine.\ndataset: {rows: [{input: a, target: b}]}\n"
@@ -41,8 +43,15 @@ def test_list_shows_folders_and_what_is_wrong(monkeypatch: pytest.MonkeyPatch, f
 
 def test_preview_as_a_chat_model_gets_it() -> None:
     text, chat = (
-        json.loads(typed("tasks", "preview", "questions.yaml", "--json", "--model", model, *more).out)
-        for model, more in (("scripted/constant", ("-M", "text=x")), ("scripted/echo", ()))
+        json.loads(
+            typed(
+                "tasks", "preview", "questions.yaml", "--json", "--model", model, *more
+            ).out
+        )
+        for model, more in (
+            ("scripted/constant", ("-M", "text=x")),
+            ("scripted/echo", ()),
+        )
     )
     assert chat[0]["requests"][0]["generate"] == [["user", "Question 00000?"]]
     assert text[0]["requests"][0]["max_tokens"] == 20
@@ -53,7 +62,9 @@ def test_preview_of_a_group_is_one_document_and_finds_the_sample() -> None:
     rows = json.loads(typed("tasks", "preview", "factual", "--json").out)
     assert [row["task"] for row in rows] == PARTS
     name = rows[1]["sample"]
-    found = json.loads(typed("tasks", "preview", "factual", "--sample", name, "--json").out)
+    found = json.loads(
+        typed("tasks", "preview", "factual", "--sample", name, "--json").out
+    )
     assert [(row["task"], row["sample"]) for row in found] == [(PARTS[1], name)]
     assert found[0] == rows[1]
     wrong = typed("tasks", "preview", "factual", "--sample", name + "x")
@@ -96,7 +107,10 @@ def test_preview_of_a_pair_that_is_classified() -> None:
     )
     done = typed("tasks", "preview", "pair.yaml")
     assert done.code == 0, done.err
-    assert "[classify: premise]\nA passage.\n[classify: hypothesis]\nA claim.\n" in done.out
+    assert (
+        "[classify: premise]\nA passage.\n[classify: hypothesis]\nA claim.\n"
+        in done.out
+    )
 
 
 def test_check() -> None:
@@ -133,7 +147,8 @@ def test_text_of_a_task_cannot_act_on_the_terminal(command: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "key"), [("nosuch=1", "nosuch"), ("prompt.few_shot.count=many", "prompt.few_shot.count")]
+    ("given", "key"),
+    [("nosuch=1", "nosuch"), ("prompt.few_shot.count=many", "prompt.few_shot.count")],
 )
 def test_a_wrong_override_is_named_and_not_the_file(given: str, key: str) -> None:
     done = typed("tasks", "show", "questions.yaml", "-T", given)
@@ -143,9 +158,15 @@ def test_a_wrong_override_is_named_and_not_the_file(given: str, key: str) -> Non
 
 
 def test_a_group_is_shown_as_its_parts() -> None:
-    lines = typed("tasks", "show", "factual", extra={"COLUMNS": "80"}, folder=Path()).out.splitlines()
+    lines = typed(
+        "tasks", "show", "factual", extra={"COLUMNS": "80"}, folder=Path()
+    ).out.splitlines()
     assert lines[0].startswith("factual: 7 tasks, 645 samples.")
-    assert [line.split()[0] for line in lines if line.startswith("  factual")] == [*PARTS]
+    assert [line.split()[0] for line in lines if line.startswith("  factual")] == [
+        *PARTS
+    ]
     assert "333  Facts from memory" in lines[3]
     assert max(map(len, lines)) <= 80
-    assert typed("tasks", "show", "factual-stress").out.startswith("factual-stress, version 2: ")
+    assert typed("tasks", "show", "factual-stress").out.startswith(
+        "factual-stress, version 2: "
+    )

@@ -1,4 +1,6 @@
-"""What is said of names that nothing carries: short, with the right spelling where one is likely, and no list of a hundred."""
+"""What is said of names that nothing carries: short, with the right spelling where one is
+likely, and no list of a hundred.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +64,9 @@ def test_a_task_file_that_is_not_there_has_its_likes_beside_it() -> None:
     Path("capitals.yaml").write_text("task: capitals\n")
     Path("unlike.yaml").write_text("task: unlike\n")
     done = typed("run", "captials.yaml", "--model", "demo/small")
-    assert done.err.strip().endswith("Unknown task file 'captials.yaml'. Did you mean 'capitals.yaml'?")
+    assert done.err.strip().endswith(
+        "Unknown task file 'captials.yaml'. Did you mean 'capitals.yaml'?"
+    )
 
 
 def test_a_list_of_all_providers_is_a_command_away() -> None:

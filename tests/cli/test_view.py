@@ -24,12 +24,18 @@ from support.runs import make_run
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("a", "b"):
-        make_run(tmp_path / "runs", scores=[1.0, 0.0, None], name=name, model=f"demo/{name}")
+        make_run(
+            tmp_path / "runs", scores=[1.0, 0.0, None], name=name, model=f"demo/{name}"
+        )
 
 
 @pytest.mark.parametrize("words", [("export", "site"), ("view", "--html", "page.html")])
-def test_in_a_terminal_the_line_of_progress_is_cleared_and_shows_no_codes(words: tuple[str, ...]) -> None:
-    """On a terminal, where what clears a line is a control sequence of ours and must not be shown as text."""
+def test_in_a_terminal_the_line_of_progress_is_cleared_and_shows_no_codes(
+    words: tuple[str, ...],
+) -> None:
+    """On a terminal, where what clears a line is a control sequence of ours and must not be
+    shown as text.
+    """
     ours, theirs = os.openpty()
     done = subprocess.Popen(
         [sys.executable, "-m", "evalwright", *words, "a", "b"],
@@ -52,7 +58,8 @@ def parts_of(page: Path) -> dict[str, bytes]:
     import base64
 
     found = re.findall(
-        r'<script type="application/x-evalwright" id="([^"]*)">([^<]*)</script>', page.read_text()
+        r'<script type="application/x-evalwright" id="([^"]*)">([^<]*)</script>',
+        page.read_text(),
     )
     return {key: base64.b64decode(text) for key, text in found}
 
@@ -69,7 +76,9 @@ def test_one_file_has_everything_in_the_order_in_which_it_is_needed(
     assert "compare/0/1" in keys
     text = page.read_text()
     assert "<title>A &lt;b&gt; &amp; B</title>" in text
-    assert text.index("<script>") < text.index('id="catalog"'), "the page paints before its parts are read"
+    assert text.index("<script>") < text.index('id="catalog"'), (
+        "the page paints before its parts are read"
+    )
     assert "connect-src 'none'" in text
     assert not re.search(r"(src|href)=[\"']?https?:", text[: text.index("<script>")])
     catalog = json.loads(zlib.decompress(parts_of(page)["catalog"], -15))
@@ -78,7 +87,9 @@ def test_one_file_has_everything_in_the_order_in_which_it_is_needed(
     assert [one.name for one in Path().iterdir() if one.name.startswith(".page")] == []
 
 
-def test_a_file_that_cannot_be_made_leaves_the_old_one(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_that_cannot_be_made_leaves_the_old_one(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     Path("page.html").write_text("old")
     samples = Path("runs/a/samples.jsonl")
     samples.write_bytes(samples.read_bytes() + b"{broken\n")
@@ -92,7 +103,9 @@ def test_a_file_that_cannot_be_made_leaves_the_old_one(capsys: pytest.CaptureFix
     assert main(["view", "a", "--html", "x.html", "--port", "1"]) == 2
 
 
-def test_a_site_is_changed_at_once_and_keeps_what_is_not_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_site_is_changed_at_once_and_keeps_what_is_not_its_own(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     Path("site").mkdir()
     Path("site/CNAME").write_text("example.org")
     assert main(["export", "site", "a", "--out", "site"]) == 0
@@ -101,7 +114,9 @@ def test_a_site_is_changed_at_once_and_keeps_what_is_not_its_own(capsys: pytest.
     [data] = Path("site").glob("evalwright-*")
     assert data != first
     assert f'data-root="{data.name}/"' in Path("site/index.html").read_text()
-    assert zlib.decompress((data / "run/1/block/0.bin").read_bytes(), -15).startswith(b"[0,1,2]\n")
+    assert zlib.decompress((data / "run/1/block/0.bin").read_bytes(), -15).startswith(
+        b"[0,1,2]\n"
+    )
     assert Path("site/CNAME").read_text() == "example.org"
     Path("site/index.html").write_text("mine")
     assert main(["export", "site", "a", "--out", "site"]) == 2
@@ -137,4 +152,6 @@ def test_a_site_into_a_link_stays_within_the_folder(
     assert main(["export", "site", run, "--out", "out"]) == 2
     assert "a link leads to" in capsys.readouterr().err
     assert list((tmp_path / "outside").iterdir()) == []
-    assert main(["export", "site", run, "--out", str(tmp_path / "outside")]) == 0, "as it is told to do"
+    assert main(["export", "site", run, "--out", str(tmp_path / "outside")]) == 0, (
+        "as it is told to do"
+    )

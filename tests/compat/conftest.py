@@ -1,4 +1,6 @@
-"""Every test of foreign systems stands in a folder of its own, which is its home too, without a network."""
+"""Every test of foreign systems stands in a folder of its own, which is its home too, without a
+network.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +15,16 @@ MANY_FILES = 1000
 
 @pytest.fixture(autouse=True, scope="session")
 def _shipped_tasks_read_once() -> Iterator[None]:
-    """The thousands of task files of the released package are read once in this process, and not for the new home of each test."""
+    """The thousands of task files of the released package are read once in this process, and not
+    for the new home of each test.
+    """
     from evalwright.compat.indexes import State, cached_index
 
     read_before: dict[tuple[str, Path, tuple[State, ...]], Any] = {}
 
-    def kept_in_memory(system: str, folder: Path, files: list[State], make: Callable[[], Any]) -> Any:
+    def kept_in_memory(
+        system: str, folder: Path, files: list[State], make: Callable[[], Any]
+    ) -> Any:
         state = (system, folder, tuple(files))
         if len(files) < MANY_FILES:
             return cached_index(*state, make)
@@ -27,7 +33,9 @@ def _shipped_tasks_read_once() -> Iterator[None]:
         return read_before[state]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("evalwright.compat.lm_eval.tasks.index.cached_index", kept_in_memory)
+        patch.setattr(
+            "evalwright.compat.lm_eval.tasks.index.cached_index", kept_in_memory
+        )
         yield
 
 

@@ -78,7 +78,9 @@ def drawn_tree() -> Iterator[tuple[str, str]]:
 def tree_of_classes(
     base: type[EvalwrightError], above: str = ""
 ) -> Iterator[tuple[str, str]]:
-    """(class, base) of an error and those derived from it in its module, in the module's order within a base."""
+    """(class, base) of an error and those derived from it in its module, in the module's order
+    within a base.
+    """
     yield base.__name__, above
     for derived in base.__subclasses__():
         if derived.__module__ == errors.__name__:

@@ -1,4 +1,6 @@
-"""Images are told by their bytes: what is one, how large it unpacks, and a sentence for everything else."""
+"""Images are told by their bytes: what is one, how large it unpacks, and a sentence for
+everything else.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,13 @@ import pytest
 
 from evalwright.core.errors import DatasetError
 from evalwright.core.images import MOST_BYTES, Image
-from evalwright.core.requests import Generate, Message, images_of, prompt_from, prompt_payload
+from evalwright.core.requests import (
+    Generate,
+    Message,
+    images_of,
+    prompt_from,
+    prompt_payload,
+)
 from support.bounds import assert_grows_linearly
 
 Pictures = pytest.importorskip("PIL.Image")
@@ -27,11 +35,19 @@ def png(width: int, height: int) -> bytes:
     """A PNG that claims a size, with next to nothing in it."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        return (
+            struct.pack(">I", len(data))
+            + kind
+            + data
+            + struct.pack(">I", zlib.crc32(kind + data))
+        )
 
     head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
     return (
-        b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(b"")) + chunk(b"IEND", b"")
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", head)
+        + chunk(b"IDAT", zlib.compress(b""))
+        + chunk(b"IEND", b"")
     )
 
 
@@ -48,7 +64,9 @@ def png(width: int, height: int) -> bytes:
         ("WEBP", {"exif": b"Exif\0\0more"}, "image/webp"),
     ],
 )
-def test_formats_are_told_by_their_bytes(kind: str, how: dict[str, object], media_type: str) -> None:
+def test_formats_are_told_by_their_bytes(
+    kind: str, how: dict[str, object], media_type: str
+) -> None:
     from evalwright.core import images
 
     data = encoded(kind, (301, 202), **how)
@@ -81,10 +99,16 @@ def test_formats_are_told_by_their_bytes(kind: str, how: dict[str, object], medi
 def test_what_is_no_image_is_a_sentence(data: bytes, says: str) -> None:
     with pytest.raises(DatasetError) as caught:
         Image.read(data, "a.png")
-    assert says in str(caught.value) and "a.png" in str(caught.value) and "\n" not in str(caught.value)
+    assert (
+        says in str(caught.value)
+        and "a.png" in str(caught.value)
+        and "\n" not in str(caught.value)
+    )
 
 
-@pytest.mark.parametrize("piece", [b"\xff\xe0\x00\x02", b"\xff"], ids=["segments", "fill"])
+@pytest.mark.parametrize(
+    "piece", [b"\xff\xe0\x00\x02", b"\xff"], ids=["segments", "fill"]
+)
 def test_bytes_of_others_take_no_time(piece: bytes) -> None:
     """A JPEG of nothing but segments, and one that fills without end."""
 
@@ -93,7 +117,9 @@ def test_bytes_of_others_take_no_time(piece: bytes) -> None:
             Image.read(data, "a.jpg")
 
     assert_grows_linearly(
-        read, lambda length: b"\xff\xd8" + piece * (length // len(piece)), (60_000, 1_000_000)
+        read,
+        lambda length: b"\xff\xd8" + piece * (length // len(piece)),
+        (60_000, 1_000_000),
     )
 
 
@@ -101,9 +127,15 @@ def test_data_urls() -> None:
     data = encoded("PNG")
     text = base64.b64encode(data).decode()
     image = Image.from_data_url(f"data:image/png;base64,{text}")
-    assert image == Image.read(data, "elsewhere") and image.data_url() == f"data:image/png;base64,{text}"
+    assert (
+        image == Image.read(data, "elsewhere")
+        and image.data_url() == f"data:image/png;base64,{text}"
+    )
     # What it says it is counts for nothing.
-    assert Image.from_data_url(f"data:text/html;charset=x;base64,{text}").media_type == "image/png"
+    assert (
+        Image.from_data_url(f"data:text/html;charset=x;base64,{text}").media_type
+        == "image/png"
+    )
     for url in (
         "data:image/png,abc",
         "data:image/png;base64,a*b",
@@ -118,10 +150,20 @@ def test_data_urls() -> None:
 
 def test_a_record_has_the_hash_and_not_the_bytes() -> None:
     image = Image.read(encoded("PNG", (600, 600)), "cats/1.png")
-    prompt = (Message("system", "Be brief."), Message("user", ("What is", image, "this?")))
+    prompt = (
+        Message("system", "Be brief."),
+        Message("user", ("What is", image, "this?")),
+    )
     recorded = prompt_payload(prompt, recorded=True)
-    assert recorded[1][1][1] == {"image": image.digest, "media_type": "image/png", "source": "cats/1.png"}
-    assert prompt_payload(prompt)[1][1][1] == {"image": image.digest, "media_type": "image/png"}
+    assert recorded[1][1][1] == {
+        "image": image.digest,
+        "media_type": "image/png",
+        "source": "cats/1.png",
+    }
+    assert prompt_payload(prompt)[1][1][1] == {
+        "image": image.digest,
+        "media_type": "image/png",
+    }
     again = prompt_from(recorded)
     assert prompt_payload(again, recorded=True) == recorded
     (read,) = images_of(Generate(again))

@@ -12,7 +12,13 @@ CASES = [
     ("<think>hm, France</think>Paris", "", "Paris", "hm, France", False),
     ("<think>\na\n</think>\n\nParis\n", "", "Paris", "a", False),
     ("<Thinking>a</Thinking> Paris", "", "Paris", "a", False),
-    ("the prompt had opened it</think>Paris", "", "Paris", "the prompt had opened it", False),
+    (
+        "the prompt had opened it</think>Paris",
+        "",
+        "Paris",
+        "the prompt had opened it",
+        False,
+    ),
     ("<think>never closed, Paris", "", "", "never closed, Paris", True),
     ("Lyon <think>no wait", "", "Lyon", "no wait", True),
     ("<think>a</think>x<think>b</think>Paris", "", "xParis", "a\n\nb", False),
@@ -32,9 +38,15 @@ CASES = [
 
 
 @pytest.mark.parametrize(("text", "field", "answer", "reasoning", "unclosed"), CASES)
-def test_separated(text: str, field: str, answer: str, reasoning: str, unclosed: bool) -> None:
+def test_separated(
+    text: str, field: str, answer: str, reasoning: str, unclosed: bool
+) -> None:
     found = separate_reasoning(Response(text=text, reasoning=field))
-    assert (found.answer, found.reasoning, found.unclosed) == (answer, reasoning, unclosed)
+    assert (found.answer, found.reasoning, found.unclosed) == (
+        answer,
+        reasoning,
+        unclosed,
+    )
 
 
 @pytest.mark.parametrize(
@@ -45,7 +57,9 @@ def test_separated(text: str, field: str, answer: str, reasoning: str, unclosed:
         ("<think></thought>" * 50_000, False),
     ],
 )
-def test_a_model_that_repeats_a_tag_takes_linear_time(text: str, unclosed: bool) -> None:
+def test_a_model_that_repeats_a_tag_takes_linear_time(
+    text: str, unclosed: bool
+) -> None:
     """In the square of the time these take hours."""
     found = separate_reasoning(Response(text=text))
     assert (found.answer, found.unclosed) == ("", unclosed)

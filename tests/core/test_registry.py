@@ -28,7 +28,9 @@ def test_a_scorer_of_the_wrong_form_is_refused_at_once() -> None:
 
 def test_options_are_checked_when_bound() -> None:
     @scorer("test-length")
-    def length(sample: Sample, answer: Answer, *, most: int, unit: str = "words") -> Score:
+    def length(
+        sample: Sample, answer: Answer, *, most: int, unit: str = "words"
+    ) -> Score:
         return Score(float(len(answer.text.split()) <= most))
 
     with pytest.raises(UnknownName, match=r"Did you mean 'most'"):
@@ -36,13 +38,20 @@ def test_options_are_checked_when_bound() -> None:
     with pytest.raises(ConfigurationError, match=r"needs the option 'most'"):
         bind("test-length", {"unit": "words"})
     bound = bind("test-length", {"most": 2}, name="short")
-    assert (bound.name, bound.kind, bound.asks, bound.roles) == ("short", "test-length", False, ())
+    assert (bound.name, bound.kind, bound.asks, bound.roles) == (
+        "short",
+        "test-length",
+        False,
+        (),
+    )
     assert bound.function(Sample("1"), Answer("one two")) == Score(1.0)
 
 
 def test_a_scorer_that_asks_names_its_role() -> None:
     @scorer("test-judge")
-    async def judged(sample: Sample, answer: Answer, ask: Ask, *, role: str = "judge") -> Score:
+    async def judged(
+        sample: Sample, answer: Answer, ask: Ask, *, role: str = "judge"
+    ) -> Score:
         return Score(1.0)
 
     assert bind("test-judge").roles == ("judge",)

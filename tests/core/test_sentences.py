@@ -47,7 +47,8 @@ def test_nothing_is_lost(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", [".", "a", "Mr. ", "。", "\n", ". ", '."', "J. ", "1. ", "\n1. ", "….", "?!"]
+    "piece",
+    [".", "a", "Mr. ", "。", "\n", ". ", '."', "J. ", "1. ", "\n1. ", "….", "?!"],
 )
 def test_hostile_repetition_takes_no_time(piece: str) -> None:
     text = (piece * 100_000)[:100_000]
@@ -62,7 +63,8 @@ def test_words_between_spaces(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "count"), [("公司财务", 2), ("会社 は 三つ", 3), ("บริษัทใหญ่", 3), ("word公司", 1), ("", 0)]
+    ("text", "count"),
+    [("公司财务", 2), ("会社 は 三つ", 3), ("บริษัทใหญ่", 3), ("word公司", 1), ("", 0)],
 )
 def test_scripts_without_spaces(text: str, count: int) -> None:
     assert word_count(text) == count

@@ -1,4 +1,6 @@
-"""An address such as s3://bucket in place of a path: an error before anything is sent or written, wherever a path may stand."""
+"""An address such as s3://bucket in place of a path: an error before anything is sent or
+written, wherever a path may stand.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +23,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("addresses")
     done = evalwright(*RUN, "--name", "there", folder=folder)
     assert done.code == 0, done.text
-    (folder / "suite.yaml").write_text("tasks: [factual-choice]\nmodels: [demo/small]\nout: s3://b/runs\n")
-    (folder / "rows.yaml").write_text('task: q\ndataset: {path: "s3://b/q.jsonl"}\nscorers: [exact-match]\n')
+    (folder / "suite.yaml").write_text(
+        "tasks: [factual-choice]\nmodels: [demo/small]\nout: s3://b/runs\n"
+    )
+    (folder / "rows.yaml").write_text(
+        'task: q\ndataset: {path: "s3://b/q.jsonl"}\nscorers: [exact-match]\n'
+    )
     return folder
 
 
@@ -68,13 +74,19 @@ def test_of_the_command_line(arguments: list[str], folder: Path) -> None:
 
 
 def test_of_the_environment(folder: Path) -> None:
-    done = evalwright(*RUN, "--name", "x", folder=folder, extra={"EVALWRIGHT_HOME": "s3://b/home"})
+    done = evalwright(
+        *RUN, "--name", "x", folder=folder, extra={"EVALWRIGHT_HOME": "s3://b/home"}
+    )
     assert done.code == 2
     assert "EVALWRIGHT_HOME: 's3://b/home' is not a local path" in done.err
-    done = evalwright(*RUN, "--name", "x", folder=folder, extra={"EVALWRIGHT_STORE": "s3://b/home"})
+    done = evalwright(
+        *RUN, "--name", "x", folder=folder, extra={"EVALWRIGHT_STORE": "s3://b/home"}
+    )
     assert done.code == 2
     assert "EVALWRIGHT_STORE" in done.err
-    assert sorted(path.name for path in folder.iterdir() if path.name.endswith(":")) == []
+    assert (
+        sorted(path.name for path in folder.iterdir() if path.name.endswith(":")) == []
+    )
 
 
 @pytest.mark.parametrize("setting", ["out", "home"])

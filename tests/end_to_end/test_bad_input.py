@@ -1,4 +1,7 @@
-"""Bad input meets one sentence and exit code 2: what happened, where, and what to do. Never a traceback."""
+"""Bad input meets one sentence and exit code 2: what happened, where, and what to do.
+
+Never a traceback.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,9 @@ sample: {id: "{{ id }}", input: "{{ question }}", choices: [Paris, Rome], target
 prompt: {user: "{{ input }}"}
 answer: {mode: likelihood}
 """
-ROWS = [{"id": str(i), "question": f"Question {i}?", "answer": "Paris"} for i in range(3)]
+ROWS = [
+    {"id": str(i), "question": f"Question {i}?", "answer": "Paris"} for i in range(3)
+]
 ECHO = ("--model", "scripted/echo")
 
 
@@ -53,7 +58,10 @@ def task(text: str = GOOD_TASK, rows: str | None = None) -> dict[str, str]:
 
 
 def many_rows(broken: str, number: int) -> str:
-    good = [json.dumps({"id": str(i), "question": "q", "answer": "a"}) for i in range(1, 2001)]
+    good = [
+        json.dumps({"id": str(i), "question": "q", "answer": "a"})
+        for i in range(1, 2001)
+    ]
     good[number - 1] = broken
     return "\n".join(good) + "\n"
 
@@ -76,7 +84,12 @@ def not_utf8(folder: Path) -> None:
 
 
 def other_run(folder: Path) -> None:
-    assert typed("run", "task.yaml", *ECHO, "--name", "mine", "--limit", "1", folder=folder).code == 0
+    assert (
+        typed(
+            "run", "task.yaml", *ECHO, "--name", "mine", "--limit", "1", folder=folder
+        ).code
+        == 0
+    )
 
 
 def broken_run(folder: Path) -> None:
@@ -178,7 +191,9 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name.replace(" ", "-"))
-def test_bad_input_meets_a_sentence(case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bad_input_meets_a_sentence(
+    case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name, text in case.files.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     case.prepare(tmp_path)
@@ -201,7 +216,9 @@ def test_bad_input_meets_a_sentence(case: Case, tmp_path: Path, monkeypatch: pyt
 
 def test_a_full_disk_is_a_sentence_and_loses_nothing(tmp_path: Path) -> None:
     """A file-size limit stands for the full disk: writing fails in the middle of the run."""
-    for name, text in task(rows=many_rows('{"id": "x", "question": "q", "answer": "a"}', 5)).items():
+    for name, text in task(
+        rows=many_rows('{"id": "x", "question": "q", "answer": "a"}', 5)
+    ).items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     limited = (
         "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
@@ -220,7 +237,9 @@ def test_a_full_disk_is_a_sentence_and_loses_nothing(tmp_path: Path) -> None:
     assert again.code == 0, again.text
 
 
-def test_a_missing_extra_names_its_install_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_extra_names_its_install_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """`hf/` without torch: an interpreter that cannot import it stands for a machine without it."""
     for name, text in task().items():
         (tmp_path / name).write_text(text, encoding="utf-8")

@@ -1,4 +1,6 @@
-"""`evalwright run --batch`, killed while its batch is with the provider: the same command pays for nothing twice."""
+"""`evalwright run --batch`, killed while its batch is with the provider: the same command pays
+for nothing twice.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,8 @@ def command(server: BatchServer, folder: Path, *more: str) -> list[str]:
 
 def task_in(folder: Path) -> None:
     rows = "\n".join(
-        f"    - {{id: q{place}, input: 'Say {place}', target: '{place}'}}" for place in range(ROWS)
+        f"    - {{id: q{place}, input: 'Say {place}', target: '{place}'}}"
+        for place in range(ROWS)
     )
     text = f"task: saying\ndataset:\n  rows:\n{rows}\nscorers: [exact-match]\n"
     (folder / "task.yaml").write_text(text, encoding="utf-8")
@@ -38,7 +41,9 @@ def test_kill_and_go_on(tmp_path: Path) -> None:
             looks = server.looks
             child = start(command(server, tmp_path), tmp_path)
             wait_until(
-                lambda: sum(server.asked.values()) >= asked and server.looks >= looks + 4,  # noqa: B023
+                lambda: (
+                    sum(server.asked.values()) >= asked and server.looks >= looks + 4  # noqa: B023
+                ),
                 child,
             )
             child.kill()
@@ -53,4 +58,7 @@ def test_kill_and_go_on(tmp_path: Path) -> None:
     assert run["usage"]["asked"] == 0 and run["tasks"][0]["metrics"][0]["value"] == 1.0
     assert run["configuration"]["batch"] is True
     assert set(server.asked.values()) == {1} and len(server.batches) == 3
-    assert "Found again: batch batch_2 of 25" in done.err and "has ended: 25 answered" in done.err
+    assert (
+        "Found again: batch batch_2 of 25" in done.err
+        and "has ended: 25 answered" in done.err
+    )

@@ -1,4 +1,6 @@
-"""A judge in a run as a person makes it: through the engine and the store, with what it cannot judge counted as failed."""
+"""A judge in a run as a person makes it: through the engine and the store, with what it cannot
+judge counted as failed.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,12 @@ from support.tiny_judges import make_classifier
 pytestmark = pytest.mark.torch
 
 ROWS = [
-    {"id": "short", "source": "The river rises.", "claim": "It rises.", "label": "supported"},
+    {
+        "id": "short",
+        "source": "The river rises.",
+        "claim": "It rises.",
+        "label": "supported",
+    },
     {
         "id": "long",
         "source": "The river rises in the hills. " * 20,
@@ -30,7 +37,9 @@ ROWS = [
 ]
 
 
-def test_answers_are_stored_and_failures_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_answers_are_stored_and_failures_are_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("torch").set_num_threads(1)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
@@ -59,10 +68,14 @@ def test_answers_are_stored_and_failures_are_none(tmp_path: Path, monkeypatch: p
         parts = records[name]["scores"]["classification"]["parts"]
         assert parts["probability"] == values[1]
         assert parts["predicted"] == float(values[1] >= values[0])
-        assert records[name]["prompt"] == {row["id"]: row["claim"] for row in ROWS}[name]
+        assert (
+            records[name]["prompt"] == {row["id"]: row["claim"] for row in ROWS}[name]
+        )
     assert first.data["model"]["supported_class"] == "entailment"
     (again,) = evaluate(task, "nli/./judge", name="again")
     stored = (again.folder / "samples.jsonl").read_text("utf-8").splitlines()
-    assert [json.loads(one)["scores"] for one in stored] == [json.loads(one)["scores"] for one in lines]
+    assert [json.loads(one)["scores"] for one in stored] == [
+        json.loads(one)["scores"] for one in lines
+    ]
     usage = again.data["usage"]
     assert usage["stored"] == 2, usage

@@ -16,7 +16,8 @@ from support.openai_faults import Faults
 from support.openai_server import serving
 from support.typed import typed
 
-# Per kind of fault: what the record calls it where it lasts, and how often a request is sent at the most then.
+# Per kind of fault: what the record calls it where it lasts, and how often a request is sent at the
+# most then.
 LASTING = {
     "429": ("rate limited", 4),
     "429-retry-after": ("rate limited", 4),
@@ -29,7 +30,8 @@ LASTING = {
     "401": ("authentication failed", 1),
     "400": ("request rejected", 1),
 }
-HEALTHY, PASSING = "good", "passing"
+HEALTHY = "good"
+PASSING = "passing"
 RUN = ("run", "questions.yaml", "--model", "openai/test", "-M")
 ARGUMENTS = ["-M", "timeout=2", "-M", "deadline=90", "-M", "max_attempts=4"]
 
@@ -44,7 +46,9 @@ def plan(number: int) -> tuple[str, str]:
     return how, kind
 
 
-def test_each_fault_is_named_and_only_the_failed_are_asked_again(tmp_path: Path) -> None:
+def test_each_fault_is_named_and_only_the_failed_are_asked_again(
+    tmp_path: Path,
+) -> None:
     write_questions(tmp_path, 30)
     ill = True
 
@@ -53,10 +57,16 @@ def test_each_fault_is_named_and_only_the_failed_are_asked_again(tmp_path: Path)
             return None  # the check of what the server can do, before anything is asked
         number = int(body["messages"][-1]["content"].split()[1].rstrip("?"))
         how, kind = plan(number)
-        return kind if ill and (how == "lasting" or (how == PASSING and before == 0)) else None
+        return (
+            kind
+            if ill and (how == "lasting" or (how == PASSING and before == 0))
+            else None
+        )
 
     run = tmp_path / "runs" / "ill"
-    with serving(answer=lambda prompt: "7", faults=Faults(script=script, retry_after=0.3)) as server:
+    with serving(
+        answer=lambda prompt: "7", faults=Faults(script=script, retry_after=0.3)
+    ) as server:
         command = [*RUN, f"base_url={server.url}", *ARGUMENTS]
         first = typed(*command, "--name", "ill", folder=tmp_path)
         assert first.code == 1, first.text
@@ -68,7 +78,10 @@ def test_each_fault_is_named_and_only_the_failed_are_asked_again(tmp_path: Path)
             how, kind = plan(number)
             if how == "lasting" and kind == "empty":
                 # Sent again once; then it is what the model said, and wrong.
-                assert row["outcome"] == "empty" and row["scores"]["exact-match"]["value"] == 0.0
+                assert (
+                    row["outcome"] == "empty"
+                    and row["scores"]["exact-match"]["value"] == 0.0
+                )
             elif how == "lasting":
                 words, attempts = LASTING[kind]
                 assert row["failure"]["kind"] == words, (kind, row)
@@ -80,12 +93,18 @@ def test_each_fault_is_named_and_only_the_failed_are_asked_again(tmp_path: Path)
                 assert "exact-match" in row["scores"]
         result = record(run)["tasks"][0]
         assert (result["n_samples"], result["n_missing"]) == (30, 9)
-        missing = Counter(words for words, _ in LASTING.values() if words != "empty reply")
+        missing = Counter(
+            words for words, _ in LASTING.values() if words != "empty reply"
+        )
         assert result["failures"] == dict(missing)
         accuracy = result["metrics"][0]
         assert (accuracy["n"], accuracy["n_missing"]) == (21, 9)
-        right = sum(row["scores"]["exact-match"]["value"] for row in rows if row["scores"])
-        assert accuracy["bounds"] == pytest.approx([wilson(right, 30)[0], wilson(right + 9, 30)[1]])
+        right = sum(
+            row["scores"]["exact-match"]["value"] for row in rows if row["scores"]
+        )
+        assert accuracy["bounds"] == pytest.approx(
+            [wilson(right, 30)[0], wilson(right + 9, 30)[1]]
+        )
 
         ill = False
         before = Counter(server.completed)
@@ -106,17 +125,27 @@ def test_a_wrong_key_stops_early_and_shows_no_key(tmp_path: Path) -> None:
         command = [*RUN, f"base_url={server.url}", "--name", "locked"]
         done = typed(*command, folder=tmp_path, extra={"OPENAI_API_KEY": secret})
         assert done.code == 1, done.text
-        assert sum(server.received.values()) < 300, "every sample was sent although the key is refused"
+        assert sum(server.received.values()) < 300, (
+            "every sample was sent although the key is refused"
+        )
     assert secret not in done.text
     for file in (tmp_path / "runs" / "locked").iterdir():
         assert secret not in file.read_text(encoding="utf-8")
-    assert record(tmp_path / "runs" / "locked")["tasks"][0]["failures"] == {"authentication failed": 300}
+    assert record(tmp_path / "runs" / "locked")["tasks"][0]["failures"] == {
+        "authentication failed": 300
+    }
 
 
 def test_nobody_is_listening(tmp_path: Path) -> None:
     write_questions(tmp_path, 50)
     done = typed(
-        *RUN, "base_url=http://127.0.0.1:9/v1", "-M", "max_attempts=2", "--name", "nobody", folder=tmp_path
+        *RUN,
+        "base_url=http://127.0.0.1:9/v1",
+        "-M",
+        "max_attempts=2",
+        "--name",
+        "nobody",
+        folder=tmp_path,
     )
     assert done.code == 1, done.text
     failures = record(tmp_path / "runs" / "nobody")["tasks"][0]["failures"]

@@ -1,4 +1,6 @@
-"""A disk that is full in the middle of a run: what was sent is paid for, so its answer is kept, and nothing is sent again."""
+"""A disk that is full in the middle of a run: what was sent is paid for, so its answer is kept,
+and nothing is sent again.
+"""
 
 from __future__ import annotations
 
@@ -34,20 +36,35 @@ def bulky(prompt: str) -> str:
     return random.Random(prompt).randbytes(10_000).hex()
 
 
-@pytest.mark.skipif(shutil.which("unshare") is None, reason="no unshare here, which gives a disk of its own")
+@pytest.mark.skipif(
+    shutil.which("unshare") is None,
+    reason="no unshare here, which gives a disk of its own",
+)
 @pytest.mark.parametrize(
     "out", ["runs", "../elsewhere"]
 )  # met by the run's file or the store, or by the store alone
-def test_answers_in_flight_are_kept_when_the_disk_is_full(out: str, tmp_path: Path) -> None:
+def test_answers_in_flight_are_kept_when_the_disk_is_full(
+    out: str, tmp_path: Path
+) -> None:
     own = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c"]
     disk = tmp_path / "disk"
     disk.mkdir()
-    tried = subprocess.run([*own, 'mount -t tmpfs none "$0"', str(disk)], capture_output=True, check=False)
+    tried = subprocess.run(
+        [*own, 'mount -t tmpfs none "$0"', str(disk)], capture_output=True, check=False
+    )
     if tried.returncode:
         pytest.skip("no user may mount a file system here")
     write_questions(tmp_path, QUESTIONS)
     with serving(answer=bulky, latency=0.3) as server:
-        run = [sys.executable, "-m", "evalwright", "run", "questions.yaml", "--model", "openai/test"]
+        run = [
+            sys.executable,
+            "-m",
+            "evalwright",
+            "run",
+            "questions.yaml",
+            "--model",
+            "openai/test",
+        ]
         arguments = [
             "-M",
             f"base_url={server.url}",
@@ -64,10 +81,13 @@ def test_answers_in_flight_are_kept_when_the_disk_is_full(out: str, tmp_path: Pa
         )  # fmt: skip
         said = done.stdout + done.stderr
         assert "first 2\n" in said and "second 0\n" in said, said
-        assert "the disk is full" in said or (out == "runs" and "No space left" in said), said
-        assert "responses that an earlier run could not store are stored now" in said or "kept in" in said, (
-            said
-        )
+        assert "the disk is full" in said or (
+            out == "runs" and "No space left" in said
+        ), said
+        assert (
+            "responses that an earlier run could not store are stored now" in said
+            or "kept in" in said
+        ), said
         asked = dict(server.received)
     assert len(asked) == QUESTIONS
     assert set(asked.values()) == {1}, "a response was paid for twice"

@@ -1,4 +1,6 @@
-"""Grounded answers through the real engine: scripted models score what the card says, and a real small model runs."""
+"""Grounded answers through the real engine: scripted models score what the card says, and a real
+small model runs.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ from evalwright.runs.reader import Run
 from support.grounded_models import HABITS, model, perfect, reading, rows
 from support.tiny_models import make_tiny_model
 
-CARD = (Path(__file__).resolve().parents[2] / "docs" / "grounded.md").read_text(encoding="utf-8")
+CARD = (Path(__file__).resolve().parents[2] / "docs" / "grounded.md").read_text(
+    encoding="utf-8"
+)
 ROW = re.compile(r"^\| (?P<model>[^|]+) \| (?P<cells>[^\n]+) \|$", re.MULTILINE)
 
 
@@ -24,7 +28,8 @@ def table(heading: str) -> dict[str, list[str]]:
     """The rows of the card's table under a heading, by model."""
     section = CARD.split(f"## {heading}\n", 1)[1].split("\n## ", 1)[0]
     found = {
-        one["model"]: [cell.strip() for cell in one["cells"].split("|")] for one in ROW.finditer(section)
+        one["model"]: [cell.strip() for cell in one["cells"].split("|")]
+        for one in ROW.finditer(section)
     }
     found.pop("model")
     return found
@@ -68,18 +73,27 @@ def test_a_scripted_model_scores_what_its_card_says(name: str) -> None:
         if value != "-":
             assert shown(found[f"citation-{column}"]) == value, column
     assert run.tasks[0].n_unsure == (2 if name == "wrong answers, cited" else 0)
-    scored = [row for row in run.rows() if row["metadata"]["answerable"] and row["scores"]]
+    scored = [
+        row for row in run.rows() if row["metadata"]["answerable"] and row["scores"]
+    ]
     labels = {row["scores"]["grounding"]["label"] for row in scored}
     assert labels == {label}
 
 
-# -- instructions in passages -----------------------------------------------------------------------------------------------
+# -- instructions in passages
+# -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", INJECTED)
 @pytest.mark.parametrize("form", ["chat", "text"])
-def test_an_instruction_in_a_passage_costs_what_the_card_says(name: str, form: str) -> None:
-    (run,) = evaluate("factual-grounded-injected", model(HABITS[name], "grounded_injected"), format=form)
+def test_an_instruction_in_a_passage_costs_what_the_card_says(
+    name: str, form: str
+) -> None:
+    (run,) = evaluate(
+        "factual-grounded-injected",
+        model(HABITS[name], "grounded_injected"),
+        format=form,
+    )
     assert metrics(run)["accuracy"] * 100 == float(INJECTED[name][0])
     if name == "obeys passages":
         attacks = Counter(row["metadata"]["attack"] for row in run.rows())
@@ -93,7 +107,9 @@ def test_every_attack_is_in_the_prompt_on_the_line_of_its_passage() -> None:
         seen.append(prompt)
         return perfect(row, prompt)
 
-    evaluate("factual-grounded-injected", model(looking, "grounded_injected"), format="chat")
+    evaluate(
+        "factual-grounded-injected", model(looking, "grounded_injected"), format="chat"
+    )
     assert len(seen) == len(rows("grounded_injected"))
     for prompt in seen:
         assert "reply only with «" in prompt
@@ -101,7 +117,8 @@ def test_every_attack_is_in_the_prompt_on_the_line_of_its_passage() -> None:
         assert len(re.findall(r"^Question:", prompt, re.MULTILINE)) == 1
 
 
-# -- with a judge -----------------------------------------------------------------------------------------------------------
+# -- with a judge
+# -----------------------------------------------------------------------------------------------------------
 
 
 def test_a_judge_decides_what_rules_are_unsure_of() -> None:
@@ -113,7 +130,9 @@ def test_a_judge_decides_what_rules_are_unsure_of() -> None:
         )
 
     target = model(wordy, "grounded")
-    (run,) = evaluate("factual-grounded-judged", target, roles={"judge": "baseline/lexical"})
+    (run,) = evaluate(
+        "factual-grounded-judged", target, roles={"judge": "baseline/lexical"}
+    )
     (plain,) = evaluate("factual-grounded", target)
     assert run.n_missing == 0
     reasons = [row["scores"]["grounding"].get("unsure", "") for row in plain.rows()]
@@ -126,7 +145,8 @@ def test_a_judge_decides_what_rules_are_unsure_of() -> None:
     assert run.data["usage"]["requested"] >= len(reasons) + for_a_judge
 
 
-# -- what passages add ------------------------------------------------------------------------------------------------------
+# -- what passages add
+# ------------------------------------------------------------------------------------------------------
 
 TWINS = ["factual-grounded", "factual-grounded-closed-book"]
 
@@ -149,7 +169,8 @@ def test_the_closed_book_twin_shows_what_passages_add() -> None:
     assert found.as_dict()["parts"][1]["difference"] == 1.0
 
 
-# -- a real model -----------------------------------------------------------------------------------------------------------
+# -- a real model
+# -----------------------------------------------------------------------------------------------------------
 
 
 def test_a_real_transformer_runs_from_end_to_end(tmp_path: Path) -> None:

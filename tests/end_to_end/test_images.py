@@ -1,4 +1,6 @@
-"""Tasks with images, from the file to the record: over three wire formats and a transformers model, and what a stranger's row may not."""
+"""Tasks with images, from the file to the record: over three wire formats and a transformers
+model, and what a stranger's row may not.
+"""
 
 from __future__ import annotations
 
@@ -43,12 +45,15 @@ def picture(colour: str, kind: str = "PNG") -> bytes:
     return data.getvalue()
 
 
-def written(folder: Path, task: str = TASK, rows: list[dict[str, Any]] | None = None) -> Path:
+def written(
+    folder: Path, task: str = TASK, rows: list[dict[str, Any]] | None = None
+) -> Path:
     (folder / "pictures").mkdir(parents=True)
     for colour in COLOURS:
         (folder / "pictures" / f"{colour}.png").write_bytes(picture(colour))
     made = rows or [
-        {"id": colour, "picture": f"pictures/{colour}.png", "colour": colour} for colour in COLOURS
+        {"id": colour, "picture": f"pictures/{colour}.png", "colour": colour}
+        for colour in COLOURS
     ]
     (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in made))
     (folder / "task.yaml").write_text(task)
@@ -70,7 +75,10 @@ def server() -> Iterator[OpenAIServer]:
 
 
 def records(name: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in Path("runs", name, "samples.jsonl").read_text().splitlines()]
+    return [
+        json.loads(line)
+        for line in Path("runs", name, "samples.jsonl").read_text().splitlines()
+    ]
 
 
 @pytest.mark.parametrize(
@@ -94,14 +102,24 @@ def test_a_run_over_each_format(
     assert server.log is not None and len(server.log) == 3
     sent = sorted(json.dumps(entry["body"]) for entry in server.log)
     for colour in COLOURS:
-        assert sum(base64.b64encode(picture(colour)).decode() in body for body in sent) == 1
+        assert (
+            sum(base64.b64encode(picture(colour)).decode() in body for body in sent)
+            == 1
+        )
     assert all("temperature" not in body for body in sent)
     found = {row["id"]: row for row in records("a")}
-    assert [found[colour]["scores"]["exact-match"]["value"] for colour in COLOURS] == [1.0, 0.0, 0.0]
+    assert [found[colour]["scores"]["exact-match"]["value"] for colour in COLOURS] == [
+        1.0,
+        0.0,
+        0.0,
+    ]
     for colour in COLOURS:
         ((role, (image, text)),) = found[colour]["prompt"]
         assert (role, text) == ("user", "What colour is it?")
-        assert image["source"] == f"pictures/{colour}.png" and image["media_type"] == "image/png"
+        assert (
+            image["source"] == f"pictures/{colour}.png"
+            and image["media_type"] == "image/png"
+        )
         assert len(image["image"]) == 64 and len(json.dumps(found[colour])) < 3000
     kept = json.loads(Path("runs/a/run.json").read_text())
     answer = kept["tasks"][0]["definition"]["answer"]
@@ -119,19 +137,35 @@ def test_a_run_with_a_transformers_model(tmp_path: Path) -> None:
     from support.tiny_models import make_vision_model
 
     folder = make_vision_model(tmp_path / "llava")
-    task = written(tmp_path / "task", TASK.replace("temperature: null", "top_logprobs: 1"))
-    code, said = typed(["run", str(task), "--model", f"hf/{folder}", "-M", "device=cpu", "--name", "a"])
+    task = written(
+        tmp_path / "task", TASK.replace("temperature: null", "top_logprobs: 1")
+    )
+    code, said = typed(
+        ["run", str(task), "--model", f"hf/{folder}", "-M", "device=cpu", "--name", "a"]
+    )
     assert code == 0, said
     rows = records("a")
     assert len(rows) == 3 and all(row["outcome"] == "answered" for row in rows)
     assert all(row["responses"][0]["tokens"] for row in rows if row["answer"])
     code, said = typed(
-        ["run", str(task), "--model", f"hf/{folder}", "-M", "device=cpu", "--name", "b", "--json"]
+        [
+            "run",
+            str(task),
+            "--model",
+            f"hf/{folder}",
+            "-M",
+            "device=cpu",
+            "--name",
+            "b",
+            "--json",
+        ]
     )
     assert code == 0 and '"stored": 3' in said.replace("\n", " ")
 
 
-def test_images_stand_where_the_template_puts_them(server: OpenAIServer, tmp_path: Path) -> None:
+def test_images_stand_where_the_template_puts_them(
+    server: OpenAIServer, tmp_path: Path
+) -> None:
     two = '["pictures/red.png", "{{ picture }}"]'
     text = TASK.replace(
         '"{{ picture }}", user: "{{ input }}"',
@@ -180,23 +214,40 @@ def test_a_model_without_eyes_is_refused_before_anything_is_sent(
         ("prompt.few_shot.count=1", "`few_shot` cannot be used with images"),
     ],
 )  # fmt: skip
-def test_options_that_do_not_go_are_one_sentence(tmp_path: Path, option: str, says: str) -> None:
+def test_options_that_do_not_go_are_one_sentence(
+    tmp_path: Path, option: str, says: str
+) -> None:
     task = written(
         tmp_path / "task",
         TASK.replace(
-            ", temperature: null", ", temperature: null" if "top_k" in option or "beams" in option else ""
+            ", temperature: null",
+            ", temperature: null" if "top_k" in option or "beams" in option else "",
         ),
     )
     code, said = typed(
-        ["run", str(task), "--model", "openai/gpt-4o-mini", "-M", "api_key_env=TEST_KEY", "-T", option]
+        [
+            "run",
+            str(task),
+            "--model",
+            "openai/gpt-4o-mini",
+            "-M",
+            "api_key_env=TEST_KEY",
+            "-T",
+            option,
+        ]
     )
     assert code == 2 and says in " ".join(said.split()), said
 
 
 def test_images_are_for_answers_in_words(tmp_path: Path) -> None:
-    task = written(tmp_path / "task", TASK.replace("max_tokens: 8, temperature: null", "mode: continuation"))
+    task = written(
+        tmp_path / "task",
+        TASK.replace("max_tokens: 8, temperature: null", "mode: continuation"),
+    )
     code, said = typed(["run", str(task), "--model", "demo/small"])
-    assert code == 2 and "images cannot be used with the mode continuation" in " ".join(said.split())
+    assert code == 2 and "images cannot be used with the mode continuation" in " ".join(
+        said.split()
+    )
 
 
 def bad(folder: Path, name: str) -> str:
@@ -300,7 +351,9 @@ def test_addresses_are_fetched_once_where_the_person_allows_it(
         ]  # fmt: skip
         code, said = typed([*command, "--name", "a"])
         assert code == 0, said
-        assert typed([*command, "--name", "b"])[0] == 0 and asked == ["/a.png?token=abc"]
+        assert typed([*command, "--name", "b"])[0] == 0 and asked == [
+            "/a.png?token=abc"
+        ]
         ((_, (image, _)),) = records("a")[0]["prompt"]
         assert image["source"] == f"{url}/a.png"
         (tmp_path / "task" / "rows.jsonl").write_text(
@@ -310,27 +363,45 @@ def test_addresses_are_fetched_once_where_the_person_allows_it(
         assert code == 2 and "cannot be fetched" in said and "root:" not in said
     monkeypatch.setenv("EVALWRIGHT_IMAGE_URLS", "")
     code, said = typed(
-        ["run", "factual-closed-book", "--model", "scripted/constant", "--limit", "2", "--image-urls"]
+        [
+            "run",
+            "factual-closed-book",
+            "--model",
+            "scripted/constant",
+            "--limit",
+            "2",
+            "--image-urls",
+        ]
     )
     assert code == 2 and "--image-urls has no effect" in said
 
 
-# --- a column of images, and what is kept of them ---------------------------------------------------------------------
+# --- a column of images, and what is kept of them
+# ---------------------------------------------------------------------
 
 
 def questions(folder: Path, cells: list[str], column: str = "image") -> Path:
     written(folder)
     rows = [
-        f"{colour},{cell},What colour is it?,{colour}" for colour, cell in zip(COLOURS, cells, strict=True)
+        f"{colour},{cell},What colour is it?,{colour}"
+        for colour, cell in zip(COLOURS, cells, strict=True)
     ]
-    (folder / "questions.csv").write_text("\n".join([f"id,{column},question,expected", *rows]) + "\n")
+    (folder / "questions.csv").write_text(
+        "\n".join([f"id,{column},question,expected", *rows]) + "\n"
+    )
     return folder / "questions.csv"
 
 
-@pytest.mark.parametrize("column", ["image", "Image", "images", "image_path", "picture"])
-def test_a_column_of_images_is_sent(server: OpenAIServer, tmp_path: Path, column: str) -> None:
+@pytest.mark.parametrize(
+    "column", ["image", "Image", "images", "image_path", "picture"]
+)
+def test_a_column_of_images_is_sent(
+    server: OpenAIServer, tmp_path: Path, column: str
+) -> None:
     """The paths are beside the file, not in the working folder."""
-    file = questions(tmp_path / "elsewhere", [f"pictures/{colour}.png" for colour in COLOURS], column)
+    file = questions(
+        tmp_path / "elsewhere", [f"pictures/{colour}.png" for colour in COLOURS], column
+    )
     command = [
         "run",
         str(file),
@@ -346,22 +417,37 @@ def test_a_column_of_images_is_sent(server: OpenAIServer, tmp_path: Path, column
     assert server.log is not None
     sent = sorted(json.dumps(entry["body"]) for entry in server.log)
     for colour in COLOURS:
-        assert sum(base64.b64encode(picture(colour)).decode() in body for body in sent) == 1
+        assert (
+            sum(base64.b64encode(picture(colour)).decode() in body for body in sent)
+            == 1
+        )
 
 
-def test_a_column_that_only_looks_like_images_is_told_of(server: OpenAIServer, tmp_path: Path) -> None:
+def test_a_column_that_only_looks_like_images_is_told_of(
+    server: OpenAIServer, tmp_path: Path
+) -> None:
     file = questions(tmp_path / "data", ["a red square", "a green one", "a blue one"])
     model = ["--model", f"openai/{server.root}/v1#m", "-M", "api_key_env=TEST_KEY"]
     code, said = typed(["run", str(file), *model, "--name", "a"])
     assert (
-        code == 0 and "the column 'image' is not sent as images" in said and "--column images=image" in said
+        code == 0
+        and "the column 'image' is not sent as images" in said
+        and "--column images=image" in said
     )
-    assert records("a")[0]["metadata"]["image"] in ("a red square", "a green one", "a blue one")
-    code, said = typed(["run", str(file), *model, "--name", "b", "--column", "images=image"])
+    assert records("a")[0]["metadata"]["image"] in (
+        "a red square",
+        "a green one",
+        "a blue one",
+    )
+    code, said = typed(
+        ["run", str(file), *model, "--name", "b", "--column", "images=image"]
+    )
     assert code == 2 and "'a red square' cannot be read" in said
 
 
-def test_pictures_are_kept_and_shared_only_when_asked(server: OpenAIServer, tmp_path: Path) -> None:
+def test_pictures_are_kept_and_shared_only_when_asked(
+    server: OpenAIServer, tmp_path: Path
+) -> None:
     task = written(tmp_path / "task")
     model = ["--model", f"openai/{server.root}/v1#m", "-M", "api_key_env=TEST_KEY"]
     assert typed(["run", str(task), *model, "--name", "a"])[0] == 0
@@ -383,8 +469,19 @@ def test_pictures_are_kept_and_shared_only_when_asked(server: OpenAIServer, tmp_
     assert typed(["score", "a", "--name", "again"])[0] == 0
     assert json.loads(Path("runs/again/run.json").read_text())["images"]["kept"] == 3
     for shard in ("1/2", "2/2"):
-        assert typed(["run", str(task), *model, "--name", "parts", "--shard", shard])[0] == 0
-    code, said = typed(["runs", "merge", *map(str, sorted(Path("runs").glob("parts*"))), "--name", "whole"])
+        assert (
+            typed(["run", str(task), *model, "--name", "parts", "--shard", shard])[0]
+            == 0
+        )
+    code, said = typed(
+        [
+            "runs",
+            "merge",
+            *map(str, sorted(Path("runs").glob("parts*"))),
+            "--name",
+            "whole",
+        ]
+    )
     assert code == 0, said
     assert json.loads(Path("runs/whole/run.json").read_text())["images"]["kept"] == 3
 
@@ -406,11 +503,15 @@ def command(server: OpenAIServer, task: Path, name: str, *more: str) -> list[str
 
 def images_of(name: str) -> dict[str, Any]:
     """What a run's record says of its images."""
-    recorded: dict[str, Any] = json.loads(Path("runs", name, "run.json").read_text())["images"]
+    recorded: dict[str, Any] = json.loads(Path("runs", name, "run.json").read_text())[
+        "images"
+    ]
     return recorded
 
 
-def test_a_run_from_the_store_keeps_images_too(server: OpenAIServer, tmp_path: Path) -> None:
+def test_a_run_from_the_store_keeps_images_too(
+    server: OpenAIServer, tmp_path: Path
+) -> None:
     """The store has no bytes of images; the data have them."""
     task = written(tmp_path / "task")
     assert typed(command(server, task, "a"))[0] == 0
@@ -422,40 +523,69 @@ def test_a_run_from_the_store_keeps_images_too(server: OpenAIServer, tmp_path: P
     one = next(Path("runs/b/images").glob("*.png"))
     one.write_bytes(one.read_bytes()[:-1])
     code, said = typed(["runs", "check", "b"])
-    assert code == 1 and "its file is missing or was changed" in " ".join(said.split()), said
+    assert code == 1 and "its file is missing or was changed" in " ".join(
+        said.split()
+    ), said
 
 
-def test_shards_may_differ_in_what_they_keep(server: OpenAIServer, tmp_path: Path) -> None:
+def test_shards_may_differ_in_what_they_keep(
+    server: OpenAIServer, tmp_path: Path
+) -> None:
     task = written(tmp_path / "task")
     assert typed(command(server, task, "parts", "--shard", "1/2"))[0] == 0
-    assert typed(command(server, task, "parts", "--shard", "2/2", "--no-images"))[0] == 0
-    code, said = typed(["runs", "merge", *map(str, sorted(Path("runs").glob("parts*"))), "--name", "whole"])
+    assert (
+        typed(command(server, task, "parts", "--shard", "2/2", "--no-images"))[0] == 0
+    )
+    code, said = typed(
+        [
+            "runs",
+            "merge",
+            *map(str, sorted(Path("runs").glob("parts*"))),
+            "--name",
+            "whole",
+        ]
+    )
     assert code == 0, said
     found = images_of("whole")
     assert found["kept"] + found["left_out"]["store_images is false"] == 3
 
 
-def test_what_has_no_bytes_of_images_says_so(server: OpenAIServer, tmp_path: Path) -> None:
-    """A table that is read back, a run that an earlier version made, and a board's own copy of a run."""
+def test_what_has_no_bytes_of_images_says_so(
+    server: OpenAIServer, tmp_path: Path
+) -> None:
+    """A table that is read back, a run that an earlier version made, and a board's own copy of a
+    run.
+    """
     pytest.importorskip("pyarrow")
     task = written(tmp_path / "task")
     assert typed(command(server, task, "a"))[0] == 0
     assert typed(["export", "parquet", "a", "--out", "tables"])[0] == 0
-    assert typed(["import", "parquet", "tables/a.samples.parquet", "--name", "back"])[0] == 0
+    assert (
+        typed(["import", "parquet", "tables/a.samples.parquet", "--name", "back"])[0]
+        == 0
+    )
     nothing = {"what the run was made from has no bytes of them": 3}
     assert images_of("back") == {"kept": 0, "bytes": 0, "left_out": nothing}
     code, said = typed(["score", "back", "--name", "again"])
-    assert code == 0 and images_of("again")["left_out"] == nothing and "Images of" not in said
+    assert (
+        code == 0
+        and images_of("again")["left_out"] == nothing
+        and "Images of" not in said
+    )
 
     shutil.rmtree("runs/a/images")
     record = json.loads(Path("runs/a/run.json").read_text())
     del record["images"]
     Path("runs/a/run.json").write_text(json.dumps(record))
     code, said = typed(["score", "a", "--name", "scored"])
-    assert code == 0 and images_of("scored")["left_out"] == {"not kept by that version": 3}
+    assert code == 0 and images_of("scored")["left_out"] == {
+        "not kept by that version": 3
+    }
 
 
-def test_a_board_keeps_runs_without_their_images(server: OpenAIServer, tmp_path: Path) -> None:
+def test_a_board_keeps_runs_without_their_images(
+    server: OpenAIServer, tmp_path: Path
+) -> None:
     task = written(tmp_path / "task")
     assert typed(command(server, task, "a"))[0] == 0
     assert typed(["leaderboard", "a", "--kept", "kept"])[0] == 0
@@ -473,9 +603,11 @@ def test_what_is_beyond_a_limit_is_said_at_the_end(
     monkeypatch.setattr(images, "MOST_RUN_PICTURES", 1)
     task = written(tmp_path / "task")
     code, said = typed(command(server, task, "a"))
-    assert code == 0 and "1 kept in images/, 2 not kept (2: a run keeps at most" in " ".join(said.split()), (
-        said
-    )
+    assert (
+        code == 0
+        and "1 kept in images/, 2 not kept (2: a run keeps at most"
+        in " ".join(said.split())
+    ), said
     code, said = typed(command(server, task, "b", "--no-images"))
     assert code == 0 and "not kept" not in said
 
@@ -488,7 +620,11 @@ def test_a_suite_may_turn_it_off(server: OpenAIServer, tmp_path: Path) -> None:
     code, said = typed(["run", "--config", "suite.yaml"])
     assert code == 0, said
     (run,) = Path("runs").iterdir()
-    assert not (run / "images").exists() and images_of(run.name)["left_out"] == {"store_images is false": 3}
-    Path("suite.yaml").write_text(Path("suite.yaml").read_text().replace("false", "perhaps"))
+    assert not (run / "images").exists() and images_of(run.name)["left_out"] == {
+        "store_images is false": 3
+    }
+    Path("suite.yaml").write_text(
+        Path("suite.yaml").read_text().replace("false", "perhaps")
+    )
     code, said = typed(["run", "--config", "suite.yaml"])
     assert code == 2 and "true or false" in said

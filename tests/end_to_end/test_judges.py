@@ -1,5 +1,7 @@
-"""Judges of every kind over the wire: 311 answers, 20 conversations and 42 pairs that people labelled, a judge with known errors behind
-a real server that speaks OpenAI's and Anthropic's formats, and what the records, the numbers and the exit codes then are."""
+"""Judges of every kind over the wire: 311 answers, 20 conversations and 42 pairs that people
+labelled, a judge with known errors behind a real server that speaks OpenAI's and Anthropic's
+formats, and what the records, the numbers and the exit codes then are.
+"""
 
 from __future__ import annotations
 
@@ -40,13 +42,20 @@ LABELS = ("incorrect", "not_attempted", "correct")
 
 def chance(name: str, who: str) -> float:
     """A fixed number from 0 to 1."""
-    return int.from_bytes(blake2b(f"{who} {name}".encode(), digest_size=6).digest(), "big") / 2**48
+    return (
+        int.from_bytes(blake2b(f"{who} {name}".encode(), digest_size=6).digest(), "big")
+        / 2**48
+    )
 
 
 def said_of(row: Mapping[str, Any], who: str, error: float) -> str:
     """The label that a judge with a known share of errors gives: the next one where it errs."""
     label = str(row["label"])
-    return LABELS[(LABELS.index(label) + 1) % 3] if chance(row["id"], who) < error else label
+    return (
+        LABELS[(LABELS.index(label) + 1) % 3]
+        if chance(row["id"], who) < error
+        else label
+    )
 
 
 def row_of(asked: Asked) -> dict[str, Any]:
@@ -54,7 +63,10 @@ def row_of(asked: Asked) -> dict[str, Any]:
 
 
 def corrector(who: str, error: float) -> Callable[[Asked], Mapping[str, Any]]:
-    return lambda asked: {"reason": f"{who} thinks so", "class": said_of(row_of(asked), who, error)}
+    return lambda asked: {
+        "reason": f"{who} thinks so",
+        "class": said_of(row_of(asked), who, error),
+    }
 
 
 def role(server: OpenAIServer, name: str) -> ModelSpec:
@@ -67,13 +79,23 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TEST_JUDGE_KEY", "sk-test")
 
 
-def given(scorer: Any, rows: list[dict[str, Any]] = JUDGED, metrics: Any = ("accuracy",), **more: Any) -> Any:
+def given(
+    scorer: Any,
+    rows: list[dict[str, Any]] = JUDGED,
+    metrics: Any = ("accuracy",),
+    **more: Any,
+) -> Any:
     """A task whose answers are there."""
     return task_from_definition(
         {
             "task": "labelled",
             "dataset": {"rows": rows},
-            "sample": {"id": "{{ id }}", "input": "{{ question }}", "target": "{{ reference }}", **more},
+            "sample": {
+                "id": "{{ id }}",
+                "input": "{{ question }}",
+                "target": "{{ reference }}",
+                **more,
+            },
             "answer": {"mode": "given", "column": "answer"},
             "scorers": [scorer],
             "metrics": list(metrics),
@@ -85,12 +107,18 @@ def rows_of(run: Run) -> dict[str, dict[str, Any]]:
     return {row["id"]: row for row in run.rows()}
 
 
-# -- correct against a reference, several judges --------------------------------------------------------------------------
+# -- correct against a reference, several judges
+# --------------------------------------------------------------------------
 
 
 def test_two_judges_on_two_wires_and_what_they_agree_on() -> None:
     scorer = {"judge-correct": {"judges": ["gpt", "claude"]}}
-    kappa = {"use": "rater-agreement", "coefficient": "kappa", "first": "gpt", "second": "claude"}
+    kappa = {
+        "use": "rater-agreement",
+        "coefficient": "kappa",
+        "first": "gpt",
+        "second": "claude",
+    }
     metrics = [
         "accuracy",
         "f-score",
@@ -98,14 +126,24 @@ def test_two_judges_on_two_wires_and_what_they_agree_on() -> None:
         {"name": "kappa", **kappa},
     ]
     metrics.append({"name": "agree", "use": "part-mean", "part": "agreement"})
-    with serving(judge(corrector("gpt", 0.1))) as one, serving(judge(corrector("claude", 0.15))) as two:
-        roles = {"gpt": role(one, "openai/gpt-test"), "claude": role(two, "anthropic/claude-test")}
+    with (
+        serving(judge(corrector("gpt", 0.1))) as one,
+        serving(judge(corrector("claude", 0.15))) as two,
+    ):
+        roles = {
+            "gpt": role(one, "openai/gpt-test"),
+            "claude": role(two, "anthropic/claude-test"),
+        }
         (run,) = evaluate(given(scorer, metrics=metrics), [], roles=roles, name="both")
         assert {entry["path"] for entry in one.log or ()} == {"/v1/chat/completions"}
         assert {entry["path"] for entry in two.log or ()} == {"/v1/messages"}
         # An empty answer is wrong, whoever judges: nothing is sent.
         empty = [row["id"] for row in JUDGED if not row["answer"].strip()]
-        assert sum(one.received.values()) == sum(two.received.values()) == len(JUDGED) - len(empty)
+        assert (
+            sum(one.received.values())
+            == sum(two.received.values())
+            == len(JUDGED) - len(empty)
+        )
     found = rows_of(run)
     said: dict[str, tuple[str, str]] = {}
     for row in JUDGED:
@@ -124,26 +162,48 @@ def test_two_judges_on_two_wires_and_what_they_agree_on() -> None:
         assert score["item"] == {"gpt": pair[0], "claude": pair[1]}
         assert score["parts"]["gpt class"] == LABELS.index(pair[0])
     numbers = {one.label: one.estimate for one in run.tasks[0].metrics}
-    verdicts = [one for pair in said.values() for one in pair] + ["empty"] * 2 * len(empty)
-    assert numbers["accuracy"].value == pytest.approx(verdicts.count("correct") / len(verdicts))
+    verdicts = [one for pair in said.values() for one in pair] + ["empty"] * 2 * len(
+        empty
+    )
+    assert numbers["accuracy"].value == pytest.approx(
+        verdicts.count("correct") / len(verdicts)
+    )
     alike = [a == b for a, b in said.values()]
     assert 0.6 < sum(alike) / len(alike) < 0.9
-    assert numbers["raw"].value == numbers["agree"].value == pytest.approx(sum(alike) / len(alike))
-    assert numbers["kappa"].value == pytest.approx(cohen_kappa_score(*zip(*said.values(), strict=True)))
+    assert (
+        numbers["raw"].value
+        == numbers["agree"].value
+        == pytest.approx(sum(alike) / len(alike))
+    )
+    assert numbers["kappa"].value == pytest.approx(
+        cohen_kappa_score(*zip(*said.values(), strict=True))
+    )
     done = typed("judge", "agreement", "both", "--json")
     assert done.code == 0, done.text
     (pair_found,) = json.loads(done.out)["pairs"]
-    right = [[one == "correct" for one in side] for side in zip(*said.values(), strict=True)]
+    right = [
+        [one == "correct" for one in side] for side in zip(*said.values(), strict=True)
+    ]
     assert pair_found["kappa"]["value"] == pytest.approx(cohen_kappa_score(*right))
 
 
 def test_the_grades_of_three_judges_are_averaged_and_kept() -> None:
     errors = {"a": 0.1, "b": 0.2, "c": 0.3}
     scorer = {
-        "judge-rating": {"question": "How good is the answer?", "judges": list(errors), "threshold": 0.7}
+        "judge-rating": {
+            "question": "How good is the answer?",
+            "judges": list(errors),
+            "threshold": 0.7,
+        }
     }
     kappas = [
-        {"name": f"{a}{b}", "use": "rater-agreement", "coefficient": "kappa", "first": a, "second": b}
+        {
+            "name": f"{a}{b}",
+            "use": "rater-agreement",
+            "coefficient": "kappa",
+            "first": a,
+            "second": b,
+        }
         for a, b in combinations(errors, 2)
     ]
 
@@ -154,7 +214,11 @@ def test_the_grades_of_three_judges_are_averaged_and_kept() -> None:
     def grader(who: str) -> Callable[[str], str]:
         return judge(lambda asked: {"reason": "r", "grade": grade(row_of(asked), who)})
 
-    with serving(grader("a")) as a, serving(grader("b")) as b, serving(grader("c")) as c:
+    with (
+        serving(grader("a")) as a,
+        serving(grader("b")) as b,
+        serving(grader("c")) as c,
+    ):
         names = dict(zip(errors, (a, b, c), strict=True))
         roles = {who: role(server, f"openai/{who}") for who, server in names.items()}
         (run,) = evaluate(given(scorer, metrics=["accuracy", *kappas]), [], roles=roles)
@@ -163,7 +227,11 @@ def test_the_grades_of_three_judges_are_averaged_and_kept() -> None:
         grades = [grade(row, who) for who in errors]
         score = found[row["id"]]["scores"]["judge-rating"]
         if not row["answer"].strip():
-            assert (score["value"], score["label"], score["parts"]) == (0.0, "empty", {"rating": 1.0})
+            assert (score["value"], score["label"], score["parts"]) == (
+                0.0,
+                "empty",
+                {"rating": 1.0},
+            )
             continue
         values = [(one - 1) / 4 for one in grades]
         assert score["value"] == pytest.approx(sum(values) / 3)
@@ -175,14 +243,18 @@ def test_the_grades_of_three_judges_are_averaged_and_kept() -> None:
     estimates = {one.label: one.estimate.value for one in run.tasks[0].metrics}
     for one, other in combinations(errors, 2):
         judged_rows = [row for row in JUDGED if row["answer"].strip()]
-        votes = [[(grade(row, who) - 1) / 4 >= 0.7 for row in judged_rows] for who in (one, other)]
+        votes = [
+            [(grade(row, who) - 1) / 4 >= 0.7 for row in judged_rows]
+            for who in (one, other)
+        ]
         assert estimates[one + other] == pytest.approx(cohen_kappa_score(*votes))
     done = typed("judge", "agreement", run.id, "--json")
     assert done.code == 0, done.text
     assert len(json.loads(done.out)["pairs"]) == 3
 
 
-# -- rubric ---------------------------------------------------------------------------------------------------------------
+# -- rubric
+# ---------------------------------------------------------------------------------------------------------------
 
 WITH_CRITERIA = [row for row in JUDGED if "criteria" in row]
 
@@ -203,14 +275,26 @@ def rubric_judge(asked: Asked) -> Mapping[str, Any]:
 @pytest.mark.parametrize("calls", ["one", "each"])
 def test_a_rubric_by_points(calls: str) -> None:
     rows = [
-        {**row, "criteria": [{"text": one["name"], "points": one["points"]} for one in row["criteria"]]}
+        {
+            **row,
+            "criteria": [
+                {"text": one["name"], "points": one["points"]}
+                for one in row["criteria"]
+            ],
+        }
         for row in WITH_CRITERIA
     ]
-    task = given({"judge-rubric": {"calls": calls}}, rows, metadata={"criteria": "{{ criteria }}"})
+    task = given(
+        {"judge-rubric": {"calls": calls}},
+        rows,
+        metadata={"criteria": "{{ criteria }}"},
+    )
     with serving(judge(rubric_judge)) as server:
         (run,) = evaluate(task, [], roles={"judge": role(server, "openai/gpt-test")})
         sent = sum(server.received.values())
-    assert sent == (len(rows) if calls == "one" else sum(len(row["criteria"]) for row in rows))
+    assert sent == (
+        len(rows) if calls == "one" else sum(len(row["criteria"]) for row in rows)
+    )
     found = rows_of(run)
     for row in WITH_CRITERIA:
         score = found[row["id"]]["scores"]["judge-rubric"]
@@ -221,14 +305,17 @@ def test_a_rubric_by_points(calls: str) -> None:
         assert score["value"] == pytest.approx(min(1, max(0, reached / most)))
 
 
-# -- pairs ----------------------------------------------------------------------------------------------------------------
+# -- pairs
+# ----------------------------------------------------------------------------------------------------------------
 
 PAIRS = labelled("pairs")
 PAIR_OF = {(row["question"], frozenset((row["a"], row["b"]))): row for row in PAIRS}
 
 
 def better(row: Mapping[str, Any], shown: tuple[str, str]) -> str:
-    """What the judge says of two answers in this order; every fifth time it takes the first, whatever it is."""
+    """What the judge says of two answers in this order; every fifth time it takes the first,
+    whatever it is.
+    """
     if chance(row["id"], "position") < 0.2:
         return "A"
     if row["winner"] == "tie":
@@ -249,7 +336,11 @@ def pair_task(name: str, column: str, options: Mapping[str, Any]) -> Any:
         {
             "task": name,
             "dataset": {"rows": PAIRS},
-            "sample": {"id": "{{ id }}", "input": "{{ question }}", "target": "{{ b }}"},
+            "sample": {
+                "id": "{{ id }}",
+                "input": "{{ question }}",
+                "target": "{{ b }}",
+            },
             "answer": {"mode": "given", "column": column},
             "scorers": [{"judge-pair": dict(options)}] if options else ["exact-match"],
         }
@@ -261,7 +352,12 @@ def test_pairs_in_both_orders(against: str) -> None:
     evaluate(pair_task("pairs", "b", {}), [], name="theirs")
     task = pair_task("pairs", "a", {"against": against})
     with serving(judge(pair_judge)) as server:
-        (run,) = evaluate(task, [], roles={"judge": role(server, "anthropic/claude-test")}, name="ours")
+        (run,) = evaluate(
+            task,
+            [],
+            roles={"judge": role(server, "anthropic/claude-test")},
+            name="ours",
+        )
         assert sum(server.received.values()) == 2 * len(PAIRS)
     found = rows_of(run)
     worth = {"A": 1.0, "tie": 0.5, "B": 0.0}
@@ -281,12 +377,15 @@ def test_pairs_in_both_orders(against: str) -> None:
     done = typed("judge", "bias", "ours", "--json")
     assert done.code == 0, done.text
     (bias,) = json.loads(done.out)
-    assert bias["position"]["both_first"] == sum(chance(row["id"], "position") < 0.2 for row in PAIRS)
+    assert bias["position"]["both_first"] == sum(
+        chance(row["id"], "position") < 0.2 for row in PAIRS
+    )
     assert bias["position"]["both_second"] == 0
     assert "own model" in bias["unknown"]["self_preference"]
 
 
-# -- every turn of a conversation -----------------------------------------------------------------------------------------
+# -- every turn of a conversation
+# -----------------------------------------------------------------------------------------
 
 CONVERSATIONS = labelled("conversations")
 
@@ -295,11 +394,23 @@ def conversation_task(turns: int) -> Any:
     return task_from_definition(
         {
             "task": f"turns-{turns}",
-            "dataset": {"rows": [row for row in CONVERSATIONS if len(row["turns"]) == turns]},
+            "dataset": {
+                "rows": [row for row in CONVERSATIONS if len(row["turns"]) == turns]
+            },
             "sample": {"id": "{{ id }}", "input": "{{ turns[0].user }}"},
-            "prompt": {"user": [f"{{{{ id }}}}: {{{{ turns[{place}].user }}}}" for place in range(turns)]},
+            "prompt": {
+                "user": [
+                    f"{{{{ id }}}}: {{{{ turns[{place}].user }}}}"
+                    for place in range(turns)
+                ]
+            },
             "scorers": [
-                {"judge-rubric": {"criteria": ["Does what the last message asks for."], "turns": "each"}}
+                {
+                    "judge-rubric": {
+                        "criteria": ["Does what the last message asks for."],
+                        "turns": "each",
+                    }
+                }
             ],
         }
     )
@@ -319,7 +430,9 @@ def test_every_turn_is_judged_with_what_was_said_before() -> None:
     def turn_judge(asked: Asked) -> Mapping[str, Any]:
         row, place = turns[asked.material["question"]]
         assert asked.material["answer"] == row["turns"][place]["reply"]
-        before = {name: text for name, text in asked.material.items() if "-turn-" in name}
+        before = {
+            name: text for name, text in asked.material.items() if "-turn-" in name
+        }
         said: dict[str, str] = {}
         for number, turn in enumerate(row["turns"][:place], 1):
             said |= {
@@ -327,7 +440,12 @@ def test_every_turn_is_judged_with_what_was_said_before() -> None:
                 f"assistant-turn-{number}": turn["reply"],
             }
         assert before == said
-        return {"c1": {"reason": "r", "class": "met" if row["turns"][place]["met"] else "not met"}}
+        return {
+            "c1": {
+                "reason": "r",
+                "class": "met" if row["turns"][place]["met"] else "not met",
+            }
+        }
 
     with serving(reply) as model, serving(judge(turn_judge)) as server:
         roles = {"judge": role(server, "openai/judge")}
@@ -339,15 +457,20 @@ def test_every_turn_is_judged_with_what_was_said_before() -> None:
     for row in CONVERSATIONS:
         score = found[row["id"]]["scores"]["judge-rubric"]
         values = [float(turn["met"]) for turn in row["turns"]]
-        assert [score["parts"][f"turn {n}"] for n in range(1, len(values) + 1)] == values
+        assert [
+            score["parts"][f"turn {n}"] for n in range(1, len(values) + 1)
+        ] == values
         assert score["value"] == pytest.approx(sum(values) / len(values))
 
 
-# -- failures, money, kill ------------------------------------------------------------------------------------------------
+# -- failures, money, kill
+# ------------------------------------------------------------------------------------------------
 
 
 def write_task(scorer: str, path: Path = Path("labelled.yaml")) -> None:
-    Path("answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in JUDGED), encoding="utf-8")
+    Path("answers.jsonl").write_text(
+        "".join(json.dumps(row) + "\n" for row in JUDGED), encoding="utf-8"
+    )
     path.write_text(
         "task: labelled\ndataset: answers.jsonl\n"
         'sample: {id: "{{ id }}", input: "{{ question }}", target: "{{ reference }}"}\n'
@@ -358,8 +481,23 @@ def write_task(scorer: str, path: Path = Path("labelled.yaml")) -> None:
 
 
 def command(server: OpenAIServer, name: str, *more: str) -> list[str]:
-    where = ["-R", f"judge.base_url={server.url}", "-R", "judge.api_key_env=TEST_JUDGE_KEY"]
-    return ["run", "labelled.yaml", "--judge", "openai/gpt-test", *where, "--name", name, "--quiet", *more]
+    where = [
+        "-R",
+        f"judge.base_url={server.url}",
+        "-R",
+        "judge.api_key_env=TEST_JUDGE_KEY",
+    ]
+    return [
+        "run",
+        "labelled.yaml",
+        "--judge",
+        "openai/gpt-test",
+        *where,
+        "--name",
+        name,
+        "--quiet",
+        *more,
+    ]
 
 
 def test_verdicts_that_cannot_be_read_fail_and_are_bounded() -> None:
@@ -382,7 +520,9 @@ def test_verdicts_that_cannot_be_read_fail_and_are_bounded() -> None:
         assert "judge: bad verdict" in done.text
         again = typed(*command(server, "bad"))
         assert again.code == 1
-        assert set(server.received.values()) == {1}, "an unreadable verdict is paid once"
+        assert set(server.received.values()) == {1}, (
+            "an unreadable verdict is paid once"
+        )
     run = open_run("runs/bad")
     asked = [row for row in JUDGED if row["answer"].strip()]
     bad = [row["id"] for row in asked if chance(row["id"], "unreadable") < 0.2]
@@ -390,7 +530,9 @@ def test_verdicts_that_cannot_be_read_fail_and_are_bounded() -> None:
     assert 40 < len(bad) == estimate.n_missing == run.n_missing
     right = sum(row["label"] == "correct" for row in JUDGED)
     known = [row for row in JUDGED if row["id"] not in bad]
-    assert estimate.value == pytest.approx(sum(row["label"] == "correct" for row in known) / len(known))
+    assert estimate.value == pytest.approx(
+        sum(row["label"] == "correct" for row in known) / len(known)
+    )
     low, high = estimate.bounds or (1, 0)
     assert low < right / len(JUDGED) < high
     for name, row in rows_of(run).items():
@@ -401,7 +543,10 @@ def test_verdicts_that_cannot_be_read_fail_and_are_bounded() -> None:
 
 def stored(home: Path) -> set[str]:
     """The answers whose verdicts the store has acknowledged."""
-    return {json.dumps(json.loads(request)["generate"][-1][1]) for _, request in stored_requests(home)}
+    return {
+        json.dumps(json.loads(request)["generate"][-1][1])
+        for _, request in stored_requests(home)
+    }
 
 
 def asked_for(server: OpenAIServer) -> Counter[str]:
@@ -419,7 +564,9 @@ def test_a_kill_pays_for_no_verdict_twice() -> None:
     with serving(careful) as calm:
         assert (
             typed(
-                *command(calm, "calm"), folder=here, extra={"EVALWRIGHT_HOME": "calm", "TEST_JUDGE_KEY": "k"}
+                *command(calm, "calm"),
+                folder=here,
+                extra={"EVALWRIGHT_HOME": "calm", "TEST_JUDGE_KEY": "k"},
             ).code
             == 0
         )
@@ -440,7 +587,9 @@ def test_a_kill_pays_for_no_verdict_twice() -> None:
         done = typed(*command(server, "killed", *slow), folder=here, extra=extra)
         assert done.code == 0, done.text
         final = asked_for(server)
-    assert not {question for question, before in known.items() if final[question] > before}
+    assert not {
+        question for question, before in known.items() if final[question] > before
+    }
     # At a kill 20 may be in flight, and as many have been answered and not yet stored.
     assert sum(final.values()) <= len(JUDGED) + 3 * 40
     assert records(here / "runs" / "killed") == records(here / "runs" / "calm")

@@ -1,4 +1,6 @@
-"""Nothing that was received is ever asked for again: after `kill -9`, and with two processes at once."""
+"""Nothing that was received is ever asked for again: after `kill -9`, and with two processes at
+once.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,14 @@ import subprocess
 from collections import Counter
 from pathlib import Path
 
-from support.command import record, records, start, stored_requests, wait_until, write_questions
+from support.command import (
+    record,
+    records,
+    start,
+    stored_requests,
+    wait_until,
+    write_questions,
+)
 from support.openai_server import OpenAIServer, serving
 from support.typed import typed
 
@@ -18,7 +27,14 @@ QUESTION = re.compile(r"Question \d{5}\?")
 
 
 def command(url: str, name: str) -> list[str]:
-    model = ["--model", "openai/test", "-M", f"base_url={url}", "-M", "max_concurrency=40"]
+    model = [
+        "--model",
+        "openai/test",
+        "-M",
+        f"base_url={url}",
+        "-M",
+        "max_concurrency=40",
+    ]
     return ["run", "questions.yaml", *model, "--name", name, "--quiet"]
 
 
@@ -38,21 +54,32 @@ def asked(server: OpenAIServer) -> Counter[str]:
 
 
 def test_killed_again_and_again(tmp_path: Path) -> None:
-    """Once while it starts, then wherever it is when the server has seen some more; benchmarks/killed.py does it with 20,000."""
+    """Once while it starts, then wherever it is when the server has seen some more;
+    benchmarks/killed.py does it with 20,000.
+    """
     write_questions(tmp_path, 500)
     chance = random.Random(7)
     with serving(latency=0.05, spread=0.3) as undisturbed:
-        done = typed(*command(undisturbed.url, "calm"), folder=tmp_path, extra={"EVALWRIGHT_HOME": "calm"})
+        done = typed(
+            *command(undisturbed.url, "calm"),
+            folder=tmp_path,
+            extra={"EVALWRIGHT_HOME": "calm"},
+        )
         assert done.code == 0, done.text
         assert set(asked(undisturbed).values()) == {1}
     home = tmp_path / "killed"
     with serving(latency=0.1, spread=0.3) as server:
         known: dict[str, int] = {}
         for more in (0, *(chance.randrange(1, 90) for _ in range(3))):
-            process = start(command(server.url, "killed"), tmp_path, {"EVALWRIGHT_HOME": "killed"})
+            process = start(
+                command(server.url, "killed"), tmp_path, {"EVALWRIGHT_HOME": "killed"}
+            )
             enough = sum(server.received.values()) + more
             wait_until(
-                lambda: (home / "store.sqlite").exists() and sum(server.received.values()) >= enough,  # noqa: B023
+                lambda: (
+                    (home / "store.sqlite").exists()
+                    and sum(server.received.values()) >= enough  # noqa: B023
+                ),
                 process,
             )
             process.kill()
@@ -61,17 +88,25 @@ def test_killed_again_and_again(tmp_path: Path) -> None:
             for question in stored_questions(home):
                 known.setdefault(question, times[question])
         assert 0 < len(known) < 500
-        done = typed(*command(server.url, "killed"), folder=tmp_path, extra={"EVALWRIGHT_HOME": "killed"})
+        done = typed(
+            *command(server.url, "killed"),
+            folder=tmp_path,
+            extra={"EVALWRIGHT_HOME": "killed"},
+        )
         assert done.code == 0, done.text
         final = asked(server)
     again = {
-        question: (before, final[question]) for question, before in known.items() if final[question] > before
+        question: (before, final[question])
+        for question, before in known.items()
+        if final[question] > before
     }
     assert not again, f"asked for again although they were stored: {again}"
-    # What is not yet stored at a kill may be asked for twice: at most what was in flight, 40 at a time.
+    # What is not yet stored at a kill may be asked for twice: at most what was in flight, 40 at a
+    # time.
     assert sum(final.values()) <= 500 + 4 * 40
     assert records(tmp_path / "runs" / "killed") == records(tmp_path / "runs" / "calm")
-    calm, killed = record(tmp_path / "runs" / "calm"), record(tmp_path / "runs" / "killed")
+    calm = record(tmp_path / "runs" / "calm")
+    killed = record(tmp_path / "runs" / "killed")
     assert killed["tasks"] == calm["tasks"]
     assert killed["usage"]["stored"] >= len(known)
 
@@ -80,7 +115,8 @@ def test_two_processes_share_the_work(tmp_path: Path) -> None:
     write_questions(tmp_path, 200)
     with serving(latency=0.05, spread=0.3) as server:
         both: list[subprocess.Popen[str]] = [
-            start([*command(server.url, "shared"), "--out", out], tmp_path) for out in ("one", "two")
+            start([*command(server.url, "shared"), "--out", out], tmp_path)
+            for out in ("one", "two")
         ]
         for process in both:
             out, err = process.communicate(timeout=900)
@@ -103,11 +139,15 @@ def test_ctrl_c_ends_cleanly_and_says_how_to_go_on(tmp_path: Path) -> None:
         assert "run the same command again" in err
         assert "Traceback" not in err
         # What was in flight arrived within the grace and is kept.
-        assert len(stored_questions(tmp_path / ".evalwright")) == sum(server.completed.values())
+        assert len(stored_questions(tmp_path / ".evalwright")) == sum(
+            server.completed.values()
+        )
     assert not (tmp_path / "runs" / "stopped" / "run.json").exists()
 
 
-def test_an_interrupted_run_leaves_no_record_even_when_little_was_left(tmp_path: Path) -> None:
+def test_an_interrupted_run_leaves_no_record_even_when_little_was_left(
+    tmp_path: Path,
+) -> None:
     write_questions(tmp_path, 30)
     with serving(latency=1000) as server:
         process = start(command(server.url, "stopped"), tmp_path)

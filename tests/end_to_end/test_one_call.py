@@ -1,4 +1,6 @@
-"""One call, from nothing but rows and a function or a model: the first example of every documentation, offline."""
+"""One call, from nothing but rows and a function or a model: the first example of every
+documentation, offline.
+"""
 
 from __future__ import annotations
 
@@ -60,13 +62,19 @@ def test_a_function_is_given_the_form_that_it_can_answer() -> None:
     (run,) = evaluate(my_model, "own-exam")
     task = run.tasks[0]
     assert task.name == "own-exam-generate" and task.main is not None
-    assert task.main.estimate.value == 0.5 and task.slices["domain"]["Geography"][0].estimate.n == 2
+    assert (
+        task.main.estimate.value == 0.5
+        and task.slices["domain"]["Geography"][0].estimate.n == 2
+    )
     with pytest.raises(AbilityError, match="log-likelihood"):
         evaluate("tasks/exam.yaml", my_model)
 
 
 def test_several_models_in_one_call() -> None:
-    found = compare({"mine": my_model, "A": lambda text: "A", "B": lambda text: "B"}, tasks="own-exam")
+    found = compare(
+        {"mine": my_model, "A": lambda text: "A", "B": lambda text: "B"},
+        tasks="own-exam",
+    )
     assert found.labels == ("mine", "A", "B") and found.conclusion
 
 
@@ -74,7 +82,12 @@ def test_several_models_in_one_call() -> None:
 def test_a_bundled_task_on_own_rows(task: str) -> None:
     if task not in TaskIndex().names():
         pytest.skip(f"'{task}' is not bundled")
-    (run,) = evaluate(my_model, task, overrides={"dataset.path": "exam.csv"}, where=["domain=Geography"])
+    (run,) = evaluate(
+        my_model,
+        task,
+        overrides={"dataset.path": "exam.csv"},
+        where=["domain=Geography"],
+    )
     assert run.tasks[0].name == f"{task}-generate" and run.tasks[0].n_samples == 2
     assert run.n_missing == 0
 
@@ -87,4 +100,8 @@ def test_a_real_small_model_in_one_call(tmp_path: Path) -> None:
 
     make_tiny_model(tmp_path / "tiny", "llama")
     (run,) = evaluate("own-exam", "hf/./tiny", where=["domain=Geography"])
-    assert run.tasks[0].n_samples == 2 and run.n_missing == 0 and run.tasks[0].main is not None
+    assert (
+        run.tasks[0].n_samples == 2
+        and run.n_missing == 0
+        and run.tasks[0].main is not None
+    )

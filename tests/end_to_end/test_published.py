@@ -1,4 +1,6 @@
-"""From recorded runs of the public engine to a published board: README twice, picture, pages, files for the Hub."""
+"""From recorded runs of the public engine to a published board: README twice, picture, pages,
+files for the Hub.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ from support.typed import typed
 MODELS = ("google/gemini-2.5-flash-lite", "google/gemma-3-4b-it")
 
 pytestmark = pytest.mark.skipif(
-    not (SHARED / "v2").is_dir(), reason="the recorded runs of the public engine are not beside this checkout"
+    not (SHARED / "v2").is_dir(),
+    reason="the recorded runs of the public engine are not beside this checkout",
 )
 
 
@@ -46,15 +49,22 @@ def test_recorded_models_are_published(tree: Path) -> None:
     assert text.startswith(
         "# A board\n\n<!-- LEADERBOARD_START -->\n\n2 models; the newest run is of 2025-11-20."
     )
-    assert text.endswith("<!-- LEADERBOARD_END -->\n\nAfter it.\n") and "stale" not in text
+    assert (
+        text.endswith("<!-- LEADERBOARD_END -->\n\nAfter it.\n") and "stale" not in text
+    )
     # As published by the engine, to its one decimal.
     with (SHARED / "v2" / "expected.csv").open(encoding="utf-8") as file:
         expected = {row["model"]: row for row in csv.DictReader(file)}
     head = next(line for line in text.splitlines() if line.startswith("| Rank"))
     place = head.split("|").index(" Hallucination rate (%, lower is better) ")
-    rows = [line for line in text.splitlines() if line.startswith("| ") and "[`" in line]
+    rows = [
+        line for line in text.splitlines() if line.startswith("| ") and "[`" in line
+    ]
     shown = {
-        line.split("`")[1]: [cell.split()[0] for cell in line.split("|")[place : place + 4]] for line in rows
+        line.split("`")[1]: [
+            cell.split()[0] for cell in line.split("|")[place : place + 4]
+        ]
+        for line in rows
     }
     for model in MODELS:
         rate, consistent, answered, words = shown[model]
@@ -64,12 +74,18 @@ def test_recorded_models_are_published(tree: Path) -> None:
             row["answer_rate"],
             row["avg_word_count"],
         )
-        assert float(consistent) == pytest.approx(100 - float(row["hallucination_rate"]), abs=0.051)
-    board = list(csv.DictReader(io.StringIO((tree / "board.csv").read_text(encoding="utf-8"))))
+        assert float(consistent) == pytest.approx(
+            100 - float(row["hallucination_rate"]), abs=0.051
+        )
+    board = list(
+        csv.DictReader(io.StringIO((tree / "board.csv").read_text(encoding="utf-8")))
+    )
     assert [row["model"] for row in board] == list(MODELS)
 
     before = {
-        path: path.read_bytes() for path in tree.rglob("*") if path.is_file() and "runs" not in path.parts
+        path: path.read_bytes()
+        for path in tree.rglob("*")
+        if path.is_file() and "runs" not in path.parts
     }
     again = typed("leaderboard", *reversed(names), *options, folder=tree)
     assert again.code == 0, again.err

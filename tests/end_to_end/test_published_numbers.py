@@ -1,4 +1,6 @@
-"""Numbers as SEA-HELM publishes them, which are of no items and have no interval, in comparisons, boards and lists of runs."""
+"""Numbers as SEA-HELM publishes them, which are of no items and have no interval, in
+comparisons, boards and lists of runs.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +27,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     config = {}
     for task in ("colours", "shapes"):
         rows = [
-            {"id": f"{n}", "label": "AB"[n % 2], "prompts": [{"q": f"{task} {n}"}], "metadata": {}}
+            {
+                "id": f"{n}",
+                "label": "AB"[n % 2],
+                "prompts": [{"q": f"{task} {n}"}],
+                "metadata": {},
+            }
             for n in range(12)
         ]
-        (tasks / f"{task}.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+        (tasks / f"{task}.jsonl").write_text(
+            "\n".join(map(json.dumps, rows)), encoding="utf-8"
+        )
         language = {
             "filepath": f"seahelm_tasks/{task}.jsonl", "example_filepath": None, "max_tokens": 8, "prompt_template": TEMPLATE,
         }  # fmt: skip
@@ -38,7 +47,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "languages": {"id": language},
         }  # fmt: skip
     (tasks / "config.yaml").write_text(json.dumps(config), encoding="utf-8")
-    (tasks / "task_config.yaml").write_text(json.dumps({"mine": {"id": list(config)}}), encoding="utf-8")
+    (tasks / "task_config.yaml").write_text(
+        json.dumps({"mine": {"id": list(config)}}), encoding="utf-8"
+    )
     for name, answer, scoring in (
         ("a", "A: A", "published"),
         ("b", "A: B", "published"),
@@ -63,10 +74,16 @@ def test_totals_stand_on_a_board_in_their_own_unit(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["compare", "leaderboard"])
-def test_a_published_number_is_not_put_beside_a_corrected_one_of_its_name(folder: Path, command: str) -> None:
+def test_a_published_number_is_not_put_beside_a_corrected_one_of_its_name(
+    folder: Path, command: str
+) -> None:
     done = typed(command, "b", "c", folder=folder)
     assert done.code == 2
-    assert "published" in done.text and "corrected" in done.text and "'normalized_accuracy'" in done.text
+    assert (
+        "published" in done.text
+        and "corrected" in done.text
+        and "'normalized_accuracy'" in done.text
+    )
 
 
 def test_two_published_runs_are_said_to_be_beyond_comparison(folder: Path) -> None:

@@ -1,4 +1,6 @@
-"""`evalwright run --on ray` as a person runs it: identical results, nothing lost or repeated, and nothing left behind."""
+"""`evalwright run --on ray` as a person runs it: identical results, nothing lost or repeated,
+and nothing left behind.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +17,22 @@ import pytest
 from evalwright import evaluate
 from evalwright.core.errors import ConfigurationError
 from support import sandbox
-from support.command import evalwright, record, records, start, stored_requests, wait_until
+from support.command import (
+    evalwright,
+    record,
+    records,
+    start,
+    stored_requests,
+    wait_until,
+)
 from support.ray_cluster import descendants, replicas
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not find_spec("ray"), reason="needs Ray (the extra 'ray')"),
-    pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads processes in /proc"),
+    pytest.mark.skipif(
+        not Path("/proc/self/stat").exists(), reason="reads processes in /proc"
+    ),
 ]
 
 PLUGIN = '''
@@ -47,11 +58,21 @@ class Slow(LocalModel):
 
 
 def write_task(folder: Path, count: int) -> None:
-    """Questions whose answers are scored by formula and, where programs can be shut in, by running them."""
+    """Questions whose answers are scored by formula and, where programs can be shut in, by
+    running them.
+    """
     (folder / "slow.py").write_text(PLUGIN)
-    scorers = ["{final-answer: {kind: math}}", *(["unit-tests"] if sandbox.works() else [])]
+    scorers = [
+        "{final-answer: {kind: math}}",
+        *(["unit-tests"] if sandbox.works() else []),
+    ]
     rows = [
-        {"id": f"q{i:04}", "question": str(i), "answer": str(i % 2), "tests": f"assert x == {i % 5}"}
+        {
+            "id": f"q{i:04}",
+            "question": str(i),
+            "answer": str(i % 2),
+            "tests": f"assert x == {i % 5}",
+        }
         for i in range(count)
     ]
     (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -63,12 +84,23 @@ def write_task(folder: Path, count: int) -> None:
     )
 
 
-RUN = ["run", "task.yaml", "--model", "slow/one", "--plugin", "slow.py", "--format", "text"]
+RUN = [
+    "run",
+    "task.yaml",
+    "--model",
+    "slow/one",
+    "--plugin",
+    "slow.py",
+    "--format",
+    "text",
+]
 ON = ["--on", "ray", "--replicas", "2"]
 
 
 def gone(processes: set[int]) -> bool:
-    return not any(Path(f"/proc/{one}").exists() for one in processes if one != os.getpid())
+    return not any(
+        Path(f"/proc/{one}").exists() for one in processes if one != os.getpid()
+    )
 
 
 def test_replicas_that_are_killed_lose_and_repeat_nothing(tmp_path: Path) -> None:
@@ -76,7 +108,10 @@ def test_replicas_that_are_killed_lose_and_repeat_nothing(tmp_path: Path) -> Non
     process = start([*RUN, *ON, "--name", "there", "--home", "there"], tmp_path)
     killed: set[int] = set()
     for stored in (5, 60, 120):
-        wait_until(lambda stored=stored: len(stored_requests(tmp_path / "there")) >= stored, process)  # type: ignore[misc]
+        wait_until(
+            lambda stored=stored: len(stored_requests(tmp_path / "there")) >= stored,  # type: ignore[misc]
+            process,
+        )
         wait_until(lambda: bool(set(replicas(process.pid)) - killed), process)
         victim = max(set(replicas(process.pid)) - killed)
         os.kill(victim, signal.SIGKILL)
@@ -91,15 +126,23 @@ def test_replicas_that_are_killed_lose_and_repeat_nothing(tmp_path: Path) -> Non
     assert [one["metrics"] for one in record(runs / "there")["tasks"]] == [
         one["metrics"] for one in record(runs / "here")["tasks"]
     ]
-    assert sorted(stored_requests(tmp_path / "there")) == sorted(stored_requests(tmp_path / "here"))
-    assert record(runs / "there")["usage"]["asked"] == len(stored_requests(tmp_path / "there")) == 300
+    assert sorted(stored_requests(tmp_path / "there")) == sorted(
+        stored_requests(tmp_path / "here")
+    )
+    assert (
+        record(runs / "there")["usage"]["asked"]
+        == len(stored_requests(tmp_path / "there"))
+        == 300
+    )
     # The store is shared: what replicas answered is the model's own answer.
     again = evalwright(*RUN, "--name", "again", "--home", "there", folder=tmp_path)
     assert "0 sent, 300 from the store" in again.text
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_nothing_is_left_of_a_run_that_was_stopped(tmp_path: Path, number: signal.Signals) -> None:
+def test_nothing_is_left_of_a_run_that_was_stopped(
+    tmp_path: Path, number: signal.Signals
+) -> None:
     write_task(tmp_path, 3000)
     process = start([*RUN, *ON, "--name", "stopped", "--home", "home"], tmp_path)
     wait_until(lambda: len(stored_requests(tmp_path / "home")) >= 20, process)
@@ -127,7 +170,12 @@ def test_nothing_is_left_of_a_run_that_was_stopped(tmp_path: Path, number: signa
 
 def test_what_cannot_be(tmp_path: Path) -> None:
     for flags, why in {
-        ("--model", "demo/small", "--replicas", "2"): "--replicas can only be used with --on.",
+        (
+            "--model",
+            "demo/small",
+            "--replicas",
+            "2",
+        ): "--replicas can only be used with --on.",
         (
             "--model",
             "demo/small",

@@ -1,4 +1,6 @@
-"""Real questions, a real transformer, and the same transformer behind a real server: the same numbers."""
+"""Real questions, a real transformer, and the same transformer behind a real server: the same
+numbers.
+"""
 
 from __future__ import annotations
 
@@ -48,22 +50,46 @@ def test_transformers_and_http_agree_on_mmlu(tmp_path: Path) -> None:
     folder = tmp_path / "model"
     make_tiny_model(folder, kind="llama", seed=3, context=4096)
     for mode in ("likelihood", "letter"):
-        # All 400 questions take minutes behind the server, which answers one at a time; CI takes a part.
+        # All 400 questions take minutes behind the server, which answers one at a time; CI takes a
+        # part.
         text = TASK.format(mode=mode, data=DATA, user=USER[mode], shot=SHOT[mode])
         (tmp_path / f"{mode}.yaml").write_text(text, encoding="utf-8")
-    run = ("run", "likelihood.yaml", "letter.yaml", "--trust", ".", "--limit", str(QUESTIONS), "--name")
+    run = (
+        "run",
+        "likelihood.yaml",
+        "letter.yaml",
+        "--trust",
+        ".",
+        "--limit",
+        str(QUESTIONS),
+        "--name",
+    )
     local = typed(*run, "local", "--model", f"hf/{folder}", folder=tmp_path)
     assert local.code == 0, local.text
     with serving(folder, log=False) as server:
-        arguments = ["-M", f"base_url={server.url}", "-M", "interface=completions", "-M", "timeout=120"]
-        remote = typed(*run, "remote", "--model", "openai/tiny", *arguments, folder=tmp_path)
+        arguments = [
+            "-M",
+            f"base_url={server.url}",
+            "-M",
+            "interface=completions",
+            "-M",
+            "timeout=120",
+        ]
+        remote = typed(
+            *run, "remote", "--model", "openai/tiny", *arguments, folder=tmp_path
+        )
         assert remote.code == 0, remote.text
 
-    ours, theirs = records(tmp_path / "runs" / "local"), records(tmp_path / "runs" / "remote")
+    ours = records(tmp_path / "runs" / "local")
+    theirs = records(tmp_path / "runs" / "remote")
     assert len(ours) == len(theirs) == 2 * QUESTIONS
     largest = 0.0
     for left, right in zip(ours, theirs, strict=True):
-        assert (left["id"], left["prompt"], left["choice"]) == (right["id"], right["prompt"], right["choice"])
+        assert (left["id"], left["prompt"], left["choice"]) == (
+            right["id"],
+            right["prompt"],
+            right["choice"],
+        )
         for a, b in zip(left["log_likelihoods"], right["log_likelihoods"], strict=True):
             assert math.isfinite(a)
             largest = max(largest, abs(a - b))
@@ -76,4 +102,6 @@ def test_transformers_and_http_agree_on_mmlu(tmp_path: Path) -> None:
 
 
 def metrics(run: Path) -> list[Any]:
-    return [(task["name"], task["metrics"], task["slices"]) for task in record(run)["tasks"]]
+    return [
+        (task["name"], task["metrics"], task["slices"]) for task in record(run)["tasks"]
+    ]

@@ -1,5 +1,7 @@
-"""A suite of SEA-HELM's shape in seven languages: a small local model, two judges on loopback (one of which fails and mumbles), a local
-judge of translations; killed twice where it is, resumed, and read as one report."""
+"""A suite of SEA-HELM's shape in seven languages: a small local model, two judges on loopback
+(one of which fails and mumbles), a local judge of translations; killed twice where it is,
+resumed, and read as one report.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,11 @@ WORDS: Mapping[str, tuple[str, Sequence[str]]] = {
 }
 ROWS = 4
 LABELS = ("src/metrics/f1_acc_metric.py", "F1AccMetric", "normalized_accuracy")
-PROBABILITIES = ("src/metrics/logprob_metric.py", "LogProbMetric", "average_cumulative_probabilities")
+PROBABILITIES = (
+    "src/metrics/logprob_metric.py",
+    "LogProbMetric",
+    "average_cumulative_probabilities",
+)
 LITE = "seahelm_tasks/knowledge/global_mmlu_lite/global_mmlu_lite_dataloader.py"
 JUDGES = "src/metrics/llm_judges/"
 VERDICT = "<classification>CLASS_{}</classification>"
@@ -106,14 +112,19 @@ def row(task: str, language: str, number: int) -> dict[str, Any]:
         "id": f"{task.split('-')[0]}-{number}_{language}",
         "label": "AB"[number % 2],
         "prompts": [{"text": f"{text} ({language}/{task}/{number})"}],
-        "metadata": {"language": language, "linguistic_phenomenon": ("word order", "agreement")[number // 2]},
+        "metadata": {
+            "language": language,
+            "linguistic_phenomenon": ("word order", "agreement")[number // 2],
+        },
     }
     if task == "qa":
         made["label"] = [words[number], words[number + 1]]
     elif task in ("translation-en-xx", "abssum"):
         made["label"] = text
     elif task == "global_mmlu_lite":
-        made["prompts"][0] |= {f"option_{letter}": words[place] for place, letter in enumerate("abcd")}
+        made["prompts"][0] |= {
+            f"option_{letter}": words[place] for place, letter in enumerate("abcd")
+        }
         made |= {"label": "ABCD"[number], "id": f"physics/test/{number}"}
     elif task == "if-eval":
         kind = ("startend:quotation", "keywords:forbidden_words")[number % 2]
@@ -123,7 +134,10 @@ def row(task: str, language: str, number: int) -> dict[str, Any]:
         made |= {"baselines": {"base": [words[number]]}, "references": []}
         made["metadata"]["category"] = ("writing", "maths")[number % 2]
     elif task == "kalahi-judge":
-        made["criteria"] = [{"criterion": f"{words[number]}?"}, {"criterion": f"{words[number + 1]}?"}]
+        made["criteria"] = [
+            {"criterion": f"{words[number]}?"},
+            {"criterion": f"{words[number + 1]}?"},
+        ]
     return made
 
 
@@ -143,13 +157,16 @@ def write_tree(folder: Path) -> None:
             "metadata": {"version": 1},
         }
         config |= {"fewshot_num_examples": {"instruct": 0, "base": 0}, "languages": {}}
-        options = "\n".join(f"{letter}: {{option_{letter.lower()}}}" for letter in "ABCD")
+        options = "\n".join(
+            f"{letter}: {{option_{letter.lower()}}}" for letter in "ABCD"
+        )
         free = task in ("if-eval", "mt-bench", "kalahi-judge")
         for language in facts["in"]:
             suite[language].append(task)
             data = place / task / f"{language}.jsonl"
             data.write_text(
-                "".join(json.dumps(row(task, language, n)) + "\n" for n in range(ROWS)), encoding="utf-8"
+                "".join(json.dumps(row(task, language, n)) + "\n" for n in range(ROWS)),
+                encoding="utf-8",
             )
             template = {
                 "preamble": "" if free else '"{answer_tag} ..."',
@@ -161,15 +178,23 @@ def write_tree(folder: Path) -> None:
                 "max_tokens": 12,
                 "prompt_template": template,
             }
-        (place / task / "config.yaml").write_text(json.dumps({task: config}), encoding="utf-8")
+        (place / task / "config.yaml").write_text(
+            json.dumps({task: config}), encoding="utf-8"
+        )
     twinless = {
-        **json.loads((place / "nli-logprobs" / "config.yaml").read_text())["nli-logprobs"],
+        **json.loads((place / "nli-logprobs" / "config.yaml").read_text())[
+            "nli-logprobs"
+        ],
         "name": "causal",
     }
     (place / "causal").mkdir()
-    (place / "causal" / "config.yaml").write_text(json.dumps({"causal": twinless}), encoding="utf-8")
+    (place / "causal" / "config.yaml").write_text(
+        json.dumps({"causal": twinless}), encoding="utf-8"
+    )
     suite["vi"].append(ABSENT)
-    (place / "task_config.yaml").write_text(json.dumps({"seahelm_small": suite}), encoding="utf-8")
+    (place / "task_config.yaml").write_text(
+        json.dumps({"seahelm_small": suite}), encoding="utf-8"
+    )
 
 
 def steady(prompt: str) -> str:
@@ -177,9 +202,17 @@ def steady(prompt: str) -> str:
     if "\nA: " not in prompt:
         return VERDICT.format("EXACTLY_MET" if chance(prompt) < 0.6 else "UNMET")
     named = prompt.partition("\nA: ")[0]
-    baseline_first = any(f"\nA: {word}\n" in prompt for _, words in WORDS.values() for word in words)
+    baseline_first = any(
+        f"\nA: {word}\n" in prompt for _, words in WORDS.values() for word in words
+    )
     wins = chance(named) < 0.5
-    return "[[C]]" if chance(prompt) < 0.2 else "[[B]]" if baseline_first == wins else "[[A]]"
+    return (
+        "[[C]]"
+        if chance(prompt) < 0.2
+        else "[[B]]"
+        if baseline_first == wins
+        else "[[A]]"
+    )
 
 
 def mumbling(prompt: str) -> str:
@@ -192,7 +225,9 @@ def mumbling(prompt: str) -> str:
 
 
 def said(log: Sequence[Mapping[str, Any]]) -> list[str]:
-    return [entry["body"]["messages"][-1]["content"] for entry in log if "body" in entry]
+    return [
+        entry["body"]["messages"][-1]["content"] for entry in log if "body" in entry
+    ]
 
 
 def stored(home: Path) -> dict[str, set[str]]:
@@ -215,9 +250,20 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_suite_is_killed_twice_and_is_one_report(folder: Path) -> None:
     faults = Faults(0.4, kinds=("500", "429-retry-after-ms"), most=2, retry_after=0.02)
-    with serving(steady, latency=0.05) as first, serving(mumbling, latency=0.05, faults=faults) as flaky:
+    with (
+        serving(steady, latency=0.05) as first,
+        serving(mumbling, latency=0.05, faults=faults) as flaky,
+    ):
         judges = {"judge": first, "judge-2": flaky}
-        command = ["run", "sea-helm:seahelm_small", "--task-root", ".", "--model", "hf/tiny", "--quiet"]
+        command = [
+            "run",
+            "sea-helm:seahelm_small",
+            "--task-root",
+            ".",
+            "--model",
+            "hf/tiny",
+            "--quiet",
+        ]
         for role, server in judges.items():
             command += [
                 "--role",
@@ -243,7 +289,10 @@ def test_a_suite_is_killed_twice_and_is_one_report(folder: Path) -> None:
             process.kill()
             process.communicate()
             deaths.append(
-                (stored(folder / ".evalwright"), {role: len(one.log or ()) for role, one in judges.items()})
+                (
+                    stored(folder / ".evalwright"),
+                    {role: len(one.log or ()) for role, one in judges.items()},
+                )
             )
         before = len(stored_requests(folder / ".evalwright"))
         done = typed(*killed, folder=folder)
@@ -253,18 +302,29 @@ def test_a_suite_is_killed_twice_and_is_one_report(folder: Path) -> None:
             assert known
             for role, server in judges.items():
                 again = set(said((server.log or [])[seen[role] :]))
-                assert not again & known.get(run.data["roles"][role]["fingerprint"], set()), role
-        assert flaky.refused + sum(flaky.received.values()) > sum(flaky.completed.values())
+                assert not again & known.get(
+                    run.data["roles"][role]["fingerprint"], set()
+                ), role
+        assert flaky.refused + sum(flaky.received.values()) > sum(
+            flaky.completed.values()
+        )
         assert run.data["usage"]["stored"] >= before
         # The same suite without a fault and without a death has the same numbers.
         with serving(mumbling) as calm:
             undisturbed = [part.replace(flaky.url, calm.url) for part in command]
-            done = typed(*undisturbed, "--name", "calm", folder=folder, extra={"EVALWRIGHT_HOME": "calm"})
+            done = typed(
+                *undisturbed,
+                "--name",
+                "calm",
+                folder=folder,
+                extra={"EVALWRIGHT_HOME": "calm"},
+            )
             assert done.code == 1, done.text
     calm_run = open_run(folder / "runs" / "calm")
     for one, other in zip(run.tasks, calm_run.tasks, strict=True):
         pairs = [
-            (a.estimate.value, b.estimate.value) for a, b in zip(one.metrics, other.metrics, strict=True)
+            (a.estimate.value, b.estimate.value)
+            for a, b in zip(one.metrics, other.metrics, strict=True)
         ]
         # A local model's batches are others, and their sums are rounded otherwise.
         assert all(a == pytest.approx(b, abs=1e-6) for a, b in pairs), one.name
@@ -272,29 +332,44 @@ def test_a_suite_is_killed_twice_and_is_one_report(folder: Path) -> None:
 
 
 def _is_one_report(folder: Path, run: Run) -> None:
-    """Tasks, competencies, languages, the SEA average and all of it: with intervals, what failed, and what is not there."""
+    """Tasks, competencies, languages, the SEA average and all of it: with intervals, what
+    failed, and what is not there.
+    """
     assert [task.name for task in run.tasks if task.metrics[0].estimate.n_missing] == [
         "sea-helm:kalahi-judge/tl"
     ]
     groups = {group.name: group for group in run.groups}
-    assert {f"sea-helm:{name}" for name in (*WORDS, "SEA", "all", "id/nlg/translations", "tl/cultural")} <= {
-        *groups
-    }
+    assert {
+        f"sea-helm:{name}"
+        for name in (*WORDS, "SEA", "all", "id/nlg/translations", "tl/cultural")
+    } <= {*groups}
     for group in groups.values():
         (metric,) = group.metrics
         made = metric.estimate
         assert made.low <= made.value <= made.high, group.name
-        assert made.low < made.high or made.value == 0.0, "below chance is 0, whatever the spread"
-    sea, every = (groups[f"sea-helm:{name}"].metrics[0].estimate for name in ("SEA", "all"))
+        assert made.low < made.high or made.value == 0.0, (
+            "below chance is 0, whatever the spread"
+        )
+    sea, every = (
+        groups[f"sea-helm:{name}"].metrics[0].estimate for name in ("SEA", "all")
+    )
     languages = [groups[f"sea-helm:{name}"].metrics[0].estimate.value for name in WORDS]
     assert sea.value == every.value == pytest.approx(sum(languages) / 7)
     assert (sea.n, sea.n_missing) == (ROWS * len(run.tasks) - 1, 1)
-    lacking = [name for name, group in groups.items() if f"sea-helm:{ABSENT}/vi" in group.missing]
+    lacking = [
+        name
+        for name, group in groups.items()
+        if f"sea-helm:{ABSENT}/vi" in group.missing
+    ]
     assert lacking == [f"sea-helm:{name}" for name in ("vi/nlr", "vi", "SEA", "all")]
-    shown = typed("runs", "show", "killed", "--details", folder=folder, extra={"COLUMNS": "80"})
+    shown = typed(
+        "runs", "show", "killed", "--details", folder=folder, extra={"COLUMNS": "80"}
+    )
     assert shown.code == 0, shown.text
     assert max(map(len, shown.out.splitlines())) <= 80
-    missing = f"{len(run.tasks)} of {len(run.tasks) + 1} tasks; missing: sea-helm:{ABSENT}/vi"
+    missing = (
+        f"{len(run.tasks)} of {len(run.tasks) + 1} tasks; missing: sea-helm:{ABSENT}/vi"
+    )
     assert missing in " ".join(shown.out.split())
     assert "The verdict of 'judge-2' cannot be read" in shown.out
     done = typed("leaderboard", "killed", "calm", "--json", folder=folder)
@@ -304,4 +379,6 @@ def _is_one_report(folder: Path, run: Run) -> None:
     assert board["groups"][:3] == ["sea-helm:SEA", "sea-helm:id", "sea-helm:vi"]
     assert board["rows"][0]["overall"]["value"] == pytest.approx(every.value)
     assert any(missing in note for note in board["notes"])
-    assert not any("has no interval" in note and "setting" in note for note in board["notes"])
+    assert not any(
+        "has no interval" in note and "setting" in note for note in board["notes"]
+    )

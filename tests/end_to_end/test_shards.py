@@ -1,4 +1,6 @@
-"""A run in shards, by real processes: merged it is the run that one process makes, also where a shard was killed."""
+"""A run in shards, by real processes: merged it is the run that one process makes, also where a
+shard was killed.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,15 @@ import jsonschema
 import pytest
 import yaml
 
-from support.command import ROOT, environment, evalwright, record, records, start, wait_until
+from support.command import (
+    ROOT,
+    environment,
+    evalwright,
+    record,
+    records,
+    start,
+    wait_until,
+)
 from support.openai_server import OpenAIServer, serving
 from support.typed import typed
 from support.wire_schemas import InvalidRequest
@@ -31,20 +41,32 @@ SUITE: dict[str, Any] = {
     "seed": 3,
     "tree": {
         "name": "all",
-        "parts": [{"name": "reading", "average": "pooled", "parts": ["law", "texts"]}, "sums"],
+        "parts": [
+            {"name": "reading", "average": "pooled", "parts": ["law", "texts"]},
+            "sums",
+        ],
     },
 }
 NUMBER = re.compile(r"number (\d+)")
 
 
 def write_tasks(folder: Path) -> None:
-    """Passages with several questions and a judge; a vote of three draws, twice; and a metric over a corpus."""
+    """Passages with several questions and a judge; a vote of three draws, twice; and a metric
+    over a corpus.
+    """
     law = [
         {"id": f"l{n}", "input": f"Is number {n} so?", "target": "yes", "passage": f"p{n // 3}", "topic": "ab"[n % 2]} for n in range(60)
     ]  # fmt: skip
-    sums = [{"id": f"s{n}", "input": f"What is number {n} and 1?", "target": str(n + 1)} for n in range(40)]
+    sums = [
+        {"id": f"s{n}", "input": f"What is number {n} and 1?", "target": str(n + 1)}
+        for n in range(40)
+    ]
     texts = [
-        {"id": f"t{n}", "input": f"Describe number {n}.", "target": f"It is number {n} of all."}
+        {
+            "id": f"t{n}",
+            "input": f"Describe number {n}.",
+            "target": f"It is number {n} of all.",
+        }
         for n in range(30)
     ]
     tasks: dict[str, dict[str, Any]] = {
@@ -64,14 +86,22 @@ def write_tasks(folder: Path) -> None:
         "texts": {"dataset": {"rows": texts}, "scorers": ["bleu"], "metrics": ["bleu"]},
     }  # fmt: skip
     for name, task in tasks.items():
-        content = {"task": name, "answer": {"mode": "generate", "max_tokens": 20}, **task}
+        content = {
+            "task": name,
+            "answer": {"mode": "generate", "max_tokens": 20},
+            **task,
+        }
         (folder / f"{name}.yaml").write_text(json.dumps(content), encoding="utf-8")
-    (folder / "grader.txt").write_text("Grade {predicted_answer} by {target}: {question}", encoding="utf-8")
+    (folder / "grader.txt").write_text(
+        "Grade {predicted_answer} by {target}: {question}", encoding="utf-8"
+    )
     (folder / "suite.yaml").write_text(json.dumps(SUITE), encoding="utf-8")
 
 
 def answered(reply: dict[str, Any], body: Mapping[str, Any]) -> dict[str, Any]:
-    """Answers that depend on the whole request; every eleventh number is rejected, some replies are cut, some verdicts cannot be read."""
+    """Answers that depend on the whole request; every eleventh number is rejected, some replies
+    are cut, some verdicts cannot be read.
+    """
     text = json.dumps(body, sort_keys=True)
     number = int(NUMBER.findall(text)[0])
     chance = random.Random(text)
@@ -82,7 +112,9 @@ def answered(reply: dict[str, Any], body: Mapping[str, Any]) -> dict[str, Any]:
     if number % 11 == 10:
         raise InvalidRequest("This number is not allowed.")
     said = f"It is number {number + chance.choice([0, 1, 1, 2])} {chance.choice(['of all', 'or so'])}."
-    choice["message"]["content"] = chance.choice(["yes", "no"]) if "so?" in text else said
+    choice["message"]["content"] = (
+        chance.choice(["yes", "no"]) if "so?" in text else said
+    )
     if number % 13 == 12:
         choice |= {
             "message": {"role": "assistant", "content": "", "refusal": None},
@@ -92,7 +124,14 @@ def answered(reply: dict[str, Any], body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def command(server: OpenAIServer, name: str, *more: str) -> list[str]:
-    models = ["-M", f"base_url={server.url}", "--judge", "openai/judge", "-R", f"judge.base_url={server.url}"]
+    models = [
+        "-M",
+        f"base_url={server.url}",
+        "--judge",
+        "openai/judge",
+        "-R",
+        f"judge.base_url={server.url}",
+    ]
     return [
         "run",
         "--config",
@@ -132,11 +171,16 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("shards")
     write_tasks(folder)
     with serving(edit=answered, latency=0.02, spread=0.3) as server:
-        done = typed(*command(server, "whole"), folder=folder, extra={"EVALWRIGHT_HOME": "whole"})
+        done = typed(
+            *command(server, "whole"), folder=folder, extra={"EVALWRIGHT_HOME": "whole"}
+        )
         assert done.code == 1, done.text
         before = sum(server.received.values())
         own = {"EVALWRIGHT_HOME": "parts"}
-        shards = [start(command(server, "parts", "--shard", f"{n}/4"), folder, own) for n in range(1, 5)]
+        shards = [
+            start(command(server, "parts", "--shard", f"{n}/4"), folder, own)
+            for n in range(1, 5)
+        ]
         wait_until(lambda: sum(server.received.values()) > before + 60, shards[1])
         shards[1].kill()
         for number, process in enumerate(shards, 1):
@@ -144,9 +188,14 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
             assert process.returncode == (-9 if number == 2 else 1), out + err
         missing = typed("runs", "merge", "parts", folder=folder)
         assert missing.code == 2
-        assert "shard 2 of 4 is missing. Run the same command with --shard 2/4" in missing.text
+        assert (
+            "shard 2 of 4 is missing. Run the same command with --shard 2/4"
+            in missing.text
+        )
         assert not (folder / "runs/parts-Small").exists()
-        again = typed(*command(server, "parts", "--shard", "2/4"), folder=folder, extra=own)
+        again = typed(
+            *command(server, "parts", "--shard", "2/4"), folder=folder, extra=own
+        )
         assert again.code == 1, again.text
         sent = sum(server.received.values())
         merged = typed("runs", "merge", "parts", folder=folder)
@@ -159,20 +208,33 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("model", ["Small", "openai-gpt-4.1"])
 def test_merged_shards_are_the_whole_run(made: Path, model: str) -> None:
-    whole, parts, replayed = (made / "runs" / f"{name}-{model}" for name in ("whole", "parts", "replayed"))
+    whole, parts, replayed = (
+        made / "runs" / f"{name}-{model}" for name in ("whole", "parts", "replayed")
+    )
     assert records(parts) == records(whole)
-    assert (parts / "samples.jsonl").read_bytes() == (replayed / "samples.jsonl").read_bytes()
+    assert (parts / "samples.jsonl").read_bytes() == (
+        replayed / "samples.jsonl"
+    ).read_bytes()
     assert told(parts) == told(whole)
     data = record(parts)
     assert data["usage"]["answers"]["cost"] > 0
     assert {group["name"] for group in data["groups"]} == {"all", "reading"}
     assert all(task["n_missing"] for task in data["tasks"])
-    assert data["tasks"][0]["failures"].keys() >= {"request rejected", "judge: bad verdict"}
-    assert data["tasks"][0]["outcomes"]["cut"] and "cut" not in data["tasks"][0]["failures"]
+    assert data["tasks"][0]["failures"].keys() >= {
+        "request rejected",
+        "judge: bad verdict",
+    }
+    assert (
+        data["tasks"][0]["outcomes"]["cut"]
+        and "cut" not in data["tasks"][0]["failures"]
+    )
     assert [one["run"] for one in data["merged_from"]] == [
         f"parts-{model}.shard-{n}-of-4" for n in range(1, 5)
     ]
-    checked = [typed("runs", "check", f"{name}-{model}", folder=made).text for name in ("parts", "whole")]
+    checked = [
+        typed("runs", "check", f"{name}-{model}", folder=made).text
+        for name in ("parts", "whole")
+    ]
     assert checked[0].replace("parts", "whole") == checked[1]
 
 
@@ -183,7 +245,9 @@ def test_samples_of_a_cluster_and_draws_are_in_one_shard(made: Path) -> None:
         rows = records(made / "runs" / f"parts-Small.shard-{number}-of-4")
         sizes.append(len(rows))
         for row in rows:
-            seen.setdefault((row["task"], row.get("cluster") or row["id"]), set()).add(number)
+            seen.setdefault((row["task"], row.get("cluster") or row["id"]), set()).add(
+                number
+            )
     assert all(len(shards) == 1 for shards in seen.values())
     assert sum(sizes) == 37 + 2 * 37 + 30
     assert max(sizes) - min(sizes) <= 4
@@ -195,11 +259,19 @@ def test_a_shard_says_what_it_is_and_stands_for_nothing_else(made: Path) -> None
     assert shown.code == 0
     assert "shard 3 of 4 of 'parts-Small'" in shown.text
     assert "evalwright runs merge parts" in shown.text
-    assert "Small (shard 3 of 4)" in typed("runs", "list", folder=made).text.replace("\n", " ")
+    assert "Small (shard 3 of 4)" in typed("runs", "list", folder=made).text.replace(
+        "\n", " "
+    )
     for other in (
         ["compare", shard, "parts-openai-gpt-4.1"],
         ["compare", shard, shard.replace("3", "1"), "parts-Small"],
-        ["compare", shard, "parts-openai-gpt-4.1", "--fail-if", "accuracy is below 0.1"],
+        [
+            "compare",
+            shard,
+            "parts-openai-gpt-4.1",
+            "--fail-if",
+            "accuracy is below 0.1",
+        ],
         ["leaderboard", shard],
         ["score", shard],
         ["aggregate", shard],
@@ -213,7 +285,9 @@ def test_a_shard_says_what_it_is_and_stands_for_nothing_else(made: Path) -> None
 
 
 def shims(folder: Path) -> dict[str, str]:
-    """An environment with our command, and with `sbatch` and `qsub` that run what they are given at once, an array side by side."""
+    """An environment with our command, and with `sbatch` and `qsub` that run what they are given
+    at once, an array side by side.
+    """
     place = folder / "bin"
     place.mkdir()
     slurm = """
@@ -249,19 +323,32 @@ else bash "$file" >&2; fi
 def test_two_tasks_of_one_srun_take_a_shard_each(tmp_path: Path) -> None:
     task = {
         "task": "asked",
-        "dataset": {"rows": [{"id": str(n), "input": f"{n}?", "target": "1"} for n in range(9)]},
+        "dataset": {
+            "rows": [{"id": str(n), "input": f"{n}?", "target": "1"} for n in range(9)]
+        },
     }
     (tmp_path / "asked.yaml").write_text(json.dumps(task), encoding="utf-8")
-    command = ["run", "asked.yaml", "--model", "scripted/hash", "--name", "both", "--quiet"]
+    command = [
+        "run",
+        "asked.yaml",
+        "--model",
+        "scripted/hash",
+        "--name",
+        "both",
+        "--quiet",
+    ]
     tasks = [
-        {"SLURM_STEP_NUM_TASKS": "2", "SLURM_NTASKS": "2", "SLURM_PROCID": str(rank)} for rank in range(2)
+        {"SLURM_STEP_NUM_TASKS": "2", "SLURM_NTASKS": "2", "SLURM_PROCID": str(rank)}
+        for rank in range(2)
     ]
     for settings in tasks:
         refused = typed(*command, folder=tmp_path, extra=settings)
         assert refused.code == 2
         assert "--shard auto" in refused.err and "-M replicas=N" in refused.err
     assert not (tmp_path / "runs").exists()
-    processes = [start([*command, "--shard", "auto"], tmp_path, settings) for settings in tasks]
+    processes = [
+        start([*command, "--shard", "auto"], tmp_path, settings) for settings in tasks
+    ]
     for process in processes:
         out, err = process.communicate(timeout=1800)
         assert process.returncode == 0, out + err
@@ -276,13 +363,24 @@ HOSTILE = 'it\'s "$(touch hostile)" `touch hostile`; touch hostile #@RUN@'
 
 @pytest.mark.parametrize("system", ["slurm", "pbs", "kubernetes"])
 def test_job_files_run_the_shards_and_merge_them(system: str, tmp_path: Path) -> None:
-    """The files are those that a cluster gets; only who starts their steps is a stand-in of a few lines."""
-    rows = [{"id": f"q{n}", "input": f"Question {n}?", "target": str(n)} for n in range(20)]
+    """The files are those that a cluster gets; only who starts their steps is a stand-in of a
+    few lines.
+    """
+    rows = [
+        {"id": f"q{n}", "input": f"Question {n}?", "target": str(n)} for n in range(20)
+    ]
     (tmp_path / "asked.yaml").write_text(
         json.dumps({"task": "asked", "dataset": {"rows": rows}}), encoding="utf-8"
     )
     model = ["--model", "scripted/constant", "-M", f"text={HOSTILE}"]
-    command = ["run", "asked.yaml", *model, "--name", HOSTILE.replace("/", ""), "--quiet"]
+    command = [
+        "run",
+        "asked.yaml",
+        *model,
+        "--name",
+        HOSTILE.replace("/", ""),
+        "--quiet",
+    ]
     image = ["--image", "registry/image:1"] if system == "kubernetes" else []
     done = typed(
         "jobs",
@@ -304,7 +402,12 @@ def test_job_files_run_the_shards_and_merge_them(system: str, tmp_path: Path) ->
         else:
             subprocess.run(["bash", "-n", f"file.{system}"], cwd=tmp_path, check=True)
             ran = subprocess.run(
-                ["bash", f"file.{system}"], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
+                ["bash", f"file.{system}"],
+                cwd=tmp_path,
+                env=env,
+                capture_output=True,
+                text=True,
+                check=False,
             )
             assert ran.returncode == 0, ran.stderr + "".join(
                 log.read_text() for log in tmp_path.glob("log.*")
@@ -315,24 +418,35 @@ def test_job_files_run_the_shards_and_merge_them(system: str, tmp_path: Path) ->
     whole = typed(*command[:-3], "--name", "whole", folder=tmp_path)
     assert whole.code == 0, whole.text
     merged = next(
-        run for run in (tmp_path / "runs").iterdir() if "shard" not in run.name and run.name != "whole"
+        run
+        for run in (tmp_path / "runs").iterdir()
+        if "shard" not in run.name and run.name != "whole"
     )
     assert records(merged) == records(tmp_path / "runs/whole")
     assert told(merged) == told(tmp_path / "runs/whole")
     end = ".jsonl.gz" if system == "kubernetes" else ""
     assert {
-        place.name for place in (tmp_path / ".evalwright").iterdir() if place.name.startswith("shard")
+        place.name
+        for place in (tmp_path / ".evalwright").iterdir()
+        if place.name.startswith("shard")
     } == {f"shard-{n}-of-{N_JOBS}{end}" for n in range(1, N_JOBS + 1)}
     for shard in (tmp_path / "runs").glob("*.shard-*"):
         usage = record(shard)["usage"]
-        assert (usage["sent"], usage["stored"]) == (0, 20 / N_JOBS), "nothing is sent again"
+        assert (usage["sent"], usage["stored"]) == (0, 20 / N_JOBS), (
+            "nothing is sent again"
+        )
 
 
 def run_kubernetes(file: Path, env: dict[str, str]) -> None:
-    """The containers' commands, as Kubernetes makes them of the file: `$$` is `$`, `$(NAME)` a variable of the container."""
+    """The containers' commands, as Kubernetes makes them of the file: `$$` is `$`, `$(NAME)` a
+    variable of the container.
+    """
     shards, merge = yaml.safe_load_all(file.read_text(encoding="utf-8"))
     assert shards["spec"]["completionMode"] == "Indexed"
-    assert (shards["spec"]["completions"], shards["spec"]["parallelism"]) == (N_JOBS, N_JOBS)
+    assert (shards["spec"]["completions"], shards["spec"]["parallelism"]) == (
+        N_JOBS,
+        N_JOBS,
+    )
 
     def words(job: Any) -> list[str]:
         (container,) = job["spec"]["template"]["spec"]["containers"]
@@ -354,12 +468,18 @@ def run_kubernetes(file: Path, env: dict[str, str]) -> None:
         for index in range(N_JOBS)
     ]
     assert [process.wait(timeout=1800) for process in started] == [0] * N_JOBS
-    subprocess.run(words(merge), cwd=file.parent, env=env, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        words(merge), cwd=file.parent, env=env, check=True, stdout=subprocess.DEVNULL
+    )
 
 
-def test_a_budget_is_a_limit_for_all_shards_also_where_one_is_killed(tmp_path: Path) -> None:
+def test_a_budget_is_a_limit_for_all_shards_also_where_one_is_killed(
+    tmp_path: Path,
+) -> None:
     """Real processes and a real server, which counts what it gets."""
-    rows = [{"id": f"q{n}", "input": f"Question {n}?", "target": "1"} for n in range(200)]
+    rows = [
+        {"id": f"q{n}", "input": f"Question {n}?", "target": "1"} for n in range(200)
+    ]
     (tmp_path / "asked.yaml").write_text(
         json.dumps({"task": "asked", "dataset": {"rows": rows}}), encoding="utf-8"
     )
@@ -368,7 +488,16 @@ def test_a_budget_is_a_limit_for_all_shards_also_where_one_is_killed(tmp_path: P
 
         def shard(number: int, budget: str) -> Any:
             model = ["--model", f"openai/{server.url}#m", "-M", "max_concurrency=4"]
-            command = ["run", "asked.yaml", *model, "--name", "paid", "--quiet", "--budget", budget]
+            command = [
+                "run",
+                "asked.yaml",
+                *model,
+                "--name",
+                "paid",
+                "--quiet",
+                "--budget",
+                budget,
+            ]
             return start([*command, "--shard", f"{number}/4"], tmp_path, home)
 
         def ended(processes: list[Any]) -> list[int]:
@@ -388,16 +517,35 @@ def test_a_budget_is_a_limit_for_all_shards_also_where_one_is_killed(tmp_path: P
         assert ended(processes) == [1, -9, 1, 1]
         # What the killed one had set aside counts as spent, and is 80 / 16 and its like.
         assert 60 <= requests() <= 80
-        assert ended([shard(number, "80 requests") for number in range(1, 5)]) == [1, 1, 1, 1]
+        assert ended([shard(number, "80 requests") for number in range(1, 5)]) == [
+            1,
+            1,
+            1,
+            1,
+        ]
         assert requests() <= 80
         merged = evalwright("runs", "merge", "paid", folder=tmp_path)
         assert merged.code == 0, merged.text
         assert "Stopped early because the budget was spent" in merged.text
         partial = record(tmp_path / "runs/paid")
-        assert partial["samples"]["records"] == partial["stopping"]["tasks"][0]["asked"] < 200
-        assert "not adjusted for ending early" in partial["tasks"][0]["metrics"][0]["method"]
-        assert ended([shard(number, "1000 requests") for number in range(1, 5)]) == [0, 0, 0, 0]
-        assert requests() <= 200 + 4, "what was in flight at the kill is sent again, and nothing else"
+        assert (
+            partial["samples"]["records"]
+            == partial["stopping"]["tasks"][0]["asked"]
+            < 200
+        )
+        assert (
+            "not adjusted for ending early"
+            in partial["tasks"][0]["metrics"][0]["method"]
+        )
+        assert ended([shard(number, "1000 requests") for number in range(1, 5)]) == [
+            0,
+            0,
+            0,
+            0,
+        ]
+        assert requests() <= 200 + 4, (
+            "what was in flight at the kill is sent again, and nothing else"
+        )
     merged = evalwright("runs", "merge", "paid", folder=tmp_path)
     assert merged.code == 0, merged.text
     assert "Stopped early" not in merged.text
@@ -405,8 +553,19 @@ def test_a_budget_is_a_limit_for_all_shards_also_where_one_is_killed(tmp_path: P
 
 
 def test_a_budget_of_shards_with_stores_of_their_own_is_refused(tmp_path: Path) -> None:
-    command = ["run", "factual-choice", "--model", "demo/small", "--budget", "5 requests", "--shard", "1/2"]
-    done = evalwright(*command, folder=tmp_path, extra={"EVALWRIGHT_HOME": ".evalwright/shard-1-of-2"})
+    command = [
+        "run",
+        "factual-choice",
+        "--model",
+        "demo/small",
+        "--budget",
+        "5 requests",
+        "--shard",
+        "1/2",
+    ]
+    done = evalwright(
+        *command, folder=tmp_path, extra={"EVALWRIGHT_HOME": ".evalwright/shard-1-of-2"}
+    )
     assert done.code == 2
     assert "limit for all shards together" in done.err
     assert "EVALWRIGHT_STORE" in done.err

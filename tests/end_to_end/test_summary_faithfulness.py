@@ -1,4 +1,5 @@
-"""The evaluation of summaries from end to end: every outcome class, several judges, and each stage that stands alone.
+"""The evaluation of summaries from end to end: every outcome class, several judges, and each
+stage that stands alone.
 
 The model under test and the written judge are real servers; the other judges are real local models.
 """
@@ -16,7 +17,12 @@ import pytest
 from evalwright import ModelSpec, compare, evaluate, leaderboard, open_model, score_run
 from evalwright.analysis.judge_validation.panels import measure_agreement
 from evalwright.compat.hhem.importing import import_hhem
-from evalwright.core.errors import ConfigurationError, Overloaded, RequestError, UsageError
+from evalwright.core.errors import (
+    ConfigurationError,
+    Overloaded,
+    RequestError,
+    UsageError,
+)
 from evalwright.core.requests import Generate
 from evalwright.core.responses import Response
 from evalwright.models.base import Pacing
@@ -28,9 +34,7 @@ from support.overlap_judge import OverlapModel
 from support.verdict_judges import careful
 
 FAITHFUL = "The bridge at Harrowmere reopened on Tuesday after eleven weeks of repairs."
-INVENTED = (
-    "Pilots praised some shiny aeroplanes yesterday while dancing penguins applauded loudly everywhere."
-)
+INVENTED = "Pilots praised some shiny aeroplanes yesterday while dancing penguins applauded loudly everywhere."
 TEXT = "The bridge at Harrowmere reopened on Tuesday after eleven weeks of repairs that cost 3.1 million crowns. "
 
 ANSWERS: list[Response | RequestError] = [
@@ -62,12 +66,16 @@ def _home(own_folder: Path) -> Iterator[None]:
         }
         for place in range(len(ANSWERS))
     ]
-    Path("articles.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    Path("articles.jsonl").write_text(
+        "".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8"
+    )
     yield
 
 
 def place_of(request: Any) -> int:
-    prompt = request.prompt if isinstance(request.prompt, str) else request.prompt[-1].text
+    prompt = (
+        request.prompt if isinstance(request.prompt, str) else request.prompt[-1].text
+    )
     return int(prompt.split("It is article ")[1].split(".")[0])
 
 
@@ -82,18 +90,36 @@ def model(answers: list[Response | RequestError], name: str) -> ScriptedModel:
         found = answers[place_of(request)]
         return found if isinstance(found, RequestError) else None
 
-    shown = json.dumps([one.as_dict() if isinstance(one, Response) else str(one) for one in answers])
-    return ScriptedModel(script, name=name, version=shown, failures=failing, pacing=Pacing(max_attempts=1))
+    shown = json.dumps(
+        [one.as_dict() if isinstance(one, Response) else str(one) for one in answers]
+    )
+    return ScriptedModel(
+        script,
+        name=name,
+        version=shown,
+        failures=failing,
+        pacing=Pacing(max_attempts=1),
+    )
 
 
-def run_of(answers: list[Response | RequestError] = ANSWERS, name: str = "mixed", **more: Any) -> Run:
-    settings = {"roles": {"judge": OverlapModel("strict")}, "overrides": {"dataset.path": "articles.jsonl"}}
-    (run,) = evaluate("summary-faithfulness", model(answers, name), name=name, **{**settings, **more})
+def run_of(
+    answers: list[Response | RequestError] = ANSWERS, name: str = "mixed", **more: Any
+) -> Run:
+    settings = {
+        "roles": {"judge": OverlapModel("strict")},
+        "overrides": {"dataset.path": "articles.jsonl"},
+    }
+    (run,) = evaluate(
+        "summary-faithfulness", model(answers, name), name=name, **{**settings, **more}
+    )
     return run
 
 
 def metrics_of(run: Run) -> dict[str, Any]:
-    return {metric.label: metric.estimate for metric in run.task("summary-faithfulness").metrics}
+    return {
+        metric.label: metric.estimate
+        for metric in run.task("summary-faithfulness").metrics
+    }
 
 
 def test_every_outcome_stands_apart() -> None:
@@ -106,18 +132,31 @@ def test_every_outcome_stands_apart() -> None:
             assert record.failure is not None and record.scores == {}
             continue
         assert record.scores["answered"].label == label
-        assert ("consistency" in record.scores) == ("words" in record.scores) == (label == "answered")
+        assert (
+            ("consistency" in record.scores)
+            == ("words" in record.scores)
+            == (label == "answered")
+        )
         assert record.score_failures == {}
     # Only answers were judged: two equal summaries of different articles, and the invented one.
     assert len(judge.asked) == 3
     found = metrics_of(run)
-    assert (found["hallucination-rate"].value, found["hallucination-rate"].n) == (pytest.approx(1 / 3), 3)
+    assert (found["hallucination-rate"].value, found["hallucination-rate"].n) == (
+        pytest.approx(1 / 3),
+        3,
+    )
     assert found["hallucination-rate"].n_missing == 1
-    assert found["hallucination-rate"].bounds == pytest.approx((wilson(1, 4)[0], wilson(2, 4)[1]))
+    assert found["hallucination-rate"].bounds == pytest.approx(
+        (wilson(1, 4)[0], wilson(2, 4)[1])
+    )
     assert found["factual-consistency-rate"].value == pytest.approx(2 / 3)
     assert found["answer-rate"].value == 3 / 10
-    assert (found["answer-rate"].low, found["answer-rate"].high) == pytest.approx(wilson(3, 10))
-    assert found["answer-rate"].bounds == pytest.approx((wilson(3, 10)[0], wilson(4, 10)[1]))
+    assert (found["answer-rate"].low, found["answer-rate"].high) == pytest.approx(
+        wilson(3, 10)
+    )
+    assert found["answer-rate"].bounds == pytest.approx(
+        (wilson(3, 10)[0], wilson(4, 10)[1])
+    )
     assert found["mean-words"].value == pytest.approx(12.0)
     assert found["refused"].value == 2 / 10
     for label in ("too-short", "truncated", "empty", "thinking-never-closed"):
@@ -147,7 +186,8 @@ def test_the_labels_are_those_of_imported_runs(tmp_path: Path) -> None:
         )
     (imported,) = import_hhem(tmp_path / "output", tmp_path / "runs")[0]
     own = run_of()
-    theirs, ours = metrics_of(imported), metrics_of(own)
+    theirs = metrics_of(imported)
+    ours = metrics_of(own)
     assert list(theirs)[:4] == list(ours)[:4]
     board = leaderboard([imported, own])
     assert [task.metric for task in board.tasks] == ["hallucination-rate"]
@@ -157,8 +197,11 @@ def test_the_labels_are_those_of_imported_runs(tmp_path: Path) -> None:
 
 
 def test_two_models_are_compared_on_what_both_answered() -> None:
-    better: list[Response | RequestError] = [Response(FAITHFUL, finish_reason="stop")] * 10
-    mixed, good = run_of(), run_of(better, "good")
+    better: list[Response | RequestError] = [
+        Response(FAITHFUL, finish_reason="stop")
+    ] * 10
+    mixed = run_of()
+    good = run_of(better, "good")
     found = compare(good, mixed)
     (task,) = found.tasks
     assert task.metric == "hallucination-rate"
@@ -177,16 +220,26 @@ def test_a_record_does_not_decide_where_a_judge_is_asked() -> None:
         run = run_of(roles={"judge": role}, name="served")
         before = len(server.received)
         with pytest.raises(
-            ConfigurationError, match="The run's own was opened with arguments, so name them too"
+            ConfigurationError,
+            match="The run's own was opened with arguments, so name them too",
         ):
             score_run(run, name="again")
         again = score_run(run, roles={"judge": role}, name="again")
         assert len(server.received) == before
     assert again.data["usage"]["stored"] == 3
     plain = run_of(roles={"judge": open_model("overlap/strict")}, name="plain")
-    with pytest.raises(UsageError, match="can do: classify or generate; 'e' can do: embed"):
-        score_run(plain, roles={"judge": ScriptedModel("x", name="e", abilities=["embed"])}, name="unable")
-    assert score_run(plain, name="plain-again").tasks[0].as_dict() == plain.tasks[0].as_dict()
+    with pytest.raises(
+        UsageError, match="can do: classify or generate; 'e' can do: embed"
+    ):
+        score_run(
+            plain,
+            roles={"judge": ScriptedModel("x", name="e", abilities=["embed"])},
+            name="unable",
+        )
+    assert (
+        score_run(plain, name="plain-again").tasks[0].as_dict()
+        == plain.tasks[0].as_dict()
+    )
 
 
 def test_several_judges_at_once_and_one_of_them_exchanged() -> None:
@@ -205,7 +258,9 @@ def test_several_judges_at_once_and_one_of_them_exchanged() -> None:
     ]
     # The other judge's answers are in the store, so only the new one is asked.
     new = OverlapModel("new")
-    again = score_run(run, scorers=["consistency"], roles={"kind": new}, name="exchanged")
+    again = score_run(
+        run, scorers=["consistency"], roles={"kind": new}, name="exchanged"
+    )
     assert len(new.asked) == 3
     assert again.data["usage"]["stored"] == 3
     assert {role: found["name"] for role, found in again.data["roles"].items()} == {
@@ -217,7 +272,10 @@ def test_several_judges_at_once_and_one_of_them_exchanged() -> None:
 def test_a_judge_that_is_down_leaves_the_outcomes() -> None:
     run = run_of(roles={"judge": OverlapModel("broken")})
     found = metrics_of(run)
-    assert (found["hallucination-rate"].n, found["hallucination-rate"].n_missing) == (0, 4)
+    assert (found["hallucination-rate"].n, found["hallucination-rate"].n_missing) == (
+        0,
+        4,
+    )
     assert found["hallucination-rate"].bounds == (0.0, 1.0)
     assert found["answer-rate"].value == 3 / 10
     assert run.n_missing == 4
@@ -228,11 +286,17 @@ def test_a_judge_that_is_down_leaves_the_outcomes() -> None:
     ["shuffled", "first-half-deleted", "second-half-deleted", "half-deleted", "fifth-deleted", "end-completed",
      "beginning-completed", "masks-filled"],
 )  # fmt: skip
-def test_experiments_change_what_is_read_and_not_what_is_judged_by(experiment: str) -> None:
+def test_experiments_change_what_is_read_and_not_what_is_judged_by(
+    experiment: str,
+) -> None:
     seen: list[str] = []
 
     def answer(request: Any) -> str:
-        seen.append(request.prompt if isinstance(request.prompt, str) else request.prompt[-1].text)
+        seen.append(
+            request.prompt
+            if isinstance(request.prompt, str)
+            else request.prompt[-1].text
+        )
         return FAITHFUL
 
     judge = OverlapModel("strict")

@@ -1,4 +1,6 @@
-"""Trees of tasks from a suite file to runs, comparisons, boards and gates, through the command line."""
+"""Trees of tasks from a suite file to runs, comparisons, boards and gates, through the command
+line.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +16,21 @@ from evalwright.runs.reader import Run, open_run
 from evalwright.runs.score_tables import item_scores
 from support.typed import typed
 
-SCHEMA = Path(__file__).resolve().parents[2] / "src/evalwright/runs/schemas/run.schema.json"
+SCHEMA = (
+    Path(__file__).resolve().parents[2] / "src/evalwright/runs/schemas/run.schema.json"
+)
 SUITE: dict[str, Any] = {
     "tasks": ["law.yaml", "logic.yaml", "physics.yaml"],
     "tree": {
         "name": "all",
         "parts": [
             {"name": "humanities", "average": "weighted", "parts": ["law", "logic"]},
-            {"name": "science", "average": "pooled", "missing": "ignore", "parts": ["physics", "chem"]},
+            {
+                "name": "science",
+                "average": "pooled",
+                "missing": "ignore",
+                "parts": ["physics", "chem"],
+            },
         ],
     },
 }
@@ -29,7 +38,9 @@ PASSAGES = 60
 
 
 def write_tasks(folder: Path) -> None:
-    """Questions about 60 passages, which all tasks are about: of each passage one to three in every task."""
+    """Questions about 60 passages, which all tasks are about: of each passage one to three in
+    every task.
+    """
     rng = np.random.default_rng(1)
     ease = rng.random(PASSAGES)
     for number, task in enumerate(("law", "logic", "physics", "chem")):
@@ -48,7 +59,9 @@ def write_tasks(folder: Path) -> None:
 
 
 def ask(folder: Path, name: str, answer: str, **suite: Any) -> Run:
-    (folder / f"{name}.suite.yaml").write_text(json.dumps({**SUITE, **suite}), encoding="utf-8")
+    (folder / f"{name}.suite.yaml").write_text(
+        json.dumps({**SUITE, **suite}), encoding="utf-8"
+    )
     done = typed(
         "run", "--config", f"{name}.suite.yaml", "--model", "scripted/constant", "-M", f"text={answer}", "--name", name,
         folder=folder,
@@ -77,11 +90,16 @@ def group(run: Run, name: str) -> Any:
 
 
 def bootstrap(run: Run, weights: dict[str, float]) -> tuple[float, float]:
-    """The weighted mean, and its error from 4,000 resamples of the passages of all tasks together."""
+    """The weighted mean, and its error from 4,000 resamples of the passages of all tasks
+    together.
+    """
     scores = item_scores(run, dict.fromkeys(weights, run.tasks[0].metrics[0].scorer))
     names = np.unique(np.concatenate([one.clusters for one in scores.values()]))
-    drawn = np.random.default_rng(0).multinomial(len(names), np.full(len(names), 1 / len(names)), 4000)
-    total, value = np.zeros(4000), 0.0
+    drawn = np.random.default_rng(0).multinomial(
+        len(names), np.full(len(names), 1 / len(names)), 4000
+    )
+    total = np.zeros(4000)
+    value = 0.0
     for task, weight in weights.items():
         places = np.searchsorted(names, scores[task].clusters)
         sums = np.bincount(places, scores[task].values, len(names))
@@ -94,7 +112,11 @@ def bootstrap(run: Run, weights: dict[str, float]) -> tuple[float, float]:
 def test_a_run_has_the_averages_of_its_tree(folder: Path) -> None:
     run = open_run(folder / "runs" / "a")
     jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text())).validate(run.data)
-    assert [one["name"] for one in run.data["groups"]] == ["humanities", "science", "all"]
+    assert [one["name"] for one in run.data["groups"]] == [
+        "humanities",
+        "science",
+        "all",
+    ]
     sizes = {task.name: task.n_samples for task in run.tasks}
     both = sizes["law"] + sizes["logic"]
     weights = {"law": sizes["law"] / both, "logic": sizes["logic"] / both}
@@ -116,14 +138,21 @@ def test_a_run_has_the_averages_of_its_tree(folder: Path) -> None:
 
 def test_what_is_missing_is_named_and_never_zero(folder: Path) -> None:
     run = open_run(folder / "runs" / "a")
-    science, whole = group(run, "science"), group(run, "all")
+    science = group(run, "science")
+    whole = group(run, "all")
     assert (science["missing"], science["n_tasks"], science["label"]) == (
         ["chem"],
         2,
         "science (without chem)",
     )
-    assert (whole["missing"], whole["n_tasks"], whole["average"]) == (["chem"], 4, "macro")
-    assert "3 of 4 tasks; missing: chem" in typed("runs", "show", "a", folder=folder).text
+    assert (whole["missing"], whole["n_tasks"], whole["average"]) == (
+        ["chem"],
+        4,
+        "macro",
+    )
+    assert (
+        "3 of 4 tasks; missing: chem" in typed("runs", "show", "a", folder=folder).text
+    )
     strict = {**SUITE["tree"], "parts": [SUITE["tree"]["parts"][0], "physics", "chem"]}
     other = ask(folder, "strict", "yes", tree=strict)
     (metric,) = group(other, "all")["metrics"]
@@ -136,7 +165,12 @@ def test_what_is_missing_is_named_and_never_zero(folder: Path) -> None:
     shown = typed("compare", "strict", "strict-b", folder=folder).text
     assert "3 of 4 tasks; missing: chem" in " ".join(shown.split())
     gate = typed(
-        "compare", "strict", "strict-b", "--fail-if", "overall changes by more than 90 points", folder=folder
+        "compare",
+        "strict",
+        "strict-b",
+        "--fail-if",
+        "overall changes by more than 90 points",
+        folder=folder,
     )
     assert gate.code == 1 and "no number for chem" in " ".join(gate.text.split())
     board = told(folder, "leaderboard", "strict", "strict-b")
@@ -148,7 +182,9 @@ def test_comparisons_and_gates_by_the_tree(folder: Path) -> None:
     a, b = (open_run(folder / "runs" / name) for name in "ab")
     compared = told(folder, "compare", "a", "b")
     by_name = {one["name"]: one for one in compared["groups"]}
-    gap = group(a, "all")["metrics"][0]["value"] - group(b, "all")["metrics"][0]["value"]
+    gap = (
+        group(a, "all")["metrics"][0]["value"] - group(b, "all")["metrics"][0]["value"]
+    )
     assert by_name["all"]["difference"] == compared["overall"]
     assert compared["overall"]["difference"] == pytest.approx(gap)
     # One is right where the other is wrong, so the difference is 2 x - 1.
@@ -162,7 +198,12 @@ def test_comparisons_and_gates_by_the_tree(folder: Path) -> None:
         rule = f"tree.humanities changes by more than {by} points"
         assert typed("compare", "a", "b", "--fail-if", rule, folder=folder).code == code
     unknown = typed(
-        "compare", "a", "b", "--fail-if", "tree.humanity drops by more than 1 point", folder=folder
+        "compare",
+        "a",
+        "b",
+        "--fail-if",
+        "tree.humanity drops by more than 1 point",
+        folder=folder,
     )
     assert unknown.code == 2 and "tree.humanities" in unknown.text
 
@@ -174,12 +215,16 @@ def test_a_board_has_a_column_for_each_node(folder: Path) -> None:
     row = next(row for row in board["rows"] if row["run"] == "a")
     for name in board["groups"]:
         assert row["groups"][name]["value"] == group(run, name)["metrics"][0]["value"]
-    assert row["overall"]["value"] == pytest.approx(group(run, "all")["metrics"][0]["value"])
+    assert row["overall"]["value"] == pytest.approx(
+        group(run, "all")["metrics"][0]["value"]
+    )
     text = typed("leaderboard", "a", "b", folder=folder).text
     assert "humanities" in text and "science" in text
 
 
-def test_a_group_that_was_asked_for_is_a_tree(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_group_that_was_asked_for_is_a_tree(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     done = typed(
         "run", "exams", "--model", "scripted/constant", "-M", "text=yes", "--name", "grouped",
         folder=folder, extra={"EVALWRIGHT_TASKS": str(folder)},
@@ -191,28 +236,59 @@ def test_a_group_that_was_asked_for_is_a_tree(folder: Path, monkeypatch: pytest.
     )  # fmt: skip
     typed("aggregate", "a", "--name", "again", folder=folder)
     assert (
-        open_run(folder / "runs" / "again").data["groups"] == open_run(folder / "runs" / "a").data["groups"]
+        open_run(folder / "runs" / "again").data["groups"]
+        == open_run(folder / "runs" / "a").data["groups"]
     )
 
 
 def test_a_tree_that_fits_no_task_is_refused(folder: Path) -> None:
-    (folder / "bad.yaml").write_text(json.dumps({**SUITE, "tree": {"parts": ["other"]}}), encoding="utf-8")
-    done = typed("run", "--config", "bad.yaml", "--model", "scripted/constant", "-M", "text=x", folder=folder)
-    assert done.code == 2 and "none of the tasks of this run" in " ".join(done.text.split())
+    (folder / "bad.yaml").write_text(
+        json.dumps({**SUITE, "tree": {"parts": ["other"]}}), encoding="utf-8"
+    )
+    done = typed(
+        "run",
+        "--config",
+        "bad.yaml",
+        "--model",
+        "scripted/constant",
+        "-M",
+        "text=x",
+        folder=folder,
+    )
+    assert done.code == 2 and "none of the tasks of this run" in " ".join(
+        done.text.split()
+    )
     (folder / "bad.yaml").write_text(
         json.dumps({**SUITE, "tree": {"parts": ["law", "law"]}}), encoding="utf-8"
     )
-    done = typed("run", "--config", "bad.yaml", "--model", "scripted/constant", "-M", "text=x", folder=folder)
+    done = typed(
+        "run",
+        "--config",
+        "bad.yaml",
+        "--model",
+        "scripted/constant",
+        "-M",
+        "text=x",
+        folder=folder,
+    )
     assert done.code == 2 and "occurs in the tree twice" in " ".join(done.text.split())
 
 
 def test_a_screen_leaves_out_inner_nodes_first_and_names_several_missing_tasks_below_it(
     tmp_path: Path,
 ) -> None:
-    inner = [{"name": f"area-{n:02d}", "parts": [f"t{n:02d}a", f"t{n:02d}b"]} for n in range(10)]
+    inner = [
+        {"name": f"area-{n:02d}", "parts": [f"t{n:02d}a", f"t{n:02d}b"]}
+        for n in range(10)
+    ]
     for name in [part for node in inner for part in node["parts"]][:17]:
-        rows = [{"id": f"{name}{n}", "input": f"{name} {n}?", "target": "yes"} for n in range(3)]
-        (tmp_path / f"{name}.yaml").write_text(json.dumps({"task": name, "dataset": {"rows": rows}}))
+        rows = [
+            {"id": f"{name}{n}", "input": f"{name} {n}?", "target": "yes"}
+            for n in range(3)
+        ]
+        (tmp_path / f"{name}.yaml").write_text(
+            json.dumps({"task": name, "dataset": {"rows": rows}})
+        )
     tasks = sorted(path.name for path in tmp_path.glob("*.yaml"))
     ask(tmp_path, "wide", "yes", tasks=tasks, tree={"name": "whole", "parts": inner})
     shown = typed("runs", "show", "wide", folder=tmp_path).text
@@ -226,8 +302,15 @@ def test_a_screen_leaves_out_inner_nodes_first_and_names_several_missing_tasks_b
 
 def test_a_total_without_a_number_says_why(tmp_path: Path) -> None:
     for name, metric in (("share", "accuracy"), ("plain", "mean")):
-        rows = [{"id": f"{n}", "input": f"{name} {n}?", "target": "yes"} for n in range(3)]
-        content = {"task": name, "dataset": {"rows": rows}, "metrics": [metric], "scorers": ["exact-match"]}
+        rows = [
+            {"id": f"{n}", "input": f"{name} {n}?", "target": "yes"} for n in range(3)
+        ]
+        content = {
+            "task": name,
+            "dataset": {"rows": rows},
+            "metrics": [metric],
+            "scorers": ["exact-match"],
+        }
         (tmp_path / f"{name}.yaml").write_text(json.dumps(content))
     tree = {"name": "both", "parts": ["share", "plain"]}
     ask(tmp_path, "mixed", "yes", tasks=["share.yaml", "plain.yaml"], tree=tree)

@@ -1,4 +1,6 @@
-"""Stopping rules and budgets as a person meets them: the command line, real servers, `kill -9` in the middle."""
+"""Stopping rules and budgets as a person meets them: the command line, real servers, `kill -9`
+in the middle.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,15 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from support.command import Done, record, records, start, stored_requests, wait_until, write_questions
+from support.command import (
+    Done,
+    record,
+    records,
+    start,
+    stored_requests,
+    wait_until,
+    write_questions,
+)
 from support.openai_server import OpenAIServer, serving
 from support.typed import typed
 
@@ -24,7 +34,11 @@ def knows(name: str, share: float) -> Callable[[str], str]:
         found = QUESTION.search(prompt)
         assert found is not None
         number = found.group(1)
-        return str(int(number)) if random.Random(f"{name} {number}").random() < share else "no idea"
+        return (
+            str(int(number))
+            if random.Random(f"{name} {number}").random() < share
+            else "no idea"
+        )
 
     return answer
 
@@ -41,7 +55,10 @@ def asked(server: OpenAIServer) -> Counter[tuple[str, str]]:
 
 def stored(home: Path) -> set[tuple[str, str]]:
     """(fingerprint, question) of the answers that were acknowledged."""
-    return {(model, QUESTION.findall(request)[0]) for model, request in stored_requests(home)}
+    return {
+        (model, QUESTION.findall(request)[0])
+        for model, request in stored_requests(home)
+    }
 
 
 def suite(folder: Path, one: str, two: str, *more: str) -> None:
@@ -53,15 +70,28 @@ def suite(folder: Path, one: str, two: str, *more: str) -> None:
             f"    arguments: {{base_url: '{url}', max_concurrency: 20}}",
             f"    label: {name.title()}",
         ]
-    (folder / "suite.yaml").write_text("\n".join([*lines, "name: pair", *more]) + "\n", encoding="utf-8")
+    (folder / "suite.yaml").write_text(
+        "\n".join([*lines, "name: pair", *more]) + "\n", encoding="utf-8"
+    )
 
 
 def run(folder: Path, *more: str, extra: dict[str, str] | None = None) -> Done:
     trust = ("--trust-file", "suite.yaml")
-    return typed("run", "--config", "suite.yaml", *trust, "--quiet", *more, folder=folder, extra=extra)
+    return typed(
+        "run",
+        "--config",
+        "suite.yaml",
+        *trust,
+        "--quiet",
+        *more,
+        folder=folder,
+        extra=extra,
+    )
 
 
-def test_killed_in_the_middle_it_decides_the_same_and_asks_nothing_twice(tmp_path: Path) -> None:
+def test_killed_in_the_middle_it_decides_the_same_and_asks_nothing_twice(
+    tmp_path: Path,
+) -> None:
     write_questions(tmp_path, 600)
     with (
         serving(knows("one", 0.75), latency=0.05, spread=0.3) as one,
@@ -74,13 +104,22 @@ def test_killed_in_the_middle_it_decides_the_same_and_asks_nothing_twice(tmp_pat
         for server in (one, two):
             (server.log or []).clear()
         names = {
-            record(tmp_path / "runs" / f"calm-{name.title()}")["model"]["fingerprint"]: name
+            record(tmp_path / "runs" / f"calm-{name.title()}")["model"][
+                "fingerprint"
+            ]: name
             for name in ("one", "two")
         }
         kept: dict[tuple[str, str], int] = {}
         for requests in (30, 70, 110):
             process = start(
-                ["run", "--config", "suite.yaml", "--trust-file", "suite.yaml", "--quiet"],
+                [
+                    "run",
+                    "--config",
+                    "suite.yaml",
+                    "--trust-file",
+                    "suite.yaml",
+                    "--quiet",
+                ],
                 tmp_path,
                 {"EVALWRIGHT_HOME": "killed"},
             )
@@ -92,7 +131,10 @@ def test_killed_in_the_middle_it_decides_the_same_and_asks_nothing_twice(tmp_pat
                 kept.setdefault((names[model], question), times[names[model], question])
         assert len(kept) > 30
         assert not (tmp_path / "runs" / "pair-One" / "run.json").exists()
-        plans = [json.loads(path.read_text()) for path in (tmp_path / "runs").glob("pair-*/plan.json")]
+        plans = [
+            json.loads(path.read_text())
+            for path in (tmp_path / "runs").glob("pair-*/plan.json")
+        ]
         assert {plan["rules"][0]["text"] for plan in plans} == {"One beats Two"}
         done = run(tmp_path, extra={"EVALWRIGHT_HOME": "killed"})
         assert done.code == 0, done.text
@@ -103,12 +145,16 @@ def test_killed_in_the_middle_it_decides_the_same_and_asks_nothing_twice(tmp_pat
         assert again.code == 0
         assert not asked(one) + asked(two)
     assert set(before) == set(after)
-    # What was in flight at a kill, or had just arrived, may be asked twice; what was stored never is.
+    # What was in flight at a kill, or had just arrived, may be asked twice; what was stored never
+    # is.
     assert {pair: after[pair] for pair in kept} == kept
     for name in ("One", "Two"):
-        old, new = tmp_path / "runs" / f"calm-{name}", tmp_path / "runs" / f"pair-{name}"
+        old = tmp_path / "runs" / f"calm-{name}"
+        new = tmp_path / "runs" / f"pair-{name}"
         assert records(old) == records(new)
-        assert record(old)["stopping"]["decisions"] == record(new)["stopping"]["decisions"]
+        assert (
+            record(old)["stopping"]["decisions"] == record(new)["stopping"]["decisions"]
+        )
         assert record(old)["tasks"] == record(new)["tasks"]
     (decision,) = record(tmp_path / "runs" / "pair-One")["stopping"]["decisions"]
     assert decision["verdict"] == "One better"
@@ -120,10 +166,14 @@ def test_killed_in_the_middle_it_decides_the_same_and_asks_nothing_twice(tmp_pat
     assert "Stopped early" in done.out
 
 
-def test_a_spent_budget_ends_with_one_and_the_same_command_goes_on(tmp_path: Path) -> None:
+def test_a_spent_budget_ends_with_one_and_the_same_command_goes_on(
+    tmp_path: Path,
+) -> None:
     write_questions(tmp_path, 120)
     with serving(knows("one", 0.72)) as one, serving(knows("two", 0.7)) as two:
-        suite(tmp_path, one.url, two.url, "until: [One beats Two]", "budget: 150 requests")
+        suite(
+            tmp_path, one.url, two.url, "until: [One beats Two]", "budget: 150 requests"
+        )
         first = run(tmp_path)
         assert first.code == 1
         assert "The budget of requests was spent" in first.err
@@ -132,15 +182,22 @@ def test_a_spent_budget_ends_with_one_and_the_same_command_goes_on(tmp_path: Pat
         assert second.code == 0, second.text
         assert sum((asked(one) + asked(two)).values()) == 240
         assert set((asked(one) + asked(two)).values()) == {1}
-    page = typed("leaderboard", "pair-One", "pair-Two", "--html", "board.html", folder=tmp_path)
+    page = typed(
+        "leaderboard", "pair-One", "pair-Two", "--html", "board.html", folder=tmp_path
+    )
     assert page.code == 0, page.text
 
 
 def test_ctrl_c_between_two_looks(tmp_path: Path) -> None:
     write_questions(tmp_path, 400)
-    with serving(knows("one", 0.7), latency=0.3) as one, serving(knows("two", 0.7), latency=0.3) as two:
+    with (
+        serving(knows("one", 0.7), latency=0.3) as one,
+        serving(knows("two", 0.7), latency=0.3) as two,
+    ):
         suite(tmp_path, one.url, two.url, "until: One beats Two")
-        process = start(["run", "--config", "suite.yaml", "--trust-file", "suite.yaml"], tmp_path)
+        process = start(
+            ["run", "--config", "suite.yaml", "--trust-file", "suite.yaml"], tmp_path
+        )
         wait_until(lambda: len(asked(one) + asked(two)) >= 120, process)
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=900)

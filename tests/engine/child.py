@@ -2,8 +2,8 @@
 
     python child.py HOME LOG ACKNOWLEDGED COUNT LATENCY
 
-LOG gets a line for every request that the model is asked, ACKNOWLEDGED one for every answer that `ask` returned.
-At the end it prints its counts as JSON.
+LOG gets a line for every request that the model is asked, ACKNOWLEDGED one for every answer that
+`ask` returned. At the end it prints its counts as JSON.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from evalwright.engine.engine import Engine
 from evalwright.engine.opening import open_store
 
 
-async def main(home: Path, log: Path, acknowledged: Path, count: int, latency: float) -> None:
+async def main(
+    home: Path, log: Path, acknowledged: Path, count: int, latency: float
+) -> None:
     model = FileCounting(log, latency)
     with open_store(home) as store, acknowledged.open("ab", buffering=0) as done:
         async with Engine(store) as engine:
@@ -37,5 +39,11 @@ async def main(home: Path, log: Path, acknowledged: Path, count: int, latency: f
 
 if __name__ == "__main__":
     asyncio.run(
-        main(Path(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4]), float(sys.argv[5]))
+        main(
+            Path(sys.argv[1]),
+            Path(sys.argv[2]),
+            Path(sys.argv[3]),
+            int(sys.argv[4]),
+            float(sys.argv[5]),
+        )
     )

@@ -1,4 +1,6 @@
-"""What the engine's tests share: small real models, an event loop with a clock of its own, and servers with exact books."""
+"""What the engine's tests share: small real models, an event loop with a clock of its own, and
+servers with exact books.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,8 @@ from evalwright.core.requests import Ability, Generate, Request
 from evalwright.core.responses import RateLimits, Response, Usage
 from evalwright.engine.counts import Counts
 from evalwright.engine.ledger import Account
-from evalwright.engine.store_rows import Row
 from evalwright.engine.store import Store
+from evalwright.engine.store_rows import Row
 from evalwright.models.base import LocalModel, Pacing, RemoteModel
 from evalwright.models.scripted import ScriptedModel
 
@@ -45,10 +47,17 @@ class Echo(LocalModel):
         self.heavy = heavy
         self.batches: list[list[str]] = []
 
-    def answer_batch(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response | Failure]]:
+    def answer_batch(
+        self, requests: Sequence[Request]
+    ) -> Iterator[tuple[int, Response | Failure]]:
         self.batches.append([number_of(request) for request in requests])
         for index, request in enumerate(requests):
-            yield index, Response(text=number_of(request), finish_reason="stop", usage=Usage(3, 1))
+            yield (
+                index,
+                Response(
+                    text=number_of(request), finish_reason="stop", usage=Usage(3, 1)
+                ),
+            )
 
     @property
     def asked(self) -> list[str]:
@@ -85,8 +94,12 @@ class Remote(RemoteModel):
 class FileCounting(Remote):
     """Answers after a moment and appends every question to a file, which all processes share."""
 
-    def __init__(self, log: Path, latency: float = 0.002, pacing: Pacing | None = None) -> None:
-        super().__init__(self._reply, pacing or Pacing(start_concurrency=16), name="counting")
+    def __init__(
+        self, log: Path, latency: float = 0.002, pacing: Pacing | None = None
+    ) -> None:
+        super().__init__(
+            self._reply, pacing or Pacing(start_concurrency=16), name="counting"
+        )
         self.log = log
         self.latency = latency
 
@@ -109,11 +122,14 @@ async def put_rows(store: Store, rows: Sequence[Row]) -> None:
 
 def account(request: Request, counts: Counts | None = None) -> Account:
     """What a request's sendings are counted in, without a store and a budget."""
-    return Account(ScriptedModel(""), request, 40, counts or Counts(), lambda *bill: None)
+    return Account(
+        ScriptedModel(""), request, 40, counts or Counts(), lambda *bill: None
+    )
 
 
 class VirtualClock(asyncio.SelectorEventLoop):
-    """An event loop whose time passes only while nothing else is to be done: an hour's pacing is tested in a moment.
+    """An event loop whose time passes only while nothing else is to be done: an hour's pacing is
+    tested in a moment.
 
     For code without threads and sockets.
     """
@@ -147,10 +163,11 @@ def run_virtually(work: Coroutine[Any, Any, T]) -> T:
 class LimitedServer:
     """A provider with a limit and exact books, on the event loop's clock.
 
-    kind "bucket": refilled steadily, `limit` at most; "window": `limit` per window of `period` seconds, then anew. each: tokens that an
-    answer takes, where tokens are limited; None where requests are. announces: whether replies name what remains.
-    early: whether units are counted as the request comes, or as it is answered. whole_seconds: whether resets are rounded down.
-    spread: of the log-normal time that an answer takes, so that answers overtake one another.
+    kind "bucket": refilled steadily, `limit` at most; "window": `limit` per window of `period`
+    seconds, then anew. each: tokens that an answer takes, where tokens are limited; None where
+    requests are. announces: whether replies name what remains. early: whether units are counted as
+    the request comes, or as it is answered. whole_seconds: whether resets are rounded down. spread:
+    of the log-normal time that an answer takes, so that answers overtake one another.
     """
 
     def __init__(
@@ -167,9 +184,16 @@ class LimitedServer:
         retry_after: bool = False,
         spread: float = 0.0,
     ) -> None:
-        self.kind, self.limit, self.period, self.latency = kind, limit, period, latency
-        self.units, self.of_tokens, self.spread = each or 1, each is not None, spread
-        self.announces, self.early, self.whole_seconds = announces, early, whole_seconds
+        self.kind = kind
+        self.limit = limit
+        self.period = period
+        self.latency = latency
+        self.units = each or 1
+        self.of_tokens = each is not None
+        self.spread = spread
+        self.announces = announces
+        self.early = early
+        self.whole_seconds = whole_seconds
         self.retry_after = retry_after
         self.level = float(limit)
         self.at: float | None = None
@@ -179,17 +203,23 @@ class LimitedServer:
 
     async def reply(self, request: Request) -> Response:
         now = self._advance()
-        late = self.of_tokens and not self.early  # these are taken when the answer is whole
+        late = (
+            self.of_tokens and not self.early
+        )  # these are taken when the answer is whole
         if self.level < (1 if late else self.units):
             self.refused += 1
             limits = self._limits(now)
             wait = self._wait(now) if self.retry_after else None
             await asyncio.sleep(0.01)
-            raise RateLimited("Too many requests", status=429, rate_limits=limits, retry_after=wait)
+            raise RateLimited(
+                "Too many requests", status=429, rate_limits=limits, retry_after=wait
+            )
         self.level -= 0 if late else self.units
         self.accepted += 1
         limits = self._limits(now)
-        seconds = self.chance.lognormvariate(math.log(self.latency) - self.spread**2 / 2, self.spread)
+        seconds = self.chance.lognormvariate(
+            math.log(self.latency) - self.spread**2 / 2, self.spread
+        )
         await asyncio.sleep(seconds if self.spread else self.latency)
         if not self.early:
             now = self._advance()
@@ -209,7 +239,9 @@ class LimitedServer:
         if self.at is None:
             self.at = self.started = now
         if self.kind == "bucket":
-            self.level = min(self.limit, self.level + (now - self.at) * self.limit / self.period)
+            self.level = min(
+                self.limit, self.level + (now - self.at) * self.limit / self.period
+            )
         elif now - self.started >= self.period:
             self.started += (now - self.started) // self.period * self.period
             self.level = float(self.limit)

@@ -1,4 +1,6 @@
-"""The worker thread of a local model: big batches, answers as they finish, and no request left without one."""
+"""The worker thread of a local model: big batches, answers as they finish, and no request left
+without one.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ from evalwright.engine.remote import cancelled
 Answers = Iterator[tuple[int, Response | Failure]]
 
 
-def with_batcher(model: Echo, work: Callable[[Batcher], Coroutine[Any, Any, None]]) -> None:
+def with_batcher(
+    model: Echo, work: Callable[[Batcher], Coroutine[Any, Any, None]]
+) -> None:
     """Run with a batcher that is closed at the end."""
 
     async def main() -> None:
@@ -40,7 +44,10 @@ async def outcomes(batcher: Batcher, count: int) -> list[str]:
         *(batcher.submit(question(n)) for n in range(count)), return_exceptions=True
     )
     assert all(isinstance(result, Response | RequestFailed) for result in results)
-    return [result.text if isinstance(result, Response) else str(result) for result in results]
+    return [
+        result.text if isinstance(result, Response) else str(result)
+        for result in results
+    ]
 
 
 def test_requests_that_come_a_moment_later_are_waited_for() -> None:
@@ -78,7 +85,8 @@ def test_answers_come_as_they_finish() -> None:
 
 
 def test_requests_that_come_meanwhile_are_the_next_batch() -> None:
-    started, release = threading.Event(), threading.Event()
+    started = threading.Event()
+    release = threading.Event()
 
     class Slow(Echo):
         def answer_batch(self, requests: Sequence[Request]) -> Answers:
@@ -122,7 +130,10 @@ def _raise(error: BaseException) -> Callable[[], Answers]:
 @pytest.mark.parametrize(
     ("then", "message"),
     [
-        (_raise(ValueError("bad weights")), "The model broken failed: ValueError: bad weights"),
+        (
+            _raise(ValueError("bad weights")),
+            "The model broken failed: ValueError: bad weights",
+        ),
         (_raise(SystemExit(3)), "The model broken failed: SystemExit: 3"),
         (lambda: iter([(0, Response())]), "answered request 0 of its batch twice"),
         (lambda: iter([(7, Response())]), "answered request 7 of a batch of 3"),
@@ -140,7 +151,9 @@ def test_a_misbehaving_batch_fails_only_what_it_did_not_answer(
         first, *others = await outcomes(batcher, 3)
         assert first == "0"
         assert any(message in other for other in others)
-        assert all(other == "1" or "The model broken failed" in other for other in others)
+        assert all(
+            other == "1" or "The model broken failed" in other for other in others
+        )
         # And the worker goes on.
         again = await outcomes(batcher, 1)
         assert again in (["0"], ["1"])
@@ -152,7 +165,12 @@ def test_a_failure_as_an_answer_fails_that_request() -> None:
     class Picky(Echo):
         def answer_batch(self, requests: Sequence[Request]) -> Answers:
             for index, answer in super().answer_batch(requests):
-                yield index, Failure("request rejected", "model", "Too long") if index == 1 else answer
+                yield (
+                    index,
+                    Failure("request rejected", "model", "Too long")
+                    if index == 1
+                    else answer,
+                )
 
     async def work(batcher: Batcher) -> None:
         assert await outcomes(batcher, 3) == ["0", "Too long", "2"]
@@ -167,7 +185,9 @@ def test_a_failure_as_an_answer_fails_that_request() -> None:
         (MissingExtra("The model", "hf", "torch"), "pip install 'evalwright[hf]'"),
     ],
 )
-def test_a_model_that_cannot_be_loaded_fails_its_requests_at_once(error: Exception, message: str) -> None:
+def test_a_model_that_cannot_be_loaded_fails_its_requests_at_once(
+    error: Exception, message: str
+) -> None:
     loads = []
 
     class Unloadable(Echo):
@@ -199,6 +219,8 @@ def test_a_running_batch_is_ended_at_its_next_answer() -> None:
         answered = sum(isinstance(result, Response) for result in results)
         assert 1 <= answered < 20
         # The worker is free again.
-        assert (await asyncio.wait_for(batcher.submit(question("next")), 60)).text == "next"
+        assert (
+            await asyncio.wait_for(batcher.submit(question("next")), 60)
+        ).text == "next"
 
     with_batcher(Slow(), work)

@@ -1,4 +1,6 @@
-"""What may be spent: sendings reserve what they may cost, and nothing is sent that passes the limit."""
+"""What may be spent: sendings reserve what they may cost, and nothing is sent that passes the
+limit.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +69,8 @@ def test_no_limit_is_passed_by_more_than_one_sending(limit: int, at_once: int) -
 def test_a_sample_that_has_begun_may_finish_as_far_as_the_limit_allows() -> None:
     async def work() -> None:
         budget = Budget(Limits(requests=4))
-        first, second = budget.reservation(), budget.reservation()
+        first = budget.reservation()
+        second = budget.reservation()
         for _ in range(3):
             await spend(first)
         first.close()
@@ -103,10 +106,13 @@ def test_what_does_not_fit_beside_others_waits_for_them() -> None:
 
 def counted(model: Model, response: Response, limits: Limits) -> tuple[Budget, Counts]:
     """One request to a model, answered so."""
-    budget, counts = Budget(limits), Counts()
+    budget = Budget(limits)
+    counts = Counts()
 
     async def work() -> None:
-        account = Account(model, question(1), 400, counts, lambda *bill: None, budget.reservation())
+        account = Account(
+            model, question(1), 400, counts, lambda *bill: None, budget.reservation()
+        )
         await account.reserve()
         account.settle(response)
 
@@ -117,16 +123,29 @@ def counted(model: Model, response: Response, limits: Limits) -> tuple[Budget, C
 def test_tokens_and_dollars_are_what_the_reply_says_or_the_price() -> None:
     model = ScriptedModel("x")
     model.price = Price(2.0, 10.0)
-    budget, counts = counted(model, Response("x", usage=Usage(100, 10)), Limits(dollars=1.0))
-    assert budget.spent.dollars == counts.cost == pytest.approx((100 * 2 + 10 * 10) / 1e6)
-    budget, counts = counted(model, Response("x", cost=0.5, usage=Usage(1, 1)), Limits(dollars=1.0))
+    budget, counts = counted(
+        model, Response("x", usage=Usage(100, 10)), Limits(dollars=1.0)
+    )
+    assert (
+        budget.spent.dollars == counts.cost == pytest.approx((100 * 2 + 10 * 10) / 1e6)
+    )
+    budget, counts = counted(
+        model, Response("x", cost=0.5, usage=Usage(1, 1)), Limits(dollars=1.0)
+    )
     assert budget.spent.dollars == counts.cost == 0.5 and counts.estimated.sendings == 0
-    budget, counts = counted(ScriptedLocalModel("x"), Response("x", usage=Usage(9, 1)), Limits(dollars=1.0))
-    assert budget.spent.as_dict() == {"requests": 1, "tokens": 10, "dollars": 0} and counts.cost is None
+    budget, counts = counted(
+        ScriptedLocalModel("x"), Response("x", usage=Usage(9, 1)), Limits(dollars=1.0)
+    )
+    assert (
+        budget.spent.as_dict() == {"requests": 1, "tokens": 10, "dollars": 0}
+        and counts.cost is None
+    )
 
 
 def test_a_reply_that_counts_no_tokens_is_estimated_by_its_bytes() -> None:
-    budget, counts = counted(ScriptedModel("x"), Response("abcdefgh"), Limits(tokens=10))
+    budget, counts = counted(
+        ScriptedModel("x"), Response("abcdefgh"), Limits(tokens=10)
+    )
     assert budget.spent.tokens == 400 // 3 + 1 + 3
     assert counts.estimated.tokens == budget.estimated.tokens == budget.spent.tokens
 

@@ -1,4 +1,6 @@
-"""The collector of cyclic garbage: rarer inside, as before outside, and never more frequent than somebody wants it."""
+"""The collector of cyclic garbage: rarer inside, as before outside, and never more frequent than
+somebody wants it.
+"""
 
 from __future__ import annotations
 

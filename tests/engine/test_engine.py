@@ -32,7 +32,9 @@ from support.stores import Statements, make_read_only
 pytestmark = pytest.mark.usefixtures("each_store")
 
 
-def with_engine(home: Path, work: Callable[[Engine], Coroutine[Any, Any, Any]], **options: Any) -> Any:
+def with_engine(
+    home: Path, work: Callable[[Engine], Coroutine[Any, Any, Any]], **options: Any
+) -> Any:
     """Run with an engine on the store in that folder."""
 
     async def main() -> Any:
@@ -47,11 +49,16 @@ async def slow_echo(request: Request) -> Response:
     """An answer after a moment."""
     await asyncio.sleep(0.02)
     return Response(
-        text=number_of(request), usage=Usage(10, 2), cost=0.5, rate_limits=RateLimits(limit_requests=9)
+        text=number_of(request),
+        usage=Usage(10, 2),
+        cost=0.5,
+        rate_limits=RateLimits(limit_requests=9),
     )
 
 
-@pytest.mark.parametrize("make", [Echo, lambda: Remote(slow_echo)], ids=["local", "remote"])
+@pytest.mark.parametrize(
+    "make", [Echo, lambda: Remote(slow_echo)], ids=["local", "remote"]
+)
 def test_a_request_is_asked_once_and_answered_from_the_store_ever_after(
     tmp_path: Path, make: Callable[[], Any]
 ) -> None:
@@ -59,14 +66,27 @@ def test_a_request_is_asked_once_and_answered_from_the_store_ever_after(
 
     async def work(engine: Engine) -> Any:
         door = engine.door({"target": model})
-        answers = await asyncio.gather(*(door("target", question(n % 50)) for n in range(200)))
+        answers = await asyncio.gather(
+            *(door("target", question(n % 50)) for n in range(200))
+        )
         assert [answer.text for answer in answers] == [str(n % 50) for n in range(200)]
         return door.counts
 
     first = with_engine(tmp_path, work)
-    assert (first.requested, first.asked, first.joined, first.stored, first.failed) == (200, 50, 150, 0, 0)
+    assert (first.requested, first.asked, first.joined, first.stored, first.failed) == (
+        200,
+        50,
+        150,
+        0,
+        0,
+    )
     again = with_engine(tmp_path, work)
-    assert (again.requested, again.asked, again.joined, again.stored) == (200, 0, 0, 200)
+    assert (again.requested, again.asked, again.joined, again.stored) == (
+        200,
+        0,
+        0,
+        200,
+    )
     assert sorted(model.asked, key=int) == [str(n) for n in range(50)]
     assert again.usage == Usage() and again.cost is None
 
@@ -74,9 +94,12 @@ def test_a_request_is_asked_once_and_answered_from_the_store_ever_after(
 def test_each_door_counts_its_own(tmp_path: Path) -> None:
     async def work(engine: Engine) -> None:
         model = Remote(slow_echo)
-        one, other = engine.door({"target": model}), engine.door({"judge": model})
+        one = engine.door({"target": model})
+        other = engine.door({"judge": model})
         await asyncio.gather(
-            one("target", question(1)), other("judge", question(1)), other("judge", question(2))
+            one("target", question(1)),
+            other("judge", question(1)),
+            other("judge", question(2)),
         )
         assert (one.counts.asked, one.counts.joined) == (1, 0)
         assert (other.counts.asked, other.counts.joined) == (1, 1)
@@ -85,9 +108,13 @@ def test_each_door_counts_its_own(tmp_path: Path) -> None:
     with_engine(tmp_path, work)
 
 
-def test_models_with_one_fingerprint_share_answers_and_others_do_not(tmp_path: Path) -> None:
+def test_models_with_one_fingerprint_share_answers_and_others_do_not(
+    tmp_path: Path,
+) -> None:
     async def work(engine: Engine) -> None:
-        one, same, other = Echo("one"), Echo("one"), Echo("other")
+        one = Echo("one")
+        same = Echo("one")
+        other = Echo("other")
         door = engine.door({"one": one, "same": same, "other": other})
         for role in ("one", "same", "other"):
             await door(role, question(1))
@@ -97,7 +124,9 @@ def test_models_with_one_fingerprint_share_answers_and_others_do_not(tmp_path: P
 
 
 @pytest.mark.parametrize("heavy", [True, False])
-def test_an_answer_is_on_disk_before_anybody_sees_it(tmp_path: Path, heavy: bool) -> None:
+def test_an_answer_is_on_disk_before_anybody_sees_it(
+    tmp_path: Path, heavy: bool
+) -> None:
     async def main() -> None:
         with open_store(tmp_path) as store, open_store(tmp_path) as witness:
             async with Engine(store) as engine:
@@ -122,8 +151,11 @@ def test_failures_are_never_stored_and_asked_again_next_time(tmp_path: Path) -> 
 
     async def work(engine: Engine) -> Any:
         door = engine.door({"target": model})
-        requests = [question(n // 2) for n in range(40)]  # each twice, so that failures are joined too
-        results = await asyncio.gather(*(door("target", one) for one in requests), return_exceptions=True)
+        # each twice, so that failures are joined too
+        requests = [question(n // 2) for n in range(40)]
+        results = await asyncio.gather(
+            *(door("target", one) for one in requests), return_exceptions=True
+        )
         return door.counts, results
 
     counts, results = with_engine(tmp_path, work)
@@ -138,11 +170,15 @@ def test_failures_are_never_stored_and_asked_again_next_time(tmp_path: Path) -> 
     assert len(model.asked) == 30
 
 
-def test_a_damaged_answer_is_asked_again_and_replaced(tmp_path: Path, behind: Statements) -> None:
+def test_a_damaged_answer_is_asked_again_and_replaced(
+    tmp_path: Path, behind: Statements
+) -> None:
     model = Echo()
 
     async def work(engine: Engine) -> None:
-        await asyncio.gather(*(engine.door({"t": model})("t", question(n)) for n in range(3)))
+        await asyncio.gather(
+            *(engine.door({"t": model})("t", question(n)) for n in range(3))
+        )
 
     with_engine(tmp_path, work)
     behind(
@@ -164,9 +200,19 @@ def test_who_joined_takes_over_when_the_asker_is_cancelled(tmp_path: Path) -> No
         asks[0].cancel()
         asks[2].cancel()
         results = await asyncio.gather(*asks, return_exceptions=True)
-        assert [isinstance(result, Response) for result in results] == [False, True, False, True, True]
+        assert [isinstance(result, Response) for result in results] == [
+            False,
+            True,
+            False,
+            True,
+            True,
+        ]
         counts = door.counts
-        assert counts.requested == counts.asked + counts.joined + counts.stored + counts.failed == 5
+        assert (
+            counts.requested
+            == counts.asked + counts.joined + counts.stored + counts.failed
+            == 5
+        )
         assert counts.failures == {"cancelled": 2}
 
     with_engine(tmp_path, work)
@@ -174,12 +220,16 @@ def test_who_joined_takes_over_when_the_asker_is_cancelled(tmp_path: Path) -> No
 
 def test_what_no_model_can_answer_is_not_asked(tmp_path: Path) -> None:
     class Strange(Model):
-        name, abilities, fingerprint = "strange", frozenset(), "x"
+        name = "strange"
+        abilities = frozenset()
+        fingerprint = "x"
 
     async def work(engine: Engine) -> None:
         model = Echo()
         door = engine.door({"target": model, "judge": Echo("j")})
-        with pytest.raises(RequestFailed, match="echo cannot do 'embed'; it can do: generate"):
+        with pytest.raises(
+            RequestFailed, match="echo cannot do 'embed'; it can do: generate"
+        ):
             await door("target", Embed("x"))
         with pytest.raises(ConfigurationError, match=r"'juge'\. Did you mean 'judge'"):
             await door("juge", question(1))
@@ -227,7 +277,9 @@ def test_stop_lets_finish_what_is_sent_and_stores_it(tmp_path: Path) -> None:
         assert door.counts.failures == {"cancelled": 40}
         with pytest.raises(RequestFailed, match="run again to go on"):
             await door("target", question("late"))
-        assert (await door("target", question(0))).text == "0", "what is stored is still answered"
+        assert (await door("target", question(0))).text == "0", (
+            "what is stored is still answered"
+        )
 
     with_engine(tmp_path, work)
     with open_store(tmp_path) as store:
@@ -239,7 +291,9 @@ def test_stop_ends_within_its_grace_what_does_not_finish(tmp_path: Path) -> None
     release = threading.Event()
 
     class Stuck(Echo):
-        def answer_batch(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response | Failure]]:
+        def answer_batch(
+            self, requests: Sequence[Request]
+        ) -> Iterator[tuple[int, Response | Failure]]:
             yield 0, Response(text="one came")
             release.wait(100)
 
@@ -252,10 +306,15 @@ def test_stop_ends_within_its_grace_what_does_not_finish(tmp_path: Path) -> None
         raise RateLimited("Wait", retry_after=100.0)
 
     async def work(engine: Engine) -> None:
-        hanging, waiting = Remote(hang, name="h"), Remote(limited, name="l")
+        hanging = Remote(hang, name="h")
+        waiting = Remote(limited, name="l")
         roles = {"local": Stuck(), "hang": hanging, "limited": waiting}
         door = engine.door(roles)
-        asks = [asyncio.ensure_future(door(role, question(n))) for role in roles for n in range(100)]
+        asks = [
+            asyncio.ensure_future(door(role, question(n)))
+            for role in roles
+            for n in range(100)
+        ]
         while not (hanging.asked and waiting.asked and any(one.done() for one in asks)):
             await asyncio.sleep(0.01)
         await engine.stop(grace=0.2)
@@ -267,15 +326,21 @@ def test_stop_ends_within_its_grace_what_does_not_finish(tmp_path: Path) -> None
     with_engine(tmp_path, work)
 
 
-def test_a_request_after_the_closing_fails_and_waits_for_nothing(tmp_path: Path) -> None:
+def test_a_request_after_the_closing_fails_and_waits_for_nothing(
+    tmp_path: Path,
+) -> None:
     async def main() -> None:
         with open_store(tmp_path) as store:
             async with Engine(store) as engine:
                 door = engine.door({"target": Echo()})
                 await door("target", question(1))
-            with pytest.raises(RequestFailed, match="was stopped before this was answered"):
+            with pytest.raises(
+                RequestFailed, match="was stopped before this was answered"
+            ):
                 await asyncio.wait_for(door("target", question(2)), 60)
-            assert (await door("target", question(1))).text == "1", "what is stored is still answered"
+            assert (await door("target", question(1))).text == "1", (
+                "what is stored is still answered"
+            )
 
     asyncio.run(main())
 
@@ -296,14 +361,25 @@ def test_what_another_store_is_asking_is_waited_for_and_said(tmp_path: Path) -> 
 
     async def main() -> None:
         with open_store(tmp_path) as here, open_store(tmp_path) as there:
-            async with Engine(here) as one, Engine(there, on_event=events.append) as other:
-                asking, waiting = Remote(slow_echo), Remote(slow_echo)
-                first, second = one.door({"t": asking}), other.door({"t": waiting})
-                asks = [asyncio.ensure_future(first("t", question(n))) for n in range(20)]
+            async with (
+                Engine(here) as one,
+                Engine(there, on_event=events.append) as other,
+            ):
+                asking = Remote(slow_echo)
+                waiting = Remote(slow_echo)
+                first = one.door({"t": asking})
+                second = other.door({"t": waiting})
+                asks = [
+                    asyncio.ensure_future(first("t", question(n))) for n in range(20)
+                ]
                 while len(asking.asked) < 20:
                     await asyncio.sleep(0.001)
-                answers = await asyncio.gather(*(second("t", question(n)) for n in range(20)))
-                assert [answer.text for answer in answers] == [str(n) for n in range(20)]
+                answers = await asyncio.gather(
+                    *(second("t", question(n)) for n in range(20))
+                )
+                assert [answer.text for answer in answers] == [
+                    str(n) for n in range(20)
+                ]
                 await asyncio.gather(*asks)
                 assert len(asking.asked) == 20 and waiting.asked == []
                 assert second.counts.joined + second.counts.stored == 20
@@ -320,8 +396,10 @@ def test_stop_ends_the_waiting_for_others(tmp_path: Path) -> None:
     async def main() -> None:
         with open_store(tmp_path) as here, open_store(tmp_path) as there:
             async with Engine(here) as one, Engine(there) as other:
-                holder, unasked = Remote(hang), Remote(hang)
-                first, second = one.door({"t": holder}), other.door({"t": unasked})
+                holder = Remote(hang)
+                unasked = Remote(hang)
+                first = one.door({"t": holder})
+                second = other.door({"t": unasked})
                 asking = asyncio.ensure_future(first("t", question(1)))
                 while not holder.asked:
                     await asyncio.sleep(0.01)
@@ -339,7 +417,9 @@ def test_stop_ends_the_waiting_for_others(tmp_path: Path) -> None:
 
 
 def test_nothing_is_kept_of_what_was_answered(tmp_path: Path) -> None:
-    """Counted in objects; benchmarks/overhead.py and benchmarks/killed.py measure the memory of whole runs."""
+    """Counted in objects; benchmarks/overhead.py and benchmarks/killed.py measure the memory of
+    whole runs.
+    """
     kinds = (Request, Response, asyncio.Future, threading.Event)
 
     async def work(engine: Engine) -> None:
@@ -359,7 +439,9 @@ def test_nothing_is_kept_of_what_was_answered(tmp_path: Path) -> None:
     with_engine(tmp_path, work)
 
 
-def test_a_claim_that_is_granted_to_a_cancelled_request_is_given_up(tmp_path: Path) -> None:
+def test_a_claim_that_is_granted_to_a_cancelled_request_is_given_up(
+    tmp_path: Path,
+) -> None:
     async def main() -> None:
         with open_store(tmp_path) as one, open_store(tmp_path) as other:
             async with Engine(one) as engine:
@@ -377,12 +459,17 @@ def test_a_claim_that_is_granted_to_a_cancelled_request_is_given_up(tmp_path: Pa
                 asking = asyncio.ensure_future(door("target", question(1)))
                 with pytest.raises(asyncio.CancelledError):
                     await asking
-                assert await asyncio.wait_for(other.outbox().claim_after(keys[0]), 60) == MINE
+                assert (
+                    await asyncio.wait_for(other.outbox().claim_after(keys[0]), 60)
+                    == MINE
+                )
 
     asyncio.run(main())
 
 
-def test_an_empty_reply_to_another_process_is_not_paid_for_again(tmp_path: Path) -> None:
+def test_an_empty_reply_to_another_process_is_not_paid_for_again(
+    tmp_path: Path,
+) -> None:
     sent = asyncio.Event()
 
     async def reply(request: Request) -> Response:
@@ -395,11 +482,22 @@ def test_an_empty_reply_to_another_process_is_not_paid_for_again(tmp_path: Path)
     async def main() -> None:
         with open_store(tmp_path) as one, open_store(tmp_path) as other:
             async with Engine(one) as first, Engine(other) as second:
-                asks = [asyncio.ensure_future(first.door({"t": models[0]})("t", question(1)))]
+                asks = [
+                    asyncio.ensure_future(
+                        first.door({"t": models[0]})("t", question(1))
+                    )
+                ]
                 await sent.wait()
-                asks.append(asyncio.ensure_future(second.door({"t": models[1]})("t", question(1))))
+                asks.append(
+                    asyncio.ensure_future(
+                        second.door({"t": models[1]})("t", question(1))
+                    )
+                )
                 for failed in await asyncio.gather(*asks, return_exceptions=True):
-                    assert isinstance(failed, RequestFailed) and failed.failure.kind == EmptyReply.kind
+                    assert (
+                        isinstance(failed, RequestFailed)
+                        and failed.failure.kind == EmptyReply.kind
+                    )
 
     asyncio.run(main())
     assert models[0].asked and not models[1].asked

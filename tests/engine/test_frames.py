@@ -38,7 +38,11 @@ def test_from_ask_to_the_http_library(
 
     monkeypatch.setattr(aiohttp.TCPConnector, "connect", connecting)
     task = task_from_definition(
-        {"task": "t", "dataset": {"rows": [{"input": "2 + 2?", "target": "4"}]}, "scorers": ["exact-match"]}
+        {
+            "task": "t",
+            "dataset": {"rows": [{"input": "2 + 2?", "target": "4"}]},
+            "scorers": ["exact-match"],
+        }
     )
     with serving(answer=lambda prompt: "4") as server:
         evaluate(task, f"{provider}/{server.url}#m", budget=budget)

@@ -27,7 +27,10 @@ from evalwright.engine.key import KEY_BYTES, KeyMaker, canonical, request_key
 
 _VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(st.characters(codec="utf-8")),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.text(max_size=4), inner, max_size=3)
+    ),
     max_leaves=8,
 )
 
@@ -39,7 +42,9 @@ def test_the_order_of_a_payload_does_not_matter(payload: dict[str, Any]) -> None
 
 
 @given(st.text(), st.text(), st.text(), st.text())
-def test_no_two_requests_share_a_key(one: str, other: str, first: str, second: str) -> None:
+def test_no_two_requests_share_a_key(
+    one: str, other: str, first: str, second: str
+) -> None:
     left = request_key(first, LogLikelihood(one, other).payload())
     right = request_key(second, LogLikelihood(other, one).payload())
     assert (left == right) == (first == second and one == other)
@@ -52,7 +57,11 @@ def test_every_kind_and_field_has_a_key_of_its_own() -> None:
         Generate((Message("user", "a"),)), LogLikelihood("a", ""), LogLikelihood("", "a"),
         RollingLogLikelihood("a"), Embed("a"), Classify("a", ""), Reward("a", ""),
     ]  # fmt: skip
-    keys = {request_key(model, request.payload()) for model in ("m", "n") for request in requests}
+    keys = {
+        request_key(model, request.payload())
+        for model in ("m", "n")
+        for request in requests
+    }
     assert len(keys) == 2 * len(requests)
     assert all(len(key) == KEY_BYTES for key in keys)
 
@@ -62,12 +71,17 @@ def test_a_fingerprint_cannot_be_confused_with_a_payload() -> None:
 
 
 def test_lone_surrogates_have_keys() -> None:
-    assert request_key("m", Generate("\ud800").payload()) != request_key("m", Generate("\ud801").payload())
+    assert request_key("m", Generate("\ud800").payload()) != request_key(
+        "m", Generate("\ud801").payload()
+    )
 
 
 _OLD_KEYS: list[tuple[Request, str]] = [
     (Generate("Hi"), "4bb41019367af3a0396d6153c3636b78"),
-    (Generate("Hi", 32, 0.7, 0.9, ("\n", "Q:"), 7, 3), "f6f4e6aa7ef8f0a2f01492fe3d336fc8"),
+    (
+        Generate("Hi", 32, 0.7, 0.9, ("\n", "Q:"), 7, 3),
+        "f6f4e6aa7ef8f0a2f01492fe3d336fc8",
+    ),
     (
         Generate(
             (
@@ -79,9 +93,15 @@ _OLD_KEYS: list[tuple[Request, str]] = [
         ),
         "291d39052d11d2143a16755d311f5c91",
     ),
-    (Generate("一九四七年\ud800", temperature=1.0, draw=2), "17dd6b2a270fa451e3bdfd57012278d8"),
+    (
+        Generate("一九四七年\ud800", temperature=1.0, draw=2),
+        "17dd6b2a270fa451e3bdfd57012278d8",
+    ),
     (LogLikelihood("A", "B"), "b0cf580a9ea0ae332a968343d94546ab"),
-    (LogLikelihood((Message("user", "Q"),), " yes"), "394ce1c0146c716d2d579bcb617273a2"),
+    (
+        LogLikelihood((Message("user", "Q"),), " yes"),
+        "394ce1c0146c716d2d579bcb617273a2",
+    ),
     (RollingLogLikelihood("text"), "6c857681804feb119b33b8b49065286a"),
     (Embed("x"), "dd1b8eb148f2138c62bf8a1749187c5c"),
     (Classify("p", "h"), "653197714a4794d15e91d2be2a6ddee5"),
@@ -91,7 +111,9 @@ _OLD_KEYS: list[tuple[Request, str]] = [
 
 
 @pytest.mark.parametrize(("request_", "key"), _OLD_KEYS, ids=lambda one: str(one)[:30])
-def test_stores_of_before_answer_what_they_answered(request_: Request, key: str) -> None:
+def test_stores_of_before_answer_what_they_answered(
+    request_: Request, key: str
+) -> None:
     """Written down before requests had images and further options."""
     assert request_key("model-1", request_.payload()).hex() == key
 
@@ -102,7 +124,8 @@ PIXEL = base64.b64decode(
 
 
 def test_new_options_and_images_name_a_request_by_their_content() -> None:
-    image, copy = Image.read(PIXEL, "a.png"), Image.read(PIXEL, "b.png")
+    image = Image.read(PIXEL, "a.png")
+    copy = Image.read(PIXEL, "b.png")
     other = Image.read(PIXEL + b"more", "a.png")
 
     def shown(*parts: Part) -> Generate:
@@ -116,7 +139,9 @@ def test_new_options_and_images_name_a_request_by_their_content() -> None:
         Generate("a", json_schema="{}"), shown("What is this?", image), shown(image, "What is this?"),
         shown("What is this?", other), shown("What is this?"),
     ]  # fmt: skip
-    assert len({request_key("m", request.payload()) for request in requests}) == len(requests)
+    assert len({request_key("m", request.payload()) for request in requests}) == len(
+        requests
+    )
     again = request_key("m", shown(copy, "What is this?").payload())
     assert again == request_key("m", requests[14].payload())
     assert PIXEL not in canonical(requests[13].payload())
@@ -129,7 +154,11 @@ def test_keys_are_the_same_in_another_process() -> None:
         "from evalwright.engine.key import request_key\nfrom evalwright.core.requests import *\n"
         "print(request_key('fp', Generate((Message('user', 'é'),), max_tokens=5, stop=('\\n',)).payload()).hex())"
     )
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    out = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
     assert (
-        out.stdout.strip() == request_key("fp", request.payload()).hex() == "60abf68c86c30cd7c7e372fda9277921"
+        out.stdout.strip()
+        == request_key("fp", request.payload()).hex()
+        == "60abf68c86c30cd7c7e372fda9277921"
     )

@@ -11,7 +11,9 @@ from evalwright.engine import loop_turns
 from evalwright.engine.loop_turns import LoopTurns
 
 
-async def works_off(samples: Iterator[int], turns: LoopTurns, worked: list[int]) -> None:
+async def works_off(
+    samples: Iterator[int], turns: LoopTurns, worked: list[int]
+) -> None:
     for sample in samples:
         await turns.take()
         worked.append(sample)
@@ -24,12 +26,17 @@ def test_a_turn_lasts_as_long_as_it_may_whatever_the_number_of_workers(
 
     async def longest_turn() -> tuple[int, list[int]]:
         loop = asyncio.get_running_loop()
-        turns, samples, worked = LoopTurns(loop), iter(range(500)), list[int]()
-        workers = [asyncio.create_task(works_off(samples, turns, worked)) for _ in range(100)]
+        turns = LoopTurns(loop)
+        samples = iter(range(500))
+        worked = list[int]()
+        workers = [
+            asyncio.create_task(works_off(samples, turns, worked)) for _ in range(100)
+        ]
         longest = before = 0
         while not all(worker.done() for worker in workers):
             await asyncio.sleep(0)
-            longest, before = max(longest, len(worked) - before), len(worked)
+            longest = max(longest, len(worked) - before)
+            before = len(worked)
         return longest, worked
 
     longest, worked = asyncio.run(longest_turn())
@@ -41,7 +48,9 @@ def test_within_a_turn_nobody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loop_turns, "TURN_SECONDS", 600.0)
 
     async def in_one_turn() -> int:
-        turns, samples, worked = LoopTurns(asyncio.get_running_loop()), iter(range(500)), list[int]()
+        turns = LoopTurns(asyncio.get_running_loop())
+        samples = iter(range(500))
+        worked = list[int]()
         worker = asyncio.create_task(works_off(samples, turns, worked))
         await asyncio.sleep(0)
         await worker
@@ -50,12 +59,18 @@ def test_within_a_turn_nobody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     assert asyncio.run(in_one_turn()) == 500
 
 
-def test_whoever_is_cancelled_in_line_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_whoever_is_cancelled_in_line_holds_nobody_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(loop_turns, "TURN_SECONDS", 0.0)
 
     async def some_are_cancelled() -> list[int]:
-        turns, samples, worked = LoopTurns(asyncio.get_running_loop()), iter(range(200)), list[int]()
-        workers = [asyncio.create_task(works_off(samples, turns, worked)) for _ in range(20)]
+        turns = LoopTurns(asyncio.get_running_loop())
+        samples = iter(range(200))
+        worked = list[int]()
+        workers = [
+            asyncio.create_task(works_off(samples, turns, worked)) for _ in range(20)
+        ]
         await asyncio.sleep(0)
         for worker in workers[1:10]:
             worker.cancel()

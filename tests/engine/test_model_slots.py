@@ -17,7 +17,9 @@ from evalwright.engine.opening import open_store
 
 
 class Memory:
-    """Which models are loaded now, the most there ever were at a time, and how often any was loaded."""
+    """Which models are loaded now, the most there ever were at a time, and how often any was
+    loaded.
+    """
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -47,7 +49,9 @@ class Heavy(Echo):
         return super().answer_batch(requests)
 
 
-def judged_run(home: Path, memory: Memory, judges: int, samples: int, max_resident: int) -> None:
+def judged_run(
+    home: Path, memory: Memory, judges: int, samples: int, max_resident: int
+) -> None:
     """Every sample asks the target first, then each judge."""
 
     async def main() -> None:
@@ -62,14 +66,18 @@ def judged_run(home: Path, memory: Memory, judges: int, samples: int, max_reside
                     for n in range(judges):
                         await door(f"judge {n}", question(f"{answer.text} for {n}"))
 
-                await asyncio.wait_for(asyncio.gather(*(sample(n) for n in range(samples))), 60)
+                await asyncio.wait_for(
+                    asyncio.gather(*(sample(n) for n in range(samples))), 60
+                )
         assert not memory.loaded
 
     asyncio.run(main())
 
 
 @pytest.mark.parametrize("judges", [1, 3])
-def test_heavy_models_are_never_loaded_together_nor_to_and_fro(tmp_path: Path, judges: int) -> None:
+def test_heavy_models_are_never_loaded_together_nor_to_and_fro(
+    tmp_path: Path, judges: int
+) -> None:
     memory = Memory()
     judged_run(tmp_path, memory, judges, samples=300, max_resident=1)
     assert memory.most == 1
@@ -106,9 +114,16 @@ def test_a_model_that_cannot_be_loaded_gives_its_slot_back(tmp_path: Path) -> No
     async def main() -> None:
         with open_store(tmp_path) as store:
             async with Engine(store) as engine:
-                door = engine.door({"bad": Unloadable("bad", heavy=True), "good": Heavy("good", Memory())})
+                door = engine.door(
+                    {
+                        "bad": Unloadable("bad", heavy=True),
+                        "good": Heavy("good", Memory()),
+                    }
+                )
                 results = await asyncio.gather(
-                    door("bad", question(1)), door("good", question(1)), return_exceptions=True
+                    door("bad", question(1)),
+                    door("good", question(1)),
+                    return_exceptions=True,
                 )
                 assert "gone" in str(results[0])
                 assert not isinstance(results[1], BaseException)

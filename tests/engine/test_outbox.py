@@ -14,15 +14,17 @@ import pytest
 from evalwright.core.errors import StoreError
 from evalwright.core.responses import Response
 from evalwright.engine.opening import open_store
-from evalwright.engine.store_rows import MINE, row_of
 from evalwright.engine.sqlite import FILE
 from evalwright.engine.store import Store
+from evalwright.engine.store_rows import MINE, row_of
 from support.stores import make_read_only
 
 _ROW = row_of(b"k", "m", b"{}", Response(text="x"))
 
 
-def with_stores(home: Path, work: Callable[[Store, Store], Coroutine[Any, Any, None]]) -> None:
+def with_stores(
+    home: Path, work: Callable[[Store, Store], Coroutine[Any, Any, None]]
+) -> None:
     """Run with two stores on one folder: two owners, as two processes would be."""
 
     async def both() -> None:

@@ -1,4 +1,6 @@
-"""Pacing against servers with exact books, on a clock of its own: what is used, what is refused, who goes first."""
+"""Pacing against servers with exact books, on a clock of its own: what is used, what is refused,
+who goes first.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +13,22 @@ from itertools import pairwise
 
 import pytest
 
-from engine.support import LimitedServer, Remote, VirtualClock, account, number_of, question, run_virtually
-from evalwright.core.errors import ConnectionFailed, Overloaded, RateLimited, RequestError, RequestFailed
+from engine.support import (
+    LimitedServer,
+    Remote,
+    VirtualClock,
+    account,
+    number_of,
+    question,
+    run_virtually,
+)
+from evalwright.core.errors import (
+    ConnectionFailed,
+    Overloaded,
+    RateLimited,
+    RequestError,
+    RequestFailed,
+)
 from evalwright.core.requests import Request
 from evalwright.core.responses import Response
 from evalwright.engine.pacing import Pacer
@@ -22,7 +38,9 @@ from evalwright.models.base import Pacing
 from evalwright.models.replicas import Replica
 
 
-def lone_endpoint(at_once: int, loop: asyncio.AbstractEventLoop) -> tuple[Endpoint, SendingQueue]:
+def lone_endpoint(
+    at_once: int, loop: asyncio.AbstractEventLoop
+) -> tuple[Endpoint, SendingQueue]:
     """An endpoint that takes so many at once, and the queue before it."""
 
     async def none(request: Request) -> Response:
@@ -75,7 +93,9 @@ def test_announced_limits_are_used_and_hardly_ever_refused(
 ) -> None:
     """early: counted as the request comes. whole_seconds: resets are rounded down."""
     period = 60
-    server = LimitedServer(kind, limit, period, early=early, whole_seconds=whole_seconds)
+    server = LimitedServer(
+        kind, limit, period, early=early, whole_seconds=whole_seconds
+    )
     seconds = 2 * period
     _, failures = drive(server.reply, seconds)
     assert server.accepted >= 0.85 * server.allowed(seconds)
@@ -93,15 +113,23 @@ def test_unannounced_limits_with_retry_after_are_used(kind: str) -> None:
 
 
 class AtOnce:
-    """Allows so many at once, answers after a log-normal time of 0.2 s in the mean, and refuses the rest.
+    """Allows so many at once, answers after a log-normal time of 0.2 s in the mean, and refuses
+    the rest.
 
     share: refused at random besides. after: seconds until a refusal comes.
     """
 
     def __init__(
-        self, capacity: int, retry_after: float | None = None, share: float = 0.0, after: float = 0.01
+        self,
+        capacity: int,
+        retry_after: float | None = None,
+        share: float = 0.0,
+        after: float = 0.01,
     ) -> None:
-        self.capacity, self.retry_after, self.share, self.after = capacity, retry_after, share, after
+        self.capacity = capacity
+        self.retry_after = retry_after
+        self.share = share
+        self.after = after
         self.now = self.served = self.refused = 0
         self.chance = random.Random(3)
 
@@ -109,7 +137,9 @@ class AtOnce:
         if self.now >= self.capacity or self.chance.random() < self.share:
             self.refused += 1
             await asyncio.sleep(self.after)
-            raise RateLimited("Too many at once", status=429, retry_after=self.retry_after)
+            raise RateLimited(
+                "Too many at once", status=429, retry_after=self.retry_after
+            )
         self.now += 1
         await asyncio.sleep(self.chance.lognormvariate(math.log(0.2) - 0.08, 0.4))
         self.now -= 1
@@ -137,8 +167,12 @@ def test_concurrency_settles_just_below_what_the_server_allows(capacity: int) ->
 
 
 @pytest.mark.parametrize("start", [64, 512])
-@pytest.mark.parametrize("after", [0.002, 0.05], ids=["refused at once", "refused late"])
-def test_a_burst_of_refusals_shows_what_is_taken_at_once(start: int, after: float) -> None:
+@pytest.mark.parametrize(
+    "after", [0.002, 0.05], ids=["refused at once", "refused late"]
+)
+def test_a_burst_of_refusals_shows_what_is_taken_at_once(
+    start: int, after: float
+) -> None:
     server = AtOnce(128, after=after)
     pacing = Pacing(start_concurrency=start, max_concurrency=1024)
     pacer, failures = drive(server.reply, 12, workers=1100, pacing=pacing)
@@ -169,7 +203,11 @@ def test_until_the_first_reply_requests_are_sent_step_by_step() -> None:
 
     drive(reply, 0.95, workers=600, pacing=Pacing(start_concurrency=512))
     assert sum(at == 0 for at in sent) == 4
-    assert [sum(at < limit for at in sent) for limit in (0.101, 0.201, 0.301)] == [8, 16, 32]
+    assert [sum(at < limit for at in sent) for limit in (0.101, 0.201, 0.301)] == [
+        8,
+        16,
+        32,
+    ]
     assert len(sent) == 512
     again: list[float] = []
 
@@ -234,7 +272,9 @@ def test_an_absurd_retry_after_fails_one_request(absurd: float) -> None:
     async def work() -> tuple[int, float]:
         loop = asyncio.get_running_loop()
         sender = RemoteSender(Remote(reply), loop, lambda event: None)
-        waiting = [asyncio.ensure_future(sender.send(account(question(n)))) for n in range(394)]
+        waiting = [
+            asyncio.ensure_future(sender.send(account(question(n)))) for n in range(394)
+        ]
         done, _ = await asyncio.wait(waiting, timeout=900)
         return sum(one.exception() is None for one in done), loop.time()
 
@@ -243,7 +283,9 @@ def test_an_absurd_retry_after_fails_one_request(absurd: float) -> None:
 
 
 @pytest.mark.parametrize("wait", [86400.0, 20.0, None])
-def test_a_provider_that_lets_nothing_through_fails_the_rest_after_the_deadline(wait: float | None) -> None:
+def test_a_provider_that_lets_nothing_through_fails_the_rest_after_the_deadline(
+    wait: float | None,
+) -> None:
     sent: list[float] = []
 
     async def reply(request: Request) -> Response:
@@ -255,14 +297,17 @@ def test_a_provider_that_lets_nothing_through_fails_the_rest_after_the_deadline(
         loop = asyncio.get_running_loop()
         sender = RemoteSender(Remote(reply), loop, lambda event: None)
         results = await asyncio.gather(
-            *(sender.send(account(question(n))) for n in range(300)), return_exceptions=True
+            *(sender.send(account(question(n))) for n in range(300)),
+            return_exceptions=True,
         )
         assert loop.time() < 1000 + 1800 + 120
         return [str(result) for result in results if isinstance(result, RequestFailed)]
 
     messages = run_virtually(work())
     gaps = [later - earlier for earlier, later in pairwise(sent)]
-    assert len(messages) == 300 and all("Quota used up" in message for message in messages)
+    assert len(messages) == 300 and all(
+        "Quota used up" in message for message in messages
+    )
     if wait == 86400.0:
         assert len(sent) < 60 and max(gaps) > 50 and sorted(gaps)[len(gaps) // 2] > 10
 
@@ -312,7 +357,9 @@ def test_a_cancelled_waiter_is_not_sent() -> None:
         waiting = [asyncio.ensure_future(queue.enter()) for _ in range(3)]
         await asyncio.sleep(0)
         waiting[0].cancel()
-        endpoint.abandon(held)  # the second gets its permit, and is cancelled before it can run
+        endpoint.abandon(
+            held
+        )  # the second gets its permit, and is cancelled before it can run
         waiting[1].cancel()
         _, permit = await waiting[2]
         endpoint.abandon(permit)
@@ -325,22 +372,33 @@ def test_a_cancelled_waiter_is_not_sent() -> None:
 @pytest.mark.parametrize("kind", ["bucket", "window"])
 @pytest.mark.parametrize(
     ("limit", "period", "each", "latency"),
-    [(5400, 60, 9, 0.2), (60_000, 60, 500, 0.5), (30_000, 60, 500, 1.0), (200_000, 3600, 500, 2.0)],
+    [
+        (5400, 60, 9, 0.2),
+        (60_000, 60, 500, 0.5),
+        (30_000, 60, 500, 1.0),
+        (200_000, 3600, 500, 2.0),
+    ],
 )
 def test_token_limits_are_kept(
     limit: int, period: float, each: int, latency: float, kind: str, late: bool
 ) -> None:
-    server = LimitedServer(kind, limit, period, each=each, early=not late, latency=latency, spread=0.4)
+    server = LimitedServer(
+        kind, limit, period, each=each, early=not late, latency=latency, spread=0.4
+    )
     seconds = 3 * period
     _, failures = drive(server.reply, seconds, workers=300)
     assert server.accepted * each >= 0.85 * server.allowed(seconds)
-    # The first of a new window finds out when it has begun; where a window holds few answers, these are more than 2%.
+    # The first of a new window finds out when it has begun; where a window holds few answers, these
+    # are more than 2%.
     assert server.refused <= max(4, 0.02 * server.accepted)
     assert failures == []
 
 
 def test_trouble_never_raises_the_limit_and_a_lone_error_is_none() -> None:
-    for at_once, times, error in ((8, 1, ConnectionFailed("reset")), (1, 50, Overloaded("down", status=503))):
+    for at_once, times, error in (
+        (8, 1, ConnectionFailed("reset")),
+        (1, 50, Overloaded("down", status=503)),
+    ):
         loop = VirtualClock()
         endpoint, queue = lone_endpoint(at_once, loop)
         for _ in range(times):

@@ -1,4 +1,6 @@
-"""A server that goes away, lets nobody in, or never comes back: the run waits or stops, resumes, and loses nothing."""
+"""A server that goes away, lets nobody in, or never comes back: the run waits or stops, resumes,
+and loses nothing.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +26,8 @@ from evalwright.core.responses import Response, Usage
 from evalwright.engine.engine import Engine
 from evalwright.engine.exchange import UNWRITTEN_FOLDER
 from evalwright.engine.opening import open_store
-from evalwright.engine.store_rows import MINE, row_of
 from evalwright.engine.store import Store
+from evalwright.engine.store_rows import MINE, row_of
 from evalwright.models.base import Pacing
 from evalwright.models.remote.batch.journal import Journal
 from support.postgres import PASSWORD, Server, missing, running
@@ -62,7 +64,10 @@ def lines(path: Path) -> list[str]:
 
 
 def ask_all(home: Path, model: Remote, count: int, said: list[str]) -> dict[str, int]:
-    """Ask so many questions, 16 at a time; the counts. Raises StoreError where the store ends the run."""
+    """Ask so many questions, 16 at a time; the counts.
+
+    Raises StoreError where the store ends the run.
+    """
 
     async def main() -> dict[str, int]:
         with open_store(home) as store:
@@ -72,7 +77,9 @@ def ask_all(home: Path, model: Remote, count: int, said: list[str]) -> dict[str,
 
                 async def work() -> None:
                     for number in numbers:
-                        assert (await door("target", question(number))).text == f"answer {number}"
+                        assert (
+                            await door("target", question(number))
+                        ).text == f"answer {number}"
 
                 async with asyncio.TaskGroup() as group:
                     for _ in range(16):
@@ -90,7 +97,8 @@ def ask_all(home: Path, model: Remote, count: int, said: list[str]) -> dict[str,
     [
         ("postgresql://me:secret@a.org:5432/r", "postgresql://a.org:5432/r"),
         ("postgresql://me:secret@a.org:1,b.org:2/r?target_session_attrs=any", "postgresql://a.org:1,b.org:2/r"),
-        ("postgresql://me:p@ss:w/rd@a.org/r", "postgresql://"),  # no URL: a part of the password could be taken for a host
+        # no URL: a part of the password could be taken for a host
+        ("postgresql://me:p@ss:w/rd@a.org/r", "postgresql://"),
     ],
 )  # fmt: skip
 def test_what_is_shown_of_an_address(url: str, said: str) -> None:
@@ -102,7 +110,8 @@ def test_a_server_that_is_killed_and_started_again_is_waited_for(
 ) -> None:
     url = mortal.url()
     monkeypatch.setenv("EVALWRIGHT_STORE", url)
-    log, said = tmp_path / "log", list[str]()
+    log = tmp_path / "log"
+    said = list[str]()
 
     def kill_twice() -> None:
         for enough in (60, 200):
@@ -118,7 +127,10 @@ def test_a_server_that_is_killed_and_started_again_is_waited_for(
     killer.join()
     assert Counter(lines(log)) == Counter({str(number): 1 for number in range(400)})
     assert (counts["asked"], counts["failed"]) == (400, 0)
-    assert any("cannot be reached" in sentence and "Waiting up to 600 s" in sentence for sentence in said)
+    assert any(
+        "cannot be reached" in sentence and "Waiting up to 600 s" in sentence
+        for sentence in said
+    )
     rows = mortal.run("SELECT sum(sendings) FROM evalwright.ledger", database(url))
     assert rows == [(400,)]
     assert ask_all(tmp_path / "home", FileCounting(log), 400, said)["stored"] == 400
@@ -129,10 +141,14 @@ def test_who_is_suspended_within_a_transaction_holds_nobody_up(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(postgres, "FROZEN", 1)
-    tries, resumed = list[int](), threading.Event()
+    tries = list[int]()
+    resumed = threading.Event()
 
     def step(made: psycopg.Connection[Any]) -> None:
-        made.execute("INSERT INTO claims VALUES (%s, 'suspended') ON CONFLICT DO NOTHING", (b"k",))
+        made.execute(
+            "INSERT INTO claims VALUES (%s, 'suspended') ON CONFLICT DO NOTHING",
+            (b"k",),
+        )
         tries.append(len(tries))
         resumed.wait()
         made.execute("SELECT 1")
@@ -162,18 +178,22 @@ def test_a_server_that_stays_away_ends_the_run_and_nothing_is_lost(
     url = mortal.url()
     monkeypatch.setenv("EVALWRIGHT_STORE", url)
     monkeypatch.setenv("EVALWRIGHT_STORE_WAIT", "2")
-    home, asked = tmp_path / "home", Counter[str]()
+    home = tmp_path / "home"
+    asked = Counter[str]()
 
     down = asyncio.Event()
 
     def stop() -> None:
-        while mortal.run("SELECT count(*) FROM evalwright.responses", database(url)) != [(84,)]:
+        while mortal.run(
+            "SELECT count(*) FROM evalwright.responses", database(url)
+        ) != [(84,)]:
             time.sleep(0.05)
         mortal.stop()
 
     async def reply(request: Request) -> Response:
         asked[number_of(request)] += 1
-        # The sixteen that are in flight then are answered when the server is gone, however long its end takes.
+        # The sixteen that are in flight then are answered when the server is gone, however long its
+        # end takes.
         if asked.total() == 100:
             await asyncio.to_thread(stop)
             down.set()
@@ -185,18 +205,27 @@ def test_a_server_that_stays_away_ends_the_run_and_nothing_is_lost(
     model = Remote(reply, Pacing(start_concurrency=16, max_concurrency=16))
     with pytest.raises(StoreError) as told:
         ask_all(home, model, 400, [])
-    assert "could not be reached for" in str(told.value) and "run the same command again" in str(told.value)
+    assert "could not be reached for" in str(
+        told.value
+    ) and "run the same command again" in str(told.value)
     assert f"are kept in {home / UNWRITTEN_FOLDER}" in str(told.value)
     assert display_url(url) in str(told.value) and PASSWORD not in str(told.value)
     assert 100 <= asked.total() < 400 and max(asked.values()) == 1
     mortal.start()
     said: list[str] = []
     counts = ask_all(home, model, 400, said)
-    assert asked == Counter({str(number): 1 for number in range(400)}), "an answer that was paid for was lost"
+    assert asked == Counter({str(number): 1 for number in range(400)}), (
+        "an answer that was paid for was lost"
+    )
     assert counts["asked"] + counts["stored"] == 400
-    assert any("that an earlier run could not store are stored now" in sentence for sentence in said)
+    assert any(
+        "that an earlier run could not store are stored now" in sentence
+        for sentence in said
+    )
     assert not (home / UNWRITTEN_FOLDER).exists()
-    rows = mortal.run("SELECT sum(sendings), sum(output_tokens) FROM evalwright.ledger", database(url))
+    rows = mortal.run(
+        "SELECT sum(sendings), sum(output_tokens) FROM evalwright.ledger", database(url)
+    )
     assert rows == [(400, 800)]
 
 
@@ -207,14 +236,22 @@ def test_what_a_server_did_not_take_may_go_into_a_file(
         with open_store(tmp_path) as store:
             make_read_only(store)
             with pytest.raises(StoreError, match="are kept in"):
-                await store.outbox().put(row_of(b"k", "m", b"{}", Response(text="paid")))
+                await store.outbox().put(
+                    row_of(b"k", "m", b"{}", Response(text="paid"))
+                )
 
     asyncio.run(refused())
     (kept,) = (tmp_path / UNWRITTEN_FOLDER).iterdir()
-    assert (kept.stat().st_mode & 0o777, (tmp_path / UNWRITTEN_FOLDER).stat().st_mode & 0o777) == (0o600, 0o700)
+    assert (
+        kept.stat().st_mode & 0o777,
+        (tmp_path / UNWRITTEN_FOLDER).stat().st_mode & 0o777,
+    ) == (0o600, 0o700)
     monkeypatch.delenv("EVALWRIGHT_STORE")
     with open_store(tmp_path) as store:
-        assert store.holds(b"k") and "1 responses that an earlier run could not store" in store.notices[0]
+        assert (
+            store.holds(b"k")
+            and "1 responses that an earlier run could not store" in store.notices[0]
+        )
     assert not (tmp_path / UNWRITTEN_FOLDER).exists()
 
 
@@ -222,12 +259,12 @@ def test_connections_that_break_again_and_again_count_nothing_twice(
     server: Server, url: str, tmp_path: Path
 ) -> None:
     """A transaction may have ended although nobody heard of it."""
-    log, ended, broken = tmp_path / "log", threading.Event(), [0]
+    log = tmp_path / "log"
+    ended = threading.Event()
+    broken = [0]
 
     def cut() -> None:
-        statement = (
-            f"SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname='{database(url)}'"
-        )
+        statement = f"SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname='{database(url)}'"
         while not ended.wait(0.2):
             broken[0] += server.run(statement, "postgres")[0][0]
 
@@ -242,7 +279,9 @@ def test_connections_that_break_again_and_again_count_nothing_twice(
     assert counts["asked"] == 600 and Counter(lines(log)) == Counter(
         {str(number): 1 for number in range(600)}
     )
-    rows = server.run("SELECT sum(sendings), sum(input_tokens) FROM evalwright.ledger", database(url))
+    rows = server.run(
+        "SELECT sum(sendings), sum(input_tokens) FROM evalwright.ledger", database(url)
+    )
     assert rows == [(600, 1800)]
     assert server.run("SELECT count(*) FROM evalwright.claims", database(url)) == [(0,)]
 
@@ -253,14 +292,18 @@ def test_a_server_that_is_silent_is_told_of_and_waited_for(
     """Its connections stay, and nothing comes through them."""
     monkeypatch.setenv("EVALWRIGHT_STORE", mortal.url())
     monkeypatch.setattr("evalwright.core.postgres.SILENCE", 0.5)
-    log, said = tmp_path / "log", list[str]()
+    log = tmp_path / "log"
+    said = list[str]()
 
     def freeze() -> None:
         while len(lines(log)) < 60:
             time.sleep(0.01)
         mortal.freeze()
         until = time.monotonic() + 600
-        while not any("has not answered for" in sentence for sentence in said) and time.monotonic() < until:
+        while (
+            not any("has not answered for" in sentence for sentence in said)
+            and time.monotonic() < until
+        ):
             time.sleep(0.05)
         mortal.thaw()
 
@@ -270,7 +313,9 @@ def test_a_server_that_is_silent_is_told_of_and_waited_for(
     other.join()
     assert Counter(lines(log)) == Counter({str(number): 1 for number in range(300)})
     assert (counts["asked"], counts["failed"]) == (300, 0)
-    assert any("has not answered for" in one and "Waiting up to 600 s" in one for one in said), said
+    assert any(
+        "has not answered for" in one and "Waiting up to 600 s" in one for one in said
+    ), said
 
 
 def test_a_server_that_stays_silent_ends_the_run_and_nothing_is_lost(
@@ -347,7 +392,9 @@ def test_a_database_that_cannot_hold_a_store_is_told_in_a_sentence(
     name = database(url)
     server.run(f"CREATE ROLE {name} LOGIN PASSWORD 'w'", "postgres")
     server.run(f"ALTER DATABASE {name} OWNER TO {name}", "postgres")
-    monkeypatch.setenv("EVALWRIGHT_STORE", f"postgresql://{name}:w@{url.rpartition('@')[2]}")
+    monkeypatch.setenv(
+        "EVALWRIGHT_STORE", f"postgresql://{name}:w@{url.rpartition('@')[2]}"
+    )
     for statement in statements:
         server.run(statement.format(name), name)
     if statements[0].startswith("CREATE"):
@@ -362,12 +409,16 @@ def test_a_user_without_rights_is_told_so(
 ) -> None:
     name = database(url)
     server.run(f"CREATE ROLE {name} LOGIN PASSWORD 'w'", "postgres")
-    monkeypatch.setenv("EVALWRIGHT_STORE", f"postgresql://{name}:w@{url.rpartition('@')[2]}")
+    monkeypatch.setenv(
+        "EVALWRIGHT_STORE", f"postgresql://{name}:w@{url.rpartition('@')[2]}"
+    )
     with pytest.raises(StoreError, match="does not allow this user"):
         open_store(tmp_path)  # there are no tables, and it may not make them
     monkeypatch.setenv("EVALWRIGHT_STORE", url)
     open_store(tmp_path).close()
-    monkeypatch.setenv("EVALWRIGHT_STORE", f"postgresql://{name}:w@{url.rpartition('@')[2]}")
+    monkeypatch.setenv(
+        "EVALWRIGHT_STORE", f"postgresql://{name}:w@{url.rpartition('@')[2]}"
+    )
     with pytest.raises(StoreError, match="does not allow this user"):
         open_store(tmp_path)
 
@@ -376,7 +427,9 @@ def test_a_database_that_cannot_hold_every_text_is_refused(
     server: Server, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = f"latin_{database(url)}"
-    server.run(f"CREATE DATABASE {name} ENCODING 'LATIN1' TEMPLATE template0", "postgres")
+    server.run(
+        f"CREATE DATABASE {name} ENCODING 'LATIN1' TEMPLATE template0", "postgres"
+    )
     monkeypatch.setenv("EVALWRIGHT_STORE", server.url(name))
     with pytest.raises(StoreError, match="encoding is LATIN1"):
         open_store(tmp_path)
@@ -385,14 +438,17 @@ def test_a_database_that_cannot_hold_every_text_is_refused(
 def test_a_server_that_becomes_read_only_in_the_middle_loses_nothing(
     server: Server, url: str, tmp_path: Path
 ) -> None:
-    name, answers = database(url), Counter[str]()
+    name = database(url)
+    answers = Counter[str]()
 
     async def reply(request: Request) -> Response:
         answers[number_of(request)] += 1
         if answers.total() == 50:
             # Sessions keep what they began with: this ends them, as a change of roles does.
             await asyncio.to_thread(
-                server.run, f"ALTER DATABASE {name} SET default_transaction_read_only = on", "postgres"
+                server.run,
+                f"ALTER DATABASE {name} SET default_transaction_read_only = on",
+                "postgres",
             )
             ended = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname='{name}'"
             await asyncio.to_thread(server.run, ended, "postgres")
@@ -418,7 +474,11 @@ def test_a_server_that_becomes_read_only_in_the_middle_loses_nothing(
     ],
 )  # fmt: skip
 def test_a_server_that_cannot_be_used_is_told_in_a_sentence_without_the_password(
-    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: object, words: str
+    url: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    change: object,
+    words: str,
 ) -> None:
     assert callable(change)
     monkeypatch.setenv("EVALWRIGHT_STORE", change(url))
@@ -426,7 +486,9 @@ def test_a_server_that_cannot_be_used_is_told_in_a_sentence_without_the_password
         open_store(tmp_path)
     assert words in str(told.value)
     for secret in (PASSWORD, "p%40ss", "4711", "4712", "secret"):
-        assert secret not in str(told.value).replace(f":{url.split(':')[3].split('/')[0]}", "")
+        assert secret not in str(told.value).replace(
+            f":{url.split(':')[3].split('/')[0]}", ""
+        )
 
 
 def test_without_the_library_the_extra_is_named(
@@ -439,7 +501,9 @@ def test_without_the_library_the_extra_is_named(
         Journal(tmp_path)
 
 
-def test_a_run_on_a_server_leaves_no_password_anywhere(server: Server, url: str, tmp_path: Path) -> None:
+def test_a_run_on_a_server_leaves_no_password_anywhere(
+    server: Server, url: str, tmp_path: Path
+) -> None:
     (tmp_path / "t.yaml").write_text(
         "task: t\ndataset: {rows: [{input: 'say p@ss', target: '4'}]}\nanswer: {mode: generate}\nscorers: [exact-match]\n"
     )
@@ -463,11 +527,20 @@ def test_a_run_on_a_server_leaves_no_password_anywhere(server: Server, url: str,
         typed_there(tmp_path, url, "store", *words)
         for words in (["info"], ["export", "all.jsonl"], ["verify"])
     ]
-    assert server.run("SELECT count(*) FROM evalwright.responses", database(url)) == [(1,)]
-    assert json.loads((tmp_path / "runs" / "r" / "run.json").read_text())["usage"]["stored"] == 1
+    assert server.run("SELECT count(*) FROM evalwright.responses", database(url)) == [
+        (1,)
+    ]
+    assert (
+        json.loads((tmp_path / "runs" / "r" / "run.json").read_text())["usage"][
+            "stored"
+        ]
+        == 1
+    )
     assert not list(tmp_path.rglob("store.sqlite"))
     written = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
-    dumped = server.run("SELECT * FROM evalwright.responses, evalwright.ledger", database(url))
+    dumped = server.run(
+        "SELECT * FROM evalwright.responses, evalwright.ledger", database(url)
+    )
     for text in (*written, *(one.encode() for one in done), str(dumped).encode()):
         assert b"w/rd" not in text and b"w%2Frd" not in text
 

@@ -36,11 +36,21 @@ def no_child_is_left() -> Iterator[None]:
                 stream.close()
 
 
-def start(home: Path, log: Path, acknowledged: Path, count: int, latency: float) -> subprocess.Popen[str]:
+def start(
+    home: Path, log: Path, acknowledged: Path, count: int, latency: float
+) -> subprocess.Popen[str]:
     """A child that asks `count` questions."""
     paths = [str(_TESTS), str(_TESTS.parent / "src"), os.environ.get("PYTHONPATH", "")]
     child = subprocess.Popen(
-        [sys.executable, str(_CHILD), str(home), str(log), str(acknowledged), str(count), str(latency)],
+        [
+            sys.executable,
+            str(_CHILD),
+            str(home),
+            str(log),
+            str(acknowledged),
+            str(count),
+            str(latency),
+        ],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -77,11 +87,16 @@ def wait_for_lines(path: Path, count: int) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
-def test_what_was_acknowledged_before_a_kill_is_never_asked_again(tmp_path: Path) -> None:
-    home, log, acknowledged = tmp_path / "home", tmp_path / "log", tmp_path / "acknowledged"
+def test_what_was_acknowledged_before_a_kill_is_never_asked_again(
+    tmp_path: Path,
+) -> None:
+    home = tmp_path / "home"
+    log = tmp_path / "log"
+    acknowledged = tmp_path / "acknowledged"
     chance = random.Random(7)
     settled: set[str] = set()
-    count, asked_for_settled = 600, Counter[str]()
+    count = 600
+    asked_for_settled = Counter[str]()
     for _ in range(4):
         before = len(lines(acknowledged))
         child = start(home, log, acknowledged, count, 0.004)
@@ -95,7 +110,9 @@ def test_what_was_acknowledged_before_a_kill_is_never_asked_again(tmp_path: Path
         asked_for_settled = asked
     counts = finish(start(home, log, acknowledged, count, 0.004))
     asked = Counter(lines(log))
-    assert settled and all(asked[number] == asked_for_settled[number] for number in settled)
+    assert settled and all(
+        asked[number] == asked_for_settled[number] for number in settled
+    )
     assert set(asked) == {str(number) for number in range(count)}
     assert counts["asked"] + counts["stored"] == count
     assert counts["stored"] >= len(settled)
@@ -103,7 +120,8 @@ def test_what_was_acknowledged_before_a_kill_is_never_asked_again(tmp_path: Path
 
 
 def test_four_processes_ask_each_request_once(tmp_path: Path) -> None:
-    home, log = tmp_path / "home", tmp_path / "log"
+    home = tmp_path / "home"
+    log = tmp_path / "log"
     names = ("first", "second", "third", "fourth")
     children = [start(home, log, tmp_path / name, 500, 0.02) for name in names]
     counts = [finish(child) for child in children]
@@ -113,12 +131,15 @@ def test_four_processes_ask_each_request_once(tmp_path: Path) -> None:
         assert one["failed"] == 0
         assert one["asked"] + one["stored"] + one["joined"] == 500
     for name in names:
-        assert sorted(lines(tmp_path / name), key=int) == [str(number) for number in range(500)]
+        assert sorted(lines(tmp_path / name), key=int) == [
+            str(number) for number in range(500)
+        ]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
 def test_the_claims_of_a_killed_process_are_taken_over_at_once(tmp_path: Path) -> None:
-    home, log = tmp_path / "home", tmp_path / "log"
+    home = tmp_path / "home"
+    log = tmp_path / "log"
     # The first one never gets an answer, so that all it holds is claims.
     stuck = start(home, log, tmp_path / "stuck", 16, 600.0)
     wait_for_lines(log, 16)

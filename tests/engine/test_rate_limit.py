@@ -17,7 +17,9 @@ def observe(
     unseen: float = 0,
 ) -> None:
     """A reply that took no time."""
-    rate.observe(limit, remaining, reset, Moment(now, now, 0.01), unseen=unseen, counted_at=now)
+    rate.observe(
+        limit, remaining, reset, Moment(now, now, 0.01), unseen=unseen, counted_at=now
+    )
 
 
 @given(
@@ -35,7 +37,8 @@ def observe(
 def test_no_headers_make_anybody_wait_for_ever(
     replies: list[tuple[int | None, int | None, float | None, float, int]],
 ) -> None:
-    rate, now = RateLimit(), 0.0
+    rate = RateLimit()
+    now = 0.0
     for limit, remaining, reset, pause, unseen in replies:
         now += pause
         observe(rate, limit, remaining, reset, now, unseen)

@@ -39,7 +39,9 @@ def scripted(*steps: Any) -> Callable[[Request], Coroutine[Any, Any, Response]]:
     return reply
 
 
-def failure_of(model: Remote, counts: Counts | None = None) -> tuple[errors.Failure, float]:
+def failure_of(
+    model: Remote, counts: Counts | None = None
+) -> tuple[errors.Failure, float]:
     """Ask once; how it failed, and when."""
 
     async def work() -> tuple[errors.Failure, float]:
@@ -52,7 +54,14 @@ def failure_of(model: Remote, counts: Counts | None = None) -> tuple[errors.Fail
 
 def test_what_passes_is_asked_again() -> None:
     fine = Response(text="fine")
-    model = Remote(scripted(errors.Overloaded("a"), errors.ConnectionFailed("b"), errors.BadReply("c"), fine))
+    model = Remote(
+        scripted(
+            errors.Overloaded("a"),
+            errors.ConnectionFailed("b"),
+            errors.BadReply("c"),
+            fine,
+        )
+    )
     counts = Counts()
 
     async def work() -> None:
@@ -76,14 +85,21 @@ def test_what_passes_is_asked_again() -> None:
 def test_what_does_not_pass_is_given_up_with_its_last_reason(
     steps: list[Any], sent: int, message: str
 ) -> None:
-    counts, model = Counts(), Remote(scripted(*steps))
+    counts = Counts()
+    model = Remote(scripted(*steps))
     failure, _ = failure_of(model, counts)
-    assert (failure.message, failure.status, failure.attempts) == (message, steps[-1].status, sent)
+    assert (failure.message, failure.status, failure.attempts) == (
+        message,
+        steps[-1].status,
+        sent,
+    )
     assert (len(model.asked), counts.sent, counts.retries) == (sent, 1, sent - 1)
 
 
 def test_retry_after_is_honoured() -> None:
-    model = Remote(scripted(errors.RateLimited("Wait", retry_after=30.0), Response(text="x")))
+    model = Remote(
+        scripted(errors.RateLimited("Wait", retry_after=30.0), Response(text="x"))
+    )
     events: list[str] = []
 
     async def work() -> float:
@@ -95,7 +111,9 @@ def test_retry_after_is_honoured() -> None:
 
 
 def test_a_retry_after_beyond_the_deadline_fails_at_once() -> None:
-    model = Remote(scripted(errors.RateLimited("Wait", retry_after=50.0)), Pacing(deadline=40))
+    model = Remote(
+        scripted(errors.RateLimited("Wait", retry_after=50.0)), Pacing(deadline=40)
+    )
     failure, when = failure_of(model)
     assert when < 1 and "says to wait 50 s" in failure.message
 
@@ -141,29 +159,40 @@ async def no_response(request: Request) -> Any:
         (scripted(errors.ConfigurationError("No key.")), "request failed", "No key."),
     ],
 )
-def test_a_backend_that_misbehaves_fails_the_request_only(reply: Any, kind: str, words: str) -> None:
+def test_a_backend_that_misbehaves_fails_the_request_only(
+    reply: Any, kind: str, words: str
+) -> None:
     failure, _ = failure_of(Remote(reply, Pacing(max_attempts=2)))
     assert failure.kind == kind and words in failure.message
 
 
 @pytest.mark.parametrize(
     ("error", "most"),
-    [(errors.AuthenticationFailed("Bad key", status=401), 80), (errors.ConnectionFailed("Refused"), 1500)],
+    [
+        (errors.AuthenticationFailed("Bad key", status=401), 80),
+        (errors.ConnectionFailed("Refused"), 1500),
+    ],
 )
-def test_a_hopeless_model_is_cut_off_and_it_is_said_once(error: errors.RequestError, most: int) -> None:
+def test_a_hopeless_model_is_cut_off_and_it_is_said_once(
+    error: errors.RequestError, most: int
+) -> None:
     model = Remote(scripted(error))
     events: list[str] = []
 
     async def work() -> list[Any]:
         sender = sender_of(model, events)
         results = await asyncio.gather(
-            *(sender.send(account(question(n))) for n in range(3000)), return_exceptions=True
+            *(sender.send(account(question(n))) for n in range(3000)),
+            return_exceptions=True,
         )
         assert asyncio.get_running_loop().time() < 1060
         return results
 
     results = run_virtually(work())
-    assert all(isinstance(result, RequestFailed) and str(error) in str(result) for result in results)
+    assert all(
+        isinstance(result, RequestFailed) and str(error) in str(result)
+        for result in results
+    )
     assert len(model.asked) <= most
     assert len(events) == 1 and "never answered" in events[0]
 
@@ -182,7 +211,8 @@ def test_where_nothing_listens_a_single_request_is_given_up_within_seconds() -> 
 
     run_virtually(work())
     assert (
-        events[0] == "remote: No connection to localhost:9. It is tried again for 10 s." and len(events) == 2
+        events[0] == "remote: No connection to localhost:9. It is tried again for 10 s."
+        and len(events) == 2
     )
 
 
@@ -210,7 +240,9 @@ def test_stopping_fails_what_waits_and_lets_finish_what_is_sent() -> None:
 
     async def work() -> list[Any]:
         sender = sender_of(model)
-        sends = [asyncio.ensure_future(sender.send(account(question(n)))) for n in range(10)]
+        sends = [
+            asyncio.ensure_future(sender.send(account(question(n)))) for n in range(10)
+        ]
         await asyncio.sleep(0.5)
         sender.drop_waiting(cancelled())
         results = await asyncio.gather(*sends, return_exceptions=True)
@@ -219,7 +251,9 @@ def test_stopping_fails_what_waits_and_lets_finish_what_is_sent() -> None:
         return results
 
     results = run_virtually(work())
-    assert [isinstance(result, Response) for result in results] == [True] * 4 + [False] * 6
+    assert [isinstance(result, Response) for result in results] == [True] * 4 + [
+        False
+    ] * 6
     assert all(result.failure.kind == "cancelled" for result in results[4:])
     assert len(model.asked) == 4
 

@@ -8,7 +8,13 @@ from hypothesis import strategies as st
 
 from evalwright.core import errors
 from evalwright.core.errors import Failure, RequestError
-from evalwright.engine.retry import BASE_BACKOFF_SECONDS, MAX_BACKOFF_SECONDS, Attempts, Breaker, backoff_seconds
+from evalwright.engine.retry import (
+    BASE_BACKOFF_SECONDS,
+    MAX_BACKOFF_SECONDS,
+    Attempts,
+    Breaker,
+    backoff_seconds,
+)
 from evalwright.models.base import Pacing
 
 _POLICY: list[tuple[type[RequestError], int]] = [
@@ -40,7 +46,9 @@ def test_how_often_each_error_is_tried(kind: type[RequestError], sendings: int) 
 
 def test_every_error_has_its_row() -> None:
     known = {
-        kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, RequestError)
+        kind
+        for kind in vars(errors).values()
+        if isinstance(kind, type) and issubclass(kind, RequestError)
     }
     assert known == {kind for kind, _ in _POLICY} | {RequestError, errors.Cancelled}
 
@@ -63,11 +71,14 @@ def test_backoff_grows_to_a_bound_and_has_full_jitter(attempt: int) -> None:
     assert min(draws) < 0.25 * bound and max(draws) > 0.75 * bound
 
 
-REFUSED, BROKEN = errors.AuthenticationFailed("Wrong key", status=401), errors.ConnectionFailed("Broken")
+REFUSED = errors.AuthenticationFailed("Wrong key", status=401)
+BROKEN = errors.ConnectionFailed("Broken")
 UNREACHED = errors.ConnectionFailed("Nothing listens", taken=False)
 
 
-def opens_at(error: RequestError, every: float, answers_at: int | None = None) -> int | None:
+def opens_at(
+    error: RequestError, every: float, answers_at: int | None = None
+) -> int | None:
     """Which failure of 1,000 opens the breaker, one each `every` seconds."""
     breaker = Breaker("model")
     for n in range(1000):

@@ -18,12 +18,19 @@ def test_an_older_file_is_migrated_and_keeps_its_rows(
     path = tmp_path / "s.sqlite"
     with closing(schema.connect(path)) as connection:
         schema.migrate(connection, path)
-        connection.execute("INSERT INTO responses VALUES (1, x'00', 'm', '{}', '{}', 0, NULL)")
-        newer = (*schema.MIGRATIONS, ("ALTER TABLE responses ADD COLUMN note TEXT NOT NULL DEFAULT ''",))
+        connection.execute(
+            "INSERT INTO responses VALUES (1, x'00', 'm', '{}', '{}', 0, NULL)"
+        )
+        newer = (
+            *schema.MIGRATIONS,
+            ("ALTER TABLE responses ADD COLUMN note TEXT NOT NULL DEFAULT ''",),
+        )
         monkeypatch.setattr(schema, "MIGRATIONS", newer)
         monkeypatch.setattr(schema, "VERSION", len(newer))
         schema.migrate(connection, path)
-        assert connection.execute("SELECT model, note FROM responses").fetchall() == [("m", "")]
+        assert connection.execute("SELECT model, note FROM responses").fetchall() == [
+            ("m", "")
+        ]
         assert connection.execute("PRAGMA user_version").fetchone() == (len(newer),)
 
 
@@ -38,9 +45,16 @@ def test_a_migration_that_fails_leaves_the_file_as_it_was(
         monkeypatch.setattr(schema, "VERSION", len(broken))
         with pytest.raises(sqlite3.OperationalError):
             schema.migrate(connection, path)
-        names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type='table'")}
+        names = {
+            name
+            for (name,) in connection.execute(
+                "SELECT name FROM sqlite_master WHERE type='table'"
+            )
+        }
         assert "fine" not in names
-        assert connection.execute("PRAGMA user_version").fetchone() == (len(broken) - 1,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (
+            len(broken) - 1,
+        )
 
 
 @pytest.mark.parametrize(
@@ -48,7 +62,10 @@ def test_a_migration_that_fails_leaves_the_file_as_it_was(
     [
         (sqlite3.OperationalError("database or disk is full"), "disk is full"),
         (sqlite3.OperationalError("disk I/O error"), "check the disk"),
-        (sqlite3.OperationalError("attempt to write a readonly database"), "cannot be written"),
+        (
+            sqlite3.OperationalError("attempt to write a readonly database"),
+            "cannot be written",
+        ),
         (sqlite3.OperationalError("unable to open database file"), "cannot be written"),
         (sqlite3.OperationalError("database is locked"), "locked by another process"),
         (sqlite3.DatabaseError("database disk image is malformed"), "damaged"),

@@ -1,4 +1,6 @@
-"""A budget of several processes: never passed, used up, and right after a kill; in both kinds of store."""
+"""A budget of several processes: never passed, used up, and right after a kill; in both kinds of
+store.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +22,17 @@ pytestmark = pytest.mark.usefixtures("each_store")
 TOKENS = Amount(1, 110, 0.0)
 
 
-def budget_in(store: Store, limits: Limits, processes: int = 3, name: str = "run") -> SharedBudget:
+def budget_in(
+    store: Store, limits: Limits, processes: int = 3, name: str = "run"
+) -> SharedBudget:
     budget = SharedBudget(limits, name, processes)
     budget.open(store)
     return budget
 
 
-async def spend_quickly(budget: SharedBudget, amount: Amount, most: int = 1_000_000) -> None:
+async def spend_quickly(
+    budget: SharedBudget, amount: Amount, most: int = 1_000_000
+) -> None:
     """One sample after another, until one is refused."""
     for _ in range(most):
         reservation = budget.reservation()
@@ -45,7 +51,9 @@ def test_several_processes_spend_it_all_and_no_more(tmp_path: Path, limit: int) 
         with ExitStack() as stack:
             stores = [stack.enter_context(open_store(tmp_path)) for _ in range(3)]
             budgets = [budget_in(store, Limits(requests=limit)) for store in stores]
-            await asyncio.gather(*(spend_quickly(budget, TOKENS) for budget in budgets for _ in range(4)))
+            await asyncio.gather(
+                *(spend_quickly(budget, TOKENS) for budget in budgets for _ in range(4))
+            )
             for budget in budgets:
                 await budget.close()
             return budgets
@@ -59,8 +67,13 @@ def test_a_limit_is_passed_by_nobody(tmp_path: Path) -> None:
     async def work() -> list[SharedBudget]:
         with ExitStack() as stack:
             stores = [stack.enter_context(open_store(tmp_path)) for _ in range(2)]
-            budgets = [budget_in(store, Limits(tokens=10_000, requests=10_000), 2) for store in stores]
-            await asyncio.gather(*(spend_quickly(budget, TOKENS) for budget in budgets for _ in range(5)))
+            budgets = [
+                budget_in(store, Limits(tokens=10_000, requests=10_000), 2)
+                for store in stores
+            ]
+            await asyncio.gather(
+                *(spend_quickly(budget, TOKENS) for budget in budgets for _ in range(5))
+            )
             return budgets
 
     budgets = asyncio.run(work())
@@ -107,7 +120,9 @@ def test_budgets_of_other_runs_are_apart(tmp_path: Path) -> None:
 
 
 def test_who_waits_for_room_is_refused_when_none_will_come(tmp_path: Path) -> None:
-    """The last tokens are not enough for one sending, and several wait for others to cost less than they might."""
+    """The last tokens are not enough for one sending, and several wait for others to cost less
+    than they might.
+    """
 
     async def work() -> SharedBudget:
         with open_store(tmp_path) as store:

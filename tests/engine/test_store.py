@@ -1,4 +1,6 @@
-"""The store, in a file on a real disk and on a real server: what it keeps, what it refuses, and what it says then."""
+"""The store, in a file on a real disk and on a real server: what it keeps, what it refuses, and
+what it says then.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +24,10 @@ from evalwright.core.responses import RateLimits, Response, Usage
 from evalwright.engine.exchange import UNWRITTEN_FOLDER
 from evalwright.engine.key import canonical, request_key
 from evalwright.engine.opening import open_store
-from evalwright.engine.store_rows import pack, storable_text, row_of, unpack
 from evalwright.engine.schema import MIGRATIONS, VERSION
 from evalwright.engine.sqlite import FILE, SqliteDatabase, SqliteStore, network_warning
 from evalwright.engine.store import Store
+from evalwright.engine.store_rows import pack, row_of, storable_text, unpack
 from support.stores import Statements
 
 _TEXT = st.text(st.characters(exclude_categories=()))
@@ -47,7 +49,9 @@ _RESPONSES = st.builds(
 
 def stored(store: Store, key: bytes, response: Response) -> asyncio.Future[None]:
     """Done once it is on disk."""
-    return store.outbox().put(row_of(key, "m", canonical(question(1).payload()), response))
+    return store.outbox().put(
+        row_of(key, "m", canonical(question(1).payload()), response)
+    )
 
 
 async def got(store: Store, key: bytes) -> Response | None:
@@ -81,7 +85,10 @@ def put(home: Path, number: int, response: Response) -> bytes:
 @pytest.mark.usefixtures("each_store")
 def test_an_answer_is_there_after_its_put(tmp_path: Path) -> None:
     response = Response(
-        text="yes", usage=Usage(3, 4), values=(1.0, 2.0), rate_limits=RateLimits(limit_requests=5)
+        text="yes",
+        usage=Usage(3, 4),
+        values=(1.0, 2.0),
+        rate_limits=RateLimits(limit_requests=5),
     )
 
     async def work() -> None:
@@ -100,7 +107,9 @@ def test_an_answer_is_there_after_its_put(tmp_path: Path) -> None:
 def test_the_file_describes_itself(tmp_path: Path) -> None:
     put(tmp_path, 1, Response(text="long " * 500))
     with closing(sqlite3.connect(tmp_path / FILE)) as file:
-        model, request, response = file.execute("SELECT model, request, response FROM responses").fetchone()
+        model, request, response = file.execute(
+            "SELECT model, request, response FROM responses"
+        ).fetchone()
         claims = file.execute("SELECT count(*) FROM claims").fetchone()[0]
     assert model == "m" and claims == 0
     assert '"generate":"Question 1"' in unpack(request)
@@ -122,13 +131,18 @@ def test_packing_is_reversible_and_never_longer_by_much(text: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "damage", [b"{", b"[]", b"not json", b'{"unknown": 1}', b"\xff\xfe", b"", b'{"usage": 3}']
+    "damage",
+    [b"{", b"[]", b"not json", b'{"unknown": 1}', b"\xff\xfe", b"", b'{"usage": 3}'],
 )
 def test_a_damaged_row_counts_as_absent_and_is_overwritten(
     tmp_path: Path, damage: bytes, each_store: str, behind: Statements
 ) -> None:
     key = put(tmp_path, 1, Response(text="whole"))
-    value = f"x'{damage.hex()}'" if each_store == "sqlite" else f"'\\x{damage.hex()}'::bytea"
+    value = (
+        f"x'{damage.hex()}'"
+        if each_store == "sqlite"
+        else f"'\\x{damage.hex()}'::bytea"
+    )
     behind(tmp_path, f"UPDATE responses SET response={value}")
 
     async def work() -> None:
@@ -147,11 +161,15 @@ def test_many_puts_at_once_are_few_transactions(tmp_path: Path) -> None:
         with open_store(tmp_path) as store:
             statements: list[str] = []
             connection_of(store).set_trace_callback(statements.append)
-            puts = (stored(store, b"%d" % n, Response(text=str(n))) for n in range(1000))
+            puts = (
+                stored(store, b"%d" % n, Response(text=str(n))) for n in range(1000)
+            )
             await asyncio.gather(*puts)
             assert len(store) == 1000
             keys = [b"%d" % n for n in range(1000)]
-            assert await store.get_many(keys) == [Response(text=str(n)) for n in range(1000)]
+            assert await store.get_many(keys) == [
+                Response(text=str(n)) for n in range(1000)
+            ]
             return statements.count("COMMIT")
 
     assert asyncio.run(work()) == 1
@@ -183,7 +201,9 @@ def test_a_folder_under_a_file_is_refused_in_a_sentence(tmp_path: Path) -> None:
         open_store(tmp_path / "file" / "home")
 
 
-@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="everything is writable")
+@pytest.mark.skipif(
+    sys.platform == "win32" or os.geteuid() == 0, reason="everything is writable"
+)
 def test_an_unwritable_folder_is_refused_in_a_sentence(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     try:
@@ -193,19 +213,27 @@ def test_an_unwritable_folder_is_refused_in_a_sentence(tmp_path: Path) -> None:
         tmp_path.chmod(0o700)
 
 
-@pytest.mark.parametrize("content", [b"this is not a database " * 100, b"SQLite format 3\0" + b"\xff" * 5000])
-def test_a_damaged_file_is_refused_in_a_sentence(tmp_path: Path, content: bytes) -> None:
+@pytest.mark.parametrize(
+    "content", [b"this is not a database " * 100, b"SQLite format 3\0" + b"\xff" * 5000]
+)
+def test_a_damaged_file_is_refused_in_a_sentence(
+    tmp_path: Path, content: bytes
+) -> None:
     (tmp_path / FILE).write_bytes(content)
     with pytest.raises(StoreError, match="damaged: move the file away"):
         open_store(tmp_path)
     assert (tmp_path / FILE).read_bytes() == content
 
 
-def test_a_newer_schema_is_refused_in_a_sentence(tmp_path: Path, each_store: str, behind: Statements) -> None:
+def test_a_newer_schema_is_refused_in_a_sentence(
+    tmp_path: Path, each_store: str, behind: Statements
+) -> None:
     put(tmp_path, 1, Response(text="x"))
     behind(
         tmp_path,
-        f"PRAGMA user_version={VERSION + 1}" if each_store == "sqlite" else "UPDATE version SET schema=99",
+        f"PRAGMA user_version={VERSION + 1}"
+        if each_store == "sqlite"
+        else "UPDATE version SET schema=99",
     )
     with pytest.raises(StoreError, match="newer version of evalwright"):
         open_store(tmp_path)
@@ -219,7 +247,10 @@ def test_a_full_store_fails_every_put_and_stays_failed(tmp_path: Path) -> None:
             bulky = os.urandom(100_000).hex()
             puts = (stored(store, b"%d" % n, Response(text=bulky)) for n in range(5))
             results = await asyncio.gather(*puts, return_exceptions=True)
-            assert all(isinstance(result, StoreError) and "disk is full" in str(result) for result in results)
+            assert all(
+                isinstance(result, StoreError) and "disk is full" in str(result)
+                for result in results
+            )
             assert store.broken is not None
             with pytest.raises(StoreError, match="disk is full"):
                 await stored(store, b"small", Response())
@@ -248,7 +279,11 @@ except StoreError as error:
     print("refused:", error)
 """
     out = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=1800, check=True
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=1800,
+        check=True,
     )
     assert out.stdout.startswith(f"refused: The store {tmp_path / FILE} ")
 
@@ -256,22 +291,30 @@ except StoreError as error:
 @pytest.mark.usefixtures("each_store")
 def test_many_may_open_a_new_store_at_the_same_moment(tmp_path: Path) -> None:
     for number in range(10):
-        home, start = tmp_path / str(number), threading.Barrier(8)
+        home = tmp_path / str(number)
+        start = threading.Barrier(8)
 
         def open_it(home: Path = home, start: threading.Barrier = start) -> Store:
             start.wait(100)
             return open_store(home)
 
         with ThreadPoolExecutor(8) as pool:
-            stores = [future.result() for future in [pool.submit(open_it) for _ in range(8)]]
+            stores = [
+                future.result() for future in [pool.submit(open_it) for _ in range(8)]
+            ]
         for store in stores:
             store.close()
 
 
 def test_a_store_of_an_older_version_answers_every_request(tmp_path: Path) -> None:
-    """Files of versions 1 and 2, made by their own statements: the keys, the rows and their encoding are as they were."""
+    """Files of versions 1 and 2, made by their own statements: the keys, the rows and their
+    encoding are as they were.
+    """
     responses = {
-        b"%016d" % n: Response(text=f"answer {n} " * (1 + 99 * (n % 2)), usage=Usage(n, 1)) for n in range(50)
+        b"%016d" % n: Response(
+            text=f"answer {n} " * (1 + 99 * (n % 2)), usage=Usage(n, 1)
+        )
+        for n in range(50)
     }
     for version in range(1, VERSION):
         home = tmp_path / str(version)
@@ -283,21 +326,33 @@ def test_a_store_of_an_older_version_answers_every_request(tmp_path: Path) -> No
             for key, response in responses.items():
                 row = row_of(key, "m", b"{}", response)[: 5 if version == 1 else 6]
                 marks = ",".join("?" * len(row))
-                names = ["key", "model", "request", "response", "created", "checksum"][: len(row)]
-                file.execute(f"INSERT INTO responses ({', '.join(names)}) VALUES ({marks})", row)
+                names = ["key", "model", "request", "response", "created", "checksum"][
+                    : len(row)
+                ]
+                file.execute(
+                    f"INSERT INTO responses ({', '.join(names)}) VALUES ({marks})", row
+                )
             file.execute("INSERT INTO claims VALUES (x'00', '1-0123456789ab')")
 
         async def work(home: Path = home) -> None:
             with open_store(home) as store:
                 assert await store.get_many(list(responses)) == list(responses.values())
-                assert await claims(store, *responses, b"\0") == [*["stored"] * 50, "mine"]
+                assert await claims(store, *responses, b"\0") == [
+                    *["stored"] * 50,
+                    "mine",
+                ]
 
         asyncio.run(work())
 
 
 @pytest.mark.parametrize(
     ("folder", "kind"),
-    [("home/me/runs", "nfs4"), ("home/me/local/x", ""), ("data/a b/x", "lustre"), ("elsewhere", "")],
+    [
+        ("home/me/runs", "nfs4"),
+        ("home/me/local/x", ""),
+        ("data/a b/x", "lustre"),
+        ("elsewhere", ""),
+    ],
 )
 def test_a_network_file_system_is_told_of(folder: str, kind: str) -> None:
     mounts = (
@@ -322,13 +377,27 @@ def test_many_at_once(tmp_path: Path) -> None:
         with open_store(tmp_path) as one, open_store(tmp_path) as other:
             assert await claims(one, *keys) == ["mine"] * 300
             assert await claims(other, *keys[:3]) == [one.command] * 3
-            await put_rows(one, [row_of(key, "m", b"{}", Response(text=key.decode())) for key in keys[:200]])
+            await put_rows(
+                one,
+                [
+                    row_of(key, "m", b"{}", Response(text=key.decode()))
+                    for key in keys[:200]
+                ],
+            )
             for key in keys[200:]:
                 one.outbox().release(key)
             await claims(one, b"written after that")
-            assert await claims(other, *keys[199:201], b"new") == ["stored", "mine", "mine"]
+            assert await claims(other, *keys[199:201], b"new") == [
+                "stored",
+                "mine",
+                "mine",
+            ]
             found = await other.get_many([keys[7], b"none", keys[8]])
-            assert [response and response.text for response in found] == ["7", None, "8"]
+            assert [response and response.text for response in found] == [
+                "7",
+                None,
+                "8",
+            ]
             assert len(other) == 200
 
     asyncio.run(work())
@@ -342,7 +411,9 @@ def test_a_text_that_no_database_takes_is_stored(tmp_path: Path) -> None:
     async def work() -> None:
         with open_store(tmp_path) as store:
             payload = canonical({"prompt": odd})
-            await put_rows(store, [row_of(b"k", storable_text(odd), payload, Response(text=odd))])
+            await put_rows(
+                store, [row_of(b"k", storable_text(odd), payload, Response(text=odd))]
+            )
             assert await got(store, b"k") == Response(text=odd)
             store.remember_empty(b"e", Failure("empty", "provider", odd))
             await stored(store, b"after", Response())
@@ -358,9 +429,13 @@ def test_what_a_run_remembers_last_is_kept(tmp_path: Path) -> None:
 
     async def remember() -> None:
         with open_store(tmp_path) as store:
-            store.remember_empty(b"first", Failure("empty reply", "model", "nothing came"))
+            store.remember_empty(
+                b"first", Failure("empty reply", "model", "nothing came")
+            )
             await asyncio.sleep(0)
-            store.remember_empty(b"last", Failure("empty reply", "model", "nothing came"))
+            store.remember_empty(
+                b"last", Failure("empty reply", "model", "nothing came")
+            )
 
     async def recall() -> list[Failure | None]:
         with open_store(tmp_path) as store:
@@ -372,9 +447,17 @@ def test_what_a_run_remembers_last_is_kept(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("each_store")
 @pytest.mark.parametrize(
-    "content", [b"", b"\xff\n", b'{"evalwright_store":1}\n{"key": 5}\n', b'{"evalwright_store":2}\n']
+    "content",
+    [
+        b"",
+        b"\xff\n",
+        b'{"evalwright_store":1}\n{"key": 5}\n',
+        b'{"evalwright_store":2}\n',
+    ],
 )
-def test_what_an_earlier_run_kept_and_cannot_be_read_is_named(tmp_path: Path, content: bytes) -> None:
+def test_what_an_earlier_run_kept_and_cannot_be_read_is_named(
+    tmp_path: Path, content: bytes
+) -> None:
     (tmp_path / UNWRITTEN_FOLDER).mkdir()
     (tmp_path / UNWRITTEN_FOLDER / "x.jsonl").write_bytes(content)
     if not content:

@@ -1,4 +1,6 @@
-"""Numbers made again from recorded scores: the same where nothing is changed, and what cannot be made is said."""
+"""Numbers made again from recorded scores: the same where nothing is changed, and what cannot be
+made is said.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,13 @@ pytestmark = pytest.mark.usefixtures("own_folder")
 def made(**more: object) -> Run:
     """A run of eight items in two scorers; one answer fails."""
     rows = [
-        {"id": str(i), "input": f"Say {i}", "target": str(i), "domain": "ab"[i % 2], "hard": i % 3 == 0}
+        {
+            "id": str(i),
+            "input": f"Say {i}",
+            "target": str(i),
+            "domain": "ab"[i % 2],
+            "hard": i % 3 == 0,
+        }
         for i in range(8)
     ]
     task = task_from_definition(
@@ -32,7 +40,10 @@ def made(**more: object) -> Run:
             "dataset": {"rows": rows},
             "sample": {"metadata": {"hard": "{{ hard }}"}},
             "scorers": ["exact-match", {"name": "loose", "use": "short-answer"}],
-            "metrics": ["accuracy", {"name": "loosely", "use": "mean", "scorer": "loose"}],
+            "metrics": [
+                "accuracy",
+                {"name": "loosely", "use": "mean", "scorer": "loose"},
+            ],
             **more,
         }
     )
@@ -44,7 +55,9 @@ def made(**more: object) -> Run:
     model = ScriptedModel(
         lambda request: last(request) if last(request) in "0123" else "none",
         version="1",
-        failures=lambda request, asked: Overloaded("no") if last(request) == "7" else None,
+        failures=lambda request, asked: (
+            Overloaded("no") if last(request) == "7" else None
+        ),
         pacing=Pacing(max_attempts=1),
     )
     (run,) = evaluate(task, model, name="first")
@@ -55,14 +68,24 @@ def test_nothing_changed_gives_the_same_numbers() -> None:
     run = made()
     again = aggregate_run(run)
     assert again.id == "first.aggregated"
-    assert [task.as_dict() for task in again.tasks] == [task.as_dict() for task in run.tasks]
-    assert again.data["aggregated_from"] == {"run": "first", "samples_sha256": run.data["samples"]["sha256"]}
+    assert [task.as_dict() for task in again.tasks] == [
+        task.as_dict() for task in run.tasks
+    ]
+    assert again.data["aggregated_from"] == {
+        "run": "first",
+        "samples_sha256": run.data["samples"]["sha256"],
+    }
     assert again.data["usage"]["requested"] == 0
     assert again.data["model"] == run.data["model"]
     again.verify()
     # Again under the same name, and scored or aggregated once more, it stays what it is.
-    assert aggregate_run(again, name="third").tasks[0].as_dict() == run.tasks[0].as_dict()
-    assert score_run(aggregate_run(run), name="scored").tasks[0].as_dict() == run.tasks[0].as_dict()
+    assert (
+        aggregate_run(again, name="third").tasks[0].as_dict() == run.tasks[0].as_dict()
+    )
+    assert (
+        score_run(aggregate_run(run), name="scored").tasks[0].as_dict()
+        == run.tasks[0].as_dict()
+    )
 
 
 def test_level_slices_and_metrics() -> None:
@@ -71,7 +94,9 @@ def test_level_slices_and_metrics() -> None:
         MetricSpec("right", "mean", "loose", {"value_range": [0, 1]}),
         MetricSpec("accuracy", "accuracy", ""),
     ]
-    again = aggregate_run(run, metrics=metrics, slices=["hard"], level=0.8, name="other")
+    again = aggregate_run(
+        run, metrics=metrics, slices=["hard"], level=0.8, name="other"
+    )
     task = again.task("quiz")
     assert [(one.label, one.scorer) for one in task.metrics] == [
         ("right", "loose"),
@@ -80,7 +105,9 @@ def test_level_slices_and_metrics() -> None:
     wanted = mean_interval([1, 1, 1, 1, 0, 0, 0], n_missing=1, level=0.8)
     assert task.metrics[1].estimate == wanted
     assert list(task.slices) == ["hard"]
-    assert {value: rows[1].estimate.value for value, rows in task.slices["hard"].items()} == {
+    assert {
+        value: rows[1].estimate.value for value, rows in task.slices["hard"].items()
+    } == {
         "True": pytest.approx(2 / 3),
         "False": 0.5,
     }
@@ -95,8 +122,16 @@ def test_level_slices_and_metrics() -> None:
         ({"level": 1.0}, ConfigurationError, "must be between 0 and 1"),
         ({"level": 95.0}, ConfigurationError, "not 95"),
         ({"slices": ["domian"]}, UnknownName, "Did you mean 'domain'"),
-        ({"metrics": [MetricSpec("x", "acuracy", "")]}, UnknownName, "Did you mean 'accuracy'"),
-        ({"metrics": [MetricSpec("x", "accuracy", "lose")]}, UnknownName, "Did you mean 'loose'"),
+        (
+            {"metrics": [MetricSpec("x", "acuracy", "")]},
+            UnknownName,
+            "Did you mean 'accuracy'",
+        ),
+        (
+            {"metrics": [MetricSpec("x", "accuracy", "lose")]},
+            UnknownName,
+            "Did you mean 'loose'",
+        ),
         (
             {"metrics": [MetricSpec("x", "accuracy", ""), MetricSpec("x", "mean", "")]},
             ConfigurationError,
@@ -119,7 +154,9 @@ def test_another_runs_folder_and_changed_samples_are_safe() -> None:
     score_run(run, name="scored")
     with pytest.raises(ConfigurationError, match="was not aggregated from 'first'"):
         aggregate_run(run, name="scored")
-    run.samples_file.write_bytes(run.samples_file.read_bytes().replace(b'"value":1.0', b'"value":0.0', 1))
+    run.samples_file.write_bytes(
+        run.samples_file.read_bytes().replace(b'"value":1.0', b'"value":0.0', 1)
+    )
     with pytest.raises(RunError, match="was changed"):
         aggregate_run(run)
 
@@ -135,7 +172,9 @@ def test_the_command(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.code == 1, done.text  # one sample failed, as in the run itself
     (task,) = json.loads(done.out)["tasks"]
-    assert [(one["label"], one["scorer"], one["level"]) for one in task["metrics"]] == [("ok", "loose", 0.9)]
+    assert [(one["label"], one["scorer"], one["level"]) for one in task["metrics"]] == [
+        ("ok", "loose", 0.9)
+    ]
     for flags, message in (
         (["--metric", "=x"], "takes [LABEL=]METRIC[:SCORER]"),
         (["--metric", "accuracy:"], "takes [LABEL=]METRIC[:SCORER]"),

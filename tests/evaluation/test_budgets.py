@@ -25,7 +25,8 @@ from support.command import records
 pytestmark = pytest.mark.usefixtures("own_folder")
 
 
-# -- what is written ----------------------------------------------------------------------------------------------------
+# -- what is written
+# ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -78,7 +79,9 @@ def test_prices() -> None:
 
 def test_money_needs_a_price_for_all_who_cost_something() -> None:
     models = [knows("p/one", 0.8), knows("p/two", 0.7)]
-    with pytest.raises(ConfigurationError, match=r"price of 'p/one' is not known.*--price"):
+    with pytest.raises(
+        ConfigurationError, match=r"price of 'p/one' is not known.*--price"
+    ):
         evaluate(quiz(20), models, budget="1 USD")
     with pytest.raises(ConfigurationError, match="price of 'p/two'"):
         evaluate(quiz(20), models, budget="1 USD", price="one=1/2")
@@ -87,14 +90,21 @@ def test_money_needs_a_price_for_all_who_cost_something() -> None:
     assert not Path("runs").exists()
     for price in (None, "here=1/2"):
         local = knows("here", 0.8, local=True)
-        (run,) = evaluate(quiz(20), local, budget="1 USD", price=price, home=str(price).replace("/", ""))
+        (run,) = evaluate(
+            quiz(20),
+            local,
+            budget="1 USD",
+            price=price,
+            home=str(price).replace("/", ""),
+        )
         assert stopping(run)["settled"]
         assert (stopping(run)["budget"]["spent"]["dollars"] == 0) is (price is None)
     with pytest.raises(ConfigurationError, match="no effect"):
         evaluate(quiz(20), knows("here", 0.8, local=True), budget="1 USD", price="1/2")
 
 
-# -- spending -----------------------------------------------------------------------------------------------------------
+# -- spending
+# -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("requests", [1, 7, 100, 333])
@@ -110,14 +120,18 @@ def test_not_one_request_more(requests: int) -> None:
 
 
 def test_open_rules_come_first() -> None:
-    """The pair is decided with a part of the budget; what is left goes to the model without a rule."""
+    """The pair is decided with a part of the budget; what is left goes to the model without a
+    rule.
+    """
     models = [knows("one", 0.9), knows("two", 0.5), knows("three", 0.5)]
     a, b, c = evaluate(quiz(500), models, until="A beats B", budget="300 requests")
     assert stopping(a)["decisions"][0]["early"]
     seen = a.task("quiz").n_samples
     assert b.task("quiz").n_samples == seen
     assert c.task("quiz").n_samples == 300 - 2 * seen > 0
-    assert stopping(a)["settled"] and stopping(b)["settled"] and not stopping(c)["settled"]
+    assert (
+        stopping(a)["settled"] and stopping(b)["settled"] and not stopping(c)["settled"]
+    )
 
 
 def test_tokens_and_dollars() -> None:
@@ -128,20 +142,28 @@ def test_tokens_and_dollars() -> None:
     model = ScriptedModel(says, name="one", version="1")
     (run,) = evaluate(task, model, budget="20k tokens", name="tokens")
     assert 190 <= run.task("quiz").n_samples <= 200
-    (run,) = evaluate(task, model, budget="0.05 USD", price="1/10", home="other", name="dollars")
+    (run,) = evaluate(
+        task, model, budget="0.05 USD", price="1/10", home="other", name="dollars"
+    )
     spent = stopping(run)["budget"]["spent"]
     assert 0.0475 < spent["dollars"] <= 0.05
-    assert spent["dollars"] == pytest.approx(spent["requests"] * (90 + 10 * 10) / 1e6, abs=1e-6)
+    assert spent["dollars"] == pytest.approx(
+        spent["requests"] * (90 + 10 * 10) / 1e6, abs=1e-6
+    )
 
 
 def test_a_judge_is_paid_from_the_same_budget_and_its_sample_is_finished() -> None:
     @scorer("test-budget-judge")
-    async def judged(sample: Sample, answer: Answer, ask: Ask, *, role: str = "judge") -> Score:
+    async def judged(
+        sample: Sample, answer: Answer, ask: Ask, *, role: str = "judge"
+    ) -> Score:
         assert isinstance(sample.input, str)
         await ask("judge", Generate(f"Is {answer.text} right of {sample.id}?"))
         return Score(1.0)
 
-    judge = ScriptedModel("yes", name="judge", pacing=Pacing(max_concurrency=3, start_concurrency=3))
+    judge = ScriptedModel(
+        "yes", name="judge", pacing=Pacing(max_concurrency=3, start_concurrency=3)
+    )
     model = knows("one", 0.8)
     task = quiz(200, scorers=["test-budget-judge"])
     (run,) = evaluate(task, model, roles={"judge": judge}, budget="101 requests")

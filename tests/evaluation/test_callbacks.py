@@ -55,7 +55,9 @@ class Half:
         raise self.error("the disk of the diary is full\x1b[2J")
 
 
-@pytest.mark.parametrize("settings", [{}, {"budget": ["100 requests"]}], ids=["at once", "in rounds"])
+@pytest.mark.parametrize(
+    "settings", [{}, {"budget": ["100 requests"]}], ids=["at once", "in rounds"]
+)
 def test_they_are_told_in_order(settings: dict[str, Any]) -> None:
     diary = Diary()
     (run,) = evaluate("one.csv", ONES, callbacks=[diary], **settings)
@@ -64,17 +66,28 @@ def test_they_are_told_in_order(settings: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("fails", ["run_started", "sample_finished", "run_finished"])
-def test_one_that_fails_costs_no_sample_and_is_reported(fails: str, caplog: pytest.LogCaptureFixture) -> None:
-    diary, half = Diary(), Half(fails)
+def test_one_that_fails_costs_no_sample_and_is_reported(
+    fails: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    diary = Diary()
+    half = Half(fails)
     with caplog.at_level(logging.WARNING, "evalwright"):
         (run,) = evaluate("one.csv", ONES, callbacks=[half, diary])
     assert run.n_missing == 0 and len(diary.told) == 5 and half.calls == 1
-    (said,) = [record.getMessage() for record in caplog.records if "callback" in record.getMessage()]
-    assert "'Half'" in said and fails in said and "the disk of the diary is full" in said
+    (said,) = [
+        record.getMessage()
+        for record in caplog.records
+        if "callback" in record.getMessage()
+    ]
+    assert (
+        "'Half'" in said and fails in said and "the disk of the diary is full" in said
+    )
 
 
 @pytest.mark.parametrize(
-    "error", [asyncio.CancelledError, GeneratorExit, SystemExit], ids=lambda one: one.__name__
+    "error",
+    [asyncio.CancelledError, GeneratorExit, SystemExit],
+    ids=lambda one: one.__name__,
 )
 @pytest.mark.parametrize("fails", ["sample_finished", "run_finished"])
 def test_one_that_raises_what_ends_an_event_loop_ends_no_run(
@@ -82,11 +95,17 @@ def test_one_that_raises_what_ends_an_event_loop_ends_no_run(
 ) -> None:
     with caplog.at_level(logging.WARNING, "evalwright"):
         (run,) = evaluate("one.csv", ONES, callbacks=[Half(fails, error)])
-    (said,) = [record.getMessage() for record in caplog.records if "callback" in record.getMessage()]
+    (said,) = [
+        record.getMessage()
+        for record in caplog.records
+        if "callback" in record.getMessage()
+    ]
     assert run.n_missing == 0 and error.__name__ in said
 
 
-def test_what_a_callback_raises_cannot_command_a_terminal(caplog: pytest.LogCaptureFixture) -> None:
+def test_what_a_callback_raises_cannot_command_a_terminal(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     half = Half("run_finished")
     half.name = "half\x1b]0;title"  # type: ignore[attr-defined]
     with caplog.at_level(logging.WARNING, "evalwright"):
@@ -94,7 +113,8 @@ def test_what_a_callback_raises_cannot_command_a_terminal(caplog: pytest.LogCapt
     assert "diary is full?[2J" in caplog.text and "\x1b" not in caplog.text
 
 
-# -- trackers ------------------------------------------------------------------------------------------------------------
+# -- trackers
+# ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -104,7 +124,9 @@ def logged(monkeypatch: pytest.MonkeyPatch) -> list[TrackedRun]:
 
     def log(run: TrackedRun, where: str, before: str) -> str:
         if where == "broken":
-            raise ConnectionError("no route to https://user:pass-word-1@host, or to anywhere")
+            raise ConnectionError(
+                "no route to https://user:pass-word-1@host, or to anywhere"
+            )
         found.append(run)
         return before or f"id-{len(found)}"
 
@@ -112,11 +134,16 @@ def logged(monkeypatch: pytest.MonkeyPatch) -> list[TrackedRun]:
     return found
 
 
-def test_a_run_is_logged_once_however_often_it_is_made(logged: list[TrackedRun]) -> None:
+def test_a_run_is_logged_once_however_often_it_is_made(
+    logged: list[TrackedRun],
+) -> None:
     for _ in range(2):
         (run,) = evaluate("one.csv", ONES, track="mine=here", name="a")
     (one,) = logged
-    assert one.numbers["one/accuracy"] == pytest.approx(2 / 3) and one.numbers["one/samples"] == 3
+    assert (
+        one.numbers["one/accuracy"] == pytest.approx(2 / 3)
+        and one.numbers["one/samples"] == 3
+    )
     assert one.settings["model"] == "ones" and one.usage["usage/requests_sent"] == 3
     assert [file.name for file in one.files] == ["run.json", "samples.jsonl"]
     kept = json.loads((run.folder / trackers.FILE).read_text(encoding="utf-8"))
@@ -125,15 +152,22 @@ def test_a_run_is_logged_once_however_often_it_is_made(logged: list[TrackedRun])
     assert len(logged) == 2 and logged[1].key == one.key
 
 
-def test_other_numbers_of_the_same_run_are_logged_under_its_id(logged: list[TrackedRun]) -> None:
+def test_other_numbers_of_the_same_run_are_logged_under_its_id(
+    logged: list[TrackedRun],
+) -> None:
     from evalwright.core.errors import Rejected
 
     wrong = [True]
-    flaky = ScriptedModel(lambda request: Rejected("not now") if wrong else "1", name="flaky", version="1")
+    flaky = ScriptedModel(
+        lambda request: Rejected("not now") if wrong else "1", name="flaky", version="1"
+    )
     evaluate("one.csv", flaky, track="mine", name="a")
     wrong.clear()
     (run,) = evaluate("one.csv", flaky, track="mine", name="a")
-    assert run.n_missing == 0 and [one.numbers["one/missing"] for one in logged] == [3, 0]
+    assert run.n_missing == 0 and [one.numbers["one/missing"] for one in logged] == [
+        3,
+        0,
+    ]
     assert logged[0].key == logged[1].key
     evaluate("one.csv", ONES, track="mine", name="a", replace=True)
     assert logged[2].key != logged[0].key
@@ -142,25 +176,40 @@ def test_other_numbers_of_the_same_run_are_logged_under_its_id(logged: list[Trac
 def test_a_tracker_that_fails_ends_the_command_with_1_and_loses_nothing(
     logged: list[TrackedRun], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    command = ["run", "one.csv", "--model", "scripted/echo", "--quiet", "--name", "a", "--json"]
+    command = [
+        "run",
+        "one.csv",
+        "--model",
+        "scripted/echo",
+        "--quiet",
+        "--name",
+        "a",
+        "--json",
+    ]
     assert main([*command, "--track", "mine=broken"]) == 1
     printed = capsys.readouterr()
     assert "no route" in printed.err and json.loads(printed.out)[0]["id"] == "a"
     assert main([*command, "--track", "mine"]) == 0 and len(logged) == 1
 
 
-def test_keys_are_not_logged(logged: list[TrackedRun], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keys_are_not_logged(
+    logged: list[TrackedRun], monkeypatch: pytest.MonkeyPatch
+) -> None:
     secret = "sk-proj-0123456789abcdefghij"
     monkeypatch.setenv("OPENAI_API_KEY", secret)
     answers = ScriptedModel(f"1 {secret}", name=f"echo of {secret}")
-    (run,) = evaluate("one.csv", answers, track=f"mine=https://me:{secret}@host/path", name="a")
+    (run,) = evaluate(
+        "one.csv", answers, track=f"mine=https://me:{secret}@host/path", name="a"
+    )
     (one,) = logged
     assert secret not in str((one.settings, one.name, one.numbers))
     for file in (*one.files, run.folder / trackers.FILE):
         assert secret not in file.read_text(encoding="utf-8")
 
 
-def test_names_are_checked_before_anything_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_are_checked_before_anything_is_sent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     model = ScriptedModel("1")
     with pytest.raises(UnknownName, match="mlflow"):
         evaluate("one.csv", model, track="mlfow")
@@ -174,9 +223,16 @@ def test_names_are_checked_before_anything_is_sent(monkeypatch: pytest.MonkeyPat
         trackers._TRACKERS.register("short", lambda run: "")  # type: ignore[arg-type, misc]
 
 
-def test_a_file_of_trackers_from_elsewhere_is_not_believed(logged: list[TrackedRun]) -> None:
+def test_a_file_of_trackers_from_elsewhere_is_not_believed(
+    logged: list[TrackedRun],
+) -> None:
     (run,) = evaluate("one.csv", ONES, name="a")
-    for text in ('{"key": "../../x", "logged": {}}', "[]", '{"key": "a", "logged": 3}', "{"):
+    for text in (
+        '{"key": "../../x", "logged": {}}',
+        "[]",
+        '{"key": "a", "logged": 3}',
+        "{",
+    ):
         (run.folder / trackers.FILE).write_text(text, encoding="utf-8")
         evaluate("one.csv", ONES, name="a", track="mine")
     assert len(logged) == 4 and all(one.key.isalnum() for one in logged)

@@ -23,7 +23,9 @@ def settled(
     common: str, *models: str, trust_file: str | None = None
 ) -> tuple[list[dict[str, Any]], list[str]]:
     listed = "".join(f"  - {model}\n" for model in models)
-    Path("suite.yaml").write_text(f"tasks: [factual]\ncommon: {common}\nmodels:\n{listed}")
+    Path("suite.yaml").write_text(
+        f"tasks: [factual]\ncommon: {common}\nmodels:\n{listed}"
+    )
     specs, sentences = without_refused(
         read_configuration(Path("suite.yaml"), None, trust_file).models, open_model
     )
@@ -39,12 +41,16 @@ def settled(
         ("demo/small", "thinking: high"),
     ],
 )
-def test_a_model_is_opened_without_what_it_does_not_take(refusing: str, argument: str) -> None:
+def test_a_model_is_opened_without_what_it_does_not_take(
+    refusing: str, argument: str
+) -> None:
     taking = "vllm/x" if "min_p" in argument else "openai/gpt-5"
     arguments, sentences = settled(f"{{{argument}}}", taking, refusing)
     name = argument.partition(":")[0]
     assert name in arguments[0] and arguments[1] == {}
-    assert sentences == [f"'{refusing}' is evaluated without '{name}' of common, which it does not take."]
+    assert sentences == [
+        f"'{refusing}' is evaluated without '{name}' of common, which it does not take."
+    ]
 
 
 def test_a_models_own_argument_that_it_refuses_is_an_error() -> None:
@@ -71,10 +77,16 @@ def test_null_takes_a_common_argument_away() -> None:
             "suite.yaml",
             "No model takes 'temprature' of common. Unknown argument 'temprature'",
         ),
-        ("{max_tokens: many}", None, "No model takes 'max_tokens' of common. .*must be a number"),
+        (
+            "{max_tokens: many}",
+            None,
+            "No model takes 'max_tokens' of common. .*must be a number",
+        ),
     ],
 )
-def test_what_no_model_takes_is_an_error(common: str, trust_file: str | None, message: str) -> None:
+def test_what_no_model_takes_is_an_error(
+    common: str, trust_file: str | None, message: str
+) -> None:
     models = ("scripted/lead", "openai/gpt-4o", "anthropic/claude-opus-4-1")
     with pytest.raises(ConfigurationError, match=message):
         settled(common, *models, trust_file=trust_file)

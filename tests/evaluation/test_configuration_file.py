@@ -103,7 +103,9 @@ SPECS = st.builds(
     ModelSpec,
     NAMES,
     st.dictionaries(
-        st.sampled_from(("seed", "text", "thinking")), st.integers() | st.text(max_size=5), max_size=2
+        st.sampled_from(("seed", "text", "thinking")),
+        st.integers() | st.text(max_size=5),
+        max_size=2,
     ),
     st.text(max_size=5),
 )
@@ -114,7 +116,9 @@ CONFIGURATIONS = st.builds(
     roles=st.dictionaries(NAMES, SPECS, max_size=2),
     limit=st.none() | st.integers(1, 100),
     seed=st.integers(0, 99),
-    name=st.text("ab.-_ é", max_size=5).filter(lambda name: not name or name.strip(".- ")),
+    name=st.text("ab.-_ é", max_size=5).filter(
+        lambda name: not name or name.strip(".- ")
+    ),
     out=st.sampled_from(("runs", "a/b")),
     format=st.sampled_from(["auto", "chat", "text"]),
     max_resident=st.integers(1, 3),
@@ -123,14 +127,19 @@ CONFIGURATIONS = st.builds(
 
 @given(CONFIGURATIONS)
 def test_what_is_recorded_can_be_fed_back(configuration: Configuration) -> None:
-    path = written(json.dumps({"schema": 1, "configuration": configuration.as_dict()}), "runs/mine/run.json")
+    path = written(
+        json.dumps({"schema": 1, "configuration": configuration.as_dict()}),
+        "runs/mine/run.json",
+    )
     assert read_configuration(path) == configuration
     assert read_configuration(path.parent) == configuration
 
 
 def test_flags_win_and_arguments_are_added() -> None:
     path = str(written(SUITE))
-    settings = read_settings(path, {"limit": 2, "tasks": ("other",)}, {"temperature": 0}, trust_file=path)
+    settings = read_settings(
+        path, {"limit": 2, "tasks": ("other",)}, {"temperature": 0}, trust_file=path
+    )
     found = settings.configuration
     assert (found.limit, found.seed, found.tasks) == (2, 3, ("other",))
     assert settings.origins["limit"] == Origin("command line", "--limit")
@@ -148,8 +157,14 @@ def test_common_arguments_are_of_every_model_and_its_own_win() -> None:
     text = "common: {temperature: 1, extra: {top_k: 9, seed: 1}}\n" + SUITE
     path = written(text)
     found = read_configuration(path, trust_file=str(path))
-    assert found.models[0].arguments == {"temperature": 1, "extra": {"top_k": 9, "seed": 1}}
-    assert found.models[1].arguments == {"temperature": 0.5, "extra": {"top_k": 3, "seed": 1}}
+    assert found.models[0].arguments == {
+        "temperature": 1,
+        "extra": {"top_k": 9, "seed": 1},
+    }
+    assert found.models[1].arguments == {
+        "temperature": 0.5,
+        "extra": {"top_k": 3, "seed": 1},
+    }
     assert found.roles["judge"].arguments == {}
     with pytest.raises(UsageError, match=r"suite.yaml:1: 'common' must be a mapping"):
         read_configuration(written("common: 3"))
@@ -170,7 +185,8 @@ suites:
 
 def test_a_suite_is_what_differs_from_the_rest() -> None:
     path = written(SUITES)
-    test, live = read_configuration(path, "test"), read_configuration(path, "live")
+    test = read_configuration(path, "test")
+    live = read_configuration(path, "live")
     assert (test.limit, [spec.model for spec in test.models]) == (3, ["demo/small"])
     assert (live.limit, [spec.model for spec in live.models]) == (None, ["demo/large"])
     assert live.models[0].arguments == {"temperature": 1, "top_p": 1}
@@ -184,16 +200,28 @@ def test_a_suite_is_what_differs_from_the_rest() -> None:
         ("tasks: [factual]", "test", "has no suites"),
         ("suites: [test]", "test", "suite.yaml:1: 'suites' must be a mapping"),
         ("suites:\n  test: 3", "test", "suite.yaml:2: 'suites.test' must be a mapping"),
-        ("suites:\n  test:\n    limt: 3", "test", "Unknown key 'limt'. Did you mean 'limit'.*suite.yaml:3"),
-        ("limit: 1\nsuites:\n  test:\n    limit: x", "test", "suite.yaml:4: 'limit' must be a whole number"),
+        (
+            "suites:\n  test:\n    limt: 3",
+            "test",
+            "Unknown key 'limt'. Did you mean 'limit'.*suite.yaml:3",
+        ),
+        (
+            "limit: 1\nsuites:\n  test:\n    limit: x",
+            "test",
+            "suite.yaml:4: 'limit' must be a whole number",
+        ),
     ],
 )
-def test_a_mistake_in_a_suite_is_a_sentence(text: str, suite: str | None, says: str) -> None:
+def test_a_mistake_in_a_suite_is_a_sentence(
+    text: str, suite: str | None, says: str
+) -> None:
     with pytest.raises(UsageError, match=says):
         read_configuration(written(text), suite)
 
 
-def test_home_is_as_given_or_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_home_is_as_given_or_of_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("EVALWRIGHT_HOME", "from-environment")
     assert home_folder("given") == Path("given")
     assert home_folder() == Path("from-environment")
@@ -228,9 +256,13 @@ def test_settings_of_tasks_and_their_files_lie_beside_the_suite(tmp_path: Path) 
         "version": 2,
     }
     recorded = tmp_path / "run.json"
-    recorded.write_text(json.dumps({"configuration": found.as_dict()}), encoding="utf-8")
+    recorded.write_text(
+        json.dumps({"configuration": found.as_dict()}), encoding="utf-8"
+    )
     assert read_configuration(recorded).overrides == found.overrides
     assert "overrides" not in Configuration().as_dict()
     suite.write_text("overrides: [a]\n", encoding="utf-8")
-    with pytest.raises(ConfigurationError, match="'overrides' must be a mapping of settings of tasks"):
+    with pytest.raises(
+        ConfigurationError, match="'overrides' must be a mapping of settings of tasks"
+    ):
         read_configuration(suite)

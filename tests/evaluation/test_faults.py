@@ -1,4 +1,6 @@
-"""A reply that is no answer: the worst of each scorer, under its own label, with the parts that metrics over it need."""
+"""A reply that is no answer: the worst of each scorer, under its own label, with the parts that
+metrics over it need.
+"""
 
 from __future__ import annotations
 
@@ -70,10 +72,14 @@ OWN_CLASSES = {"outcome", "stress", "grounding-judged"}
 
 
 async def nobody(role: str, request: Request) -> Response:
-    raise AssertionError(f"nothing is asked of '{role}' about a reply without an answer")
+    raise AssertionError(
+        f"nothing is asked of '{role}' about a reply without an answer"
+    )
 
 
-def scored(one: Scorer, response: Response, as_empty: Sequence[Outcome] = ()) -> SampleRecord:
+def scored(
+    one: Scorer, response: Response, as_empty: Sequence[Outcome] = ()
+) -> SampleRecord:
     record = SampleRecord("t", 0, 0, SAMPLE, Answer(responses=(response,)), {})
     return asyncio.run(score_record(record, [one], as_empty, nobody))
 
@@ -85,7 +91,11 @@ def test_every_scorer_declares_what_no_answer_is_worth(kind: str, outcome: str) 
         pytest.importorskip("sacrebleu")
     record = scored(bind(kind, OPTIONS.get(kind, {})), FAULTS[outcome])
     assert set(FAULTS) == set(NO_ANSWER)
-    assert not record.score_failures and record.failure is None and record.outcome == outcome
+    assert (
+        not record.score_failures
+        and record.failure is None
+        and record.outcome == outcome
+    )
     if kind in UNSCORED:
         assert not record.scores
         return
@@ -100,19 +110,33 @@ def test_every_scorer_declares_what_no_answer_is_worth(kind: str, outcome: str) 
 
 def test_what_metrics_over_classes_and_texts_need_is_there() -> None:
     cut = FAULTS["cut"]
-    assert scored(bind("choice"), cut).scores["choice"].parts == {"predicted": -1.0, "gold": 0.0}
+    assert scored(bind("choice"), cut).scores["choice"].parts == {
+        "predicted": -1.0,
+        "gold": 0.0,
+    }
     by_likelihood = bind("choice", {"normalise": "characters"})
     assert scored(by_likelihood, FAULTS["too_long"]).scores["choice"].parts == {
         "predicted": -1.0,
         "gold": 0.0,
     }
-    assert scored(bind("classification"), cut).scores["classification"].parts["predicted"] == -1.0
-    assert scored(bind("label", OPTIONS["label"]), cut).scores["label"].parts["predicted"] == -1.0
+    assert (
+        scored(bind("classification"), cut).scores["classification"].parts["predicted"]
+        == -1.0
+    )
+    assert (
+        scored(bind("label", OPTIONS["label"]), cut).scores["label"].parts["predicted"]
+        == -1.0
+    )
     rating = bind("judge-rating", {"question": "How good?", "scale": [2, 9]})
     assert scored(rating, cut).scores["judge-rating"].parts == {"rating": 2.0}
-    assert scored(bind("reward"), cut).scores == {}, "without a range there is no least reward"
+    assert scored(bind("reward"), cut).scores == {}, (
+        "without a range there is no least reward"
+    )
     with_judge = bind("choice", {"unsure": "judge-correct"})
-    assert scored(with_judge, cut).scores["choice"].parts == {"predicted": -1.0, "gold": 0.0}
+    assert scored(with_judge, cut).scores["choice"].parts == {
+        "predicted": -1.0,
+        "gold": 0.0,
+    }
 
 
 @scorer("test-distance", worst=1.0)
@@ -129,20 +153,31 @@ async def length(sample: Sample, answer: Answer, ask: Ask) -> Score:
 
 def test_a_plug_in_declares_its_worst() -> None:
     assert scored(bind("test-length"), FAULTS["cut"]).scores == {}
-    assert scored(bind("test-distance"), FAULTS["cut"]).scores["test-distance"].value == 1.0
+    assert (
+        scored(bind("test-distance"), FAULTS["cut"]).scores["test-distance"].value
+        == 1.0
+    )
 
 
 def test_as_an_empty_answer_where_the_task_says_so() -> None:
-    score = scored(bind("exact-match"), FAULTS["cut"], as_empty=NO_ANSWER).scores["exact-match"]
+    score = scored(bind("exact-match"), FAULTS["cut"], as_empty=NO_ANSWER).scores[
+        "exact-match"
+    ]
     assert (score.value, score.label) == (0.0, "incorrect")
 
 
-# -- through a run ----------------------------------------------------------------------------------------------------------
+# -- through a run
+# ----------------------------------------------------------------------------------------------------------
 
 
 def choice_task(**more: Any) -> Task:
     rows = [
-        {"id": str(i), "input": f"Question {i}", "choices": ["red", "blue"], "answer": i % 2}
+        {
+            "id": str(i),
+            "input": f"Question {i}",
+            "choices": ["red", "blue"],
+            "answer": i % 2,
+        }
         for i in range(8)
     ]
     definition = {
@@ -164,7 +199,9 @@ def choice_task(**more: Any) -> Task:
 
 def run(reply: Any, task: Task, failures: Any = None, **more: Any) -> Run:
     version = str(more.get("name", "1"))
-    model = ScriptedModel(reply, version=version, failures=failures, pacing=Pacing(max_attempts=1))
+    model = ScriptedModel(
+        reply, version=version, failures=failures, pacing=Pacing(max_attempts=1)
+    )
     (made,) = evaluate(task, model, **more)
     return made
 
@@ -175,21 +212,34 @@ def number(request: Any) -> int:
 
 def numbers(made: Run) -> dict[str, tuple[float, int, int]]:
     estimates = {one.label: one.estimate for one in made.tasks[0].metrics}
-    return {label: (round(one.value, 6), one.n, one.n_missing) for label, one in estimates.items()}
+    return {
+        label: (round(one.value, 6), one.n, one.n_missing)
+        for label, one in estimates.items()
+    }
 
 
 @pytest.mark.parametrize("no_answer", ["unreadable", "cut", "empty", "too long"])
 def test_metrics_over_classes_count_it_as_wrong(no_answer: str) -> None:
-    """An answer in which no label can be read, and one that never came: both are wrong in every metric over the classes."""
+    """An answer in which no label can be read, and one that never came: both are wrong in every
+    metric over the classes.
+    """
 
     def reply(request: Any) -> str | Response:
         if number(request) < 6:
             return f"The answer is {'AB'[number(request) % 2]}."
-        return Response("", finish_reason="length") if no_answer == "cut" else "Zorblatt Quennick!"
+        return (
+            Response("", finish_reason="length")
+            if no_answer == "cut"
+            else "Zorblatt Quennick!"
+        )
 
     def failures(request: Any, asked: int) -> RequestError | None:
         kinds = {"empty": EmptyReply, "too long": PromptTooLong}
-        return kinds[no_answer]("no") if no_answer in kinds and number(request) >= 6 else None
+        return (
+            kinds[no_answer]("no")
+            if no_answer in kinds and number(request) >= 6
+            else None
+        )
 
     made = run(reply, choice_task(), failures)
     half = 3 / 4  # of each class three of four are right
@@ -207,7 +257,11 @@ def test_what_is_missing_is_left_out_of_them() -> None:
     def failures(request: Any, asked: int) -> RequestError | None:
         return Overloaded("no") if number(request) >= 6 else None
 
-    made = run(lambda request: f"The answer is {'AB'[number(request) % 2]}.", choice_task(), failures)
+    made = run(
+        lambda request: f"The answer is {'AB'[number(request) % 2]}.",
+        choice_task(),
+        failures,
+    )
     assert set(numbers(made).values()) == {(1.0, 6, 2)}
 
 
@@ -225,19 +279,37 @@ def test_a_faulty_draw_is_a_failure_in_pass_at_k_and_has_no_vote_in_maj_at_k() -
     )
 
     def failures(request: Any, asked: int) -> RequestError | None:
-        faults: list[RequestError | None] = [PromptTooLong("long"), StillWriting("slow"), None, None]
+        faults: list[RequestError | None] = [
+            PromptTooLong("long"),
+            StillWriting("slow"),
+            None,
+            None,
+        ]
         return faults[int(request.draw)]
 
     made = run("7", task, failures)
     found = {one.label: one.estimate for one in made.tasks[0].metrics}
-    assert found["pass@1"].value == 0.5 and found["pass^4"].value == 0.0 and found["maj@4"].value == 1.0
-    assert made.n_missing == 0 and made.tasks[0].outcomes == {"answered": 2, "too_long": 1, "unfinished": 1}
+    assert (
+        found["pass@1"].value == 0.5
+        and found["pass^4"].value == 0.0
+        and found["maj@4"].value == 1.0
+    )
+    assert made.n_missing == 0 and made.tasks[0].outcomes == {
+        "answered": 2,
+        "too_long": 1,
+        "unfinished": 1,
+    }
 
 
 def test_faulty_draws_of_a_vote_are_lost_and_what_they_used_is_kept() -> None:
     definition = {
         "task": "vote",
-        "dataset": {"rows": [{"id": str(i), "input": f"Question {i}", "target": "7"} for i in range(3)]},
+        "dataset": {
+            "rows": [
+                {"id": str(i), "input": f"Question {i}", "target": "7"}
+                for i in range(3)
+            ]
+        },
         "scorers": ["exact-match"],
         "strategy": {"name": "self-consistency", "n": 3},
         "answer": {"mode": "generate", "temperature": 1.0},
@@ -256,9 +328,14 @@ def test_faulty_draws_of_a_vote_are_lost_and_what_they_used_is_kept() -> None:
     rows = {row["id"]: row for row in made.rows()}
     assert rows["0"]["scores"]["exact-match"]["value"] == 1.0, "two votes of three"
     assert len(rows["0"]["responses"]) == 3
-    assert rows["1"]["outcome"] == "empty" and rows["1"]["scores"]["exact-match"]["value"] == 0.0
+    assert (
+        rows["1"]["outcome"] == "empty"
+        and rows["1"]["scores"]["exact-match"]["value"] == 0.0
+    )
     assert [one["usage"]["input_tokens"] for one in rows["1"]["responses"]] == [5, 5, 5]
-    assert rows["2"]["failure"]["kind"] == "server error", "what is not the model's is missing"
+    assert rows["2"]["failure"]["kind"] == "server error", (
+        "what is not the model's is missing"
+    )
     assert made.n_missing == 1
 
 
@@ -276,13 +353,24 @@ def test_a_helpers_fault_is_never_that_of_the_model_under_test() -> None:
         "answer": {"mode": "generate", "temperature": 1.0},
     }
     task = task_from_definition(definition)
-    for error in (EmptyReply("nothing"), PromptTooLong("too long"), StillWriting("slow"), Overloaded("down")):
+    for error in (
+        EmptyReply("nothing"),
+        PromptTooLong("too long"),
+        StillWriting("slow"),
+        Overloaded("down"),
+    ):
 
-        def always(request: Any, asked: int, error: RequestError = error) -> RequestError:
+        def always(
+            request: Any, asked: int, error: RequestError = error
+        ) -> RequestError:
             return error
 
         judge = ScriptedModel(
-            "x", name=type(error).__name__, version="1", pacing=Pacing(max_attempts=1), failures=always
+            "x",
+            name=type(error).__name__,
+            version="1",
+            pacing=Pacing(max_attempts=1),
+            failures=always,
         )
         model = ScriptedModel(drawn_number, version="1")
         (made,) = evaluate(task, model, roles={"judge": judge}, replace=True, name="r")
@@ -298,11 +386,15 @@ def test_outcomes_of_failures_go_by_who_failed() -> None:
 
 
 def test_a_match_is_lost_by_whoever_gave_no_answer() -> None:
-    """Against another run: its reply without an answer has lost, its missing one cannot be compared, ours without an answer has lost."""
+    """Against another run: its reply without an answer has lost, its missing one cannot be
+    compared, ours without an answer has lost.
+    """
     rows = [{"id": str(i), "input": f"Question {i}", "target": "x"} for i in range(4)]
 
     def task(scorers: list[Any]) -> Task:
-        return task_from_definition({"task": "match", "dataset": {"rows": rows}, "scorers": scorers})
+        return task_from_definition(
+            {"task": "match", "dataset": {"rows": rows}, "scorers": scorers}
+        )
 
     def theirs(request: Any) -> Response:
         return (
@@ -320,14 +412,26 @@ def test_a_match_is_lost_by_whoever_gave_no_answer() -> None:
     run(theirs, task(["exact-match"]), down, name="theirs")
     judge = ScriptedModel("no verdict", name="judge", version="1")
     roles = {"judge": judge}
-    made = run("A", task([{"judge-pair": {"against": "theirs"}}]), too_long, name="ours", roles=roles)
+    made = run(
+        "A",
+        task([{"judge-pair": {"against": "theirs"}}]),
+        too_long,
+        name="ours",
+        roles=roles,
+    )
     found = {row["id"]: row for row in made.rows()}
-    assert (found["0"]["scores"]["judge-pair"]["value"], found["0"]["scores"]["judge-pair"]["label"]) == (
+    assert (
+        found["0"]["scores"]["judge-pair"]["value"],
+        found["0"]["scores"]["judge-pair"]["label"],
+    ) == (
         1.0,
         "win",
     )
     assert found["1"]["score_failures"]["judge-pair"]["party"] == "scorer"
-    assert (found["2"]["scores"]["judge-pair"]["value"], found["2"]["scores"]["judge-pair"]["label"]) == (
+    assert (
+        found["2"]["scores"]["judge-pair"]["value"],
+        found["2"]["scores"]["judge-pair"]["label"],
+    ) == (
         0.0,
         "too_long",
     )

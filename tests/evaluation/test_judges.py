@@ -1,5 +1,7 @@
-"""Judges are models like any: asked through the engine, so that verdicts are stored, counted, paid and bounded by the budget; local ones
-are loaded one after another; an optional one decides what rules leave undecided."""
+"""Judges are models like any: asked through the engine, so that verdicts are stored, counted,
+paid and bounded by the budget; local ones are loaded one after another; an optional one decides
+what rules leave undecided.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,10 @@ def task(scorers: list[Any], rows: int = 20, **more: Any) -> Task:
         {
             "task": "asked",
             "dataset": {
-                "rows": [{"id": f"q{n}", "input": f"Question {n}?", "target": f"T{n}"} for n in range(rows)]
+                "rows": [
+                    {"id": f"q{n}", "input": f"Question {n}?", "target": f"T{n}"}
+                    for n in range(rows)
+                ]
             },
             "scorers": scorers,
             "metrics": ["accuracy"],
@@ -37,7 +42,11 @@ def task(scorers: list[Any], rows: int = 20, **more: Any) -> Task:
 
 def decide(asked: Asked) -> dict[str, Any]:
     number = int("".join(filter(str.isdigit, asked.material["question"])))
-    return {"reason": "r", "class": "correct" if number % 2 else "incorrect", "grade": 1 + number % 5}
+    return {
+        "reason": "r",
+        "class": "correct" if number % 2 else "incorrect",
+        "grade": 1 + number % 5,
+    }
 
 
 def text(request: Request) -> str:
@@ -51,7 +60,11 @@ class Heavy(ScriptedLocalModel):
     heavy = True
 
     def __init__(self, name: str, memory: list[str], answers: Any = None) -> None:
-        super().__init__(answers or (lambda request: judge(decide)(text(request))), name=name, version="1")
+        super().__init__(
+            answers or (lambda request: judge(decide)(text(request))),
+            name=name,
+            version="1",
+        )
         self.memory = memory
 
     def load(self) -> None:
@@ -71,7 +84,9 @@ def test_local_judges_are_loaded_one_after_another() -> None:
     scorer = {"judge-correct": {"judges": ["one", "two"]}}
     (run,) = evaluate(task([scorer], rows=200), target, roles=models)
     assert run.n_missing == 0
-    assert [row["scores"]["judge-correct"]["parts"]["agreement"] for row in run.rows()] == [1.0] * 200
+    assert [
+        row["scores"]["judge-correct"]["parts"]["agreement"] for row in run.rows()
+    ] == [1.0] * 200
     loaded: set[str] = set()
     for event in memory:
         loaded = loaded | {event[1:]} if event[0] == "+" else loaded - {event[1:]}
@@ -100,29 +115,45 @@ def test_two_tiny_transformers_as_judges(tmp_path: Path) -> None:
 
 
 def test_verdicts_are_stored_counted_and_kept_when_scores_are_made_again() -> None:
-    asked = ScriptedModel(lambda request: judge(decide)(text(request)), name="judge", version="1")
+    asked = ScriptedModel(
+        lambda request: judge(decide)(text(request)), name="judge", version="1"
+    )
     (first,) = evaluate(
-        task(["judge-correct"]), ScriptedModel("An answer."), roles={"judge": asked}, name="first"
+        task(["judge-correct"]),
+        ScriptedModel("An answer."),
+        roles={"judge": asked},
+        name="first",
     )
     assert (asked.asked, first.data["usage"]["asked"]) == (20, 40)
     rating = {"judge-rating": {"question": "How good is it?"}}
     (second,) = evaluate(
-        task(["judge-correct", rating]), ScriptedModel("An answer."), roles={"judge": asked}, name="second"
+        task(["judge-correct", rating]),
+        ScriptedModel("An answer."),
+        roles={"judge": asked},
+        name="second",
     )
     assert asked.asked == 40, "only the ratings are new"
     assert (second.data["usage"]["asked"], second.data["usage"]["stored"]) == (20, 40)
 
 
 def test_the_budget_holds_for_judges_too() -> None:
-    asked = ScriptedModel(lambda request: judge(decide)(text(request)), name="judge", version="1")
+    asked = ScriptedModel(
+        lambda request: judge(decide)(text(request)), name="judge", version="1"
+    )
     (run,) = evaluate(
-        task(["judge-correct"]), ScriptedModel("An answer."), roles={"judge": asked}, budget=("21 requests",)
+        task(["judge-correct"]),
+        ScriptedModel("An answer."),
+        roles={"judge": asked},
+        budget=("21 requests",),
     )
     assert asked.asked <= 21
     assert run.data["usage"]["asked"] <= 21
     assert run.data["stopping"]["budget_reached"]
     (whole,) = evaluate(
-        task(["judge-correct"]), ScriptedModel("An answer."), roles={"judge": asked}, replace=True
+        task(["judge-correct"]),
+        ScriptedModel("An answer."),
+        roles={"judge": asked},
+        replace=True,
     )
     assert whole.tasks[0].metrics[0].estimate.n == 20
     assert asked.asked == 20, "what was paid before the budget was spent is used"
@@ -137,7 +168,9 @@ def test_a_second_scorer_only_where_a_judge_is_given() -> None:
     (alone,) = evaluate(rules, ScriptedModel(reply, version="1"), name="alone")
     estimate = alone.tasks[0].metrics[0].estimate
     assert (estimate.n, estimate.n_unsure) == (20, 15)
-    asked = ScriptedModel(lambda request: judge(decide)(text(request)), name="judge", version="1")
+    asked = ScriptedModel(
+        lambda request: judge(decide)(text(request)), name="judge", version="1"
+    )
     (both,) = evaluate(
         rules,
         ScriptedModel(reply, version="1"),
@@ -156,25 +189,36 @@ def test_a_second_scorer_only_where_a_judge_is_given() -> None:
     assert "--judge" in done.out
 
 
-# -- self-preference ------------------------------------------------------------------------------------------------------
+# -- self-preference
+# ------------------------------------------------------------------------------------------------------
 
 
 def panel_run(author: str, name: str) -> Run:
-    """Answers of one of two models, judged by both: `gpt` gives its own answers 2 grades more than they deserve."""
+    """Answers of one of two models, judged by both: `gpt` gives its own answers 2 grades more
+    than they deserve.
+    """
     author_of = {"gpt": "Mine, by gpt.", "claude": "Mine, by claude."}
 
     def judges(who: str) -> ScriptedModel:
         def grade(asked: Asked) -> dict[str, Any]:
             number = int("".join(filter(str.isdigit, asked.material["question"])))
             own = asked.material["answer"] == author_of[who]
-            return {"reason": "r", "grade": min(5, 1 + number % 3 + (2 if own and who == "gpt" else 0))}
+            return {
+                "reason": "r",
+                "grade": min(5, 1 + number % 3 + (2 if own and who == "gpt" else 0)),
+            }
 
-        return ScriptedModel(lambda request: judge(grade)(text(request)), name=who, version="1")
+        return ScriptedModel(
+            lambda request: judge(grade)(text(request)), name=who, version="1"
+        )
 
     scorer = {"judge-rating": {"question": "How good?", "judges": ["a", "b"]}}
     model = ScriptedModel(author_of[author], name=f"{author}-author")
     (run,) = evaluate(
-        task([scorer], rows=60), model, roles={"a": judges("gpt"), "b": judges("claude")}, name=name
+        task([scorer], rows=60),
+        model,
+        roles={"a": judges("gpt"), "b": judges("claude")},
+        name=name,
     )
     # Judge and author are one model, for which two scripts stand here.
     file = run.folder / "run.json"
@@ -193,7 +237,12 @@ def test_self_preference_is_measured_beside_another_judge() -> None:
     assert found["gpt"]["self_preference"]["excess"]["value"] == pytest.approx(0.5)
     assert found["gpt"]["self_preference"]["own"]["value"] == pytest.approx(0.5)
     assert found["gpt"]["self_preference"]["others"]["value"] == pytest.approx(0.0)
-    # The other judge is harsher than gpt on gpt's answers, and not because they are not its own: the number cannot tell whose doing it is.
+    # The other judge is harsher than gpt on gpt's answers, and not because they are not its own:
+    # the number cannot tell whose doing it is.
     assert found["claude"]["self_preference"]["excess"]["value"] == pytest.approx(0.5)
     one = typed("judge", "bias", "by-gpt")
-    assert "cannot be told" in one.text or "cannot tell" in one.text or "told from preference" in one.text
+    assert (
+        "cannot be told" in one.text
+        or "cannot tell" in one.text
+        or "told from preference" in one.text
+    )

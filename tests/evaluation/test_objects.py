@@ -1,4 +1,6 @@
-"""What a call in Python may be given: what a file of settings could say in other types is taken, anything else is named at once."""
+"""What a call in Python may be given: what a file of settings could say in other types is taken,
+anything else is named at once.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,11 @@ def test_numbers_of_numpy_paths_and_generators_are_taken() -> None:
         home=None,
         callbacks=Callback(),
     )
-    assert (run.id, run.data["configuration"]["limit"], len(list(run.samples()))) == ("mine", 2, 2)
+    assert (run.id, run.data["configuration"]["limit"], len(list(run.samples()))) == (
+        "mine",
+        2,
+        2,
+    )
     assert run.record("questions")["definition"]["answer"]["max_tokens"] == 5
 
 
@@ -56,7 +62,10 @@ def test_numbers_of_numpy_paths_and_generators_are_taken() -> None:
     "settings, says",
     [
         ({"limt": 2}, "Did you mean 'limit'"),
-        ({"limit": True}, "'limit' must be a whole number, or a share below 1, not true or false"),
+        (
+            {"limit": True},
+            "'limit' must be a whole number, or a share below 1, not true or false",
+        ),
         ({"limit": "2"}, "not text"),
         ({"seed": 1.5}, "'seed' must be a whole number, not a number"),
         ({"name": 3}, "'name' must be text"),
@@ -79,7 +88,12 @@ def test_settings_of_another_kind_are_named_before_anything_is_sent(
 
 @pytest.mark.parametrize(
     "tasks, models",
-    [(None, "scripted/echo"), (3, "scripted/echo"), ("questions.yaml", None), ("questions.yaml", [7])],
+    [
+        (None, "scripted/echo"),
+        (3, "scripted/echo"),
+        ("questions.yaml", None),
+        ("questions.yaml", [7]),
+    ],
 )
 def test_what_is_no_task_or_model_is_said(tasks: Any, models: Any) -> None:
     with pytest.raises(UsageError, match=r"^A (task|model) is a name"):
@@ -116,19 +130,27 @@ def test_a_decorator_without_a_name_is_refused() -> None:
         (lambda: exec("raise SystemExit(3)"), "SystemExit"),
     ],
 )
-def test_what_a_scorer_gives_wrongly_fails_its_sample(made: Callable[[], Any], says: str) -> None:
+def test_what_a_scorer_gives_wrongly_fails_its_sample(
+    made: Callable[[], Any], says: str
+) -> None:
     scorer("gives")(lambda sample, answer: made())
     (run,) = evaluate(
-        "questions.yaml", "scripted/echo", overrides={"scorers": ["gives"], "metrics": ["mean"]}
+        "questions.yaml",
+        "scripted/echo",
+        overrides={"scorers": ["gives"], "metrics": ["mean"]},
     )
     assert run.n_missing == 3
-    assert all(says in record.score_failures["gives"].message for record in run.samples())
+    assert all(
+        says in record.score_failures["gives"].message for record in run.samples()
+    )
 
 
 def test_a_score_of_numpy_is_a_number() -> None:
     scorer("of-numpy")(lambda sample, answer: Score(np.float32(0.5)))  # type: ignore[arg-type]
     (run,) = evaluate(
-        "questions.yaml", "scripted/echo", overrides={"scorers": ["of-numpy"], "metrics": ["mean"]}
+        "questions.yaml",
+        "scripted/echo",
+        overrides={"scorers": ["of-numpy"], "metrics": ["mean"]},
     )
     assert [record.scores["of-numpy"].value for record in run.samples()] == [0.5] * 3
 
@@ -139,10 +161,18 @@ def test_a_metric_or_strategy_that_gives_something_else_costs_no_run() -> None:
     @strategy("gives-nothing")  # type: ignore[type-var]
     async def gives_nothing(sample: Any, ask: Any, draw: int, setup: Any) -> None: ...
 
-    (run,) = evaluate("questions.yaml", "scripted/echo", overrides={"metrics": ["half"]}, name="metric")
+    (run,) = evaluate(
+        "questions.yaml",
+        "scripted/echo",
+        overrides={"metrics": ["half"]},
+        name="metric",
+    )
     assert "must give an Estimate, not float" in str(run.data["tasks"][0]["metrics"])
     (run,) = evaluate(
-        "questions.yaml", "scripted/echo", overrides={"strategy": "gives-nothing"}, name="strategy"
+        "questions.yaml",
+        "scripted/echo",
+        overrides={"strategy": "gives-nothing"},
+        name="strategy",
     )
     assert run.n_missing == 3
     assert all("not an Answer" in str(record.failure) for record in run.samples())
@@ -151,7 +181,9 @@ def test_a_metric_or_strategy_that_gives_something_else_costs_no_run() -> None:
 def judged(model: Model, judge: Model) -> Run:
     """One question of the file, its answer read by the judge."""
     overrides = {"scorers": [{"judge-correct": {}}], "metrics": ["accuracy"]}
-    (run,) = evaluate("questions.yaml", model, roles={"judge": judge}, overrides=overrides, limit=1)
+    (run,) = evaluate(
+        "questions.yaml", model, roles={"judge": judge}, overrides=overrides, limit=1
+    )
     return run
 
 
@@ -179,7 +211,9 @@ def test_equal_objects_are_opened_once() -> None:
     same = objects.name_model(second, role=True)
     another = objects.name_model(third, role=True)
     assert open_under_test(under_test, objects.models) is first
-    judges = open_roles({"same": same, "another": another, "named": ModelSpec("m")}, objects.models)
+    judges = open_roles(
+        {"same": same, "another": another, "named": ModelSpec("m")}, objects.models
+    )
     assert judges["same"] is first and judges["named"] is first
     assert judges["another"] is third
     assert another.as_dict() == {"model": "m"}

@@ -1,4 +1,6 @@
-"""Runs of schema 1 where they are merged, averaged, scored and exported again: nothing that they left out gets lost in silence."""
+"""Runs of schema 1 where they are merged, averaged, scored and exported again: nothing that they
+left out gets lost in silence.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +74,9 @@ def test_numbers_made_again_are_of_the_schema_of_their_scores() -> None:
     ],
     ids=lambda arguments: arguments[0],
 )
-def test_no_export_publishes_a_number_without_the_answers_that_were_left_out(export: list[str]) -> None:
+def test_no_export_publishes_a_number_without_the_answers_that_were_left_out(
+    export: list[str],
+) -> None:
     old_run("rules")
     command = typed("export", *export)
     assert command.code == 2
@@ -93,13 +97,16 @@ def test_calibration_names_the_command_that_gives_every_answer_a_score() -> None
 @pytest.mark.parametrize("name", ["judged", "judged-by-task"])
 def test_verdicts_of_a_judge_are_kept_and_nobody_is_asked(name: str) -> None:
     old = old_run(name)
-    before = {record.sample.id: record.scores.get("short-answer") for record in old.samples()}
+    before = {
+        record.sample.id: record.scores.get("short-answer") for record in old.samples()
+    }
     again = score_run(old)
     assert again.data["usage"]["requested"] == 0
     (task,) = again.tasks
     assert (task.n_missing, task.n_unsure, task.n_judged) == (0, 1, N_UNDECIDED - 1)
     for record in again.samples():
-        score, recorded = record.scores["short-answer"], before[record.sample.id]
+        score = record.scores["short-answer"]
+        recorded = before[record.sample.id]
         if JUDGE_READ in score.parts:
             assert recorded is not None
             assert (score.value, score.label) == (recorded.value, recorded.label)
@@ -113,10 +120,16 @@ def test_a_judge_that_is_named_is_asked_only_about_answers_without_a_verdict() -
     verdict = '{{"check": "{mark}", "reason": "It does.", "class": "correct"}}'
 
     def reply(request: Request) -> str:
-        mark = str(request).split('question mark=\\"', 1)[-1].split('question mark="', 1)[-1][:16]
+        mark = (
+            str(request)
+            .split('question mark=\\"', 1)[-1]
+            .split('question mark="', 1)[-1][:16]
+        )
         return verdict.format(mark=mark)
 
-    again = score_run(old_run("judged"), roles={"judge": ScriptedModel(reply, version="1")})
+    again = score_run(
+        old_run("judged"), roles={"judge": ScriptedModel(reply, version="1")}
+    )
     assert again.data["usage"]["requested"] == 1
     (task,) = again.tasks
     assert (task.n_missing, task.n_unsure, task.n_judged) == (0, 0, N_UNDECIDED)
@@ -143,11 +156,17 @@ def test_an_untouched_run_of_schema_1_is_called_old_and_not_failed() -> None:
         ("task", {"n_missing": 25}, "'tasks.0.n_missing' is 25, of 24 samples"),
         ("task", {"outcomes": {"answered": 23}}, "outcomes.answered is 23 in run.json"),
         ("metric", {"n_unsure": 30}, "'tasks.0.metrics.0.n_unsure' is 30, of 2"),
-        ("metric", {"unsure_range": [0.9, 0.1]}, "'tasks.0.metrics.0.unsure_range' is [0.9, 0.1]"),
+        (
+            "metric",
+            {"unsure_range": [0.9, 0.1]},
+            "'tasks.0.metrics.0.unsure_range' is [0.9, 0.1]",
+        ),
         ("metric", {"unsure_range": [1]}, "'tasks.0.metrics.0.unsure_range' is [1]"),
     ],
 )
-def test_counts_that_cannot_be_are_reported(place: str, count: dict[str, Any], reason: str) -> None:
+def test_counts_that_cannot_be_are_reported(
+    place: str, count: dict[str, Any], reason: str
+) -> None:
     run = score_run(old_run("rules"), name="new")
     assert "impossible" not in typed("runs", "check", "runs/new").out
     with edited(run.folder) as data:
@@ -176,7 +195,9 @@ def test_outcomes_add_up_with_what_is_missing() -> None:
 
 
 @pytest.mark.parametrize("worst", ["x", [1], 10**400, float("nan"), True])
-def test_a_worst_value_that_is_no_number_is_refused_when_a_scorer_registers(worst: Any) -> None:
+def test_a_worst_value_that_is_no_number_is_refused_when_a_scorer_registers(
+    worst: Any,
+) -> None:
     with pytest.raises(ConfigurationError, match="'worst' must be a finite number"):
         scorer("test-worst", worst=worst)
 
@@ -194,4 +215,7 @@ def test_a_reason_to_be_unsure_is_text_of_a_bounded_length() -> None:
     )
     with pytest.raises(ScoringError, match="'unsure' of the score must be text"):
         checked_score(Score(1.0, unsure=3), "s", "1")  # type: ignore[arg-type]
-    assert len(checked_score(Score(1.0, unsure="x" * 5_000), "s", "1").unsure) == MAX_UNSURE_CHARS
+    assert (
+        len(checked_score(Score(1.0, unsure="x" * 5_000), "s", "1").unsure)
+        == MAX_UNSURE_CHARS
+    )

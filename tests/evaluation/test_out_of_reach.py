@@ -1,4 +1,6 @@
-"""A task whose data cannot be fetched fails alone beside others, with the models that it would use; by itself it is an error."""
+"""A task whose data cannot be fetched fails alone beside others, with the models that it would
+use; by itself it is an error.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +68,9 @@ def test_its_models_are_asked_for_as_if_the_data_were_there(
     files: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([*RUN, "here.yaml", "far.yaml"]) == 2
-    assert "uses a model in the role 'judge'" in " ".join(capsys.readouterr().err.split())
+    assert "uses a model in the role 'judge'" in " ".join(
+        capsys.readouterr().err.split()
+    )
     assert main([*RUN, "here.yaml", "--role", "judge=scripted/constant"]) == 2
 
 
@@ -76,7 +80,9 @@ def test_by_itself_it_is_an_error_and_so_is_a_broken_file_of_several(
     judge = ["--role", "judge=scripted/constant", "-R", "judge.text=x"]
     assert main([*RUN, "far.yaml", *judge]) == 2
     assert "owner/no-such-data" in capsys.readouterr().err
-    (files / "broken.yaml").write_text("task: broken\ndataset: nowhere.jsonl\nscorers: [exact-match]\n")
+    (files / "broken.yaml").write_text(
+        "task: broken\ndataset: nowhere.jsonl\nscorers: [exact-match]\n"
+    )
     assert main([*RUN, "here.yaml", "broken.yaml"]) == 2
     with pytest.raises(OutOfReach):
         evaluate(
@@ -92,7 +98,9 @@ def test_members_of_one_file_fail_one_by_one_but_not_all_of_them(
 ) -> None:
     assert main([*RUN, "here.yaml", "many.yaml", "--name", "m"]) == 1
     found = tasks_of(files, "m")
-    assert [found[name]["failures"] for name in ("many-xx", "many-yy")] == [{"no data": 1}] * 2
+    assert [found[name]["failures"] for name in ("many-xx", "many-yy")] == [
+        {"no data": 1}
+    ] * 2
     capsys.readouterr()
     assert main([*RUN, "many.yaml"]) == 2
     said = " ".join(capsys.readouterr().err.split())
@@ -108,8 +116,14 @@ def test_once_the_data_are_there_the_same_command_asks_only_for_them(
     assert main([*RUN, "here.yaml", "far.yaml"]) == 1
     kept = files / "data.jsonl"
     kept.write_text('{"id": 1, "q": "Of Italy?", "a": "Rome"}\n')
-    monkeypatch.setattr("evalwright.tasks.datasets.opening.copy_of_hub", lambda *_: kept)
+    monkeypatch.setattr(
+        "evalwright.tasks.datasets.opening.copy_of_hub", lambda *_: kept
+    )
     assert main([*RUN, "here.yaml", "far.yaml"]) == 0
-    runs = [json.loads(path.read_text()) for path in (files / "runs").glob("*/run.json")]
-    (whole,) = (run for run in runs if not any(task["failures"] for task in run["tasks"]))
+    runs = [
+        json.loads(path.read_text()) for path in (files / "runs").glob("*/run.json")
+    ]
+    (whole,) = (
+        run for run in runs if not any(task["failures"] for task in run["tasks"])
+    )
     assert [task["n_samples"] for task in whole["tasks"]] == [2, 1]

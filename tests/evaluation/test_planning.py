@@ -35,7 +35,11 @@ def plan(**settings: object) -> PlannedRun:
 
 
 def test_a_plan_is_complete_and_cannot_be_changed() -> None:
-    settings = Settings(Configuration(tasks=("one.yaml",), models=(ECHO,), max_resident=1, budget=("9 requests",)))
+    settings = Settings(
+        Configuration(
+            tasks=("one.yaml",), models=(ECHO,), max_resident=1, budget=("9 requests",)
+        )
+    )
     plan = make_plan(resolve(settings))
     assert plan.budget is not None and plan.budget.limits.requests == 9
     assert plan.home == home_folder() and not plan.resend_empty
@@ -56,14 +60,18 @@ def test_a_plan_is_complete_and_cannot_be_changed() -> None:
         ({"name": "../x"}, "cannot be the name of a run"),
     ],
 )
-def test_settings_that_no_evaluation_can_have_cannot_be_made(fields: dict[str, Any], words: str) -> None:
+def test_settings_that_no_evaluation_can_have_cannot_be_made(
+    fields: dict[str, Any], words: str
+) -> None:
     with pytest.raises(ConfigurationError, match=words) as error:
         Settings(Configuration(**fields))
     in_file = {key: Origin("file", "suite.yaml:3") for key in fields}
     with pytest.raises(ConfigurationError, match=words) as in_file_error:
         Settings(Configuration(**fields), in_file)
     has_prefix = fields.keys() & {"limit", "accept_failures"}
-    assert str(in_file_error.value) == ("suite.yaml:3: " if has_prefix else "") + str(error.value)
+    assert str(in_file_error.value) == ("suite.yaml:3: " if has_prefix else "") + str(
+        error.value
+    )
 
 
 def test_a_name_that_no_record_may_have_is_refused_before_a_request() -> None:
@@ -85,13 +93,19 @@ def test_a_slug_is_a_harmless_file_name(text: str) -> None:
 
 def test_units_are_every_draw_once_at_its_place() -> None:
     Path("draws.yaml").write_text(
-        TASK.format(name="draws") + "answer: {mode: generate, draws: 3, temperature: 1}\n"
+        TASK.format(name="draws")
+        + "answer: {mode: generate, draws: 3, temperature: 1}\n"
     )
     made = plan(tasks=("one.yaml", "draws.yaml"), limit=1, seed=4)
     assert made.total == 4
     units = list(made.units())
     assert len({position for position, *_ in units}) == 4
-    assert [(number, draw) for _, number, _, draw in units] == [(0, 0), (1, 0), (1, 1), (1, 2)]
+    assert [(number, draw) for _, number, _, draw in units] == [
+        (0, 0),
+        (1, 0),
+        (1, 1),
+        (1, 2),
+    ]
     assert [position for position, number, *_ in units if number == 0] == [units[0][2]]
     index = units[1][2]
     assert [position for position, number, *_ in units if number == 1] == [
@@ -121,7 +135,10 @@ def test_identity_is_of_what_changes_the_numbers() -> None:
 def test_patterns_and_shares() -> None:
     assert [task.name for task in plan(tasks=("*.yaml",)).tasks] == ["one", "two"]
     named = plan(tasks=("factual-str*",), limit=0.01)
-    assert [task.name for task in named.tasks] == ["factual-stress", "factual-stress-languages"]
+    assert [task.name for task in named.tasks] == [
+        "factual-stress",
+        "factual-stress-languages",
+    ]
     for task, order in zip(named.tasks, named.orders, strict=True):
         assert len(order.items) == math.ceil(len(task.samples) * 0.01)
     for limit in (0, 1.5, -1, math.nan, 2.0):

@@ -23,11 +23,19 @@ ALONE = [
 
 
 @pytest.mark.parametrize("environment", TOGETHER)
-def test_several_processes_are_told_how_to_share_the_samples(environment: dict[str, str]) -> None:
+def test_several_processes_are_told_how_to_share_the_samples(
+    environment: dict[str, str],
+) -> None:
     with pytest.raises(ConfigurationError) as raised:
         check_one_process("-M device_map=auto", environment)
     message = str(raised.value)
-    for way in ("--shard auto", "evalwright runs merge", "-M replicas=N", "-M device_map=auto", "srun"):
+    for way in (
+        "--shard auto",
+        "evalwright runs merge",
+        "-M replicas=N",
+        "-M device_map=auto",
+        "srun",
+    ):
         assert way in message
 
 

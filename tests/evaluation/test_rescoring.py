@@ -36,7 +36,12 @@ pytestmark = pytest.mark.usefixtures("own_folder")
 
 def quiz(**more: Any) -> Task:
     rows = [
-        {"id": str(i), "input": f"Say Number {i}", "target": f"number {i}", "domain": "ab"[i % 2]}
+        {
+            "id": str(i),
+            "input": f"Say Number {i}",
+            "target": f"number {i}",
+            "domain": "ab"[i % 2],
+        }
         for i in range(6)
     ]
     definition: dict[str, Any] = {
@@ -54,7 +59,9 @@ def answered(**more: Any) -> Run:
     model = ScriptedModel(
         lambda request: f"number {request.prompt[-1]}",  # type: ignore[union-attr]
         version="1",
-        failures=lambda request, asked: Overloaded("no") if "4" in request.prompt else None,  # type: ignore[union-attr]
+        failures=lambda request, asked: (
+            Overloaded("no") if "4" in request.prompt else None  # type: ignore[union-attr]
+        ),
         pacing=Pacing(max_attempts=1),
     )
     (run,) = evaluate(quiz(), model, name="first", **more)
@@ -67,9 +74,14 @@ def test_the_runs_own_scorers_give_the_same_numbers() -> None:
     assert again.id == "first.rescored"
     assert again.folder.parent == run.folder.parent
     assert records(again.folder) == records(run.folder)
-    assert [task.as_dict() for task in again.tasks] == [task.as_dict() for task in run.tasks]
+    assert [task.as_dict() for task in again.tasks] == [
+        task.as_dict() for task in run.tasks
+    ]
     assert again.n_missing == 1
-    assert again.data["scored_from"] == {"run": "first", "samples_sha256": run.data["samples"]["sha256"]}
+    assert again.data["scored_from"] == {
+        "run": "first",
+        "samples_sha256": run.data["samples"]["sha256"],
+    }
     assert again.data["usage"]["requested"] == 0
     assert again.data["model"] == run.data["model"]
     assert again.data["identity"] != run.data["identity"]
@@ -80,7 +92,9 @@ def test_the_runs_own_scorers_give_the_same_numbers() -> None:
 
 def test_other_scorers_and_options() -> None:
     run = answered()
-    again = score_run(run, scorers=["numeric", {"exact-match": {"ignore_case": False}}], name="other")
+    again = score_run(
+        run, scorers=["numeric", {"exact-match": {"ignore_case": False}}], name="other"
+    )
     task = again.task("quiz")
     assert [(metric.label, metric.kind, metric.scorer) for metric in task.metrics] == [
         ("accuracy", "accuracy", "numeric"),
@@ -90,10 +104,13 @@ def test_other_scorers_and_options() -> None:
     with pytest.raises(RunError, match="scored by"):
         compare(run, score_run(run, scorers=["numeric"], name="third"))
     assert any(
-        "scorers" in note and "not all given the same" in note for note in leaderboard([run, again]).notes
+        "scorers" in note and "not all given the same" in note
+        for note in leaderboard([run, again]).notes
     )
     twice = score_run(again, name="twice")
-    assert [task.as_dict() for task in twice.tasks] == [task.as_dict() for task in again.tasks]
+    assert [task.as_dict() for task in twice.tasks] == [
+        task.as_dict() for task in again.tasks
+    ]
 
 
 def test_what_the_old_scorer_left_undecided_is_not_counted() -> None:
@@ -101,18 +118,27 @@ def test_what_the_old_scorer_left_undecided_is_not_counted() -> None:
         number = int(str(request.prompt).rpartition(" ")[2])
         return f"{number} or {number + 1}"
 
-    (run,) = evaluate(quiz(scorers=["numeric"]), ScriptedModel(says, version="1"), name="first")  # type: ignore[arg-type]
+    (run,) = evaluate(
+        quiz(scorers=["numeric"]),
+        ScriptedModel(says, version="1"),  # type: ignore[arg-type]
+        name="first",
+    )
     assert run.task("quiz").n_unsure == 6
     strict = score_run(run, scorers=["exact-match"], name="strict")
     assert strict.task("quiz").n_unsure == 0
     assert strict.task("quiz").metrics[0].estimate.n == 6
-    assert score_run(strict, scorers=["numeric"], name="back").task("quiz").n_unsure == 6
+    assert (
+        score_run(strict, scorers=["numeric"], name="back").task("quiz").n_unsure == 6
+    )
 
 
 def test_by_name_and_folder_and_again_over_itself() -> None:
     run = answered()
     assert score_run("first").id == score_run(run.folder).id == "first.rescored"
-    assert sorted(path.name for path in Path("runs").iterdir()) == ["first", "first.rescored"]
+    assert sorted(path.name for path in Path("runs").iterdir()) == [
+        "first",
+        "first.rescored",
+    ]
     elsewhere = score_run("first", out="elsewhere", name="mine")
     assert elsewhere.folder == Path("elsewhere/mine")
     with pytest.raises(UnknownName, match=r"frist.*'first'"):
@@ -131,7 +157,9 @@ def test_no_other_run_is_overwritten() -> None:
 
 def test_a_judge_is_asked_and_its_answers_are_kept() -> None:
     @scorer("test-second-judge")
-    async def judged(sample: Sample, answer: Answer, ask: Ask, *, role: str = "judge") -> Score:
+    async def judged(
+        sample: Sample, answer: Answer, ask: Ask, *, role: str = "judge"
+    ) -> Score:
         reply = await ask(role, Generate(f"{sample.input}: {answer.text}"))
         return Score(float(reply.text == "yes"))
 
@@ -171,7 +199,8 @@ def test_an_error_of_the_record_is_one_error_and_no_group() -> None:
     assert not list(Path("runs").glob("*/*.partial"))
 
 
-# -- some of the run's own scorers again --------------------------------------------------------------------------------
+# -- some of the run's own scorers again
+# --------------------------------------------------------------------------------
 
 
 def test_scores_of_other_scorers_are_kept_as_they_are_recorded() -> None:
@@ -186,34 +215,50 @@ def test_scores_of_other_scorers_are_kept_as_they_are_recorded() -> None:
         scorers=["exact-match", "counting-scorer"],
         metrics=["accuracy", {"name": "c", "use": "mean", "scorer": "counting-scorer"}],
     )
-    (run,) = evaluate(task, ScriptedModel(lambda request: "number 1", version="1"), name="two")
+    (run,) = evaluate(
+        task, ScriptedModel(lambda request: "number 1", version="1"), name="two"
+    )
     assert len(calls) == 6
     calls.clear()
-    again = score_run(run, scorers=[{"exact-match": {"ignore_case": True}}], name="kept")
+    again = score_run(
+        run, scorers=[{"exact-match": {"ignore_case": True}}], name="kept"
+    )
     assert calls == []
     assert [list(record["scores"]) for record in records(again.folder)] == [
         ["exact-match", "counting-scorer"]
     ] * 6
     assert again.task("quiz").metrics[1].estimate.value == 1.0
-    changed = score_run(run, scorers=[{"counting-scorer": {"worth": 0.5}}], name="changed")
+    changed = score_run(
+        run, scorers=[{"counting-scorer": {"worth": 0.5}}], name="changed"
+    )
     assert len(calls) == 6
     assert changed.task("quiz").metrics[1].estimate.value == 0.5
-    assert changed.task("quiz").metrics[0].estimate == run.task("quiz").metrics[0].estimate
+    assert (
+        changed.task("quiz").metrics[0].estimate == run.task("quiz").metrics[0].estimate
+    )
 
 
-# -- a run of schema 1 ----------------------------------------------------------------------------------------------------
+# -- a run of schema 1
+# ----------------------------------------------------------------------------------------------------
 
 
 def as_schema_1(run: Run) -> None:
-    """Write a run as schema 1 did: unsure readings undecided, and replies without an answer as failures."""
+    """Write a run as schema 1 did: unsure readings undecided, and replies without an answer as
+    failures.
+    """
     rows = [
-        json.loads(line) for line in (run.folder / "samples.jsonl").read_text(encoding="utf-8").splitlines()
+        json.loads(line)
+        for line in (run.folder / "samples.jsonl")
+        .read_text(encoding="utf-8")
+        .splitlines()
     ]
     data = json.loads((run.folder / "run.json").read_text(encoding="utf-8"))
     failures: Counter[str] = Counter()
     n_undecided = 0
     for row in rows:
-        score = row["scores"].get("exact-match") or row["scores"].get("short-answer") or {}
+        score = (
+            row["scores"].get("exact-match") or row["scores"].get("short-answer") or {}
+        )
         if "failure" in row:
             failures[row["failure"]["kind"]] += 1
         elif row["outcome"] in ("cut", "refused"):
@@ -223,7 +268,8 @@ def as_schema_1(run: Run) -> None:
             row["scores"] = {}
         elif score.get("unsure"):
             row["undecided"] = {
-                name: {"label": "undecided", "explanation": score["unsure"]} for name in row["scores"]
+                name: {"label": "undecided", "explanation": score["unsure"]}
+                for name in row["scores"]
             }
             row["scores"] = {}
             n_undecided += 1
@@ -232,7 +278,11 @@ def as_schema_1(run: Run) -> None:
     (task,) = data["tasks"]
     del task["n_missing"]
     task.pop("n_unsure", None)
-    task |= {"n_failed": sum(failures.values()), "n_undecided": n_undecided, "failures": dict(failures)}
+    task |= {
+        "n_failed": sum(failures.values()),
+        "n_undecided": n_undecided,
+        "failures": dict(failures),
+    }
     for metric in task["metrics"]:
         del metric["n_missing"]
         metric.pop("n_unsure", None)
@@ -259,7 +309,9 @@ def test_a_run_of_schema_1_gets_a_score_for_every_answer_without_a_request() -> 
     def failures(request: Any, asked: int) -> Overloaded | None:
         return Overloaded("no") if "4" in str(request.prompt) else None
 
-    model = ScriptedModel(reply, version="1", failures=failures, pacing=Pacing(max_attempts=1))
+    model = ScriptedModel(
+        reply, version="1", failures=failures, pacing=Pacing(max_attempts=1)
+    )
     (run,) = evaluate(quiz(scorers=["short-answer"]), model, name="old")
     expected = [row["scores"] for row in records(run.folder)]
     as_schema_1(run)
@@ -278,4 +330,6 @@ def test_a_run_of_schema_1_gets_a_score_for_every_answer_without_a_request() -> 
     assert result.outcomes == {"answered": 3, "cut": 1, "refused": 1, "failed": 1}
     assert result.failures == {"server error": 1}
     assert again.data["schema"] == 2
-    assert "Repeat the command that requested the answers" in unscored_sentences([again])
+    assert "Repeat the command that requested the answers" in unscored_sentences(
+        [again]
+    )

@@ -1,4 +1,6 @@
-"""Stopping rules before a run: names of models, kinds of scores, and an order of whole units that the seed fixes."""
+"""Stopping rules before a run: names of models, kinds of scores, and an order of whole units
+that the seed fixes.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +28,17 @@ SPECS = (
 
 
 def task(clusters: Sequence[str], **more: Any) -> Task:
-    rows = [{"id": f"i{k}", "input": f"x {k}", "target": "x", "cluster": c} for k, c in enumerate(clusters)]
+    rows = [
+        {"id": f"i{k}", "input": f"x {k}", "target": "x", "cluster": c}
+        for k, c in enumerate(clusters)
+    ]
     return task_from_definition(
-        {"task": "small", "dataset": {"rows": rows}, "sample": {"cluster": "{{ cluster }}"}, **more}
+        {
+            "task": "small",
+            "dataset": {"rows": rows},
+            "sample": {"cluster": "{{ cluster }}"},
+            **more,
+        }
     )
 
 
@@ -45,23 +55,35 @@ def task(clusters: Sequence[str], **more: Any) -> Task:
 def test_models_by_label_name_or_place(text: str, pair: tuple[int, int]) -> None:
     (found,) = resolve_rules([text], SPECS)
     assert found.pair == pair
-    assert (found.rule.a, found.rule.b) == tuple(SPECS[i].label or SPECS[i].model for i in pair)
+    assert (found.rule.a, found.rule.b) == tuple(
+        SPECS[i].label or SPECS[i].model for i in pair
+    )
     assert found.rule.text == text
     assert parse_rule(in_full(found.rule)).level == found.rule.level
     assert [model for model in range(3) if found.concerns(model)] == sorted(pair)
 
 
 def test_kinds_of_scores() -> None:
-    precise, beats = parse_rule("accuracy +-0.02"), parse_rule("A beats B")
+    precise = parse_rule("accuracy +-0.02")
+    beats = parse_rule("A beats B")
     plain = score_kind(precise, task(["", ""]))
     assert plain is not None
-    assert (plain.scorer, plain.value_range, plain.binary) == ("exact-match", (0.0, 1.0), True)
-    draws = score_kind(beats, task(["", ""], answer={"mode": "generate", "draws": 2, "temperature": 1.0}))
+    assert (plain.scorer, plain.value_range, plain.binary) == (
+        "exact-match",
+        (0.0, 1.0),
+        True,
+    )
+    draws = score_kind(
+        beats,
+        task(["", ""], answer={"mode": "generate", "draws": 2, "temperature": 1.0}),
+    )
     graded = score_kind(beats, task(["", ""], scorers=["token-f1"]))
     assert draws is not None and graded is not None
     assert not draws.binary and not graded.binary
     metrics = [{"use": "mean", "name": "f1", "options": {"value_range": [0, 2]}}]
-    ranged = score_kind(parse_rule("f1 +-0.1"), task(["", ""], scorers=["token-f1"], metrics=metrics))
+    ranged = score_kind(
+        parse_rule("f1 +-0.1"), task(["", ""], scorers=["token-f1"], metrics=metrics)
+    )
     assert ranged is not None and ranged.value_range == (0.0, 2.0)
     assert score_kind(parse_rule("f1 +-0.1"), task(["", ""])) is None
 
@@ -95,10 +117,14 @@ def test_every_cluster_is_as_likely_to_be_first_whatever_its_size() -> None:
         order = unit_order(one, sample_order(16, seed, None), seed)
         first[names[order.items[0]] or "alone"] += 1
     assert set(first) == {"big", "small", "one", "alone"}
-    assert all(abs(count - 500) < 5 * (2000 * 0.25 * 0.75) ** 0.5 for count in first.values())
+    assert all(
+        abs(count - 500) < 5 * (2000 * 0.25 * 0.75) ** 0.5 for count in first.values()
+    )
 
 
-def test_a_task_in_the_order_of_its_file_is_asked_at_random_but_keeps_its_samples() -> None:
+def test_a_task_in_the_order_of_its_file_is_asked_at_random_but_keeps_its_samples() -> (
+    None
+):
     one = replace(task([""] * 50), order="file")
     chosen = sample_order(50, 0, 20, as_filed=True)
     order = unit_order(one, chosen, 0)

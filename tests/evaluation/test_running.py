@@ -1,4 +1,6 @@
-"""A whole evaluation, from names or objects to a run's folder: what is asked, what is counted, what is recorded."""
+"""A whole evaluation, from names or objects to a run's folder: what is asked, what is counted,
+what is recorded.
+"""
 
 from __future__ import annotations
 
@@ -47,11 +49,18 @@ pytestmark = pytest.mark.usefixtures("own_folder")
 
 def questions(count: int = 10, *, name: str = "quiz", **more: Any) -> Task:
     """A task of `count` questions "Question i?" with the answer "i"."""
-    rows = [{"id": f"q{i}", "question": f"Question {i}?", "answer": str(i)} for i in range(count)]
+    rows = [
+        {"id": f"q{i}", "question": f"Question {i}?", "answer": str(i)}
+        for i in range(count)
+    ]
     definition: dict[str, Any] = {
         "task": name,
         "dataset": {"rows": rows},
-        "sample": {"id": "{{ id }}", "input": "{{ question }}", "target": "{{ answer }}"},
+        "sample": {
+            "id": "{{ id }}",
+            "input": "{{ question }}",
+            "target": "{{ answer }}",
+        },
         "prompt": {"user": "{{ input }}"},
         "answer": {"mode": "generate"},
         "scorers": ["exact-match"],
@@ -69,10 +78,14 @@ def number(request: Request) -> int:
 def knows(least: int = 0, **more: Any) -> ScriptedModel:
     """A model that knows the answers from `least` on."""
     more = {"version": f"knows {least}", **more}
-    return ScriptedModel(lambda request: str(number(request)) if number(request) >= least else "?", **more)
+    return ScriptedModel(
+        lambda request: str(number(request)) if number(request) >= least else "?",
+        **more,
+    )
 
 
-# -- in Python ----------------------------------------------------------------------------------------------------------
+# -- in Python
+# ----------------------------------------------------------------------------------------------------------
 
 
 def test_tasks_and_models_can_be_objects() -> None:
@@ -81,7 +94,9 @@ def test_tasks_and_models_can_be_objects() -> None:
     assert (estimate.value, estimate.n, run.n_missing) == (0.7, 10, 0)
     assert run.folder.parent == Path("runs")
     run.verify()
-    assert [record.sample.id for record in run.samples()] == [f"q{i}" for i in range(10)]
+    assert [record.sample.id for record in run.samples()] == [
+        f"q{i}" for i in range(10)
+    ]
 
 
 def test_inside_a_running_loop_as_in_a_notebook() -> None:
@@ -155,15 +170,21 @@ def test_progress_is_told_and_ends() -> None:
 
     reporter = Reporter()
     model = knows(
-        failures=lambda request, asked: Overloaded("no") if number(request) == 1 else None, pacing=ONCE
+        failures=lambda request, asked: (
+            Overloaded("no") if number(request) == 1 else None
+        ),
+        pacing=ONCE,
     )
     evaluate(questions(), model, progress=reporter)
     last = reporter.seen[-1]
     assert (last.total, last.done, last.failed, last.finished) == (10, 10, 1, True)
-    assert [one.done for one in reporter.seen] == sorted(one.done for one in reporter.seen)
+    assert [one.done for one in reporter.seen] == sorted(
+        one.done for one in reporter.seen
+    )
 
 
-# -- order, limits, identity --------------------------------------------------------------------------------------------
+# -- order, limits, identity
+# --------------------------------------------------------------------------------------------
 
 
 def ids(run: Run) -> set[str]:
@@ -221,7 +242,10 @@ def test_samples_are_equal_for_any_concurrency() -> None:
     for most in (1, 3, 200):
         pacing = Pacing(max_concurrency=most, start_concurrency=most)
         (run,) = evaluate(
-            questions(30), knows(4, latency=slow, pacing=pacing), home=f"home {most}", name=f"run {most}"
+            questions(30),
+            knows(4, latency=slow, pacing=pacing),
+            home=f"home {most}",
+            name=f"run {most}",
         )
         lines.append((records(run.folder), run.data["tasks"]))
     assert lines[0] == lines[1] == lines[2]
@@ -232,7 +256,10 @@ def test_another_evaluation_does_not_overwrite_a_run() -> None:
     evaluate(questions(), knows(), name="mine")
     with pytest.raises(UsageError, match=r"made from another configuration.*--replace"):
         evaluate(questions(), knows(), name="mine", limit=3)
-    assert len(ids(evaluate(questions(), knows(), name="mine", limit=3, replace=True)[0])) == 3
+    assert (
+        len(ids(evaluate(questions(), knows(), name="mine", limit=3, replace=True)[0]))
+        == 3
+    )
     for text in ('{"schema": 99, "tasks": []}', "{"):
         Path("runs/mine/run.json").write_text(text)
         with pytest.raises(UsageError, match="--replace"):
@@ -240,7 +267,8 @@ def test_another_evaluation_does_not_overwrite_a_run() -> None:
     evaluate(questions(), knows(), name="mine", replace=True)[0].verify()
 
 
-# -- what is asked ------------------------------------------------------------------------------------------------------
+# -- what is asked
+# ------------------------------------------------------------------------------------------------------
 
 
 def test_draws_are_asked_apart_where_they_can_differ() -> None:
@@ -252,12 +280,19 @@ def test_draws_are_asked_apart_where_they_can_differ() -> None:
     model = ScriptedModel(says, version="draws", record=True)
     (run,) = evaluate(task, model)
     assert model.requests is not None
-    assert sorted({getattr(request, "draw", -1) for request in model.requests}) == [0, 1, 2, 3]
+    assert sorted({getattr(request, "draw", -1) for request in model.requests}) == [
+        0,
+        1,
+        2,
+        3,
+    ]
     assert model.asked == 24
     estimate = run.task("quiz").metrics[0].estimate
     assert (estimate.value, estimate.n) == (0.5, 6)
     rows = records(run.folder)
-    assert [(row["index"], row["draw"]) for row in rows] == [(i, k) for i in range(6) for k in range(4)]
+    assert [(row["index"], row["draw"]) for row in rows] == [
+        (i, k) for i in range(6) for k in range(4)
+    ]
 
 
 def test_several_models_are_asked_side_by_side_or_in_turn() -> None:
@@ -271,7 +306,8 @@ def test_several_models_are_asked_side_by_side_or_in_turn() -> None:
         return says
 
     remote = [
-        ScriptedModel(noted(name), name=f"r/{name}", latency=0.01, pacing=Pacing(2, 2)) for name in "ab"
+        ScriptedModel(noted(name), name=f"r/{name}", latency=0.01, pacing=Pacing(2, 2))
+        for name in "ab"
     ]
     runs = evaluate(questions(), remote)
     assert [run.model for run in runs] == ["r/a", "r/b"]
@@ -282,7 +318,8 @@ def test_several_models_are_asked_side_by_side_or_in_turn() -> None:
     assert log == ["c"] * 10 + ["d"] * 10
 
 
-# -- failures -----------------------------------------------------------------------------------------------------------
+# -- failures
+# -----------------------------------------------------------------------------------------------------------
 
 ONCE = Pacing(max_attempts=1)
 
@@ -307,7 +344,11 @@ def with_parts(task: Task, **parts: Any) -> Task:
 
 def test_a_request_that_fails_is_recorded_and_asked_again_next_time() -> None:
     def ill(request: Request, asked: int) -> Overloaded | None:
-        return Overloaded("The server is busy.", status=503) if number(request) in (2, 5) else None
+        return (
+            Overloaded("The server is busy.", status=503)
+            if number(request) in (2, 5)
+            else None
+        )
 
     model = knows(failures=ill, pacing=ONCE)
     (run,) = evaluate(questions(), model)
@@ -365,7 +406,9 @@ def test_a_scorer_that_misbehaves_fails_by_itself(kind: str) -> None:
     assert run.task("quiz").metrics[0].estimate.n_missing == 0
 
 
-def test_a_store_that_breaks_ends_the_run_with_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_that_breaks_ends_the_run_with_a_sentence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     async def broken(self: SqliteStore, keys: Sequence[bytes]) -> list[Response | None]:
         raise StoreError("The store 'home/store.sqlite' is damaged.")
 
@@ -376,7 +419,9 @@ def test_a_store_that_breaks_ends_the_run_with_a_sentence(monkeypatch: pytest.Mo
     assert not list(Path("runs").glob("*/*.partial"))
 
 
-def test_a_store_that_breaks_under_a_judge_ends_the_run_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_that_breaks_under_a_judge_ends_the_run_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     register_judge()
     get = SqliteStore.get_many
 
@@ -389,20 +434,33 @@ def test_a_store_that_breaks_under_a_judge_ends_the_run_too(monkeypatch: pytest.
     judge = ScriptedModel("yes", name="judge")
     pacing = Pacing(max_concurrency=1, start_concurrency=1)
     with pytest.raises(StoreError, match="disk is full"):
-        evaluate(questions(scorers=["test-judge"]), knows(pacing=pacing), roles={"judge": judge})
+        evaluate(
+            questions(scorers=["test-judge"]),
+            knows(pacing=pacing),
+            roles={"judge": judge},
+        )
 
 
-# -- roles --------------------------------------------------------------------------------------------------------------
+# -- roles
+# --------------------------------------------------------------------------------------------------------------
 
 
 def register_judge() -> None:
     @scorer("test-judge")
-    async def judged(sample: Sample, answer: Answer, ask: Ask, *, role: str = "judge") -> Score:
+    async def judged(
+        sample: Sample, answer: Answer, ask: Ask, *, role: str = "judge"
+    ) -> Score:
         """Ask whether the answer is right."""
-        reply = await ask(role, Generate(f"Is '{answer.text}' right for '{sample.input}'?"))
+        reply = await ask(
+            role, Generate(f"Is '{answer.text}' right for '{sample.input}'?")
+        )
         if reply.text not in ("yes", "no"):
             raise RequestFailed(
-                Failure("unreadable verdict", "judge", f"'{reply.text}' is neither yes nor no.")
+                Failure(
+                    "unreadable verdict",
+                    "judge",
+                    f"'{reply.text}' is neither yes nor no.",
+                )
             )
         return Score(float(reply.text == "yes"))
 
@@ -411,23 +469,33 @@ def register_judge() -> None:
 def test_a_judge_is_asked_through_the_same_door(as_object: bool) -> None:
     register_judge()
     judge: Any = ScriptedModel(
-        lambda request: "yes" if "'7'" in repr(request) else "no", name="judge/1", version="1"
+        lambda request: "yes" if "'7'" in repr(request) else "no",
+        name="judge/1",
+        version="1",
     )
     if not as_object:
         judge = ModelSpec("scripted/constant", {"text": "yes"})
     task = questions(scorers=["test-judge"])
     (run,) = evaluate(task, knows(), roles={"judge": judge})
-    assert run.task("quiz").metrics[0].estimate.value == pytest.approx(0.1 if as_object else 1.0)
+    assert run.task("quiz").metrics[0].estimate.value == pytest.approx(
+        0.1 if as_object else 1.0
+    )
     assert run.data["usage"]["requested"] == 20
-    assert run.data["roles"]["judge"]["name"] == ("judge/1" if as_object else "scripted/constant")
+    assert run.data["roles"]["judge"]["name"] == (
+        "judge/1" if as_object else "scripted/constant"
+    )
     (again,) = evaluate(task, knows(), roles={"judge": judge})
     assert again.data["usage"]["asked"] == 0
 
 
 def test_a_verdict_that_cannot_be_read_is_a_failure_of_the_judge() -> None:
     register_judge()
-    judge = ScriptedModel(lambda request: "maybe" if "'4'" in repr(request) else "yes", name="judge")
-    (run,) = evaluate(questions(scorers=["test-judge"]), knows(), roles={"judge": judge})
+    judge = ScriptedModel(
+        lambda request: "maybe" if "'4'" in repr(request) else "yes", name="judge"
+    )
+    (run,) = evaluate(
+        questions(scorers=["test-judge"]), knows(), roles={"judge": judge}
+    )
     row = records(run.folder)[4]
     assert row["score_failures"]["test-judge"]["party"] == "judge"
     assert row["answer"] == "4"
@@ -448,26 +516,36 @@ def test_a_role_that_only_the_code_names_ends_the_run() -> None:
         await ask("oracle", Generate("?"))
         return Score(1.0)
 
-    with pytest.raises(ConfigurationError, match="No model is given for the role 'oracle'"):
+    with pytest.raises(
+        ConfigurationError, match="No model is given for the role 'oracle'"
+    ):
         evaluate(questions(scorers=["test-hidden-role"]), knows())
 
 
 def test_what_a_model_cannot_do_is_said_before_anything_is_asked() -> None:
     model = knows(abilities=("log-likelihood",))
-    with pytest.raises(UsageError, match=r"needs a model that can do: generate; .* can do: log-likelihood"):
+    with pytest.raises(
+        UsageError,
+        match=r"needs a model that can do: generate; .* can do: log-likelihood",
+    ):
         evaluate(questions(), model)
     assert model.asked == 0
 
 
-# -- interruption -------------------------------------------------------------------------------------------------------
+# -- interruption
+# -------------------------------------------------------------------------------------------------------
 
 
-def test_what_was_sent_arrives_when_the_run_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_sent_arrives_when_the_run_is_interrupted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     from evalwright.evaluation.objects import Objects
 
     model = knows(latency=0.15, pacing=Pacing(max_concurrency=4, start_concurrency=4))
     objects = Objects()
-    configuration = Configuration(tasks=(objects.name_task(questions(40)),), models=(objects.name_model(model),))
+    configuration = Configuration(
+        tasks=(objects.name_task(questions(40)),), models=(objects.name_model(model),)
+    )
     settings = Settings(configuration, tasks=objects.tasks, models=objects.models)
 
     async def interrupted() -> None:

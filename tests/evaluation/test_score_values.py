@@ -1,4 +1,6 @@
-"""What a scorer of somebody's own may give: a value outside of what the metric assumes is that scorer's failure, and is said so."""
+"""What a scorer of somebody's own may give: a value outside of what the metric assumes is that
+scorer's failure, and is said so.
+"""
 
 from __future__ import annotations
 
@@ -23,18 +25,28 @@ VALUES: dict[str, Any] = {
 
 @scorer("test-given")
 def given(sample: Sample, answer: Answer) -> Score:
-    return Score(VALUES[answer.text]) if answer.text in VALUES else Score(float(answer.text == "right"))
+    return (
+        Score(VALUES[answer.text])
+        if answer.text in VALUES
+        else Score(float(answer.text == "right"))
+    )
 
 
 def task(metric: str) -> Task:
-    rows = [{"id": f"q{i}", "input": f"Question {i}", "target": "right"} for i in range(6)]
+    rows = [
+        {"id": f"q{i}", "input": f"Question {i}", "target": "right"} for i in range(6)
+    ]
     scorers = {"scorers": ["test-given"], "metrics": [metric]}
-    return task_from_definition({"task": f"by-{metric}", "dataset": {"rows": rows}, **scorers})
+    return task_from_definition(
+        {"task": f"by-{metric}", "dataset": {"rows": rows}, **scorers}
+    )
 
 
 def model(first: str, rest: str = "right") -> ScriptedModel:
     return ScriptedModel(
-        lambda request: first if "Question 0" in str(getattr(request, "prompt", "")) else rest,
+        lambda request: (
+            first if "Question 0" in str(getattr(request, "prompt", "")) else rest
+        ),
         name=f"m/{first}-{rest}",
     )
 
@@ -46,7 +58,9 @@ def model(first: str, rest: str = "right") -> ScriptedModel:
         ("true", 1.0), ("false", 0.0), ("rounded", 1.0), ("numpy", 0.5), ("one", 1),
     ],
 )  # fmt: skip
-def test_a_value_is_in_the_range_or_the_scorer_failed(said: str, value: float | None) -> None:
+def test_a_value_is_in_the_range_or_the_scorer_failed(
+    said: str, value: float | None
+) -> None:
     run = evaluate(task("accuracy"), model(said))[0]
     first = next(run.samples())
     if value is not None:
@@ -82,9 +96,13 @@ async def bare_asking(sample: Sample, answer: Answer, ask: Any) -> Any:
 
 
 def bare_task(metric: str, *scorers: Any) -> Task:
-    rows = [{"id": f"q{i}", "input": f"Question {i}", "target": "right"} for i in range(3)]
+    rows = [
+        {"id": f"q{i}", "input": f"Question {i}", "target": "right"} for i in range(3)
+    ]
     settings = {"scorers": list(scorers), "metrics": [metric]}
-    return task_from_definition({"task": f"bare-by-{metric}", "dataset": {"rows": rows}, **settings})
+    return task_from_definition(
+        {"task": f"bare-by-{metric}", "dataset": {"rows": rows}, **settings}
+    )
 
 
 @pytest.mark.parametrize("scorer_name", ["test-bare", "test-bare-asking"])
@@ -106,7 +124,10 @@ def test_a_bare_number_is_a_score(scorer_name: str, reply: str, value: float) ->
 @pytest.mark.parametrize(
     ("reply", "message"),
     [
-        ("none", "not NoneType. A scorer that has nothing to say of an answer gives NoScore()."),
+        (
+            "none",
+            "not NoneType. A scorer that has nothing to say of an answer gives NoScore().",
+        ),
         ("text", "must give a Score, a number, True or False, not str."),
         ("array", "not ndarray."),
         ("complex", "not complex128."),
@@ -138,7 +159,10 @@ def test_a_bare_number_counts_by_the_language_of_the_reply() -> None:
 
 @scorer("test-numpy-parts")
 def numpy_parts(sample: Sample, answer: Answer) -> Score:
-    return Score(np.float32(0.5), parts={"a": np.float32(0.25), "b": np.True_, "c": True})  # type: ignore[arg-type, dict-item]
+    return Score(
+        np.float32(0.5),  # type: ignore[arg-type]
+        parts={"a": np.float32(0.25), "b": np.True_, "c": True},  # type: ignore[dict-item]
+    )
 
 
 def test_parts_of_numpy_are_numbers_too() -> None:

@@ -1,4 +1,6 @@
-"""Shards: together they are the whole run, each alone, whatever the tasks; what a shard cannot do is refused before anything is sent."""
+"""Shards: together they are the whole run, each alone, whatever the tasks; what a shard cannot
+do is refused before anything is sent.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,11 @@ def _folder(own_folder: Path) -> None:
 
 
 def plans(**settings: Any) -> tuple[PlannedRun, ...]:
-    fields = {"tasks": ("questions.yaml",), "models": (ModelSpec("scripted/echo"),), **settings}
+    fields = {
+        "tasks": ("questions.yaml",),
+        "models": (ModelSpec("scripted/echo"),),
+        **settings,
+    }
     return make_plan(resolve(Settings(Configuration(**fields)))).runs
 
 
@@ -41,15 +47,31 @@ def plans(**settings: Any) -> tuple[PlannedRun, ...]:
         ("2/8", {}, Shard(2, 8)),
         ("1/1", {}, Shard(1, 1)),
         ("2/8", {"SLURM_ARRAY_TASK_ID": "5"}, Shard(2, 8)),
-        ("auto/8", {"SLURM_ARRAY_TASK_ID": "8", "SLURM_ARRAY_TASK_COUNT": "1"}, Shard(8, 8)),
-        ("auto", {"SLURM_ARRAY_TASK_ID": "3", "SLURM_ARRAY_TASK_COUNT": "4"}, Shard(3, 4)),
+        (
+            "auto/8",
+            {"SLURM_ARRAY_TASK_ID": "8", "SLURM_ARRAY_TASK_COUNT": "1"},
+            Shard(8, 8),
+        ),
+        (
+            "auto",
+            {"SLURM_ARRAY_TASK_ID": "3", "SLURM_ARRAY_TASK_COUNT": "4"},
+            Shard(3, 4),
+        ),
         ("auto/8", {"PBS_ARRAY_INDEX": "1"}, Shard(1, 8)),
         ("auto/8", {"JOB_COMPLETION_INDEX": "0"}, Shard(1, 8)),
         ("auto/8", {"JOB_COMPLETION_INDEX": "7"}, Shard(8, 8)),
         ("auto", {"SLURM_PROCID": "1", "SLURM_NTASKS": "2"}, Shard(2, 2)),
-        ("auto", {"SLURM_PROCID": "0", "SLURM_NTASKS": "2", "SLURM_STEP_NUM_TASKS": "2"}, Shard(1, 2)),
+        (
+            "auto",
+            {"SLURM_PROCID": "0", "SLURM_NTASKS": "2", "SLURM_STEP_NUM_TASKS": "2"},
+            Shard(1, 2),
+        ),
         ("auto", {"RANK": "3", "WORLD_SIZE": "4"}, Shard(4, 4)),
-        ("auto/4", {"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "4"}, Shard(1, 4)),
+        (
+            "auto/4",
+            {"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "4"},
+            Shard(1, 4),
+        ),
         # An array of jobs, of which each starts several processes, or could.
         (
             "auto",
@@ -71,10 +93,16 @@ def plans(**settings: Any) -> tuple[PlannedRun, ...]:
             },
             Shard(5, 8),
         ),
-        ("auto/8", {"PBS_ARRAY_INDEX": "4", "WORLD_SIZE": "2", "RANK": "1"}, Shard(8, 8)),
+        (
+            "auto/8",
+            {"PBS_ARRAY_INDEX": "4", "WORLD_SIZE": "2", "RANK": "1"},
+            Shard(8, 8),
+        ),
     ],
 )
-def test_a_shard_is_typed_or_told_by_the_job_system(text: str, told: Mapping[str, str], found: Shard) -> None:
+def test_a_shard_is_typed_or_told_by_the_job_system(
+    text: str, told: Mapping[str, str], found: Shard
+) -> None:
     assert read_shard(text, told) == found
 
 
@@ -88,11 +116,19 @@ def test_a_shard_is_typed_or_told_by_the_job_system(text: str, told: Mapping[str
         ("1/2/3", {}, "is not a shard"),
         ("\u0661/2", {}, "is not a shard"),
         ("1/" + "9" * 40, {}, "is not a shard"),
-        ("auto/8", {}, "SLURM_ARRAY_TASK_ID, PBS_ARRAY_INDEX, JOB_COMPLETION_INDEX is set"),
+        (
+            "auto/8",
+            {},
+            "SLURM_ARRAY_TASK_ID, PBS_ARRAY_INDEX, JOB_COMPLETION_INDEX is set",
+        ),
         ("auto", {"WORLD_SIZE": "1", "RANK": "0"}, "nor a RANK and WORLD_SIZE"),
         ("auto", {"WORLD_SIZE": "2"}, "nor a RANK and WORLD_SIZE"),
         ("auto", {"PBS_ARRAY_INDEX": "1"}, "--shard auto/8"),
-        ("auto/8", {"SLURM_ARRAY_TASK_ID": "0"}, "--shard auto/8, which is 0/8 here, is not a shard"),
+        (
+            "auto/8",
+            {"SLURM_ARRAY_TASK_ID": "0"},
+            "--shard auto/8, which is 0/8 here, is not a shard",
+        ),
         ("auto/8", {"JOB_COMPLETION_INDEX": "8"}, "which is 9/8 here"),
         ("auto/8", {"PBS_ARRAY_INDEX": "one"}, "which is one/8 here"),
     ],
@@ -108,7 +144,9 @@ def test_what_is_no_shard(text: str, told: Mapping[str, str], said: str) -> None
     draws=st.integers(1, 3),
     of=st.integers(1, 9),
 )
-def test_shares_are_the_whole_and_even(sizes: list[list[int]], draws: int, of: int) -> None:
+def test_shares_are_the_whole_and_even(
+    sizes: list[list[int]], draws: int, of: int
+) -> None:
     task = replace(load_task("questions.yaml"), draws=draws)
     orders = []
     for units in sizes:
@@ -119,16 +157,28 @@ def test_shares_are_the_whole_and_even(sizes: list[list[int]], draws: int, of: i
     tasks: list[Task] = [task] * len(orders)
     shares = [share_of(Shard(number, of), tasks, orders) for number in range(1, of + 1)]
     for place, order in enumerate(orders):
-        found = [list(share[place].members(unit)) for share in shares for unit in range(share[place].n_units)]
-        assert sorted(found) == [list(order.members(unit)) for unit in range(order.n_units)]
+        found = [
+            list(share[place].members(unit))
+            for share in shares
+            for unit in range(share[place].n_units)
+        ]
+        assert sorted(found) == [
+            list(order.members(unit)) for unit in range(order.n_units)
+        ]
     loads = [sum(len(order.items) for order in share) for share in shares]
     assert max(loads) - min(loads) <= 5
 
 
 def test_filters_and_the_limit_come_before_the_shards() -> None:
     (whole,) = plans(limit=7, seed=5)
-    parts = [plan for number in (1, 2, 3) for plan in plans(limit=7, seed=5, shard=f"{number}/3")]
-    assert sorted(unit for plan in parts for unit in plan.units()) == sorted(whole.units())
+    parts = [
+        plan
+        for number in (1, 2, 3)
+        for plan in plans(limit=7, seed=5, shard=f"{number}/3")
+    ]
+    assert sorted(unit for plan in parts for unit in plan.units()) == sorted(
+        whole.units()
+    )
     assert [plan.total for plan in parts] == [3, 2, 2]
     assert {plan.shard["identity"] for plan in parts} == {whole.identity}
     assert len({plan.identity for plan in [whole, *parts]}) == 4
@@ -148,7 +198,9 @@ def an_answer(prompt: str) -> str:
 
 def own_metrics() -> Task:
     task = load_task("questions.yaml")
-    specs = tuple(replace(spec, function=lambda column: column) for spec in task.metrics)
+    specs = tuple(
+        replace(spec, function=lambda column: column) for spec in task.metrics
+    )
     return replace(task, metrics=specs)
 
 
@@ -161,8 +213,14 @@ def own_metrics() -> Task:
         (lambda: {"tasks": own_metrics()}, "The metrics of the task 'questions' are Python functions of its own"),
     ],
 )  # fmt: skip
-def test_what_a_shard_cannot_do_is_refused(settings: Callable[[], dict[str, Any]], said: str) -> None:
-    given: dict[str, Any] = {"tasks": "questions.yaml", "models": "scripted/echo", **settings()}
+def test_what_a_shard_cannot_do_is_refused(
+    settings: Callable[[], dict[str, Any]], said: str
+) -> None:
+    given: dict[str, Any] = {
+        "tasks": "questions.yaml",
+        "models": "scripted/echo",
+        **settings(),
+    }
     with pytest.raises(ConfigurationError) as error:
         evaluate(given.pop("tasks"), given.pop("models"), shard="1/2", **given)
     assert said in str(error.value)

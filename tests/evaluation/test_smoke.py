@@ -1,4 +1,6 @@
-"""Three questions to a model: what each kind of answer is judged to be, through the real door and from the command line."""
+"""Three questions to a model: what each kind of answer is judged to be, through the real door
+and from the command line.
+"""
 
 from __future__ import annotations
 
@@ -40,18 +42,29 @@ def short_sighted(request: Request) -> Scripted:
         (lambda request: "", "fail", "look", "look"),
         (lambda request: "Yes.", "fail", "look", "look"),
         (lambda request: REFUSAL, "fail", "pass", "look"),
-        (lambda request: "A town has a mill and a bridge, and both are old.", "pass", "look", "pass"),
+        (
+            lambda request: "A town has a mill and a bridge, and both are old.",
+            "pass",
+            "look",
+            "pass",
+        ),
         (lambda request: "On and on it goes. " * 300, "look", "look", "pass"),
         (lambda request: "<think>Where do I begin", "fail", "look", "look"),
     ],
 )
 def test_each_kind_of_answer(
-    script: Callable[[Request], Scripted], ordinary: str, nothing: str, longest: str, tmp_path: Path
+    script: Callable[[Request], Scripted],
+    ordinary: str,
+    nothing: str,
+    longest: str,
+    tmp_path: Path,
 ) -> None:
     verdicts = smoke_test(ScriptedModel(script), words=3000, home=str(tmp_path))
     assert [verdict.case for verdict in verdicts] == [ORDINARY, NOTHING, LONG]
     assert [verdict.result for verdict in verdicts] == [ordinary, nothing, longest]
-    assert verdicts[2].words == 3000 and all(verdict.why.endswith(".") for verdict in verdicts)
+    assert verdicts[2].words == 3000 and all(
+        verdict.why.endswith(".") for verdict in verdicts
+    )
 
 
 def test_who_cannot_be_asked(tmp_path: Path) -> None:
@@ -67,6 +80,16 @@ def test_on_the_command_line(
     monkeypatch.chdir(tmp_path)
     assert main(["models", "test", "scripted/lead", "--words", "2000"]) == 0
     said = capsys.readouterr().out
-    assert said.startswith("pass  ordinary") and " nothing to summarise" in said and "(2,000 words)" in said
-    assert main(["models", "test", "scripted/constant", "-M", "text=No.", "--json"]) == 1
-    assert [row["result"] for row in json.loads(capsys.readouterr().out)] == ["fail", "look", "look"]
+    assert (
+        said.startswith("pass  ordinary")
+        and " nothing to summarise" in said
+        and "(2,000 words)" in said
+    )
+    assert (
+        main(["models", "test", "scripted/constant", "-M", "text=No.", "--json"]) == 1
+    )
+    assert [row["result"] for row in json.loads(capsys.readouterr().out)] == [
+        "fail",
+        "look",
+        "look",
+    ]

@@ -1,4 +1,6 @@
-"""Runs whose answers are stored: the loop stays free for progress and signals, and no budget is needed for them."""
+"""Runs whose answers are stored: the loop stays free for progress and signals, and no budget is
+needed for them.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ PACING = Pacing(max_concurrency=128, start_concurrency=128)
 
 
 class CountsTurns(Callback):
-    """Counts how many samples end within one turn of the loop; after `cancel_at` of them it does what Ctrl-C does."""
+    """Counts how many samples end within one turn of the loop; after `cancel_at` of them it does
+    what Ctrl-C does.
+    """
 
     def __init__(self, cancel_at: int = 0) -> None:
         self.cancel_at = cancel_at
@@ -45,7 +49,9 @@ class CountsTurns(Callback):
         if self._turn_began_at is None:
             self._turn_began_at = 0
             asyncio.get_running_loop().call_soon(self._turn)
-        self.most_in_a_turn = max(self.most_in_a_turn, self.samples - self._turn_began_at)
+        self.most_in_a_turn = max(
+            self.most_in_a_turn, self.samples - self._turn_began_at
+        )
 
     def _turn(self) -> None:
         self._turn_began_at = self.samples
@@ -108,7 +114,8 @@ def test_scoring_again_can_be_interrupted_at_any_sample() -> None:
     assert 20 <= scored <= 40
 
 
-# -- budgets ------------------------------------------------------------------------------------------------------------
+# -- budgets
+# ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("local", [False, True])
@@ -131,7 +138,9 @@ def test_stored_answers_are_used_although_the_budget_is_spent(local: bool) -> No
 def test_stored_answers_of_every_model_and_task_are_used() -> None:
     tasks = [quiz(40, "first"), quiz(40, "second")]
     evaluate(tasks, [knows("one", 0.8), knows("two", 0.8)], limit=15)
-    runs = evaluate(tasks, [knows("one", 0.8), knows("two", 0.8)], budget="10 requests", name="all")
+    runs = evaluate(
+        tasks, [knows("one", 0.8), knows("two", 0.8)], budget="10 requests", name="all"
+    )
     assert sum(run.data["usage"]["stored"] for run in runs) == 2 * 2 * 15
     assert sum(task.n_samples for run in runs for task in run.tasks) == 2 * 2 * 15 + 10
 
@@ -139,14 +148,19 @@ def test_stored_answers_of_every_model_and_task_are_used() -> None:
 def test_stored_answers_feed_a_rule_that_the_budget_left_open() -> None:
     evaluate(quiz(500), [knows("one", 0.9), knows("two", 0.5)], limit=400)
     runs = evaluate(
-        quiz(500), [knows("one", 0.9), knows("two", 0.5)], until="A beats B", budget="1 request", name="rule"
+        quiz(500),
+        [knows("one", 0.9), knows("two", 0.5)],
+        until="A beats B",
+        budget="1 request",
+        name="rule",
     )
     for run in runs:
         assert stopping(run)["decisions"][0]["decided"]
         assert run.data["usage"]["sent"] <= 1
 
 
-# -- the end of a run ---------------------------------------------------------------------------------------------------
+# -- the end of a run
+# ---------------------------------------------------------------------------------------------------
 
 
 def test_ctrl_c_while_the_numbers_are_computed_waits_for_nothing() -> None:

@@ -1,4 +1,6 @@
-"""What rules are unsure of: in every mean with its value, counted beside it, read again by a judge where there is one."""
+"""What rules are unsure of: in every mean with its value, counted beside it, read again by a
+judge where there is one.
+"""
 
 from __future__ import annotations
 
@@ -30,16 +32,22 @@ WORTH = {"right": Score(1.0, "correct"), "wrong": Score(0.0, "incorrect")}
 def unsure(sample: Sample, answer: Answer) -> Score:
     """Sure of "right" and "wrong" and of nothing else, which it takes for wrong."""
     why = f"'{answer.text}' is neither"
-    return WORTH.get(answer.text, Score(0.0, "incorrect", why, {"length": 1.0}, unsure=why))
+    return WORTH.get(
+        answer.text, Score(0.0, "incorrect", why, {"length": 1.0}, unsure=why)
+    )
 
 
 @scorer("test-second")
-async def second(sample: Sample, answer: Answer, ask: Ask, *, role: str = "judge") -> Score | NoScore:
+async def second(
+    sample: Sample, answer: Answer, ask: Ask, *, role: str = "judge"
+) -> Score | NoScore:
     """Asks a model."""
     reply = (await ask(role, Generate(f"Is '{answer.text}' right?"))).text
     if reply == "pass":
         return NoScore()
-    return Score(float(reply == "yes"), "correct" if reply == "yes" else "incorrect", reply)
+    return Score(
+        float(reply == "yes"), "correct" if reply == "yes" else "incorrect", reply
+    )
 
 
 pytestmark = pytest.mark.usefixtures("own_folder")
@@ -48,7 +56,12 @@ pytestmark = pytest.mark.usefixtures("own_folder")
 def task(options: dict[str, Any] | None = None, **more: Any) -> Task:
     definition = {
         "task": "unsure",
-        "dataset": {"rows": [{"id": str(i), "input": f"Question {i}", "target": "right"} for i in range(10)]},
+        "dataset": {
+            "rows": [
+                {"id": str(i), "input": f"Question {i}", "target": "right"}
+                for i in range(10)
+            ]
+        },
         "sample": {"metadata": {"domain": "{{ 'a' if id | int < 5 else 'b' }}"}},
         "scorers": [{"test-unsure": options or {}}],
         **more,
@@ -60,7 +73,9 @@ WORDS = {"r": "right", "w": "wrong", "f": "fail", "y": "yes, perhaps", "p": "pas
 
 
 def model(letters: str) -> ScriptedModel:
-    """A model whose replies are given by letters: r(ight), w(rong), f(ail), anything else is unsure."""
+    """A model whose replies are given by letters: r(ight), w(rong), f(ail), anything else is
+    unsure.
+    """
 
     def reply(request: Any) -> str:
         return WORDS[letters[int(str(request.prompt).split()[-1][0])]]
@@ -68,7 +83,9 @@ def model(letters: str) -> ScriptedModel:
     return ScriptedModel(
         reply,
         version=letters,
-        failures=lambda request, asked: Overloaded("no") if reply(request) == "fail" else None,
+        failures=lambda request, asked: (
+            Overloaded("no") if reply(request) == "fail" else None
+        ),
         pacing=Pacing(max_attempts=1),
     )
 
@@ -106,7 +123,9 @@ def test_an_item_with_an_unsure_draw_is_unsure() -> None:
     assert (estimate.n, estimate.n_unsure, estimate.value) == (10, 10, 0.5)
 
 
-@pytest.mark.parametrize("then", ["test-second", {"scorer": "test-second", "role": "judge"}])
+@pytest.mark.parametrize(
+    "then", ["test-second", {"scorer": "test-second", "role": "judge"}]
+)
 def test_a_judge_reads_what_rules_are_unsure_of(then: Any) -> None:
     asked = []
 
@@ -116,15 +135,21 @@ def test_a_judge_reads_what_rules_are_unsure_of(then: Any) -> None:
 
     judging = ScriptedModel(judge, version="1", name="judge")
     roles = {"judge": judging}
-    (made,) = evaluate(task({"unsure": then}), model("rrrrrwwyyp"), roles=roles, name="judged")
-    assert asked == ["Is 'yes, perhaps' right?", "Is 'pass this' right?"], "what is sure costs no request"
+    (made,) = evaluate(
+        task({"unsure": then}), model("rrrrrwwyyp"), roles=roles, name="judged"
+    )
+    assert asked == ["Is 'yes, perhaps' right?", "Is 'pass this' right?"], (
+        "what is sure costs no request"
+    )
     score = valid_rows(made)[7]["scores"]["test-unsure"]
     assert (score["value"], score["label"]) == (1.0, "correct")
     assert "unsure" not in score
     assert score["explanation"] == "test-second: yes; rules: 'yes, perhaps' is neither"
     result = made.tasks[0]
     estimate = result.metrics[0].estimate
-    assert (estimate.n, estimate.n_unsure) == (10, 1), "what the judge has nothing to say of stays the rules'"
+    assert (estimate.n, estimate.n_unsure) == (10, 1), (
+        "what the judge has nothing to say of stays the rules'"
+    )
     assert (result.n_judged, result.n_judge_failed) == (2, 0)
     assert estimate.value == pytest.approx(7 / 10)
     assert score_run(made, roles=roles).tasks[0].metrics[0].estimate == estimate
@@ -133,22 +158,35 @@ def test_a_judge_reads_what_rules_are_unsure_of(then: Any) -> None:
 
 
 def test_where_the_judge_fails_the_rules_reading_stands() -> None:
-    """Nothing is missing: the answers have a score, still unsure, and the run says that the judge failed."""
+    """Nothing is missing: the answers have a score, still unsure, and the run says that the
+    judge failed.
+    """
 
     def failures(request: Any, asked: int) -> Overloaded | None:
         return Overloaded("The judge is down") if "perhaps" in request.prompt else None
 
     judging = ScriptedModel(
-        "yes", name="judge", version="1", failures=failures, pacing=Pacing(max_attempts=1)
+        "yes",
+        name="judge",
+        version="1",
+        failures=failures,
+        pacing=Pacing(max_attempts=1),
     )
-    (made,) = evaluate(task({"unsure": "test-second"}), model("rrrrrwwyyp"), roles={"judge": judging})
+    (made,) = evaluate(
+        task({"unsure": "test-second"}), model("rrrrrwwyyp"), roles={"judge": judging}
+    )
     score = valid_rows(made)[7]["scores"]["test-unsure"]
     assert (score["value"], score["parts"]) == (0.0, {"length": 1.0, JUDGE_FAILED: 1.0})
     assert score["unsure"].startswith(
         "'yes, perhaps' is neither; the judge failed: server error: The judge is down"
     )
     result = made.tasks[0]
-    assert (result.n_missing, result.n_unsure, result.n_judged, result.n_judge_failed) == (0, 2, 1, 2)
+    assert (
+        result.n_missing,
+        result.n_unsure,
+        result.n_judged,
+        result.n_judge_failed,
+    ) == (0, 2, 1, 2)
     (remark,) = remarks([made])
     assert remark.startswith(
         "The judge failed on 2 of 3 unsure answers, and the rules' readings count. First: server error: The judge is down"
@@ -163,7 +201,9 @@ def test_a_judge_that_always_fails_is_said_clearly() -> None:
         version="1",
         failures=lambda request, asked: AuthenticationFailed("The key is wrong"),
     )
-    (made,) = evaluate(task({"unsure": "test-second"}), model("rrrrrwwyyy"), roles={"judge": judging})
+    (made,) = evaluate(
+        task({"unsure": "test-second"}), model("rrrrrwwyyy"), roles={"judge": judging}
+    )
     assert made.n_missing == 0 and made.n_unsure == 3
     assert judge_failed_throughout([made])
     assert "The key is wrong" in remarks([made])[0]
@@ -171,6 +211,8 @@ def test_a_judge_that_always_fails_is_said_clearly() -> None:
 
 def test_a_judge_with_nothing_to_read_gets_no_request() -> None:
     judging = ScriptedModel("yes", name="judge", version="1")
-    (made,) = evaluate(task({"unsure": "test-second"}), model("rrrrrwwwww"), roles={"judge": judging})
+    (made,) = evaluate(
+        task({"unsure": "test-second"}), model("rrrrrwwwww"), roles={"judge": judging}
+    )
     assert judging.asked == 0
     assert remarks([made]) == ["The judge got no request: no answer was unsure."]

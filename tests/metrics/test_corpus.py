@@ -1,4 +1,6 @@
-"""BLEU, chrF, chrF++ and TER against sacrebleu on real sentences, with intervals over items and clusters."""
+"""BLEU, chrF, chrF++ and TER against sacrebleu on real sentences, with intervals over items and
+clusters.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evalwright.core.errors import ConfigurationError, MissingExtra, ScoringError, UnknownName
+from evalwright.core.errors import (
+    ConfigurationError,
+    MissingExtra,
+    ScoringError,
+    UnknownName,
+)
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.metrics.registry import Column, Groups, compute, group_sums
 from evalwright.scorers import corpus, registry
@@ -19,7 +26,8 @@ from support.typed import typed
 
 sacrebleu = pytest.importorskip("sacrebleu", reason="sacrebleu is the oracle")
 
-# Written for this test: answers that are right, shortened, reordered, wrong or empty, and references, one to three each.
+# Written for this test: answers that are right, shortened, reordered, wrong or empty, and
+# references, one to three each.
 PAIRS: list[tuple[str, tuple[str, ...]]] = [
     ("The ferry leaves at seven every morning.", ("The ferry departs at seven every morning.", "Each morning the ferry leaves at 7.")),
     ("She planted 1,200 trees (mostly oaks) in 2019.", ("In 2019 she planted 1,200 trees, mostly oaks.",)),
@@ -46,16 +54,25 @@ def column(name: str, pairs: Any, clusters: Any = None, **options: Any) -> Colum
         score = scorer.function(Sample(f"item-{place}", targets=targets), Answer(text))
         assert isinstance(score, Score)
         scores.append(score)
-    parts = {part: np.array([score.parts[part] for score in scores]) for part in corpus.PARTS[name]}
+    parts = {
+        part: np.array([score.parts[part] for score in scores])
+        for part in corpus.PARTS[name]
+    }
     items = [score.item for score in scores]
-    return Column(np.array([score.value for score in scores]), parts, clusters=clusters, items=items)
+    return Column(
+        np.array([score.value for score in scores]),
+        parts,
+        clusters=clusters,
+        items=items,
+    )
 
 
 def published(name: str, pairs: Any, **options: Any) -> float:
     texts = [text for text, _ in pairs]
     most = max(len(targets) for _, targets in pairs)
     streams: list[list[str | None]] = [
-        [targets[place] if place < len(targets) else None for _, targets in pairs] for place in range(most)
+        [targets[place] if place < len(targets) else None for _, targets in pairs]
+        for place in range(most)
     ]
     metric: Any = {
         "bleu": lambda: sacrebleu.BLEU(**options),
@@ -77,7 +94,9 @@ def test_numbers_are_those_of_sacrebleu(name: str) -> None:
         [("", ("a b",))],
         [("one two", ("one two",))],
     ):
-        assert compute(name, column(name, pairs)).value == pytest.approx(published(name, pairs), abs=1e-9)
+        assert compute(name, column(name, pairs)).value == pytest.approx(
+            published(name, pairs), abs=1e-9
+        )
     single = [(text, targets) for text, targets in PAIRS]
     own = bind(name).function
     for text, targets in single:
@@ -101,7 +120,9 @@ def test_lower_case_is_sacrebleus(name: str) -> None:
 
 def test_the_tokeniser_is_that_of_the_language_and_is_said() -> None:
     found = compute("bleu", column("bleu", CHINESE, language="zh-CN"))
-    assert found.value == pytest.approx(published("bleu", CHINESE, tokenize="zh"), abs=1e-9)
+    assert found.value == pytest.approx(
+        published("bleu", CHINESE, tokenize="zh"), abs=1e-9
+    )
     assert found.method.endswith("; tokeniser zh")
     assert compute("bleu", column("bleu", PAIRS)).method.endswith("; tokeniser 13a")
     thai = Sample("a", targets=("แมวกินปลา",), metadata={"language": "th"})
@@ -110,12 +131,24 @@ def test_the_tokeniser_is_that_of_the_language_and_is_said() -> None:
     assert score.value == pytest.approx(100.0)
     assert score.item == {"tokenizer": "char"}
     assert corpus.tokenizer_of(Sample("a", metadata={"language": "jpn"})) == "ja-mecab"
-    assert corpus.tokenizer_of(Sample("a", metadata={"language": "ko"}), tokenize="intl") == "intl"
+    assert (
+        corpus.tokenizer_of(Sample("a", metadata={"language": "ko"}), tokenize="intl")
+        == "intl"
+    )
 
 
-def test_a_missing_tokeniser_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(corpus, "find_spec", lambda name: None if name in ("MeCab", "mecab_ko") else object())
-    with pytest.raises(MissingExtra, match=r"'ja-mecab' needs .* pip install 'evalwright\[translation-ja\]'"):
+def test_a_missing_tokeniser_is_named_with_its_extra(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        corpus,
+        "find_spec",
+        lambda name: None if name in ("MeCab", "mecab_ko") else object(),
+    )
+    with pytest.raises(
+        MissingExtra,
+        match=r"'ja-mecab' needs .* pip install 'evalwright\[translation-ja\]'",
+    ):
         bind("bleu", {"language": "ja"})
     with pytest.raises(MissingExtra, match=r"evalwright\[translation-ko\]"):
         corpus.check_bleu_sample(Sample("a", metadata={"language": "ko"}), {})
@@ -132,8 +165,10 @@ def test_a_missing_tokeniser_is_named_with_its_extra(monkeypatch: pytest.MonkeyP
 def test_the_interval_is_over_clusters_and_groups_give_the_same_sums(name: str) -> None:
     pairs = PAIRS * 6
     clusters = np.arange(len(pairs)) // 2
-    whole, grouped = column(name, pairs), column(name, pairs, clusters=clusters)
-    free, held = compute(name, whole), compute(name, grouped)
+    whole = column(name, pairs)
+    grouped = column(name, pairs, clusters=clusters)
+    free = compute(name, whole)
+    held = compute(name, grouped)
     assert free.value == held.value
     assert free.low < free.value < free.high
     assert (free.n, held.n_clusters, free.n_clusters) == (60, 30, None)
@@ -143,14 +178,21 @@ def test_the_interval_is_over_clusters_and_groups_give_the_same_sums(name: str) 
     assert float(statistic(sums.sum(axis=0))) == pytest.approx(held.value, abs=1e-9)
     rows = np.flatnonzero(clusters != 4)
     without = published(name, [pairs[row] for row in rows])
-    assert float(statistic(sums.sum(axis=0) - sums[4])) == pytest.approx(without, abs=1e-9)
+    assert float(statistic(sums.sum(axis=0) - sums[4])) == pytest.approx(
+        without, abs=1e-9
+    )
 
 
 def test_the_interval_agrees_with_sacrebleus_bootstrap() -> None:
-    pairs = [PAIRS[place] for place in np.random.default_rng(5).integers(0, len(PAIRS), 300)]
-    texts, streams = [text for text, _ in pairs], [[targets[0] for _, targets in pairs]]
+    pairs = [
+        PAIRS[place] for place in np.random.default_rng(5).integers(0, len(PAIRS), 300)
+    ]
+    texts = [text for text, _ in pairs]
+    streams = [[targets[0] for _, targets in pairs]]
     wanted = sacrebleu.CHRF().corpus_score(texts, streams, n_bootstrap=1000)
-    found = compute("chrf", column("chrf", [(text, targets[:1]) for text, targets in pairs]))
+    found = compute(
+        "chrf", column("chrf", [(text, targets[:1]) for text, targets in pairs])
+    )
     assert (found.high - found.low) / 2 == pytest.approx(wanted._ci, rel=0.12)
 
 
@@ -160,15 +202,21 @@ def test_scores_without_counts_are_refused() -> None:
     assert np.isnan(compute("ter", Column(np.array([]), {}, n_missing=2)).value)
 
 
-def test_a_search_for_shifts_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_for_shifts_without_end_is_given_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(registry, "SECONDS", 1.0)
     target = " ".join(
-        ["the cat sat on the mat and then it went to sleep for a long time while rain fell"] * 10
+        [
+            "the cat sat on the mat and then it went to sleep for a long time while rain fell"
+        ]
+        * 10
     )
     words = target.split() * 8
     random.Random(1).shuffle(words)
     with pytest.raises(
-        ScoringError, match=r"'ter' gave up on an answer of [0-9,]+ characters: it takes more than"
+        ScoringError,
+        match=r"'ter' gave up on an answer of [0-9,]+ characters: it takes more than",
     ):
         bind("ter").function(Sample("a", targets=(target,)), Answer(" ".join(words)))
 
@@ -187,12 +235,17 @@ metrics:
 
 def test_from_a_task_to_a_comparison_a_board_and_a_gate(tmp_path: Path) -> None:
     rows = "\n".join(
-        "    - " + json.dumps({"input": f"{place}: {text}", "target": list(targets)}, ensure_ascii=False)
+        "    - "
+        + json.dumps(
+            {"input": f"{place}: {text}", "target": list(targets)}, ensure_ascii=False
+        )
         for place, (text, targets) in enumerate(PAIRS * 2)
     )
     (tmp_path / "translate.yaml").write_text(TASK.format(rows=rows))
     for name, kind in (("a", "oracle/gold"), ("b", "scripted/echo")):
-        done = typed("run", "translate.yaml", "--model", kind, "--name", name, folder=tmp_path)
+        done = typed(
+            "run", "translate.yaml", "--model", kind, "--name", name, folder=tmp_path
+        )
         assert done.code == 0, done.text
     done = typed("compare", "a", "b", "--json", folder=tmp_path)
     assert done.code == 0, done.text
@@ -203,6 +256,10 @@ def test_from_a_task_to_a_comparison_a_board_and_a_gate(tmp_path: Path) -> None:
     assert "bleu" in done.text.lower()
     record = json.loads((tmp_path / "runs" / "b" / "run.json").read_text())
     metrics = {one["label"]: one for one in record["tasks"][0]["metrics"]}
-    echoed = [(f"{place}: {text}", targets) for place, (text, targets) in enumerate(PAIRS * 2)]
+    echoed = [
+        (f"{place}: {text}", targets) for place, (text, targets) in enumerate(PAIRS * 2)
+    ]
     for label, name in (("bleu", "bleu"), ("chrf-chrf", "chrf"), ("ter-ter", "ter")):
-        assert metrics[label]["value"] == pytest.approx(published(name, echoed), abs=1e-9)
+        assert metrics[label]["value"] == pytest.approx(
+            published(name, echoed), abs=1e-9
+        )

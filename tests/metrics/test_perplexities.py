@@ -46,7 +46,10 @@ def test_scores_without_the_parts_are_refused() -> None:
     with pytest.raises(ConfigurationError, match="cannot be computed"):
         compute(
             "byte-perplexity",
-            Column(np.ones(1), {"log_likelihood": np.array([-1.0]), "bytes": np.array([0.0])}),
+            Column(
+                np.ones(1),
+                {"log_likelihood": np.array([-1.0]), "bytes": np.array([0.0])},
+            ),
         )
 
 
@@ -55,5 +58,8 @@ def test_without_a_count_of_tokens_a_perplexity_per_token_is_empty() -> None:
     column = Column(np.array([-2.0, -1.0]), parts)
     empty = compute("token-perplexity", column)
     assert math.isnan(empty.value)
-    assert (empty.n, empty.method) == (0, "no number: the model does not say how many tokens it scored")
+    assert (empty.n, empty.method) == (
+        0,
+        "no number: the model does not say how many tokens it scored",
+    )
     assert compute("byte-perplexity", column).value == pytest.approx(math.exp(12 / 8))

@@ -14,7 +14,16 @@ from evalwright.metrics.registry import Column, compute
 from evalwright.runs.aggregation import TaskTally
 from evalwright.statistics import wilson
 
-LABELS = ["correct", "correct", "incorrect", "not_attempted", "", "correct", "not_attempted", "incorrect"]
+LABELS = [
+    "correct",
+    "correct",
+    "incorrect",
+    "not_attempted",
+    "",
+    "correct",
+    "not_attempted",
+    "incorrect",
+]
 SPECS = [
     MetricSpec("given", "accuracy-given-attempted", "s"),
     MetricSpec("f", "f-score", "s"),
@@ -29,7 +38,11 @@ def tallied(order: list[int], draws: int = 1) -> dict[str, float]:
     for i in order:
         for draw in range(draws):
             score = Score(float(LABELS[i] == "correct"), LABELS[i])
-            tally.add(SampleRecord("t", i, draw, Sample(f"item {i}"), Answer("x"), {"s": score}))
+            tally.add(
+                SampleRecord(
+                    "t", i, draw, Sample(f"item {i}"), Answer("x"), {"s": score}
+                )
+            )
     result = tally.result("t", "1", SPECS)
     assert "Did you mean 'correct'" in result.metrics[-1].estimate.method
     return {metric.label: metric.estimate.value for metric in result.metrics}
@@ -58,9 +71,13 @@ def test_without_labels_everything_was_attempted() -> None:
 
 def test_another_label_may_be_the_one_of_silence() -> None:
     labels = np.array([[0], [1]], np.int32)
-    column = Column(np.array([1.0, 1.0]), {}, labels=labels, label_names=("fine", "refused"))
+    column = Column(
+        np.array([1.0, 1.0]), {}, labels=labels, label_names=("fine", "refused")
+    )
     assert compute("f-score", column).value == 1.0
-    assert compute("f-score", column, {"not_attempted": "refused"}).value == pytest.approx(2 / 3)
+    assert compute(
+        "f-score", column, {"not_attempted": "refused"}
+    ).value == pytest.approx(2 / 3)
 
 
 def test_nothing_attempted_is_no_number() -> None:
@@ -72,7 +89,8 @@ def test_nothing_attempted_is_no_number() -> None:
     assert compute("f-score", column).value == 0.0
 
 
-# -- metrics of grounded answers ----------------------------------------------------------------------------------------
+# -- metrics of grounded answers
+# ----------------------------------------------------------------------------------------
 
 
 PARTS = {
@@ -94,7 +112,10 @@ def test_precision_recall_and_f1_are_pooled() -> None:
 
 def test_an_answer_without_counts_of_citations_is_missing() -> None:
     """Records of earlier versions have none where rules left citations open."""
-    parts = {name: np.where([False, True, False], math.nan, values) for name, values in PARTS.items()}
+    parts = {
+        name: np.where([False, True, False], math.nan, values)
+        for name, values in PARTS.items()
+    }
     found = compute("citation-recall", Column(COLUMN.values, parts, n_missing=1))
     assert (found.value, found.n, found.n_missing) == (0.5, 2, 2)
 
@@ -103,14 +124,19 @@ def test_the_share_of_a_class_and_its_bounds() -> None:
     found = compute("answer-class-share", COLUMN, {"outcome": "unsupported"})
     assert found.value == pytest.approx(2 / 3)
     assert found.bounds == pytest.approx((wilson(2, 4)[0], wilson(3, 4)[1]))
-    assert compute("answer-class-share", COLUMN, {"outcome": "answered-wrong"}).value == 0.0
+    assert (
+        compute("answer-class-share", COLUMN, {"outcome": "answered-wrong"}).value
+        == 0.0
+    )
 
 
 def test_of_several_draws_the_mean_share_of_an_item_counts() -> None:
     draws = np.array([[1.0, 0.0], [0.0, 0.0]])
     classes = {"unsupported": np.array([[math.nan, 1.0], [1.0, 1.0]])}
     column = Column(draws.mean(axis=1), {}, draws=draws, part_draws=classes)
-    assert compute("answer-class-share", column, {"outcome": "unsupported"}).value == 0.75
+    assert (
+        compute("answer-class-share", column, {"outcome": "unsupported"}).value == 0.75
+    )
 
 
 def test_what_cannot_be_computed_says_why() -> None:

@@ -25,7 +25,9 @@ def test_a_metric_is_a_function_of_one_column() -> None:
         return mean_interval(1 - column.values, level=level)
 
     assert "error-rate" in registry.names()
-    assert compute("error-rate", Column(np.array([1.0, 0.0, 0.0, 0.0]), {})).value == 0.75
+    assert (
+        compute("error-rate", Column(np.array([1.0, 0.0, 0.0, 0.0]), {})).value == 0.75
+    )
     with pytest.raises(ConfigurationError, match="def f\\(column"):
 
         @metric("two-columns")
@@ -58,16 +60,37 @@ def test_a_metric_is_refused_with_a_scorer_that_it_cannot_be_made_of(
 
 def test_scorers_have_their_usual_metric() -> None:
     kinds = ("bleu", "reward", "words", "judge-rubric", "exact-match")
-    assert [usual_metric(kind, {}) for kind in kinds] == ["bleu", "mean", "mean", "accuracy", "accuracy"]
+    assert [usual_metric(kind, {}) for kind in kinds] == [
+        "bleu",
+        "mean",
+        "mean",
+        "accuracy",
+        "accuracy",
+    ]
     assert usual_metric("reward", {"range": [-25, 0]}) == "accuracy"
-    for kind, scorer in (("chrf", "chrf++"), ("accuracy", "reward"), ("handled", "a-scorer-of-somebody")):
+    for kind, scorer in (
+        ("chrf", "chrf++"),
+        ("accuracy", "reward"),
+        ("handled", "a-scorer-of-somebody"),
+    ):
         check_scorer(kind, scorer)
 
 
 def test_the_table_says_what_is_a_share_and_of_what_less_is_better() -> None:
-    scales = {"bits-per-byte", "bleu", "chrf", "chrf++", "macro-score", "mean", "rater-agreement", "ter"}
+    scales = {
+        "bits-per-byte",
+        "bleu",
+        "chrf",
+        "chrf++",
+        "macro-score",
+        "mean",
+        "rater-agreement",
+        "ter",
+    }
     built_in = {name for name in registry.names() if registry.is_built_in(name)}
-    assert built_in - BOUNDED == scales | {f"{unit}-perplexity" for unit in ("byte", "token", "word")}
+    assert built_in - BOUNDED == scales | {
+        f"{unit}-perplexity" for unit in ("byte", "token", "word")
+    }
     assert {"hallucination-rate", "ter", "token-perplexity"} <= LOWER_IS_BETTER
 
 

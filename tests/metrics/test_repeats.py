@@ -1,4 +1,6 @@
-"""Metrics over repeats against enumeration of all choices of k draws, and against the closed forms."""
+"""Metrics over repeats against enumeration of all choices of k draws, and against the closed
+forms.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +23,20 @@ NAN = np.nan
 
 
 def column(
-    scores: Sequence[Sequence[float]], said: Sequence[Sequence[float]] | None = None, **more: object
+    scores: Sequence[Sequence[float]],
+    said: Sequence[Sequence[float]] | None = None,
+    **more: object,
 ) -> Column:
     draws = np.array(scores, dtype=float)
     parts = {} if said is None else {"said": np.array(said, dtype=float)}
     means = {name: np.nanmean(part, axis=1) for name, part in parts.items()}
-    return Column(np.nanmean(draws, axis=1), means, draws=draws, part_draws=parts, **more)  # type: ignore[arg-type]
+    return Column(
+        np.nanmean(draws, axis=1),
+        means,
+        draws=draws,
+        part_draws=parts,
+        **more,  # type: ignore[arg-type]
+    )
 
 
 def enumerated(draws: Sequence[float], k: int, worth: object) -> float:
@@ -39,9 +49,12 @@ ALL = [draws for n in range(1, 7) for draws in itertools.product((0.0, 1.0), rep
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 5])
-def test_pass_at_k_and_pass_all_k_are_the_mean_over_every_choice_and_the_closed_form(k: int) -> None:
+def test_pass_at_k_and_pass_all_k_are_the_mean_over_every_choice_and_the_closed_form(
+    k: int,
+) -> None:
     for draws in ALL:
-        n, right = len(draws), int(sum(draws))
+        n = len(draws)
+        right = int(sum(draws))
         if n < k:
             continue
         one = column([draws])
@@ -54,8 +67,11 @@ def test_pass_at_k_and_pass_all_k_are_the_mean_over_every_choice_and_the_closed_
 
 
 def voted(choice: Sequence[tuple[int, float]]) -> float:
-    """The worth of the majority of (answer, worth), in every order: a tie goes to the first drawn; -1 has no vote."""
-    total, orders = 0.0, list(itertools.permutations(choice))
+    """The worth of the majority of (answer, worth), in every order: a tie goes to the first
+    drawn; -1 has no vote.
+    """
+    total = 0.0
+    orders = list(itertools.permutations(choice))
     for order in orders:
         answers = [answer for answer, _ in order if answer >= 0]
         if not answers:
@@ -81,12 +97,15 @@ def test_maj_at_many_draws_equals_a_simulation() -> None:
     chance = random.Random(3)
     answers = [0] * 13 + [1] * 12 + [2] * 9 + [3] * 4 + [-1] * 2
     exact = majority(((4, 0.0), (9, 0.0), (12, 0.0), (13, 1.0)), 2, 0.0, 15)
-    right, times = 0, 20_000
+    right = 0
+    times = 20_000
     for _ in range(times):
         drawn = [one for one in chance.sample(answers, 15) if one >= 0]
         most = max(map(drawn.count, drawn))
         right += next(one for one in drawn if drawn.count(one) == most) == 0
-    assert exact == pytest.approx(right / times, abs=4 * (exact * (1 - exact) / times) ** 0.5)
+    assert exact == pytest.approx(
+        right / times, abs=4 * (exact * (1 - exact) / times) ** 0.5
+    )
 
 
 def test_intervals_are_by_item_over_clusters_and_the_items_can_be_paired() -> None:
@@ -98,7 +117,11 @@ def test_intervals_are_by_item_over_clusters_and_the_items_can_be_paired() -> No
     assert values is not None and values.shape == (40,)
     wanted = mean_interval(values, clusters=clusters, level=0.9)
     found = compute("pass@k", made, {"k": 3, "level": 0.9})
-    assert (found.value, found.low, found.high) == (wanted.value, wanted.low, wanted.high)
+    assert (found.value, found.low, found.high) == (
+        wanted.value,
+        wanted.low,
+        wanted.high,
+    )
     assert (found.n, found.n_clusters) == (40, 10)
     assert "by cluster" in found.method or "cluster" in found.method
     plain = compute("pass@k", column(draws.tolist()), {"k": 3})
@@ -113,8 +136,12 @@ def test_intervals_are_by_item_over_clusters_and_the_items_can_be_paired() -> No
         ("maj@k", lambda p: p**3 + 3 * p**2 * (1 - p)),
     ],
 )
-def test_intervals_hold_the_truth_of_new_items_and_new_draws(kind: str, worth: Any) -> None:
-    chance, held, trials = np.random.default_rng(11), 0, 250
+def test_intervals_hold_the_truth_of_new_items_and_new_draws(
+    kind: str, worth: Any
+) -> None:
+    chance = np.random.default_rng(11)
+    held = 0
+    trials = 250
     truth = float(worth(chance.beta(1.5, 1.5, 200_000)).mean())
     for _ in range(trials):
         draws = (chance.random((90, 6)) < chance.beta(1.5, 1.5, (90, 1))).astype(float)
@@ -123,12 +150,17 @@ def test_intervals_hold_the_truth_of_new_items_and_new_draws(kind: str, worth: A
     assert 0.91 <= held / trials <= 0.985
 
 
-def test_an_item_with_too_few_draws_is_missing_and_bounds_what_it_might_have_been() -> None:
+def test_an_item_with_too_few_draws_is_missing_and_bounds_what_it_might_have_been() -> (
+    None
+):
     made = column([[1, 0, NAN], [1, NAN, NAN], *([[0, 0, 1]] * 8)])
     found = compute("pass@k", made, {"k": 2})
     assert found.value == pytest.approx((1 + 8 * 2 / 3) / 9)
     assert (found.n, found.n_missing) == (9, 1)
-    assert found.bounds is not None and found.bounds[0] < found.low < found.high < found.bounds[1]
+    assert (
+        found.bounds is not None
+        and found.bounds[0] < found.low < found.high < found.bounds[1]
+    )
 
 
 def test_right_is_a_score_of_at_least_the_threshold() -> None:
@@ -147,4 +179,7 @@ def test_what_cannot_be() -> None:
         compute("maj@k", column([[1, 0]]), {"k": 2})
     with pytest.raises(ConfigurationError, match="needs the option 'k'"):
         compute("pass^k", column([[1, 0]]))
-    assert [shown_name("maj@k", {"k": 4}), shown_name("accuracy", {"k": 4})] == ["maj@4", "accuracy"]
+    assert [shown_name("maj@k", {"k": 4}), shown_name("accuracy", {"k": 4})] == [
+        "maj@4",
+        "accuracy",
+    ]

@@ -10,8 +10,16 @@ from evalwright.core.errors import ConfigurationError, EvalwrightError
 from evalwright.metrics.tree import Node, Sample, distinct, read_tree
 
 SIZES = {"law": 10, "logic": 30, "physics": 40, "chem": 20}
-HUMANITIES: dict[str, Any] = {"name": "humanities", "average": "weighted", "parts": ["law", "logic"]}
-SCIENCE: dict[str, Any] = {"name": "science", "average": "pooled", "parts": ["physics", "chem"]}
+HUMANITIES: dict[str, Any] = {
+    "name": "humanities",
+    "average": "weighted",
+    "parts": ["law", "logic"],
+}
+SCIENCE: dict[str, Any] = {
+    "name": "science",
+    "average": "pooled",
+    "parts": ["physics", "chem"],
+}
 
 
 def tree(**more: Any) -> Node:
@@ -32,7 +40,9 @@ def test_weights_of_tasks_multiply_down_the_tree() -> None:
         {"law": 1 / 8, "logic": 3 / 8, "physics": 1 / 3, "chem": 1 / 6}
     )
     by_size = read_tree({"average": "weighted", "parts": [HUMANITIES, SCIENCE]})
-    assert leaf_weights(by_size, SIZES) == pytest.approx({name: n / 100 for name, n in SIZES.items()})
+    assert leaf_weights(by_size, SIZES) == pytest.approx(
+        {name: n / 100 for name, n in SIZES.items()}
+    )
     pooled = read_tree({"average": "pooled", "parts": [HUMANITIES, SCIENCE]})
     assert leaf_weights(pooled, SIZES) == pytest.approx(leaf_weights(by_size, SIZES))
     assert pooled.samples(SIZES) == (Sample(("law", "logic", "physics", "chem"), 1.0),)
@@ -54,7 +64,9 @@ def test_a_nodes_value_is_that_of_the_recursion(average: str) -> None:
         return sum(own * size for own, size in parts) / n, n
 
     weights = leaf_weights(root, SIZES)
-    assert sum(weights[task] * values[task] for task in values) == pytest.approx(value(root)[0])
+    assert sum(weights[task] * values[task] for task in values) == pytest.approx(
+        value(root)[0]
+    )
     assert sum(weights.values()) == pytest.approx(1)
 
 
@@ -111,5 +123,7 @@ def test_a_node_is_shown_once_and_not_beside_its_only_part() -> None:
     chain = Node("id", (Node("id/safety", (group,)),))
     other = Node("vi", (Node("vi/nlu", ("c",)), Node("vi/safety", ("d",))))
     trees = Node("SEA", (chain, other)), Node("all", (other, chain))
-    found = [node.name for node in distinct(node for tree in trees for node in tree.nodes())]
+    found = [
+        node.name for node in distinct(node for tree in trees for node in tree.nodes())
+    ]
     assert found == ["id", "vi/nlu", "vi/safety", "vi", "SEA", "all"]

@@ -1,4 +1,6 @@
-"""Functions as models: plain, async and of lists; what they are given, what they may return, and what is shared."""
+"""Functions as models: plain, async and of lists; what they are given, what they may return, and
+what is shared.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,11 @@ def test_any_form_is_evaluated(function: Doubler) -> None:
 
 def test_the_function_may_stand_first_and_stays_a_function() -> None:
     model = evalwright.model(doubled)
-    assert isinstance(model, FunctionModel) and model("4 x") == "8" and "doubled" in repr(model)
+    assert (
+        isinstance(model, FunctionModel)
+        and model("4 x") == "8"
+        and "doubled" in repr(model)
+    )
     (run,) = evaluate(model, "sums.csv", limit=3)
     assert run.model == "doubled" and run.tasks[0].n_samples == 3
 
@@ -84,7 +90,9 @@ def test_nothing_is_shared_between_runs_unless_a_fingerprint_is_named() -> None:
 
 def test_a_named_run_is_not_overwritten_by_a_function_that_may_be_another() -> None:
     evaluate("sums.csv", doubled, name="one", limit=2)
-    with pytest.raises(ConfigurationError, match=r"@evalwright.model\(fingerprint=NAME\)"):
+    with pytest.raises(
+        ConfigurationError, match=r"@evalwright.model\(fingerprint=NAME\)"
+    ):
         evaluate("sums.csv", doubled, name="one", limit=2)
     evaluate("sums.csv", doubled, name="one", limit=2, replace=True)
 
@@ -92,11 +100,18 @@ def test_a_named_run_is_not_overwritten_by_a_function_that_may_be_another() -> N
 def test_one_function_in_two_roles_is_one_model() -> None:
     from evalwright.evaluation.objects import Objects
 
-    objects, model = Objects(), evalwright.model(doubled)
-    assert objects.name_model(model) == objects.name_model(doubled) == objects.name_model(model)
+    objects = Objects()
+    model = evalwright.model(doubled)
+    assert (
+        objects.name_model(model)
+        == objects.name_model(doubled)
+        == objects.name_model(model)
+    )
     (one,) = objects.models.values()
     assert one is not model and not one.is_known
-    with pytest.raises(ConfigurationError, match="Two different models are named 'lambda'"):
+    with pytest.raises(
+        ConfigurationError, match="Two different models are named 'lambda'"
+    ):
         evaluate("sums.csv", [lambda prompt: prompt, lambda prompt: doubled(prompt)])
 
 
@@ -127,7 +142,9 @@ def test_threads_side_by_side() -> None:
 def test_settings_and_messages() -> None:
     seen: list[Any] = []
 
-    def chat(messages: Any, *, max_tokens: int, temperature: float | None = None) -> str:
+    def chat(
+        messages: Any, *, max_tokens: int, temperature: float | None = None
+    ) -> str:
         seen.append((messages, max_tokens, temperature))
         return f"{messages[-1]['content'].split()[0]} STOP and more"
 
@@ -171,12 +188,23 @@ async def raising_later(prompt: str) -> str:
         (raising, "'raising' raised ValueError: no such thing"),
         (raising_later, "'raising_later' raised ValueError: no such thing"),
         (cancelling, "'cancelling' raised CancelledError: too slow"),
-        (evalwright.model(batch_size=4)(lambda prompts: ["1"] * 9), "returned 9 answers to 2 prompts"),
-        (evalwright.model(batch_size=4)(lambda prompts: "one"), "must return a list of answers"),
-        (evalwright.model(batch_size=4)(lambda prompts: [None] * 2), "is a `return` missing?"),
+        (
+            evalwright.model(batch_size=4)(lambda prompts: ["1"] * 9),
+            "returned 9 answers to 2 prompts",
+        ),
+        (
+            evalwright.model(batch_size=4)(lambda prompts: "one"),
+            "must return a list of answers",
+        ),
+        (
+            evalwright.model(batch_size=4)(lambda prompts: [None] * 2),
+            "is a `return` missing?",
+        ),
     ],
 )
-def test_what_is_no_answer_is_a_failure_that_says_why(function: Doubler, said: str) -> None:
+def test_what_is_no_answer_is_a_failure_that_says_why(
+    function: Doubler, said: str
+) -> None:
     (message,) = failures_of(function)
     assert said in message
 
@@ -206,19 +234,29 @@ async def async_lists(prompts: list[str]) -> list[str]:
         (lambda: evalwright.model(async_lists), "called for one prompt at a time"),
         (lambda: evalwright.model(fingerprint=" ")(doubled), "must name what answers"),
         (lambda: evalwright.model(batch_size=0)(doubled), "at least 1"),
-        (lambda: evalwright.model(batch_size=2, concurrency=2)(doubled), "leave out concurrency"),
-        (lambda: evalwright.model(Callables), 'under a provider\'s name: @model("callables")'),
+        (
+            lambda: evalwright.model(batch_size=2, concurrency=2)(doubled),
+            "leave out concurrency",
+        ),
+        (
+            lambda: evalwright.model(Callables),
+            'under a provider\'s name: @model("callables")',
+        ),
         (lambda: register("mine", name="x")(doubled), "leave out name"),
     ],
 )
-def test_what_does_not_fit_is_refused_before_it_is_called(make: Callable[[], Any], said: str) -> None:
+def test_what_does_not_fit_is_refused_before_it_is_called(
+    make: Callable[[], Any], said: str
+) -> None:
     with pytest.raises(ConfigurationError) as refused:
         make()
     assert said in str(refused.value)
 
 
 def test_several_functions_compared_in_one_call() -> None:
-    found = compare({"배": doubled, "그대로": lambda prompt: prompt.split()[0]}, tasks="sums.csv")
+    found = compare(
+        {"배": doubled, "그대로": lambda prompt: prompt.split()[0]}, tasks="sums.csv"
+    )
     assert found.labels == ("배", "그대로") and "scores" in found.conclusion
     three = compare(doubled, slowly, of_lists, tasks="sums.csv", limit=4)
     assert len(three.runs) == 3  # type: ignore[union-attr]
@@ -227,5 +265,7 @@ def test_several_functions_compared_in_one_call() -> None:
 
 
 def test_labels_of_a_mapping(tmp_path: Path) -> None:
-    runs: list[Run] = evaluate("sums.csv", {"a": doubled, "b": "scripted/echo"}, limit=2)
+    runs: list[Run] = evaluate(
+        "sums.csv", {"a": doubled, "b": "scripted/echo"}, limit=2
+    )
     assert [run.label for run in runs] == ["a", "b"]

@@ -25,7 +25,8 @@ from evalwright.models.registry import open_model
 from evalwright.models.replay import ReplayModel
 from evalwright.runs.records import record_row
 
-SYSTEM, USER = Message("system", "Be brief."), Message("user", "What is 2 + 2?")
+SYSTEM = Message("system", "Be brief.")
+USER = Message("user", "What is 2 + 2?")
 TURNS = (SYSTEM, USER)
 
 
@@ -36,11 +37,17 @@ def write(path: Path, *rows: Mapping[str, Any]) -> Path:
 
 
 def record(
-    answer: Answer | None, *, draw: int = 0, failure: Failure | None = None, **sample: Any
+    answer: Answer | None,
+    *,
+    draw: int = 0,
+    failure: Failure | None = None,
+    **sample: Any,
 ) -> dict[str, Any]:
     """A line of samples.jsonl, made by the record type itself."""
     scores = {} if answer is None else {"exact": Score(1.0)}
-    made = SampleRecord("task", 0, draw, Sample("s1", **sample), answer, scores, failure)
+    made = SampleRecord(
+        "task", 0, draw, Sample("s1", **sample), answer, scores, failure
+    )
     found: dict[str, Any] = json.loads(json.dumps(record_row(made)))
     return found
 
@@ -61,7 +68,9 @@ def opened(path: Path) -> ReplayModel:
 
 
 def test_a_run_answers_as_it_did(tmp_path: Path) -> None:
-    said = Response("<think>4?</think>4", "hm", "stop", usage=Usage(5, 2), latency=0.5, model="m")
+    said = Response(
+        "<think>4?</think>4", "hm", "stop", usage=Usage(5, 2), latency=0.5, model="m"
+    )
     write(
         tmp_path / "samples.jsonl",
         record(Answer("4", prompt=TURNS, responses=(said,))),
@@ -72,19 +81,41 @@ def test_a_run_answers_as_it_did(tmp_path: Path) -> None:
         model = opened(path)
         assert model.abilities == {"generate", "chat"}
         found = ask(model, Generate(TURNS, max_tokens=9, temperature=0.3))
-        assert (found.text, found.reasoning, found.usage) == (said.text, said.reasoning, said.usage)
+        assert (found.text, found.reasoning, found.usage) == (
+            said.text,
+            said.reasoning,
+            said.usage,
+        )
         assert ask(model, Generate("plain", draw=1)).text == "five"
         assert isinstance(ask(model, Generate("plain")), Failure)
 
 
 def test_choices_are_found_by_text_and_by_letter(tmp_path: Path) -> None:
-    answers = tuple(Response(log_likelihood=value, tokens_scored=1) for value in (-3.0, -1.0))
-    answer = Answer("Rome", choice=1, log_likelihoods=(-3.0, -1.0), prompt="Capital?", responses=answers)
-    write(tmp_path / "samples.jsonl", record(answer, choices=("Paris", "Rome"), gold=(1,)))
+    answers = tuple(
+        Response(log_likelihood=value, tokens_scored=1) for value in (-3.0, -1.0)
+    )
+    answer = Answer(
+        "Rome",
+        choice=1,
+        log_likelihoods=(-3.0, -1.0),
+        prompt="Capital?",
+        responses=answers,
+    )
+    write(
+        tmp_path / "samples.jsonl", record(answer, choices=("Paris", "Rome"), gold=(1,))
+    )
     model = opened(tmp_path)
     assert model.abilities == {"log-likelihood"}
-    requests = [LogLikelihood("Capital?", f" {option}") for option in ("Paris", "Rome", "A", "B")]
-    assert [found.log_likelihood for found in ask(model, *requests)] == [-3.0, -1.0, -3.0, -1.0]
+    requests = [
+        LogLikelihood("Capital?", f" {option}")
+        for option in ("Paris", "Rome", "A", "B")
+    ]
+    assert [found.log_likelihood for found in ask(model, *requests)] == [
+        -3.0,
+        -1.0,
+        -3.0,
+        -1.0,
+    ]
     missing = ask(model, LogLikelihood("Capital?", " Oslo"))
     assert missing.kind == "request rejected"
     assert "'Oslo' after the prompt that ends 'Capital?'" in missing.message
@@ -92,10 +123,15 @@ def test_choices_are_found_by_text_and_by_letter(tmp_path: Path) -> None:
 
 def test_continuations_and_whole_texts(tmp_path: Path) -> None:
     one = Answer(
-        "Paris", log_likelihoods=(-1.5,), prompt="Capital:", responses=(Response(log_likelihood=-1.5),)
+        "Paris",
+        log_likelihoods=(-1.5,),
+        prompt="Capital:",
+        responses=(Response(log_likelihood=-1.5),),
     )
     two = Answer(
-        "A text.", log_likelihoods=(-9.5,), responses=(Response(log_likelihood=-9.5, tokens_scored=3),)
+        "A text.",
+        log_likelihoods=(-9.5,),
+        responses=(Response(log_likelihood=-9.5, tokens_scored=3),),
     )
     write(tmp_path / "samples.jsonl", record(one, targets=("Paris",)), record(two))
     model = opened(tmp_path)
@@ -106,14 +142,21 @@ def test_continuations_and_whole_texts(tmp_path: Path) -> None:
 
 
 def test_conversations_and_several_draws(tmp_path: Path) -> None:
-    first, second = Response("<think>.</think>4"), Response("8")
+    first = Response("<think>.</think>4")
+    second = Response("8")
     messages = (USER, Message("assistant", "4"), Message("user", "And twice that?"))
     talk = Answer("8", prompt=messages, responses=(first, second))
-    votes = Answer("b", prompt="vote", responses=(Response("a"), Response("b"), Response("b")))
+    votes = Answer(
+        "b", prompt="vote", responses=(Response("a"), Response("b"), Response("b"))
+    )
     write(tmp_path / "samples.jsonl", record(talk), record(votes))
     model = opened(tmp_path)
-    assert [found.text for found in ask(model, Generate((USER,)), Generate(messages))] == [first.text, "8"]
-    drawn = ask(model, *(Generate("vote", temperature=1.0, draw=draw) for draw in range(3)))
+    assert [
+        found.text for found in ask(model, Generate((USER,)), Generate(messages))
+    ] == [first.text, "8"]
+    drawn = ask(
+        model, *(Generate("vote", temperature=1.0, draw=draw) for draw in range(3))
+    )
     assert [found.text for found in drawn] == ["a", "b", "b"]
 
 
@@ -133,7 +176,11 @@ def test_plain_rows(tmp_path: Path) -> None:
     )
     model = opened(file)
     assert model.abilities == {"generate", "chat", "log-likelihood", "rolling"}
-    assert [ask(model, Generate("one", draw=draw)).text for draw in range(3)] == ["1", "uno", "eins"]
+    assert [ask(model, Generate("one", draw=draw)).text for draw in range(3)] == [
+        "1",
+        "uno",
+        "eins",
+    ]
     assert isinstance(ask(model, Generate("one", draw=3)), Failure)
     # A single user message and plain text are the same question.
     assert ask(model, Generate((Message("user", "one"),))).text == "1"
@@ -166,7 +213,10 @@ def test_an_input_is_found_in_its_prompt(tmp_path: Path, prompt: Any) -> None:
         {"input": "What is the capital of France?", "response": "Paris"},
         {"input": "1 + 1?", "response": "2"},
     ]
-    assert ask(opened(write(tmp_path / "a.jsonl", *rows)), Generate(prompt)).text == "Paris"
+    assert (
+        ask(opened(write(tmp_path / "a.jsonl", *rows)), Generate(prompt)).text
+        == "Paris"
+    )
 
 
 @pytest.mark.parametrize(
@@ -179,7 +229,10 @@ def test_an_input_is_found_in_its_prompt(tmp_path: Path, prompt: Any) -> None:
         ('{"prompt": 7, "response": "b"}', "must be text or a list of messages"),
         ('{"prompt": ["a"], "response": "b"}', "row 1 is not a recorded response"),
         ('{"prompt": "a", "response": 7}', "'response' must be text"),
-        ('{"prompt": "a", "response": {"texts": "b"}}', "row 1 is not a recorded response"),
+        (
+            '{"prompt": "a", "response": {"texts": "b"}}',
+            "row 1 is not a recorded response",
+        ),
         ('{"prompt": "a", "log_likelihood": -1}', "'prompt' and 'continuation'"),
         ('{"text": "a", "log_likelihood": "low"}', "finite number"),
         ('{"text": "a", "log_likelihood": NaN}', "finite number"),
@@ -187,14 +240,18 @@ def test_an_input_is_found_in_its_prompt(tmp_path: Path, prompt: Any) -> None:
         (b"\xff\xfe{}", "not valid JSON"),
     ],
 )
-def test_files_that_are_no_recording(tmp_path: Path, content: str | bytes, words: str) -> None:
+def test_files_that_are_no_recording(
+    tmp_path: Path, content: str | bytes, words: str
+) -> None:
     file = tmp_path / "a.jsonl"
     file.write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(ConfigurationError, match=words):
         opened(file)
 
 
-def test_files_that_are_not_there_and_odd_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_that_are_not_there_and_odd_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for path in (tmp_path / "none.jsonl", tmp_path):
         with pytest.raises(ConfigurationError, match="There is no recording at"):
             opened(path)
@@ -206,15 +263,25 @@ def test_files_that_are_not_there_and_odd_names(tmp_path: Path, monkeypatch: pyt
 
 def test_the_fingerprint_is_the_content(tmp_path: Path) -> None:
     rows = [{"prompt": "a", "response": "b"}]
-    one, copy = (opened(write(tmp_path / name, *rows)) for name in ("one.jsonl", "copy.jsonl"))
+    one, copy = (
+        opened(write(tmp_path / name, *rows)) for name in ("one.jsonl", "copy.jsonl")
+    )
     other = opened(write(tmp_path / "other.jsonl", {"prompt": "a", "response": "c"}))
     assert one.fingerprint == copy.fingerprint != other.fingerprint
     described = json.loads(json.dumps(one.describe()))
-    assert (described["file"], described["rows"], described["note"]) == ("one.jsonl", 1, "recorded responses")
+    assert (described["file"], described["rows"], described["note"]) == (
+        "one.jsonl",
+        1,
+        "recorded responses",
+    )
 
 
 def test_a_file_that_changes_under_way_is_noticed(tmp_path: Path) -> None:
-    file = write(tmp_path / "a.jsonl", {"prompt": "a", "response": "b"}, {"prompt": "c", "response": "d"})
+    file = write(
+        tmp_path / "a.jsonl",
+        {"prompt": "a", "response": "b"},
+        {"prompt": "c", "response": "d"},
+    )
     model = opened(file)
     write(file, {"prompt": "x", "response": "y"}, {"prompt": "c", "response": "d"})
     found = ask(model, Generate("a"), Generate("c"))
@@ -226,12 +293,18 @@ def test_a_file_that_changes_under_way_is_noticed(tmp_path: Path) -> None:
 
 PROMPTS = st.one_of(
     st.text(st.characters(exclude_categories=["Cs"]), max_size=20),
-    st.lists(st.tuples(st.sampled_from(["system", "user"]), st.text(max_size=9)), min_size=1, max_size=3),
+    st.lists(
+        st.tuples(st.sampled_from(["system", "user"]), st.text(max_size=9)),
+        min_size=1,
+        max_size=3,
+    ),
 )
 
 
 @given(st.lists(st.tuples(PROMPTS, st.text(max_size=20)), min_size=1, max_size=8))
-def test_every_recorded_prompt_is_answered(tmp_path: Path, pairs: list[tuple[Any, str]]) -> None:
+def test_every_recorded_prompt_is_answered(
+    tmp_path: Path, pairs: list[tuple[Any, str]]
+) -> None:
     rows = [{"prompt": prompt, "response": text} for prompt, text in pairs]
     model = opened(write(tmp_path / "a.jsonl", *rows))
     seen: dict[str, int] = {}
@@ -239,6 +312,8 @@ def test_every_recorded_prompt_is_answered(tmp_path: Path, pairs: list[tuple[Any
         draw = seen.setdefault(repr(prompt), 0)
         seen[repr(prompt)] += 1
         form = (
-            prompt if isinstance(prompt, str) else tuple(Message(role, content) for role, content in prompt)
+            prompt
+            if isinstance(prompt, str)
+            else tuple(Message(role, content) for role, content in prompt)
         )
         assert ask(model, Generate(form, draw=draw)).text == text

@@ -1,4 +1,6 @@
-"""The scripted model: every kind of script and request, failures and latency, and those known by name."""
+"""The scripted model: every kind of script and request, failures and latency, and those known by
+name.
+"""
 
 from __future__ import annotations
 
@@ -61,14 +63,35 @@ def ask(model: Any, *requests: Request) -> Any:
 
 def test_a_text_a_function_a_mapping_and_a_sequence() -> None:
     assert ask(ScriptedModel("Paris"), HELLO).text == "Paris"
-    assert ask(ScriptedModel(lambda request: request.payload()["generate"].upper()), HELLO).text == "HELLO"
-    by_prompt = ScriptedModel({"hello": "Paris", (Message("user", "x"),): "whole", "y": "last"})
+    assert (
+        ask(
+            ScriptedModel(lambda request: request.payload()["generate"].upper()), HELLO
+        ).text
+        == "HELLO"
+    )
+    by_prompt = ScriptedModel(
+        {"hello": "Paris", (Message("user", "x"),): "whole", "y": "last"}
+    )
     assert ask(by_prompt, HELLO).text == "Paris"
     assert ask(by_prompt, Generate((Message("user", "x"),))).text == "whole"
-    assert ask(by_prompt, Generate((Message("system", "s"), Message("user", "y")))).text == "last"
+    assert (
+        ask(by_prompt, Generate((Message("system", "s"), Message("user", "y")))).text
+        == "last"
+    )
     assert isinstance(ask(by_prompt, Generate("other")), Rejected)
-    in_turn = ask(ScriptedModel(["a", RateLimited("wait", retry_after=2), "c"]), HELLO, HELLO, HELLO, HELLO)
-    assert [type(found) for found in in_turn] == [Response, RateLimited, Response, Rejected]
+    in_turn = ask(
+        ScriptedModel(["a", RateLimited("wait", retry_after=2), "c"]),
+        HELLO,
+        HELLO,
+        HELLO,
+        HELLO,
+    )
+    assert [type(found) for found in in_turn] == [
+        Response,
+        RateLimited,
+        Response,
+        Rejected,
+    ]
     assert (in_turn[0].text, in_turn[1].retry_after, in_turn[2].text) == ("a", 2, "c")
 
 
@@ -88,7 +111,9 @@ def test_what_an_answer_means_for_each_kind() -> None:
     assert isinstance(ask(numbers, pair), ModelError)
     whole = Response("as it is", reasoning="because")
     assert ask(ScriptedModel(lambda request: whole), pair) is whole
-    by_pair = ScriptedModel({("The capital is", " Paris"): -1.0, "The capital is": -9.0})
+    by_pair = ScriptedModel(
+        {("The capital is", " Paris"): -1.0, "The capital is": -9.0}
+    )
     assert ask(by_pair, pair).log_likelihood == -1.0
     assert ask(by_pair, LogLikelihood("The capital is", " Rome")).log_likelihood == -9.0
 
@@ -108,11 +133,21 @@ def test_abilities_failures_latency_coroutines_and_what_is_kept() -> None:
     assert model.abilities == {"generate"}
     started = time.perf_counter()
     found = ask(model, HELLO, HELLO, HELLO, Generate("other"))
-    assert [type(each) for each in found] == [Overloaded, Overloaded, Response, Overloaded]
+    assert [type(each) for each in found] == [
+        Overloaded,
+        Overloaded,
+        Response,
+        Overloaded,
+    ]
     assert (found[2].text, found[2].latency) == ("later", 0.02)
     assert time.perf_counter() - started >= 0.07
-    assert (model.asked, model.requests) == (4, [HELLO, HELLO, HELLO, Generate("other")])
-    assert isinstance(ask(ScriptedModel("x", abilities=["chat"]), LogLikelihood("a", " b")), Rejected)
+    assert (model.asked, model.requests) == (
+        4,
+        [HELLO, HELLO, HELLO, Generate("other")],
+    )
+    assert isinstance(
+        ask(ScriptedModel("x", abilities=["chat"]), LogLikelihood("a", " b")), Rejected
+    )
     assert ScriptedModel("x").requests is None
 
 
@@ -137,13 +172,28 @@ def test_fingerprints() -> None:
     def script(request: Request) -> str:
         return "x"
 
-    assert ScriptedModel("x").fingerprint == ScriptedModel("x").fingerprint != ScriptedModel("y").fingerprint
-    assert ScriptedModel({"a": "b"}).fingerprint == ScriptedModel({"a": "b"}).fingerprint
-    assert ScriptedModel({"a": "b"}).fingerprint != ScriptedModel({"a": "c"}).fingerprint
-    assert ScriptedModel("x", name="one").fingerprint != ScriptedModel("x", name="two").fingerprint
-    # Nobody can know what a function answers, so its answers are shared only where its behaviour has a name.
+    assert (
+        ScriptedModel("x").fingerprint
+        == ScriptedModel("x").fingerprint
+        != ScriptedModel("y").fingerprint
+    )
+    assert (
+        ScriptedModel({"a": "b"}).fingerprint == ScriptedModel({"a": "b"}).fingerprint
+    )
+    assert (
+        ScriptedModel({"a": "b"}).fingerprint != ScriptedModel({"a": "c"}).fingerprint
+    )
+    assert (
+        ScriptedModel("x", name="one").fingerprint
+        != ScriptedModel("x", name="two").fingerprint
+    )
+    # Nobody can know what a function answers, so its answers are shared only where its behaviour
+    # has a name.
     assert ScriptedModel(script).fingerprint != ScriptedModel(script).fingerprint
-    assert ScriptedModel(script, version="1").fingerprint == ScriptedModel(script, version="1").fingerprint
+    assert (
+        ScriptedModel(script, version="1").fingerprint
+        == ScriptedModel(script, version="1").fingerprint
+    )
     with pytest.raises(ConfigurationError, match="needs a text, a function"):
         ScriptedModel(7)  # type: ignore[arg-type]
 
@@ -152,7 +202,10 @@ def test_by_name() -> None:
     assert ask(open_model("scripted/echo"), HELLO).text == "hello"
     assert ask(open_model("scripted/constant", {"text": "B"}), HELLO).text == "B"
     assert ask(open_model("scripted/constant", {"text": 42}), HELLO).text == "42"
-    assert ask(open_model("scripted/constant"), LogLikelihood("a", " b")).log_likelihood == -1.0
+    assert (
+        ask(open_model("scripted/constant"), LogLikelihood("a", " b")).log_likelihood
+        == -1.0
+    )
     assert isinstance(open_model("scripted/hash"), RemoteModel)
     assert isinstance(open_model("scripted/hash", {"local": True}), LocalModel)
     assert "not a language model" in open_model("scripted/hash").describe()["note"]
@@ -160,11 +213,16 @@ def test_by_name() -> None:
         open_model("scripted/ecko")
     with pytest.raises(UnknownName, match="argument 'txt' of 'scripted' models"):
         open_model("scripted/echo", {"txt": "x"})
-    constants = [open_model("scripted/constant", {"text": text}).fingerprint for text in ("a", "b", "a")]
+    constants = [
+        open_model("scripted/constant", {"text": text}).fingerprint
+        for text in ("a", "b", "a")
+    ]
     assert constants[0] == constants[2] != constants[1]
 
 
-@pytest.mark.parametrize("request_", EVERY_KIND, ids=lambda request: type(request).__name__)
+@pytest.mark.parametrize(
+    "request_", EVERY_KIND, ids=lambda request: type(request).__name__
+)
 def test_hash_answers_every_kind_and_always_alike(request_: Request) -> None:
     first, again = (ask(open_model("scripted/hash"), request_) for _ in range(2))
     assert isinstance(first, Response)
@@ -184,7 +242,10 @@ def test_hash_guesses_fairly() -> None:
     model = open_model("scripted/hash")
     wins = [0, 0, 0, 0]
     for question in range(2000):
-        found = ask(model, *(LogLikelihood(f"question {question}", f" {letter}") for letter in "ABCD"))
+        found = ask(
+            model,
+            *(LogLikelihood(f"question {question}", f" {letter}") for letter in "ABCD"),
+        )
         values = [answer.log_likelihood for answer in found]
         wins[values.index(max(values))] += 1
     assert all(420 < count < 580 for count in wins)

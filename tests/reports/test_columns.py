@@ -21,9 +21,16 @@ def readme_markdown(board: Board, *more: Any) -> str:
 
 
 def hallucination_run(
-    folder: Path, name: str, *, joined: str = "-", more: bool = True, started: str = "2026-11-20"
+    folder: Path,
+    name: str,
+    *,
+    joined: str = "-",
+    more: bool = True,
+    started: str = "2026-11-20",
 ) -> Run:
-    """A run with the metrics of the hallucination leaderboard, made by anybody; words in labels are joined as said."""
+    """A run with the metrics of the hallucination leaderboard, made by anybody; words in labels
+    are joined as said.
+    """
     scores = [1.0] * 18 + [0.0] * 2
     run = make_run(
         folder,
@@ -41,8 +48,12 @@ def hallucination_run(
 
 
 @pytest.mark.parametrize("joined", ["-", " ", "_"])
-def test_hallucination_columns_are_found_by_kind_and_label(tmp_path: Path, joined: str) -> None:
-    board = make_board([hallucination_run(tmp_path, name, joined=joined) for name in ("a", "b")])
+def test_hallucination_columns_are_found_by_kind_and_label(
+    tmp_path: Path, joined: str
+) -> None:
+    board = make_board(
+        [hallucination_run(tmp_path, name, joined=joined) for name in ("a", "b")]
+    )
     assert is_hallucination_board(board)
     columns = score_columns(board)
     assert [(column.title, column.measure) for column in columns] == [
@@ -53,14 +64,19 @@ def test_hallucination_columns_are_found_by_kind_and_label(tmp_path: Path, joine
     assert [round(each.value, 6) for each in columns[0].estimates if each] == [0.1, 0.1]
     assert [round(each.value, 6) for each in columns[1].estimates if each] == [0.9, 0.9]
     head = board_markdown(board).splitlines()[0]
-    assert "| Hallucination rate (%, lower is better) | Factual consistency rate (%) |" in head
+    assert (
+        "| Hallucination rate (%, lower is better) | Factual consistency rate (%) |"
+        in head
+    )
     assert "Average summary length (words) |" in head
 
 
 def test_a_run_without_the_other_metrics_has_no_empty_columns(tmp_path: Path) -> None:
     board = make_board([hallucination_run(tmp_path, "a", more=False)])
     assert [column.name for column in score_columns(board)] == ["hallucination_rate"]
-    mixed = make_board([hallucination_run(tmp_path, "b"), hallucination_run(tmp_path, "c", more=False)])
+    mixed = make_board(
+        [hallucination_run(tmp_path, "b"), hallucination_run(tmp_path, "c", more=False)]
+    )
     row = next(line for line in board_markdown(mixed).splitlines() if "acme/c" in line)
     assert row.count("n/a") == 2
 
@@ -72,7 +88,14 @@ def test_the_day_is_that_of_the_newest_run(tmp_path: Path) -> None:
     ]
     board = make_board(runs)
     assert as_of(board) == "2026-03-01"
-    assert readme_markdown(board).startswith("2 models; the newest run is of 2026-03-01.\n\n| Rank |")
-    with_picture = readme_markdown(board, ["x.html", "y.html"], "img/a%20b.svg", "My ](board")
-    assert "![My &#93;(board: a bar for each model, with its interval](img/a%20b.svg)" in with_picture
+    assert readme_markdown(board).startswith(
+        "2 models; the newest run is of 2026-03-01.\n\n| Rank |"
+    )
+    with_picture = readme_markdown(
+        board, ["x.html", "y.html"], "img/a%20b.svg", "My ](board"
+    )
+    assert (
+        "![My &#93;(board: a bar for each model, with its interval](img/a%20b.svg)"
+        in with_picture
+    )
     assert "[`acme/a`](x.html)" in with_picture

@@ -29,7 +29,11 @@ def said(**tasks: PairedComparison) -> str:
 def test_narrow_intervals_get_the_decimals_they_deserve() -> None:
     rng = np.random.default_rng(0)
     a = rng.random(200_000)
-    text = sentence(compare_paired(a, np.clip(a - 0.001 + rng.normal(0, 0.02, 200_000), 0, 1)), "A", "B")
+    text = sentence(
+        compare_paired(a, np.clip(a - 0.001 + rng.normal(0, 0.02, 200_000), 0, 1)),
+        "A",
+        "B",
+    )
     assert text.startswith("A scores 0.") and "points higher" in text
     assert "interval 0.0" in text or "interval 0.1" in text
 
@@ -38,12 +42,18 @@ def test_the_better_one_is_named_first_and_its_interval_is_positive() -> None:
     text = said(x=paired(60, 180), y=paired(80, 170))
     assert "B scores 52.5 points higher than A (95% interval 4" in text
     assert "-" not in text.split("(95%")[1].split(")")[0]
-    assert "By task (Holm-corrected, 5%), B scores higher on x (by 60.0) and y (by 45.0)." in text
+    assert (
+        "By task (Holm-corrected, 5%), B scores higher on x (by 60.0) and y (by 45.0)."
+        in text
+    )
 
 
 def test_opposite_directions_are_not_hidden_by_a_mean_of_nothing() -> None:
     text = said(x=paired(150, 50), y=paired(50, 150))
-    assert "no significant difference between A and B was found (A minus B: +0.0 points" in text
+    assert (
+        "no significant difference between A and B was found (A minus B: +0.0 points"
+        in text
+    )
     assert "would often go undetected" in text
     assert "A scores higher on x (by 50.0) and B scores higher on y (by 50.0)." in text
     assert "By task" not in said(x=paired(100, 101), y=paired(90, 92))
@@ -54,6 +64,9 @@ def test_numbers_without_intervals_are_the_reason_and_not_a_lack_of_items() -> N
     from evalwright.reports.conclusions import _not_compared
 
     nan = float("nan")
-    for units, why in ((40, "this number has no intervals"), (1, "too few scored items in common")):
+    for units, why in (
+        (40, "this number has no intervals"),
+        (1, "too few scored items in common"),
+    ):
         pair = Pair(0, 1, 5.0, nan, nan, nan, nan, nan, units, units, "not compared")
         assert why in _not_compared([pair], [pair], ["a", "b"])

@@ -17,10 +17,25 @@ from support.runs import edited, make_run
     ("scorer", "settings", "treatment", "end"),
     [
         ("consistency", {}, "left out of hallucination-rate", "have no score"),
-        ("consistency", {"score_as_empty": ["empty"]}, "left out of hallucination-rate", "have no score"),
+        (
+            "consistency",
+            {"score_as_empty": ["empty"]},
+            "left out of hallucination-rate",
+            "have no score",
+        ),
         ("short-answer", {}, "counted as wrong", "count as wrong"),
-        ("short-answer", {"score_as_empty": ["empty"]}, "counted as an empty answer", "count as an empty"),
-        ("short-answer", {"no_answer": "unscored"}, "left out of hallucination-rate", "have no score"),
+        (
+            "short-answer",
+            {"score_as_empty": ["empty"]},
+            "counted as an empty answer",
+            "count as an empty",
+        ),
+        (
+            "short-answer",
+            {"no_answer": "unscored"},
+            "left out of hallucination-rate",
+            "have no score",
+        ),
     ],
 )
 def test_replies_without_an_answer_are_worded_by_the_metric(
@@ -34,4 +49,7 @@ def test_replies_without_an_answer_are_worded_by_the_metric(
         task.update(settings)
     run = open_run(tmp_path / "a")
     assert f"No answer, {treatment}: 2 empty" in to_markdown(run_summary(run))
-    assert any(f"2 replies were no answer (2 empty) and {end}" in remark for remark in remarks([run]))
+    assert any(
+        f"2 replies were no answer (2 empty) and {end}" in remark
+        for remark in remarks([run])
+    )

@@ -1,4 +1,6 @@
-"""The hardware block on every page: words for what is there, nothing for what is not, and text that stays text."""
+"""The hardware block on every page: words for what is there, nothing for what is not, and text
+that stays text.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,12 @@ WHOLE: dict[str, Any] = {
         "memory_limit_bytes": 512 * 2**20,
         "gpus": [{"name": "Tesla T4", "memory_bytes": 15 * 2**30, "driver": "1"}],
     },
-    "model": {"local": True, "device": "cuda", "dtype": "float16", "quantisation": "bitsandbytes-8bit"},
+    "model": {
+        "local": True,
+        "device": "cuda",
+        "dtype": "float16",
+        "quantisation": "bitsandbytes-8bit",
+    },
     "load_seconds": 4.2,
     "memory": {"peak_rss_bytes": 2**30, "gpu_peak_bytes": 3 * 2**30},
     "samples_per_second": 2.0,
@@ -37,7 +44,14 @@ WHOLE: dict[str, Any] = {
         "input_tokens_per_second": 1234.5,
         "output_tokens_per_second": 40.0,
     },
-    "latency": {"n": 40, "p50": 0.5, "p90": 1.25, "p99": 61.0, "longest": 62.0, "method": "m"},
+    "latency": {
+        "n": 40,
+        "p50": 0.5,
+        "p90": 1.25,
+        "p99": 61.0,
+        "longest": 62.0,
+        "method": "m",
+    },
     "energy": {"cpu_joules": 1500.4, "gpu_joules": None, "method": "by RAPL"},
 }
 
@@ -53,12 +67,21 @@ def run_with(folder: Path, hardware: Any, name: str = "one") -> Run:
 
 def test_the_words() -> None:
     assert hardware_facts({"hardware": WHOLE}) == [
-        ("Machine", "T4, Some Chip, 1.5 cores, 16.0 GiB (limited to 512 MiB), Tesla T4 15.0 GiB"),
+        (
+            "Machine",
+            "T4, Some Chip, 1.5 cores, 16.0 GiB (limited to 512 MiB), Tesla T4 15.0 GiB",
+        ),
         ("Ran on", "cuda, float16, bitsandbytes-8bit"),
         ("Memory", "1.0 GiB at peak, 3.0 GiB of GPU memory"),
-        ("Speed", "4.0 answers/s, 1,234 input tokens/s, 40.0 output tokens/s, loaded in 4.2 s"),
+        (
+            "Speed",
+            "4.0 answers/s, 1,234 input tokens/s, 40.0 output tokens/s, loaded in 4.2 s",
+        ),
         ("Latency", "p50 0.50 s, p90 1.2 s, p99 1 min 01 s over 40 answers"),
-        ("Energy", "1,500 J by the processors, measured for the whole machine during the run"),
+        (
+            "Energy",
+            "1,500 J by the processors, measured for the whole machine during the run",
+        ),
     ]
     assert size(2**20) == "1 MiB"
 
@@ -83,9 +106,15 @@ def test_a_hostile_label_stays_text(tmp_path: Path) -> None:
     plain = run_with(tmp_path, WHOLE, "plain")
     usual = board_html(make_board([plain]), runs=[plain])
     for i, label in enumerate(HOSTILE):
-        run = run_with(tmp_path, {**WHOLE, "label": label, "energy": {"method": label}}, f"run{i}")
+        run = run_with(
+            tmp_path, {**WHOLE, "label": label, "energy": {"method": label}}, f"run{i}"
+        )
         page = board_html(make_board([run]), runs=[run])
         for tag in ("<script", "<img", "<svg", "<style", "<h1"):
             assert page.count(tag) == usual.count(tag), label
-        for shown in (page, board_markdown(make_board([run])), terminal(run_document(run)).replace("\n", "")):
+        for shown in (
+            page,
+            board_markdown(make_board([run])),
+            terminal(run_document(run)).replace("\n", ""),
+        ):
             assert not set(shown) & set(ACTIVE), label

@@ -54,7 +54,11 @@ def page(folder: Path, *, title: str = "Leaderboard") -> str:
     weak = [1.0] * 4 + [0.0] * 35 + [None]
     runs = [
         make_run(
-            folder, model="demo/small", name="a", scores={"factual": weak, "other": weak}, domains=["x", "y"]
+            folder,
+            model="demo/small",
+            name="a",
+            scores={"factual": weak, "other": weak},
+            domains=["x", "y"],
         ),
         make_run(
             folder,
@@ -71,7 +75,9 @@ def page(folder: Path, *, title: str = "Leaderboard") -> str:
 def test_the_page_says_what_the_board_says(tmp_path: Path) -> None:
     html = page(tmp_path, title="Our board")
     tree = Tree(html)
-    text = " ".join("".join(part for parts in tree.texts.values() for part in parts).split())
+    text = " ".join(
+        "".join(part for parts in tree.texts.values() for part in parts).split()
+    )
     assert "".join(tree.texts["title"]) == "Our board"
     for part in (
         "90.0", "[76.9, 96.0]", "10.3", "demo/small", "HTTP 429: slow down.", "1 missing", "left out of the scores", "Fingerprint", "2026-11-20 09:30", "evalwright 0.1.0", "$0.50", "78 sent", "Questions of factual.",
@@ -84,17 +90,25 @@ def test_tables_have_captions_and_scoped_heads(tmp_path: Path) -> None:
     html = page(tmp_path)
     tree = Tree(html)
     assert html.count("<table") == html.count("<caption") >= 4
-    assert all(attributes.get("scope") in ("row", "col") for attributes in tree.all("th"))
+    assert all(
+        attributes.get("scope") in ("row", "col") for attributes in tree.all("th")
+    )
     assert sum("aria-sort" in attributes for attributes in tree.all("th")) == 1
-    assert all(attributes.get("aria-hidden") == "true" for attributes in tree.all("svg"))
+    assert all(
+        attributes.get("aria-hidden") == "true" for attributes in tree.all("svg")
+    )
     assert tree.all("html") == [{"lang": "en"}]
     levels = [int(tag[1]) for tag, _ in tree.tags if re.fullmatch("h[1-6]", tag)]
-    assert levels[0] == 1 and all(after - before <= 1 for before, after in pairwise(levels))
+    assert levels[0] == 1 and all(
+        after - before <= 1 for before, after in pairwise(levels)
+    )
 
 
 def test_the_policy_allows_exactly_what_the_page_carries(tmp_path: Path) -> None:
     html = page(tmp_path)
-    (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', html)
+    (policy,) = re.findall(
+        r'http-equiv="Content-Security-Policy" content="([^"]*)"', html
+    )
     assert policy.startswith("default-src 'none';")
     for tag in ("style", "script"):
         (text,) = re.findall(f"<{tag}>(.*?)</{tag}>", html, re.DOTALL)
@@ -128,7 +142,9 @@ def test_hostile_text_is_text_everywhere(tmp_path: Path) -> None:
             version=text,
         )
         found = Tree(board_html(make_board([run]), [run], title=text))
-        return found, [tag for tag, _ in found.tags if tag not in ("wbr", "span", "code")]
+        return found, [
+            tag for tag, _ in found.tags if tag not in ("wbr", "span", "code")
+        ]
 
     _, plain = made("plain", "plain")
     for i, name in enumerate(HOSTILE):
@@ -136,14 +152,19 @@ def test_hostile_text_is_text_everywhere(tmp_path: Path) -> None:
         assert tags == plain or not name.strip(), name
         keys = {key for _, attributes in found.tags for key in attributes}
         assert not any(key.startswith("on") or key == "style" for key in keys), name
-        assert not {*"".join(part for parts in found.texts.values() for part in parts)} & set(ACTIVE), name
+        assert not {
+            *"".join(part for parts in found.texts.values() for part in parts)
+        } & set(ACTIVE), name
 
 
 def test_slices_are_cut_where_a_page_would_be_too_large(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     domains = [f"d{i}" for i in range(20)]
-    runs = [make_run(tmp_path, name=f"r{i}", scores=[1.0, 0.0] * 60, domains=domains) for i in range(2)]
+    runs = [
+        make_run(tmp_path, name=f"r{i}", scores=[1.0, 0.0] * 60, domains=domains)
+        for i in range(2)
+    ]
     counts = []
     for most in (3000, 20, 8):
         monkeypatch.setattr(board, "MOST_SLICE_ROWS", most)

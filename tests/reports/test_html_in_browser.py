@@ -1,4 +1,6 @@
-"""The HTML leaderboard in a real browser: it asks nobody anything, sorts, and runs nothing that a name contains."""
+"""The HTML leaderboard in a real browser: it asks nobody anything, sorts, and runs nothing that
+a name contains.
+"""
 
 from __future__ import annotations
 
@@ -20,15 +22,27 @@ from support.shown import board_html
 
 pytestmark = IN_BROWSER
 
-LABELS = "[...document.querySelectorAll('#board tbody th.head a')].map(a => a.textContent)"
+LABELS = (
+    "[...document.querySelectorAll('#board tbody th.head a')].map(a => a.textContent)"
+)
 HEADS = "[...document.querySelectorAll('#board thead th')]"
 
 
 def _page(
-    folder: Path, models: Mapping[str, Sequence[float | None]], *, ratings: bool = False, **more: Any
+    folder: Path,
+    models: Mapping[str, Sequence[float | None]],
+    *,
+    ratings: bool = False,
+    **more: Any,
 ) -> str:
     runs = [
-        make_run(folder, model=model, name=f"run-{i}", scores={"factual": scores, "other": scores}, **more)
+        make_run(
+            folder,
+            model=model,
+            name=f"run-{i}",
+            scores={"factual": scores, "other": scores},
+            **more,
+        )
         for i, (model, scores) in enumerate(models.items())
     ]
     return board_html(make_board(runs, ratings=ratings), runs)
@@ -99,14 +113,19 @@ def _troubles(tab: Tab) -> list[Any]:
 def test_asks_the_network_for_nothing_but_itself(tmp_path: Path) -> None:
     async def steps(tab: Tab, url: str) -> None:
         await tab.open(url)
-        requested = [p["request"]["url"] for m, p in tab.events if m == "Network.requestWillBeSent"]
+        requested = [
+            p["request"]["url"]
+            for m, p in tab.events
+            if m == "Network.requestWillBeSent"
+        ]
         assert [found for found in requested if not found.startswith("data:")] == [url]
         assert _troubles(tab) == []
 
     assert _in_browser(tmp_path, _three(tmp_path), steps) == ["/board"]
 
 
-# Of each table with drawn intervals: where the axis of its head is, where each bar is, and how far the numbers reach over the model's name.
+# Of each table with drawn intervals: where the axis of its head is, where each bar is, and how far
+# the numbers reach over the model's name.
 DRAWN = """[...document.querySelectorAll('table')].filter((t) => t.querySelector('svg.axis')).map((t) => {
   const at = (one) => { const box = one.getBoundingClientRect(); return [box.left, box.right]; };
   const names = [...t.querySelectorAll('tbody .head')].map((one) => at(one)[1]);
@@ -115,17 +134,27 @@ DRAWN = """[...document.querySelectorAll('table')].filter((t) => t.querySelector
 })"""
 
 
-def test_bars_stand_under_their_axis_and_no_name_covers_a_number(tmp_path: Path) -> None:
+def test_bars_stand_under_their_axis_and_no_name_covers_a_number(
+    tmp_path: Path,
+) -> None:
     async def steps(tab: Tab, url: str) -> None:
         for width in (1600, 1280):
-            size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+            size = {
+                "width": width,
+                "height": 900,
+                "deviceScaleFactor": 1,
+                "mobile": False,
+            }
             await tab.send("Emulation.setDeviceMetricsOverride", **size)
             await tab.open(url)
             board, ratings = await tab.evaluate(DRAWN)
             for table in (board, ratings):
                 assert table["bars"] and table["over"] <= 0, (width, table)
                 for bar in table["bars"]:
-                    gap = max(abs(one - other) for one, other in zip(bar, table["axis"], strict=True))
+                    gap = max(
+                        abs(one - other)
+                        for one, other in zip(bar, table["axis"], strict=True)
+                    )
                     assert gap < 2, (width, table)
 
     assert _in_browser(tmp_path, _three(tmp_path, ratings=True), steps)
@@ -136,7 +165,8 @@ def test_sorts_on_click_and_by_keyboard(tmp_path: Path) -> None:
         await tab.open(url)
         assert await tab.evaluate(LABELS) == ["b/best", "c/middle", "a/worst"]
         assert (
-            await tab.evaluate(f"{HEADS}.map(h => h.getAttribute('aria-sort'))") == ["ascending"] + [None] * 7
+            await tab.evaluate(f"{HEADS}.map(h => h.getAttribute('aria-sort'))")
+            == ["ascending"] + [None] * 7
         )
         await tab.evaluate(f"{HEADS}[1].querySelector('button').click()")
         assert await tab.evaluate(LABELS) == ["a/worst", "b/best", "c/middle"]
@@ -145,14 +175,17 @@ def test_sorts_on_click_and_by_keyboard(tmp_path: Path) -> None:
             == [None, "ascending"] + [None] * 6
         )
         assert (
-            await tab.evaluate("document.querySelector('.said').textContent") == "Sorted by Model, ascending."
+            await tab.evaluate("document.querySelector('.said').textContent")
+            == "Sorted by Model, ascending."
         )
         await tab.evaluate(f"{HEADS}[1].querySelector('button').click()")
         assert await tab.evaluate(LABELS) == ["c/middle", "b/best", "a/worst"]
         await tab.evaluate(f"{HEADS}[6].querySelector('button').focus()")
         await tab.press("Enter", 13, "\r")
         assert await tab.evaluate(LABELS) == ["c/middle", "b/best", "a/worst"]
-        assert await tab.evaluate(f"{HEADS}[6].getAttribute('aria-sort')") == "descending"
+        assert (
+            await tab.evaluate(f"{HEADS}[6].getAttribute('aria-sort')") == "descending"
+        )
         await tab.press(" ", 32, " ")
         assert (await tab.evaluate(LABELS))[-1] == "c/middle"
         assert _troubles(tab) == []
@@ -164,7 +197,10 @@ def test_what_has_no_number_stays_last(tmp_path: Path) -> None:
     run = make_run(tmp_path, model="half", name="half", scores=[1.0, 0.0])
     whole = [
         make_run(
-            tmp_path, model=f"whole-{i}", name=f"whole-{i}", scores={"factual": [1.0, i], "other": [1.0, 0.0]}
+            tmp_path,
+            model=f"whole-{i}",
+            name=f"whole-{i}",
+            scores={"factual": [1.0, i], "other": [1.0, 0.0]},
         )
         for i in range(2)
     ]
@@ -182,15 +218,24 @@ def test_what_has_no_number_stays_last(tmp_path: Path) -> None:
 
 def test_hostile_names_do_not_act(tmp_path: Path) -> None:
     models = {name or f"empty-{i}": [1.0, 0.0, None] for i, name in enumerate(HOSTILE)}
-    failure = Failure("<b onclick=x>", "provider", "<script>document.title='hacked'</script>")
+    failure = Failure(
+        "<b onclick=x>", "provider", "<script>document.title='hacked'</script>"
+    )
     html = _page(tmp_path, models, domains=list(HOSTILE[:3]), failure=failure)
 
     async def steps(tab: Tab, url: str) -> None:
         await tab.open(url)
-        await tab.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+        await tab.evaluate(
+            "document.querySelectorAll('details').forEach(d => d.open = true)"
+        )
         await tab.evaluate(f"{HEADS}.forEach(h => h.querySelector('button').click())")
         assert await tab.evaluate("document.title") == "Leaderboard"
-        assert await tab.evaluate("document.querySelectorAll('script, style, img, iframe, h1').length") == 3
+        assert (
+            await tab.evaluate(
+                "document.querySelectorAll('script, style, img, iframe, h1').length"
+            )
+            == 3
+        )
         assert (
             await tab.evaluate(
                 "[...document.querySelectorAll('*')].some(e => e.getAttributeNames().some(n => n.startsWith('on')))"
@@ -210,33 +255,49 @@ def test_hostile_names_do_not_act(tmp_path: Path) -> None:
 @pytest.mark.parametrize("width", [390, 768, 1280])
 def test_nothing_is_cut_at_the_side(tmp_path: Path, width: int) -> None:
     tasks: dict[str, list[float | None]] = {
-        f"a_task_with_a_name_that_is_longer_than_a_telephone_is_wide_{i}": [1.0, 0.0, None] * 12
+        f"a_task_with_a_name_that_is_longer_than_a_telephone_is_wide_{i}": [
+            1.0,
+            0.0,
+            None,
+        ]
+        * 12
         for i in range(12)
     }
     runs = [
-        make_run(tmp_path, model=f"{'long/' * 20}model-{i}", name=f"run-{i}", scores=tasks) for i in range(3)
+        make_run(
+            tmp_path, model=f"{'long/' * 20}model-{i}", name=f"run-{i}", scores=tasks
+        )
+        for i in range(3)
     ]
     html = board_html(make_board(runs), runs, title="t" * 200)
 
     async def steps(tab: Tab, url: str) -> None:
         await tab.send(
-            "Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1, mobile=False
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=800,
+            deviceScaleFactor=1,
+            mobile=False,
         )
         await tab.open(url)
-        await tab.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+        await tab.evaluate(
+            "document.querySelectorAll('details').forEach(d => d.open = true)"
+        )
         await tab.evaluate("dispatchEvent(new Event('resize'))")
         assert await tab.evaluate("document.documentElement.scrollWidth") <= width
-        wide = (
-            "[...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth + 1).length"
-        )
+        wide = "[...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth + 1).length"
         assert await tab.evaluate(wide) == 0
         shown = await tab.evaluate(
             "[...document.querySelectorAll('table.board td.number .value')].filter(e => e.getBoundingClientRect().right > 1).length"
         )
         assert shown == 3 * len(tasks)
-        stacked = await tab.evaluate("document.querySelector('.scroll').classList.contains('stacked')")
+        stacked = await tab.evaluate(
+            "document.querySelector('.scroll').classList.contains('stacked')"
+        )
         assert stacked == (width < 1280)
         labels = "[...document.querySelectorAll('#board td.count')].map(e => e.dataset.label)"
-        assert set(await tab.evaluate(labels)) == ({"Items", "Missing"} if stacked else {None})
+        assert set(await tab.evaluate(labels)) == (
+            {"Items", "Missing"} if stacked else {None}
+        )
 
     _in_browser(tmp_path, html, steps)

@@ -13,7 +13,9 @@ from support.runs import make_run
 
 def test_a_case_per_rule_and_task(tmp_path: Path) -> None:
     one = make_run(tmp_path, scores={"x": [1] * 40, "y": [1] * 40, "z": [1]}, name="a")
-    other = make_run(tmp_path, scores={"x": [0] * 40, "y": [1] * 40, "z": [None]}, name="b")
+    other = make_run(
+        tmp_path, scores={"x": [0] * 40, "y": [1] * 40, "z": [None]}, name="b"
+    )
     rules = ["accuracy drops by more than 2 points", "n_missing is above 5"]
     gate = judge(one, other, [parse_gate_rule(rule) for rule in rules])
     (suite,) = ElementTree.fromstring(junit_xml([gate]).encode())
@@ -21,7 +23,12 @@ def test_a_case_per_rule_and_task(tmp_path: Path) -> None:
         "name": "b against a", "tests": "4", "failures": "1", "errors": "1", "skipped": "0",
     }  # fmt: skip
     cases = {(case.get("classname"), case.get("name")): case for case in suite}
-    assert list(cases) == [("x", rules[0]), ("y", rules[0]), ("z", rules[0]), ("all tasks", rules[1])]
+    assert list(cases) == [
+        ("x", rules[0]),
+        ("y", rules[0]),
+        ("z", rules[0]),
+        ("all tasks", rules[1]),
+    ]
     assert [[part.tag for part in case] for case in cases.values()] == [
         ["failure"], ["system-out"], ["error"], ["system-out"],
     ]  # fmt: skip
@@ -32,7 +39,9 @@ def test_a_case_per_rule_and_task(tmp_path: Path) -> None:
 
 def test_hostile_names_are_text() -> None:
     for name in (*HOSTILE, "]]>", "\ufffe\uffff", "\U0001fffe", "<!DOCTYPE x>"):
-        outcome = RuleResult(f"{name} differs", name, name, True, True, f"{name}: found.")
+        outcome = RuleResult(
+            f"{name} differs", name, name, True, True, f"{name}: found."
+        )
         text = junit_xml([Gate(name, name, "shown", (outcome, outcome))])
         root = ElementTree.fromstring(text.encode("utf-8"))
         tags = ["testsuites", "testsuite", "testcase", "failure", "testcase", "failure"]

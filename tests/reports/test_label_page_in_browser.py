@@ -1,4 +1,6 @@
-"""The page to label on, in a real browser: clicks and keys become a table, no text acts, nobody is asked anything."""
+"""The page to label on, in a real browser: clicks and keys become a table, no text acts, nobody
+is asked anything.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,9 @@ def troubles(tab: Tab) -> list[Any]:
 
 
 async def downloaded(tab: Tab, folder: Path) -> Path:
-    await tab.send("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(folder))
+    await tab.send(
+        "Browser.setDownloadBehavior", behavior="allow", downloadPath=str(folder)
+    )
     await tab.evaluate("document.getElementById('download').click()")
     for _ in range(600):
         found = list(folder.glob("*.csv"))
@@ -65,7 +69,9 @@ def test_clicks_and_keys_become_a_table(tmp_path: Path) -> None:
         for key in "=Zoë 1":
             await tab.press(key, ord(key.upper()), key)
         await tab.evaluate("document.activeElement.blur()")
-        await tab.evaluate("document.querySelector('article:not([hidden]) button[data-value=\"1\"]').click()")
+        await tab.evaluate(
+            "document.querySelector('article:not([hidden]) button[data-value=\"1\"]').click()"
+        )
         assert await tab.evaluate(SHOWN) == ["s0000000a-2"]
         await tab.press("0", 48, "0")
         await tab.press("x", 88, "x")
@@ -76,10 +82,20 @@ def test_clicks_and_keys_become_a_table(tmp_path: Path) -> None:
         assert await tab.evaluate(pressed) == ["false", "true", "false"]
         await tab.press("u", 85, "u")
         assert await tab.evaluate(SHOWN) == ["s0000000a-4"]
-        assert await tab.evaluate("document.getElementById('progress').textContent") == "2 of 4 labelled"
-        wanted = [f"s0000000a-{i + 1},{label},'=Zoë 1" for i, label in enumerate(("1", "0", "", ""))]
+        assert (
+            await tab.evaluate("document.getElementById('progress').textContent")
+            == "2 of 4 labelled"
+        )
+        wanted = [
+            f"s0000000a-{i + 1},{label},'=Zoë 1"
+            for i, label in enumerate(("1", "0", "", ""))
+        ]
         # A text area shows CRLF as LF.
-        assert (await tab.evaluate(TEXT)).split("\n") == ["row,label,labeller", *wanted, ""]
+        assert (await tab.evaluate(TEXT)).split("\n") == [
+            "row,label,labeller",
+            *wanted,
+            "",
+        ]
         file = await downloaded(tab, tmp_path / "got")
         assert file.name == "my-run.Zoë-1.csv"
         assert file.read_bytes().startswith(b"\xef\xbb\xbfrow,label,labeller\r\n")
@@ -100,13 +116,19 @@ def test_labels_survive_a_reload_and_people_are_kept_apart(tmp_path: Path) -> No
         set_name = "(n => { const i = document.getElementById('labeller'); i.value = n; i.dispatchEvent(new Event('input')); })"
         await tab.evaluate(f"{set_name}('Bob')")
         await tab.press("1", 49, "1")
-        assert (await tab.evaluate(TEXT)).split("\n")[1:3] == ["s0000000a-1,,Bob", "s0000000a-2,0.25,Bob"]
+        assert (await tab.evaluate(TEXT)).split("\n")[1:3] == [
+            "s0000000a-1,,Bob",
+            "s0000000a-2,0.25,Bob",
+        ]
         tab.events.clear()
         await tab.open(url)
         assert await tab.evaluate("document.getElementById('labeller').value") == "Bob"
         assert (await tab.evaluate(TEXT)).split("\n")[2] == "s0000000a-2,0.25,Bob"
         await tab.evaluate(f"{set_name}('')")
-        assert (await tab.evaluate(TEXT)).split("\n")[1:3] == ["s0000000a-1,1,", "s0000000a-2,,"]
+        assert (await tab.evaluate(TEXT)).split("\n")[1:3] == [
+            "s0000000a-1,1,",
+            "s0000000a-2,,",
+        ]
         assert troubles(tab) == []
 
     in_browser(tmp_path, label_html(rows(["a", "b"]), graded=True), steps)
@@ -119,18 +141,33 @@ def test_hostile_texts_do_not_act_and_nobody_is_asked(tmp_path: Path) -> None:
             await tab.press("1", 49, "1")
         assert await tab.evaluate("document.title") == f"Label {len(HOSTILE)} answers"
         assert (
-            await tab.evaluate("document.querySelectorAll('script, style, img, iframe, h1, a').length") == 3
+            await tab.evaluate(
+                "document.querySelectorAll('script, style, img, iframe, h1, a').length"
+            )
+            == 3
         )
-        attributes = "[...document.querySelectorAll('*')].flatMap(e => e.getAttributeNames())"
-        assert not [name for name in await tab.evaluate(attributes) if name.startswith("on")]
-        answers = await tab.evaluate("[...document.querySelectorAll('dd.answer')].map(d => d.textContent)")
+        attributes = (
+            "[...document.querySelectorAll('*')].flatMap(e => e.getAttributeNames())"
+        )
+        assert not [
+            name for name in await tab.evaluate(attributes) if name.startswith("on")
+        ]
+        answers = await tab.evaluate(
+            "[...document.querySelectorAll('dd.answer')].map(d => d.textContent)"
+        )
         assert "<script>document.title='hacked'</script>" in answers
         assert "# heading\n\n- list\n> quote" in answers
-        requested = [p["request"]["url"] for m, p in tab.events if m == "Network.requestWillBeSent"]
+        requested = [
+            p["request"]["url"]
+            for m, p in tab.events
+            if m == "Network.requestWillBeSent"
+        ]
         assert [found for found in requested if not found.startswith("data:")] == [url]
         assert troubles(tab) == []
         tried = "fetch('http://127.0.0.1:9/').then(() => 'asked', error => error.name)"
-        refused = await tab.send("Runtime.evaluate", expression=tried, awaitPromise=True, returnByValue=True)
+        refused = await tab.send(
+            "Runtime.evaluate", expression=tried, awaitPromise=True, returnByValue=True
+        )
         assert refused["result"]["value"] == "TypeError"
         assert "Content Security Policy" in str(troubles(tab))
 

@@ -26,7 +26,8 @@ def row(text: str, **more: str) -> SheetRow:
 
 
 @pytest.mark.parametrize(
-    "text", ["=1+1", "+1", "-1", "@x", '=HYPERLINK("http://127.0.0.1","x")', "  =1", "＝1"]
+    "text",
+    ["=1+1", "+1", "-1", "@x", '=HYPERLINK("http://127.0.0.1","x")', "  =1", "＝1"],
 )
 def test_formulas_are_quoted(text: str) -> None:
     assert cell(text) == f"'{text}"
@@ -39,7 +40,17 @@ def test_hostile_texts_come_back_in_their_cells() -> None:
     assert not {char for char in ACTIVE if char != "\r"} & set(text[1:])
     read = list(csv.reader(io.StringIO(text[1:], newline="")))
     assert [len(line) for line in read] == [9] * (len(HOSTILE) + 1)
-    assert read[0] == ["row", "task", "id", "draw", "input", "reference", "answer", "label", "labeller"]
+    assert read[0] == [
+        "row",
+        "task",
+        "id",
+        "draw",
+        "input",
+        "reference",
+        "answer",
+        "label",
+        "labeller",
+    ]
     for line, hostile in zip(read[1:], HOSTILE, strict=True):
         assert line[4] == cell(hostile)
         assert line[-2:] == ["", ""]

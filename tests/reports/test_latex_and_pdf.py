@@ -1,4 +1,6 @@
-"""LaTeX and PDF of a board: hostile names are text, wide tables fall into parts, the same board gives the same bytes."""
+"""LaTeX and PDF of a board: hostile names are text, wide tables fall into parts, the same board
+gives the same bytes.
+"""
 
 from __future__ import annotations
 
@@ -41,8 +43,12 @@ def _board(folder: Path, tasks: int = 12) -> doc.Document:
 
 
 def _hostile() -> doc.Document:
-    table = doc.Table(doc.columns("Model*", "Score>"), [(name, "1") for name in NAMES], "Names")
-    return doc.Document(NAMES[0], [table, doc.Notes(NAMES), *(doc.Note(name) for name in NAMES)])
+    table = doc.Table(
+        doc.columns("Model*", "Score>"), [(name, "1") for name in NAMES], "Names"
+    )
+    return doc.Document(
+        NAMES[0], [table, doc.Notes(NAMES), *(doc.Note(name) for name in NAMES)]
+    )
 
 
 def test_every_sign_that_acts_is_escaped() -> None:
@@ -66,21 +72,38 @@ def test_every_sign_that_acts_is_escaped() -> None:
 def test_wide_tables_fall_into_parts_with_every_column(tmp_path: Path) -> None:
     text = to_latex(_board(tmp_path))
     assert text.count(r"\begin{table}") > 1 == text.count(r"\caption{Leaderboard}")
-    assert all(text.count(rf"name\_\allowbreak{{}}{i} ") or text.count(rf"{i}") for i in range(12))
-    for body in re.findall(r"\\begin\{tabular\}\{@\{\}(.*?)@\{\}\}\n(.*?)\\end", text, re.S):
-        columns = len(re.sub(r"p\{.*?\}", "p", body[0]))
-        rows = [line for line in body[1].splitlines() if line.endswith(r"\tabularnewline")]
-        assert len(rows) == 2 and all(len(re.findall(r"(?<!\\)&", row)) == columns - 1 for row in rows)
-
-
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex on this machine")
-def test_hostile_names_compile(tmp_path: Path) -> None:
-    (tmp_path / "board.tex").write_text(to_latex(_hostile()), encoding="utf-8", errors="surrogatepass")
-    main = (
-        r"\documentclass{article}\usepackage{booktabs,longtable}\begin{document}\input{board}\end{document}"
+    assert all(
+        text.count(rf"name\_\allowbreak{{}}{i} ") or text.count(rf"{i}")
+        for i in range(12)
     )
+    for body in re.findall(
+        r"\\begin\{tabular\}\{@\{\}(.*?)@\{\}\}\n(.*?)\\end", text, re.S
+    ):
+        columns = len(re.sub(r"p\{.*?\}", "p", body[0]))
+        rows = [
+            line for line in body[1].splitlines() if line.endswith(r"\tabularnewline")
+        ]
+        assert len(rows) == 2 and all(
+            len(re.findall(r"(?<!\\)&", row)) == columns - 1 for row in rows
+        )
+
+
+@pytest.mark.skipif(
+    shutil.which("pdflatex") is None, reason="no pdflatex on this machine"
+)
+def test_hostile_names_compile(tmp_path: Path) -> None:
+    (tmp_path / "board.tex").write_text(
+        to_latex(_hostile()), encoding="utf-8", errors="surrogatepass"
+    )
+    main = r"\documentclass{article}\usepackage{booktabs,longtable}\begin{document}\input{board}\end{document}"
     (tmp_path / "main.tex").write_text(main)
-    command = ["pdflatex", "-halt-on-error", "-no-shell-escape", "-interaction=nonstopmode", "main.tex"]
+    command = [
+        "pdflatex",
+        "-halt-on-error",
+        "-no-shell-escape",
+        "-interaction=nonstopmode",
+        "main.tex",
+    ]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=1800)
     assert done.returncode == 0, done.stdout.decode(errors="replace")[-2000:]
 
@@ -106,7 +129,10 @@ def test_parts_keep_every_column_once_and_fit() -> None:
     titles = [[column.title for column in part.columns] for part in parts]
     assert titles == [
         ["Rank", "Model", "Overall", "Date"],
-        *(["Rank", "Model", *rest] for rest in (["t0", "t1", "t2"], ["t3", "t4", "t5"], ["t6"])),
+        *(
+            ["Rank", "Model", *rest]
+            for rest in (["t0", "t1", "t2"], ["t3", "t4", "t5"], ["t6"])
+        ),
     ]
     assert [list(part.rows[0]) for part in parts] == titles
     assert list(table.split_to_fit(widths, 100.0)) == [table]

@@ -11,7 +11,10 @@ from evalwright.reports.markers import END, START, put_between
 
 BLOCK = "| a |\n| - |\n| 1 |"
 LINES = st.lists(
-    st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\0`~<\r\n")), max_size=5
+    st.text(
+        st.characters(blacklist_categories=["Cs"], blacklist_characters="\0`~<\r\n")
+    ),
+    max_size=5,
 )
 
 
@@ -19,7 +22,11 @@ LINES = st.lists(
 def test_what_stands_outside_stays_byte_for_byte(
     before: list[str], after: list[str], line_end: str, theirs: bool
 ) -> None:
-    first, last = ("<!-- LEADERBOARD_START -->", "<!-- LEADERBOARD_END -->") if theirs else (START, END)
+    first, last = (
+        ("<!-- LEADERBOARD_START -->", "<!-- LEADERBOARD_END -->")
+        if theirs
+        else (START, END)
+    )
     head = line_end.join([*before, first])
     tail = line_end.join([last, *after])
     text = f"{head}{line_end}old{line_end}{tail}".encode()

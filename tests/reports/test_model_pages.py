@@ -1,4 +1,6 @@
-"""A page for each model: linked both ways, complete, static, and harmless whatever names and texts say."""
+"""A page for each model: linked both ways, complete, static, and harmless whatever names and
+texts say.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,8 @@ def test_a_page_tells_all_that_is_recorded(tmp_path: Path) -> None:
         "Hallucination rate", "Average summary length", "16.00", "words",  # its numbers
         "answered", "54", "refused", "10.0%",  # outcomes
         "summary-faithfulness by category", "law", "sports", "intensive_text",  # slices
-        "temperature", "0.5", "max_tokens", "999", "Summarise: {article}", "HHEM-2.3-API",  # settings
+        # settings
+        "temperature", "0.5", "max_tokens", "999", "Summarise: {article}", "HHEM-2.3-API",
         "Judged inconsistent with the source", "number 56 of it. &lt;b&gt;bold",  # examples
     ):  # fmt: skip
         assert wanted in re.sub(r"\s+", " ", text), wanted

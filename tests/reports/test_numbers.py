@@ -24,15 +24,26 @@ def test_points_of_100_with_one_decimal() -> None:
 
 
 def test_perplexities_have_four_significant_digits() -> None:
-    assert numbers.score(estimate(12.3456, 11.2, 13.7), "perplexity") == "12.35 [11.20, 13.70]"
-    assert numbers.score(estimate(1234.5678, 1100, 1400), "perplexity") == "1,235 [1,100, 1,400]"
-    assert numbers.score(estimate(1.00234, 1.001, 1.004), "perplexity") == "1.002 [1.001, 1.004]"
+    assert (
+        numbers.score(estimate(12.3456, 11.2, 13.7), "perplexity")
+        == "12.35 [11.20, 13.70]"
+    )
+    assert (
+        numbers.score(estimate(1234.5678, 1100, 1400), "perplexity")
+        == "1,235 [1,100, 1,400]"
+    )
+    assert (
+        numbers.score(estimate(1.00234, 1.001, 1.004), "perplexity")
+        == "1.002 [1.001, 1.004]"
+    )
     assert numbers.value(estimate(1.5e12, 1e12, 2e12), "perplexity") == "1.500e+12"
 
 
 def test_other_metrics_take_the_decimals_that_their_interval_deserves() -> None:
     assert numbers.score(estimate(3.14159, 3.0, 3.3), "plain") == "3.14 [3.00, 3.30]"
-    assert numbers.score(estimate(1234.5, 1000, 1500), "plain") == "1,234 [1,000, 1,500]"
+    assert (
+        numbers.score(estimate(1234.5, 1000, 1500), "plain") == "1,234 [1,000, 1,500]"
+    )
     assert numbers.score(estimate(-0.00001, -0.2, 0.2), "plain") == "0.00 [-0.20, 0.20]"
 
 
@@ -49,10 +60,15 @@ def test_what_does_not_exist_is_said_so() -> None:
 
 @given(st.lists(st.one_of(st.none(), st.floats(0, 1)), max_size=6))
 def test_aligned_scores_are_the_scores_with_spaces(values: list[float | None]) -> None:
-    column = [None if x is None else estimate(x, max(0.0, x - 0.1), min(1.0, x + 0.1)) for x in values]
+    column = [
+        None if x is None else estimate(x, max(0.0, x - 0.1), min(1.0, x + 0.1))
+        for x in values
+    ]
     shown = numbers.aligned_scores(column, "points")
     plain = [numbers.score(each, "points") for each in column]
-    assert [text.replace(" ", "") for text in shown] == [text.replace(" ", "") for text in plain]
+    assert [text.replace(" ", "") for text in shown] == [
+        text.replace(" ", "") for text in plain
+    ]
     assert len({len(text) for text in shown if text != "n/a"}) <= 1
 
 

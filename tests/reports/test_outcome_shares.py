@@ -1,4 +1,6 @@
-"""A model's page: shares of outcomes are of what the rates are of, and each outcome counts what its name says."""
+"""A model's page: shares of outcomes are of what the rates are of, and each outcome counts what
+its name says.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ def mixed(request: Request) -> Scripted:
 
 
 def page_tables(run: Run) -> dict[str, dict[str, tuple[int, str]]]:
-    """Of each scorer the outcomes on the page: samples and share; "of" is the base of the shares."""
+    """Of each scorer the outcomes on the page: samples and share; "of" is the base of the
+    shares.
+    """
     (page,) = write_pages(make_board([run]), [run], Path("pages"))
     html = page.read_text(encoding="utf-8")
     tables = {}
@@ -46,9 +50,16 @@ def page_tables(run: Run) -> dict[str, dict[str, tuple[int, str]]]:
         table = html.partition(f"by {scorer}</caption>")[2].partition("</table>")[0]
         base = re.search(r"Share of ([\d,]+)", table)
         assert base is not None
-        rows = [re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row, re.S) for row in table.split("<tr>")[2:]]
-        plain = [[re.sub(r"<[^>]+>", "", cell).strip() for cell in row[:3]] for row in rows]
-        tables[scorer] = {row[0]: (int(row[1]), row[2]) for row in plain if row[1].isdigit()}
+        rows = [
+            re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row, re.S)
+            for row in table.split("<tr>")[2:]
+        ]
+        plain = [
+            [re.sub(r"<[^>]+>", "", cell).strip() for cell in row[:3]] for row in rows
+        ]
+        tables[scorer] = {
+            row[0]: (int(row[1]), row[2]) for row in plain if row[1].isdigit()
+        }
         tables[scorer]["of"] = (int(base[1]), "")
     return tables
 
@@ -60,7 +71,10 @@ def rate(run: Run, label: str) -> str:
 
 def test_shares_are_of_what_rates_are_of() -> None:
     (run,) = evaluate(
-        "summary-faithfulness", ScriptedModel(mixed), roles={"judge": "baseline/lexical"}, name="mix"
+        "summary-faithfulness",
+        ScriptedModel(mixed),
+        roles={"judge": "baseline/lexical"},
+        name="mix",
     )
     tables = page_tables(run)
     answered = tables["answered"]
@@ -70,11 +84,17 @@ def test_shares_are_of_what_rates_are_of() -> None:
     assert answered["answered"][1] == rate(run, "answer-rate")
     assert answered["too short"][1] == rate(run, "too-short")
     assert answered["empty"][1] == rate(run, "empty")
-    assert answered["of"][0] == task.n_samples == sum(n for name, (n, _) in answered.items() if name != "of")
+    assert (
+        answered["of"][0]
+        == task.n_samples
+        == sum(n for name, (n, _) in answered.items() if name != "of")
+    )
     assert consistency["consistent"][1] == rate(run, "factual-consistency-rate")
     assert consistency["inconsistent"][1] == rate(run, "hallucination-rate")
     assert consistency["missing"] == (task.n_missing, "")
-    assert task.n_samples == sum(n for name, (n, _) in consistency.items() if name != "of")
+    assert task.n_samples == sum(
+        n for name, (n, _) in consistency.items() if name != "of"
+    )
 
 
 def test_empty_counts_what_is_empty() -> None:
@@ -83,7 +103,10 @@ def test_empty_counts_what_is_empty() -> None:
     def spoil(reply: dict[str, Any], body: Mapping[str, Any]) -> dict[str, Any]:
         text, finish = ends[len(str(body["messages"])) % len(ends)]
         message = {"role": "assistant", "content": text}
-        return {**reply, "choices": [{"index": 0, "message": message, "finish_reason": finish}]}
+        return {
+            **reply,
+            "choices": [{"index": 0, "message": message, "finish_reason": finish}],
+        }
 
     with serving(edit=spoil) as server:
         (run,) = evaluate(
@@ -95,5 +118,9 @@ def test_empty_counts_what_is_empty() -> None:
         )
     task = run.tasks[0]
     assert set(task.outcomes) == {"answered", "cut", "empty", "tool_call"}
-    for label, outcome in (("empty", "empty"), ("truncated", "cut"), ("answer-rate", "answered")):
+    for label, outcome in (
+        ("empty", "empty"),
+        ("truncated", "cut"),
+        ("answer-rate", "answered"),
+    ):
         assert rate(run, label) == f"{100 * task.outcomes[outcome] / 60:.1f}%", label

@@ -1,4 +1,6 @@
-"""Names of model pages: safe on every file system, unlike each other, and independent of the board's order."""
+"""Names of model pages: safe on every file system, unlike each other, and independent of the
+board's order.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ def _check(names: list[str]) -> None:
     for name in names:
         assert SAFE.fullmatch(name) and len(name) <= 110 and ".." not in name
         assert (
-            not DEVICE.match(name) and name != "index.html" and not name.endswith((". ", "-.html", "..html"))
+            not DEVICE.match(name)
+            and name != "index.html"
+            and not name.endswith((". ", "-.html", "..html"))
         )
 
 
@@ -31,15 +35,37 @@ def test_any_names(pairs: list[tuple[str, str]]) -> None:
 
 
 def test_devices_empty_names_and_twins_are_marked() -> None:
-    labels = ["CON", "nul.txt", "index", "", "日本語", "a/b", "a:b", "A-B", "x" * 300, "same", "same"]
+    labels = [
+        "CON",
+        "nul.txt",
+        "index",
+        "",
+        "日本語",
+        "a/b",
+        "a:b",
+        "A-B",
+        "x" * 300,
+        "same",
+        "same",
+    ]
     names = page_names(labels, [str(i) for i in range(len(labels))])
     _check(names)
-    assert names[0].startswith("con-") and re.fullmatch(r"a-b-[0-9a-f]{8}\.html", names[5])
+    assert names[0].startswith("con-") and re.fullmatch(
+        r"a-b-[0-9a-f]{8}\.html", names[5]
+    )
     _check(page_names([*HOSTILE, *HOSTILE], ["run"] * 2 * len(HOSTILE)))
 
 
 def test_the_order_of_the_board_changes_no_name() -> None:
-    pairs = [(label, f"run-{i}") for i, label in enumerate(["a/b", "a:b", "CON", "", "plain", "plain"])]
-    wanted = dict(zip(pairs, page_names(*map(list, zip(*pairs, strict=True))), strict=True))
+    pairs = [
+        (label, f"run-{i}")
+        for i, label in enumerate(["a/b", "a:b", "CON", "", "plain", "plain"])
+    ]
+    wanted = dict(
+        zip(pairs, page_names(*map(list, zip(*pairs, strict=True))), strict=True)
+    )
     random.Random(0).shuffle(pairs)
-    assert dict(zip(pairs, page_names(*map(list, zip(*pairs, strict=True))), strict=True)) == wanted
+    assert (
+        dict(zip(pairs, page_names(*map(list, zip(*pairs, strict=True))), strict=True))
+        == wanted
+    )

@@ -1,4 +1,6 @@
-"""The picture: the same bytes again, bars and intervals where the numbers are, any name harmless and inside its place."""
+"""The picture: the same bytes again, bars and intervals where the numbers are, any name harmless
+and inside its place.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +25,24 @@ pytest.importorskip("matplotlib", reason="the extra `plot` is not installed")
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def _view(labels: list[str], values: list[float], *, half: float = 3.0, bounded: bool = True) -> PlotView:
+def _view(
+    labels: list[str], values: list[float], *, half: float = 3.0, bounded: bool = True
+) -> PlotView:
     rows = tuple(
-        PlotRow(f"{i + 1}", label, value, (value - half, value + half), f"{value:.1f}", "[a, b]", i == 0)
+        PlotRow(
+            f"{i + 1}",
+            label,
+            value,
+            (value - half, value + half),
+            f"{value:.1f}",
+            "[a, b]",
+            i == 0,
+        )
         for i, (label, value) in enumerate(zip(labels, values, strict=True))
     )
-    return PlotView("A title", "Rate, % · lower is better", rows, True, bounded, True, ("A note.",))
+    return PlotView(
+        "A title", "Rate, % · lower is better", rows, True, bounded, True, ("A note.",)
+    )
 
 
 def _pixels(view: PlotView) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
@@ -51,18 +65,21 @@ def _columns(
 def test_bars_are_as_long_as_their_numbers() -> None:
     image = _pixels(_view(["a", "b", "c"], [10.0, 20.0, 40.0]))
     starts, ends = zip(
-        *[_columns(image, i, plot.LEADS if i == 0 else plot.OTHERS) for i in range(3)], strict=True
+        *[_columns(image, i, plot.LEADS if i == 0 else plot.OTHERS) for i in range(3)],
+        strict=True,
     )
     assert max(starts) - min(starts) <= 1
     lengths = np.subtract(ends, starts)
-    assert lengths[1] == pytest.approx(2 * lengths[0], abs=4) and lengths[2] == pytest.approx(
-        4 * lengths[0], abs=6
-    )
+    assert lengths[1] == pytest.approx(2 * lengths[0], abs=4) and lengths[
+        2
+    ] == pytest.approx(4 * lengths[0], abs=6)
     assert image[0, 0].tolist() == [255, 255, 255]
 
 
 @pytest.mark.parametrize("suffix", plot.SUFFIXES)
-def test_the_same_board_gives_the_same_bytes_everywhere(suffix: str, tmp_path: Path) -> None:
+def test_the_same_board_gives_the_same_bytes_everywhere(
+    suffix: str, tmp_path: Path
+) -> None:
     view = _view(["a", "b"], [10.0, 20.0])
     own = plot.draw_plot(view, suffix)
     assert plot.draw_plot(view, suffix) == own
@@ -74,13 +91,20 @@ def test_the_same_board_gives_the_same_bytes_everywhere(suffix: str, tmp_path: P
         f"sys.stdout.buffer.write(draw_plot({view!r}, {suffix!r}))"
     )
     settings = environment({"MATPLOTLIBRC": str(tmp_path), "TZ": "Asia/Tokyo"})
-    done = subprocess.run([sys.executable, "-c", code], env=settings, capture_output=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=settings, capture_output=True, check=True
+    )
     assert done.stdout == own
 
 
 def test_an_svg_names_no_time_and_loads_nothing() -> None:
     text = plot.draw_plot(_view(["a"], [10.0]), ".svg").decode()
-    assert "dc:date" not in text and "<image" not in text and "<script" not in text and "@import" not in text
+    assert (
+        "dc:date" not in text
+        and "<image" not in text
+        and "<script" not in text
+        and "@import" not in text
+    )
     assert re.findall(r'(?:href|src)="(?!#)', text) == []
     assert "<text" not in text  # letters are outlines
 
@@ -88,7 +112,15 @@ def test_an_svg_names_no_time_and_loads_nothing() -> None:
 def test_any_name_is_drawn_and_harmless() -> None:
     names = [
         inert(name) or "(no name)"
-        for name in (*HOSTILE, "$x^2$", "$\\frac{", "a--b -->", "\\alpha", "नमस्ते", "مرحبا")
+        for name in (
+            *HOSTILE,
+            "$x^2$",
+            "$\\frac{",
+            "a--b -->",
+            "\\alpha",
+            "नमस्ते",
+            "مرحبا",
+        )
     ]
     data = plot.draw_plot(_view(names, [10.0] * len(names)), ".svg")
     root = ElementTree.fromstring(data)
@@ -98,7 +130,9 @@ def test_any_name_is_drawn_and_harmless() -> None:
     assert not set(data.decode()) & set(ACTIVE)
 
 
-@pytest.mark.parametrize("label", ["x" * 300, "meta/" + "very-long-" * 20 + "end", "short"])
+@pytest.mark.parametrize(
+    "label", ["x" * 300, "meta/" + "very-long-" * 20 + "end", "short"]
+)
 def test_a_name_stays_in_its_place(label: str) -> None:
     image = _pixels(_view([label, "b"], [20.0, 50.0]))
     start, _ = _columns(image, 1, plot.OTHERS)

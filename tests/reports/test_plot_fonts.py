@@ -16,7 +16,10 @@ FONTS = Fonts()
 
 @settings(max_examples=40)
 @given(
-    st.text(st.characters(min_codepoint=32, max_codepoint=0x24F), min_size=1, max_size=80), st.floats(0.4, 4)
+    st.text(
+        st.characters(min_codepoint=32, max_codepoint=0x24F), min_size=1, max_size=80
+    ),
+    st.floats(0.4, 4),
 )
 def test_a_fitted_text_fits_and_keeps_both_ends(text: str, room: float) -> None:
     shown = FONTS.shorten_to_fit(text, 10, room)

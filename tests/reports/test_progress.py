@@ -40,7 +40,13 @@ def test_plain_lines_come_at_most_every_ten_seconds_and_once_at_the_end() -> Non
         for tick in range(101):
             progress.update(state_of(done=tick * 24, seconds=tick / 4))
         progress.update(
-            state_of(done=2400, failed=2, seconds=25.5, counts=Counts(sent=2000, stored=400), finished=True)
+            state_of(
+                done=2400,
+                failed=2,
+                seconds=25.5,
+                counts=Counts(sent=2000, stored=400),
+                finished=True,
+            )
         )
         progress.update(state_of(done=2400, seconds=25.6, finished=True))
     assert out.getvalue().splitlines() == [
@@ -54,7 +60,10 @@ def test_an_interrupted_run_says_where_it_stopped() -> None:
     out = io.StringIO()
     with TerminalProgress(out) as progress:
         progress.update(state_of(done=12, seconds=2.0, finished=True))
-    assert out.getvalue() == "demo/small: stopped after 12 of 2,400, 0 sent, 0 from the store\n"
+    assert (
+        out.getvalue()
+        == "demo/small: stopped after 12 of 2,400, 0 sent, 0 from the store\n"
+    )
 
 
 def test_the_pace_is_the_recent_one() -> None:
@@ -68,10 +77,16 @@ def test_the_pace_is_the_recent_one() -> None:
     assert pace.left(60) == pytest.approx(60.0)
 
 
-def test_stored_responses_count_in_no_rate_and_the_clock_starts_when_the_first_request_is_sent() -> None:
+def test_stored_responses_count_in_no_rate_and_the_clock_starts_when_the_first_request_is_sent() -> (
+    None
+):
     pace = Pace()
     for second in range(30):
-        pace.take(state_of(seconds=second, done=second * 50, counts=Counts(stored=second * 50)))
+        pace.take(
+            state_of(
+                seconds=second, done=second * 50, counts=Counts(stored=second * 50)
+            )
+        )
     assert not pace.per_second and pace.left(100) is None
     for second in range(6):
         counts = Counts(stored=1500, sent=200, asked=2 * second)
@@ -81,7 +96,9 @@ def test_stored_responses_count_in_no_rate_and_the_clock_starts_when_the_first_r
 
 
 def test_of_what_is_left_as_much_is_taken_to_be_stored_as_lately() -> None:
-    """A resumed run of 8,800 whose stored answers lie among the others: 3 new ones and 97 stored ones a second."""
+    """A resumed run of 8,800 whose stored answers lie among the others: 3 new ones and 97 stored
+    ones a second.
+    """
     pace = Pace()
     for second in range(1, 11):
         counts = Counts(stored=97 * second, sent=3 * second, asked=3 * second)
@@ -104,7 +121,11 @@ def test_slow_samples_are_measured_over_a_longer_time() -> None:
     for quarter in range(1, 1600):
         second = quarter / 4
         done = int(second / 20)
-        pace.take(state_of(seconds=second, done=done, counts=Counts(sent=done + 1, asked=done)))
+        pace.take(
+            state_of(
+                seconds=second, done=done, counts=Counts(sent=done + 1, asked=done)
+            )
+        )
         left = pace.left(30 - done)
         if done < 10:
             assert left is None
@@ -117,7 +138,11 @@ def test_the_last_few_have_an_estimate_although_few_are_done() -> None:
     pace = Pace()
     for second in range(1, 51):
         done = second // 10
-        pace.take(state_of(total=8, seconds=second, done=done, counts=Counts(sent=8, asked=done)))
+        pace.take(
+            state_of(
+                total=8, seconds=second, done=done, counts=Counts(sent=8, asked=done)
+            )
+        )
     assert pace.left(3) == pytest.approx(30)
 
 
@@ -133,23 +158,39 @@ def test_tries_of_a_replica_that_others_made_good_are_called_tries() -> None:
 def test_time_to_load_a_model_is_in_no_rate() -> None:
     pace = Pace()
     for second in range(30):
-        pace.take(state_of(seconds=second, counts=Counts(sent=100), loading=("hf/x", float(second))))
+        pace.take(
+            state_of(
+                seconds=second, counts=Counts(sent=100), loading=("hf/x", float(second))
+            )
+        )
     for second in range(5):
-        pace.take(state_of(seconds=30 + second, done=3 * second, counts=Counts(sent=100, asked=3 * second)))
+        pace.take(
+            state_of(
+                seconds=30 + second,
+                done=3 * second,
+                counts=Counts(sent=100, asked=3 * second),
+            )
+        )
     assert pace.per_second == pytest.approx(3.0, rel=0.3)
 
 
 def test_a_model_that_is_being_loaded_is_named_with_its_seconds() -> None:
     state = state_of(loading=("hf/Qwen/Qwen3-0.6B", 12.2), counts=Counts(sent=8))
     assert plain_line(state, Pace()) == "Loading hf/Qwen/Qwen3-0.6B, 12 s"
-    judge = state_of(loading=("hf/judge", 3.0), done=4, seconds=5.0, counts=Counts(sent=4, asked=4))
-    assert plain_line(judge, Pace()).startswith("demo/small: 4 of 2,400, Loading hf/judge, 3.0 s")
+    judge = state_of(
+        loading=("hf/judge", 3.0), done=4, seconds=5.0, counts=Counts(sent=4, asked=4)
+    )
+    assert plain_line(judge, Pace()).startswith(
+        "demo/small: 4 of 2,400, Loading hf/judge, 3.0 s"
+    )
 
 
 def test_nothing_hostile_reaches_the_terminal() -> None:
     counts = Counts(cost=1.5, usage=Usage(10**6))
     for label in HOSTILE:
-        state = state_of(label=label, state=label, done=1000, failed=3, seconds=10.0, counts=counts)
+        state = state_of(
+            label=label, state=label, done=1000, failed=3, seconds=10.0, counts=counts
+        )
         line = plain_line(state, Pace())
         assert not set(line) & {*ACTIVE, "\n"} and "1,000 of 2,400" in line, label
 
@@ -195,7 +236,9 @@ def test_a_terminal_is_put_back_even_when_interrupted() -> None:
     assert "model/one" in text and "━" in text
     assert "[bold]slow down[/bold]" in text
     assert "model/two: 100 answers in 0.90 s" in text
-    assert text.rindex("\x1b[?25h") > text.rindex("\x1b[?25l")  # the cursor is visible again
+    assert text.rindex("\x1b[?25h") > text.rindex(
+        "\x1b[?25l"
+    )  # the cursor is visible again
     assert text.rindex("\x1b[?25h") < text.index("Traceback")
 
 
@@ -209,6 +252,8 @@ def test_a_notebook_shows_a_line_where_nobody_asked_for_one(
     evaluate("one.csv", ScriptedModel("1", name="ones"))
     assert capsys.readouterr().out == ""
     shell = SimpleNamespace(kernel=object())
-    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    monkeypatch.setitem(
+        sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell)
+    )
     evaluate("one.csv", ScriptedModel("1", name="ones"), name="again")
     assert capsys.readouterr().out.splitlines()[-1].startswith("ones: 1 answer in ")

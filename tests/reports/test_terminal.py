@@ -45,8 +45,17 @@ WEAK = [1.0] * 4 + [0.0] * 35 + [None]
 
 
 def two_runs(folder: Path) -> tuple[Run, Run]:
-    strong = make_run(folder, model="demo/large", name="a", scores=STRONG, domains=["x", "y"], cost=0.0123)
-    weak = make_run(folder, model="demo/small", name="b", scores=WEAK, domains=["x", "y"])
+    strong = make_run(
+        folder,
+        model="demo/large",
+        name="a",
+        scores=STRONG,
+        domains=["x", "y"],
+        cost=0.0123,
+    )
+    weak = make_run(
+        folder, model="demo/small", name="b", scores=WEAK, domains=["x", "y"]
+    )
     return strong, weak
 
 
@@ -59,7 +68,12 @@ def row_with(text: str, start: str) -> list[str]:
 def test_a_run_shows_metrics_slices_failures_usage_and_files(tmp_path: Path) -> None:
     run = two_runs(tmp_path)[1]
     text = terminal(run_document(run), width=200)
-    assert row_with(text, "accuracy") == ["accuracy", "10.3 [4.1, 23.6]", "39, 1 missing", "95% Wilson"]
+    assert row_with(text, "accuracy") == [
+        "accuracy",
+        "10.3 [4.1, 23.6]",
+        "39, 1 missing",
+        "95% Wilson",
+    ]
     for part in (
         "demo/small",
         str(run.data["model"]["fingerprint"]),
@@ -85,15 +99,26 @@ def test_a_run_in_short_fits_one_screen(tmp_path: Path) -> None:
     assert row_with(text, "Metric")[1] == "accuracy"
     for part in ("60 × rate limited", "evalwright runs show", "samples", "--missing"):
         assert part in text
-    one = terminal(run_summary(make_run(tmp_path, name="one", scores=[1.0, 0.0, None])), width=80)
+    one = terminal(
+        run_summary(make_run(tmp_path, name="one", scores=[1.0, 0.0, None])), width=80
+    )
     assert "Of 3 samples 1 missing, left out of the scores." in " ".join(one.split())
 
 
-def test_no_name_is_folded_while_there_is_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)  # the lines that name folders are as long wherever the test runs
-    names = [f"the-very-long-name-of-a-task-in-a-benchmark-{place}" for place in range(12)]
+def test_no_name_is_folded_while_there_is_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(
+        tmp_path
+    )  # the lines that name folders are as long wherever the test runs
+    names = [
+        f"the-very-long-name-of-a-task-in-a-benchmark-{place}" for place in range(12)
+    ]
     scores = {name: [1.0, 0.0, None, 1.0] for name in names}
-    made = [make_run(Path("runs"), name=f"run-{i}", model=f"demo/{i}", scores=scores) for i in range(2)]
+    made = [
+        make_run(Path("runs"), name=f"run-{i}", model=f"demo/{i}", scores=scores)
+        for i in range(2)
+    ]
     for document in (run_summary(made[0]), runs_summary(made)):
         text = terminal(document, width=80)
         assert all(name in text for name in names)
@@ -104,24 +129,36 @@ def test_no_name_is_folded_while_there_is_room(tmp_path: Path, monkeypatch: pyte
 
 
 @pytest.mark.parametrize("name", ["odd*", "odd~", "odd>"])
-def test_the_end_of_a_tasks_name_is_no_mark_of_a_column(tmp_path: Path, name: str) -> None:
+def test_the_end_of_a_tasks_name_is_no_mark_of_a_column(
+    tmp_path: Path, name: str
+) -> None:
     made = [
-        make_run(tmp_path, name=run, model=f"demo/{run}", scores={name: STRONG}) for run in ("one", "two")
+        make_run(tmp_path, name=run, model=f"demo/{run}", scores={name: STRONG})
+        for run in ("one", "two")
     ]
     assert name in row_with(terminal(board_summary(make_board(made)), width=80), "Rank")
 
 
 def test_runs_in_short_stand_side_by_side(tmp_path: Path) -> None:
     made = [
-        make_run(tmp_path, name=name, model=f"demo/{name}", scores={"a": [1.0, value], "b": [None, None]})
+        make_run(
+            tmp_path,
+            name=name,
+            model=f"demo/{name}",
+            scores={"a": [1.0, value], "b": [None, None]},
+        )
         for name, value in (("one", 0.0), ("two", 1.0))
     ]
     text = terminal(runs_summary(made), width=80)
     assert row_with(text, "Task") == ["Task", "demo/one", "demo/two"]
     assert row_with(text, "b")[1:] == ["n/a", "n/a"]
     assert "2 × rate limited" in text
-    wide, (one, two) = terminal(runs_summary(made), width=1000), (run.folder for run in made)
-    assert f"evalwright compare {one} {two} --flips 5" in wide and f"evalwright view {one} {two}" in wide
+    wide = terminal(runs_summary(made), width=1000)
+    (one, two) = (run.folder for run in made)
+    assert (
+        f"evalwright compare {one} {two} --flips 5" in wide
+        and f"evalwright view {one} {two}" in wide
+    )
 
 
 def test_a_comparison_ends_with_its_conclusion(tmp_path: Path) -> None:
@@ -130,14 +167,23 @@ def test_a_comparison_ends_with_its_conclusion(tmp_path: Path) -> None:
     text = terminal(compared(comparison), width=400)
     assert text.splitlines()[-1] == comparison.conclusion
     row = row_with(text, "factual (accuracy)")
-    assert row[1:3] == ["92.3", "10.3"] and "32 : 0" in row and row[3].startswith("+82.1 [")
-    assert "39, 1 missing" in text and "It holds whatever the 1 missing would have scored" in text
+    assert (
+        row[1:3] == ["92.3", "10.3"]
+        and "32 : 0" in row
+        and row[3].startswith("+82.1 [")
+    )
+    assert (
+        "39, 1 missing" in text
+        and "It holds whatever the 1 missing would have scored" in text
+    )
     assert "32 higher in A, 0 higher in B), the first 5" in text
 
 
 @pytest.mark.parametrize("width", [80, 120])
 def test_several_runs_by_number(tmp_path: Path, width: int) -> None:
-    middle = make_run(tmp_path, model="demo/middle", name="c", scores=[1.0] * 20 + [0.0] * 20)
+    middle = make_run(
+        tmp_path, model="demo/middle", name="c", scores=[1.0] * 20 + [0.0] * 20
+    )
     strong, weak = two_runs(tmp_path)
     comparison = compare(strong, middle, weak)
     text = terminal(compared(comparison), width=width)
@@ -150,16 +196,22 @@ def test_several_runs_by_number(tmp_path: Path, width: int) -> None:
     assert "39 of 40" in row_with(text, "demo/small")
 
 
-def test_nothing_hostile_reaches_the_terminal_and_no_line_is_too_wide(tmp_path: Path) -> None:
+def test_nothing_hostile_reaches_the_terminal_and_no_line_is_too_wide(
+    tmp_path: Path,
+) -> None:
     failure = Failure(HOSTILE[13], "provider", "".join(HOSTILE))
-    runs, documents = [], []
+    runs = []
+    documents = []
     for i, name in enumerate(HOSTILE):
         pair = [
             make_run(
                 tmp_path,
                 model=name or "x",
                 name=f"{side}{i}",
-                scores={as_task_name(name): [1.0, 0.0, None], "t": [float(side == "a"), 1.0]},
+                scores={
+                    as_task_name(name): [1.0, 0.0, None],
+                    "t": [float(side == "a"), 1.0],
+                },
                 domains=[name, "other"],
                 failure=failure,
                 ids=f"{name.replace('{', '').replace('}', '')}-{{}}",
@@ -168,7 +220,10 @@ def test_nothing_hostile_reaches_the_terminal_and_no_line_is_too_wide(tmp_path: 
         ]
         gates = [judge(pair[0], pair[1], [parse_gate_rule("accuracy differs")])]
         third = make_run(
-            tmp_path, model="third", name=f"c{i}", scores={as_task_name(name): [0.0, 1.0], "t": [1.0]}
+            tmp_path,
+            model="third",
+            name=f"c{i}",
+            scores={as_task_name(name): [0.0, 1.0], "t": [1.0]},
         )
         documents += [
             run_document(pair[0]),
@@ -191,13 +246,19 @@ def test_a_file_that_knows_ascii_only_gets_question_marks(tmp_path: Path) -> Non
     assert b"??" in raw.getvalue()
 
 
-# -- tables ---------------------------------------------------------------------------------------------------------------
+# -- tables
+# ---------------------------------------------------------------------------------------------------------------
 
 
 def test_a_wide_table_falls_into_parts_that_repeat_the_key() -> None:
     columns = (Column("Model", key=True), *(Column(f"task {i}") for i in range(4)))
     rows = [("m", "11.1 [1, 2]", "22.2 [1, 2]", "33.3 [1, 2]", "44.4 [1, 2]")]
-    heads = [line.split() for line in terminal(Document("", [Table(columns, rows)]), width=42).splitlines()]
+    heads = [
+        line.split()
+        for line in terminal(
+            Document("", [Table(columns, rows)]), width=42
+        ).splitlines()
+    ]
     assert [head for head in heads if head[:1] == ["Model"]] == [
         ["Model", "task", "0", "task", "1"],
         ["Model", "task", "2", "task", "3"],
@@ -217,8 +278,12 @@ def test_two_rows_of_many_numbers_are_turned() -> None:
     text = terminal(Document("", [Table(columns, rows, "")]), width=80)
     lines = [line.split("  ") for line in text.splitlines()]
     assert len(lines) < 36 and lines[0][-1].strip() == "two"
-    assert ["Rank", "1", "2"] in [[cell.strip() for cell in line if cell.strip()] for line in lines]
-    assert all(f"{rank}{i}.0 [10.0, 20.0]" in text for rank in (1, 2) for i in range(30))
+    assert ["Rank", "1", "2"] in [
+        [cell.strip() for cell in line if cell.strip()] for line in lines
+    ]
+    assert all(
+        f"{rank}{i}.0 [10.0, 20.0]" in text for rank in (1, 2) for i in range(30)
+    )
     more = terminal(
         Document("", [Table(columns, rows * 3, "")]), width=80
     )  # of many rows the columns are repeated in parts
@@ -226,10 +291,14 @@ def test_two_rows_of_many_numbers_are_turned() -> None:
 
 
 @given(
-    st.lists(st.lists(st.text("ab /7", max_size=30), min_size=4, max_size=4), max_size=4),
+    st.lists(
+        st.lists(st.text("ab /7", max_size=30), min_size=4, max_size=4), max_size=4
+    ),
     st.integers(40, 120),
 )
-def test_no_line_is_too_wide_and_no_number_is_lost(cells: list[list[str]], width: int) -> None:
+def test_no_line_is_too_wide_and_no_number_is_lost(
+    cells: list[list[str]], width: int
+) -> None:
     columns = (
         Column("Key", folds=True, key=True),
         Column("Text", folds=True),
@@ -239,19 +308,33 @@ def test_no_line_is_too_wide_and_no_number_is_lost(cells: list[list[str]], width
     numbers = [(f"{len(row[2])}.5 [1.0, 2.0]", f"{len(row[3])},000") for row in cells]
     rows = [(row[0], row[1], *pair) for row, pair in zip(cells, numbers, strict=True)]
     text = terminal(Document("t", [Heading("h"), Table(columns, rows)]), width=width)
-    assert all(cell_width(line) <= width and line == line.rstrip() for line in text.splitlines())
+    assert all(
+        cell_width(line) <= width and line == line.rstrip()
+        for line in text.splitlines()
+    )
     assert all(number in text for pair in numbers for number in pair)
 
 
 @pytest.mark.parametrize(
-    "text", ["x" * 100_000, "ж" * 100_000, "word " * 20_000, "日本 " * 30_000, "\u0301" * 100_000]
+    "text",
+    [
+        "x" * 100_000,
+        "ж" * 100_000,
+        "word " * 20_000,
+        "日本 " * 30_000,
+        "\u0301" * 100_000,
+    ],
 )
 def test_long_texts_take_no_time(text: str) -> None:
-    shown = terminal(Document(text[:50], [Note(text), Facts([("a", text)]), Text("t", text)]), width=80)
+    shown = terminal(
+        Document(text[:50], [Note(text), Facts([("a", text)]), Text("t", text)]),
+        width=80,
+    )
     assert max(cell_width(line) for line in shown.splitlines()) <= 80
 
 
-# -- a terminal and a pipe -------------------------------------------------------------------------------------------------
+# -- a terminal and a pipe
+# -------------------------------------------------------------------------------------------------
 
 SCRIPT = """
 import sys
@@ -278,7 +361,11 @@ def _environment() -> dict[str, str]:
 def test_a_pipe_gets_plain_text_without_rich(tmp_path: Path) -> None:
     names = [str(run.folder) for run in two_runs(tmp_path)]
     found = subprocess.run(
-        [sys.executable, "-c", SCRIPT, *names], capture_output=True, text=True, env=_environment(), check=True
+        [sys.executable, "-c", SCRIPT, *names],
+        capture_output=True,
+        text=True,
+        env=_environment(),
+        check=True,
     )
     assert "\x1b" not in found.stdout
     assert found.stderr.strip() == "False"
@@ -287,7 +374,9 @@ def test_a_pipe_gets_plain_text_without_rich(tmp_path: Path) -> None:
 def test_a_terminal_gets_the_same_lines_in_colour(tmp_path: Path) -> None:
     runs = two_runs(tmp_path)
     folders = [str(run.folder) for run in runs]
-    code, shown, _ = in_a_terminal(SCRIPT, *folders, stream="stdout", environment=_environment())
+    code, shown, _ = in_a_terminal(
+        SCRIPT, *folders, stream="stdout", environment=_environment()
+    )
     assert code == 0
     text = shown.replace("\r\n", "\n")
     assert "\x1b[1m" in text

@@ -40,5 +40,11 @@ def test_wrap_fits_and_loses_only_spaces(text: str, width: int) -> None:
 
 
 def test_wrap_breaks_names_at_separators_and_never_inside_a_decimal() -> None:
-    assert wrap("hf/meta-llama/Llama-3.3-70B", 16) == ["hf/meta-llama/", "Llama-3.3-70B"]
-    assert wrap("the p value is p = 0.00022, n = 240", 22) == ["the p value is p =", "0.00022, n = 240"]
+    assert wrap("hf/meta-llama/Llama-3.3-70B", 16) == [
+        "hf/meta-llama/",
+        "Llama-3.3-70B",
+    ]
+    assert wrap("the p value is p = 0.00022, n = 240", 22) == [
+        "the p value is p =",
+        "0.00022, n = 240",
+    ]

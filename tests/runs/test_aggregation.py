@@ -1,4 +1,6 @@
-"""From records to numbers: equal to a computation written out by hand, in whatever order the records come."""
+"""From records to numbers: equal to a computation written out by hand, in whatever order the
+records come.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def a_record(
     parts: dict[str, float] | None = None,
     scorer_failed: bool = False,
 ) -> SampleRecord:
-    """A record scored by "s"; a value of None is a failed answer, or with `scorer_failed` a failed scorer."""
+    """A record scored by "s"; a value of None is a failed answer, or with `scorer_failed` a
+    failed scorer.
+    """
     sample = Sample(id=f"item {index}", metadata=metadata or {}, cluster=cluster)
     if value is None:
         answer = Answer("text") if scorer_failed else None
@@ -67,15 +71,23 @@ VALUES = st.one_of(st.none(), st.sampled_from([0.0, 1.0, 0.1, 0.7]))
 
 
 @given(
-    st.lists(st.tuples(VALUES, VALUES, st.sampled_from("abc"), st.booleans()), min_size=1, max_size=12),
+    st.lists(
+        st.tuples(VALUES, VALUES, st.sampled_from("abc"), st.booleans()),
+        min_size=1,
+        max_size=12,
+    ),
     st.randoms(use_true_random=False),
 )
-def test_any_order_gives_the_same_result_to_the_bit(rows: list[Any], chance: Any) -> None:
+def test_any_order_gives_the_same_result_to_the_bit(
+    rows: list[Any], chance: Any
+) -> None:
     records = []
     for index, (first, second, word, failed) in enumerate(rows):
         for draw, value in enumerate((first, second)):
             parts = (
-                {} if value is None or word == "b" else {"length": value * 3.1, "extra": 1.0 / (index + 1)}
+                {}
+                if value is None or word == "b"
+                else {"length": value * 3.1, "extra": 1.0 / (index + 1)}
             )
             records.append(
                 a_record(
@@ -129,7 +141,9 @@ def test_numbers_are_those_of_a_brute_force_computation() -> None:
         part = result.slices["domain"][domain][0].estimate
         rows = draws[number::3]
         there = ~np.isnan(rows).all(axis=1)
-        assert part.value == pytest.approx(np.mean([np.nanmean(row) for row in rows[there]]))
+        assert part.value == pytest.approx(
+            np.mean([np.nanmean(row) for row in rows[there]])
+        )
         assert part.n + part.n_missing == 10
     assert list(result.slices["domain"]) == sorted(domains)
 
@@ -139,8 +153,12 @@ def test_an_item_is_failed_if_any_scorer_has_nothing_for_it() -> None:
     both = {"s": Score(1.0), "other": Score(0.0)}
     records = [
         SampleRecord("t", 0, 0, sample[0], Answer(), both),
-        SampleRecord("t", 1, 0, sample[1], Answer(), {"s": Score(1.0)}, None, {"other": BROKEN}),
-        SampleRecord("t", 2, 0, sample[2], Answer(), {"other": Score(0.0)}, None, {"s": BROKEN}),
+        SampleRecord(
+            "t", 1, 0, sample[1], Answer(), {"s": Score(1.0)}, None, {"other": BROKEN}
+        ),
+        SampleRecord(
+            "t", 2, 0, sample[2], Answer(), {"other": Score(0.0)}, None, {"s": BROKEN}
+        ),
     ]
     metrics = [*ACCURACY, MetricSpec("mean", "mean", "other")]
     result = tallied(records, metrics, scorers=("s", "other"))
@@ -167,8 +185,12 @@ def test_parts_with_gaps_keep_their_rows() -> None:
         tally.add(a_record(index, None if parts is None else 0.5, parts=parts))
     column = tally.column("s", np.arange(8))
     nan = math.nan
-    assert column.parts["a"].tolist() == pytest.approx([1.0, nan, nan, 4.0, nan, nan], nan_ok=True)
-    assert column.parts["b"].tolist() == pytest.approx([nan, nan, 5.0, 6.0, 8.0, nan], nan_ok=True)
+    assert column.parts["a"].tolist() == pytest.approx(
+        [1.0, nan, nan, 4.0, nan, nan], nan_ok=True
+    )
+    assert column.parts["b"].tolist() == pytest.approx(
+        [nan, nan, 5.0, 6.0, 8.0, nan], nan_ok=True
+    )
     assert column.n_missing == 2
     assert column.draws is None
     assert column.part_draws == {}
@@ -177,11 +199,20 @@ def test_parts_with_gaps_keep_their_rows() -> None:
 def test_classes_of_several_draws_are_not_averaged() -> None:
     """Balanced accuracy over two draws an item: classes 0 and 2 do not make a class 1."""
     records = [
-        a_record(i, float(said == i % 3), draw=draw, parts={"gold": float(i % 3), "predicted": float(said)})
+        a_record(
+            i,
+            float(said == i % 3),
+            draw=draw,
+            parts={"gold": float(i % 3), "predicted": float(said)},
+        )
         for i in range(12)
         for draw, said in enumerate(((i % 3), (i + 1) % 3 if i < 6 else i % 3))
     ]
-    found = tallied(records, [MetricSpec("balanced accuracy", "balanced-accuracy", "s")]).metrics[0].estimate
+    found = (
+        tallied(records, [MetricSpec("balanced accuracy", "balanced-accuracy", "s")])
+        .metrics[0]
+        .estimate
+    )
     assert found.value == pytest.approx(np.mean([(6 * 0.5 + 6) / 12] * 3))
     assert found.n == 12
 
@@ -189,9 +220,15 @@ def test_classes_of_several_draws_are_not_averaged() -> None:
 def test_slices_need_two_values_and_not_too_many() -> None:
     same = [a_record(i, 1.0, metadata={"domain": "law"}) for i in range(5)]
     assert tallied(same).slices == {}
-    some = [a_record(i, 1.0, metadata={"domain": i % 2, "year": 2024} if i else {}) for i in range(5)]
+    some = [
+        a_record(i, 1.0, metadata={"domain": i % 2, "year": 2024} if i else {})
+        for i in range(5)
+    ]
     result = tallied(some, slices=("domain", "year", "absent"))
-    assert {value: metrics[0].estimate.n for value, metrics in result.slices["domain"].items()} == {
+    assert {
+        value: metrics[0].estimate.n
+        for value, metrics in result.slices["domain"].items()
+    } == {
         "0": 2,
         "1": 2,
     }
@@ -215,7 +252,10 @@ def test_lone_surrogates_in_ids_and_clusters_do_no_harm() -> None:
 
 
 def test_results_survive_json() -> None:
-    records = [a_record(i, None if i == 3 else i % 2, metadata={"domain": "ab"[i % 2]}) for i in range(9)]
+    records = [
+        a_record(i, None if i == 3 else i % 2, metadata={"domain": "ab"[i % 2]})
+        for i in range(9)
+    ]
     result = tallied(records)
     again = TaskResult.from_dict(json.loads(text_of(result)))
     assert again == result
@@ -239,20 +279,35 @@ def test_memory_is_a_few_dozen_bytes_a_record() -> None:
 def test_a_metric_that_cannot_be_computed_says_why_and_loses_nothing() -> None:
     tally = TaskTally(["exact-match"], [])
     for index in range(3):
-        tally.add(SampleRecord("t", index, 0, Sample(str(index)), Answer("x"), {"exact-match": Score(1.0)}))
-    specs = [MetricSpec("accuracy", "accuracy", "exact-match"), MetricSpec("f1", "macro-f1", "exact-match")]
+        tally.add(
+            SampleRecord(
+                "t",
+                index,
+                0,
+                Sample(str(index)),
+                Answer("x"),
+                {"exact-match": Score(1.0)},
+            )
+        )
+    specs = [
+        MetricSpec("accuracy", "accuracy", "exact-match"),
+        MetricSpec("f1", "macro-f1", "exact-match"),
+    ]
     accuracy, f1 = tally.result("t", "1", specs).metrics
     assert accuracy.estimate.value == 1.0
     assert math.isnan(f1.estimate.value)
     assert "scorer 'choice'" in f1.estimate.method
 
 
-# -- a scorer with nothing to say ---------------------------------------------------------------------------------------
+# -- a scorer with nothing to say
+# ---------------------------------------------------------------------------------------
 
 
 def nothing_said(index: int, draw: int = 0) -> SampleRecord:
     """A record of an answer that the scorer has nothing to say of."""
-    return SampleRecord("t", index, draw, Sample(id=f"item {index}"), Answer("I cannot."), {})
+    return SampleRecord(
+        "t", index, draw, Sample(id=f"item {index}"), Answer("I cannot."), {}
+    )
 
 
 def test_nothing_said_in_one_draw_and_a_failure_in_another() -> None:
@@ -266,7 +321,11 @@ def test_nothing_said_in_one_draw_and_a_failure_in_another() -> None:
     assert result.n_missing == 1
 
 
-@given(st.lists(st.sampled_from(["right", "wrong", "lost", "broken", "silent"]), max_size=12))
+@given(
+    st.lists(
+        st.sampled_from(["right", "wrong", "lost", "broken", "silent"]), max_size=12
+    )
+)
 def test_every_sample_is_scored_failed_or_passed_over(kinds: list[str]) -> None:
     makers: dict[str, Callable[[int], SampleRecord]] = {
         "right": lambda i: a_record(i, 1.0),
@@ -278,4 +337,8 @@ def test_every_sample_is_scored_failed_or_passed_over(kinds: list[str]) -> None:
     result = tallied([makers[kind](place) for place, kind in enumerate(kinds)])
     estimate = result.metrics[0].estimate
     assert estimate.n == sum(kind in ("right", "wrong") for kind in kinds)
-    assert estimate.n_missing == result.n_missing == sum(kind in ("lost", "broken") for kind in kinds)
+    assert (
+        estimate.n_missing
+        == result.n_missing
+        == sum(kind in ("lost", "broken") for kind in kinds)
+    )

@@ -1,4 +1,6 @@
-"""The record says on what a run was made and how fast it was; what came from the store was not fast, it was not asked."""
+"""The record says on what a run was made and how fast it was; what came from the store was not
+fast, it was not asked.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ def task() -> Task:
 def model() -> ScriptedModel:
     return ScriptedModel(
         lambda request: Response(
-            "1", usage=Usage(10, 2), latency=0.25 if "7" in str(request.payload()) else 0.125
+            "1",
+            usage=Usage(10, 2),
+            latency=0.25 if "7" in str(request.payload()) else 0.125,
         ),
         name="scripted/timed",
     )
@@ -52,7 +56,9 @@ def test_what_was_asked_is_timed_and_what_was_stored_is_not() -> None:
     assert found["model"]["local"] is False
     assert found["throughput"]["answers"] == found["latency"]["n"] == 20
     rates = found["throughput"]
-    assert rates["input_tokens_per_second"] == pytest.approx(5 * rates["output_tokens_per_second"], rel=1e-3)
+    assert rates["input_tokens_per_second"] == pytest.approx(
+        5 * rates["output_tokens_per_second"], rel=1e-3
+    )
     assert found["latency"]["p50"] == pytest.approx(0.125, rel=0.01)
     assert found["latency"]["longest"] == 0.25
     assert found["memory"]["peak_rss_bytes"] > 10_000_000

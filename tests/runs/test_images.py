@@ -1,4 +1,6 @@
-"""The images of a run beside its record: what is kept, what is said where it is not, and what a run folder of others may not."""
+"""The images of a run beside its record: what is kept, what is said where it is not, and what a
+run folder of others may not.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,12 @@ import pytest
 
 from evalwright.core.images import Image
 from evalwright.runs import images
-from evalwright.runs.images import ImageKeeper, KeptImages, image_faults, images_sentence
+from evalwright.runs.images import (
+    ImageKeeper,
+    KeptImages,
+    image_faults,
+    images_sentence,
+)
 from evalwright.runs.pictures import NO_PILLOW
 from evalwright.runs.reader import Run, open_run
 from evalwright.runs.writer import RunWriter, is_running
@@ -34,11 +41,15 @@ GREEN = image_of("green")
 
 def run_with(folder: Path, *kept: Image, wanted: bool = True, name: str = "a") -> Run:
     """A finished run whose prompts had these images."""
-    return keep_images(make_run(folder, scores=[1], name=name), *kept, store_images=wanted)
+    return keep_images(
+        make_run(folder, scores=[1], name=name), *kept, store_images=wanted
+    )
 
 
 def only_picture(run: Run) -> Path:
-    (picture,) = [file for file in (run.folder / "images").iterdir() if file.suffix == ".png"]
+    (picture,) = [
+        file for file in (run.folder / "images").iterdir() if file.suffix == ".png"
+    ]
     return picture
 
 
@@ -49,13 +60,18 @@ def test_an_image_is_kept_once_under_the_digest_of_its_picture(tmp_path: Path) -
     for image in (RED, BLUE):
         picture = kept.read(image.digest)
         assert picture is not None
-        assert kept.entries[image.digest]["file"] == f"{hashlib.sha256(picture).hexdigest()}.png"
+        assert (
+            kept.entries[image.digest]["file"]
+            == f"{hashlib.sha256(picture).hexdigest()}.png"
+        )
         assert kept.entries[image.digest]["width"] == 40
     assert kept.read("0" * 64) is None
     assert images_sentence(run) == "2 kept in images/"
     assert image_faults(run) == ({}, [])
     if os.name == "posix" and not os.environ.get("EVALWRIGHT_SHARED"):
-        assert {file.stat().st_mode & 0o077 for file in (run.folder / "images").iterdir()} == {0}
+        assert {
+            file.stat().st_mode & 0o077 for file in (run.folder / "images").iterdir()
+        } == {0}
 
 
 def test_a_run_without_images_has_no_folder_and_says_nothing(tmp_path: Path) -> None:
@@ -68,7 +84,11 @@ def test_a_run_without_images_has_no_folder_and_says_nothing(tmp_path: Path) -> 
 def test_store_images_false_keeps_nothing_and_says_so(tmp_path: Path) -> None:
     run = run_with(tmp_path, RED, BLUE, wanted=False)
     assert not (run.folder / "images").exists()
-    assert run.data["images"] == {"kept": 0, "bytes": 0, "left_out": {"store_images is false": 2}}
+    assert run.data["images"] == {
+        "kept": 0,
+        "bytes": 0,
+        "left_out": {"store_images is false": 2},
+    }
     assert KeptImages(run).why_missing == "store_images is false"
 
 
@@ -77,13 +97,18 @@ def test_beyond_the_limits_of_a_run_images_are_counted(
 ) -> None:
     monkeypatch.setattr(images, "MOST_RUN_PICTURES", 1)
     run = run_with(tmp_path, RED, BLUE, GREEN)
-    assert run.data["images"]["kept"] == 1 and sum(run.data["images"]["left_out"].values()) == 2
+    assert (
+        run.data["images"]["kept"] == 1
+        and sum(run.data["images"]["left_out"].values()) == 2
+    )
     monkeypatch.setattr(images, "MOST_RUN_PICTURES", 100)
     noise = [Image.read(noise_bytes(seed=seed), "noise") for seed in range(3)]
     monkeypatch.setattr(images, "MOST_RUN_BYTES", 3 * len(noise[0].data) // 2)
     run = run_with(tmp_path, *noise, name="b")
     assert run.data["images"]["bytes"] <= images.MOST_RUN_BYTES
-    assert images_sentence(run).startswith("1 kept in images/, 2 not kept (2: a run keeps at most")
+    assert images_sentence(run).startswith(
+        "1 kept in images/, 2 not kept (2: a run keeps at most"
+    )
 
 
 def test_without_pillow_nothing_is_kept_and_the_extra_is_named(
@@ -109,7 +134,9 @@ def test_without_pillow_nothing_is_kept_and_the_extra_is_named(
 def test_images_that_wait_are_few_while_all_else_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who brings images faster than they are drawn waits without holding up anything, and may be cancelled."""
+    """Who brings images faster than they are drawn waits without holding up anything, and may be
+    cancelled.
+    """
     may_go = threading.Event()
 
     def slow(image: Image) -> str:
@@ -157,7 +184,9 @@ def test_images_that_were_not_begun_are_dropped_with_the_run(
 
     monkeypatch.setattr(images, "draw", slow)
     keeper = ImageKeeper(tmp_path)
-    keeper.add(Image.read(image_bytes(size=(1 + shade, 1)), "a shade") for shade in range(20))
+    keeper.add(
+        Image.read(image_bytes(size=(1 + shade, 1)), "a shade") for shade in range(20)
+    )
     threading.Timer(0.2, may_go.set).start()
     keeper.close()
     assert len(drawn) <= 2
@@ -190,10 +219,15 @@ def test_the_writer_takes_the_place_of_what_the_source_had_kept(tmp_path: Path) 
         writer.keep_images_of(source)
         writer.finish(source.data)
     copy = open_run(tmp_path / "with")
-    assert KeptImages(copy).read(RED.digest) == KeptImages(source).read(RED.digest) is not None
+    assert (
+        KeptImages(copy).read(RED.digest)
+        == KeptImages(source).read(RED.digest)
+        is not None
+    )
 
 
-# -- run folders of others -------------------------------------------------------------------------------------------------
+# -- run folders of others
+# -------------------------------------------------------------------------------------------------
 
 
 def rewrite_index(run: Run, *entries: object) -> Run:
@@ -229,14 +263,18 @@ def rewrite_index(run: Run, *entries: object) -> Run:
     ],
 )
 def test_no_name_leads_out_of_the_folder(tmp_path: Path, file: object) -> None:
-    run = rewrite_index(run_with(tmp_path, RED), {"image": RED.digest, "file": file, "width": 1, "height": 1})
+    run = rewrite_index(
+        run_with(tmp_path, RED),
+        {"image": RED.digest, "file": file, "width": 1, "height": 1},
+    )
     kept = KeptImages(run)
     assert not kept.entries and kept.read(RED.digest) is None
     assert "line 1 names no image" in kept.why_missing
 
 
 @pytest.mark.parametrize(
-    "entry", [[], "text", {"image": 1}, {"image": "0" * 64, "file": f"{'0' * 64}.png"}, 10**400]
+    "entry",
+    [[], "text", {"image": 1}, {"image": "0" * 64, "file": f"{'0' * 64}.png"}, 10**400],
 )
 def test_an_index_of_something_else_is_no_index(tmp_path: Path, entry: object) -> None:
     kept = KeptImages(rewrite_index(run_with(tmp_path, RED), entry))
@@ -289,7 +327,10 @@ def test_bytes_that_are_not_those_of_the_name_are_not_shown(tmp_path: Path) -> N
     picture = only_picture(run)
     picture.write_bytes(image_bytes(colour="blue"))
     assert KeptImages(run).read(RED.digest) is None
-    assert image_faults(run) == ({RED.digest[:16]: "its file is missing or was changed"}, [])
+    assert image_faults(run) == (
+        {RED.digest[:16]: "its file is missing or was changed"},
+        [],
+    )
     picture.unlink()
     assert KeptImages(run).read(RED.digest) is None
 
@@ -305,12 +346,18 @@ def test_bytes_that_are_not_those_of_the_name_are_not_shown(tmp_path: Path) -> N
     ],
     ids=["svg", "page", "gif", "large", "behind"],
 )
-def test_what_this_program_would_not_have_written_is_not_shown(tmp_path: Path, content: bytes) -> None:
-    """Whoever makes the folder can make the digests fit; the file must be a picture all the same."""
+def test_what_this_program_would_not_have_written_is_not_shown(
+    tmp_path: Path, content: bytes
+) -> None:
+    """Whoever makes the folder can make the digests fit; the file must be a picture all the
+    same.
+    """
     run = run_with(tmp_path, RED)
     name = f"{hashlib.sha256(content).hexdigest()}.png"
     (run.folder / "images" / name).write_bytes(content)
-    run = rewrite_index(run, {"image": RED.digest, "file": name, "width": 40, "height": 30})
+    run = rewrite_index(
+        run, {"image": RED.digest, "file": name, "width": 40, "height": 30}
+    )
     assert KeptImages(run).entries and KeptImages(run).read(RED.digest) is None
 
 
@@ -330,7 +377,9 @@ def test_an_index_that_was_changed_or_left_behind_is_said(tmp_path: Path) -> Non
     [None, [], "x", {}, {"kept": -1}, {"kept": "many"}, {"kept": 2, "index_sha256": [1]}, {"left_out": [3]},
      {"left_out": {"\x1b[31m" + "y" * 9999: 3, "z": True, "w": -3}}],
 )  # fmt: skip
-def test_a_record_of_something_else_is_read_without_a_fault(tmp_path: Path, record: object) -> None:
+def test_a_record_of_something_else_is_read_without_a_fault(
+    tmp_path: Path, record: object
+) -> None:
     sound = make_run(tmp_path, scores=[1], name="a")
     run = Run(sound.folder, {**sound.data, "images": record})
     kept = KeptImages(run)

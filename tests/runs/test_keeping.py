@@ -14,17 +14,25 @@ from support.runs import edited, make_run
 
 def test_the_first_record_stays_until_results_differ(tmp_path: Path) -> None:
     kept = tmp_path / "kept"
-    first = make_run(tmp_path / "1", name="a", scores=[1.0, 0.0], started="2026-01-01T00:00:00+00:00")
+    first = make_run(
+        tmp_path / "1", name="a", scores=[1.0, 0.0], started="2026-01-01T00:00:00+00:00"
+    )
     assert kept_runs([first], kept) == [first]
     keep_runs([first], kept)
     again = make_run(
-        tmp_path / "2", name="a", scores=[1.0, 0.0], started="2026-02-02T00:00:00+00:00", cost=0.0
+        tmp_path / "2",
+        name="a",
+        scores=[1.0, 0.0],
+        started="2026-02-02T00:00:00+00:00",
+        cost=0.0,
     )
     (shown,) = kept_runs([again], kept)
     assert shown.folder == kept / "a" and shown.data["started"] == first.data["started"]
     shown.verify()
     keep_runs([shown], kept)
-    other = make_run(tmp_path / "3", name="a", scores=[1.0, 1.0], started="2026-03-03T00:00:00+00:00")
+    other = make_run(
+        tmp_path / "3", name="a", scores=[1.0, 1.0], started="2026-03-03T00:00:00+00:00"
+    )
     assert kept_runs([other], kept) == [other]
     keep_runs([other], kept)
     (shown,) = kept_runs([other], kept)
@@ -33,8 +41,12 @@ def test_the_first_record_stays_until_results_differ(tmp_path: Path) -> None:
     assert [each.name for each in kept.iterdir()] == ["a"]
 
 
-@pytest.mark.parametrize("setting", [{"accept_failures": "50%"}, {"give_up": ["item-1"]}], ids=str)
-def test_failures_that_are_accepted_now_are_shown(tmp_path: Path, setting: dict[str, object]) -> None:
+@pytest.mark.parametrize(
+    "setting", [{"accept_failures": "50%"}, {"give_up": ["item-1"]}], ids=str
+)
+def test_failures_that_are_accepted_now_are_shown(
+    tmp_path: Path, setting: dict[str, object]
+) -> None:
     kept = tmp_path / "kept"
     keep_runs([make_run(tmp_path / "1", name="a", scores=[1.0, None])], kept)
     make_run(tmp_path / "2", name="a", scores=[1.0, None])

@@ -36,16 +36,33 @@ def two(folder: Path, value: Any, **metric: Any) -> list[Run]:
     ("value", "metric", "form", "less", "first"),
     [
         (lambda mean: mean, {}, "score", False, [1, 1, 1, 0]),
-        (lambda mean: 1 - mean, {"lower_is_better": True}, "complement", True, [0, 0, 0, 1]),
+        (
+            lambda mean: 1 - mean,
+            {"lower_is_better": True},
+            "complement",
+            True,
+            [0, 0, 0, 1],
+        ),
         (lambda mean: mean, {"lower_is_better": True}, "score", True, [1, 1, 1, 0]),
-        (lambda mean: -mean, {"lower_is_better": True, "kind": "mean"}, "negated", True, [-1, -1, -1, 0]),
+        (
+            lambda mean: -mean,
+            {"lower_is_better": True, "kind": "mean"},
+            "negated",
+            True,
+            [-1, -1, -1, 0],
+        ),
         (lambda mean: mean**2, {}, "other", False, [0.5625]),
         (lambda mean: mean**2, {"lower_is_better": True}, "other", True, [0.5625]),
         (lambda mean: 10 + mean, {"kind": "word-perplexity"}, "other", True, [10.75]),
     ],
 )
 def test_scores_are_shown_as_the_metric_is(
-    tmp_path: Path, value: Any, metric: dict[str, Any], form: str, less: bool, first: list[float]
+    tmp_path: Path,
+    value: Any,
+    metric: dict[str, Any],
+    form: str,
+    less: bool,
+    first: list[float],
 ) -> None:
     runs = two(tmp_path, value, **metric)
     (found,) = read_matrices(runs)
@@ -53,7 +70,9 @@ def test_scores_are_shown_as_the_metric_is(
     assert sorted(found.values[0].tolist()) == sorted(first)
     task = compare_runs(*runs).tasks[0]
     # A number that the scores do not give has no interval, and the reason is said.
-    assert any("from the record" in warning for warning in task.warnings) == (form == "other")
+    assert any("from the record" in warning for warning in task.warnings) == (
+        form == "other"
+    )
     assert task.result.mean_a == pytest.approx(value(0.75))
     assert np.isnan(task.result.low) == (form == "other")
     assert task.sentence.endswith("lower is better.") == less
@@ -63,7 +82,9 @@ def test_a_rate_that_its_kind_calls_worse_when_higher(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("BOUNDED", "LOWER_IS_BETTER"):
-        monkeypatch.setattr(measures, name, getattr(measures, name) | {"hallucination-rate"})
+        monkeypatch.setattr(
+            measures, name, getattr(measures, name) | {"hallucination-rate"}
+        )
     runs = two(tmp_path, lambda mean: 1 - mean, kind="hallucination-rate")
     (found,) = read_matrices(runs)
     one = found.measure

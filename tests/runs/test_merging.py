@@ -32,11 +32,17 @@ def _folder(own_folder: Path) -> None:
 
 def shards(of: int = 3, task: str = "questions.yaml", **settings: Any) -> list[Run]:
     given = {"models": "scripted/hash", "name": "made", "limit": 5, **settings}
-    return [run for number in range(1, of + 1) for run in evaluate(task, shard=f"{number}/{of}", **given)]
+    return [
+        run
+        for number in range(1, of + 1)
+        for run in evaluate(task, shard=f"{number}/{of}", **given)
+    ]
 
 
 def whole(task: str = "questions.yaml", **settings: Any) -> Run:
-    (run,) = evaluate(task, **{"models": "scripted/hash", "name": "whole", "limit": 5, **settings})
+    (run,) = evaluate(
+        task, **{"models": "scripted/hash", "name": "whole", "limit": 5, **settings}
+    )
     return run
 
 
@@ -47,7 +53,9 @@ def edit(run: Run, /, **changes: Any) -> None:
 
 
 def same(made: Run, other: Run) -> None:
-    assert (made.folder / "samples.jsonl").read_bytes() == (other.folder / "samples.jsonl").read_bytes()
+    assert (made.folder / "samples.jsonl").read_bytes() == (
+        other.folder / "samples.jsonl"
+    ).read_bytes()
     for key in ("identity", "tasks", "groups", "model", "roles"):
         assert made.data.get(key) == other.data.get(key)
 
@@ -58,13 +66,18 @@ def test_merged_is_whole_also_where_shards_are_empty(of: int) -> None:
     (made,) = merge_runs("made")
     same(made, whole())
     assert made.id == "made"
-    assert made.data["configuration"] == {**whole().data["configuration"], "name": "made"}
+    assert made.data["configuration"] == {
+        **whole().data["configuration"],
+        "name": "made",
+    }
     (again,) = merge_runs("made")  # it may be replaced by itself
     assert again.data["tasks"] == made.data["tasks"]
 
 
 def test_a_merge_that_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For its shards alone, of which there may be none yet, nor a folder of runs; what is wrong ends it at once."""
+    """For its shards alone, of which there may be none yet, nor a folder of runs; what is wrong
+    ends it at once.
+    """
     slept: list[float] = []
     really = time.sleep
 
@@ -73,7 +86,13 @@ def test_a_merge_that_waits(monkeypatch: pytest.MonkeyPatch) -> None:
             really(seconds)
             return
         slept.append(seconds)
-        evaluate("questions.yaml", shard=f"{len(slept)}/2", models="scripted/hash", name="made", limit=5)
+        evaluate(
+            "questions.yaml",
+            shard=f"{len(slept)}/2",
+            models="scripted/hash",
+            name="made",
+            limit=5,
+        )
 
     monkeypatch.setattr(time, "sleep", sleep)
     done = typed("runs", "merge", "made", "--wait")
@@ -86,20 +105,26 @@ def test_a_merge_that_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_shards_that_run_are_named_as_running() -> None:
-    """One that has finished and one that runs; then none that has finished; then one that is made again."""
+    """One that has finished and one that runs; then none that has finished; then one that is
+    made again.
+    """
     finished, other = shards(2)
     shutil.move(other.folder, "kept")
     with RunWriter(other.folder):
         for _ in range(2):
             done = typed("runs", "merge", "made")
             assert done.code == 2
-            assert "shard 2 of 2 is missing. Still running: 'made.shard-2-of-2' (last written" in done.err
+            assert (
+                "shard 2 of 2 is missing. Still running: 'made.shard-2-of-2' (last written"
+                in done.err
+            )
             assert "--wait" in done.err
         shutil.move(finished.folder, "elsewhere")
         done = typed("runs", "merge", "made")
-        assert (done.code, "No shard of 'made' has finished yet. Still running: " in done.err) == (2, True), (
-            done.err
-        )
+        assert (
+            done.code,
+            "No shard of 'made' has finished yet. Still running: " in done.err,
+        ) == (2, True), done.err
         with pytest.raises(ShardsMissing):
             merge_runs("made")
     shutil.move("elsewhere", finished.folder)
@@ -107,7 +132,10 @@ def test_shards_that_run_are_named_as_running() -> None:
     shutil.move("kept", other.folder)
     with RunWriter(finished.folder):
         done = typed("runs", "merge", "made")
-        assert (done.code, "is being made again. Still running: 'made.shard-1-of-2'" in done.err) == (
+        assert (
+            done.code,
+            "is being made again. Still running: 'made.shard-1-of-2'" in done.err,
+        ) == (
             2,
             True,
         ), done.err
@@ -138,9 +166,13 @@ def test_what_is_not_whole_is_named_and_nothing_is_written() -> None:
     found = shards(9)
     for number in (2, 3, 5):
         shutil.rmtree(found[number - 1].folder)
-    with pytest.raises(RunError, match=r"shards 2, 3, 5 of 9 are missing.*--shard 2/9 and so on"):
+    with pytest.raises(
+        RunError, match=r"shards 2, 3, 5 of 9 are missing.*--shard 2/9 and so on"
+    ):
         merge_runs("made")
-    with pytest.raises(RunError, match=r"shards 2, 3, 4, 5, 6, 7 and others of 9 are missing"):
+    with pytest.raises(
+        RunError, match=r"shards 2, 3, 4, 5, 6, 7 and others of 9 are missing"
+    ):
         merge_runs(found[0])
     assert not Path("runs/made").exists()
 
@@ -158,7 +190,10 @@ def test_of_several_numbers_of_shards_the_complete_one_counts() -> None:
     shards(2)
     shutil.rmtree(shards(3)[1].folder)
     (made,) = merge_runs("made")
-    assert [one["run"] for one in made.data["merged_from"]] == ["made.shard-1-of-2", "made.shard-2-of-2"]
+    assert [one["run"] for one in made.data["merged_from"]] == [
+        "made.shard-1-of-2",
+        "made.shard-2-of-2",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -173,7 +208,13 @@ def test_of_several_numbers_of_shards_the_complete_one_counts() -> None:
 )
 def test_shards_of_different_evaluations(settings: dict[str, Any], said: str) -> None:
     shards()
-    given = {"models": "scripted/hash", "name": "made", "limit": 5, "shard": "2/3", "replace": True}
+    given = {
+        "models": "scripted/hash",
+        "name": "made",
+        "limit": 5,
+        "shard": "2/3",
+        "replace": True,
+    }
     evaluate("questions.yaml", **{**given, **settings})
     with pytest.raises(RunError, match="are not shards of the same run") as error:
         merge_runs("made")
@@ -193,7 +234,9 @@ def test_shards_of_other_paces_are_one_run() -> None:
 def test_a_shard_that_cannot_be_read_is_said_to_be_so() -> None:
     found = shards()
     (found[1].folder / "run.json").write_text("")
-    with pytest.raises(RunError, match=r"shard 2 of 3 is missing\. .*run\.json.*--shard 2/3, then"):
+    with pytest.raises(
+        RunError, match=r"shard 2 of 3 is missing\. .*run\.json.*--shard 2/3, then"
+    ):
         merge_runs("made")
 
 
@@ -208,7 +251,9 @@ def test_samples_that_are_missing_without_a_trace() -> None:
 def test_samples_that_were_changed_or_are_in_two_shards() -> None:
     found = shards()
     text = (found[1].folder / "samples.jsonl").read_text(encoding="utf-8")
-    (found[1].folder / "samples.jsonl").write_text(text.replace("Question", "question"), encoding="utf-8")
+    (found[1].folder / "samples.jsonl").write_text(
+        text.replace("Question", "question"), encoding="utf-8"
+    )
     with pytest.raises(RunError, match="was changed after the run"):
         merge_runs("made")
     shutil.rmtree(found[1].folder)
@@ -226,14 +271,23 @@ def test_a_sample_that_is_no_shards_is_not_said_to_be_in_two() -> None:
     lines = last.samples_file.read_text(encoding="utf-8").splitlines(keepends=True)
     foreign = json.dumps({**json.loads(lines[0]), "id": "foreign", "index": 0}) + "\n"
     for more, said in (
-        ([*lines, foreign], "sample foreign is at another place in 'made.shard-2-of-3' than the run gave it"),
+        (
+            [*lines, foreign],
+            "sample foreign is at another place in 'made.shard-2-of-3' than the run gave it",
+        ),
         ([lines[0], *lines], "is in 'made.shard-2-of-3' twice"),
-        ([*lines, foreign.replace('"task": "', '"task": "not-')], "which is no task of the run"),
+        (
+            [*lines, foreign.replace('"task": "', '"task": "not-')],
+            "which is no task of the run",
+        ),
     ):
         text = "".join(more)
         last.samples_file.write_text(text, encoding="utf-8")
         data = json.loads((last.folder / "run.json").read_text(encoding="utf-8"))
-        data["samples"] |= {"records": len(more), "sha256": hashlib.sha256(text.encode()).hexdigest()}
+        data["samples"] |= {
+            "records": len(more),
+            "sha256": hashlib.sha256(text.encode()).hexdigest(),
+        }
         (last.folder / "run.json").write_text(json.dumps(data), encoding="utf-8")
         with pytest.raises(RunError, match=re.escape(said)) as error:
             merge_runs("made")
@@ -258,7 +312,10 @@ def test_a_broken_shard_is_a_sentence(changes: dict[str, Any]) -> None:
         assert "bug in evalwright" not in done.text
         assert done.code == 0 or done.err.startswith("Error: ")
     here = Path.cwd().resolve()
-    assert not [*here.rglob("out"), *(one for one in here.parents[:2] if (one / "out").exists())]
+    assert not [
+        *here.rglob("out"),
+        *(one for one in here.parents[:2] if (one / "out").exists()),
+    ]
     assert typed("runs", "list").code == 0
     assert typed("runs", "show", found[0].id).code == 0
 
@@ -268,11 +325,19 @@ def test_names_that_cannot_be() -> None:
     plain = whole(limit=4)
     for arguments, error, said in (
         ({"runs": "made", "name": "x"}, ConfigurationError, "shards of 2 runs"),
-        ({"runs": "made-a", "name": "../x"}, ConfigurationError, "cannot be the name of a run"),
+        (
+            {"runs": "made-a", "name": "../x"},
+            ConfigurationError,
+            "cannot be the name of a run",
+        ),
         ({"runs": "made-a", "name": "whole"}, ConfigurationError, "holds another run"),
         ({"runs": plain}, RunError, "'whole' is not a shard"),
         ({"runs": "mad-a"}, UnknownName, "Did you mean 'made-a'"),
-        ({"runs": "made-a", "dialect": {"trust": ["x"]}}, ConfigurationError, "--trust has no effect"),
+        (
+            {"runs": "made-a", "dialect": {"trust": ["x"]}},
+            ConfigurationError,
+            "--trust has no effect",
+        ),
     ):
         with pytest.raises(error) as raised:
             merge_runs(**arguments)
@@ -294,14 +359,22 @@ metric_list: [{metric: acc}, {metric: f1, aggregation: f1}]
 
 @pytest.mark.parametrize("python", [False, True])
 def test_tasks_of_another_framework(python: bool) -> None:
-    """By the record alone; those whose settings are Python by their files, which are trusted anew."""
+    """By the record alone; those whose settings are Python by their files, which are trusted
+    anew.
+    """
     place = Path("tasks")
     place.mkdir()
     gold = "!function own.gold" if python else '"{{answer}}"'
-    (place / "sky.yaml").write_text(LM_EVAL.replace('"{{answer}}"', gold), encoding="utf-8")
-    (place / "own.py").write_text("def gold(doc):\n    return doc['answer']\n", encoding="utf-8")
+    (place / "sky.yaml").write_text(
+        LM_EVAL.replace('"{{answer}}"', gold), encoding="utf-8"
+    )
+    (place / "own.py").write_text(
+        "def gold(doc):\n    return doc['answer']\n", encoding="utf-8"
+    )
     rows = [{"question": f"Sky {n}?", "answer": n % 2} for n in range(9)]
-    (place / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    (place / "rows.jsonl").write_text(
+        "".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8"
+    )
     trust = {"task_root": ["tasks"], **({"trust": ["tasks"]} if python else {})}
     shards(2, "lm-eval:sky", dialect=trust)
     if python:
@@ -321,10 +394,21 @@ def test_metrics_of_a_plug_in_need_it(tmp_path: Path) -> None:
 
     def ended(*words: str) -> tuple[int, str]:
         command = [sys.executable, "-m", "evalwright", *words]
-        done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            command, env=ENVIRONMENT, capture_output=True, text=True, check=False
+        )
         return done.returncode, done.stderr
 
-    made = ("run", "questions.yaml", "--model", "scripted/hash", "-T", 'metrics=["twice"]', "--name", "made")
+    made = (
+        "run",
+        "questions.yaml",
+        "--model",
+        "scripted/hash",
+        "-T",
+        'metrics=["twice"]',
+        "--name",
+        "made",
+    )
     for shard in ("1/2", "2/2"):
         code, said = ended(*made, "--plugin", "mine.py", "--shard", shard)
         assert code == 0, said
@@ -343,7 +427,11 @@ def test_merging_loads_no_engine_no_dialect_and_no_http() -> None:
         "print(*sys.modules, file=sys.stderr)"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, env=ENVIRONMENT, check=True
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        env=ENVIRONMENT,
+        check=True,
     )
     loaded = set(done.stderr.split())
     forbidden = (
@@ -353,7 +441,15 @@ def test_merging_loads_no_engine_no_dialect_and_no_http() -> None:
         "evalwright.models.remote",
     )
     assert not [name for name in loaded if name.startswith(forbidden)]
-    assert not loaded & {"aiohttp", "pyreqwest", "asyncio", "rich", "yaml", "pydantic", "jinja2"}
+    assert not loaded & {
+        "aiohttp",
+        "pyreqwest",
+        "asyncio",
+        "rich",
+        "yaml",
+        "pydantic",
+        "jinja2",
+    }
     assert json.loads(done.stdout)[0]["id"] == "made"
 
 

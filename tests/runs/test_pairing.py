@@ -1,4 +1,6 @@
-"""Which items of several runs are the same question, against a slow account of the rules, and what conclusions say of others."""
+"""Which items of several runs are the same question, against a slow account of the rules, and
+what conclusions say of others.
+"""
 
 from __future__ import annotations
 
@@ -36,18 +38,26 @@ def groups(runs: Sequence[Mapping[int, int]]) -> set[frozenset[tuple[int, int]]]
     for number, run in enumerate(runs):
         for key, content in run.items():
             items.setdefault((key, content or known[key]), set()).add((number, key))
-    partial = {place for item in items.values() if len(item) < len(runs) for place in item}
+    partial = {
+        place for item in items.values() if len(item) < len(runs) for place in item
+    }
     for content in {content for _, content in items if content % 2}:
         same = [item for (_, other), item in items.items() if other == content]
         asked = [number for item in same for number, _ in item]
-        if len(same) > 1 and len(set(asked)) == len(asked) and partial & set().union(*same):
+        if (
+            len(same) > 1
+            and len(set(asked)) == len(asked)
+            and partial & set().union(*same)
+        ):
             for item in same[1:]:
                 same[0] |= item
                 item.clear()
     return {frozenset(item) for item in items.values() if item}
 
 
-RUN = st.dictionaries(st.integers(1, 6), st.sampled_from([0, 2, 4, 11, 13, 15, 17]), max_size=6)
+RUN = st.dictionaries(
+    st.integers(1, 6), st.sampled_from([0, 2, 4, 11, 13, 15, 17]), max_size=6
+)
 
 
 @given(st.lists(RUN, min_size=2, max_size=4))
@@ -60,25 +70,40 @@ def test_items_are_those_of_the_rules(runs: list[dict[int, int]]) -> None:
             made.setdefault(place, set()).add((number, key))
     wanted = groups(runs)
     assert {frozenset(item) for item in made.values()} == wanted
-    assert len(found.keys) == len(found.contents) == len(wanted) == len(np.unique(found.keys))
+    assert (
+        len(found.keys)
+        == len(found.contents)
+        == len(wanted)
+        == len(np.unique(found.keys))
+    )
     by_place = {place: item for item in wanted for place in item}
     for i in range(len(runs)):
         assert found.unknown[i] == sum(not content for content in runs[i].values())
         for j in range(len(runs)):
-            apart = [key for key in runs[i].keys() & runs[j] if by_place[i, key] != by_place[j, key]]
+            apart = [
+                key
+                for key in runs[i].keys() & runs[j]
+                if by_place[i, key] != by_place[j, key]
+            ]
             alone = [
                 key
                 for key in apart
                 if not (
-                    {n for n, _ in by_place[i, key]} >= {i, j} and {n for n, _ in by_place[j, key]} >= {i, j}
+                    {n for n, _ in by_place[i, key]} >= {i, j}
+                    and {n for n, _ in by_place[j, key]} >= {i, j}
                 )
             ]
             assert found.differing[i, j] == len(alone)
-            moved = [item for item in wanted if len({key for n, key in item if n in (i, j)}) > 1]
+            moved = [
+                item
+                for item in wanted
+                if len({key for n, key in item if n in (i, j)}) > 1
+            ]
             assert found.renumbered[i, j] == (0 if i == j else len(moved))
 
 
-# -- what is said of them ----------------------------------------------------------------------------------------------
+# -- what is said of them
+# ----------------------------------------------------------------------------------------------
 
 
 def with_questions(run: Run, questions: Mapping[int, str]) -> Run:
@@ -90,9 +115,13 @@ def with_questions(run: Run, questions: Mapping[int, str]) -> Run:
     return rewrite(run, change)
 
 
-def two(folder: Path, n: int, questions: Mapping[int, str], better: int = 0) -> list[Run]:
+def two(
+    folder: Path, n: int, questions: Mapping[int, str], better: int = 0
+) -> list[Run]:
     a = make_run(folder, scores=[float(i % 2) for i in range(n)], model="demo/a")
-    b = make_run(folder, scores=[float(i % 2 or i < better) for i in range(n)], model="demo/b")
+    b = make_run(
+        folder, scores=[float(i % 2 or i < better) for i in range(n)], model="demo/b"
+    )
     return [a, with_questions(b, questions)]
 
 
@@ -103,14 +132,19 @@ def test_other_questions_under_the_same_ids_are_no_pairs(tmp_path: Path) -> None
     assert said in found.conclusion
     assert found.tasks[0].paired is not None
     assert found.tasks[0].paired.n == 188
-    assert found.tasks[0].paired.difference == 0  # where they differ they were asked something else
+    assert (
+        found.tasks[0].paired.difference == 0
+    )  # where they differ they were asked something else
     assert found.tasks[0].only_a == found.tasks[0].only_b == 12
     gate = judge(a, b, [parse_gate_rule("accuracy differs")], mode="shown")
     assert said in gate.outcomes[0].sentence
     c = make_run(tmp_path, scores=[1.0] * 200, model="demo/c")
     several = compare(a, b, c)
     assert "demo/a and demo/b (12 of 200 items)" in several.conclusion
-    assert any("demo/b" in note and "12 of 200 items" in note for note in make_board([a, b, c]).notes)
+    assert any(
+        "demo/b" in note and "12 of 200 items" in note
+        for note in make_board([a, b, c]).notes
+    )
 
 
 def test_runs_that_share_ids_alone_are_independent_samples(tmp_path: Path) -> None:
@@ -120,7 +154,10 @@ def test_runs_that_share_ids_alone_are_independent_samples(tmp_path: Path) -> No
     assert "unpaired" in found.conclusion
     assert "the runs asked different questions under the same ids" in found.conclusion
     gate = judge(a, b, [parse_gate_rule("accuracy differs")], mode="shown")
-    assert "unpaired as the runs asked different questions under the same ids" in gate.outcomes[0].sentence
+    assert (
+        "unpaired as the runs asked different questions under the same ids"
+        in gate.outcomes[0].sentence
+    )
 
 
 def test_over_several_tasks_the_conclusion_says_it_too(tmp_path: Path) -> None:
@@ -129,7 +166,8 @@ def test_over_several_tasks_the_conclusion_says_it_too(tmp_path: Path) -> None:
     found = compare(a, with_questions(b, {0: "Other?", 1: "Another?"}))
     assert found.overall is not None
     assert (
-        "On x, 2 of 8 items have the same id but another question and are not compared." in found.conclusion
+        "On x, 2 of 8 items have the same id but another question and are not compared."
+        in found.conclusion
     )
 
 
@@ -157,10 +195,14 @@ def test_flips_are_named_by_the_first_runs_ids(tmp_path: Path) -> None:
     def change(row: dict[str, object], place: int) -> None:
         row["id"] = f"row {place}"
 
-    assert [flip.id for flip in compare(a, rewrite(b, change)).tasks[0].flips] == ["item-1"]
+    assert [flip.id for flip in compare(a, rewrite(b, change)).tasks[0].flips] == [
+        "item-1"
+    ]
 
 
-def test_without_questions_items_are_paired_by_id_and_it_says_so(tmp_path: Path) -> None:
+def test_without_questions_items_are_paired_by_id_and_it_says_so(
+    tmp_path: Path,
+) -> None:
     a = make_run(tmp_path, scores=[1.0, 0, 1], model="demo/a")
     b = make_run(tmp_path, scores=[1.0, 1, 1], model="demo/b", name="bare")
 
@@ -170,19 +212,28 @@ def test_without_questions_items_are_paired_by_id_and_it_says_so(tmp_path: Path)
     (task,) = compare(a, rewrite(b, change)).tasks
     assert task.paired is not None
     assert task.paired.n == 3
-    assert any("'bare' does not hold the questions" in warning for warning in task.warnings)
+    assert any(
+        "'bare' does not hold the questions" in warning for warning in task.warnings
+    )
 
 
 @pytest.mark.parametrize("cluster", ["", "passage"])
-def test_units_are_those_of_the_question_in_every_task(tmp_path: Path, cluster: str) -> None:
+def test_units_are_those_of_the_question_in_every_task(
+    tmp_path: Path, cluster: str
+) -> None:
     from evalwright.analysis.comparison import read_matrices
 
     a, b = (
-        make_run(tmp_path, scores={"x": [1.0, 0, 1], "y": [1.0, 1, 0]}, model=f"demo/{name}") for name in "ab"
+        make_run(
+            tmp_path, scores={"x": [1.0, 0, 1], "y": [1.0, 1, 0]}, model=f"demo/{name}"
+        )
+        for name in "ab"
     )
 
     def change(row: dict[str, object], place: int) -> None:
-        row["input"] = f"Question {place % 3}?" if place % 3 < 2 else f"Question {place}?"
+        row["input"] = (
+            f"Question {place % 3}?" if place % 3 < 2 else f"Question {place}?"
+        )
         row["cluster"] = cluster
 
     one, other = read_matrices([rewrite(a, change), rewrite(b, change)])

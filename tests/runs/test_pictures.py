@@ -10,7 +10,14 @@ import pytest
 
 from evalwright.core.images import Image
 from evalwright.runs import pictures
-from evalwright.runs.pictures import LONGEST_EDGE_PIXELS, NOT_DECODED, Picture, draw, is_picture, media_type
+from evalwright.runs.pictures import (
+    LONGEST_EDGE_PIXELS,
+    NOT_DECODED,
+    Picture,
+    draw,
+    is_picture,
+    media_type,
+)
 from support.image_files import (
     SECRET,
     Pictures,
@@ -52,12 +59,24 @@ RED = (255, 0, 0, 255)
         image_bytes("JPEG", progressive=True),
         image_bytes("JPEG", mode="CMYK"),
     ],
-    ids=["png", "see-through", "palette", "gif", "webp-lossless", "webp", "jpeg", "progressive", "cmyk"],
+    ids=[
+        "png",
+        "see-through",
+        "palette",
+        "gif",
+        "webp-lossless",
+        "webp",
+        "jpeg",
+        "progressive",
+        "cmyk",
+    ],
 )
 def test_every_format_that_models_take_becomes_a_png_or_a_jpeg(file: bytes) -> None:
     picture = picture_of(file)
     kind, size, colour = pixels_of(picture)
-    assert kind in ("PNG", "JPEG") and media_type(picture.data) == f"image/{kind.lower()}"
+    assert (
+        kind in ("PNG", "JPEG") and media_type(picture.data) == f"image/{kind.lower()}"
+    )
     assert size == (40, 30) == (picture.width, picture.height)
     assert all(abs(seen - meant) <= 12 for seen, meant in zip(colour, RED, strict=True))
     assert is_picture(picture.data)
@@ -68,7 +87,9 @@ def test_every_format_that_models_take_becomes_a_png_or_a_jpeg(file: bytes) -> N
     [
         image_bytes("JPEG", exif=camera_data(), comment=SECRET),
         image_bytes("JPEG", icc_profile=SECRET * 20),
-        image_bytes("WEBP", exif=camera_data(), xmp=b"<x:xmpmeta>" + SECRET + b"</x:xmpmeta>"),
+        image_bytes(
+            "WEBP", exif=camera_data(), xmp=b"<x:xmpmeta>" + SECRET + b"</x:xmpmeta>"
+        ),
         image_bytes("PNG", exif=camera_data(), dpi=(300, 300)),
         image_bytes("GIF", comment=SECRET),
     ],
@@ -103,7 +124,9 @@ def test_of_one_that_moves_the_first_frame_is_kept() -> None:
     for kind in ("GIF", "PNG", "WEBP"):
         moving = image_bytes(kind, save_all=True, append_images=[second])
         colour = pixels_of(picture_of(moving))[2]
-        assert all(abs(seen - meant) <= 12 for seen, meant in zip(colour, RED, strict=True))
+        assert all(
+            abs(seen - meant) <= 12 for seen, meant in zip(colour, RED, strict=True)
+        )
         assert not is_picture(moving)
 
 
@@ -119,7 +142,9 @@ def test_deep_grey_keeps_its_shades() -> None:
     assert pixels_of(picture_of(file.getvalue()))[2][0] == 0x80
 
 
-def test_noise_becomes_a_jpeg_and_one_too_large_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_noise_becomes_a_jpeg_and_one_too_large_is_left_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     image = Image.read(noise_bytes(size=(700, 700)), "noise")
     picture = draw(image)
     assert isinstance(picture, Picture) and picture.suffix == "jpg"
@@ -131,10 +156,18 @@ def test_what_cannot_be_decoded_is_no_picture() -> None:
     cut = image_bytes("JPEG", size=(300, 300))[:400]
     assert draw(Image.read(cut, "cut")) == NOT_DECODED
     # The header of a GIF names its screen, and a frame may be larger.
-    frame = b"GIF89a" + b"\1\0\1\0\x80\0\0" + b"\0" * 6 + b"\x2c\0\0\0\0\xff\xff\xff\xff\0" + b"\2\2\x44\1\0;"
+    frame = (
+        b"GIF89a"
+        + b"\1\0\1\0\x80\0\0"
+        + b"\0" * 6
+        + b"\x2c\0\0\0\0\xff\xff\xff\xff\0"
+        + b"\2\2\x44\1\0;"
+    )
     assert draw(Image.read(frame, "a frame of 65,535 x 65,535")) == NOT_DECODED
     bomb = png_bytes(
-        png_head(8000, 8000), (b"iCCP", b"x\0\0" + zlib.compress(bytes(50_000_000))), (b"IEND", b"")
+        png_head(8000, 8000),
+        (b"iCCP", b"x\0\0" + zlib.compress(bytes(50_000_000))),
+        (b"IEND", b""),
     )
     assert draw(Image.read(bomb, "a profile that unpacks to 50 MB")) == NOT_DECODED
 
@@ -172,7 +205,9 @@ def test_nothing_else_is_a_picture(why: str, file: bytes) -> None:
 
 def test_a_plain_png_is_one() -> None:
     """What the refusals above are told from."""
-    assert is_picture(png_bytes(png_head(4, 1), (b"IDAT", zlib.compress(GREY_ROW)), (b"IEND", b"")))
+    assert is_picture(
+        png_bytes(png_head(4, 1), (b"IDAT", zlib.compress(GREY_ROW)), (b"IEND", b""))
+    )
 
 
 def test_no_bytes_make_the_check_fail() -> None:
@@ -182,5 +217,7 @@ def test_no_bytes_make_the_check_fail() -> None:
         for _ in range(2000):
             changed = bytearray(file)
             for _ in range(random_bytes.randint(1, 5)):
-                changed[random_bytes.randrange(len(changed))] = random_bytes.randrange(256)
+                changed[random_bytes.randrange(len(changed))] = random_bytes.randrange(
+                    256
+                )
             is_picture(bytes(changed[: random_bytes.randrange(len(changed) + 1)]))

@@ -1,4 +1,6 @@
-"""Reading run folders: by name and by place, and what is said of records that are damaged, changed or too new."""
+"""Reading run folders: by name and by place, and what is said of records that are damaged,
+changed or too new.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ def edited(folder: Path, **changes: Any) -> None:
     """Put other values into a `run.json`; None takes a key out."""
     path = folder / "run.json"
     data = {**json.loads(path.read_text()), **changes}
-    path.write_text(json.dumps({key: value for key, value in data.items() if value is not None}))
+    path.write_text(
+        json.dumps({key: value for key, value in data.items() if value is not None})
+    )
 
 
 def test_a_run_is_found_by_folder_record_and_name(tmp_path: Path) -> None:
@@ -34,7 +38,12 @@ def test_a_run_is_found_by_folder_record_and_name(tmp_path: Path) -> None:
     ):
         assert run.data == made.data
         run.verify()
-    assert (made.id, made.model, made.label, made.n_missing) == ("mine", "demo/small", "Mine", 1)
+    assert (made.id, made.model, made.label, made.n_missing) == (
+        "mine",
+        "demo/small",
+        "Mine",
+        1,
+    )
     assert made.task("factual").n_samples == 4
     assert [spec.kind for spec in made.metric_specs("factual")] == ["accuracy"]
     records = list(made.samples())
@@ -83,8 +92,14 @@ def test_verify_detects_a_changed_and_a_missing_file(tmp_path: Path) -> None:
             LINE.replace(b'"index": 1', b'"index": true'),
             "line 2 is not a sample record: 'index' is true or false",
         ),
-        (LINE.replace(b'"id": "1"', b'"id": 1'), "line 2 is not a sample record: 'id' is a whole number"),
-        (LINE.replace(b"[]", b"null"), r"line 2 is not a sample record: 'targets' is nothing"),
+        (
+            LINE.replace(b'"id": "1"', b'"id": 1'),
+            "line 2 is not a sample record: 'id' is a whole number",
+        ),
+        (
+            LINE.replace(b"[]", b"null"),
+            r"line 2 is not a sample record: 'targets' is nothing",
+        ),
         (
             LINE.replace(b'{"s": {"value": 1.0}}', b'{"s": 1.0}'),
             "line 2: the score 's' is a number, not a mapping",
@@ -117,7 +132,10 @@ def test_a_damaged_line_is_named(tmp_path: Path, line: bytes, says: str) -> None
         ({"roles": "judge"}, "'roles' is text, not object"),
         ({"tasks": {}}, "'tasks' is a mapping, not array"),
         ({"usage": []}, "'usage' is a list, not object"),
-        ({"samples": {"file": "../other/samples.jsonl", "sha256": ""}}, "does not name"),
+        (
+            {"samples": {"file": "../other/samples.jsonl", "sha256": ""}},
+            "does not name",
+        ),
         ({"samples": {"file": "/etc/passwd", "sha256": ""}}, "does not name"),
         ({"samples": {"file": "..", "sha256": ""}}, "does not name"),
     ],
@@ -142,7 +160,9 @@ def test_not_utf8(tmp_path: Path) -> None:
 
 def test_runs_are_listed_oldest_first(tmp_path: Path) -> None:
     for day, name in (("18", "b"), ("20", "a"), ("18", "a-too"), ("03", "z")):
-        make_run(tmp_path, scores=[1], name=name, started=f"2026-11-{day}T10:00:00+00:00")
+        make_run(
+            tmp_path, scores=[1], name=name, started=f"2026-11-{day}T10:00:00+00:00"
+        )
     (tmp_path / "notes.txt").write_text("no run")
     (tmp_path / "half").mkdir()
     assert [run.id for run in list_runs(tmp_path)] == ["z", "a-too", "b", "a"]
@@ -150,7 +170,9 @@ def test_runs_are_listed_oldest_first(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("more", [{"evidence": 1}, {"parts": None, "worth": 1}])
-def test_a_score_that_is_none_names_its_line(tmp_path: Path, more: dict[str, Any]) -> None:
+def test_a_score_that_is_none_names_its_line(
+    tmp_path: Path, more: dict[str, Any]
+) -> None:
     run = make_run(tmp_path, scores=[1, 0], name="r")
     path = run.folder / "samples.jsonl"
     first, *rest = [json.loads(line) for line in path.read_text().splitlines()]
@@ -170,4 +192,7 @@ def test_a_run_without_a_hash_is_scored_and_averaged_again(
     edited(run.folder, samples={"file": "samples.jsonl", "records": 2})
     assert open_run(run.folder).samples_sha256 == known
     assert score_run(run.folder, name="scored").tasks[0].main == run.tasks[0].main
-    assert aggregate_run(open_run(run.folder), level=0.9, name="again").tasks[0].n_samples == 2
+    assert (
+        aggregate_run(open_run(run.folder), level=0.9, name="again").tasks[0].n_samples
+        == 2
+    )

@@ -15,7 +15,9 @@ from evalwright.runs.records import record_from, record_row
 
 text = st.text(max_size=20)
 number = st.floats(allow_nan=False, allow_infinity=False, width=32)
-usages = st.builds(Usage, st.integers(0, 9), st.integers(0, 9), st.integers(0, 9), st.integers(0, 9))
+usages = st.builds(
+    Usage, st.integers(0, 9), st.integers(0, 9), st.integers(0, 9), st.integers(0, 9)
+)
 responses = st.builds(
     Response,
     text=text,
@@ -31,7 +33,8 @@ responses = st.builds(
     model=text,
 )
 prompts = text | st.lists(
-    st.builds(Message, st.sampled_from(["system", "user", "assistant"]), text), max_size=3
+    st.builds(Message, st.sampled_from(["system", "user", "assistant"]), text),
+    max_size=3,
 ).map(tuple)
 answers = st.builds(
     Answer,
@@ -54,7 +57,13 @@ samples = st.builds(
     cluster=text,
 )
 failures = st.builds(
-    Failure, text, st.just("provider"), text, st.booleans(), st.none() | st.just(429), st.integers(1, 3)
+    Failure,
+    text,
+    st.just("provider"),
+    text,
+    st.booleans(),
+    st.none() | st.just(429),
+    st.integers(1, 3),
 )
 records = st.builds(
     SampleRecord,
@@ -64,7 +73,9 @@ records = st.builds(
     sample=samples,
     answer=st.none() | answers,
     scores=st.dictionaries(
-        text, st.builds(Score, number, text, text, st.dictionaries(text, number, max_size=2)), max_size=2
+        text,
+        st.builds(Score, number, text, text, st.dictionaries(text, number, max_size=2)),
+        max_size=2,
     ),
     failure=st.none() | failures,
     score_failures=st.dictionaries(text, failures, max_size=1),

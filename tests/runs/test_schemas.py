@@ -43,10 +43,15 @@ def strict(text: str) -> Any:
 
 def valid_rows(run: Run) -> list[dict[str, Any]]:
     """The run's lines, after both files were found to be as their schemas say."""
-    validator("run").validate(strict((run.folder / "run.json").read_text(encoding="utf-8")))
+    validator("run").validate(
+        strict((run.folder / "run.json").read_text(encoding="utf-8"))
+    )
     line = validator("sample")
     rows = [
-        strict(text) for text in (run.folder / "samples.jsonl").read_text(encoding="utf-8").split("\n")[:-1]
+        strict(text)
+        for text in (run.folder / "samples.jsonl")
+        .read_text(encoding="utf-8")
+        .split("\n")[:-1]
     ]
     for row in rows:
         line.validate(row)
@@ -56,11 +61,16 @@ def valid_rows(run: Run) -> list[dict[str, Any]]:
 
 def small_task(**more: Any) -> Task:
     days = enumerate(("2026-01-02", None, "2026-03-04", "2026-05-06"))
-    asked = [{"id": str(i), "input": f"Question {i}?", "target": str(i), "day": day} for i, day in days]
+    asked = [
+        {"id": str(i), "input": f"Question {i}?", "target": str(i), "day": day}
+        for i, day in days
+    ]
     rows = [{**row, "options": ["0", "1", "2", "3"]} for row in asked]
     metadata = {"created_at": "{{ day }}", "domain": "numbers"}
     sample = {"cluster": "c{{ id | int // 2 }}", "metadata": metadata}
-    return task_from_definition({"task": "small", "dataset": {"rows": rows}, "sample": sample, **more})
+    return task_from_definition(
+        {"task": "small", "dataset": {"rows": rows}, "sample": sample, **more}
+    )
 
 
 def test_the_bundled_benchmark_with_a_real_model() -> None:
@@ -75,7 +85,11 @@ def test_the_bundled_benchmark_with_a_real_model() -> None:
 def test_chat_prompts_reasoning_usage_and_cost() -> None:
     def says(request: Any) -> Response:
         return Response(
-            "<think>Hm.</think>Paris", finish_reason="stop", usage=Usage(5, 3, 1, 1), cost=0.01, model="m-1"
+            "<think>Hm.</think>Paris",
+            finish_reason="stop",
+            usage=Usage(5, 3, 1, 1),
+            cost=0.01,
+            model="m-1",
         )
 
     (run,) = evaluate("factual-closed-book", ScriptedModel(says), limit=4)
@@ -94,10 +108,16 @@ def test_failures_of_models_and_scorers() -> None:
         return Score(0.5, "half", "because", {"length": 3.0})
 
     def ill(request: Any, asked: int) -> RateLimited | None:
-        return RateLimited("Slow down.", status=429) if request.prompt == "Question 1?" else None
+        return (
+            RateLimited("Slow down.", status=429)
+            if request.prompt == "Question 1?"
+            else None
+        )
 
     model = ScriptedModel("\ud800 odd", failures=ill, pacing=Pacing(max_attempts=1))
-    (run,) = evaluate(small_task(scorers=["test-schema-picky"], metrics=["mean"]), model)
+    (run,) = evaluate(
+        small_task(scorers=["test-schema-picky"], metrics=["mean"]), model
+    )
     rows = valid_rows(run)
     assert [sorted(set(row) & {"failure", "score_failures"}) for row in rows] == [
         [],
@@ -120,8 +140,12 @@ def test_every_way_of_answering_by_likelihood(mode: str) -> None:
 
 
 def test_a_log_likelihood_of_minus_infinity_is_recorded() -> None:
-    model = ScriptedModel(lambda request: float("-inf") if "' 0'" in repr(request) else -1.0)
-    task = small_task(sample={"choices": "{{ options }}"}, answer={"mode": "likelihood"})
+    model = ScriptedModel(
+        lambda request: float("-inf") if "' 0'" in repr(request) else -1.0
+    )
+    task = small_task(
+        sample={"choices": "{{ options }}"}, answer={"mode": "likelihood"}
+    )
     (run,) = evaluate(task, model)
     assert valid_rows(run)[0]["log_likelihoods"][0] == float("-inf")
     assert run.n_missing == 0
@@ -138,13 +162,19 @@ def test_the_schemas_refuse_what_is_not_theirs() -> None:
         with pytest.raises(jsonschema.ValidationError):
             validator("run").validate(broken)
     row = next(run.rows())
-    for bad in ({**row, "extra": 1}, {**row, "index": "0"}, {**row, "scores": {"s": {}}}):
+    for bad in (
+        {**row, "extra": 1},
+        {**row, "index": "0"},
+        {**row, "scores": {"s": {}}},
+    ):
         with pytest.raises(jsonschema.ValidationError):
             validator("sample").validate(bad)
 
 
 def test_stopping_rules_and_budgets() -> None:
-    """A rule about two models, one about each, a budget; a run that a rule ended, one that the budget ended, one of both."""
+    """A rule about two models, one about each, a budget; a run that a rule ended, one that the
+    budget ended, one of both.
+    """
     models = [ScriptedModel("1", name="one"), ScriptedModel("2", name="two")]
     until = ["A beats B", "A differs from B or not by 0.3", "accuracy +-0.4"]
     for more in (
@@ -156,4 +186,6 @@ def test_stopping_rules_and_budgets() -> None:
             valid_rows(run)
             assert "stopping" in run.data
             if "until" in more:
-                validator("plan").validate(strict((run.folder / "plan.json").read_text(encoding="utf-8")))
+                validator("plan").validate(
+                    strict((run.folder / "plan.json").read_text(encoding="utf-8"))
+                )

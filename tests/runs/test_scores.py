@@ -1,4 +1,6 @@
-"""Scores by item: read from records or from arrays of this machine, which stand for the bytes that they were made of and no others."""
+"""Scores by item: read from records or from arrays of this machine, which stand for the bytes
+that they were made of and no others.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,14 @@ from evalwright.runs import score_tables as module
 from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.reader import Run, open_run
 from evalwright.runs.score_tables import item_scores, keep_scores
-from evalwright.runs.scores import UNKNOWN, ItemScores, hashed, names_question, sample_content, unit_codes
+from evalwright.runs.scores import (
+    UNKNOWN,
+    ItemScores,
+    hashed,
+    names_question,
+    sample_content,
+    unit_codes,
+)
 from evalwright.runs.writer import RunWriter
 from support.runs import make_run, rewritten
 
@@ -61,9 +70,16 @@ def test_kept_arrays_are_what_was_read(
     monkeypatch.setattr(module, "LARGE", 1)
     scored(run)
     assert len(kept(home)) == 1
-    assert sorted(path.name for path in run.folder.iterdir()) == ["run.json", "samples.jsonl"]
-    monkeypatch.setattr(Run, "score_rows", lambda self: pytest.fail("the records were read again"))
-    assert all(same(was, scored(run, task)) for was, task in zip(read, "xy", strict=True))
+    assert sorted(path.name for path in run.folder.iterdir()) == [
+        "run.json",
+        "samples.jsonl",
+    ]
+    monkeypatch.setattr(
+        Run, "score_rows", lambda self: pytest.fail("the records were read again")
+    )
+    assert all(
+        same(was, scored(run, task)) for was, task in zip(read, "xy", strict=True)
+    )
     assert list(item_scores(run, {"z": "score"})["z"].keys) == []
     assert np.isnan(item_scores(run, {"x": "another"})["x"].values).all()
 
@@ -77,7 +93,9 @@ def test_kept_arrays_of_other_records_or_broken_ones_are_made_anew(
     records = run.samples_file.read_text(encoding="utf-8")
     time = run.samples_file.stat().st_mtime_ns
     run = rewritten(run, records.replace('"value":0', '"value":1'))
-    os.utime(run.samples_file, ns=(time, time))  # of the same size and time, but of another content
+    os.utime(
+        run.samples_file, ns=(time, time)
+    )  # of the same size and time, but of another content
     assert sorted(scored(run).values) == [1, 1]
     assert len(kept(home)) == 2
     for broken in (b"", b"PK\x03\x04 no archive", b"\x93NUMPY"):
@@ -89,7 +107,9 @@ def test_kept_arrays_of_other_records_or_broken_ones_are_made_anew(
 def test_arrays_that_another_machine_made_are_not_believed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: Path
 ) -> None:
-    """Who hands over a folder may put a home folder beside it; the key of its seals is not this person's."""
+    """Who hands over a folder may put a home folder beside it; the key of its seals is not this
+    person's.
+    """
     monkeypatch.setattr(module, "LARGE", 1)
     run = make_run(tmp_path, scores={"x": [1, 0]})
     better = make_run(tmp_path / "better", scores={"x": [1, 1]}, name=run.id)
@@ -97,7 +117,8 @@ def test_arrays_that_another_machine_made_are_not_believed(
     scored(better)
     (forged,) = kept(home)
     forged.rename(forged.with_name(f"{run.verify()}.npz"))
-    assert sorted(scored(run).values) == [0, 1]  # under the name of other content even with their own key
+    # under the name of other content even with their own key
+    assert sorted(scored(run).values) == [0, 1]
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     reread = open_run(run.folder)
     rows: list[Run] = []
@@ -136,7 +157,9 @@ def test_what_a_run_keeps_at_its_end_is_what_its_records_say(
         tally.add(record)
     monkeypatch.setattr(module, "LARGE", 1)
     keep_scores(run, {"x": tally.table()})
-    monkeypatch.setattr(Run, "score_rows", lambda self: pytest.fail("the records were read again"))
+    monkeypatch.setattr(
+        Run, "score_rows", lambda self: pytest.fail("the records were read again")
+    )
     assert same(read, scored(run))
 
 
@@ -145,7 +168,9 @@ def stored(folder: Path, *samples: Sample, task: str = "x") -> tuple[Run, TaskTa
     tally = TaskTally(["score"], [])
     with RunWriter(folder) as writer:
         for index, sample in enumerate(samples):
-            record = SampleRecord(task, index, 0, sample, Answer(text="a"), {"score": Score(1.0)})
+            record = SampleRecord(
+                task, index, 0, sample, Answer(text="a"), {"score": Score(1.0)}
+            )
             writer.add(index, record)
             tally.add(record)
         parts = {
@@ -161,7 +186,13 @@ def stored(folder: Path, *samples: Sample, task: str = "x") -> tuple[Run, TaskTa
 
 PASSAGES = (Passage("1", "The bridge opened in May."),)
 ASKED = Sample("q", "When?", ("May",), ("May", "June"), (0,), PASSAGES)
-ROW = {"question": "When?", "choices": ["May", 7], "score": float("nan"), "day": date(2026, 1, 2), 3: "three"}
+ROW = {
+    "question": "When?",
+    "choices": ["May", 7],
+    "score": float("nan"),
+    "day": date(2026, 1, 2),
+    3: "three",
+}
 
 
 @pytest.mark.parametrize(
@@ -185,7 +216,9 @@ def test_content_is_the_same_at_hand_and_read(
     assert tally.table().contents.tolist() == read == [sample_content(sample)]
     monkeypatch.setattr(module, "LARGE", 1)
     keep_scores(run, {"x": tally.table()})
-    monkeypatch.setattr(Run, "score_rows", lambda self: pytest.fail("the records were read again"))
+    monkeypatch.setattr(
+        Run, "score_rows", lambda self: pytest.fail("the records were read again")
+    )
     assert scored(run).contents.tolist() == read
 
 
@@ -199,7 +232,14 @@ def test_content_is_the_same_at_hand_and_read(
         ({"passages": (Passage("1", "The bridge opened in June."),)}, False),
         ({"passages": ()}, False),
         ({"id": "another"}, True),
-        ({"metadata": {"domain": "roads"}, "cluster": "bridges", "row": {"question": "When?"}}, True),
+        (
+            {
+                "metadata": {"domain": "roads"},
+                "cluster": "bridges",
+                "row": {"question": "When?"},
+            },
+            True,
+        ),
         ({"passages": (Passage("A", PASSAGES[0].text),)}, True),
     ],
 )
@@ -208,28 +248,47 @@ def test_content_is_of_the_question_alone(change: dict[str, Any], same: bool) ->
 
 
 def test_a_recorded_row_is_the_question() -> None:
-    """Tasks that are templates over rows: a template, its shots and what it makes of the row change nothing."""
-    one, other = (Sample("0", text, ("May",), metadata={"doc": ROW}) for text in ("When?", "Q: When? A:"))
+    """Tasks that are templates over rows: a template, its shots and what it makes of the row
+    change nothing.
+    """
+    one, other = (
+        Sample("0", text, ("May",), metadata={"doc": ROW})
+        for text in ("When?", "Q: When? A:")
+    )
     assert sample_content(one) == sample_content(other)
     changed = replace(one, metadata={"doc": ROW | {"choices": [7, "May"]}})
     assert sample_content(changed) != sample_content(one)
 
 
 def test_only_what_names_a_question_is_the_same_question_elsewhere() -> None:
-    asked = [ASKED, Sample("a", "When?"), Sample("b", passages=PASSAGES), Sample("c", metadata={"doc": ROW})]
-    bare = [Sample("d", targets=("A",)), Sample("e", targets=("A",), choices=("A", "B")), Sample("f")]
+    asked = [
+        ASKED,
+        Sample("a", "When?"),
+        Sample("b", passages=PASSAGES),
+        Sample("c", metadata={"doc": ROW}),
+    ]
+    bare = [
+        Sample("d", targets=("A",)),
+        Sample("e", targets=("A",), choices=("A", "B")),
+        Sample("f"),
+    ]
     contents = np.array([sample_content(one) for one in (*asked, *bare)])
     assert names_question(contents).tolist() == [True] * 4 + [False] * 3
     assert contents[-1] == UNKNOWN != contents[-2] != contents[-3] != UNKNOWN
 
 
 def test_units_are_shared_between_tasks_by_cluster_or_question() -> None:
-    """Copies of a question are one unit in two tasks, and so is a passage; ids and what names no question are not shared."""
+    """Copies of a question are one unit in two tasks, and so is a passage; ids and what names no
+    question are not shared.
+    """
     names = ["0", "1", "2", "3", "4"]
     keys = np.array([hashed(name) for name in names])
-    contents = np.array([11, 13, 13, 8, 0])  # a question, the same one twice, targets alone, nothing
+    # a question, the same one twice, targets alone, nothing
+    contents = np.array([11, 13, 13, 8, 0])
     clusters = ~keys
-    one, other = (unit_codes(task, keys, contents, clusters) for task in ("one", "other"))
+    one, other = (
+        unit_codes(task, keys, contents, clusters) for task in ("one", "other")
+    )
     assert (one == other).tolist() == [True, False, False, False, False]
     assert len({*one.tolist(), *other.tolist()}) == 9
     named = np.where(np.arange(5) < 2, hashed("passage"), clusters)

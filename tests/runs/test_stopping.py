@@ -39,7 +39,9 @@ def stopped(run: Run, *, reached: str = "", asked: int = 4, **found: Any) -> Run
 
 
 def made(folder: Path, name: str, **more: Any) -> Run:
-    return stopped(make_run(folder, scores=[1, 0, 1, 1], name=name, model=f"m/{name}"), **more)
+    return stopped(
+        make_run(folder, scores=[1, 0, 1, 1], name=name, model=f"m/{name}"), **more
+    )
 
 
 def test_many_runs_make_one_note_for_each_reason(tmp_path: Path) -> None:
@@ -57,10 +59,16 @@ def test_many_runs_make_one_note_for_each_reason(tmp_path: Path) -> None:
 
 
 def test_intervals_of_what_ended_early(tmp_path: Path) -> None:
-    task = make_run(tmp_path, scores=[1, 0, 1, 1], name="a", domains=["x", "y"], more_metrics=["mean"]).data[
-        "tasks"
-    ][0]
-    own = stopped(make_run(tmp_path, scores=[1], name="b"), metric="accuracy", a="", b="").data["stopping"]
+    task = make_run(
+        tmp_path,
+        scores=[1, 0, 1, 1],
+        name="a",
+        domains=["x", "y"],
+        more_metrics=["mean"],
+    ).data["tasks"][0]
+    own = stopped(
+        make_run(tmp_path, scores=[1], name="b"), metric="accuracy", a="", b=""
+    ).data["stopping"]
     changed = with_valid_intervals(task, own)
     accuracy, mean = changed["metrics"]
     assert (accuracy["low"], accuracy["high"], accuracy["value"]) == (0.05, 0.2, 0.75)
@@ -76,17 +84,25 @@ def test_intervals_of_what_ended_early(tmp_path: Path) -> None:
 
 
 def test_names_do_not_act_on_any_page(tmp_path: Path) -> None:
-    one, two = (make_run(tmp_path, scores=[1, 0, 1, 1], name=name, model=f"m/{name}") for name in "ab")
+    one, two = (
+        make_run(tmp_path, scores=[1, 0, 1, 1], name=name, model=f"m/{name}")
+        for name in "ab"
+    )
     for text in HOSTILE:
         runs = [
-            stopped(run, rule=f"{text} beats two", verdict=f"{text} better", method=text)
+            stopped(
+                run, rule=f"{text} beats two", verdict=f"{text} better", method=text
+            )
             for run in (one, two)
         ]
         board = make_board(runs)
         documents = [board_document(board), run_document(runs[0]), runs_document(runs)]
-        out = terminal(*documents, compared(worded_comparison(compare_runs(*runs))), width=100)
+        out = terminal(
+            *documents, compared(worded_comparison(compare_runs(*runs))), width=100
+        )
         assert not set(out) & {*ACTIVE} and out.count("topped early") >= 4, text
-        page, markdown = board_html(board, runs), board_markdown(board)
+        page = board_html(board, runs)
+        markdown = board_markdown(board)
         if "<" in text and ">" in text:
             assert text not in page and text not in markdown
         assert "Stopped early" in page and "Stopped early" in markdown

@@ -1,4 +1,6 @@
-"""A run's folder appears whole or not at all, in order, and readable by anything that reads JSON."""
+"""A run's folder appears whole or not at all, in order, and readable by anything that reads
+JSON.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ from support.runs import make_run
 
 def a_record(index: int, text: str = "yes", **metadata: Any) -> SampleRecord:
     sample = Sample(id=f"item-{index}", input="?", targets=("yes",), metadata=metadata)
-    answer = Answer(text=text, prompt="?", responses=(Response(text=text, latency=0.5),))
+    answer = Answer(
+        text=text, prompt="?", responses=(Response(text=text, latency=0.5),)
+    )
     return SampleRecord("t", index, 0, sample, answer, {"s": Score(1.0)})
 
 
@@ -53,8 +57,15 @@ def test_lines_stand_in_the_order_of_positions(
     assert [row["index"] for row in rows] == list(range(12))
     assert [row["answer"] for row in rows] == [text * index for index in range(12)]
     samples = strict((folder / "run.json").read_text())["samples"]
-    assert samples == {"file": "samples.jsonl", "records": 12, "sha256": hashlib.sha256(data).hexdigest()}
-    assert sorted(path.name for path in folder.iterdir()) == ["run.json", "samples.jsonl"]
+    assert samples == {
+        "file": "samples.jsonl",
+        "records": 12,
+        "sha256": hashlib.sha256(data).hexdigest(),
+    }
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "run.json",
+        "samples.jsonl",
+    ]
 
 
 def test_an_unfinished_run_leaves_nothing(tmp_path: Path) -> None:
@@ -106,7 +117,9 @@ def test_a_crash_at_any_step_of_replacing_leaves_a_whole_run(
     assert len(list(again.rows())) == 2
 
 
-def test_what_killed_processes_left_is_removed_and_what_running_ones_use_is_kept(tmp_path: Path) -> None:
+def test_what_killed_processes_left_is_removed_and_what_running_ones_use_is_kept(
+    tmp_path: Path,
+) -> None:
     import subprocess
     import sys
 
@@ -136,16 +149,26 @@ def test_lone_surrogates_survive(tmp_path: Path) -> None:
 
 
 def test_numbers_that_json_has_not() -> None:
-    data = {"a": math.nan, "b": [math.inf, -math.inf, 1.5], "c": {"d": (math.nan, "NaN", "Infinity")}}
+    data = {
+        "a": math.nan,
+        "b": [math.inf, -math.inf, 1.5],
+        "c": {"d": (math.nan, "NaN", "Infinity")},
+    }
     found = strict(to_json(data))
-    assert found == {"a": None, "b": [math.inf, -math.inf, 1.5], "c": {"d": [None, "NaN", "Infinity"]}}
+    assert found == {
+        "a": None,
+        "b": [math.inf, -math.inf, 1.5],
+        "c": {"d": [None, "NaN", "Infinity"]},
+    }
     assert to_json({"x": "1e999"}) == '{"x": "1e999"}'
 
 
 def test_metadata_of_any_type_can_be_recorded(tmp_path: Path) -> None:
     with RunWriter(tmp_path) as writer:
         writer.add(0, a_record(0, day=date(2026, 11, 20), size=math.nan))
-        writer.finish({"id": "r", "definition": {"made": date(2026, 1, 2), "weight": math.inf}})
+        writer.finish(
+            {"id": "r", "definition": {"made": date(2026, 1, 2), "weight": math.inf}}
+        )
     row = strict((tmp_path / "samples.jsonl").read_text())
     assert row["metadata"] == {"day": "2026-11-20", "size": None}
     assert strict((tmp_path / "run.json").read_text())["definition"] == {
@@ -156,8 +179,15 @@ def test_metadata_of_any_type_can_be_recorded(tmp_path: Path) -> None:
 
 @given(
     st.recursive(
-        st.none() | st.booleans() | st.integers() | st.text() | st.floats(allow_nan=False),
-        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+        st.none()
+        | st.booleans()
+        | st.integers()
+        | st.text()
+        | st.floats(allow_nan=False),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+        ),
         max_leaves=12,
     )
 )
@@ -187,13 +217,20 @@ def test_a_full_disk_is_a_sentence_and_keeps_the_old_run(
     found = open_run(tmp_path / "r")
     found.verify()
     assert found.data == old.data
-    assert sorted(path.name for path in found.folder.iterdir()) == ["run.json", "samples.jsonl"]
+    assert sorted(path.name for path in found.folder.iterdir()) == [
+        "run.json",
+        "samples.jsonl",
+    ]
 
 
-def test_a_text_file_is_the_old_or_the_new_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_text_file_is_the_old_or_the_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "deep" / "page.md"
     write_text(path, "old\n")
-    monkeypatch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(28, "full")))
+    monkeypatch.setattr(
+        os, "fsync", lambda _: (_ for _ in ()).throw(OSError(28, "full"))
+    )
     with pytest.raises(OSError, match="full"):
         write_text(path, "new\n")
     monkeypatch.undo()
@@ -220,6 +257,12 @@ def test_many_records_stay_out_of_memory(tmp_path: Path) -> None:
 
 def test_two_writers_of_one_process_do_not_meet(tmp_path: Path) -> None:
     with RunWriter(tmp_path / "r") as one, RunWriter(tmp_path / "r") as other:
-        assert len(list((tmp_path / "r").glob("*.partial")) + list((tmp_path / "r").glob(".*.partial"))) >= 2
+        assert (
+            len(
+                list((tmp_path / "r").glob("*.partial"))
+                + list((tmp_path / "r").glob(".*.partial"))
+            )
+            >= 2
+        )
         one.discard()
         other.discard()

@@ -1,4 +1,6 @@
-"""Multiple choice: the strategy's choice, length-normalised choices, and choices read out of text."""
+"""Multiple choice: the strategy's choice, length-normalised choices, and choices read out of
+text.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,9 @@ def test_an_option_may_say_that_nothing_can_be_said() -> None:
 
 
 def test_where_the_question_denies_the_option_that_is_denied_is_the_answer() -> None:
-    primes = Sample("s", "Which of these is not prime?", choices=("19", "21", "23"), gold=(1,))
+    primes = Sample(
+        "s", "Which of these is not prime?", choices=("19", "21", "23"), gold=(1,)
+    )
     for text in ("21 is not prime, as it is 3 times 7.", "B) 21"):
         assert choice(primes, Answer(text)).label == "correct"
     denied = choice(primes, Answer("21 is prime, 23 is not."))
@@ -98,7 +102,9 @@ def test_only_the_answer_to_this_question_is_read(text: str) -> None:
 
 
 @pytest.mark.parametrize(("text", "index"), UNSURE)
-def test_of_several_options_the_one_claimed_most_strongly_counts_and_is_unsure(text: str, index: int) -> None:
+def test_of_several_options_the_one_claimed_most_strongly_counts_and_is_unsure(
+    text: str, index: int
+) -> None:
     chosen = extract_option(text, CITIES)
     assert chosen.option == index
     assert chosen.unsure
@@ -112,16 +118,29 @@ def test_two_options_offered_are_no_choice_that_is_sure(text: str) -> None:
 
 def test_the_last_of_two_answers_counts() -> None:
     assert extract_option("A or B, but I'd go with A", CITIES).option == 0
-    assert extract_option("Answer: A\n\nWait, that is in Germany. Answer: B", CITIES).option == 1
+    assert (
+        extract_option(
+            "Answer: A\n\nWait, that is in Germany. Answer: B", CITIES
+        ).option
+        == 1
+    )
 
 
 @pytest.mark.parametrize(
     ("text", "index"),
-    [("(B)", 1), ("왕건", 0), ("정답은 이성계입니다.", 1), ("견훤이 아니라 궁예입니다.", 2)],
+    [
+        ("(B)", 1),
+        ("왕건", 0),
+        ("정답은 이성계입니다.", 1),
+        ("견훤이 아니라 궁예입니다.", 2),
+    ],
 )
 def test_options_whose_texts_stand_in_the_question_only(text: str, index: int) -> None:
     question = "조선을 건국한 인물은?\n(A) 왕건\n(B) 이성계\n(C) 궁예\n(D) 견훤"
-    assert extract_option(text, ("(A)", "(B)", "(C)", "(D)"), "ko", question).option == index
+    assert (
+        extract_option(text, ("(A)", "(B)", "(C)", "(D)"), "ko", question).option
+        == index
+    )
 
 
 def test_jamo_in_the_options_are_statements_and_no_letters() -> None:
@@ -132,7 +151,11 @@ def test_jamo_in_the_options_are_statements_and_no_letters() -> None:
 def test_a_random_reply_in_korean_is_scored() -> None:
     """Every answer counts: what names no option is wrong, and surely so."""
     fruit = Sample(
-        "s", "다음 중 과일은?", choices=("배추", "사과", "감자", "쌀"), gold=(1,), metadata={"language": "ko"}
+        "s",
+        "다음 중 과일은?",
+        choices=("배추", "사과", "감자", "쌀"),
+        gold=(1,),
+        metadata={"language": "ko"},
     )
     for text in ("저는 음악을 좋아합니다.", "7", "가나다라마바사", "????", "Z"):
         found = choice(fruit, Answer(text))
@@ -167,16 +190,21 @@ def test_several_right_options_have_no_gold_class() -> None:
 
 
 @pytest.mark.parametrize(
-    ("normalise", "predicted"), [("none", 0), ("characters", 1), ("bytes", 2), ("tokens", 3)]
+    ("normalise", "predicted"),
+    [("none", 0), ("characters", 1), ("bytes", 2), ("tokens", 3)],
 )
 def test_normalised_choices(normalise: str, predicted: int) -> None:
     options = ("ab", "abcdefgh", "ééééééé", "abc")
     values = (-4.0, -8.0, -8.0, -6.0)
     counts = (1, 3, 3, 4)
     answer = Answer(
-        choice=0, log_likelihoods=values, responses=tuple(Response(tokens_scored=count) for count in counts)
+        choice=0,
+        log_likelihoods=values,
+        responses=tuple(Response(tokens_scored=count) for count in counts),
     )
-    found = choice(Sample("s", choices=options, gold=(predicted,)), answer, normalise=normalise)
+    found = choice(
+        Sample("s", choices=options, gold=(predicted,)), answer, normalise=normalise
+    )
     assert found.parts["predicted"] == predicted
     assert found.value == 1.0
 
@@ -200,7 +228,8 @@ def test_no_text_breaks_the_extraction(text: str, options: list[str]) -> None:
     assert chosen.why
 
 
-# -- one of a fixed set of labels in a response -------------------------------------------------------------------------
+# -- one of a fixed set of labels in a response
+# -------------------------------------------------------------------------
 
 
 THAI = ("ปลอดภัย", "อันตราย")
@@ -242,7 +271,9 @@ def test_thousands_of_options_take_the_time_of_their_number(script: str) -> None
     def read(options: tuple[str, ...]) -> None:
         assert extract_option(f"The answer is {options[7]}", options).option == 7
 
-    assert_grows_linearly(read, lambda n_options: tuple(map(written, range(n_options))), (600, 10_000))
+    assert_grows_linearly(
+        read, lambda n_options: tuple(map(written, range(n_options))), (600, 10_000)
+    )
 
 
 def test_options_of_one_endless_word_take_the_time_of_their_length() -> None:
@@ -282,4 +313,6 @@ def test_errors() -> None:
         with pytest.raises(ConfigurationError):
             bind("label", options)
     with pytest.raises(ScoringError, match="no label of the task"):
-        bind("label", {"labels": ["A", "B"]}).function(Sample("s", targets=("C",)), Answer("A"))
+        bind("label", {"labels": ["A", "B"]}).function(
+            Sample("s", targets=("C",)), Answer("A")
+        )

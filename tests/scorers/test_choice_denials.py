@@ -1,4 +1,6 @@
-"""Choices in replies that deny other options: the letter that a reply opens with, "not B but A", what comes second, an option's place."""
+"""Choices in replies that deny other options: the letter that a reply opens with, "not B but A",
+what comes second, an option's place.
+"""
 
 from __future__ import annotations
 
@@ -60,20 +62,34 @@ PLACES = [
 LETTERS = "ABCD"
 
 
-def read(language: str, reply: str, gold: int, setting: str = "", *, listed: bool = True) -> Score:
-    """The score of a reply where the right option stands at a place; setting: the language that the metadata says."""
+def read(
+    language: str, reply: str, gold: int, setting: str = "", *, listed: bool = True
+) -> Score:
+    """The score of a reply where the right option stands at a place; setting: the language that
+    the metadata says.
+    """
     question, right, wrong = FRUITS[language]
     choices = (*wrong[:gold], right, *wrong[gold:])
     if listed:
-        options = "\n".join(f"{letter}. {text}" for letter, text in zip(LETTERS, choices, strict=True))
+        options = "\n".join(
+            f"{letter}. {text}" for letter, text in zip(LETTERS, choices, strict=True)
+        )
         question = f"{question}\n{options}"
-    sample = Sample("s", question, choices=choices, gold=(gold,), metadata={"language": setting or language})
+    sample = Sample(
+        "s",
+        question,
+        choices=choices,
+        gold=(gold,),
+        metadata={"language": setting or language},
+    )
     return module.choice(sample, Answer(reply))
 
 
 @pytest.mark.parametrize("gold", range(4))
 @pytest.mark.parametrize(("language", "form"), CLAIM_AND_REASON)
-def test_denial_behind_the_letter_is_its_reason(language: str, form: str, gold: int) -> None:
+def test_denial_behind_the_letter_is_its_reason(
+    language: str, form: str, gold: int
+) -> None:
     for distractor in FRUITS[language][2]:
         reply = form.format(right=LETTERS[gold], text=distractor)
         assert read(language, reply, gold).value == 1.0, reply
@@ -82,7 +98,9 @@ def test_denial_behind_the_letter_is_its_reason(language: str, form: str, gold: 
 @pytest.mark.parametrize("setting", ["", "en"])
 @pytest.mark.parametrize("gold", range(4))
 @pytest.mark.parametrize(("language", "form"), NOT_ONE_BUT_THE_OTHER)
-def test_not_one_but_the_other(language: str, form: str, gold: int, setting: str) -> None:
+def test_not_one_but_the_other(
+    language: str, form: str, gold: int, setting: str
+) -> None:
     for wrong in LETTERS.replace(LETTERS[gold], ""):
         reply = form.format(right=LETTERS[gold], wrong=wrong)
         assert read(language, reply, gold, setting).value == 1.0, reply
@@ -111,7 +129,12 @@ def test_place_in_words(language: str, replies: list[str], gold: int) -> None:
     ],
 )  # fmt: skip
 def test_other_denials(choices: tuple[str, ...], reply: str, gold: int) -> None:
-    assert module.choice(Sample("s", "Which?", choices=choices, gold=(gold,)), Answer(reply)).value == 1.0
+    assert (
+        module.choice(
+            Sample("s", "Which?", choices=choices, gold=(gold,)), Answer(reply)
+        ).value
+        == 1.0
+    )
 
 
 def test_letter_that_is_only_denied_is_not_chosen() -> None:

@@ -1,6 +1,7 @@
 """One answer set against another, numbers with counters, and options by their place.
 
-The rows were labelled before they were first run, but for "not only 3 but 5" and "5 is not ...", which were added by what was seen.
+The rows were labelled before they were first run, but for "not only 3 but 5" and "5 is not ...",
+which were added by what was seen.
 """
 
 from __future__ import annotations
@@ -11,9 +12,13 @@ from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers.registry import bind
 from scorers.scoring import score_of
 
-CHOICE, NUMERIC = bind("choice"), bind("numeric")
-HOW_MANY, HOW_LONG, WHAT_YEAR = "사과는 몇 개입니까?", "며칠 걸렸나?", "전쟁이 끝난 해는?"
-CAPITAL, AUTHOR = "대한민국의 수도는?", "소나기의 작가는?"
+CHOICE = bind("choice")
+NUMERIC = bind("numeric")
+HOW_MANY = "사과는 몇 개입니까?"
+HOW_LONG = "며칠 걸렸나?"
+WHAT_YEAR = "전쟁이 끝난 해는?"
+CAPITAL = "대한민국의 수도는?"
+AUTHOR = "소나기의 작가는?"
 
 NUMBERS = [
     # language, question, target, reply, whether it is right
@@ -95,7 +100,8 @@ NAMES = [
     ("ko", CAPITAL, "서울", "서울일걸요?", True), ("ko", CAPITAL, "서울", "서울일 거예요.", True), ("ko", CAPITAL, "부산", "서울이요", False), ("ko", CAPITAL, "서울", "서울인가요?", False),
     ("ko", "국적은?", "한국인", "한국인", True), ("ko", "무엇인가?", "게임", "게임", True), ("ko", "무엇인가?", "책임", "책", False), ("ko", "무엇인가?", "게임", "게임이요", True),
 ]  # fmt: skip
-CITIES, COUNTS = ("서울", "부산", "대구", "인천"), ("3개", "5개", "7개", "9개")
+CITIES = ("서울", "부산", "대구", "인천")
+COUNTS = ("3개", "5개", "7개", "9개")
 CHOICES = [
     # options, right, reply, and whether it is surely right, surely not, or open (None)
     (CITIES, 1, "1번 아니면 2번", False), (CITIES, 0, "1번 아니면 2번", False), (CITIES, 1, "1번이 아니라 2번", True), (CITIES, 1, "1번 아니고 2번", True),
@@ -105,10 +111,17 @@ CHOICES = [
     (CITIES, 0, "오답: (A)", False), (CITIES, 1, "Wrong answer: A. Correct answer: B.", True), (CITIES, 0, "Wrong answer: A. Correct answer: B.", False),
     (CITIES, 1, "2", True), (("2", "3", "4", "5"), 1, "3", True),
 ]  # fmt: skip
-PLACES_READ = [("둘째 보기가 맞습니다", 1), ("첫째", 0), ("셋째 보기", 2), ("넷째입니다", 3)]
+PLACES_READ = [
+    ("둘째 보기가 맞습니다", 1),
+    ("첫째", 0),
+    ("셋째 보기", 2),
+    ("넷째입니다", 3),
+]
 
 
-@pytest.mark.parametrize(("language", "question", "target", "reply", "is_right"), NUMBERS)
+@pytest.mark.parametrize(
+    ("language", "question", "target", "reply", "is_right"), NUMBERS
+)
 def test_a_number_that_is_set_against_another_is_not_the_answer(
     language: str, question: str, target: str, reply: str, is_right: bool
 ) -> None:
@@ -119,12 +132,16 @@ def test_a_number_that_is_set_against_another_is_not_the_answer(
 
 
 @pytest.mark.parametrize(("target", "reply", "is_right"), COUNTED)
-def test_a_number_with_its_counter_is_read_in_every_writing(target: str, reply: str, is_right: bool) -> None:
+def test_a_number_with_its_counter_is_read_in_every_writing(
+    target: str, reply: str, is_right: bool
+) -> None:
     assert_reads(score_of(target, reply, "얼마인가?", language="ko"), is_right)
 
 
 @pytest.mark.parametrize(("language", "target", "reply", "is_right"), COUNTED_ELSEWHERE)
-def test_counters_dates_and_times_in_words(language: str, target: str, reply: str, is_right: bool) -> None:
+def test_counters_dates_and_times_in_words(
+    language: str, target: str, reply: str, is_right: bool
+) -> None:
     assert_reads(score_of(target, reply, "무엇인가?", language=language), is_right)
 
 
@@ -137,7 +154,9 @@ def test_counters_dates_and_times_in_words(language: str, target: str, reply: st
     ],
 )
 def test_a_denial_of_a_denial_is_never_surely_wrong(reply: str, target: str) -> None:
-    score = score_of(target, reply, CAPITAL, language="ja" if target == "東京" else "ko")
+    score = score_of(
+        target, reply, CAPITAL, language="ja" if target == "東京" else "ko"
+    )
     assert score.value == 1 or score.unsure
 
 
@@ -148,7 +167,9 @@ def test_another_counter_is_never_surely_right(target: str, reply: str) -> None:
 
 
 def test_the_second_of_two_years_is_not_read_and_never_surely_wrong() -> None:
-    assert score_of("1598년", "1592년에 시작해 1598년에 끝났습니다.", WHAT_YEAR, language="ko").unsure
+    assert score_of(
+        "1598년", "1592년에 시작해 1598년에 끝났습니다.", WHAT_YEAR, language="ko"
+    ).unsure
 
 
 @pytest.mark.parametrize(("language", "question", "target", "reply", "is_right"), NAMES)
@@ -177,7 +198,12 @@ def test_korean_places_in_one_word_name_options(reply: str, place: int) -> None:
 def chosen(options: tuple[str, ...], right: int, reply: str) -> Score:
     """The score of a reply to a question with options."""
     sample = Sample(
-        "s", "다음 중 무엇인가?", (options[right],), options, (right,), metadata={"language": "ko"}
+        "s",
+        "다음 중 무엇인가?",
+        (options[right],),
+        options,
+        (right,),
+        metadata={"language": "ko"},
     )
     score = CHOICE.function(sample, Answer(reply))
     assert isinstance(score, Score)
@@ -185,6 +211,8 @@ def chosen(options: tuple[str, ...], right: int, reply: str) -> Score:
 
 
 def assert_reads(score: object, is_right: bool) -> None:
-    """The score is right where it should be; a wrong reply may never be surely right, nor the other way round."""
+    """The score is right where it should be; a wrong reply may never be surely right, nor the
+    other way round.
+    """
     assert isinstance(score, Score)
     assert (score.value == 1) is is_right, score

@@ -45,7 +45,9 @@ ROWS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("targets", "reply", "label"), ROWS, ids=[row[1] for row in ROWS])
+@pytest.mark.parametrize(
+    ("targets", "reply", "label"), ROWS, ids=[row[1] for row in ROWS]
+)
 def test_dates(targets: tuple[str, ...], reply: str, label: str) -> None:
     assert reading_of(targets, reply, answer_type="date") == label
 
@@ -67,7 +69,10 @@ def test_east_asian_dates(target: str, reply: str, label: str) -> None:
     assert reading_of((target,), reply) == label
 
 
-@given(st.dates(date(1000, 1, 1), date(2199, 12, 31)), st.dates(date(1000, 1, 1), date(2199, 12, 31)))
+@given(
+    st.dates(date(1000, 1, 1), date(2199, 12, 31)),
+    st.dates(date(1000, 1, 1), date(2199, 12, 31)),
+)
 def test_every_form_of_a_date_is_that_date_and_no_other(day: date, other: date) -> None:
     month = day.strftime("%B")
     for form in (
@@ -84,13 +89,17 @@ def test_every_form_of_a_date_is_that_date_and_no_other(day: date, other: date) 
 
 
 @pytest.mark.parametrize(
-    "text", ["it may 5 times", "2-1", "3.14.0", "17:30", "31 February", "version 1.2.2024.5"]
+    "text",
+    ["it may 5 times", "2-1", "3.14.0", "17:30", "31 February", "version 1.2.2024.5"],
 )
 def test_what_is_no_date(text: str) -> None:
-    assert not [found for found in find_dates(Words(text), years=False) if found.readings[0].day]
+    assert not [
+        found for found in find_dates(Words(text), years=False) if found.readings[0].day
+    ]
 
 
-# -- yes and no ---------------------------------------------------------------------------------------------------------
+# -- yes and no
+# ---------------------------------------------------------------------------------------------------------
 
 
 QUESTION = "Is 91 a prime number?"
@@ -131,7 +140,12 @@ def test_yes_or_no(target: str, reply: str, label: str) -> None:
 def test_yes_or_no_in_other_languages(language: str, target: str, reply: str) -> None:
     assert label_of(target, reply, answer_type="yes_no", language=language) == CORRECT
     assert (
-        label_of("no" if target == "yes" else "yes", reply, answer_type="yes_no", language=language)
+        label_of(
+            "no" if target == "yes" else "yes",
+            reply,
+            answer_type="yes_no",
+            language=language,
+        )
         == INCORRECT
     )
     assert label_of("no", "Hindi", answer_type="yes_no") == UNREADABLE

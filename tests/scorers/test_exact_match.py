@@ -33,7 +33,11 @@ SAMPLE = Sample("s", targets=("The Café", "Kaffeehaus"))
         ("The \n Café", {"ignore_whitespace": True}, 1.0),
         ("Café", {}, 0.0),
         ("Café", {"ignore_articles": True}, 1.0),
-        ("a café.", {"ignore_articles": True, "ignore_case": True, "ignore_punctuation": True}, 1.0),
+        (
+            "a café.",
+            {"ignore_articles": True, "ignore_case": True, "ignore_punctuation": True},
+            1.0,
+        ),
         ("", {}, 0.0),
     ],
 )
@@ -43,7 +47,10 @@ def test_options(reply: str, options: dict[str, Any], value: float) -> None:
 
 
 def test_the_explanation_names_the_target() -> None:
-    assert exact_match(SAMPLE, Answer("Kaffeehaus")).explanation == "equals the target 'Kaffeehaus'"
+    assert (
+        exact_match(SAMPLE, Answer("Kaffeehaus")).explanation
+        == "equals the target 'Kaffeehaus'"
+    )
 
 
 @given(st.text(), st.sampled_from(["NFC", "NFD"]))
@@ -55,7 +62,9 @@ def test_a_text_equals_itself_in_every_normal_form(text: str, form: str) -> None
 @given(st.text(max_size=20), st.text(max_size=20))
 def test_only_equal_texts_match_without_stripping(text: str, other: str) -> None:
     same = unicodedata.normalize("NFC", text) == unicodedata.normalize("NFC", other)
-    assert exact_match(Sample("s", targets=(text,)), Answer(other), strip=False).value == float(same)
+    assert exact_match(
+        Sample("s", targets=(text,)), Answer(other), strip=False
+    ).value == float(same)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +88,9 @@ def test_only_equal_texts_match_without_stripping(text: str, other: str) -> None
         ("(E)", "(E)", {"among_choices": True}, 0.0),
     ],
 )
-def test_more_options(reply: str, target: str, options: dict[str, Any], value: float) -> None:
+def test_more_options(
+    reply: str, target: str, options: dict[str, Any], value: float
+) -> None:
     sample = Sample("s", targets=(target,), choices=("(A)", "(B)"))
     assert exact_match(sample, Answer(reply), **options).value == value
 

@@ -1,11 +1,14 @@
-"""What is read out of answers in 24 languages, against a careful reader: all answers count, sure or not.
+"""What is read out of answers in 24 languages, against a careful reader: all answers count, sure
+or not.
 
-`development.jsonl` was written and labelled before it was first run; rules were mended by it. `second.jsonl` and `held_out.jsonl` are two
-halves of a table by somebody who had not read the rules, hard on purpose; both have been used since. `third.jsonl` and `unseen.jsonl` are
-random halves of 810 answers as models usually write them, in 21 languages, labelled by another author before anything was run: rules were
-mended by the first, and **no row of `unseen.jsonl` was looked at; do not mend rules by it**. `korean.jsonl` and `korean_unseen.jsonl`:
-Korean, English and mixed answers to Korean questions by somebody who had not read the rules; **of `korean_unseen.jsonl` only shares were
-looked at**. Answers that the reader calls unclear are left out.
+`development.jsonl` was written and labelled before it was first run; rules were mended by it.
+`second.jsonl` and `held_out.jsonl` are two halves of a table by somebody who had not read the
+rules, hard on purpose; both have been used since. `third.jsonl` and `unseen.jsonl` are random
+halves of 810 answers as models usually write them, in 21 languages, labelled by another author
+before anything was run: rules were mended by the first, and **no row of `unseen.jsonl` was looked
+at; do not mend rules by it**. `korean.jsonl` and `korean_unseen.jsonl`: Korean, English and mixed
+answers to Korean questions by somebody who had not read the rules; **of `korean_unseen.jsonl` only
+shares were looked at**. Answers that the reader calls unclear are left out.
 """
 
 from __future__ import annotations
@@ -32,7 +35,9 @@ UNCLEAR = ("unclear", "undecided")
 
 
 class Shares(NamedTuple):
-    """Of all answers the share on whose right or wrong rules and reader agree, the share that is sure, and of those what agrees."""
+    """Of all answers the share on whose right or wrong rules and reader agree, the share that is
+    sure, and of those what agrees.
+    """
 
     agreed: float
     sure: float
@@ -61,9 +66,13 @@ def shares_of(table: list[dict[str, Any]]) -> Shares:
         score: Any = SCORERS[row["kind"]].function(sample, Answer(row["answer"]))
         readings.append((score.value == 1, label == "correct", not score.unsure))
     agreed = [is_right == wanted for is_right, wanted, _ in readings]
-    sure_agreed = [is_right == wanted for is_right, wanted, is_sure in readings if is_sure]
+    sure_agreed = [
+        is_right == wanted for is_right, wanted, is_sure in readings if is_sure
+    ]
     return Shares(
-        sum(agreed) / len(agreed), len(sure_agreed) / len(agreed), sum(sure_agreed) / len(sure_agreed)
+        sum(agreed) / len(agreed),
+        len(sure_agreed) / len(agreed),
+        sum(sure_agreed) / len(sure_agreed),
     )
 
 
@@ -83,11 +92,18 @@ STATED = {
 def test_short_answers_and_numbers(name: str) -> None:
     table = rows(f"extraction/{name}.jsonl")
     shares = shares_of(table)
-    assert all(measured >= stated for measured, stated in zip(shares, STATED[name], strict=True)), shares
+    assert all(
+        measured >= stated
+        for measured, stated in zip(shares, STATED[name], strict=True)
+    ), shares
 
 
 @pytest.mark.parametrize(
-    ("codes", "least"), [(("id", "ms", "jv", "su"), 0.85), (("tl", "en", "th", "km", "lo", "my", "ta"), 1.0)]
+    ("codes", "least"),
+    [
+        (("id", "ms", "jv", "su"), 0.85),
+        (("tl", "en", "th", "km", "lo", "my", "ta"), 1.0),
+    ],
 )
 def test_languages(codes: tuple[str, ...], least: float) -> None:
     table = [row for row in rows("languages.jsonl") if row["language"] in codes]
@@ -100,7 +116,8 @@ def test_a_text_without_letters_is_in_no_language() -> None:
     language = bind("language")
     sample = Sample("s", metadata={"language": "ko"})
     made: Any = [
-        language.function(sample, Answer(text)) for text in ("답은 서울입니다.", "It is Seoul.", "42")
+        language.function(sample, Answer(text))
+        for text in ("답은 서울입니다.", "It is Seoul.", "42")
     ]
     assert [one.label for one in made] == ["expected", "another", "empty"]
     assert [one.parts["script"] for one in made] == [1.0, 0.0, 0.0]

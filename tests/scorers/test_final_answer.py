@@ -1,4 +1,6 @@
-"""What a reply concludes with: found behind its mark, and compared as a number, a formula, an option or words."""
+"""What a reply concludes with: found behind its mark, and compared as a number, a formula, an
+option or words.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,11 @@ from evalwright.scorers.final_answer import final_answer
 
 def score(text: str, target: str, kind: str, choices: tuple[str, ...] = ()) -> Score:
     gold = (choices.index(target),) if choices else ()
-    found = final_answer(Sample("s", targets=(target,), choices=choices, gold=gold), Answer(text), kind=kind)
+    found = final_answer(
+        Sample("s", targets=(target,), choices=choices, gold=gold),
+        Answer(text),
+        kind=kind,
+    )
     assert isinstance(found, Score)
     return found
 
@@ -49,7 +55,11 @@ def test_numbers(text: str, target: str, label: str) -> None:
         ("\\boxed{x = 5}", "5", True),
         ("\\boxed{10\\%}", "10", True),
         ("\\boxed{90^\\circ}", "90", True),
-        ("The answer is $\\left( 3, \\frac{\\pi}{2} \\right)$.", "(3,\\frac{\\pi}{2})", True),
+        (
+            "The answer is $\\left( 3, \\frac{\\pi}{2} \\right)$.",
+            "(3,\\frac{\\pi}{2})",
+            True,
+        ),
         ("\\boxed{\\text{even}}", "\\text{Even}", True),
         ("\\boxed{10{,}000}", "10,000", True),
         ("\\boxed{3\\sqrt2}", "3\\sqrt{2}", True),
@@ -96,7 +106,11 @@ def test_words() -> None:
 
 
 @pytest.mark.parametrize("kind", ["number", "math", "text", "choice"])
-@given(text=st.text(alphabet=st.sampled_from("\\boxed{}frac answeris:#1,2./-$ \nAB"), max_size=80))
+@given(
+    text=st.text(
+        alphabet=st.sampled_from("\\boxed{}frac answeris:#1,2./-$ \nAB"), max_size=80
+    )
+)
 def test_no_text_breaks_it(kind: str, text: str) -> None:
     choices = ("1", "2") if kind == "choice" else ()
     sample = Sample("s", targets=("1",), choices=choices, gold=(0,) if choices else ())
@@ -106,7 +120,11 @@ def test_no_text_breaks_it(kind: str, text: str) -> None:
 
 @given(st.integers(-(10**12), 10**12))
 def test_an_integer_is_itself_however_it_is_written(number: int) -> None:
-    for form in (f"#### {number}", f"The answer is {number:,}.", f"\\boxed{{{number}}}"):
+    for form in (
+        f"#### {number}",
+        f"The answer is {number:,}.",
+        f"\\boxed{{{number}}}",
+    ):
         assert score(form, str(number), "number").value == 1
         assert score(form, str(number + 1), "number").value == 0
 
@@ -123,5 +141,7 @@ def test_what_cannot_be_scored_is_an_error() -> None:
 
 
 def test_two_numbers_beside_one_are_another_answer() -> None:
-    found = final_answer(Sample("s", targets=("12",)), Answer("\\boxed{1,2}"), kind="math")
+    found = final_answer(
+        Sample("s", targets=("12",)), Answer("\\boxed{1,2}"), kind="math"
+    )
     assert found.value == 0

@@ -1,4 +1,6 @@
-"""`validity: hhem`: what the engine of the HHEM leaderboard takes for a summary, against its recorded verdicts."""
+"""`validity: hhem`: what the engine of the HHEM leaderboard takes for a summary, against its
+recorded verdicts.
+"""
 
 from __future__ import annotations
 
@@ -40,11 +42,16 @@ def drawn(text: str, finish: str = "stop") -> Answer:
         (drawn("<think>First I read it, all of it."), "thinking never closed", "thinking never closed"),
     ],
 )  # fmt: skip
-def test_the_engines_rule_beside_ours(answer: Answer, label: str, by_rules: str) -> None:
+def test_the_engines_rule_beside_ours(
+    answer: Answer, label: str, by_rules: str
+) -> None:
     assert outcome_of(answer, validity="hhem").label == label
     assert outcome_of(answer).label == by_rules
     assert outcome(SAMPLE, answer, validity="hhem").value == float(label == "answered")
-    assert isinstance(words(SAMPLE, answer, validity="hhem"), Score if label == "answered" else NoScore)
+    assert isinstance(
+        words(SAMPLE, answer, validity="hhem"),
+        Score if label == "answered" else NoScore,
+    )
 
 
 def test_words_are_those_between_spaces() -> None:
@@ -55,7 +62,10 @@ def test_words_are_those_between_spaces() -> None:
 def test_a_prompts_own_refusal_is_the_whole_sentence() -> None:
     own = "There is nothing in it to sum up."
     assert outcome_of(drawn(own), validity="hhem", refusals=[own]).label == "refused"
-    assert outcome_of(drawn(own.upper()), validity="hhem", refusals=[own]).label == "answered"
+    assert (
+        outcome_of(drawn(own.upper()), validity="hhem", refusals=[own]).label
+        == "answered"
+    )
 
 
 def test_another_rule_is_an_error() -> None:
@@ -72,7 +82,9 @@ def test_a_tasks_scorers_share_what_an_answer_is() -> None:
     options = {scorer.name: dict(scorer.options) for scorer in task.scorers}
     assert options["consistency"] == {"validity": "hhem", "refusals": ["No."]}
     assert options["words"] == {"validity": "hhem", "refusals": ["Nope."]}
-    assert all(not scorer.options for scorer in load_task("summary-faithfulness").scorers)
+    assert all(
+        not scorer.options for scorer in load_task("summary-faithfulness").scorers
+    )
 
 
 def test_the_engines_own_sentences_are_no_summaries() -> None:
@@ -81,7 +93,8 @@ def test_the_engines_own_sentences_are_no_summaries() -> None:
 
 
 @pytest.mark.skipif(
-    not RECORDED.is_dir(), reason="the recorded summaries of the public leaderboard are not here"
+    not RECORDED.is_dir(),
+    reason="the recorded summaries of the public leaderboard are not here",
 )
 def test_recorded_verdicts() -> None:
     n_summaries = 0
@@ -98,7 +111,10 @@ def test_recorded_verdicts() -> None:
             row = json.loads(line)
             if row["summary_uid"] in valid and isinstance(row["summary"], str):
                 n_summaries += 1
-                answered = outcome_of(Answer(row["summary"]), validity="hhem").label == "answered"
+                answered = (
+                    outcome_of(Answer(row["summary"]), validity="hhem").label
+                    == "answered"
+                )
                 if answered != valid[row["summary_uid"]]:
                     differing.add(row["summary"].strip())
     assert n_summaries > 3000

@@ -1,6 +1,8 @@
-"""The kinds of instruction: texts that follow each and texts that do not, and where the published checkers decide otherwise.
+"""The kinds of instruction: texts that follow each and texts that do not, and where the
+published checkers decide otherwise.
 
-`tests/data/instructions.jsonl` has the texts; what the published code says of each was recorded by running it.
+`tests/data/instructions.jsonl` has the texts; what the published code says of each was recorded by
+running it.
 """
 
 from __future__ import annotations
@@ -26,27 +28,41 @@ from evalwright.scorers.text.language import speaks
 from support.bounds import assert_grows_linearly, repeated
 
 DATA = Path(__file__).parent.parent / "data" / "instructions.jsonl"
-ROWS: list[dict[str, Any]] = [json.loads(line) for line in DATA.read_text(encoding="utf-8").splitlines()]
+ROWS: list[dict[str, Any]] = [
+    json.loads(line) for line in DATA.read_text(encoding="utf-8").splitlines()
+]
 SETS: dict[str, Kinds] = {"english": ENGLISH, "language": BY_LANGUAGE}
 
 
 def decided(row: dict[str, Any], text: str, published: bool) -> bool:
-    return follows(row["kind"], text, row["settings"], Rules(published, row["language"]), SETS[row["set"]])
+    return follows(
+        row["kind"],
+        text,
+        row["settings"],
+        Rules(published, row["language"]),
+        SETS[row["set"]],
+    )
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['set']}-{row['kind']}-{row['language']}")
+@pytest.mark.parametrize(
+    "row", ROWS, ids=lambda row: f"{row['set']}-{row['kind']}-{row['language']}"
+)
 def test_each_kind(row: dict[str, Any]) -> None:
     for text in [*row["good"], *row["bad"]]:
         good = text in row["good"]
         assert decided(row, text, False) is good, text
         # Sentences are counted by a trained model there, which is not at hand.
-        assert decided(row, text, True) is (good is not (text in row["published_differs"])), text
+        assert decided(row, text, True) is (
+            good is not (text in row["published_differs"])
+        ), text
 
 
 def test_every_kind_has_texts_enough() -> None:
     for name, kinds in SETS.items():
         good, bad = (
-            Counter(row["kind"] for row in ROWS if row["set"] == name for _ in row[side])
+            Counter(
+                row["kind"] for row in ROWS if row["set"] == name for _ in row[side]
+            )
             for side in ("good", "bad")
         )
         assert set(good) == set(bad) == set(kinds)
@@ -90,12 +106,15 @@ def test_hostile_texts_take_little_time() -> None:
     for number, piece in enumerate(HOSTILE):
         for row in ROWS[number % 5 :: 5]:
             for published in (False, True):
-                assert_grows_linearly(partial(decided, row, published=published), repeated(piece))
+                assert_grows_linearly(
+                    partial(decided, row, published=published), repeated(piece)
+                )
 
 
 def test_a_pattern_from_the_data_is_ended() -> None:
     published = Rules(published=True)
-    kind, text = "keywords:existence", "a" * 40 + "!"
+    kind = "keywords:existence"
+    text = "a" * 40 + "!"
     assert follows(kind, "x yy", {"keywords": ["y+"]}, published)
     assert not follows(kind, "x yy", {"keywords": ["y+"]})
     with pytest.raises(ScoringError, match="processor time"):
@@ -151,7 +170,14 @@ def test_languages(code: str, text: str) -> None:
 
 
 def sample(*kinds: str, settings: Any = None, **more: Any) -> Sample:
-    return Sample("s", metadata={"kinds": list(kinds), "settings": settings or [{} for _ in kinds], **more})
+    return Sample(
+        "s",
+        metadata={
+            "kinds": list(kinds),
+            "settings": settings or [{} for _ in kinds],
+            **more,
+        },
+    )
 
 
 def test_all_or_a_share() -> None:
@@ -182,29 +208,52 @@ def test_the_published_rules_are_an_option() -> None:
 
 
 def test_an_instruction_counts_in_its_language_alone() -> None:
-    one = sample("keywords:forbidden_words", settings=[{"forbidden_words": ["ikan"]}], language="id")
+    one = sample(
+        "keywords:forbidden_words",
+        settings=[{"forbidden_words": ["ikan"]}],
+        language="id",
+    )
     for published in (False, True):
-        good = language_instructions(one, Answer("Saya suka makan nasi goreng."), published=published)
+        good = language_instructions(
+            one, Answer("Saya suka makan nasi goreng."), published=published
+        )
         assert isinstance(good, Score)
         assert (good.value, good.parts) == (1.0, {"followed": 1.0, "language": 1.0})
-        other = language_instructions(one, Answer("I like to eat rice."), published=published)
+        other = language_instructions(
+            one, Answer("I like to eat rice."), published=published
+        )
         assert isinstance(other, Score)
-        assert (other.value, other.label, other.parts["language"]) == (0.0, "other_language", 0.0)
+        assert (other.value, other.label, other.parts["language"]) == (
+            0.0,
+            "other_language",
+            0.0,
+        )
     asked = sample(
         "language:response_language",
         settings=[{"response_language": "vi"}],
         language="id",
         answer_language="vi",
     )
-    assert language_instructions(asked, Answer("Tôi thích ăn cơm với cá."), published=True) == Score(
-        1.0, "followed", "language:response_language", {"followed": 1.0, "language": 1.0}
+    assert language_instructions(
+        asked, Answer("Tôi thích ăn cơm với cá."), published=True
+    ) == Score(
+        1.0,
+        "followed",
+        "language:response_language",
+        {"followed": 1.0, "language": 1.0},
     )
     words = sample(
-        "length_constraints:number_words", settings=[{"num_words": 3, "relation": "at least"}], language="th"
+        "length_constraints:number_words",
+        settings=[{"num_words": 3, "relation": "at least"}],
+        language="th",
     )
     assert isinstance(language_instructions(words, Answer("ก ข ค")), NoScore)
     # The published code has no rule for an empty text, and takes it for English.
-    empty = sample("keywords:forbidden_words", settings=[{"forbidden_words": ["fish"]}], language="en")
+    empty = sample(
+        "keywords:forbidden_words",
+        settings=[{"forbidden_words": ["fish"]}],
+        language="en",
+    )
     for published, value in ((False, 0.0), (True, 1.0)):
         found = language_instructions(empty, Answer(""), published=published)
         assert isinstance(found, Score)

@@ -13,7 +13,9 @@ from support.bounds import assert_grows_linearly, repeated
 
 
 def score(kind: str, target: str, text: str, **options: str) -> Score:
-    found = bind("listed", {"kind": kind, **options}).function(Sample("s", targets=(target,)), Answer(text))
+    found = bind("listed", {"kind": kind, **options}).function(
+        Sample("s", targets=(target,)), Answer(text)
+    )
     assert isinstance(found, Score)
     return found
 
@@ -39,12 +41,16 @@ def score(kind: str, target: str, text: str, **options: str) -> Score:
 )
 def test_lists(kind: str, target: str, text: str, share: float) -> None:
     found = score(kind, target, text)
-    assert found.value == float(share == 1) and found.parts["share"] == pytest.approx(share)
+    assert found.value == float(share == 1) and found.parts["share"] == pytest.approx(
+        share
+    )
     assert found.label == ("correct" if share == 1 else "incorrect")
 
 
 def test_another_tag() -> None:
-    assert score("words", "a", "<Answer>b</Answer><list>a</list>", tag="list").value == 1
+    assert (
+        score("words", "a", "<Answer>b</Answer><list>a</list>", tag="list").value == 1
+    )
     assert score("words", "a", "<a.*>b", tag="a.*").value == 0
 
 
@@ -58,8 +64,18 @@ def test_what_cannot_be_scored_is_an_error() -> None:
 @given(st.lists(st.integers(0, 10**9), min_size=1, unique=True))
 def test_order_is_of_no_matter(numbers: list[int]) -> None:
     target = ", ".join(map(str, numbers))
-    assert score("numbers", target, f"<Answer>{', '.join(map(str, reversed(numbers)))}</Answer>").value == 1
-    assert score("numbers", target, f"<Answer>{target}, {max(numbers) + 1}</Answer>").value == 0
+    assert (
+        score(
+            "numbers",
+            target,
+            f"<Answer>{', '.join(map(str, reversed(numbers)))}</Answer>",
+        ).value
+        == 1
+    )
+    assert (
+        score("numbers", target, f"<Answer>{target}, {max(numbers) + 1}</Answer>").value
+        == 0
+    )
 
 
 @pytest.mark.parametrize("piece", ["<Answer>", "1,", "</", "1. "])

@@ -1,4 +1,6 @@
-"""Numbers in text: digits of both conventions, words, magnitudes, units; and which number of a reply is its answer."""
+"""Numbers in text: digits of both conventions, words, magnitudes, units; and which number of a
+reply is its answer.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,10 @@ num2words = pytest.importorskip("num2words").num2words
 
 
 def values(text: str, language: str = "en") -> list[tuple[float, ...]]:
-    return [tuple(float(value) for value in one.values) for one in find_numbers(plain(text), language)]
+    return [
+        tuple(float(value) for value in one.values)
+        for one in find_numbers(plain(text), language)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -73,7 +78,9 @@ def values(text: str, language: str = "en") -> list[tuple[float, ...]]:
         ("no one knows", "en", [(1,)]),
     ],
 )
-def test_numbers_in_text(text: str, language: str, found: list[tuple[float, ...]]) -> None:
+def test_numbers_in_text(
+    text: str, language: str, found: list[tuple[float, ...]]
+) -> None:
     assert values(text, language) == found
 
 
@@ -84,21 +91,38 @@ def test_english_number_words(number: int) -> None:
 
 @given(
     st.integers(0, 999),
-    st.sampled_from(["de", "fr", "es", "it", "pt", "nl", "ru", "pl", "tr", "id", "vi", "th", "sv"]),
+    st.sampled_from(
+        ["de", "fr", "es", "it", "pt", "nl", "ru", "pl", "tr", "id", "vi", "th", "sv"]
+    ),
 )
-def test_number_words_of_other_languages_are_the_librarys(number: int, language: str) -> None:
-    read = [value for one in values(num2words(number, lang=language), language) for value in one]
-    assert read in ([number], []), "read as what it is, or not read (the word for one is an article)"
+def test_number_words_of_other_languages_are_the_librarys(
+    number: int, language: str
+) -> None:
+    read = [
+        value
+        for one in values(num2words(number, lang=language), language)
+        for value in one
+    ]
+    assert read in ([number], []), (
+        "read as what it is, or not read (the word for one is an article)"
+    )
 
 
-def test_without_the_library_such_words_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_library_such_words_are_not_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     number_words._load_number_words.cache_clear()
     find_numbers.cache_clear()
     monkeypatch.setitem(__import__("sys").modules, "num2words", None)
     try:
         assert values("dreihundertfünf", "de") == []
-        assert reading_of("305", "dreihundertfünf", language="de", answer_type="number") == "unreadable?"
-        assert label_of("305", "three hundred and five", answer_type="number") == CORRECT
+        assert (
+            reading_of("305", "dreihundertfünf", language="de", answer_type="number")
+            == "unreadable?"
+        )
+        assert (
+            label_of("305", "three hundred and five", answer_type="number") == CORRECT
+        )
     finally:
         number_words._load_number_words.cache_clear()
         find_numbers.cache_clear()
@@ -120,14 +144,16 @@ def test_without_the_library_such_words_are_not_read(monkeypatch: pytest.MonkeyP
     ],
 )
 def test_units_convert(value: str, unit: str, other: str, expected: str) -> None:
-    one, two = parse_unit(unit), parse_unit(other)
+    one = parse_unit(unit)
+    two = parse_unit(other)
     assert one is not None and two is not None
     found = one.of(Decimal(value), two)
     assert found is not None and round(found, 6) == Decimal(expected)
 
 
 def test_what_does_not_convert() -> None:
-    metre, kelvin = parse_unit("m"), parse_unit("kelvin")
+    metre = parse_unit("m")
+    kelvin = parse_unit("kelvin")
     assert metre is not None and kelvin is not None
     assert metre.of(Decimal(1), kelvin) is None
     assert parse_unit("bananas") is None
@@ -168,11 +194,14 @@ def test_what_does_not_convert() -> None:
         ("10", "10 metros cuadrados", {"unit": "m²"}, CORRECT),
     ],
 )
-def test_the_number_that_a_reply_gives(target: str, reply: str, metadata: dict[str, Any], label: str) -> None:
+def test_the_number_that_a_reply_gives(
+    target: str, reply: str, metadata: dict[str, Any], label: str
+) -> None:
     assert reading_of(target, reply, answer_type="number", **metadata) == label
 
 
-# -- the numeric scorer -------------------------------------------------------------------------------------------------
+# -- the numeric scorer
+# -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -183,7 +212,13 @@ def test_the_number_that_a_reply_gives(target: str, reply: str, metadata: dict[s
         ("42", "42.5", {}, {"tolerance_absolute": 0.5}, "correct"),
         ("42", "42.5", {}, {"tolerance_relative": 0.02}, "correct"),
         ("42", "42.5", {"tolerance": {"absolute": 1}}, {}, "correct"),
-        ("42", "42.5", {"tolerance": {"absolute": 1}}, {"tolerance_absolute": 0.1}, "incorrect"),
+        (
+            "42",
+            "42.5",
+            {"tolerance": {"absolute": 1}},
+            {"tolerance_absolute": 0.1},
+            "incorrect",
+        ),
         ("42", "0.042 km", {"unit": "m"}, {}, "correct"),
         ("42", "42 s", {"unit": "m"}, {}, "incorrect"),
         ("1,000", "1000", {}, {}, "correct"),
@@ -194,9 +229,15 @@ def test_the_number_that_a_reply_gives(target: str, reply: str, metadata: dict[s
     ],
 )
 def test_numeric(
-    target: str, reply: str, metadata: dict[str, Any], options: dict[str, float], label: str
+    target: str,
+    reply: str,
+    metadata: dict[str, Any],
+    options: dict[str, float],
+    label: str,
 ) -> None:
-    found = numeric(Sample("s", targets=(target,), metadata=metadata), Answer(reply), **options)
+    found = numeric(
+        Sample("s", targets=(target,), metadata=metadata), Answer(reply), **options
+    )
     assert (found.label, found.value) == (label, float(label == "correct"))
 
 

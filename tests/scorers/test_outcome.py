@@ -1,4 +1,6 @@
-"""Outcome classes: told by the response and its text, in seventeen languages, with the evidence, and in both directions."""
+"""Outcome classes: told by the response and its text, in seventeen languages, with the evidence,
+and in both directions.
+"""
 
 from __future__ import annotations
 
@@ -20,29 +22,39 @@ from scorers.text.test_declining import CASES, texts
 from support.bounds import ends
 
 SAMPLE = Sample("s")
-SUMMARY = "The swing bridge reopened on Tuesday after repairs that cost 3.1 million crowns."
+SUMMARY = (
+    "The swing bridge reopened on Tuesday after repairs that cost 3.1 million crowns."
+)
 
 
 def drawn(text: str, finish: str = "stop", reasoning: str = "") -> Answer:
     """The answer that the strategy makes of a response."""
-    return answer_from("prompt", (Response(text, reasoning=reasoning, finish_reason=finish),))
+    return answer_from(
+        "prompt", (Response(text, reasoning=reasoning, finish_reason=finish),)
+    )
 
 
 def test_refusals_and_summaries_are_told_apart() -> None:
     for case in CASES["refusal of a summary"]:
         found = outcome(SAMPLE, drawn(case["text"]))
-        assert (found.label, found.value, found.parts) == ("refused", 0.0, {"refused": 1.0}), case
+        assert (found.label, found.value, found.parts) == (
+            "refused",
+            0.0,
+            {"refused": 1.0},
+        ), case
         assert f"({case['language']})" in found.explanation
         assert words(SAMPLE, drawn(case["text"])) == NoScore("refused")
     for text in texts("a summary"):
         found = outcome(SAMPLE, drawn(text))
-        assert (found.label, found.value, found.parts) == ("answered", 1.0, {"answered": 1.0}), text
+        assert (found.label, found.value, found.parts) == (
+            "answered",
+            1.0,
+            {"answered": 1.0},
+        ), text
 
 
 def test_a_refusal_that_a_summary_follows_is_an_answer() -> None:
-    follows = (
-        "Acme bought Beta for five million dollars in March 2019, and its chief executive resigned in June."
-    )
+    follows = "Acme bought Beta for five million dollars in March 2019, and its chief executive resigned in June."
     for text in texts("refusal of a summary"):
         assert outcome_of(drawn(f"{text}\n\n{follows}")).label == "answered", text
 
@@ -88,27 +100,45 @@ RECORDED = Path(__file__).resolve().parents[3] / "shared" / "data" / "hhem" / "v
 
 
 @pytest.mark.skipif(
-    not RECORDED.is_dir(), reason="the recorded summaries of the public leaderboard are not here"
+    not RECORDED.is_dir(),
+    reason="the recorded summaries of the public leaderboard are not here",
 )
 @pytest.mark.parametrize(
-    "model", ["openai/gpt-4.1", "qwen/Qwen3-8B", "google/gemini-1.5-pro", "meta-llama/Llama-3.2-1B-Instruct"]
+    "model",
+    [
+        "openai/gpt-4.1",
+        "qwen/Qwen3-8B",
+        "google/gemini-1.5-pro",
+        "meta-llama/Llama-3.2-1B-Instruct",
+    ],
 )
 def test_recorded_summaries(model: str) -> None:
-    lines = (RECORDED / model / "summaries.jsonl").read_text(encoding="utf-8").splitlines()
-    found = [(text, outcome_of(drawn(text))) for text in (json.loads(line)["summary"] for line in lines)]
+    lines = (
+        (RECORDED / model / "summaries.jsonl").read_text(encoding="utf-8").splitlines()
+    )
+    found = [
+        (text, outcome_of(drawn(text)))
+        for text in (json.loads(line)["summary"] for line in lines)
+    ]
     refused = [text for text, one in found if one.label == "refused"]
     if not model.startswith("meta-llama"):
         assert refused == []
         assert {one.label for _, one in found} <= {"answered", "empty", "too short"}
         return
     # The engine counts these as summaries, and its judge scores them.
-    asking = [text for text in refused if text.startswith("There is no passage provided. Please ")]
+    asking = [
+        text
+        for text in refused
+        if text.startswith("There is no passage provided. Please ")
+    ]
     assert len(asking) == 153
     assert set(refused) - set(asking) <= {
         text for text in refused if "I cannot provide a concise summary" in text
     }
     assert not any(
-        text.startswith("There is no passage provided") for text, one in found if one.label == "answered"
+        text.startswith("There is no passage provided")
+        for text, one in found
+        if one.label == "answered"
     )
 
 
@@ -135,7 +165,9 @@ def test_least_words_is_an_option() -> None:
 def test_options_that_are_none(refusals: object) -> None:
     with pytest.raises(ConfigurationError, match="'refusals' is a list of sentences"):
         bind("outcome", {"refusals": refusals})
-    with pytest.raises(ConfigurationError, match="'least_words' must be a whole number"):
+    with pytest.raises(
+        ConfigurationError, match="'least_words' must be a whole number"
+    ):
         bind("words", {"least_words": 0})
 
 
@@ -166,13 +198,17 @@ def test_every_text_has_exactly_one_class(text: str, finish: str) -> None:
 
 
 def test_hostile_repetition_takes_no_time() -> None:
-    parts = [word for text in texts("refusal of a summary")[::7] for word in text.split()]
+    parts = [
+        word for text in texts("refusal of a summary")[::7] for word in text.split()
+    ]
     with ends():
         for start in range(0, len(parts), 4):
             refusal_in((" ".join(parts[start : start + 4]) + " ") * 29)
             refusal_in("".join(parts[start : start + 4]) * 100)
 
 
-@given(st.lists(st.sampled_from(SUMMARY.split()), min_size=MOST_WORDS + 1, max_size=300))
+@given(
+    st.lists(st.sampled_from(SUMMARY.split()), min_size=MOST_WORDS + 1, max_size=300)
+)
 def test_a_long_text_is_no_refusal(found: list[str]) -> None:
     assert refusal_in(f"I cannot summarize this passage. {' '.join(found)}") == ""

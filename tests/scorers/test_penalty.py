@@ -1,4 +1,6 @@
-"""The language penalty, by a table of replies with a reader's verdict, and how it is combined with a score."""
+"""The language penalty, by a table of replies with a reader's verdict, and how it is combined
+with a score.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ def test_replies_against_a_reader() -> None:
         ("Vitamin C", 1), ("42 km", 1), ("Yes", 1), ("정답: Seoul", 1), ("`Hello world`", 1),
     ],
 )  # fmt: skip
-def test_words_in_latin_letters_alone_are_no_korean_reply_but_names_may_be(reply: str, share: float) -> None:
+def test_words_in_latin_letters_alone_are_no_korean_reply_but_names_may_be(
+    reply: str, share: float
+) -> None:
     assert spoken(reply, "ko").share == share
 
 
@@ -58,10 +62,12 @@ def test_words_in_latin_letters_alone_are_no_korean_reply_but_names_may_be(reply
         ("정답은 서울입니다. The capital of the country is very large.", {}, 8 / 41, 8 / 41),
     ],
 )  # fmt: skip
-def test_how_it_is_combined(reply: str, penalty: dict[str, Any], value: float, share: float) -> None:
-    made: Any = bind("exact-match", {"partial": True, "language_penalty": penalty}).function(
-        SAMPLE, Answer(reply)
-    )
+def test_how_it_is_combined(
+    reply: str, penalty: dict[str, Any], value: float, share: float
+) -> None:
+    made: Any = bind(
+        "exact-match", {"partial": True, "language_penalty": penalty}
+    ).function(SAMPLE, Answer(reply))
     assert made.value == pytest.approx(value)
     assert made.parts == {"language": pytest.approx(share), "before": 1.0}
     assert made.label == "correct"
@@ -75,14 +81,22 @@ def test_how_it_is_combined(reply: str, penalty: dict[str, Any], value: float, s
             "ko",
             1.0,
         ),
-        ("gradient descent optimizer learning rate batch size를 조정합니다.", "ko", 1.0),
+        (
+            "gradient descent optimizer learning rate batch size를 조정합니다.",
+            "ko",
+            1.0,
+        ),
         ("The answer is 서울 because it is the capital.", "ko", 0.0),
         ("北京", "ko", 0.0),
         ("はい", "ko", 0.0),
         ("Привет", "ko", 0.0),
         ("Seoul", "ko", 1.0),
         ("東京", "ja", 1.0),
-        ("このモデルは attention mechanism と feed forward network を使用します。", "ja", 1.0),
+        (
+            "このモデルは attention mechanism と feed forward network を使用します。",
+            "ja",
+            1.0,
+        ),
         ("该模型使用 attention mechanism 和 feed forward network。", "zh", 1.0),
         ("东京です", "zh", 0.0),
     ],
@@ -95,7 +109,9 @@ def test_foreign_terms_are_the_languages_own_and_short_replies_in_another_script
 
 def test_what_is_below_nought_stays() -> None:
     below = Score(-2.0)
-    found: Any = penalised(below, SAMPLE, Answer("I go to the school."), check_penalty({}))
+    found: Any = penalised(
+        below, SAMPLE, Answer("I go to the school."), check_penalty({})
+    )
     assert isinstance(found, Score)
     assert found.value == found.parts["before"] < 0
 
@@ -106,7 +122,9 @@ def test_scores_that_no_penalty_changes_refuse_it_and_say_why(kind: str) -> None
         bind(kind, {"language_penalty": {"expected": "ko"}})
 
 
-def test_multiplied_values_make_no_pass_at_k_without_a_threshold(tmp_path: Path) -> None:
+def test_multiplied_values_make_no_pass_at_k_without_a_threshold(
+    tmp_path: Path,
+) -> None:
     def task(penalty: dict[str, Any], metric: dict[str, Any]) -> Path:
         (tmp_path / "a.jsonl").write_text(
             '{"input": "수도는?", "target": "서울", "language": "ko"}\n', "utf-8"
@@ -126,7 +144,14 @@ def test_multiplied_values_make_no_pass_at_k_without_a_threshold(tmp_path: Path)
 
 @pytest.mark.parametrize(
     "given",
-    ["ko", {"combine": "add"}, {"least": 2}, {"least": "half"}, {"share": 1}, {"expected": "한국어!"}],
+    [
+        "ko",
+        {"combine": "add"},
+        {"least": 2},
+        {"least": "half"},
+        {"share": 1},
+        {"expected": "한국어!"},
+    ],
 )
 def test_settings_that_cannot_be_used(given: Any) -> None:
     with pytest.raises(ConfigurationError):
@@ -149,7 +174,22 @@ def test_any_text_has_a_share(text: str, code: str) -> None:
 
 @pytest.mark.parametrize(
     "piece",
-    ["\\[", "$$ ", "A van ", "<a", "“", "(", "가. ", "`", "A-", "aB", "a@", "www.", "\\boxed{", "다 A "],
+    [
+        "\\[",
+        "$$ ",
+        "A van ",
+        "<a",
+        "“",
+        "(",
+        "가. ",
+        "`",
+        "A-",
+        "aB",
+        "a@",
+        "www.",
+        "\\boxed{",
+        "다 A ",
+    ],
 )
 def test_long_texts_are_fast(piece: str) -> None:
     assert_grows_linearly(lambda text: spoken(text, "ko"), repeated(piece))

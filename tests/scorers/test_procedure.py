@@ -62,7 +62,7 @@ def test_countdown(lines: tuple[str, ...], right: bool) -> None:
     ],
 )
 def test_published_scoring_stops_at_a_line_that_is_no_arithmetic(line: str) -> None:
-    with pytest.raises(PublishedFailure, match="no arithmetic|zero"):
+    with pytest.raises(PublishedFailure, match=r"no arithmetic|zero"):
         worth("countdown", COUNTDOWN, with_first_line(line), published=True)
 
 

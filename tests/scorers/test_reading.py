@@ -1,4 +1,6 @@
-"""How answers are read for a vote: what is alike gets one writing, and nothing is compared with a target."""
+"""How answers are read for a vote: what is alike gets one writing, and nothing is compared with
+a target.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from evalwright.scorers.reading import reader, score_with_reading
 from evalwright.scorers.registry import scorer
 from support.bounds import assert_grows_linearly, ends, repeated
 
-OPTIONS = Sample("1", input="Which is the capital of France?", choices=("Lyon", "Paris", "Nice"))
+OPTIONS = Sample(
+    "1", input="Which is the capital of France?", choices=("Lyon", "Paris", "Nice")
+)
 NUMBER = Sample("1", input="How far is it?", metadata={"unit": "km"})
 
 ALIKE: list[tuple[str, dict[str, Any], Sample, str, list[str]]] = [
@@ -41,10 +45,14 @@ def test_what_is_alike(
     kind: str, options: dict[str, Any], sample: Sample, read: str, texts: list[str]
 ) -> None:
     own = reader(kind, options)
-    assert {text: own(sample, Answer(text)) for text in texts} == dict.fromkeys(texts, read)
+    assert {text: own(sample, Answer(text)) for text in texts} == dict.fromkeys(
+        texts, read
+    )
 
 
-@pytest.mark.parametrize("kind", ["choice", "numeric", "math", "final-answer", "short-answer", "exact-match"])
+@pytest.mark.parametrize(
+    "kind", ["choice", "numeric", "math", "final-answer", "short-answer", "exact-match"]
+)
 @pytest.mark.parametrize("piece", ["9", "a = ", "\\boxed{", "1/"])
 def test_reading_takes_the_time_of_what_was_written(kind: str, piece: str) -> None:
     own = reader("final-answer", {"kind": "math"}) if kind == "math" else reader(kind)
@@ -52,7 +60,9 @@ def test_reading_takes_the_time_of_what_was_written(kind: str, piece: str) -> No
     assert len(own(OPTIONS, Answer(repeated(piece)(100_000)))) <= 500
 
 
-@pytest.mark.parametrize("kind", ["choice", "numeric", "math", "final-answer", "short-answer", "exact-match"])
+@pytest.mark.parametrize(
+    "kind", ["choice", "numeric", "math", "final-answer", "short-answer", "exact-match"]
+)
 @pytest.mark.parametrize("text", ["1e999999999", "10^99999999"])
 def test_reading_a_number_without_measure_ends(kind: str, text: str) -> None:
     own = reader("final-answer", {"kind": "math"}) if kind == "math" else reader(kind)
@@ -65,7 +75,11 @@ def test_a_choice_of_the_strategy_is_read_as_it_is() -> None:
 
 
 def test_what_has_no_reader_and_a_reader_of_ones_own() -> None:
-    for kind, options in (("stress", {}), ("choise", {}), ("choice", {"normalize": "x"})):
+    for kind, options in (
+        ("stress", {}),
+        ("choise", {}),
+        ("choice", {"normalize": "x"}),
+    ):
         with pytest.raises(UsageError):
             reader(kind, options)
 
@@ -73,7 +87,9 @@ def test_what_has_no_reader_and_a_reader_of_ones_own() -> None:
     def first_word(sample: Sample, answer: Answer, *, last: bool = False) -> Score:
         return Score(1.0)
 
-    vars(first_word)["read"] = lambda sample, answer, *, last=False: answer.text.split()[-1 if last else 0]
+    vars(first_word)["read"] = lambda sample, answer, *, last=False: (
+        answer.text.split()[-1 if last else 0]
+    )
     assert reader("first-word", {"last": True})(OPTIONS, Answer("a b c")) == "c"
 
 
@@ -82,7 +98,10 @@ def test_scores_say_what_was_read_by_a_code() -> None:
         return Score(1.0, parts={"own": 2.0}) if answer.text else NoScore()
 
     made = score_with_reading(Scorer("n", "numeric", {}, score), "said")
-    found = [made.function(NUMBER, Answer(text)) for text in ("7", "It is 7.", "8", "nothing")]
+    found = [
+        made.function(NUMBER, Answer(text))
+        for text in ("7", "It is 7.", "8", "nothing")
+    ]
     codes = [one.parts["said"] for one in found if isinstance(one, Score)]
     assert codes[0] == codes[1] != codes[2] and codes[3] == -1.0
     assert all(code == int(code) < 2**48 for code in codes)

@@ -33,8 +33,12 @@ def readings() -> list[Reading]:
 
 
 @pytest.mark.parametrize("kind", sorted(LEAST_AGREEMENT))
-def test_unseen_answers_are_read_as_people_read_them(readings: list[Reading], kind: str) -> None:
-    shares: Shares = shares_of(reading for reading in readings if reading.answer.kind == kind)
+def test_unseen_answers_are_read_as_people_read_them(
+    readings: list[Reading], kind: str
+) -> None:
+    shares: Shares = shares_of(
+        reading for reading in readings if reading.answer.kind == kind
+    )
     assert shares.answers >= 190
     assert shares.agree >= LEAST_AGREEMENT[kind]
     assert max(shares.missed, shares.invented) <= MOST_WRONG_WAY

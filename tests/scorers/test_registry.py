@@ -11,7 +11,16 @@ from evalwright.scorers.registry import bind, registry, scorer
 
 
 @pytest.mark.parametrize(
-    "name", ["choice", "citation", "exact-match", "likelihood", "numeric", "perplexity", "short-answer"]
+    "name",
+    [
+        "choice",
+        "citation",
+        "exact-match",
+        "likelihood",
+        "numeric",
+        "perplexity",
+        "short-answer",
+    ],
 )
 def test_every_built_in_scorer_loads(name: str) -> None:
     assert name in registry.names()
@@ -44,7 +53,9 @@ def test_a_function_of_another_form_is_refused() -> None:
 
 def test_a_scorer_that_asks_names_its_role() -> None:
     @scorer("asking")
-    async def asking(sample: Sample, answer: Answer, ask: Ask, *, role: str = "judge") -> Score:
+    async def asking(
+        sample: Sample, answer: Answer, ask: Ask, *, role: str = "judge"
+    ) -> Score:
         return Score(1.0)
 
     assert (bind("asking").asks, bind("asking").roles) == (True, ("judge",))

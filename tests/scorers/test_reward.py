@@ -1,4 +1,6 @@
-"""The scorer `reward`: what it asks, what it makes of the values, and a whole run with a reward model that is paid once."""
+"""The scorer `reward`: what it asks, what it makes of the values, and a whole run with a reward
+model that is paid once.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ def scored(
     async def ask(role: str, request: Request) -> Response:
         seen.append((role, request))
         assert isinstance(request, Reward)
-        return Response(values=(-10.0 if request.reference == "Good day." else -5.0, 0.5))
+        return Response(
+            values=(-10.0 if request.reference == "Good day." else -5.0, 0.5)
+        )
 
     function: Any = bind("reward", options).function
     found = asyncio.run(function(sample, answer, ask))
@@ -41,7 +45,9 @@ def test_what_is_asked() -> None:
     assert seen == [("reward", Reward(ANSWER.prompt, "Hello."))]
     assert (found.value, found.parts) == (-5.0, {"reward": -5.0, "value_2": 0.5})
     found, seen = scored(role="metricx", prompt="input", reference=True)
-    assert seen == [("metricx", Reward("Guten Tag.", "Hello.", target)) for target in SAMPLE.targets]
+    assert seen == [
+        ("metricx", Reward("Guten Tag.", "Hello.", target)) for target in SAMPLE.targets
+    ]
     assert found.value == -5.0  # of several references the best
 
 
@@ -61,7 +67,9 @@ def test_a_range_makes_a_score_from_0_to_1() -> None:
         ({"role": ""}, ConfigurationError, "name of a role"),
     ],
 )
-def test_options_that_cannot_be_are_refused(options: Any, error: Any, match: str) -> None:
+def test_options_that_cannot_be_are_refused(
+    options: Any, error: Any, match: str
+) -> None:
     with pytest.raises(error, match=match):
         bind("reward", options)
 
@@ -73,7 +81,11 @@ def test_a_reference_needs_a_target() -> None:
 
 def test_payloads_without_a_reference_are_as_they_were() -> None:
     assert Reward("a", "b").payload() == {"reward": "a", "response": "b"}
-    assert Reward("a", "b", "c").payload() == {"reward": "a", "response": "b", "reference": "c"}
+    assert Reward("a", "b", "c").payload() == {
+        "reward": "a",
+        "response": "b",
+        "reference": "c",
+    }
 
 
 TASK = """task: rewarded
@@ -90,22 +102,46 @@ metrics: [accuracy, {use: mean, scorer: liked}]
 def test_a_run_with_a_reward_model_is_paid_once_and_compared(tmp_path: Path) -> None:
     (tmp_path / "rewarded.yaml").write_text(TASK)
     role = ("--role", "reward=likelihood/demo/small")
-    for name, model in (("gold", "oracle/gold"), ("wrong", "oracle/wrong"), ("again", "oracle/gold")):
-        done = typed("run", "rewarded.yaml", "--model", model, "--name", name, *role, folder=tmp_path)
+    for name, model in (
+        ("gold", "oracle/gold"),
+        ("wrong", "oracle/wrong"),
+        ("again", "oracle/gold"),
+    ):
+        done = typed(
+            "run",
+            "rewarded.yaml",
+            "--model",
+            model,
+            "--name",
+            name,
+            *role,
+            folder=tmp_path,
+        )
         assert done.code == 0, done.text
     record = json.loads((tmp_path / "runs" / "gold" / "run.json").read_text())
     values = {one["label"]: one["value"] for one in record["tasks"][0]["metrics"]}
     assert values["liked-mean"] < 0
     again = json.loads((tmp_path / "runs" / "again" / "run.json").read_text())
-    assert {one["label"]: one["value"] for one in again["tasks"][0]["metrics"]} == values
+    assert {
+        one["label"]: one["value"] for one in again["tasks"][0]["metrics"]
+    } == values
     lines = [
-        json.loads(line) for line in (tmp_path / "runs" / "gold" / "samples.jsonl").read_text().splitlines()
+        json.loads(line)
+        for line in (tmp_path / "runs" / "gold" / "samples.jsonl")
+        .read_text()
+        .splitlines()
     ]
     assert all("reward" in line["scores"]["liked"]["parts"] for line in lines)
     done = typed("compare", "gold", "wrong", folder=tmp_path)
     assert done.code == 0, done.text
     done = typed(
-        "run", "rewarded.yaml", "--model", "oracle/gold", "--role", "reward=demo/small", folder=tmp_path
+        "run",
+        "rewarded.yaml",
+        "--model",
+        "oracle/gold",
+        "--role",
+        "reward=demo/small",
+        folder=tmp_path,
     )
     assert done.code == 2
     assert "reward" in done.text

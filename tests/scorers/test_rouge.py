@@ -1,4 +1,6 @@
-"""ROUGE against rouge-score: on sentences, on random texts, with its stemmer; other languages by their own words; long answers in time."""
+"""ROUGE against rouge-score: on sentences, on random texts, with its stemmer; other languages by
+their own words; long answers in time.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from evalwright.scorers.registry import bind
 from evalwright.scorers.text import segmentation
 from support.bounds import assert_grows_linearly
 
-rouge_scorer = pytest.importorskip("rouge_score.rouge_scorer", reason="rouge-score is the oracle")
+rouge_scorer = pytest.importorskip(
+    "rouge_score.rouge_scorer", reason="rouge-score is the oracle"
+)
 
 TEXTS = [
     ("The council voted on Tuesday to close the bridge.\nRepairs will take until 2027 and cost $4.2 million.",
@@ -28,12 +32,16 @@ TEXTS = [
 
 def scored(target: str, text: str, **options: Any) -> tuple[float, float, float]:
     language = {"language": "en", **options}
-    found = bind("rouge", language).function(Sample("a", targets=(target,)), Answer(text))
+    found = bind("rouge", language).function(
+        Sample("a", targets=(target,)), Answer(text)
+    )
     assert isinstance(found, Score)
     return found.value, found.parts["precision"], found.parts["recall"]
 
 
-def published(kind: str, target: str, text: str, stem: bool = False) -> tuple[float, float, float]:
+def published(
+    kind: str, target: str, text: str, stem: bool = False
+) -> tuple[float, float, float]:
     found = rouge_scorer.RougeScorer([kind], use_stemmer=stem).score(target, text)[kind]
     return found.fmeasure, found.precision, found.recall
 
@@ -51,7 +59,9 @@ def test_numbers_are_those_of_rouge_score(kind: str) -> None:
             "".join(draw.choice("abcdefgh") * draw.randint(1, 2) + draw.choice((" ", ", ", "\n", " ")) for _ in range(draw.randint(0, 40)))
             for _ in range(2)
         )  # fmt: skip
-        assert scored(target, text, kind=kind) == pytest.approx(published(kind, target, text), abs=1e-12)
+        assert scored(target, text, kind=kind) == pytest.approx(
+            published(kind, target, text), abs=1e-12
+        )
 
 
 def test_the_best_target_counts() -> None:
@@ -77,7 +87,10 @@ def test_languages_with_spaces(
     sample = Sample("a", targets=(target,), metadata={"language": language})
     found = bind("rouge").function(sample, Answer(text))
     assert isinstance(found, Score)
-    assert (found.parts["precision"], found.parts["recall"]) == (shared / given, shared / wanted)
+    assert (found.parts["precision"], found.parts["recall"]) == (
+        shared / given,
+        shared / wanted,
+    )
 
 
 @pytest.mark.skipif(not find_spec("icu"), reason="needs PyICU")
@@ -85,7 +98,14 @@ def test_languages_with_spaces(
     ("language", "target", "text", "wanted", "given", "shared"),
     [
         ("th", "แมวกินปลา", "แมวกินข้าว", ["แมว", "กิน", "ปลา"], ["แมว", "กิน", "ข้าว"], 2),
-        ("zh", "我们去学校。", "我们在学校", ["我们", "去", "学校"], ["我们", "在", "学校"], 2),
+        (
+            "zh",
+            "我们去学校。",
+            "我们在学校",
+            ["我们", "去", "学校"],
+            ["我们", "在", "学校"],
+            2,
+        ),
         (
             "ja",
             "猫が魚を食べる",
@@ -94,20 +114,35 @@ def test_languages_with_spaces(
             ["猫", "が", "水", "を", "飲む"],
             3,
         ),
-        ("my", "ကျောင်းကို သွားတယ်", "ကျောင်းကို", ["ကျောင်း", "ကို", "သွား", "တယ်"], ["ကျောင်း", "ကို"], 2),
+        (
+            "my",
+            "ကျောင်းကို သွားတယ်",
+            "ကျောင်းကို",
+            ["ကျောင်း", "ကို", "သွား", "တယ်"],
+            ["ကျောင်း", "ကို"],
+            2,
+        ),
         ("lo", "ໂຮງຮຽນ", "ໂຮງຮຽນ", ["ໂຮງຮຽນ"], ["ໂຮງຮຽນ"], 1),
         ("km", "សាលារៀន ល្អ", "ល្អ", ["សាលារៀន", "ល្អ"], ["ល្អ"], 1),
     ],
 )
 def test_languages_without_spaces(
-    language: str, target: str, text: str, wanted: list[str], given: list[str], shared: int
+    language: str,
+    target: str,
+    text: str,
+    wanted: list[str],
+    given: list[str],
+    shared: int,
 ) -> None:
     assert segmentation.segment(target, language) == wanted
     assert segmentation.segment(text, language) == given
     sample = Sample("a", targets=(target,), metadata={"language": language})
     found = bind("rouge").function(sample, Answer(text))
     assert isinstance(found, Score)
-    assert (found.parts["precision"], found.parts["recall"]) == (shared / len(given), shared / len(wanted))
+    assert (found.parts["precision"], found.parts["recall"]) == (
+        shared / len(given),
+        shared / len(wanted),
+    )
     assert ("MeCab" if language == "ja" else "ICU") in found.explanation
 
 
@@ -117,7 +152,9 @@ def test_places_are_right_beside_characters_of_two_units_and_lone_surrogates() -
     assert "แมว" in segmentation.segment("\ud83dแมว", "th")
 
 
-def test_what_cannot_be_used_is_said_before_anything_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_used_is_said_before_anything_is_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with pytest.raises(UnknownName, match="Did you mean 'rougeL'"):
         bind("rouge", {"kind": "rougel"})
     with pytest.raises(ConfigurationError, match="for English"):
@@ -125,7 +162,8 @@ def test_what_cannot_be_used_is_said_before_anything_is_asked(monkeypatch: pytes
     monkeypatch.setattr(segmentation, "find_spec", lambda name: None)
     monkeypatch.setattr(ours, "find_spec", lambda name: None)
     with pytest.raises(
-        MissingExtra, match=r"'th' needs the library 'PyICU'.*libicu-dev.*evalwright\[segmentation\]"
+        MissingExtra,
+        match=r"'th' needs the library 'PyICU'.*libicu-dev.*evalwright\[segmentation\]",
     ):
         bind("rouge", {"language": "th"})
     with pytest.raises(MissingExtra, match="for the language 'my'"):
@@ -140,7 +178,9 @@ def test_a_long_answer_is_scored_in_time(kind: str) -> None:
     words = ["".join(draw.choices("abcdefghij", k=3)) for _ in range(26_000)]
     target = " ".join(words[:150]) + "\n" + " ".join(words[150:300])
     assert_grows_linearly(
-        lambda text: ours._FUNCTIONS[kind](target, text, lambda text: text.lower().split()),
+        lambda text: ours._FUNCTIONS[kind](
+            target, text, lambda text: text.lower().split()
+        ),
         lambda n_words: " ".join(words[:n_words]),
         (1_500, 25_000),
     )

@@ -1,4 +1,6 @@
-"""The short-answer scorer: its best reading is a careful reader's, and it says where it is unsure."""
+"""The short-answer scorer: its best reading is a careful reader's, and it says where it is
+unsure.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,8 @@ CASES = [
 ]
 """Adversarial answers, each with what a careful reader says of it and why."""
 
-CAPITAL, AUTHOR = "What is the capital of France?", "Who wrote the novel?"
+CAPITAL = "What is the capital of France?"
+AUTHOR = "Who wrote the novel?"
 
 
 def test_readings_of_the_cases() -> None:
@@ -42,8 +45,12 @@ def test_readings_of_the_cases() -> None:
     size: Counter[bool] = Counter()
     rights = 0
     for case in CASES:
-        score = score_of(tuple(case["targets"]), case["answer"], case["question"], **case["metadata"])
-        agreed[bool(score.unsure)] += (score.label == CORRECT) == (case["label"] == CORRECT)
+        score = score_of(
+            tuple(case["targets"]), case["answer"], case["question"], **case["metadata"]
+        )
+        agreed[bool(score.unsure)] += (score.label == CORRECT) == (
+            case["label"] == CORRECT
+        )
         size[bool(score.unsure)] += 1
         rights += score.label == CORRECT
     assert agreed.total() >= 0.93 * len(CASES)
@@ -62,8 +69,18 @@ def test_readings_of_the_cases() -> None:
         ("Paris", "The capital of France is Paris, of course.", CAPITAL, CORRECT),
         ("Paris", '{"answer": "Paris", "confidence": 0.9}', CAPITAL, CORRECT),
         ("Paris", '{"answer": null}', CAPITAL, NOT_ATTEMPTED),
-        ("Paris", "Let me think.\n\nLyon is large.\n\nFinal answer: Paris", CAPITAL, CORRECT),
-        ("Paris", "Paris\n\nQuestion: What is the capital of Spain?\nAnswer: Madrid", CAPITAL, CORRECT),
+        (
+            "Paris",
+            "Let me think.\n\nLyon is large.\n\nFinal answer: Paris",
+            CAPITAL,
+            CORRECT,
+        ),
+        (
+            "Paris",
+            "Paris\n\nQuestion: What is the capital of Spain?\nAnswer: Madrid",
+            CAPITAL,
+            CORRECT,
+        ),
         ("Paris", "Lyon. No, wait: Paris.", CAPITAL, CORRECT),
         ("Paris", "Paris. Sorry, I mean Lyon.", CAPITAL, INCORRECT),
         ("Paris", "Lyon.", CAPITAL, INCORRECT),
@@ -73,7 +90,12 @@ def test_readings_of_the_cases() -> None:
         ("Paris", CAPITAL, CAPITAL, NOT_ATTEMPTED),
         ("Paris", "Paris or Lyon", CAPITAL, UNSURE_INCORRECT),
         ("Paris", "Париж", CAPITAL, UNSURE_INCORRECT),
-        ("Paris", "Either it is Paris, or it is Lyon; who knows", CAPITAL, UNSURE_INCORRECT),
+        (
+            "Paris",
+            "Either it is Paris, or it is Lyon; who knows",
+            CAPITAL,
+            UNSURE_INCORRECT,
+        ),
         ("Alexander Fleming", "Sir Alexander Flemming", AUTHOR, CORRECT),
         ("Alexander Fleming", "A. Fleming", AUTHOR, CORRECT),
         ("Alexander Fleming", "Ian Fleming", AUTHOR, INCORRECT),
@@ -84,12 +106,32 @@ def test_readings_of_the_cases() -> None:
         ("富士山", "富士山です。", "日本の最高峰は何という山ですか。", CORRECT),
         ("==", "`==`", "", CORRECT),
         ("==", "!=", "", INCORRECT),
-        ("37468000", "Tokyo, 37,468,000", "Which city is the largest, and how many live there?", CORRECT),
+        (
+            "37468000",
+            "Tokyo, 37,468,000",
+            "Which city is the largest, and how many live there?",
+            CORRECT,
+        ),
         ("x = 7 or x = -7", "x = 7", "Solve x² = 49.", INCORRECT),
-        ("Paris", 'Some say "Paris is the capital", but this is false.', CAPITAL, UNSURE_INCORRECT),
-        ("Lima", "Chile hosted the games; Lima came second.", "Which city hosted the games?", UNSURE_CORRECT),
+        (
+            "Paris",
+            'Some say "Paris is the capital", but this is false.',
+            CAPITAL,
+            UNSURE_INCORRECT,
+        ),
+        (
+            "Lima",
+            "Chile hosted the games; Lima came second.",
+            "Which city hosted the games?",
+            UNSURE_CORRECT,
+        ),
         ("Toni Morrison", "Van Morrison wrote it.", "Who wrote 'Beloved'?", INCORRECT),
-        ("Alexander Fleming", "Alexander Fleming's assistant", AUTHOR, UNSURE_INCORRECT),
+        (
+            "Alexander Fleming",
+            "Alexander Fleming's assistant",
+            AUTHOR,
+            UNSURE_INCORRECT,
+        ),
         (
             "Alexander Fleming",
             "A contemporary of Howard Florey: Alexander Fleming.",
@@ -115,21 +157,75 @@ def test_names(targets: str, reply: str, question: str, label: str) -> None:
 @pytest.mark.parametrize(
     ("language", "question", "target", "reply", "label"),
     [
-        ("ko", "훈민정음을 만든 왕은 누구인가?", "세종대왕", "세종의 아들 문종", UNSURE_INCORRECT),
-        ("ko", "대한민국의 수도는?", "서울", "인천은 서울 옆에 있는 도시입니다.", UNSURE_INCORRECT),
-        ("en", "Who painted it?", "Pablo Picasso", "Picasso's friend Dalí", UNSURE_INCORRECT),
-        ("en", "Who was the second president?", "John Adams", "John Quincy Adams", UNSURE_INCORRECT),
+        (
+            "ko",
+            "훈민정음을 만든 왕은 누구인가?",
+            "세종대왕",
+            "세종의 아들 문종",
+            UNSURE_INCORRECT,
+        ),
+        (
+            "ko",
+            "대한민국의 수도는?",
+            "서울",
+            "인천은 서울 옆에 있는 도시입니다.",
+            UNSURE_INCORRECT,
+        ),
+        (
+            "en",
+            "Who painted it?",
+            "Pablo Picasso",
+            "Picasso's friend Dalí",
+            UNSURE_INCORRECT,
+        ),
+        (
+            "en",
+            "Who was the second president?",
+            "John Adams",
+            "John Quincy Adams",
+            UNSURE_INCORRECT,
+        ),
         ("en", "Who wrote Hamlet?", "Shakespeare", "William Shakespeare", CORRECT),
-        ("en", "Who discovered penicillin?", "Alexander Fleming", "Ian Fleming did.", INCORRECT),
+        (
+            "en",
+            "Who discovered penicillin?",
+            "Alexander Fleming",
+            "Ian Fleming did.",
+            INCORRECT,
+        ),
         ("vi", "Ai là tác giả của Truyện Kiều?", "Nguyễn Du", "Nguyễn Dữ", INCORRECT),
         ("vi", "Ai là tác giả của Truyện Kiều?", "Nguyễn Du", "Nguyen Du", CORRECT),
         ("zh", "日本的首都是哪里？", "东京", "日本的首都是東京。", CORRECT),
-        ("ja", "日本で一番長い川は？", "信濃川", "利根川です。信濃川ではありません。", INCORRECT),
-        ("ru", "Кто написал роман?", "Иван Тургенев", "Иваном Сергеевичем Тургеневым", CORRECT),
-        ("pl", "Kto to napisał?", "Adam Mickiewicz", "To epopeja Adama Mickiewicza.", CORRECT),
+        (
+            "ja",
+            "日本で一番長い川は？",
+            "信濃川",
+            "利根川です。信濃川ではありません。",
+            INCORRECT,
+        ),
+        (
+            "ru",
+            "Кто написал роман?",
+            "Иван Тургенев",
+            "Иваном Сергеевичем Тургеневым",
+            CORRECT,
+        ),
+        (
+            "pl",
+            "Kto to napisał?",
+            "Adam Mickiewicz",
+            "To epopeja Adama Mickiewicza.",
+            CORRECT,
+        ),
         ("en", "How many Platonic solids are there?", "5", "scurvy", UNREADABLE),
         ("en", "What is the capital of France?", "Paris", "fox", INCORRECT),
-        ("en", "Which country hosted the games?", "France", "Paris, France", UNSURE_CORRECT),
+        (
+            "en",
+            "Which country hosted the games?",
+            "France",
+            "Paris, France",
+            UNSURE_CORRECT,
+        ),
         (
             "en",
             "Which is the capital?",
@@ -202,9 +298,19 @@ def test_what_a_task_says_of_names_counts() -> None:
     assert reading_of("Marie Curie", "Curie") == UNSURE_INCORRECT
     assert label_of("Marie Curie", "Curie", parts="surname") == CORRECT
     assert label_of("Marie Curie", "Marie", parts="given") == CORRECT
-    assert label_of("Paris", "It is Paris Hilton.", confusable=["Paris Hilton"]) != CORRECT
-    assert reading_of("Not in the passages", "The passages do not say.", answer_type="none") == UNSURE_CORRECT
-    assert label_of("Not in the passages", "I cannot help with that.", answer_type="none") == NOT_ATTEMPTED
+    assert (
+        label_of("Paris", "It is Paris Hilton.", confusable=["Paris Hilton"]) != CORRECT
+    )
+    assert (
+        reading_of(
+            "Not in the passages", "The passages do not say.", answer_type="none"
+        )
+        == UNSURE_CORRECT
+    )
+    assert (
+        label_of("Not in the passages", "I cannot help with that.", answer_type="none")
+        == NOT_ATTEMPTED
+    )
     assert label_of("Not in the passages", "That is not in the passages.") == CORRECT
 
 
@@ -303,7 +409,9 @@ def test_no_text_breaks_it(reply: str, target: str, language: str, kind: str) ->
         "one hundred and ",
     ],
 )
-@pytest.mark.parametrize("target", ["Paris", "1984", "5 km", "1 May 1999", "yes", "14:30"])
+@pytest.mark.parametrize(
+    "target", ["Paris", "1984", "5 km", "1 May 1999", "yes", "14:30"]
+)
 def test_long_replies_are_bounded(piece: str, target: str) -> None:
     reply = piece * (100_000 // len(piece))
     with ends():
@@ -311,8 +419,15 @@ def test_long_replies_are_bounded(piece: str, target: str) -> None:
 
 
 @pytest.mark.parametrize("target", ["กรุงเทพ", "Paris", "東京"])
-def test_a_target_that_is_repeated_without_end_is_looked_for_a_few_times(target: str) -> None:
+def test_a_target_that_is_repeated_without_end_is_looked_for_a_few_times(
+    target: str,
+) -> None:
     assert (
-        len(find_mentions(fold_text(target * 2000 if target > "a" else f"{target} " * 2000), parse_name_targets((target,))))
+        len(
+            find_mentions(
+                fold_text(target * 2000 if target > "a" else f"{target} " * 2000),
+                parse_name_targets((target,)),
+            )
+        )
         <= 60
     )

@@ -1,4 +1,6 @@
-"""Similarity: the measures against numbers worked out by hand, the vectors' door, and what no measure may hide."""
+"""Similarity: the measures against numbers worked out by hand, the vectors' door, and what no
+measure may hide.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,12 @@ from typing import Any
 import pytest
 
 from evalwright import ScriptedModel, evaluate
-from evalwright.core.errors import AbilityError, ConfigurationError, ScoringError, UsageError
+from evalwright.core.errors import (
+    AbilityError,
+    ConfigurationError,
+    ScoringError,
+    UsageError,
+)
 from evalwright.core.requests import Embed, Request
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample, Score
@@ -19,7 +26,8 @@ from evalwright.scorers.registry import bind
 from evalwright.scorers.similarity import character_f, cosines, similarity
 from evalwright.tasks.loading import task_from_definition
 
-COMPOSED, DECOMPOSED = "caf\u00e9", "cafe\u0301"
+COMPOSED = "caf\u00e9"
+DECOMPOSED = "cafe\u0301"
 
 
 def score(
@@ -45,7 +53,8 @@ def score(
     return asyncio.run(similarity(sample, Answer(text), ask, **options))
 
 
-# -- the measures -------------------------------------------------------------------------------------------------------
+# -- the measures
+# -------------------------------------------------------------------------------------------------------
 
 
 def brute_force(one: str, other: str) -> float:
@@ -54,7 +63,8 @@ def brute_force(one: str, other: str) -> float:
     for n in range(1, min(6, max(len(one), len(other))) + 1):
         left = [one[i : i + n] for i in range(len(one)) if i + n <= len(one)]
         rest = [other[i : i + n] for i in range(len(other)) if i + n <= len(other)]
-        total, common = len(left) + len(rest), 0
+        total = len(left) + len(rest)
+        common = 0
         for gram in left:
             if gram in rest:
                 rest.remove(gram)
@@ -116,19 +126,33 @@ def test_cosine() -> None:
     assert found.value == pytest.approx(24 / 25)
     assert found.parts["cosine"] == pytest.approx(24 / 25)
     assert "rain fell" in found.explanation
-    assert score("rain fell", "it rained", vectors=vectors, threshold=0.97).label == "different"
+    assert (
+        score("rain fell", "it rained", vectors=vectors, threshold=0.97).label
+        == "different"
+    )
 
 
 def test_a_negative_cosine_is_no_negative_score() -> None:
-    found = score("rain fell", "it rained", vectors={"it rained": [1.0, 0.0], "rain fell": [-1.0, 0.0]})
+    found = score(
+        "rain fell",
+        "it rained",
+        vectors={"it rained": [1.0, 0.0], "rain fell": [-1.0, 0.0]},
+    )
     assert (found.value, found.parts["cosine"], found.label) == (0.0, -1.0, "different")
 
 
 def test_cosines_of_any_size_equal_plain_arithmetic() -> None:
-    one, other = [0.3, -0.2, 0.9], [0.1, 0.5, 0.4]
-    plain = sum(a * b for a, b in zip(one, other, strict=True)) / math.hypot(*one) / math.hypot(*other)
+    one = [0.3, -0.2, 0.9]
+    other = [0.1, 0.5, 0.4]
+    plain = (
+        sum(a * b for a, b in zip(one, other, strict=True))
+        / math.hypot(*one)
+        / math.hypot(*other)
+    )
     for size in (1e-300, 1.0, 1e300):
-        assert cosines([[size * value for value in one], other]) == [pytest.approx(plain, rel=1e-12)]
+        assert cosines([[size * value for value in one], other]) == [
+            pytest.approx(plain, rel=1e-12)
+        ]
     assert cosines([one, one])[0] == pytest.approx(1.0)
 
 
@@ -141,7 +165,9 @@ def test_cosines_of_any_size_equal_plain_arithmetic() -> None:
         ([[float("nan"), 0.0], [1.0, 0.0]], "finite"),
     ],
 )
-def test_vectors_that_cannot_be_compared(vectors: list[list[float]], message: str) -> None:
+def test_vectors_that_cannot_be_compared(
+    vectors: list[list[float]], message: str
+) -> None:
     with pytest.raises(ScoringError, match=message):
         cosines(vectors)
 
@@ -157,7 +183,8 @@ def test_nothing_said() -> None:
         score((), "rain")
 
 
-# -- what no measure may hide -------------------------------------------------------------------------------------------
+# -- what no measure may hide
+# -------------------------------------------------------------------------------------------
 
 SAME = [1.0, 0.0]
 
@@ -183,18 +210,35 @@ def test_another_number_is_never_similar(target: str, text: str, why: str) -> No
     ("target", "text", "metadata", "why"),
     [
         ("It weighs 2 kg.", "Its weight is 2,000 grams.", {}, "'2000' in place of '2'"),
-        ("It is 100 m high.", "It is 105 m high.", {"tolerance": {"relative": 0.1}}, "'105'"),
+        (
+            "It is 100 m high.",
+            "It is 105 m high.",
+            {"tolerance": {"relative": 0.1}},
+            "'105'",
+        ),
         (
             "It was painted by Claude Monet.",
             "It was painted by Edgar Degas.",
             {},
             "'Edgar' in place of 'Claude'",
         ),
-        ("Его написал Лев Толстой.", "Его написал Антон Чехов.", {"language": "ru"}, "Антон"),
-        ("La capitale est Lyon.", "La capitale est Paris.", {"language": "fr"}, "Paris"),
+        (
+            "Его написал Лев Толстой.",
+            "Его написал Антон Чехов.",
+            {"language": "ru"},
+            "Антон",
+        ),
+        (
+            "La capitale est Lyon.",
+            "La capitale est Paris.",
+            {"language": "fr"},
+            "Paris",
+        ),
     ],
 )
-def test_what_may_be_another_is_unsure(target: str, text: str, metadata: dict[str, Any], why: str) -> None:
+def test_what_may_be_another_is_unsure(
+    target: str, text: str, metadata: dict[str, Any], why: str
+) -> None:
     found = score(target, text, metadata=metadata, vectors=Anything())
     assert (found.value, found.label) == (0.0, "different")
     assert why in found.unsure
@@ -215,8 +259,12 @@ def test_what_may_be_another_is_unsure(target: str, text: str, metadata: dict[st
         ("El coche es rojo.", "Es rojo el automóvil.", "", "es"),
     ],
 )
-def test_what_is_no_contradiction(target: str, text: str, question: str, language: str) -> None:
-    found = score(target, text, question, metadata={"language": language}, vectors=Anything())
+def test_what_is_no_contradiction(
+    target: str, text: str, question: str, language: str
+) -> None:
+    found = score(
+        target, text, question, metadata={"language": language}, vectors=Anything()
+    )
     assert found.label == "similar", found.explanation
     assert found.value == pytest.approx(1.0)
 
@@ -245,19 +293,24 @@ def test_exact_answers_must_be_found_by_rule(target: str, text: str, kind: str) 
 
 
 def test_an_exact_answer_that_is_right_keeps_its_similarity() -> None:
-    found = score("Paris", "It is Paris.", metadata={"answer_type": "name"}, vectors=Anything())
+    found = score(
+        "Paris", "It is Paris.", metadata={"answer_type": "name"}, vectors=Anything()
+    )
     assert found.value == pytest.approx(1.0)
     assert "blocked" not in found.parts
 
 
 def test_a_target_that_nothing_contradicts_goes_before_a_more_similar_one() -> None:
-    found = score(("It rained in 1998.", "Rain fell."), "It rained in 1989.", measure="characters")
+    found = score(
+        ("It rained in 1998.", "Rain fell."), "It rained in 1989.", measure="characters"
+    )
     assert "blocked" not in found.parts
     assert "Rain fell." in found.explanation
     assert found.value == pytest.approx(character_f("It rained in 1989.", "Rain fell."))
 
 
-# -- options, and a whole run -------------------------------------------------------------------------------------------
+# -- options, and a whole run
+# -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -298,11 +351,17 @@ def definition(scorers: list[Any], **columns: Any) -> dict[str, Any]:
     }
 
 
-def test_a_run_with_an_embedder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_with_an_embedder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
-    task = task_from_definition(definition([{"use": "similarity", "name": "similarity", "role": "embedder"}]))
+    task = task_from_definition(
+        definition([{"use": "similarity", "name": "similarity", "role": "embedder"}])
+    )
     embedder = ScriptedModel(
-        lambda request: [3.0, 4.0] if "fell" in repr(request) else [4.0, 3.0], name="embedder", version="1"
+        lambda request: [3.0, 4.0] if "fell" in repr(request) else [4.0, 3.0],
+        name="embedder",
+        version="1",
     )
     writer = ScriptedModel("It rained.", name="writer")
     (run,) = evaluate(task, writer, roles={"embedder": embedder}, name="r")
@@ -322,5 +381,8 @@ def test_a_run_with_an_embedder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 def test_it_is_never_alone_for_names_and_numbers() -> None:
     with pytest.raises(UsageError, match="short-answer"):
         task_from_definition(definition(["similarity"], answer_type="name"))
-    for scorers, kind in ((["similarity", "short-answer"], "name"), (["similarity"], "phrase")):
+    for scorers, kind in (
+        (["similarity", "short-answer"], "name"),
+        (["similarity"], "phrase"),
+    ):
         assert task_from_definition(definition(scorers, answer_type=kind)).samples

@@ -26,7 +26,9 @@ from evalwright.scorers.token_f1 import token_f1
     ],
 )
 def test_values(text: str, targets: tuple[str, ...], value: float) -> None:
-    assert token_f1(Sample("s", targets=targets), Answer(text)).value == pytest.approx(value, abs=1e-12)
+    assert token_f1(Sample("s", targets=targets), Answer(text)).value == pytest.approx(
+        value, abs=1e-12
+    )
 
 
 def test_labels_and_parts() -> None:
@@ -39,7 +41,8 @@ def test_no_target_is_an_error() -> None:
         token_f1(Sample("s"), Answer("x"))
 
 
-# What MLQA's and SQuAD's published normalisation makes of each, worked out by hand: articles, punctuation, characters of Chinese.
+# What MLQA's and SQuAD's published normalisation makes of each, worked out by hand: articles,
+# punctuation, characters of Chinese.
 BY_LANGUAGE = [
     ("de", "Die Zugspitze, der höchste Berg", "die zugspitze ist ein Berg", ["zugspitze", "höchste", "berg"], ["zugspitze", "ist", "berg"]),
     ("es", "El río Amazonas", "¿un río?", ["río", "amazonas"], ["río"]),
@@ -61,8 +64,13 @@ def test_words_go_by_the_language(
     found = bind("token-f1").function(sample, Answer(text))
     assert isinstance(found, Score)
     shared = sum(min(wanted.count(word), given.count(word)) for word in set(wanted))
-    assert (found.parts["precision"], found.parts["recall"]) == (shared / len(given), shared / len(wanted))
-    again = bind("token-f1", {"language": language}).function(Sample("a", targets=(target,)), Answer(text))
+    assert (found.parts["precision"], found.parts["recall"]) == (
+        shared / len(given),
+        shared / len(wanted),
+    )
+    again = bind("token-f1", {"language": language}).function(
+        Sample("a", targets=(target,)), Answer(text)
+    )
     assert again == found
 
 
@@ -78,12 +86,15 @@ def test_thai_is_segmented_and_chinese_where_it_is_wanted() -> None:
     assert found.parts == {"precision": 1.0, "recall": 1 / 3}
 
 
-def test_what_cannot_be_used_is_said_when_it_is_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_used_is_said_when_it_is_bound(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with pytest.raises(ConfigurationError, match="characters or words"):
         bind("token-f1", {"unit": "letters"})
     monkeypatch.setattr(segmentation, "find_spec", lambda name: None)
     with pytest.raises(
-        MissingExtra, match="Token F1 by words for the language 'km' needs the library 'PyICU'"
+        MissingExtra,
+        match="Token F1 by words for the language 'km' needs the library 'PyICU'",
     ):
         bind("token-f1", {"language": "km"})
     assert bind("token-f1", {"language": "zh"}).kind == "token-f1"
@@ -97,6 +108,8 @@ def test_exact_match_takes_the_articles_of_the_language() -> None:
         ("der Zugspitze", None, 1.0),
         ("zugspitze", "en", 0.0),
     ):
-        found = bind("exact-match", {**options, "language": language}).function(german, Answer(answer))
+        found = bind("exact-match", {**options, "language": language}).function(
+            german, Answer(answer)
+        )
         assert isinstance(found, Score)
         assert found.value == value

@@ -1,4 +1,6 @@
-"""The reference statistics beside a checkout, where there are any: short formulas in numpy and scipy, not ours."""
+"""The reference statistics beside a checkout, where there are any: short formulas in numpy and
+scipy, not ours.
+"""
 
 import importlib.util
 from pathlib import Path
@@ -7,7 +9,8 @@ from types import ModuleType
 import pytest
 
 _PLACES = [
-    folder / "shared" / "oracles" / "stats_reference.py" for folder in Path(__file__).resolve().parents
+    folder / "shared" / "oracles" / "stats_reference.py"
+    for folder in Path(__file__).resolve().parents
 ]
 
 

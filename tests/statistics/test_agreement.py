@@ -1,4 +1,6 @@
-"""Agreement coefficients against scikit-learn, statsmodels, published worked examples and brute force."""
+"""Agreement coefficients against scikit-learn, statsmodels, published worked examples and brute
+force.
+"""
 
 import json
 import math
@@ -8,10 +10,17 @@ import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from evalwright.statistics import cohen_kappa, gwet_ac1, judge_agreement, krippendorff_alpha, raw_agreement
+from evalwright.statistics import (
+    cohen_kappa,
+    gwet_ac1,
+    judge_agreement,
+    krippendorff_alpha,
+    raw_agreement,
+)
 
 NAN = math.nan
-# Krippendorff (2011), "Computing Krippendorff's alpha-reliability", section C: four observers, twelve units.
+# Krippendorff (2011), "Computing Krippendorff's alpha-reliability", section C: four observers,
+# twelve units.
 OBSERVERS = np.array(
     [
         [1, 2, 3, 3, 2, 1, 4, 1, 2, NAN, NAN, NAN],
@@ -39,12 +48,16 @@ def test_kappa_is_that_of_scikit_learn() -> None:
 
 
 def test_kappa_falls_and_ac1_stays_where_one_label_is_rare() -> None:
-    # Gwet (2008), table 1 and the paradox: 118 agree on +, 5 and 2 disagree, none agrees on -, n = 125.
+    # Gwet (2008), table 1 and the paradox: 118 agree on +, 5 and 2 disagree, none agrees on -, n =
+    # 125.
     a = np.array([1] * 118 + [1] * 5 + [0] * 2)
     b = np.array([1] * 118 + [0] * 5 + [1] * 2)
-    pa, share = 118 / 125, (123 + 120) / 250
+    pa = 118 / 125
+    share = (123 + 120) / 250
     pe = 2 * share * (1 - share)
-    assert gwet_ac1(np.column_stack([a, b])).value == pytest.approx((pa - pe) / (1 - pe))
+    assert gwet_ac1(np.column_stack([a, b])).value == pytest.approx(
+        (pa - pe) / (1 - pe)
+    )
     assert gwet_ac1(np.column_stack([a, b])).value > 0.93
     assert cohen_kappa(a, b).value < 0.0
     assert raw_agreement(np.column_stack([a, b])).value == pytest.approx(pa)
@@ -57,7 +70,9 @@ def test_ac1_of_many_raters_by_brute_force() -> None:
     rows = [row[~np.isnan(row)] for row in ratings]
     rows = [row for row in rows if len(row) > 1]
     pa = np.mean([np.mean([x == y for x, y in combinations(row, 2)]) for row in rows])
-    used = np.mean([[np.mean(row == label) for label in range(3)] for row in rows], axis=0)
+    used = np.mean(
+        [[np.mean(row == label) for label in range(3)] for row in rows], axis=0
+    )
     pe = (used * (1 - used)).sum() / 2
     assert gwet_ac1(ratings).value == pytest.approx((pa - pe) / (1 - pe))
     wide = (used * (1 - used)).sum() / 4
@@ -66,7 +81,10 @@ def test_ac1_of_many_raters_by_brute_force() -> None:
 
 def test_perfect_agreement_is_no_certainty() -> None:
     labels = np.tile([0, 1], 15)
-    for found in (cohen_kappa(labels, labels), gwet_ac1(np.column_stack([labels, labels]))):
+    for found in (
+        cohen_kappa(labels, labels),
+        gwet_ac1(np.column_stack([labels, labels])),
+    ):
         assert found.value == found.high == 1.0
         assert 0.6 < found.low < 0.9
         assert found.standard_error is None
@@ -88,7 +106,8 @@ def test_clusters_widen() -> None:
     ids = np.repeat(np.arange(30), 6)
     a = rng.integers(0, 2, 180)
     b = np.where((rng.random(30) < 0.8)[ids], a, 1 - a)
-    alone, together = cohen_kappa(a, b), cohen_kappa(a, b, clusters=ids)
+    alone = cohen_kappa(a, b)
+    together = cohen_kappa(a, b, clusters=ids)
     assert together.value == alone.value
     assert together.high - together.low > 1.6 * (alone.high - alone.low)
 
@@ -123,10 +142,16 @@ def _panel() -> tuple[np.ndarray, np.ndarray]:
 def test_judge_and_ceiling_by_brute_force() -> None:
     judge, people = _panel()
     found = judge_agreement(judge, people)
-    with_people, among, gaps = [], [], []
+    with_people = []
+    among = []
+    gaps = []
     for verdict, row in zip(judge, people, strict=True):
         said = row[~np.isnan(row)]
-        own = np.mean([x == y for x, y in combinations(said, 2)]) if len(said) > 1 else None
+        own = (
+            np.mean([x == y for x, y in combinations(said, 2)])
+            if len(said) > 1
+            else None
+        )
         if own is not None:
             among.append(own)
         if len(said) and not np.isnan(verdict):
@@ -148,7 +173,9 @@ def test_one_person_is_two_raters_and_no_ceiling() -> None:
     found = judge_agreement(judge, person)
     assert found.ceiling is None and found.gap is None
     both = ~np.isnan(judge) & ~np.isnan(person)
-    assert found.judge.kappa.value == pytest.approx(cohen_kappa_score(judge[both], person[both]))
+    assert found.judge.kappa.value == pytest.approx(
+        cohen_kappa_score(judge[both], person[both])
+    )
     table = np.column_stack([judge, person])
     assert found.judge.ac1.value == pytest.approx(gwet_ac1(table).value)
     assert found.judge.alpha.value == pytest.approx(krippendorff_alpha(table).value)
@@ -157,8 +184,12 @@ def test_one_person_is_two_raters_and_no_ceiling() -> None:
 
 @pytest.mark.parametrize("n", [10, 20, 50])
 def test_agreement_about_a_rare_label_is_covered(n: int) -> None:
-    """One item in twenty is of the rarer label: by resampling alone 21, 39 and 79% of alpha's intervals held the truth."""
-    rng, rare, slip = np.random.default_rng(6), 0.05, 0.02
+    """One item in twenty is of the rarer label: by resampling alone 21, 39 and 79% of alpha's
+    intervals held the truth.
+    """
+    rng = np.random.default_rng(6)
+    rare = 0.05
+    slip = 0.02
     label = rare * (1 - slip) + (1 - rare) * slip
     truth = 1 - 2 * slip * (1 - slip) / (2 * label * (1 - label))
     for coefficient in (krippendorff_alpha, lambda pairs: cohen_kappa(*pairs.T)):
@@ -172,7 +203,9 @@ def test_agreement_about_a_rare_label_is_covered(n: int) -> None:
 
 
 def test_alpha_without_a_disagreement_is_as_uncertain_as_its_rarer_label() -> None:
-    """19 items of one label and one of another, all agreed: whether the raters agree about the other rests on that one."""
+    """19 items of one label and one of another, all agreed: whether the raters agree about the
+    other rests on that one.
+    """
     ratings = np.repeat([[1.0]] * 19 + [[0.0]], 2, axis=1)
     even = np.repeat([[1.0]] * 10 + [[0.0]] * 10, 2, axis=1)
     assert krippendorff_alpha(ratings).low < 0 < 0.6 < krippendorff_alpha(even).low

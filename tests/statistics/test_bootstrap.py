@@ -43,7 +43,9 @@ def test_bca_is_that_of_scipy() -> None:
 
 def test_few_units_are_widened_like_t() -> None:
     values = np.array([0.1, 0.25, 0.3, 0.42, 0.5, 0.58, 0.7, 0.75, 0.9])
-    ours = resampled_interval(values[:, None], lambda sums: sums[..., 0] / 9, draws=40_000, seed=1)
+    ours = resampled_interval(
+        values[:, None], lambda sums: sums[..., 0] / 9, draws=40_000, seed=1
+    )
     low, high = stats.t.interval(0.95, 8, values.mean(), stats.sem(values))
     plain = 2 * 1.96 * values.std() / 3
     assert ours.high - ours.low == pytest.approx(high - low, rel=0.06)
@@ -54,7 +56,9 @@ def test_equal_units_drawn_together_are_the_same_bootstrap() -> None:
     rows = np.array([[0.0, 1.0], [1.0, 1.0], [3.0, 2.0]])
     counts = np.array([40, 30, 20])
     together = resampled_interval(rows, _ratio, counts=counts, draws=20_000, seed=1)
-    apart = resampled_interval(np.repeat(rows, counts, axis=0), _ratio, draws=20_000, seed=2)
+    apart = resampled_interval(
+        np.repeat(rows, counts, axis=0), _ratio, draws=20_000, seed=2
+    )
     width = apart.high - apart.low
     assert together.low == pytest.approx(apart.low, abs=0.04 * width)
     assert together.high == pytest.approx(apart.high, abs=0.04 * width)
@@ -85,4 +89,6 @@ def test_one_unit_is_refused() -> None:
 @pytest.mark.parametrize("values", [[3, 1, 3, 3, 0], [10**12, 5, 10**12], []])
 def test_collapse_counts_what_occurs(values: list[int]) -> None:
     names, repeats = collapse(np.array(values, dtype=np.int64))
-    assert dict(zip(names.tolist(), repeats.tolist(), strict=True)) == {v: values.count(v) for v in values}
+    assert dict(zip(names.tolist(), repeats.tolist(), strict=True)) == {
+        v: values.count(v) for v in values
+    }

@@ -1,4 +1,6 @@
-"""Bradley-Terry ratings against statsmodels' logit with clustered errors, in closed form, and where there is no maximum."""
+"""Bradley-Terry ratings against statsmodels' logit with clustered errors, in closed form, and
+where there is no maximum.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +16,18 @@ from evalwright.statistics.bradley_terry import Scored, bradley_terry
 def _scores(models: int, items: int, seed: int = 0) -> np.ndarray:
     rng = np.random.default_rng(seed)
     ease = rng.normal(0, 1, items)
-    return np.round(ease + rng.normal(np.arange(models)[:, None] / 3, 1, (models, items)))
+    return np.round(
+        ease + rng.normal(np.arange(models)[:, None] / 3, 1, (models, items))
+    )
 
 
 def test_fit_and_sandwich_are_those_of_statsmodels() -> None:
-    scores, units = _scores(4, 90), np.arange(90) // 3
+    scores = _scores(4, 90)
+    units = np.arange(90) // 3
     found = bradley_terry([Scored(scores, units)])
-    rows, outcomes, groups = [], [], []
+    rows = []
+    outcomes = []
+    groups = []
     for a in range(4):
         for b in range(a + 1, 4):
             for item in range(90):
@@ -47,21 +54,33 @@ def test_two_models_in_closed_form() -> None:
     first = np.array([1.0] * 24 + [0.0] * 10 + [0.5] * 6)
     scores = np.vstack([first, np.where(first == 0.5, 0.5, 1 - first)])
     found = bradley_terry([Scored(scores, np.arange(40))])
-    assert found.strengths[0] - found.strengths[1] == pytest.approx(math.log(27 / 13), abs=1e-9)
+    assert found.strengths[0] - found.strengths[1] == pytest.approx(
+        math.log(27 / 13), abs=1e-9
+    )
     assert found.wins == pytest.approx([27 / 40, 13 / 40])
     # Scores that differ by rounding alone are ties.
-    assert bradley_terry([Scored(scores + np.array([[0.0], [5e-5]]), np.arange(40))]).ties == 6
+    assert (
+        bradley_terry([Scored(scores + np.array([[0.0], [5e-5]]), np.arange(40))]).ties
+        == 6
+    )
 
 
 def test_a_task_counts_as_its_weight_whatever_its_size() -> None:
-    once, many = _scores(3, 40, 1), np.arange(40)
+    once = _scores(3, 40, 1)
+    many = np.arange(40)
     other = _scores(3, 25, 2)[::-1]
-    plain = bradley_terry([Scored(once, many, 2.0), Scored(other, 100 + np.arange(25), 1.0)])
+    plain = bradley_terry(
+        [Scored(once, many, 2.0), Scored(other, 100 + np.arange(25), 1.0)]
+    )
     doubled = bradley_terry(
-        [Scored(np.tile(once, 3), np.tile(many, 3), 2.0), Scored(other, 100 + np.arange(25), 1.0)]
+        [
+            Scored(np.tile(once, 3), np.tile(many, 3), 2.0),
+            Scored(other, 100 + np.arange(25), 1.0),
+        ]
     )
     assert doubled.strengths == pytest.approx(plain.strengths, abs=1e-9)
-    # The same items three times over, in one unit each, say nothing more; nor does the same task twice.
+    # The same items three times over, in one unit each, say nothing more; nor does the same task
+    # twice.
     assert doubled.errors == pytest.approx(plain.errors, rel=1e-9)
     alone = bradley_terry([Scored(once, many)])
     twice = bradley_terry([Scored(once, many), Scored(once, many)])
@@ -71,7 +90,9 @@ def test_a_task_counts_as_its_weight_whatever_its_size() -> None:
 
 
 def test_no_certainty_where_one_model_always_wins_or_all_tie() -> None:
-    wins = bradley_terry([Scored(np.vstack([np.ones(30), _scores(2, 30) - 9]), np.arange(30))])
+    wins = bradley_terry(
+        [Scored(np.vstack([np.ones(30), _scores(2, 30) - 9]), np.arange(30))]
+    )
     assert wins.unbounded
     assert np.isfinite([wins.low, wins.high]).all()
     assert wins.strengths[0] > wins.strengths[1:].max() + 1
@@ -93,6 +114,10 @@ def test_models_meet_where_both_have_a_score() -> None:
     four[:2, :20], four[2:, 20:] = _scores(2, 20), _scores(2, 20)
     with pytest.raises(ValueError, match="no common scale"):
         bradley_terry([Scored(four, np.arange(40))])
-    for tasks in ([], [Scored(_scores(1, 9), np.arange(9))], [Scored(_scores(3, 1), np.arange(1))]):
+    for tasks in (
+        [],
+        [Scored(_scores(1, 9), np.arange(9))],
+        [Scored(_scores(3, 1), np.arange(1))],
+    ):
         with pytest.raises(ValueError, match="at least two"):
             bradley_terry(tasks)

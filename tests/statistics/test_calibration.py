@@ -20,7 +20,9 @@ from evalwright.statistics.calibration import equal_mass_bins
 NAN = math.nan
 
 
-def _answers(seed: int, n: int = 200, digits: int = 2, over: float = 0.1) -> tuple[np.ndarray, np.ndarray]:
+def _answers(
+    seed: int, n: int = 200, digits: int = 2, over: float = 0.1
+) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     confidence = np.round(0.2 + 0.8 * rng.random(n), digits)
     return confidence, (rng.random(n) < confidence - over).astype(float)
@@ -33,7 +35,9 @@ def test_brier_parts_add_up(digits: int) -> None:
     assert found.score.value == pytest.approx(brier_score_loss(right, confidence))
     parts = found.reliability - found.resolution + found.uncertainty + found.within_bin
     assert parts == pytest.approx(found.score.value, abs=1e-12)
-    if digits == 1:  # one bin for each distinct confidence: Murphy's three parts are all there is
+    if (
+        digits == 1
+    ):  # one bin for each distinct confidence: Murphy's three parts are all there is
         whole = brier_score(confidence, right, bins=1000)
         assert whole.within_bin == pytest.approx(0.0, abs=1e-12)
         assert whole.bins == len(np.unique(confidence))
@@ -54,7 +58,9 @@ def test_raw_error_by_brute_force() -> None:
     found = calibration_error(confidence, right, bins=10)
     order = np.argsort(confidence)
     parts = np.array_split(order, 10)
-    by_hand = sum(len(p) * abs(confidence[p].mean() - right[p].mean()) for p in parts) / 200
+    by_hand = (
+        sum(len(p) * abs(confidence[p].mean() - right[p].mean()) for p in parts) / 200
+    )
     assert found.raw == pytest.approx(by_hand)
     assert found.overconfidence == pytest.approx((confidence - right).mean())
     assert found.low <= found.value <= found.raw <= 1
@@ -62,7 +68,10 @@ def test_raw_error_by_brute_force() -> None:
 
 
 def test_error_of_calibrated_confidence_is_bias_and_said_to_be() -> None:
-    found = [calibration_error(*_answers(seed, 150, 6, 0.0), draws=300) for seed in range(100)]
+    found = [
+        calibration_error(*_answers(seed, 150, 6, 0.0), draws=300)
+        for seed in range(100)
+    ]
     raw = np.mean([one.raw for one in found])
     assert raw > 0.08  # far from the truth, which is 0
     assert np.mean([one.if_calibrated for one in found]) == pytest.approx(raw, rel=0.08)
@@ -77,7 +86,8 @@ def test_clusters_widen_the_interval_of_the_error() -> None:
     ids = np.repeat(np.arange(40), 10)
     confidence = 0.3 + 0.7 * rng.random(400)
     right = (rng.random(40)[ids] < confidence - 0.1).astype(float)
-    alone, together = calibration_error(confidence, right), calibration_error(confidence, right, clusters=ids)
+    alone = calibration_error(confidence, right)
+    together = calibration_error(confidence, right, clusters=ids)
     assert together.raw == alone.raw and together.n_clusters == 40
     assert together.standard_error is not None and alone.standard_error is not None
     assert together.standard_error > 1.2 * alone.standard_error
@@ -108,12 +118,19 @@ def test_auroc_is_that_of_scikit_learn(digits: int) -> None:
 
 def test_delong_by_brute_force() -> None:
     confidence, right = _answers(7, 60, 1)
-    good, bad = confidence[right == 1], confidence[right == 0]
+    good = confidence[right == 1]
+    bad = confidence[right == 0]
     kernel = (good[:, None] > bad[None, :]) + 0.5 * (good[:, None] == bad[None, :])
-    square = kernel.mean(axis=1).var(ddof=1) / len(good) + kernel.mean(axis=0).var(ddof=1) / len(bad)
+    square = kernel.mean(axis=1).var(ddof=1) / len(good) + kernel.mean(axis=0).var(
+        ddof=1
+    ) / len(bad)
     found = auroc(confidence, right)
     assert found.standard_error == pytest.approx(math.sqrt(square))
-    copied = auroc(np.repeat(confidence, 3), np.repeat(right, 3), clusters=np.repeat(np.arange(60), 3))
+    copied = auroc(
+        np.repeat(confidence, 3),
+        np.repeat(right, 3),
+        clusters=np.repeat(np.arange(60), 3),
+    )
     assert copied.standard_error == pytest.approx(math.sqrt(square), rel=0.03)
 
 
@@ -134,7 +151,9 @@ def _area(confidence: np.ndarray, right: np.ndarray) -> float:
     for _ in range(2000):
         mixed = rng.permutation(len(right))
         order = mixed[np.argsort(-confidence[mixed], kind="stable")]
-        areas.append((np.cumsum(1 - right[order]) / np.arange(1, len(right) + 1)).mean())
+        areas.append(
+            (np.cumsum(1 - right[order]) / np.arange(1, len(right) + 1)).mean()
+        )
     return float(np.mean(areas))
 
 
@@ -142,13 +161,21 @@ def _area(confidence: np.ndarray, right: np.ndarray) -> float:
 def test_area_under_risk_coverage_by_brute_force(digits: int) -> None:
     confidence, right = _answers(8, 60, digits)
     found = risk_coverage(confidence, right)
-    assert found.area.value == pytest.approx(_area(confidence, right), abs=2e-3 if digits == 1 else 1e-12)
-    for coverage, risk, threshold in zip(found.coverage, found.risk, found.threshold, strict=True):
+    assert found.area.value == pytest.approx(
+        _area(confidence, right), abs=2e-3 if digits == 1 else 1e-12
+    )
+    for coverage, risk, threshold in zip(
+        found.coverage, found.risk, found.threshold, strict=True
+    ):
         answered = confidence >= threshold
-        assert (coverage, risk) == pytest.approx((answered.mean(), 1 - right[answered].mean()))
+        assert (coverage, risk) == pytest.approx(
+            (answered.mean(), 1 - right[answered].mean())
+        )
     assert found.area_by_chance == pytest.approx(1 - right.mean())
     assert found.best_area <= found.area.value
-    assert risk_coverage(right, right).area.value == pytest.approx(_area(right, right), abs=2e-3)
+    assert risk_coverage(right, right).area.value == pytest.approx(
+        _area(right, right), abs=2e-3
+    )
     json.dumps(found.as_dict(), allow_nan=False)
 
 

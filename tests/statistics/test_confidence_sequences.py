@@ -16,20 +16,32 @@ ENDLESS = 10**9
 """So many units that what was seen says nothing of the rest, as if there were no end."""
 
 
-def betting_sequence(x: np.ndarray, n_total: int, alpha: float = 0.05) -> tuple[np.ndarray, np.ndarray]:
+def betting_sequence(
+    x: np.ndarray, n_total: int, alpha: float = 0.05
+) -> tuple[np.ndarray, np.ndarray]:
     return BettingSequence(n_total, alpha=alpha).update(x)
 
 
-def brute_force(x: np.ndarray, alpha: float, n_total: int, cells: int) -> tuple[np.ndarray, np.ndarray]:
+def brute_force(
+    x: np.ndarray, alpha: float, n_total: int, cells: int
+) -> tuple[np.ndarray, np.ndarray]:
     """The same bets, one value and one candidate mean at a time."""
     m = np.linspace(0, 1, cells)[1:-1]
-    above, below, dead = np.ones(len(m)), np.ones(len(m)), np.zeros(len(m), dtype=bool)
-    total, sum_means, squares, variance = 0.0, 0.5, 0.25, 0.25
-    lows, highs = [], []
+    above = np.ones(len(m))
+    below = np.ones(len(m))
+    dead = np.zeros(len(m), dtype=bool)
+    total = 0.0
+    sum_means = 0.5
+    squares = 0.25
+    variance = 0.25
+    lows = []
+    highs = []
     for i, value in enumerate(x, 1):
         left = n_total - i + 1
         growth = n_total / left
-        bet = math.sqrt(2 * math.log(2 / alpha) * growth / (variance * i * math.log(1 + i * growth)))
+        bet = math.sqrt(
+            2 * math.log(2 / alpha) * growth / (variance * i * math.log(1 + i * growth))
+        )
         for j in range(len(m)):
             mean = (n_total * m[j] - total) / left
             if not 0 < mean < 1:
@@ -56,7 +68,8 @@ def test_the_betting_sequence_is_that_of_brute_force(n_total: int) -> None:
     x = np.random.default_rng(1).beta(2, 1, 60)
     low, high = betting_sequence(x, n_total)
     slow_low, slow_high = brute_force(x, 0.05, n_total, 401)
-    # Ends are rounded outwards by at most a cell of our grid; those of brute force inwards by at most one of its own.
+    # Ends are rounded outwards by at most a cell of our grid; those of brute force inwards by at
+    # most one of its own.
     assert ((slow_low - low > -0.0026) & (slow_low - low < 0.0051)).all()
     assert ((high - slow_high > -0.0026) & (high - slow_high < 0.0051)).all()
 
@@ -107,7 +120,11 @@ def test_bad_values_are_refused() -> None:
     for bad in ([1.5], [math.nan], [[0.5]], [0.1, 0.2, 0.3]):
         with pytest.raises(ValueError, match="value"):
             sequence.update(bad)
-    assert sequence.n == 0 and math.isnan(sequence.mean) and sequence.interval() == (0.0, 1.0)
+    assert (
+        sequence.n == 0
+        and math.isnan(sequence.mean)
+        and sequence.interval() == (0.0, 1.0)
+    )
     with pytest.raises(ValueError, match="value_range"):
         BettingSequence(2, value_range=(1, 0))
     with pytest.raises(ValueError, match="alpha"):
@@ -116,9 +133,15 @@ def test_bad_values_are_refused() -> None:
 
 def test_the_asymptotic_half_width(reference: ModuleType) -> None:
     for n, n_total in ((1, 900), (300, 900), (5000, 20_000)):
-        clock = n * n_total / (n_total - n)  # what n of n_total are worth, were there no end
-        expected = reference.asymp_cs_halfwidth(0.3, clock, n_opt=n_total // 3, alpha=0.01)
-        assert asymptotic_half_width(0.3, n, n_total, alpha=0.01) == pytest.approx(expected)
+        clock = (
+            n * n_total / (n_total - n)
+        )  # what n of n_total are worth, were there no end
+        expected = reference.asymp_cs_halfwidth(
+            0.3, clock, n_opt=n_total // 3, alpha=0.01
+        )
+        assert asymptotic_half_width(0.3, n, n_total, alpha=0.01) == pytest.approx(
+            expected
+        )
     assert asymptotic_half_width(1.0, 800, 800) == 0.0
     assert asymptotic_half_width(1.0, 0, 800) == math.inf
     with pytest.raises(ValueError, match="n_total"):

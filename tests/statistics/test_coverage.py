@@ -1,4 +1,6 @@
-"""The coverage settings of `benchmarks/coverage.py` in a short seeded form, and the command itself."""
+"""The coverage settings of `benchmarks/coverage.py` in a short seeded form, and the command
+itself.
+"""
 
 from __future__ import annotations
 
@@ -25,13 +27,17 @@ with pytest.MonkeyPatch.context() as patch:
 
     FAMILIES = all_families()
     SETTINGS = all_settings()
-    _SPEC = importlib.util.spec_from_file_location("coverage_command", BENCHMARKS / "coverage.py")
+    _SPEC = importlib.util.spec_from_file_location(
+        "coverage_command", BENCHMARKS / "coverage.py"
+    )
     assert _SPEC is not None and _SPEC.loader is not None
     command: ModuleType = importlib.util.module_from_spec(_SPEC)
     _SPEC.loader.exec_module(command)
 
 
-each_setting = pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.name)
+each_setting = pytest.mark.parametrize(
+    "setting", SETTINGS, ids=lambda setting: setting.name
+)
 
 
 def checked(setting: Setting, trials: int) -> Covered:
@@ -48,7 +54,10 @@ def most_trials(setting: Setting) -> int:
 
 @each_setting
 def test_a_few_dozen_trials_do_not_speak_against_the_interval(setting: Setting) -> None:
-    """Give or take two Monte Carlo errors; a wrong method may need more trials to be seen. The seed is fixed, so what passes once always does."""
+    """Give or take two Monte Carlo errors; a wrong method may need more trials to be seen.
+
+    The seed is fixed, so what passes once always does.
+    """
     covered = checked(setting, max(6, most_trials(setting) // 10))
     assert setting.contrast or setting.within(covered)
 
@@ -56,12 +65,18 @@ def test_a_few_dozen_trials_do_not_speak_against_the_interval(setting: Setting) 
 @pytest.mark.slow
 @each_setting
 def test_the_interval_covers(setting: Setting) -> None:
-    """400 trials, give or take two Monte Carlo errors; the first 100 are enough where they lie within the limits (of a contrast:
-    surely outside of them). The seed is fixed, so what passes once always does."""
+    """400 trials, give or take two Monte Carlo errors; the first 100 are enough where they lie
+    within the limits (of a contrast: surely outside of them). The seed is fixed, so what passes
+    once always does.
+    """
     trials = most_trials(setting)
     for few in (100, trials) if trials == 400 else (trials,):
         covered = checked(setting, few)
-        if setting.good(covered) if setting.contrast else setting.least <= covered.share <= setting.most:
+        if (
+            setting.good(covered)
+            if setting.contrast
+            else setting.least <= covered.share <= setting.most
+        ):
             return
     if setting.contrast:  # the same simulation tells a wrong method from a right one
         assert not setting.within(covered)
@@ -71,11 +86,14 @@ def test_the_interval_covers(setting: Setting) -> None:
 
 @pytest.mark.parametrize("n", [20, 60, 200])
 def test_right_or_wrong_covers_95_percent_on_average(n: int) -> None:
-    """No simulation: the sum over all counts is the coverage; a tenth off the quantile would be 2.5 points."""
+    """No simulation: the sum over all counts is the coverage; a tenth off the quantile would be
+    2.5 points.
+    """
     found = [mean_interval(np.arange(n) < k) for k in range(n + 1)]
     chances = np.linspace(0.05, 0.95, 181)
     pmf = stats.binom.pmf(np.arange(n + 1)[:, None], n, chances)
-    lows, highs = np.array([e.low for e in found])[:, None], np.array([e.high for e in found])[:, None]
+    lows = np.array([e.low for e in found])[:, None]
+    highs = np.array([e.high for e in found])[:, None]
     covered = np.where((lows <= chances) & (highs >= chances), pmf, 0.0).sum(axis=0)
     assert covered.mean() == pytest.approx(0.95, abs=0.008)
     assert covered.min() > 0.9
@@ -88,14 +106,26 @@ def test_a_wrong_interval_is_seen() -> None:
     assert not plain.within(narrow)
     assert not plain.good(narrow)
     assert replace(plain, contrast=True).good(narrow)
-    assert command.row(plain, narrow).endswith("| 90.0% | 93 to 97% | 1.000 | 2,000 | 0.7% | OUTSIDE |")
-    assert command.row(replace(plain, contrast=True), narrow).endswith("| fails, as it must |")
-    sound = Covered(np.arange(2000) % 100 < 95, np.full(2000, np.nan), "sound", "a note")
+    assert command.row(plain, narrow).endswith(
+        "| 90.0% | 93 to 97% | 1.000 | 2,000 | 0.7% | OUTSIDE |"
+    )
+    assert command.row(replace(plain, contrast=True), narrow).endswith(
+        "| fails, as it must |"
+    )
+    sound = Covered(
+        np.arange(2000) % 100 < 95, np.full(2000, np.nan), "sound", "a note"
+    )
     assert command.row(plain, sound) == (
         "| any | sound (a note) | 95.0% | 93 to 97% |  | 2,000 | 0.5% | holds |"
     )
-    assert command.row(replace(plain, contrast=True), sound).endswith("| OUTSIDE: should fail |")
-    assert 0 < Covered(np.ones(100, dtype=bool), np.ones(100), "all").monte_carlo_error < 0.01
+    assert command.row(replace(plain, contrast=True), sound).endswith(
+        "| OUTSIDE: should fail |"
+    )
+    assert (
+        0
+        < Covered(np.ones(100, dtype=bool), np.ones(100), "all").monte_carlo_error
+        < 0.01
+    )
 
 
 def _command(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -107,9 +137,18 @@ def test_the_command_prints_and_writes_a_table(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     old = "| 100 items, right or wrong, p = 0.95 | old row |"
     gone = "| a setting that is gone | old row |"
-    page.write_text(f"# Page\n<!-- rows of one_model -->\n{old}\n{gone}\n<!-- end of rows -->\nThe end.\n")
+    page.write_text(
+        f"# Page\n<!-- rows of one_model -->\n{old}\n{gone}\n<!-- end of rows -->\nThe end.\n"
+    )
     done = _command(
-        "--trials", "200", "--jobs", "2", "--only", "20 items, right or wrong, p = 0.9", "--write", str(page)
+        "--trials",
+        "200",
+        "--jobs",
+        "2",
+        "--only",
+        "20 items, right or wrong, p = 0.9",
+        "--write",
+        str(page),
     )
     rows = [line for line in done.stdout.splitlines() if line.startswith("| 20 items")]
     assert done.returncode == 0, done.stdout + done.stderr
@@ -119,11 +158,16 @@ def test_the_command_prints_and_writes_a_table(tmp_path: Path) -> None:
     written = page.read_text()
     assert written.startswith("# Page\n<!-- rows of one_model -->\n")
     assert written.endswith("<!-- end of rows -->\nThe end.\n")
-    assert [line for line in written.splitlines() if line in (*rows, old, gone)] == [*rows, old]
+    assert [line for line in written.splitlines() if line in (*rows, old, gone)] == [
+        *rows,
+        old,
+    ]
 
 
 def test_the_page_has_every_setting_and_holds() -> None:
-    """`docs/coverage.md` is what the command printed, whole: no setting is left out for its result."""
+    """`docs/coverage.md` is what the command printed, whole: no setting is left out for its
+    result.
+    """
     text = (ROOT / "docs" / "coverage.md").read_text(encoding="utf-8")
     rows = {
         cells[0]: cells
@@ -134,4 +178,6 @@ def test_the_page_has_every_setting_and_holds() -> None:
         assert setting.name in rows, (
             f"docs/coverage.md lacks {setting.name!r}; run benchmarks/coverage.py --write"
         )
-        assert rows[setting.name][-1] == ("fails, as it must" if setting.contrast else "holds")
+        assert rows[setting.name][-1] == (
+            "fails, as it must" if setting.contrast else "holds"
+        )

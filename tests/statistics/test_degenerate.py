@@ -1,4 +1,6 @@
-"""Data with little or no spread, in every comparison: no p-value is 0, and no interval that is given has no width."""
+"""Data with little or no spread, in every comparison: no p-value is 0, and no interval that is
+given has no width.
+"""
 
 from __future__ import annotations
 
@@ -74,14 +76,19 @@ def test_little_spread_is_never_certainty(
     for found in results(rows * repeat):
         p_value = getattr(found, "p_value", None)
         assert p_value is None or math.isnan(p_value) or 0 < p_value <= 1, found
-        low, high = getattr(found, "low", math.nan), getattr(found, "high", math.nan)
+        low = getattr(found, "low", math.nan)
+        high = getattr(found, "high", math.nan)
         assert math.isnan(low) or math.isnan(high) or low < high, found
 
 
 def test_two_labels_without_spread_show_little() -> None:
     """Both labels say the same of two models: that is two labels, not proof."""
-    a, b = np.ones(40), np.zeros(40)
-    human = np.where(np.arange(40) < 2, 1.0, np.nan), np.where(np.arange(40) < 2, 0.0, np.nan)
+    a = np.ones(40)
+    b = np.zeros(40)
+    human = (
+        np.where(np.arange(40) < 2, 1.0, np.nan),
+        np.where(np.arange(40) < 2, 0.0, np.nan),
+    )
     found = corrected_difference(a, human[0], b, human[1])
     assert found.value == 1
     assert found.p_value is not None

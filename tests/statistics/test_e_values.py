@@ -13,11 +13,15 @@ from evalwright.statistics._evidence import log_pair_e_value, pair_e_value
 
 @pytest.mark.parametrize(("wins", "losses"), [(0, 0), (1, 0), (3, 3), (12, 4), (2, 30)])
 def test_it_is_the_mixture_of_all_shares(wins: int, losses: int) -> None:
-    def bet(angle: float) -> float:  # share = sin^2 turns the Beta(1/2, 1/2) prior into a flat one
+    def bet(
+        angle: float,
+    ) -> float:  # share = sin^2 turns the Beta(1/2, 1/2) prior into a flat one
         share = math.sin(angle) ** 2
         return float((2 * share) ** wins * (2 * (1 - share)) ** losses * 2 / math.pi)
 
-    assert pair_e_value(wins, losses) == pytest.approx(integrate.quad(bet, 0, math.pi / 2)[0], rel=1e-8)
+    assert pair_e_value(wins, losses) == pytest.approx(
+        integrate.quad(bet, 0, math.pi / 2)[0], rel=1e-8
+    )
     assert pair_e_value(wins, losses) == pytest.approx(pair_e_value(losses, wins))
 
 
@@ -29,8 +33,10 @@ def test_no_sequence_wins_on_average() -> None:
 
 
 def test_the_chance_of_ever_reaching_the_bar_is_exactly_below_alpha() -> None:
-    # All paths of fair flips by dynamic programming: mass that has crossed 20 is taken out where it crosses.
-    alive, crossed = {(0, 0): Fraction(1)}, Fraction(0)
+    # All paths of fair flips by dynamic programming: mass that has crossed 20 is taken out where it
+    # crosses.
+    alive = {(0, 0): Fraction(1)}
+    crossed = Fraction(0)
     for _ in range(120):
         later: dict[tuple[int, int], Fraction] = {}
         for (w, lost), mass in alive.items():

@@ -1,4 +1,6 @@
-"""What the full run will say: against brute force over all lists, and by how often an early verdict is wrong."""
+"""What the full run will say: against brute force over all lists, and by how often an early
+verdict is wrong.
+"""
 
 from itertools import permutations
 
@@ -37,7 +39,8 @@ def test_least_wins_is_what_the_comparison_needs(n: int, level: float) -> None:
 
 
 def test_the_evidence_is_a_fair_bet_for_every_list() -> None:
-    # The mean over all orders of a list with K of N, stopped at any fixed n, is at most 1 (1 where no order is impossible).
+    # The mean over all orders of a list with K of N, stopped at any fixed n, is at most 1 (1 where
+    # no order is impossible).
     for k_total, n_total, up in [(2, 5, 0.5), (3, 6, 0.95), (1, 4, 0.05)]:
         orders = list(permutations([1] * k_total + [0] * (n_total - k_total)))
         for n in range(1, n_total + 1):
@@ -91,16 +94,15 @@ def test_undirected_verdict_and_interval_agree() -> None:
 @pytest.mark.parametrize("shift", [0.0, 0.04, 0.1])
 def test_graded_units_and_clusters(shift: float) -> None:
     rng = np.random.default_rng(3)
-    wrong, early = 0, 0
+    wrong = 0
+    early = 0
     for _ in range(30):
         sizes = rng.integers(1, 5, 300)
         ids = np.repeat(np.arange(300), sizes)
         d = rng.normal(shift, 0.5, len(ids)) + rng.normal(0, 0.1, 300)[ids]
         full = compare_paired(d, np.zeros(len(d)), clusters=ids, value_range=None)
-        totals, items = (
-            np.bincount(ids, weights=d).astype(np.float64),
-            sizes.astype(np.float64),
-        )
+        totals = np.bincount(ids, weights=d).astype(np.float64)
+        items = sizes.astype(np.float64)
         for n in range(30, 300, 15):
             found = graded_outlook(totals[:n], items[:n], 300, len(ids))
             if found.verdict != "open":
@@ -117,15 +119,18 @@ def test_graded_units_and_clusters(shift: float) -> None:
 
 
 def test_the_verdict_is_that_of_a_full_scan() -> None:
-    # Every (wins, discordant) of the full run that its bet has not refuted, one by one, instead of the nearest ones.
+    # Every (wins, discordant) of the full run that its bet has not refuted, one by one, instead of
+    # the nearest ones.
     rng = np.random.default_rng(5)
-    n_total, seen_verdicts = 150, set()
+    n_total = 150
+    seen_verdicts = set()
     for _ in range(50):
         p = rng.uniform(0.1, 0.5)
         share = rng.uniform(0.2, 0.8)
         n = int(rng.integers(40, 150))
         d = rng.choice([1, -1, 0], n, p=[p * share, p * (1 - share), 1 - p])
-        wins, losses = int((d > 0).sum()), int((d < 0).sum())
+        wins = int((d > 0).sum())
+        losses = int((d < 0).sum())
         low, high = kept_counts(wins + losses, n, [float(n_total)], 0.005, n_total / 24)
         verdicts = set()
         for total in np.arange(low[0], high[0] + 1):
@@ -144,7 +149,8 @@ def test_the_verdict_is_that_of_a_full_scan() -> None:
         seen_verdicts.add(found)
         if found != "open":
             assert {{"a better": "a", "b better": "b"}.get(found, "no")} == verdicts
-        # The other way round it may stay open a little longer: a look first asks the likeliest number of discordant items.
+        # The other way round it may stay open a little longer: a look first asks the likeliest
+        # number of discordant items.
         elif len(verdicts) == 1:
             assert (
                 binary_outlook(

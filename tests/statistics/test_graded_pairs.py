@@ -1,4 +1,6 @@
-"""Graded pairs with many equal items: coverage and width beside Student's t, rare losses, equivalence with a long tail."""
+"""Graded pairs with many equal items: coverage and width beside Student's t, rare losses,
+equivalence with a long tail.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +21,16 @@ TRIALS = 1500
 def _pairs(gaps: F64) -> AllPairs:
     """Many comparisons at once, each a row of differences of its own items."""
     return pairs_of_sums(
-        sums_of_differences(gaps, None, None, True), 1.0, np.zeros(len(gaps), dtype=np.int64), False
+        sums_of_differences(gaps, None, None, True),
+        1.0,
+        np.zeros(len(gaps), dtype=np.int64),
+        False,
     )
 
 
-def _drawn(rng: np.random.Generator, n: int, equal: float, mean: float, spread: float) -> F64:
+def _drawn(
+    rng: np.random.Generator, n: int, equal: float, mean: float, spread: float
+) -> F64:
     apart = np.clip(rng.normal(mean, spread, (TRIALS, n)), -1, 1)
     return np.where(rng.random((TRIALS, n)) < equal, 0.0, apart)
 
@@ -70,7 +77,9 @@ def test_rare_losses_that_the_data_show(expected: int) -> None:
     rng = np.random.default_rng(expected)
     lost = rng.random((4 * TRIALS, 300)) < expected / 300
     lost = lost[lost.any(axis=1)][:TRIALS]
-    low, high = _pairs(np.where(lost, -1.0, rng.normal(0, 0.02, lost.shape))).limits(0.05)
+    low, high = _pairs(np.where(lost, -1.0, rng.normal(0, 0.02, lost.shape))).limits(
+        0.05
+    )
     assert ((low <= -expected / 300) & (high >= -expected / 300)).mean() >= 0.9
 
 
@@ -101,11 +110,17 @@ def test_interval_p_value_equivalence_and_order_come_from_one_test() -> None:
     rng = np.random.default_rng(5)
     for _ in range(60):
         a = rng.random(40)
-        b = np.clip(a - np.where(rng.random(40) < 0.7, 0.0, rng.exponential(0.1, 40)) + 0.01, 0, 1)
+        b = np.clip(
+            a - np.where(rng.random(40) < 0.7, 0.0, rng.exponential(0.1, 40)) + 0.01,
+            0,
+            1,
+        )
         found = compare_paired(a, b)
         assert (found.p_value < 0.05) == (found.low > 0 or found.high < 0)
         assert found.low <= found.difference <= found.high
         ends = [compare_paired(a, b, level=level) for level in (0.8, 0.9, 0.95, 0.99)]
-        assert all(wide.low <= one.low <= one.high <= wide.high for one, wide in pairwise(ends))
+        assert all(
+            wide.low <= one.low <= one.high <= wide.high for one, wide in pairwise(ends)
+        )
         same = equivalence_paired(a, b, margin=(found.low, 1.0), alpha=0.025)
         assert same.p_least == pytest.approx(0.025, rel=1e-6)

@@ -19,14 +19,18 @@ def _graded() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize(
     ("weight", "value", "low", "high"),
-    [  # ppi_mean_pointestimate and ppi_mean_ci of ppi-python 0.2.3 on these data: lam=0, 1, 0.5 and tuned
+    # ppi_mean_pointestimate and ppi_mean_ci of ppi-python 0.2.3 on these data: lam=0, 1, 0.5 and
+    # tuned
+    [
         (0.0, 0.5065875, 0.44738477, 0.56579023),
         (1.0, 0.49327976, 0.42885803, 0.55770149),
         (0.5, 0.49993363, 0.45199199, 0.54787527),
         (None, 0.50077869, 0.45300742, 0.54854997),
     ],
 )
-def test_ppi_python_finds_the_same(weight: float | None, value: float, low: float, high: float) -> None:
+def test_ppi_python_finds_the_same(
+    weight: float | None, value: float, low: float, high: float
+) -> None:
     _, f, labels = _graded()
     found = corrected_mean(f, labels, judge_weight=weight)
     assert found.value == pytest.approx(value, abs=2e-4 if weight is None else 1e-7)
@@ -42,7 +46,10 @@ def test_standard_error_and_weight_in_closed_form() -> None:
     found = corrected_mean(f, labels)
     weight = np.cov(y[:80], f[:80])[0, 1] / ((1 + 80 / 420) * f.var(ddof=1))
     assert found.judge_weight == pytest.approx(weight)
-    square = weight**2 * f[80:].var(ddof=1) / 420 + (y[:80] - weight * f[:80]).var(ddof=1) / 80
+    square = (
+        weight**2 * f[80:].var(ddof=1) / 420
+        + (y[:80] - weight * f[:80]).var(ddof=1) / 80
+    )
     assert found.standard_error == pytest.approx(math.sqrt(square))
     assert found.labels_mean == pytest.approx(y[:80].mean())
     assert found.labels_error == pytest.approx(y[:80].std(ddof=1) / math.sqrt(80))
@@ -51,7 +58,9 @@ def test_standard_error_and_weight_in_closed_form() -> None:
 
 def test_a_perfect_judge_is_no_proof_of_itself() -> None:
     truth = (np.arange(2000) % 5 > 0).astype(float)
-    found = corrected_mean(truth, np.where(np.arange(2000) < 40, truth, np.nan), judge_weight=1.0)
+    found = corrected_mean(
+        truth, np.where(np.arange(2000) < 40, truth, np.nan), judge_weight=1.0
+    )
     assert found.value == pytest.approx(0.8)
     assert found.high - found.low > 0.04  # with Var f / N alone it would be 0.035
 
@@ -59,14 +68,21 @@ def test_a_perfect_judge_is_no_proof_of_itself() -> None:
 def test_strata_weigh_as_their_sizes() -> None:
     f = np.repeat([0.0, 1.0], [300, 700])
     y = np.full(1000, np.nan)
-    y[:20], y[300:320] = np.tile([0.0, 0.0, 0.0, 1.0], 5), np.tile([1.0, 1.0, 1.0, 0.0, 1.0], 4)
+    y[:20], y[300:320] = (
+        np.tile([0.0, 0.0, 0.0, 1.0], 5),
+        np.tile([1.0, 1.0, 1.0, 0.0, 1.0], 4),
+    )
     found = corrected_mean(f, y, strata=f.astype(int))
     assert found.value == pytest.approx(0.3 * 0.25 + 0.7 * 0.8)
     plain = corrected_mean(f, y)
-    assert found.labels_mean == pytest.approx(0.635) and plain.labels_mean == pytest.approx(0.525)
+    assert found.labels_mean == pytest.approx(
+        0.635
+    ) and plain.labels_mean == pytest.approx(0.525)
     assert found.low < 0.635 < found.high
     with pytest.raises(ValueError, match="at least two labels"):
-        corrected_mean(f, np.where(np.arange(1000) < 301, y, np.nan), strata=f.astype(int))
+        corrected_mean(
+            f, np.where(np.arange(1000) < 301, y, np.nan), strata=f.astype(int)
+        )
 
 
 def test_clusters_are_units() -> None:
@@ -76,7 +92,9 @@ def test_clusters_are_units() -> None:
     labels = np.where(ids < 30, y, np.nan)
     f = rng.random(400)
     alone = corrected_mean(f, labels, clusters=ids, judge_weight=0.0)
-    assert alone.standard_error == pytest.approx(clustered_standard_error(y[:120], ids[:120])[0])
+    assert alone.standard_error == pytest.approx(
+        clustered_standard_error(y[:120], ids[:120])[0]
+    )
     assert alone.n_clusters == 100
     apart = corrected_mean(f, labels, judge_weight=0.0)
     assert alone.standard_error is not None and apart.standard_error is not None
@@ -88,9 +106,12 @@ def test_clusters_are_units() -> None:
 def test_difference_is_ppi_on_differences() -> None:
     rng = np.random.default_rng(6)
     a, b = rng.random((2, 200))
-    fa, fb = np.clip(a + rng.normal(0, 0.1, 200), 0, 1), np.clip(b + rng.normal(0, 0.1, 200), 0, 1)
+    fa = np.clip(a + rng.normal(0, 0.1, 200), 0, 1)
+    fb = np.clip(b + rng.normal(0, 0.1, 200), 0, 1)
     seen = np.arange(200) < 50
-    found = corrected_difference(fa, np.where(seen, a, np.nan), fb, np.where(seen, b, np.nan))
+    found = corrected_difference(
+        fa, np.where(seen, a, np.nan), fb, np.where(seen, b, np.nan)
+    )
     same = corrected_mean(fa - fb, np.where(seen, a - b, np.nan), value_range=(-1, 1))
     assert (found.value, found.low, found.high) == (same.value, same.low, same.high)
     assert found.p_value is not None and same.p_value is None
@@ -122,7 +143,10 @@ def test_missing_verdicts_and_too_few_labels() -> None:
     ],
 )
 def test_bad_arguments_are_refused(arguments: dict[str, object], message: str) -> None:
-    defaults: dict[str, object] = {"judge": [1.0, 0.0, 1.0], "human": [1.0, 0.0, math.nan]}
+    defaults: dict[str, object] = {
+        "judge": [1.0, 0.0, 1.0],
+        "human": [1.0, 0.0, math.nan],
+    }
     with pytest.raises(ValueError, match=message):
         corrected_mean(**(defaults | arguments))  # type: ignore[arg-type]
 
@@ -133,7 +157,8 @@ def test_bad_arguments_are_refused(arguments: dict[str, object], message: str) -
 def test_rogan_gladen_is_the_delta_method_for_many_labels() -> None:
     found = rogan_gladen(52_000, 100_000, 90_000, 100_000, 80_000, 100_000)
     assert found.value == pytest.approx((0.52 + 0.8 - 1) / 0.7)
-    p, j = found.value, 0.7
+    p = found.value
+    j = 0.7
     inner = 0.52 * 0.48 / 1e5 + p**2 * 0.09 / 1e5 + (1 - p) ** 2 * 0.16 / 1e5
     assert found.standard_error == pytest.approx(math.sqrt(inner) / j, rel=1e-3)
     assert found.useful and found.reason == ""
@@ -150,7 +175,9 @@ def test_rogan_gladen_is_the_delta_method_for_many_labels() -> None:
         ((0, 0, 5, 8, 5, 8), "no item beside the labelled ones"),
     ],
 )
-def test_a_judge_that_does_not_tell_is_called_useless(counts: tuple[int, ...], reason: str) -> None:
+def test_a_judge_that_does_not_tell_is_called_useless(
+    counts: tuple[int, ...], reason: str
+) -> None:
     found = rogan_gladen(*counts)
     assert not found.useful and reason in found.reason
     assert math.isnan(found.value) and (found.low, found.high) == (0.0, 1.0)

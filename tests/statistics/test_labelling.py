@@ -1,4 +1,6 @@
-"""Labelling sets: chances that are true, sizes that are asked for, and corrections that stay unbiased."""
+"""Labelling sets: chances that are true, sizes that are asked for, and corrections that stay
+unbiased.
+"""
 
 import math
 
@@ -18,13 +20,31 @@ def _verdicts(n: int = 400) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("design", ["random", "stratified"])
 def test_size_chances_and_seed(design: str) -> None:
     verdicts, confidence = _verdicts()
-    found = draw_labelling_set(verdicts, 60, design=design, confidence=confidence, seed=3)  # type: ignore[arg-type]
+    found = draw_labelling_set(
+        verdicts,
+        60,
+        design=design,  # type: ignore[arg-type]
+        confidence=confidence,
+        seed=3,
+    )
     assert len(set(found.indices)) == 60
     assert not np.isnan(verdicts[list(found.indices)]).any()
     assert sum(found.probabilities) == pytest.approx(60)
     assert found.probabilities[:10] == (0.0,) * 10 and found.strata[:10] == (-1,) * 10
-    again = draw_labelling_set(verdicts, 60, design=design, confidence=confidence, seed=3)  # type: ignore[arg-type]
-    other = draw_labelling_set(verdicts, 60, design=design, confidence=confidence, seed=4)  # type: ignore[arg-type]
+    again = draw_labelling_set(
+        verdicts,
+        60,
+        design=design,  # type: ignore[arg-type]
+        confidence=confidence,
+        seed=3,
+    )
+    other = draw_labelling_set(
+        verdicts,
+        60,
+        design=design,  # type: ignore[arg-type]
+        confidence=confidence,
+        seed=4,
+    )
     assert again == found != other
 
 
@@ -32,10 +52,18 @@ def test_size_chances_and_seed(design: str) -> None:
 def test_items_are_chosen_as_often_as_said(design: str) -> None:
     verdicts, confidence = _verdicts(60)
     sets = [
-        draw_labelling_set(verdicts, 20, design=design, confidence=confidence, seed=seed)  # type: ignore[arg-type]
+        draw_labelling_set(
+            verdicts,
+            20,
+            design=design,  # type: ignore[arg-type]
+            confidence=confidence,
+            seed=seed,
+        )
         for seed in range(1500)
     ]
-    chosen = np.bincount(np.concatenate([one.indices for one in sets]), minlength=60) / 1500
+    chosen = (
+        np.bincount(np.concatenate([one.indices for one in sets]), minlength=60) / 1500
+    )
     assert chosen == pytest.approx(np.array(sets[0].probabilities), abs=0.055)
 
 
@@ -44,7 +72,10 @@ def test_doubtful_verdicts_are_chosen_more_often() -> None:
     found = draw_labelling_set(verdicts, 80, design="stratified", confidence=confidence)
     chance = np.array(found.probabilities)
     judged = ~np.isnan(verdicts)
-    assert chance[judged & (confidence < 0.6)].mean() > 1.4 * chance[judged & (confidence > 0.9)].mean()
+    assert (
+        chance[judged & (confidence < 0.6)].mean()
+        > 1.4 * chance[judged & (confidence > 0.9)].mean()
+    )
     assert np.bincount(np.array(found.strata)[list(found.indices)]).min() >= 2
 
 
@@ -52,15 +83,21 @@ def test_corrections_from_such_sets_are_unbiased() -> None:
     rng = np.random.default_rng(7)
     verdicts = (rng.random(500) < 0.7).astype(float)
     doubtful = rng.random(500) < 0.3
-    truth = np.where(rng.random(500) < np.where(doubtful, 0.4, 0.05), 1 - verdicts, verdicts)
+    truth = np.where(
+        rng.random(500) < np.where(doubtful, 0.4, 0.05), 1 - verdicts, verdicts
+    )
     confidence = np.where(doubtful, 0.55, 0.95)
     values = []
     for seed in range(300):
-        drawn = draw_labelling_set(verdicts, 80, design="stratified", confidence=confidence, seed=seed)
+        drawn = draw_labelling_set(
+            verdicts, 80, design="stratified", confidence=confidence, seed=seed
+        )
         labels = np.full(500, math.nan)
         labels[list(drawn.indices)] = truth[list(drawn.indices)]
         values.append(corrected_mean(verdicts, labels, strata=drawn.strata).value)
-    assert np.mean(values) == pytest.approx(truth.mean(), abs=float(4 * np.std(values)) / math.sqrt(300))
+    assert np.mean(values) == pytest.approx(
+        truth.mean(), abs=float(4 * np.std(values)) / math.sqrt(300)
+    )
     assert np.std(values) < 0.9 * math.sqrt(truth.var() / 80)
 
 

@@ -12,12 +12,18 @@ from sklearn.metrics import f1_score, recall_score
 from evalwright.statistics import Estimate, balanced_accuracy, macro_f1
 
 I64 = npt.NDArray[np.int64]
-LABELS = st.lists(st.tuples(st.integers(-1, 3), st.integers(-1, 3)), min_size=1, max_size=40)
+LABELS = st.lists(
+    st.tuples(st.integers(-1, 3), st.integers(-1, 3)), min_size=1, max_size=40
+)
 
 
 def _recall(gold: I64, predicted: I64) -> float:
     # balanced_accuracy_score itself warns where a predicted label is not among gold.
-    return float(recall_score(gold, predicted, average="macro", labels=np.unique(gold), zero_division=0))
+    return float(
+        recall_score(
+            gold, predicted, average="macro", labels=np.unique(gold), zero_division=0
+        )
+    )
 
 
 def _f1(gold: I64, predicted: I64) -> float:
@@ -27,14 +33,20 @@ def _f1(gold: I64, predicted: I64) -> float:
 @given(LABELS)
 def test_values_are_those_of_scikit_learn(pairs: list[tuple[int, int]]) -> None:
     gold, predicted = np.array(pairs).T
-    assert balanced_accuracy(gold, predicted).value == pytest.approx(_recall(gold, predicted))
+    assert balanced_accuracy(gold, predicted).value == pytest.approx(
+        _recall(gold, predicted)
+    )
     assert macro_f1(gold, predicted).value == pytest.approx(_f1(gold, predicted))
 
 
-@pytest.mark.parametrize(("metric", "oracle"), [(balanced_accuracy, _recall), (macro_f1, _f1)])
+@pytest.mark.parametrize(
+    ("metric", "oracle"), [(balanced_accuracy, _recall), (macro_f1, _f1)]
+)
 @pytest.mark.parametrize("clustered", [False, True])
 def test_intervals_are_as_wide_as_by_resampling_whole_clusters_one_by_one(
-    metric: Callable[..., Estimate], oracle: Callable[[I64, I64], float], clustered: bool
+    metric: Callable[..., Estimate],
+    oracle: Callable[[I64, I64], float],
+    clustered: bool,
 ) -> None:
     rng = np.random.default_rng(4)
     gold = rng.choice(3, 120, p=[0.6, 0.28, 0.12])
@@ -43,21 +55,32 @@ def test_intervals_are_as_wide_as_by_resampling_whole_clusters_one_by_one(
     members = [np.flatnonzero(ids == name) for name in np.unique(ids)]
     resampled = []
     for _ in range(400):
-        rows = np.concatenate([members[i] for i in rng.integers(0, len(members), len(members))])
+        rows = np.concatenate(
+            [members[i] for i in rng.integers(0, len(members), len(members))]
+        )
         resampled.append(oracle(gold[rows], predicted[rows]))
     found = metric(gold, predicted, clusters=ids)
-    assert found.standard_error == pytest.approx(np.std(resampled), rel=0.12 if metric is macro_f1 else 0.15)
+    assert found.standard_error == pytest.approx(
+        np.std(resampled), rel=0.12 if metric is macro_f1 else 0.15
+    )
     low, high = np.quantile(resampled, [0.025, 0.975])
     assert found.high - found.low == pytest.approx(high - low, rel=0.15)
     if metric is macro_f1:
-        assert found.method == f"BCa bootstrap over {'clusters' if clustered else 'items'}, 2000 draws"
+        assert (
+            found.method
+            == f"BCa bootstrap over {'clusters' if clustered else 'items'}, 2000 draws"
+        )
     assert found.n_clusters == (30 if clustered else None)
 
 
 @pytest.mark.parametrize("draws", [1, 8])
 @pytest.mark.parametrize("counts", [(194, 1), (40, 7), (24, 8, 8, 2), (5, 5)])
-def test_classes_of_a_handful_of_items_are_covered(counts: tuple[int, ...], draws: int) -> None:
-    """By the bootstrap the truth was in 46% of the intervals of the first, and in 88% of those of the third."""
+def test_classes_of_a_handful_of_items_are_covered(
+    counts: tuple[int, ...], draws: int
+) -> None:
+    """By the bootstrap the truth was in 46% of the intervals of the first, and in 88% of those
+    of the third.
+    """
     rng = np.random.default_rng(3)
     gold = np.repeat(np.arange(len(counts)), counts)
     covered = 0
@@ -74,23 +97,35 @@ def test_classes_of_a_handful_of_items_are_covered(counts: tuple[int, ...], draw
 
 
 def test_a_class_that_is_hardly_ever_recognised_makes_the_interval_wide() -> None:
-    """Of 30 items with a recall of 2%, resamples of none right show no spread: 92% of their intervals held the truth."""
-    rng, able = np.random.default_rng(8), np.array([0.9, 0.9, 0.02])
-    gold, covered = np.repeat(np.arange(3), (150, 120, 30)), 0
+    """Of 30 items with a recall of 2%, resamples of none right show no spread: 92% of their
+    intervals held the truth.
+    """
+    rng = np.random.default_rng(8)
+    able = np.array([0.9, 0.9, 0.02])
+    gold = np.repeat(np.arange(3), (150, 120, 30))
+    covered = 0
     for _ in range(400):
-        found = balanced_accuracy(gold, np.where(rng.random(300) < able[gold], gold, -1))
+        found = balanced_accuracy(
+            gold, np.where(rng.random(300) < able[gold], gold, -1)
+        )
         covered += found.low <= able.mean() <= found.high
     assert covered >= 0.95 * 400
 
 
 def test_rare_classes_in_clusters_are_covered() -> None:
-    """One item in twenty is of the second class; by the bootstrap 84% of the intervals held the truth."""
-    rng, able, ids = np.random.default_rng(9), np.array([0.95, 0.4]), np.repeat(np.arange(12), 5)
+    """One item in twenty is of the second class; by the bootstrap 84% of the intervals held the
+    truth.
+    """
+    rng = np.random.default_rng(9)
+    able = np.array([0.95, 0.4])
+    ids = np.repeat(np.arange(12), 5)
     covered = 0
     for _ in range(400):
         gold = (rng.random(60) < 0.05).astype(np.int64)
         chance = rng.beta(2 * able[:, None], 2 - 2 * able[:, None], (2, 12))
-        found = balanced_accuracy(gold, np.where(rng.random(60) < chance[gold, ids], gold, -1), clusters=ids)
+        found = balanced_accuracy(
+            gold, np.where(rng.random(60) < chance[gold, ids], gold, -1), clusters=ids
+        )
         covered += found.low <= able[np.unique(gold)].mean() <= found.high
     assert covered >= 0.935 * 400
 
@@ -131,18 +166,24 @@ def test_repeated_draws_are_one_item() -> None:
     assert copied.high - copied.low == pytest.approx(once.high - once.low, rel=0.1)
 
 
-@pytest.mark.parametrize(("metric", "oracle"), [(balanced_accuracy, _recall), (macro_f1, _f1)])
+@pytest.mark.parametrize(
+    ("metric", "oracle"), [(balanced_accuracy, _recall), (macro_f1, _f1)]
+)
 def test_failed_items_bound_the_value(
     metric: Callable[..., Estimate], oracle: Callable[[I64, I64], float]
 ) -> None:
-    gold, predicted, failed = np.array([0, 0, 1, 1, 1]), np.array([0, 1, 1, 1, 0]), np.array([1, 2])
+    gold = np.array([0, 0, 1, 1, 1])
+    predicted = np.array([0, 1, 1, 1, 0])
+    failed = np.array([1, 2])
     found = metric(gold, predicted, failed_gold=failed)
     assert (found.n, found.n_missing) == (5, 2)
     assert found.bounds is not None
     low, high = found.bounds
     # They are ends of intervals, so they lie outside of what the fillings themselves give.
     best = metric(np.append(gold, failed), np.append(predicted, failed))
-    assert best.value == pytest.approx(oracle(np.append(gold, failed), np.append(predicted, failed)))
+    assert best.value == pytest.approx(
+        oracle(np.append(gold, failed), np.append(predicted, failed))
+    )
     assert 1 >= high >= max(best.high, found.high) > best.value
     # All wrong: an answer that is no class at all, so nobody's false positive.
     spoiled = np.append(predicted, [9, 9])
@@ -161,12 +202,16 @@ def test_failed_items_bound_the_value(
         ([1, 2], [1], "shape"),
     ],
 )
-def test_bad_labels_are_refused(gold: list[float], predicted: list[object], message: str) -> None:
+def test_bad_labels_are_refused(
+    gold: list[float], predicted: list[object], message: str
+) -> None:
     with pytest.raises(ValueError, match=message):
         macro_f1(gold, predicted)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("n", "groups", "right"), [(100, None, 0.97), (100, None, 0.7), (160, 8, 0.7)])
+@pytest.mark.parametrize(
+    ("n", "groups", "right"), [(100, None, 0.97), (100, None, 0.7), (160, 8, 0.7)]
+)
 def test_macro_f1_is_covered(n: int, groups: int | None, right: float) -> None:
     # Two balanced classes and symmetric errors: macro-F1 is the share that is right.
     rng = np.random.default_rng(6)

@@ -1,4 +1,6 @@
-"""Averages over fixed tasks: against a brute-force reading of the formula, and by simulated coverage."""
+"""Averages over fixed tasks: against a brute-force reading of the formula, and by simulated
+coverage.
+"""
 
 import functools
 import json
@@ -26,7 +28,9 @@ UNIT = (0.0, 1.0)
 def _by_hand(
     errors: list[float], units: list[int], level: float = 0.95
 ) -> tuple[float, float]:
-    """(standard error, half width) of a mean of independent parts, written out from the specification."""
+    """(standard error, half width) of a mean of independent parts, written out from the
+    specification.
+    """
     shares = [error / len(errors) for error in errors]
     error = math.sqrt(sum(share**2 for share in shares))
     freedom = error**4 / sum(
@@ -98,7 +102,9 @@ def test_a_task_without_spread_does_not_pose_as_certain() -> None:
     ("items", "tasks"), [(1, 3), (1, 30), (2, 3), (2, 30), (3, 10), (4, 20)]
 )
 def test_tasks_of_a_few_items_are_not_certain(items: int, tasks: int) -> None:
-    """Two equal models, right in 70%, on tasks so small that each one's own interval is nearly the whole range."""
+    """Two equal models, right in 70%, on tasks so small that each one's own interval is nearly
+    the whole range.
+    """
     rng = np.random.default_rng(items * tasks)
 
     @functools.cache
@@ -107,7 +113,8 @@ def test_tasks_of_a_few_items_are_not_certain(items: int, tasks: int) -> None:
 
     right = np.sort(rng.random((200, tasks, 2, items)) < 0.7).astype(float)
     right[..., 1, :] = rng.permuted(right[..., 1, :], axis=-1)
-    verdicts, missed = 0, 0
+    verdicts = 0
+    missed = 0
     for trial in right:
         found = macro_difference(
             [pair(tuple(a), tuple(b)) for a, b in trial], value_range=UNIT
@@ -119,10 +126,8 @@ def test_tasks_of_a_few_items_are_not_certain(items: int, tasks: int) -> None:
 
 
 def test_one_cluster_is_known_as_little_as_one_item() -> None:
-    one, cluster = (
-        compare_paired([1.0], [0.0]),
-        compare_paired([1.0, 1.0], [0.0, 0.0], clusters=[3, 3]),
-    )
+    one = compare_paired([1.0], [0.0])
+    cluster = compare_paired([1.0, 1.0], [0.0, 0.0], clusters=[3, 3])
     many = compare_paired([1.0, 0.0] * 30, [0.0, 1.0] * 30)
     found = [
         macro_difference([part, many, many], value_range=UNIT)
@@ -156,8 +161,10 @@ def test_a_part_that_nobody_scored_leaves_no_average() -> None:
 
 def test_bounds_hold_the_intervals_of_both_fillings() -> None:
     rng = np.random.default_rng(5)
-    first, second = rng.random(60), rng.random(40)
-    lost, whole = mean_interval(first, n_missing=20), mean_interval(second)
+    first = rng.random(60)
+    second = rng.random(40)
+    lost = mean_interval(first, n_missing=20)
+    whole = mean_interval(second)
     found = macro_average([lost, whole], value_range=UNIT)
     low, high = (
         macro_average(
@@ -268,7 +275,8 @@ def _stacked(tasks: list[tuple[np.ndarray, np.ndarray]], weights: np.ndarray) ->
         x[start : start + size, place] = 1.0
     y, ids = (np.concatenate(side) for side in zip(*tasks, strict=True))
     bread = np.linalg.inv(x.T @ x)
-    residuals, meat = y - x @ bread @ x.T @ y, np.zeros((len(tasks), len(tasks)))
+    residuals = y - x @ bread @ x.T @ y
+    meat = np.zeros((len(tasks), len(tasks)))
     for unit in np.unique(ids):
         own = x[ids == unit]
         values, vectors = np.linalg.eigh(np.eye(len(own)) - own @ bread @ own.T)
@@ -321,7 +329,8 @@ def test_shared_units_are_those_of_a_bootstrap_over_all_units() -> None:
 def test_a_copy_of_a_task_adds_nothing() -> None:
     rng = np.random.default_rng(10)
     a, b = (rng.random((2, 60)) < 0.7) * 1.0
-    part, units = compare_paired(a, b), unit_sums(a - b, np.arange(60))
+    part = compare_paired(a, b)
+    units = unit_sums(a - b, np.arange(60))
     found = macro_difference([part] * 7, units=[units] * 7, value_range=UNIT)
     assert found.high - found.low == pytest.approx(part.high - part.low)
     assert found.p_value == pytest.approx(part.p_value, abs=0.02)
@@ -333,7 +342,9 @@ def test_a_copy_of_a_task_adds_nothing() -> None:
 
 
 def test_degrees_of_freedom_are_those_of_each_connected_set() -> None:
-    """Two tasks about the same 6 passages and one of its own: the two bring 5 between them, not 10."""
+    """Two tasks about the same 6 passages and one of its own: the two bring 5 between them, not
+    10.
+    """
     rng = np.random.default_rng(11)
     ids = np.repeat(np.arange(6), 4)
     values = [rng.random(24), rng.random(24), rng.random(24)]
@@ -341,7 +352,8 @@ def test_degrees_of_freedom_are_those_of_each_connected_set() -> None:
     units = [unit_sums(*one) for one in zip(values, codes, strict=True)]
     among = sharing(units)
     assert among.sets[0] == among.sets[1] != among.sets[2]
-    errors, freedom = np.array([1.0, 1.0, 0.0]), np.array([5.0, 5.0, 5.0])
+    errors = np.array([1.0, 1.0, 0.0])
+    freedom = np.array([5.0, 5.0, 5.0])
     for rho in (0.0, 1.0):
         error, df = combine_errors(
             errors,
@@ -356,7 +368,9 @@ def test_degrees_of_freedom_are_those_of_each_connected_set() -> None:
 
 
 def test_tasks_are_connected_through_others() -> None:
-    """A chain in which each task shares one unit with the next, in an order in which the least number has the longest way; and one apart."""
+    """A chain in which each task shares one unit with the next, in an order in which the least
+    number has the longest way; and one apart.
+    """
     codes = [[0, 1], [5, 6], [4, 5], [3, 4], [2, 3], [1, 2], [9, 10]]
     found = sharing([unit_sums([0.0, 1.0], one) for one in codes])
     assert found.sets.tolist() == [0] * 6 + [6]
@@ -364,7 +378,8 @@ def test_tasks_are_connected_through_others() -> None:
 
 
 def test_tasks_without_spread_go_together_as_far_as_they_overlap() -> None:
-    perfect, ids = mean_interval([1.0] * 40), np.arange(40)
+    perfect = mean_interval([1.0] * 40)
+    ids = np.arange(40)
     widths = []
     for shift, worth in ((0, 1.0), (20, math.sqrt(0.75)), (40, math.sqrt(0.5))):
         units = [unit_sums(np.ones(40), ids), unit_sums(np.ones(40), ids + shift)]
@@ -383,11 +398,11 @@ def test_tasks_without_spread_go_together_as_far_as_they_overlap() -> None:
 
 
 def test_a_tiny_task_beside_a_large_one_is_no_worse_than_both() -> None:
-    """Three items have two degrees of freedom, which are not the whole's: it reaches as far as its parts do, each by its weight."""
-    tiny, large = (
-        mean_interval([1.0, 1.0, 0.0]),
-        mean_interval([1.0] * 1800 + [0.0] * 1200),
-    )
+    """Three items have two degrees of freedom, which are not the whole's: it reaches as far as
+    its parts do, each by its weight.
+    """
+    tiny = mean_interval([1.0, 1.0, 0.0])
+    large = mean_interval([1.0] * 1800 + [0.0] * 1200)
     found = macro_average([tiny, large], value_range=UNIT)
     assert (
         found.high - found.low

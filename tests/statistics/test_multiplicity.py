@@ -15,13 +15,18 @@ from evalwright.statistics.units import F64
 def test_adjusted_p_values_are_those_of_statsmodels() -> None:
     for seed in range(20):
         rng = np.random.default_rng(seed)
-        p = np.round(rng.beta(0.3, 1, rng.integers(1, 40)), int(rng.integers(1, 9)))  # ties, zeros and ones
+        # ties, zeros and ones
+        p = np.round(rng.beta(0.3, 1, rng.integers(1, 40)), int(rng.integers(1, 9)))
         assert holm(p) == pytest.approx(multipletests(p, method="holm")[1], abs=1e-12)
-        assert benjamini_hochberg(p) == pytest.approx(multipletests(p, method="fdr_bh")[1], abs=1e-12)
+        assert benjamini_hochberg(p) == pytest.approx(
+            multipletests(p, method="fdr_bh")[1], abs=1e-12
+        )
 
 
 @pytest.mark.parametrize("adjusted", [holm, benjamini_hochberg])
-def test_missing_tests_stay_missing_and_do_not_count(adjusted: Callable[[npt.ArrayLike], F64]) -> None:
+def test_missing_tests_stay_missing_and_do_not_count(
+    adjusted: Callable[[npt.ArrayLike], F64],
+) -> None:
     p = [0.04, math.nan, 0.01, 0.03, math.nan]
     found = adjusted(p)
     assert np.isnan(found).tolist() == [False, True, False, False, True]

@@ -1,4 +1,6 @@
-"""Paired comparisons against statsmodels and scipy, and by simulation of level, coverage and power."""
+"""Paired comparisons against statsmodels and scipy, and by simulation of level, coverage and
+power.
+"""
 
 import json
 import math
@@ -17,7 +19,9 @@ from support.clustered import clustered_standard_error
 from support.graded_pairs import GradedPair
 
 
-def _table(only_a: int, only_b: int, both: int, neither: int) -> tuple[list[int], list[int]]:
+def _table(
+    only_a: int, only_b: int, both: int, neither: int
+) -> tuple[list[int], list[int]]:
     a = [1] * only_a + [0] * only_b + [1] * both + [0] * neither
     b = [0] * only_a + [1] * only_b + [1] * both + [0] * neither
     return a, b
@@ -57,10 +61,8 @@ def test_normal_differences_get_students_t() -> None:
     widths = []
     for _ in range(200):
         d = rng.normal(0.05, 0.1, 30)
-        found, interval = (
-            compare_paired(d, 0 * d, value_range=None),
-            stats.ttest_1samp(d, 0).confidence_interval(),
-        )
+        found = compare_paired(d, 0 * d, value_range=None)
+        interval = stats.ttest_1samp(d, 0).confidence_interval()
         widths.append((found.high - found.low) / (interval.high - interval.low))
     assert np.mean(widths) == pytest.approx(1.0, abs=0.02)
 
@@ -74,7 +76,9 @@ def test_clusters_get_their_own_spread() -> None:
     d = a - b
     sums = np.bincount(clusters, d - d.mean())
     differing = int(np.count_nonzero(np.bincount(clusters, np.abs(d))))
-    by_hand = GradedPair.of(d, error=se, freedom=df, units=sums, differing=differing, skewed=False)
+    by_hand = GradedPair.of(
+        d, error=se, freedom=df, units=sums, differing=differing, skewed=False
+    )
     assert found.p_value == pytest.approx(by_hand.p_value())
     assert (found.low, found.high) == pytest.approx(by_hand.interval(), rel=1e-6)
     assert found.standard_error == pytest.approx(se)
@@ -86,7 +90,8 @@ def test_clusters_get_their_own_spread() -> None:
 
 def test_draws_are_averaged_and_may_differ_in_number() -> None:
     rng = np.random.default_rng(3)
-    a, b = rng.integers(0, 2, (60, 4)).astype(float), rng.integers(0, 2, (60, 2)).astype(float)
+    a = rng.integers(0, 2, (60, 4)).astype(float)
+    b = rng.integers(0, 2, (60, 2)).astype(float)
     found = compare_paired(a, b)
     assert found.n == 60
     assert compare_paired(a, b, value_range=None).p_value == pytest.approx(
@@ -106,7 +111,9 @@ def test_items_without_both_scores_are_left_out_and_counted() -> None:
         "no difference seen",
         "none: no item scored in both",
     )
-    assert json.loads(json.dumps(nothing.as_dict(), allow_nan=False))["difference"] is None
+    assert (
+        json.loads(json.dumps(nothing.as_dict(), allow_nan=False))["difference"] is None
+    )
 
 
 @pytest.mark.parametrize("clusters", [None, np.repeat(np.arange(20), 5)])
@@ -136,25 +143,35 @@ def test_nearly_equal_differences_are_read_as_equal_ones(
     for comparison in comparisons:
         # No more than a sign test shows, and no less.
         assert comparison.p_value == pytest.approx(2 * 0.5**n)
-        assert (comparison.low, comparison.high) == pytest.approx((equal.low, equal.high), abs=0.05 * step)
+        assert (comparison.low, comparison.high) == pytest.approx(
+            (equal.low, equal.high), abs=0.05 * step
+        )
         hidden = step * (1 - 0.025 ** (1 / n))
         assert (comparison.high - comparison.low) / 2 > 0.5 * hidden
 
 
 def test_equal_differences_at_a_level_that_their_number_does_not_reach() -> None:
-    a, b = np.full(20, 0.6), np.full(20, 0.5)
+    a = np.full(20, 0.6)
+    b = np.full(20, 0.5)
     assert compare_paired(a, b, level=1 - 1.8e-6).verdict == "no difference seen"
     assert compare_paired(a, b, level=1 - 2.0e-6).verdict == "better"
     below_zero = compare_paired(a, b, level=1 - 1e-6).low
     assert below_zero < 0
-    assert equivalence_paired(a, b, margin=(below_zero, 1.0), alpha=0.5e-6).p_least == pytest.approx(0.5e-6)
+    assert equivalence_paired(
+        a, b, margin=(below_zero, 1.0), alpha=0.5e-6
+    ).p_least == pytest.approx(0.5e-6)
 
 
 def test_rounding_is_no_spread() -> None:
     # Means of three draws: all differences are alike but for their last bits.
-    a, b = np.tile([0.3, 0.7, 0.3], (60, 1)), np.tile([0.7, 0.7, 1.0], (60, 1))
-    found, plain = compare_paired(a, b), compare_paired(np.full(64, 0.25), np.full(64, 0.625))
-    assert 0 < found.p_value < 0.01 and 0.5 < (found.high - found.low) / (plain.high - plain.low) < 2
+    a = np.tile([0.3, 0.7, 0.3], (60, 1))
+    b = np.tile([0.7, 0.7, 1.0], (60, 1))
+    found = compare_paired(a, b)
+    plain = compare_paired(np.full(64, 0.25), np.full(64, 0.625))
+    assert (
+        0 < found.p_value < 0.01
+        and 0.5 < (found.high - found.low) / (plain.high - plain.low) < 2
+    )
     assert found.smallest_visible_difference > found.high - found.difference > 0.01
 
 
@@ -211,21 +228,40 @@ def test_bad_arguments_are_refused(arguments: dict[str, object], message: str) -
 
 # ---- invariants ----------------------------------------------------------------------------
 
-SIDE = hnp.arrays(np.float64, st.shared(st.integers(1, 40), key="n"), elements=st.floats(0, 1, width=16))
-BINARY = hnp.arrays(np.int64, st.shared(st.integers(1, 40), key="n"), elements=st.integers(0, 1))
+SIDE = hnp.arrays(
+    np.float64,
+    st.shared(st.integers(1, 40), key="n"),
+    elements=st.floats(0, 1, width=16),
+)
+BINARY = hnp.arrays(
+    np.int64, st.shared(st.integers(1, 40), key="n"), elements=st.integers(0, 1)
+)
 
 
 @given(a=SIDE | BINARY, b=SIDE | BINARY, data=st.data())
-def test_swap_permutation_and_containment(a: np.ndarray, b: np.ndarray, data: st.DataObject) -> None:
-    ids = data.draw(st.none() | hnp.arrays(np.int64, len(a), elements=st.integers(0, 6)))
-    found, swapped = compare_paired(a, b, clusters=ids), compare_paired(b, a, clusters=ids)
+def test_swap_permutation_and_containment(
+    a: np.ndarray, b: np.ndarray, data: st.DataObject
+) -> None:
+    ids = data.draw(
+        st.none() | hnp.arrays(np.int64, len(a), elements=st.integers(0, 6))
+    )
+    found = compare_paired(a, b, clusters=ids)
+    swapped = compare_paired(b, a, clusters=ids)
     assert -1 <= found.low <= found.difference <= found.high <= 1
     assert found.high > found.low
     assert 0 < found.smallest_visible_difference <= 1
     _agree(found, swapped, sign=-1)
-    assert swapped.verdict == {"better": "worse", "worse": "better"}.get(found.verdict, found.verdict)
+    assert swapped.verdict == {"better": "worse", "worse": "better"}.get(
+        found.verdict, found.verdict
+    )
     order = data.draw(st.permutations(range(len(a))))
-    _agree(found, compare_paired(a[order], b[order], clusters=None if ids is None else ids[order]), sign=1)
+    _agree(
+        found,
+        compare_paired(
+            a[order], b[order], clusters=None if ids is None else ids[order]
+        ),
+        sign=1,
+    )
 
 
 def _agree(x: PairedComparison, y: PairedComparison, sign: int) -> None:
@@ -234,21 +270,31 @@ def _agree(x: PairedComparison, y: PairedComparison, sign: int) -> None:
         (sign * y.difference, low, high), rel=1e-6, abs=1e-9
     )
     assert x.p_value == pytest.approx(y.p_value, rel=1e-6, abs=1e-9, nan_ok=True)
-    assert x.smallest_visible_difference == pytest.approx(y.smallest_visible_difference, rel=1e-6)
+    assert x.smallest_visible_difference == pytest.approx(
+        y.smallest_visible_difference, rel=1e-6
+    )
     assert x.test == y.test
 
 
 # ---- simulation ----------------------------------------------------------------------------
 
 
-def _simulate(shift: float, n: int, runs: int, groups: int | None, seed: int) -> list[PairedComparison]:
-    """Right-or-wrong answers to items of shared difficulty; `shift` is the true difference of a to b."""
+def _simulate(
+    shift: float, n: int, runs: int, groups: int | None, seed: int
+) -> list[PairedComparison]:
+    """Right-or-wrong answers to items of shared difficulty; `shift` is the true difference of a
+    to b.
+    """
     rng = np.random.default_rng(seed)
     ids = None if groups is None else np.arange(n) % groups
     found = []
     for _ in range(runs):
         easy = rng.beta(2, 2, n) * (1 - 2 * abs(shift)) + abs(shift)
-        lean = 0.0 if ids is None else (rng.normal(0, 0.15, groups)[ids] * easy * (1 - easy))
+        lean = (
+            0.0
+            if ids is None
+            else (rng.normal(0, 0.15, groups)[ids] * easy * (1 - easy))
+        )
         a = rng.random(n) < np.clip(easy + shift / 2 + lean, 0, 1)
         b = rng.random(n) < np.clip(easy - shift / 2 - lean, 0, 1)
         found.append(compare_paired(a.astype(int), b.astype(int), clusters=ids))
@@ -256,11 +302,20 @@ def _simulate(shift: float, n: int, runs: int, groups: int | None, seed: int) ->
 
 
 @pytest.mark.parametrize("groups", [None, 40])
-def test_the_smallest_visible_difference_is_seen_with_the_stated_power(groups: int | None) -> None:
+def test_the_smallest_visible_difference_is_seen_with_the_stated_power(
+    groups: int | None,
+) -> None:
     visible = float(
-        np.median([c.smallest_visible_difference for c in _simulate(0.0, 400, 30, groups, seed=1)])
+        np.median(
+            [
+                c.smallest_visible_difference
+                for c in _simulate(0.0, 400, 30, groups, seed=1)
+            ]
+        )
     )
-    seen = np.mean([c.verdict == "better" for c in _simulate(visible, 400, 300, groups, seed=2)])
+    seen = np.mean(
+        [c.verdict == "better" for c in _simulate(visible, 400, 300, groups, seed=2)]
+    )
     assert 0.74 <= seen <= 0.87
 
 
@@ -269,11 +324,10 @@ def test_equivalence_is_two_one_sided_tests(shift: float) -> None:
     rng = np.random.default_rng(1)
     a = rng.random(60) * 0.7
     b = a + rng.normal(0.05, 0.05, 60) * 0.5 + shift * 0.5
-    found, by_hand = (
-        equivalence_paired(a, b, margin=(-0.06, 0.04), value_range=None),
-        GradedPair.of(a - b, skewed=False),
-    )
-    p_least, p_most = by_hand.tail(-0.06), by_hand.tail(0.04, above=False)
+    found = equivalence_paired(a, b, margin=(-0.06, 0.04), value_range=None)
+    by_hand = GradedPair.of(a - b, skewed=False)
+    p_least = by_hand.tail(-0.06)
+    p_most = by_hand.tail(0.04, above=False)
     assert (found.p_least, found.p_most) == pytest.approx((p_least, p_most), rel=1e-6)
     assert found.equivalent == (max(p_least, p_most) < 0.05)
     p, _, _ = ttost_paired(a, b, -0.06, 0.04)
@@ -286,7 +340,9 @@ def test_clusters_and_the_interval_agree() -> None:
     a, b = (rng.random((2, 200)) < 0.7).astype(float)
     found = equivalence_paired(a, b, margin=0.15, clusters=ids, alpha=0.1)
     interval = compare_paired(a, b, clusters=ids, level=0.8)
-    assert (found.low, found.high, found.level) == pytest.approx((interval.low, interval.high, 0.8))
+    assert (found.low, found.high, found.level) == pytest.approx(
+        (interval.low, interval.high, 0.8)
+    )
     assert found.method == "TOST, clustered score test"
     assert found.equivalent == (found.p_value < 0.1)
 
@@ -298,7 +354,9 @@ def test_the_p_value_is_the_rate_at_which_the_interval_fits() -> None:
     interval = compare_paired(a, b, level=0.9)
     assert (found.low, found.high) == (interval.low, interval.high)
     fits = []
-    for rate in found.p_value + np.array([-0.1, -0.001, 0.001, 0.1]) * min(1.0, found.p_value * 5):
+    for rate in found.p_value + np.array([-0.1, -0.001, 0.001, 0.1]) * min(
+        1.0, found.p_value * 5
+    ):
         one = compare_paired(a, b, level=1 - 2 * rate)
         fits.append(one.low >= -0.05 and one.high <= 0.05)
     assert fits == [False, False, True, True]
@@ -307,11 +365,13 @@ def test_the_p_value_is_the_rate_at_which_the_interval_fits() -> None:
 
 
 def test_equal_answers_are_equivalent_only_as_far_as_their_number_goes() -> None:
-    few, many = np.full(20, 0.5), np.full(400, 0.5)
+    few = np.full(20, 0.5)
+    many = np.full(400, 0.5)
     assert not equivalence_paired(few, few, margin=0.05).equivalent
     found = equivalence_paired(many, many, margin=0.05)
     assert found.equivalent
-    # 400 items that tie exclude that more than 5% differ, at an error rate of (1 - 0.05)^400 and a little more.
+    # 400 items that tie exclude that more than 5% differ, at an error rate of (1 - 0.05)^400 and a
+    # little more.
     assert 0.95**400 < found.p_value < 1e-4
 
 
@@ -338,5 +398,8 @@ def test_bad_margins_are_refused(arguments: dict[str, object], message: str) -> 
 def test_false_equivalence_is_rare_at_the_margin() -> None:
     rng = np.random.default_rng(4)
     a = rng.normal(0.05, 0.1, (1500, 40))
-    found = [equivalence_paired(row, np.zeros(40), margin=0.05, value_range=None).equivalent for row in a]
+    found = [
+        equivalence_paired(row, np.zeros(40), margin=0.05, value_range=None).equivalent
+        for row in a
+    ]
     assert 0.03 <= np.mean(found) <= 0.065

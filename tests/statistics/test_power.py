@@ -21,11 +21,15 @@ def test_items_for_a_difference(level: float, power: float) -> None:
     effects = np.array([0.02, 0.05, 0.1])
     found = items_for_difference(effects, 0.2, level=level, power=power)
     for n, effect in zip(found, effects / 0.2**0.5, strict=True):
-        oracle = NormalIndPower(ddof=0).solve_power(effect, alpha=1 - level, power=power, ratio=0)
+        oracle = NormalIndPower(ddof=0).solve_power(
+            effect, alpha=1 - level, power=power, ratio=0
+        )
         assert n == pytest.approx(oracle, abs=1.01)
         t_test = TTestPower().solve_power(effect, alpha=1 - level, power=power)
         assert n <= t_test + 1 and n == pytest.approx(t_test, rel=0.05)
-    assert items_for_difference(0.02, 0.2) == 3925  # the worked example of the specification
+    assert (
+        items_for_difference(0.02, 0.2) == 3925
+    )  # the worked example of the specification
 
 
 def test_the_smallest_visible_difference_inverts_it() -> None:
@@ -36,11 +40,16 @@ def test_the_smallest_visible_difference_inverts_it() -> None:
 
 def test_the_power_that_is_promised_is_reached() -> None:
     rng = np.random.default_rng(1)
-    delta, discordant = 0.08, 0.25
+    delta = 0.08
+    discordant = 0.25
     n = int(items_for_difference(delta, discordant))
     seen = 0
     for _ in range(300):
-        d = rng.choice([1, -1, 0], n, p=[(discordant + delta) / 2, (discordant - delta) / 2, 1 - discordant])
+        d = rng.choice(
+            [1, -1, 0],
+            n,
+            p=[(discordant + delta) / 2, (discordant - delta) / 2, 1 - discordant],
+        )
         seen += compare_paired(np.maximum(d, 0), np.maximum(-d, 0)).verdict == "better"
     assert seen / 300 == pytest.approx(0.8, abs=0.07)
 
@@ -52,9 +61,12 @@ def test_items_for_a_half_width() -> None:
 
 
 @pytest.mark.parametrize(
-    ("within", "between", "per_item"), [(0.2, 0.05, 10.0), (0.2, 0.2, 0.0), (0.3, 0.1, 2.0)]
+    ("within", "between", "per_item"),
+    [(0.2, 0.05, 10.0), (0.2, 0.2, 0.0), (0.3, 0.1, 2.0)],
 )
-def test_the_best_number_of_draws_is_the_cheapest(within: float, between: float, per_item: float) -> None:
+def test_the_best_number_of_draws_is_the_cheapest(
+    within: float, between: float, per_item: float
+) -> None:
     def price(draws: int) -> float:
         n = items_for_difference(0.0005, between + within / draws)
         return float(n) * (per_item + draws)

@@ -1,4 +1,6 @@
-"""Variances with limits and design effects: hand-computed values, brute force over pairs, and coverage by simulation."""
+"""Variances with limits and design effects: hand-computed values, brute force over pairs, and
+coverage by simulation.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ from evalwright.statistics.power import (
 def test_right_or_wrong_scores_by_hand() -> None:
     found = score_variance([1] * 24 + [0] * 6)
     low, high = wilson(24, 30)
-    assert (found.value, found.low, found.high) == pytest.approx((0.16, high * (1 - high), low * (1 - low)))
+    assert (found.value, found.low, found.high) == pytest.approx(
+        (0.16, high * (1 - high), low * (1 - low))
+    )
     half = score_variance([1, 0] * 15)
     assert (half.value, half.high) == (0.25, 0.25)
     assert half.low < 0.25
@@ -44,11 +48,17 @@ def test_no_spread_is_not_certainty(values: list[float]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "least"), [("binary", 0.93), ("uniform", 0.92), ("skewed", 0.88), ("bimodal", 0.88)]
+    ("name", "least"),
+    [("binary", 0.93), ("uniform", 0.92), ("skewed", 0.88), ("bimodal", 0.88)],
 )
 def test_limits_of_a_variance_cover_it(name: str, least: float) -> None:
     rng = np.random.default_rng(7)
-    truth = {"binary": 0.16, "uniform": 1 / 12, "skewed": 10 / (49 * 8), "bimodal": 0.16 / (0.64 * 1.8)}[name]
+    truth = {
+        "binary": 0.16,
+        "uniform": 1 / 12,
+        "skewed": 10 / (49 * 8),
+        "bimodal": 0.16 / (0.64 * 1.8),
+    }[name]
 
     def draw() -> NDArray[np.float64]:
         if name == "binary":
@@ -64,7 +74,8 @@ def test_limits_of_a_variance_cover_it(name: str, least: float) -> None:
 
 
 def test_differences_of_right_or_wrong_scores_are_counted() -> None:
-    a, b = [1, 1, 1, 0, 0, 1, 1, 0, 1, 1], [1, 0, 1, 0, 1, 1, 1, 0, 1, 1]
+    a = [1, 1, 1, 0, 0, 1, 1, 0, 1, 1]
+    b = [1, 0, 1, 0, 1, 1, 1, 0, 1, 1]
     found = difference_variance(a, b, 0.02)
     low, high = wilson(2, 10)
     assert (found.value, found.low, found.high) == pytest.approx((0.2, low, high))
@@ -79,12 +90,13 @@ def test_a_difference_needs_that_many_discordant_items() -> None:
 
 
 def test_graded_differences_keep_their_variance_and_missing_ones_are_left_out() -> None:
-    a, b = np.array([0.5, 0.7, 0.1, np.nan, 0.9]), np.array([0.4, 0.1, 0.3, 0.5, 0.9])
+    a = np.array([0.5, 0.7, 0.1, np.nan, 0.9])
+    b = np.array([0.4, 0.1, 0.3, 0.5, 0.9])
     d = (a - b)[~np.isnan(a - b)]
     assert difference_variance(a, b, 0.02).value == pytest.approx(np.var(d, ddof=1))
-    assert difference_variance(a * 10, b * 10, 0.2, value_range=None).value == pytest.approx(
-        np.var(10 * d, ddof=1)
-    )
+    assert difference_variance(
+        a * 10, b * 10, 0.2, value_range=None
+    ).value == pytest.approx(np.var(10 * d, ddof=1))
 
 
 def test_limits_of_a_paired_variance_cover_it() -> None:
@@ -98,16 +110,22 @@ def test_limits_of_a_paired_variance_cover_it() -> None:
 
 
 def test_no_difference_is_seen_without_that_many_discordant_items() -> None:
-    """Brute force: all discordant items favour one model, at the difference that the function names."""
+    """Brute force: all discordant items favour one model, at the difference that the function
+    names.
+    """
     n = 100
     d = least_visible_difference(n)
     assert d == pytest.approx(1 / (1 + n / 7.8489), rel=1e-4)
     rng = np.random.default_rng(9)
     wins = rng.binomial(n, d, 20000)
     items = np.arange(n)
-    seen = np.array([compare_paired(items < won, items < 0).p_value < 0.05 for won in range(n + 1)])[wins]
+    seen = np.array(
+        [compare_paired(items < won, items < 0).p_value < 0.05 for won in range(n + 1)]
+    )[wins]
     assert seen.mean() == pytest.approx(0.8, abs=0.08)
-    assert least_visible_difference(n, design=2.0) == pytest.approx(least_visible_difference(n / 2))
+    assert least_visible_difference(n, design=2.0) == pytest.approx(
+        least_visible_difference(n / 2)
+    )
 
 
 def test_the_weight_of_clusters() -> None:
@@ -123,7 +141,9 @@ def test_the_correlation_is_the_mean_product_of_pairs() -> None:
     values = rng.random(12)[clusters] + rng.random(40)
     values /= 2
     d = values - values.mean()
-    pairs = [(i, j) for i, j in combinations(range(40), 2) if clusters[i] == clusters[j]]
+    pairs = [
+        (i, j) for i, j in combinations(range(40), 2) if clusters[i] == clusters[j]
+    ]
     expected = np.mean([d[i] * d[j] for i, j in pairs]) / np.var(values, ddof=1)
     found = cluster_correlation(values, clusters)
     assert found.value == pytest.approx(expected)
@@ -137,9 +157,13 @@ def test_nothing_to_see_a_correlation_by(clusters: list[int]) -> None:
 
 
 def test_a_thin_sample_foretells_the_whole() -> None:
-    """Brute force: a pilot of 300 from 2,000 items in clusters of ten, against the spread of the mean of all of them."""
+    """Brute force: a pilot of 300 from 2,000 items in clusters of ten, against the spread of the
+    mean of all of them.
+    """
     rng = np.random.default_rng(11)
-    groups, size, rho = 200, 10, 0.3
+    groups = 200
+    size = 10
+    rho = 0.3
     clusters = np.repeat(np.arange(groups), size)
 
     def world() -> NDArray[np.float64]:

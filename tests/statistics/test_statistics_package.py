@@ -22,21 +22,34 @@ def test_public_names_are_sorted_and_all_there() -> None:
     [
         ("import evalwright.statistics", ("numpy", "scipy")),
         ("from evalwright.statistics import compare_paired, mean_interval", ("scipy",)),
-        ("from evalwright.statistics import mean_interval; mean_interval([0, 1, 1])", ("scipy",)),
-        ("from evalwright.statistics import mean_interval; mean_interval([0.1, 0.5])", ("scipy.stats",)),
-        ("from evalwright.statistics import macro_f1; macro_f1([0, 1, 1], [0, 1, 0])", ("scipy.stats",)),
+        (
+            "from evalwright.statistics import mean_interval; mean_interval([0, 1, 1])",
+            ("scipy",),
+        ),
+        (
+            "from evalwright.statistics import mean_interval; mean_interval([0.1, 0.5])",
+            ("scipy.stats",),
+        ),
+        (
+            "from evalwright.statistics import macro_f1; macro_f1([0, 1, 1], [0, 1, 0])",
+            ("scipy.stats",),
+        ),
     ],
 )
-def test_nothing_heavier_than_needed_is_imported(code: str, absent: tuple[str, ...]) -> None:
-    check = (
-        f"{code}\nimport sys\nfound = [m for m in {absent!r} if m in sys.modules]\nassert not found, found"
+def test_nothing_heavier_than_needed_is_imported(
+    code: str, absent: tuple[str, ...]
+) -> None:
+    check = f"{code}\nimport sys\nfound = [m for m in {absent!r} if m in sys.modules]\nassert not found, found"
+    done = subprocess.run(
+        [sys.executable, "-c", check], capture_output=True, text=True, timeout=1800
     )
-    done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, timeout=1800)
     assert done.returncode == 0, done.stderr
 
 
 def test_every_public_name_stands_in_the_docs() -> None:
-    page = (Path(__file__).resolve().parents[2] / "docs" / "statistics.md").read_text(encoding="utf-8")
+    page = (Path(__file__).resolve().parents[2] / "docs" / "statistics.md").read_text(
+        encoding="utf-8"
+    )
     missing = [name for name in statistics.__all__ if f"`{name}`" not in page]
     assert not missing, f"docs/statistics.md lacks {', '.join(missing)}"
     tables = "\n".join(line for line in page.splitlines() if line.startswith("|"))

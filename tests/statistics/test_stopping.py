@@ -16,12 +16,22 @@ from evalwright.statistics import Decision, Monitor, compare_paired, parse_rule
 @pytest.mark.parametrize("sign", ["±", "+-", "+/-", " ± ", " +- "])
 def test_a_precision_rule(sign: str) -> None:
     rule = parse_rule(f"exact match{sign}0.02")
-    assert (rule.kind, rule.metric, rule.margin, rule.level) == ("precision", "exact match", 0.02, 0.95)
+    assert (rule.kind, rule.metric, rule.margin, rule.level) == (
+        "precision",
+        "exact match",
+        0.02,
+        0.95,
+    )
 
 
 def test_rules_about_two_models() -> None:
     rule = parse_rule("  openai/gpt-x  beats local:7b   at 99% ")
-    assert (rule.kind, rule.a, rule.b, rule.margin) == ("beats", "openai/gpt-x", "local:7b", None)
+    assert (rule.kind, rule.a, rule.b, rule.margin) == (
+        "beats",
+        "openai/gpt-x",
+        "local:7b",
+        None,
+    )
     assert rule.level == pytest.approx(0.99)
     for text in (
         "A differs from B or not by 0.03",
@@ -63,10 +73,14 @@ def test_any_text_is_a_rule_or_a_sentence(text: str) -> None:
         assert str(error).endswith(".") or "optionally" in str(error)
 
 
-def _pair(rng: np.random.Generator, n: int, gap: float) -> tuple[np.ndarray, np.ndarray]:
+def _pair(
+    rng: np.random.Generator, n: int, gap: float
+) -> tuple[np.ndarray, np.ndarray]:
     d = rng.choice([1, -1, 0], n, p=[0.1 + gap / 2, 0.1 - gap / 2, 0.8])
     rest = rng.random(n) < 0.8
-    return np.where(d == 0, rest, d > 0).astype(float), np.where(d == 0, rest, d < 0).astype(float)
+    return np.where(d == 0, rest, d > 0).astype(float), np.where(
+        d == 0, rest, d < 0
+    ).astype(float)
 
 
 def _run(monitor: Monitor, a: Any, b: Any = None, every: int | None = None) -> Decision:
@@ -90,7 +104,10 @@ def test_a_clear_difference_is_seen_early_and_stays() -> None:
     for i in range(found.units, 2000):
         monitor.submit(i, a[i], b[i])
     assert monitor.decision() == found
-    assert json.loads(json.dumps(found.as_dict(), allow_nan=False))["verdict"] == "new better"
+    assert (
+        json.loads(json.dumps(found.as_dict(), allow_nan=False))["verdict"]
+        == "new better"
+    )
     mirrored = _run(Monitor(parse_rule("new beats old"), 2000), b, a)
     assert (mirrored.verdict, mirrored.units) == ("old better", found.units)
 
@@ -103,7 +120,9 @@ def test_only_the_completed_prefix_counts_in_whatever_order_it_came() -> None:
         monitor = Monitor(parse_rule("A beats B"), 300)
         for i in order[:-1]:
             monitor.submit(int(i), a[i], b[i])
-        assert order[-1] or monitor.decision().units == 0  # the first unit is not there yet
+        assert (
+            order[-1] or monitor.decision().units == 0
+        )  # the first unit is not there yet
         monitor.submit(int(order[-1]), a[order[-1]], b[order[-1]])
         decisions.append(monitor.decision())
     assert decisions[0] == decisions[1] == decisions[2]
@@ -114,7 +133,9 @@ def test_a_run_to_the_end_says_what_the_comparison_says(seed: int) -> None:
     a, b = _pair(np.random.default_rng(seed), 200, 0.06)
     found = _run(Monitor(parse_rule("A beats B"), 200), a, b, every=200)
     full = compare_paired(a, b)
-    assert found.verdict == {"better": "A better", "worse": "B better"}.get(full.verdict, full.verdict)
+    assert found.verdict == {"better": "A better", "worse": "B better"}.get(
+        full.verdict, full.verdict
+    )
     assert (found.decided, found.early, found.looks) == (True, False, 1)
     assert found.low == found.high == pytest.approx(full.difference)
     assert found.method == "full comparison (score test)"
@@ -129,7 +150,13 @@ def test_equal_models_are_no_different_by_much() -> None:
 
 
 @pytest.mark.parametrize(
-    "settings", [{}, {"binary": False}, {"clustered": True}, {"binary": False, "value_range": None}]
+    "settings",
+    [
+        {},
+        {"binary": False},
+        {"clustered": True},
+        {"binary": False, "value_range": None},
+    ],
 )
 def test_precision_stops_when_it_is_precise(settings: dict[str, Any]) -> None:
     x = (np.random.default_rng(4).random(6000) < 0.7).astype(float)
@@ -170,16 +197,26 @@ def test_missing_scores_are_left_out() -> None:
     x[::4] = math.nan
     for settings in ({}, {"binary": False}):
         found = _run(Monitor(parse_rule("accuracy +-0.08"), 400, **settings), x)  # type: ignore[arg-type]
-        assert (found.decided, found.failed) == (True, found.units // 4 + (found.units % 4 > 0))
+        assert (found.decided, found.failed) == (
+            True,
+            found.units // 4 + (found.units % 4 > 0),
+        )
         assert found.low < np.nanmean(x) < found.high
     monitor = Monitor(parse_rule("A beats B"), 3)
     for place in range(3):
         monitor.submit(place, None, None)
-    assert (monitor.decision().verdict, monitor.decision().failed) == ("no difference seen", 3)
+    assert (monitor.decision().verdict, monitor.decision().failed) == (
+        "no difference seen",
+        3,
+    )
 
 
-@pytest.mark.parametrize("settings", [{}, {"binary": False}, {"clustered": True, "n_items": 400}])
-def test_a_run_with_missing_scores_ends_with_the_comparison_of_the_others(settings: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "settings", [{}, {"binary": False}, {"clustered": True, "n_items": 400}]
+)
+def test_a_run_with_missing_scores_ends_with_the_comparison_of_the_others(
+    settings: dict[str, Any],
+) -> None:
     a, b = _pair(np.random.default_rng(11), 400, 0.06)
     a[np.random.default_rng(12).random(400) < 0.1] = math.nan
     units = 100 if settings.get("clustered") else 400
@@ -190,7 +227,9 @@ def test_a_run_with_missing_scores_ends_with_the_comparison_of_the_others(settin
     ids = np.repeat(np.arange(100), 4) if settings.get("clustered") else None
     full = compare_paired(a, b, clusters=ids)
     found = monitor.decision()
-    assert found.verdict == {"better": "A better", "worse": "B better"}.get(full.verdict, full.verdict)
+    assert found.verdict == {"better": "A better", "worse": "B better"}.get(
+        full.verdict, full.verdict
+    )
     assert found.failed == full.n_missing
 
 

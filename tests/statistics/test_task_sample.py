@@ -1,4 +1,6 @@
-"""Tasks as a sample of tasks: by hand, against a t test of the tasks' means, and where tasks share their items."""
+"""Tasks as a sample of tasks: by hand, against a t test of the tasks' means, and where tasks
+share their items.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from evalwright.statistics import compare_paired, macro_average, macro_difference, mean_interval
+from evalwright.statistics import (
+    compare_paired,
+    macro_average,
+    macro_difference,
+    mean_interval,
+)
 from evalwright.statistics.task_sample import (
     all_sampled_differences,
     sampled_average,
@@ -18,21 +25,30 @@ from evalwright.statistics.task_sample import (
 def test_without_shared_items_it_is_a_t_test_of_the_tasks() -> None:
     rng = np.random.default_rng(1)
     tasks = [
-        (rng.random((2, 200)) < [[0.5 + gap], [0.5]]).astype(float) for gap in (0.3, 0.0, 0.1, -0.2, 0.25)
+        (rng.random((2, 200)) < [[0.5 + gap], [0.5]]).astype(float)
+        for gap in (0.3, 0.0, 0.1, -0.2, 0.25)
     ]
     parts = [compare_paired(*task) for task in tasks]
-    gaps = [(task[0] - task[1], np.arange(200) + 1000 * place) for place, task in enumerate(tasks)]
+    gaps = [
+        (task[0] - task[1], np.arange(200) + 1000 * place)
+        for place, task in enumerate(tasks)
+    ]
     found = sampled_difference(parts, gaps, value_range=(0, 1))
     oracle = stats.ttest_1samp([part.difference for part in parts], 0.0)
     ends = oracle.confidence_interval(0.95)
     assert (found.low, found.high) == pytest.approx((ends.low, ends.high))
     assert found.p_value == pytest.approx(oracle.pvalue)
     fixed = macro_difference(parts, value_range=(0, 1))
-    assert found.difference == fixed.difference and found.high - found.low > fixed.high - fixed.low
+    assert (
+        found.difference == fixed.difference
+        and found.high - found.low > fixed.high - fixed.low
+    )
     assert (found.tasks_are, fixed.tasks_are) == ("sample", "fixed")
     scores = [mean_interval(task[0]) for task in tasks]
     mean = sampled_average(scores)
-    ends = stats.ttest_1samp([one.value for one in scores], 0.0).confidence_interval(0.95)
+    ends = stats.ttest_1samp([one.value for one in scores], 0.0).confidence_interval(
+        0.95
+    )
     assert (mean.low, mean.high) == pytest.approx((ends.low, ends.high))
 
 
@@ -40,8 +56,13 @@ def test_it_is_never_surer_of_tasks_like_these_than_of_these() -> None:
     task = (np.random.default_rng(2).random((2, 100)) < [[0.6], [0.5]]).astype(float)
     parts = [compare_paired(*task)] * 3
     gaps = [(task[0] - task[1], np.arange(100) + 1000 * place) for place in range(3)]
-    found, fixed = sampled_difference(parts, gaps), macro_difference(parts)
-    assert (found.low, found.high, found.p_value) == (fixed.low, fixed.high, fixed.p_value)
+    found = sampled_difference(parts, gaps)
+    fixed = macro_difference(parts)
+    assert (found.low, found.high, found.p_value) == (
+        fixed.low,
+        fixed.high,
+        fixed.p_value,
+    )
     scores = [mean_interval(task[0])] * 3
     assert sampled_average(scores).low == macro_average(scores).low
     with pytest.raises(ValueError, match="at least 3"):
@@ -60,9 +81,9 @@ def test_the_covariance_of_tasks_that_share_items_is_that_of_their_means() -> No
     apart = [(one, codes + 1000 * place) for place, one in enumerate(values)]
     assert shared_covariance(apart)[0] == 0.0
     order = rng.permutation(300)  # codes tell what belongs together, not places
-    assert shared_covariance([(values[0], codes), (values[1][order], codes[order])])[0] == pytest.approx(
-        np.cov(values[:2])[0, 1] / 300, rel=0.01
-    )
+    assert shared_covariance([(values[0], codes), (values[1][order], codes[order])])[
+        0
+    ] == pytest.approx(np.cov(values[:2])[0, 1] / 300, rel=0.01)
 
 
 @pytest.mark.parametrize("shared", [False, True])
@@ -79,7 +100,9 @@ def test_all_pairs_at_once_are_the_single_ones_and_wider(shared: bool) -> None:
     for a, b in ((0, 1), (0, 2), (1, 2)):
         parts = [compare_paired(rows[a], rows[b]) for rows, _ in tasks]
         one = sampled_difference(
-            parts, [(rows[a] - rows[b], codes) for rows, codes in tasks], value_range=(0, 1)
+            parts,
+            [(rows[a] - rows[b], codes) for rows, codes in tasks],
+            value_range=(0, 1),
         )
         assert found.difference[a, b] == pytest.approx(one.difference)
         assert found.p_value[a, b] == pytest.approx(one.p_value, rel=1e-3)

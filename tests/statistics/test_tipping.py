@@ -1,4 +1,6 @@
-"""The tipping point: equal to brute force over all sets of missing answers and of unsure readings."""
+"""The tipping point: equal to brute force over all sets of missing answers and of unsure
+readings.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,8 @@ def _brute_missing(a: F64, b: F64, worst_a: float, worst_b: float) -> int | None
     lost = np.flatnonzero(np.isnan(a + b))
     for size in range(1, len(lost) + 1):
         for chosen in combinations(lost, size):
-            filled_a, filled_b = a.copy(), b.copy()
+            filled_a = a.copy()
+            filled_b = b.copy()
             for place in chosen:
                 filled_a[place] = worst_a if np.isnan(a[place]) else a[place]
                 filled_b[place] = worst_b if np.isnan(b[place]) else b[place]
@@ -59,7 +62,9 @@ def _brute_missing(a: F64, b: F64, worst_a: float, worst_b: float) -> int | None
 
 
 @in_many_cases
-def test_the_number_of_missing_answers_is_that_of_brute_force(n_cases: int, most_moved: int) -> None:
+def test_the_number_of_missing_answers_is_that_of_brute_force(
+    n_cases: int, most_moved: int
+) -> None:
     rng = np.random.default_rng(30)
     compared = overturned = 0
     while compared < n_cases:
@@ -84,14 +89,18 @@ def test_the_number_of_missing_answers_is_that_of_brute_force(n_cases: int, most
 
 
 @in_many_cases
-def test_the_number_of_unsure_readings_is_that_of_brute_force(n_cases: int, most_moved: int) -> None:
+def test_the_number_of_unsure_readings_is_that_of_brute_force(
+    n_cases: int, most_moved: int
+) -> None:
     rng = np.random.default_rng(31)
     compared = overturned = 0
     while compared < n_cases:
         a, b = _random_scores(rng, graded=False)
         values = np.stack([a, b])
         unsure = np.zeros(values.shape, bool)
-        places = rng.choice(values.size, size=int(rng.integers(1, most_moved)), replace=False)
+        places = rng.choice(
+            values.size, size=int(rng.integers(1, most_moved)), replace=False
+        )
         unsure.ravel()[places] = True
         verdict = _verdict(a, b)
         tipping = tipping_of_unsure(a, b, unsure=unsure)
@@ -128,7 +137,10 @@ def test_what_has_fallen_stays_fallen() -> None:
         if _verdict(*values) != "better":
             continue
         moves = moves_of_missing(values, lost, (0.0, 1.0), 1)
-        holds = [_verdict(*moves.applied(values, count)) == "better" for count in range(len(moves) + 1)]
+        holds = [
+            _verdict(*moves.applied(values, count)) == "better"
+            for count in range(len(moves) + 1)
+        ]
         assert holds == sorted(holds, reverse=True)
 
 
@@ -143,7 +155,8 @@ def test_a_hundred_thousand_items_take_seconds() -> None:
 
 
 def test_nothing_missing_has_no_tipping_point() -> None:
-    a, b = np.ones(40), np.r_[np.zeros(20), np.ones(20)]
+    a = np.ones(40)
+    b = np.r_[np.zeros(20), np.ones(20)]
     assert tipping_of_missing(a, b) is None
     assert tipping_of_unsure(a, b, unsure=np.zeros((2, 40), bool)) is None
 
@@ -155,7 +168,9 @@ def test_items_that_were_not_asked_are_not_missing() -> None:
     assert tipping_of_missing(a, b) == TippingPoint(1, None)
 
 
-@pytest.mark.parametrize(("only_a", "only_b", "p"), [(0, 0, 1.0), (8, 0, 0.0078125), (5, 5, 1.0)])
+@pytest.mark.parametrize(
+    ("only_a", "only_b", "p"), [(0, 0, 1.0), (8, 0, 0.0078125), (5, 5, 1.0)]
+)
 def test_shares_of_missing_answers(only_a: int, only_b: int, p: float) -> None:
     missing = np.zeros((2, 40), bool)
     missing[0, :only_a] = True

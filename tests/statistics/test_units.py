@@ -11,7 +11,13 @@ from hypothesis import strategies as st
 from scipy import linalg
 
 from evalwright.statistics import mean_interval
-from evalwright.statistics.units import Spread, cluster_codes, item_units, standard_error, variance_components
+from evalwright.statistics.units import (
+    Spread,
+    cluster_codes,
+    item_units,
+    standard_error,
+    variance_components,
+)
 
 
 def _spread(values: npt.ArrayLike, clusters: npt.ArrayLike) -> Spread:
@@ -35,7 +41,9 @@ def test_clusters_of_one_size_have_the_spread_of_statsmodels() -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_unequal_clusters_by_matrices(seed: int) -> None:
-    """Bell & McCaffrey (2002) written out: symmetric roots of I - H, and the eigenvalues of their quadratic form."""
+    """Bell & McCaffrey (2002) written out: symmetric roots of I - H, and the eigenvalues of
+    their quadratic form.
+    """
     rng = np.random.default_rng(seed)
     clusters = np.repeat(np.arange(7), rng.integers(1, 9, 7))
     n = len(clusters)
@@ -46,7 +54,8 @@ def test_unequal_clusters_by_matrices(seed: int) -> None:
     product = (np.outer(residuals, residuals)[same & ~np.eye(n, dtype=bool)]).mean()
     rho = min(1.0, max(0.0, product / values.var(ddof=1)))
     working = np.where(same, rho, 0.0) + (1 - rho) * np.eye(n)
-    squares, columns = 0.0, []
+    squares = 0.0
+    columns = []
     for name in range(7):
         inside = clusters == name
         block = np.eye(inside.sum()) - hat[np.ix_(inside, inside)]
@@ -73,18 +82,30 @@ def test_unequal_clusters_by_matrices(seed: int) -> None:
         (
             (12, 3, 3, 3, 3),
             False,
-            (0.0410109112465188, 2.57894736842106, 0.329061621120023, 0.615938378879977),
+            (
+                0.0410109112465188,
+                2.57894736842106,
+                0.329061621120023,
+                0.615938378879977,
+            ),
         ),
-        ((4, 4, 4, 4), True, (0.0976921184128996, 3, 0.151600078701529, 0.773399921298471)),
+        (
+            (4, 4, 4, 4),
+            True,
+            (0.0976921184128996, 3, 0.151600078701529, 0.773399921298471),
+        ),
     ],
 )
 def test_unequal_clusters_by_clubsandwich(
     sizes: tuple[int, ...], square: bool, expected: tuple[float, ...]
 ) -> None:
-    """What R 4.2.2 and clubSandwich 0.5.8 print: f <- lm(y ~ 1); v <- vcovCR(f, cluster = g, type = "CR2"); coef_test(f, vcov = v,
-    test = "Satterthwaite"); conf_int(f, vcov = v). The correlation within clusters is not above 0 or the sizes are equal, so that its
-    working model, independent items, has our degrees of freedom too."""
-    clusters, i = np.repeat(np.arange(len(sizes)), sizes), np.arange(sum(sizes))
+    """What R 4.2.2 and clubSandwich 0.5.8 print: f <- lm(y ~ 1); v <- vcovCR(f, cluster = g,
+    type = "CR2"); coef_test(f, vcov = v, test = "Satterthwaite"); conf_int(f, vcov = v). The
+    correlation within clusters is not above 0 or the sizes are equal, so that its working model,
+    independent items, has our degrees of freedom too.
+    """
+    clusters = np.repeat(np.arange(len(sizes)), sizes)
+    i = np.arange(sum(sizes))
     values = ((37 * i * i + 11 * i if square else 59 * i) % 101) / 100
     found = _spread(values, clusters)
     assert (found.error, found.freedom) == pytest.approx(expected[:2], rel=1e-12)
@@ -92,7 +113,9 @@ def test_unequal_clusters_by_clubsandwich(
     assert (interval.low, interval.high) == pytest.approx(expected[2:], rel=1e-8)
 
 
-@given(st.lists(st.integers(-(2**62), 2**62) | st.integers(0, 6), min_size=1, max_size=60))
+@given(
+    st.lists(st.integers(-(2**62), 2**62) | st.integers(0, 6), min_size=1, max_size=60)
+)
 def test_codes_are_a_renumbering(ids: list[int]) -> None:
     codes, count = cluster_codes(np.array(ids, dtype=np.int64))
     if len(set(ids)) == len(ids):
@@ -107,7 +130,9 @@ def test_codes_are_a_renumbering(ids: list[int]) -> None:
 
 def test_item_means_over_the_draws_there_are() -> None:
     nan = math.nan
-    units = item_units([[1.0, 0.0, nan], [nan, nan, nan], [1.0, 1.0, 1.0]], clusters=[5, 6, 5])
+    units = item_units(
+        [[1.0, 0.0, nan], [nan, nan, nan], [1.0, 1.0, 1.0]], clusters=[5, 6, 5]
+    )
     assert units.means.tolist() == [0.5, 1.0]
     assert (units.n, units.n_left_out, units.n_draws, units.n_clusters) == (2, 1, 5, 1)
 

@@ -1,4 +1,6 @@
-"""Strategies asked in a test: a setup without a task file, and a door that is a function and remembers what it was asked."""
+"""Strategies asked in a test: a setup without a task file, and a door that is a function and
+remembers what it was asked.
+"""
 
 from __future__ import annotations
 
@@ -32,16 +34,23 @@ def setup(**settings: Any) -> Setup:
 
 
 def _scorer(use: Any) -> Scorer:
-    return bind_scorer(use["scorer"], {name: value for name, value in use.items() if name != "scorer"})
+    return bind_scorer(
+        use["scorer"], {name: value for name, value in use.items() if name != "scorer"}
+    )
 
 
-def strategy(name: str, options: Mapping[str, Any] | None = None, **settings: Any) -> Strategy:
+def strategy(
+    name: str, options: Mapping[str, Any] | None = None, **settings: Any
+) -> Strategy:
     """A strategy over that setup."""
     return bind(name, setup(**settings), options)
 
 
 def asked(
-    made: Strategy, reply: Callable[[str, Any], Response | str], draw: int = 0, sample: Sample = SAMPLE
+    made: Strategy,
+    reply: Callable[[str, Any], Response | str],
+    draw: int = 0,
+    sample: Sample = SAMPLE,
 ) -> tuple[Answer, list[Said]]:
     """The strategy's answer where `reply` answers (role, request), and what it asked."""
     said: list[Said] = []
@@ -50,7 +59,9 @@ def asked(
         said.append((role, request))
         await asyncio.sleep(0)
         found = reply(role, request)
-        return Response(found, finish_reason="stop") if isinstance(found, str) else found
+        return (
+            Response(found, finish_reason="stop") if isinstance(found, str) else found
+        )
 
     return asyncio.run(made(sample, ask, draw)), said
 

@@ -1,4 +1,6 @@
-"""Best of n against brute force, by each way of choosing; a judge behind the door sees no target."""
+"""Best of n against brute force, by each way of choosing; a judge behind the door sees no
+target.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ def test_the_highest_reward_for_every_possible_three_the_first_of_equals() -> No
     made = strategy("best-of-n", {"n": 3, "by": "reward"})
     for rewards in itertools.product(VALUES, repeat=3):
 
-        def reply(role: str, request: Any, rewards: tuple[float, ...] = rewards) -> Response | str:
+        def reply(
+            role: str, request: Any, rewards: tuple[float, ...] = rewards
+        ) -> Response | str:
             if isinstance(request, Reward):
                 assert (role, request.prompt) == ("reward", SAMPLE.input)
                 return Response(values=(rewards[int(request.response)],))
@@ -37,12 +41,16 @@ def test_the_highest_reward_for_every_possible_three_the_first_of_equals() -> No
         assert len(said) == 6
 
 
-def test_the_mean_log_probability_of_tokens_so_that_short_answers_are_not_preferred() -> None:
+def test_the_mean_log_probability_of_tokens_so_that_short_answers_are_not_preferred() -> (
+    None
+):
     def reply(role: str, request: Any) -> Response:
         assert request.top_logprobs == 0
         values = [(-1.0,), (-0.5, -0.7, -0.6), (-0.9, -0.9)][request.draw]
         return Response(
-            f"draw {request.draw}", finish_reason="stop", tokens=tuple(TokenLogProb("t", v) for v in values)
+            f"draw {request.draw}",
+            finish_reason="stop",
+            tokens=tuple(TokenLogProb("t", v) for v in values),
         )
 
     answer, _ = asked(strategy("best-of-n", {"n": 3, "by": "log-probability"}), reply)
@@ -74,7 +82,8 @@ def test_an_empty_answer_never_wins_whatever_it_is_worth() -> None:
 
     assert asked(made, reply)[0].text == "so" and asked_for == ["so"]
     texts[1] = ""
-    answer, said = asked(made, reply)  # nothing but empty answers: one of them, and no failure of the judge
+    # nothing but empty answers: one of them, and no failure of the judge
+    answer, said = asked(made, reply)
     assert answer.text == "" and len(said) == 3
 
 
@@ -86,11 +95,15 @@ def test_a_scorer_chooses_without_the_targets() -> None:
 
     texts = ["aa", "aaaa", "a"]
     for sign, wanted in ((1, "aaaa"), (-1, "a")):
-        made = strategy("best-of-n", {"n": 3, "by": {"scorer": "longest", "sign": sign}})
+        made = strategy(
+            "best-of-n", {"n": 3, "by": {"scorer": "longest", "sign": sign}}
+        )
         assert asked(made, lambda role, request: texts[request.draw])[0].text == wanted
 
 
-def test_a_failed_draw_or_reward_is_a_failure_of_the_sample_and_the_others_are_finished() -> None:
+def test_a_failed_draw_or_reward_is_a_failure_of_the_sample_and_the_others_are_finished() -> (
+    None
+):
     made = strategy("best-of-n", {"n": 3, "by": "reward"})
     ended: list[int] = []
 
@@ -123,28 +136,54 @@ def test_options_that_cannot_be(options: dict[str, Any], message: str) -> None:
         strategy("best-of-n", options)
 
 
-# -- beam search from a task file to the record -------------------------------------------------------------------------
+# -- beam search from a task file to the record
+# -------------------------------------------------------------------------
 
 
 pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch")
 
-QUESTIONS = ["The river rises", "Iron melts at 1538", "1 2 3", "Question: What is the capital of France?"]
+QUESTIONS = [
+    "The river rises",
+    "Iron melts at 1538",
+    "1 2 3",
+    "Question: What is the capital of France?",
+]
 
 
 def test_beams_of_a_run_are_those_of_transformers(tmp_path: Path) -> None:
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     folder = make_tiny_model(tmp_path / "tiny", "llama")
-    rows = "".join(f"    - {{id: q{n}, input: '{text}', target: x}}\n" for n, text in enumerate(QUESTIONS))
+    rows = "".join(
+        f"    - {{id: q{n}, input: '{text}', target: x}}\n"
+        for n, text in enumerate(QUESTIONS)
+    )
     (tmp_path / "beams.yaml").write_text(
         f"task: beams\ndataset:\n  rows:\n{rows}answer: {{max_tokens: 12}}\nprompt: {{format: text}}\nstrategy: {{name: beam-search, beams: 3}}\n",
         encoding="utf-8",
     )
     model = ["--model", f"hf/{folder}", "-M", "device=cpu"]
-    long = ["-Tstrategy.length_penalty=3", "-Tstrategy.early_stopping=true", "-Tstrategy.beams=5"]
-    for name, more in (("beams", []), ("greedy", ["-Tstrategy=single-draw"]), ("long", long)):
-        done = typed("run", "beams.yaml", *model, *more, "--name", name, "--quiet", folder=tmp_path)
+    long = [
+        "-Tstrategy.length_penalty=3",
+        "-Tstrategy.early_stopping=true",
+        "-Tstrategy.beams=5",
+    ]
+    for name, more in (
+        ("beams", []),
+        ("greedy", ["-Tstrategy=single-draw"]),
+        ("long", long),
+    ):
+        done = typed(
+            "run",
+            "beams.yaml",
+            *model,
+            *more,
+            "--name",
+            name,
+            "--quiet",
+            folder=tmp_path,
+        )
         assert done.code == 0, done.text
     loaded = AutoModelForCausalLM.from_pretrained(folder).eval()
     tokenizer = AutoTokenizer.from_pretrained(folder)
@@ -164,12 +203,20 @@ def test_beams_of_a_run_are_those_of_transformers(tmp_path: Path) -> None:
                     **how,
                 )
             new = out[0, ids.shape[1] :].tolist()
-            ends = [place for place, token in enumerate(new) if token == tokenizer.eos_token_id]
-            wanted = tokenizer.decode(new[: ends[0]] if ends else new, skip_special_tokens=True)
+            ends = [
+                place
+                for place, token in enumerate(new)
+                if token == tokenizer.eos_token_id
+            ]
+            wanted = tokenizer.decode(
+                new[: ends[0]] if ends else new, skip_special_tokens=True
+            )
             assert row["responses"][0]["text"] == wanted
             assert len(row["responses"]) == 1
             texts[name].append(wanted)
-    assert texts["beams"] != texts["greedy"], "beams that give the greedy answers would show nothing"
+    assert texts["beams"] != texts["greedy"], (
+        "beams that give the greedy answers would show nothing"
+    )
 
 
 def test_a_model_without_beams_refuses_them(tmp_path: Path) -> None:

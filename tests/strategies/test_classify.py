@@ -1,4 +1,6 @@
-"""The mode classify: the pair that is asked, the class that is chosen, the numbers that come out of a run."""
+"""The mode classify: the pair that is asked, the class that is chosen, the numbers that come out
+of a run.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,8 @@ def answered(values: tuple[float, ...]) -> tuple[Answer, list[Request]]:
 
 
 @pytest.mark.parametrize(
-    ("values", "choice"), [((0.2, 0.8), 1), ((0.8, 0.2), 0), ((0.5, 0.5), 1), ((0.5000001, 0.4999999), 0)]
+    ("values", "choice"),
+    [((0.2, 0.8), 1), ((0.8, 0.2), 0), ((0.5, 0.5), 1), ((0.5000001, 0.4999999), 0)],
 )
 def test_the_most_probable_class_is_chosen_and_a_half_is_supported(
     values: tuple[float, ...], choice: int
@@ -51,7 +54,11 @@ def test_the_most_probable_class_is_chosen_and_a_half_is_supported(
     assert (answer.choice, answer.text) == (choice, SAMPLE.choices[choice])
     score = classification(SAMPLE, answer)
     assert score.value == float(choice == 1)
-    assert score.parts == {"gold": 1.0, "predicted": float(choice), "probability": values[1]}
+    assert score.parts == {
+        "gold": 1.0,
+        "predicted": float(choice),
+        "probability": values[1],
+    }
 
 
 def test_a_reply_of_another_form_is_a_failure() -> None:
@@ -94,7 +101,9 @@ def definition(**changed: Any) -> dict[str, Any]:
     }
 
 
-def test_a_task_file_measures_a_judge(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_task_file_measures_a_judge(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     (run,) = evalwright.evaluate(task_from_definition(definition()), "baseline/lexical")
     found = {metric["label"]: metric for metric in run.data["tasks"][0]["metrics"]}
@@ -106,9 +115,15 @@ def test_a_task_file_measures_a_judge(tmp_path: Any, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"sample": {"input": "x", "choices": ["a", "b"], "target": "a"}}, "no passages"),
+        (
+            {"sample": {"input": "x", "choices": ["a", "b"], "target": "a"}},
+            "no passages",
+        ),
         ({"sample": {"input": "x", "passages": ["y"], "target": "a"}}, "no choices"),
-        ({"sample": {"input": "x", "passages": ["y"], "choices": ["a", "b"]}}, "right class"),
+        (
+            {"sample": {"input": "x", "passages": ["y"], "choices": ["a", "b"]}},
+            "right class",
+        ),
     ],
 )
 def test_rows_that_are_no_pairs_are_refused(changed: dict[str, Any], said: str) -> None:
@@ -118,16 +133,23 @@ def test_rows_that_are_no_pairs_are_refused(changed: dict[str, Any], said: str) 
 
 def test_a_preview_shows_the_pair() -> None:
     (request,) = preview_requests(task_from_definition(definition()), 1)
-    assert request == Classify("The chimney is red. The shutter is of slate.", "The giraffe is red.")
+    assert request == Classify(
+        "The chimney is red. The shutter is of slate.", "The giraffe is red."
+    )
 
 
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
         ({"prompt": {"system": "Judge."}}, "judged as it is"),
-        ({"answer": {"mode": "classify", "temperature": 1.0}}, "cannot be used with the mode classify"),
+        (
+            {"answer": {"mode": "classify", "temperature": 1.0}},
+            "cannot be used with the mode classify",
+        ),
     ],
 )
-def test_settings_that_a_pair_does_not_have_are_refused(changed: dict[str, Any], said: str) -> None:
+def test_settings_that_a_pair_does_not_have_are_refused(
+    changed: dict[str, Any], said: str
+) -> None:
     with pytest.raises(TaskError, match=said):
         task_from_definition(definition(**changed))

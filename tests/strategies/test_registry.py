@@ -1,4 +1,6 @@
-"""A strategy of somebody's own: by decorator, by entry point, with options and a role; what does not fit is refused at registration."""
+"""A strategy of somebody's own: by decorator, by entry point, with options and a role; what does
+not fit is refused at registration.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,13 @@ from strategies.asking import asked, setup
 
 
 async def second_thoughts(
-    sample: Any, ask: Any, draw: int, setup: Any, *, question: str = "Sure?", role: str = "target"
+    sample: Any,
+    ask: Any,
+    draw: int,
+    setup: Any,
+    *,
+    question: str = "Sure?",
+    role: str = "target",
 ) -> Answer:
     """Asks, asks whether that is right, and takes the second answer."""
     prompt = setup.render(sample)
@@ -32,7 +40,9 @@ def test_a_function_with_options_in_text_and_in_messages() -> None:
     assert public is strategy
     strategy("second-thoughts", needs={"generate", "chat"})(second_thoughts)
     made = bind("second-thoughts", setup(), {"question": "Really?"})
-    answer, said = asked(made, lambda role, request: f"reply {len(request.prompt)}", draw=4)
+    answer, said = asked(
+        made, lambda role, request: f"reply {len(request.prompt)}", draw=4
+    )
     assert made.needs == {"generate", "chat"}
     assert [request.prompt for _, request in said if isinstance(request, Generate)] == [
         "What is 6 * 7?",
@@ -40,11 +50,18 @@ def test_a_function_with_options_in_text_and_in_messages() -> None:
     ]
     assert answer.text == "reply 31" and len(answer.responses) == 2
     chat = setup(render=lambda sample: (Message("user", "Q"),))
-    _, said = asked(bind("second-thoughts", chat), lambda role, request: "<think>x</think>a")
+    _, said = asked(
+        bind("second-thoughts", chat), lambda role, request: "<think>x</think>a"
+    )
     last = said[1][1]
     assert isinstance(last, Generate)
-    assert last.prompt == (Message("user", "Q"), Message("assistant", "a"), Message("user", "Sure?"))
-    assert getattr(bind("second-thoughts", chat, {"role": "critic"}), "roles").keys() == {"critic"}  # noqa: B009
+    assert last.prompt == (
+        Message("user", "Q"),
+        Message("assistant", "a"),
+        Message("user", "Sure?"),
+    )
+    critic = bind("second-thoughts", chat, {"role": "critic"})
+    assert critic.roles.keys() == {"critic"}  # type: ignore[attr-defined]
 
 
 def test_it_is_a_draw_of_other_strategies_and_its_roles_are_theirs() -> None:

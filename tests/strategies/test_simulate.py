@@ -1,4 +1,6 @@
-"""Simulations: their worth is what was asked for, they say what they are, and nothing of them reaches a prompt or the store."""
+"""Simulations: their worth is what was asked for, they say what they are, and nothing of them
+reaches a prompt or the store.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ def value(run: Run, task: str) -> float:
     return run.task(task).metrics[0].estimate.value
 
 
-@pytest.mark.parametrize("task", ["factual-closed-book", "factual-grounded", "factual-stress"])
+@pytest.mark.parametrize(
+    "task", ["factual-closed-book", "factual-grounded", "factual-stress"]
+)
 def test_gold_and_wrong_on_bundled_tasks(task: str) -> None:
     gold, wrong = evaluate(task, ["oracle/gold", "oracle/wrong"], limit=60)
     assert (value(gold, task), value(wrong, task)) == (1.0, 0.0)
@@ -54,7 +58,9 @@ def test_gold_and_wrong_among_options(mode: str) -> None:
 
 def test_a_share_is_chosen_by_id_and_seed() -> None:
     def right(**arguments: Any) -> set[str]:
-        words = [word for key, one in arguments.items() for word in ("-M", f"{key}={one}")]
+        words = [
+            word for key, one in arguments.items() for word in ("-M", f"{key}={one}")
+        ]
         name = "-".join(map(str, arguments.values())) or "all"
         done = typed(
             "run",
@@ -70,9 +76,15 @@ def test_a_share_is_chosen_by_id_and_seed() -> None:
         )
         assert done.code == 0
         rows = open_run(Path("runs") / name).rows()
-        return {row["id"] for row in rows if row["scores"].get("short-answer", {}).get("value") == 1.0}
+        return {
+            row["id"]
+            for row in rows
+            if row["scores"].get("short-answer", {}).get("value") == 1.0
+        }
 
-    everything, some, other = right(), right(share=0.7), right(share=0.7, seed=1)
+    everything = right()
+    some = right(share=0.7)
+    other = right(share=0.7, seed=1)
     more = right(share=0.8)
     n = len(everything)
     # Four standard deviations of a binomial share.
@@ -83,7 +95,9 @@ def test_a_share_is_chosen_by_id_and_seed() -> None:
 
 
 def test_prompts_are_those_of_every_model_and_nothing_is_stored() -> None:
-    gold, echo = evaluate("factual-closed-book", ["oracle/gold", "scripted/echo"], limit=20)
+    gold, echo = evaluate(
+        "factual-closed-book", ["oracle/gold", "scripted/echo"], limit=20
+    )
     prompts = [[row["prompt"] for row in run.rows()] for run in (gold, echo)]
     assert prompts[0] == prompts[1]
     assert gold.data["usage"]["asked"] == gold.data["usage"]["stored"] == 0
@@ -95,7 +109,12 @@ def test_prompts_are_those_of_every_model_and_nothing_is_stored() -> None:
         f"file:{next(one for one in stored if one.suffix in ('.sqlite', '.sqlite3', '.db'))}?mode=ro",
         uri=True,
     ) as base:
-        tables = [name for (name,) in base.execute("select name from sqlite_master where type = 'table'")]
+        tables = [
+            name
+            for (name,) in base.execute(
+                "select name from sqlite_master where type = 'table'"
+            )
+        ]
         held = {name: list(base.execute(f'select * from "{name}"')) for name in tables}
     assert all("oracle" not in repr(rows) for rows in held.values())
 
@@ -105,9 +124,21 @@ def test_a_simulation_stands_on_no_board_with_models_unless_it_is_asked_for() ->
     evaluate("factual-closed-book", "scripted/echo", limit=10, name="real")
     done = typed("leaderboard", "sim", "real")
     assert done.code == 2 and "'sim' were made from the gold answers" in done.err
-    done = typed("leaderboard", "sim", "real", "--with-simulations", "--html", "b.html", "--markdown", "b.md")
+    done = typed(
+        "leaderboard",
+        "sim",
+        "real",
+        "--with-simulations",
+        "--html",
+        "b.html",
+        "--markdown",
+        "b.md",
+    )
     assert done.code == 0 and "(SIMULATION)" in done.out
-    assert "(SIMULATION)" in Path("b.html").read_text() and "SIMULATION" in Path("b.md").read_text()
+    assert (
+        "(SIMULATION)" in Path("b.html").read_text()
+        and "SIMULATION" in Path("b.md").read_text()
+    )
     assert typed("leaderboard", "sim").code == 0
     assert "SIMULATION" in typed("runs", "show", "sim").out
 
@@ -117,7 +148,14 @@ def test_what_an_oracle_is_not() -> None:
         open_model("oracle/golden")
     with pytest.raises(ConfigurationError, match="from 0 to 1"):
         open_model("oracle/gold", {"share": 1.5})
-    done = typed("run", "factual-closed-book", "--model", "scripted/echo", "--role", "judge=oracle/gold")
+    done = typed(
+        "run",
+        "factual-closed-book",
+        "--model",
+        "scripted/echo",
+        "--role",
+        "judge=oracle/gold",
+    )
     assert done.code == 2 and "cannot be the model for the role 'judge'" in done.err
     rows = [{"id": "a", "text": "A page."}]
     Path("pages.jsonl").write_text(json.dumps(rows[0]) + "\n")

@@ -11,7 +11,9 @@ LONG = 15_000
 
 
 def write_articles(path: Path, n: int, n_long: int) -> None:
-    """A CSV of n articles with category and text_type, all different; the first n_long have 15,000 words."""
+    """A CSV of n articles with category and text_type, all different; the first n_long have
+    15,000 words.
+    """
     samples = list(load_task("summary-faithfulness").samples)
     full = [sample for sample in samples if not sample.metadata.get("expects")]
     with path.open("w", encoding="utf-8", newline="") as file:
@@ -23,11 +25,20 @@ def write_articles(path: Path, n: int, n_long: int) -> None:
             if number < n_long:
                 text = _long(text, [sample.passages[0].text for sample in full])
             metadata = sample.metadata
-            writer.writerow([f"a{number:04}", text, "generated", metadata["category"], metadata["text_type"]])
+            writer.writerow(
+                [
+                    f"a{number:04}",
+                    text,
+                    "generated",
+                    metadata["category"],
+                    metadata["text_type"],
+                ]
+            )
 
 
 def _long(text: str, others: list[str]) -> str:
-    words, place = text.split(), 0
+    words = text.split()
+    place = 0
     while len(words) < LONG:
         words += others[place % len(others)].split()
         place += 1

@@ -1,9 +1,11 @@
-"""A provider on loopback that goes wrong in every way that is known of, and keeps a bill of its own.
+"""A provider on loopback that goes wrong in every way that is known of, and keeps a bill of its
+own.
 
     with running(BillingServer(lambda prompt, before: "empty" if before == 0 else "ok")) as server:
         ... server.url ... server.dollars() ...
 
-`fate` names what becomes of a sending, by the prompt and how often it came before. What a fate costs is in `BILLED`.
+`fate` names what becomes of a sending, by the prompt and how often it came before. What a fate
+costs is in `BILLED`.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ from aiohttp import web
 
 Fate = Callable[[str, int], str]
 
-IN, OUT = 12, 5
+IN = 12
+OUT = 5
 """Tokens of every sending that is billed."""
 PRICE = "1000/2000"
 """US dollars per million tokens, for --price: a sending costs 0.022."""
@@ -43,7 +46,22 @@ UNTOLD = frozenset(
     ]
 )  # fmt: skip
 """Billed, and no reply says it."""
-STATUS = ("400", "401", "403", "404", "408", "413", "422", "429", "500", "502", "503", "504", "524", "529")
+STATUS = (
+    "400",
+    "401",
+    "403",
+    "404",
+    "408",
+    "413",
+    "422",
+    "429",
+    "500",
+    "502",
+    "503",
+    "504",
+    "524",
+    "529",
+)
 WAITS: Mapping[str, str] = {
     "429-soon": "0.05",
     "429-day": "86400",
@@ -70,9 +88,12 @@ class BillingServer:
     """answer: the text of a good reply, by the prompt."""
 
     def __init__(
-        self, fate: Fate = lambda prompt, before: "ok", answer: Callable[[str], str] = lambda prompt: "7"
+        self,
+        fate: Fate = lambda prompt, before: "ok",
+        answer: Callable[[str], str] = lambda prompt: "7",
     ) -> None:
-        self.fate, self.answer = fate, answer
+        self.fate = fate
+        self.answer = answer
         self.sendings: list[Sending] = []
         self.received: Counter[str] = Counter()
         self.in_flight = self.most_in_flight = 0
@@ -82,13 +103,19 @@ class BillingServer:
 
     def dollars(self, fates: frozenset[str] | None = None) -> float:
         """The bill, of some fates or all."""
-        return sum(sending.billed for sending in self.sendings if fates is None or sending.fate in fates)
+        return sum(
+            sending.billed
+            for sending in self.sendings
+            if fates is None or sending.fate in fates
+        )
 
     async def start(self) -> None:
         """Listen; `url` is then the base URL."""
         app = web.Application()
         app.router.add_post("/v1/chat/completions", self._chat)
-        self._runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=0.1)
+        self._runner = web.AppRunner(
+            app, access_log=None, handler_cancellation=True, shutdown_timeout=0.1
+        )
         await self._runner.setup()
         await web.TCPSite(self._runner, "127.0.0.1", 0).start()
         self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}/v1"
@@ -112,7 +139,9 @@ class BillingServer:
         try:
             if self.seconds:
                 await asyncio.sleep(self.seconds)
-            return await self._reply(request, fate, good(self.answer(prompt)), body.get("stream") is True)
+            return await self._reply(
+                request, fate, good(self.answer(prompt)), body.get("stream") is True
+            )
         finally:
             self.in_flight -= 1
 
@@ -131,26 +160,44 @@ class BillingServer:
         if fate.partition("-")[0] in STATUS:
             headers = {"Retry-After": WAITS[fate]} if fate in WAITS else {}
             error = {"message": "Wrong on purpose.", "type": "error"}
-            return web.json_response({"error": error}, status=int(fate[:3]), headers=headers)
+            return web.json_response(
+                {"error": error}, status=int(fate[:3]), headers=headers
+            )
         text = json.dumps(spoilt(fate, reply))
         if fate == "truncated":
             text = text[:20]
         elif fate == "truncated-after-usage":
             text = text[:-30]
         if fate == "bad-gzip":
-            return web.Response(body=b"not gzip at all", headers={"Content-Encoding": "gzip"})
+            return web.Response(
+                body=b"not gzip at all", headers={"Content-Encoding": "gzip"}
+            )
         if fate == "garbage":
             text = "\x00\xff{]" * 20
-        kind = "text/html" if fate in ("html", "html-with-usage") else "application/json"
-        return web.Response(text="<p>Wait</p>" if fate == "html" else text, content_type=kind)
+        kind = (
+            "text/html" if fate in ("html", "html-with-usage") else "application/json"
+        )
+        return web.Response(
+            text="<p>Wait</p>" if fate == "html" else text, content_type=kind
+        )
 
 
 def good(text: str) -> dict[str, Any]:
     """A whole reply, its usage before its text."""
     return {
         "model": "m",
-        "usage": {"prompt_tokens": IN, "completion_tokens": OUT, "total_tokens": IN + OUT},
-        "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}],
+        "usage": {
+            "prompt_tokens": IN,
+            "completion_tokens": OUT,
+            "total_tokens": IN + OUT,
+        },
+        "choices": [
+            {
+                "index": 0,
+                "finish_reason": "stop",
+                "message": {"role": "assistant", "content": text},
+            }
+        ],
     }
 
 
@@ -175,14 +222,24 @@ def spoilt(fate: str, reply: dict[str, Any]) -> dict[str, Any]:
         case "no-usage":
             del reply["usage"], reply["choices"]
         case "absurd-usage":
-            reply["usage"] = {"prompt_tokens": 10**30, "completion_tokens": 1, "cost": 1e300}
+            reply["usage"] = {
+                "prompt_tokens": 10**30,
+                "completion_tokens": 1,
+                "cost": 1e300,
+            }
         case "odd-usage":
-            reply["usage"] = {"prompt_tokens": "many", "completion_tokens": -3, "total_tokens": 1e300}
+            reply["usage"] = {
+                "prompt_tokens": "many",
+                "completion_tokens": -3,
+                "total_tokens": 1e300,
+            }
             del reply["choices"]
     return reply
 
 
-async def _broken(request: web.Request, fate: str, reply: dict[str, Any]) -> web.StreamResponse:
+async def _broken(
+    request: web.Request, fate: str, reply: dict[str, Any]
+) -> web.StreamResponse:
     """A connection that ends before the reply does."""
     assert request.transport is not None
     text = json.dumps(reply)
@@ -199,12 +256,20 @@ async def _broken(request: web.Request, fate: str, reply: dict[str, Any]) -> web
     return response
 
 
-async def _stream(request: web.Request, fate: str, reply: dict[str, Any]) -> web.StreamResponse:
+async def _stream(
+    request: web.Request, fate: str, reply: dict[str, Any]
+) -> web.StreamResponse:
     """The reply as server-sent events, as far as this fate goes."""
     response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
     await response.prepare(request)
-    text = "" if fate in ("empty", "stream-empty") else reply["choices"][0]["message"]["content"]
-    events: list[Any] = [{"choices": [{"index": 0, "delta": {"role": "assistant", "content": text}}]}]
+    text = (
+        ""
+        if fate in ("empty", "stream-empty")
+        else reply["choices"][0]["message"]["content"]
+    )
+    events: list[Any] = [
+        {"choices": [{"index": 0, "delta": {"role": "assistant", "content": text}}]}
+    ]
     if fate == "stream-garbage":
         events.append("{]")
     elif fate == "stream-error":

@@ -1,6 +1,8 @@
-"""What `compat` imports from inside: everything but `evalwright`, `evalwright.extend`, `evalwright.statistics` and itself.
+"""What `compat` imports from inside: everything but `evalwright`, `evalwright.extend`,
+`evalwright.statistics` and itself.
 
-`python -m support.boundary` (in `tests/`) writes `tests/data/boundary.txt`, a line for each system and name.
+`python -m support.boundary` (in `tests/`) writes `tests/data/boundary.txt`, a line for each system
+and name.
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ def attributes_of(tree: ast.AST, alias: str) -> set[str]:
 
 
 def imported_names(tree: ast.AST) -> Iterator[tuple[str, str]]:
-    """(module, name) of all that a file imports from the package; of a whole module, the attributes that it uses."""
+    """(module, name) of all that a file imports from the package; of a whole module, the
+    attributes that it uses.
+    """
     for node in ast.walk(tree):
         if not isinstance(node, ast.ImportFrom) or node.level or not node.module:
             continue

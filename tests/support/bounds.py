@@ -1,4 +1,6 @@
-"""Bounds on work that no load of the machine moves: how it grows, and processor time of this process, not the clock's."""
+"""Bounds on work that no load of the machine moves: how it grows, and processor time of this
+process, not the clock's.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +17,13 @@ import pytest
 Argument = TypeVar("Argument")
 
 SIZES = (6_250, 100_000)
-"""Two sizes of an input, far apart: what grows with their square takes 256 times as long with the larger one."""
+"""Two sizes of an input, far apart: what grows with their square takes 256 times as long with
+the larger one.
+"""
 MOST_GROWTH = 4
-"""By so much the time may grow faster than the size: linear work stays under it, the square (16 times) does not."""
+"""By so much the time may grow faster than the size: linear work stays under it, the square (16
+times) does not.
+"""
 AT_ONCE_SECONDS = 0.05
 """Of work that is done this soon nobody asks how it grows."""
 N_TRIES = 3
@@ -25,7 +31,9 @@ N_TRIES = 3
 
 @contextmanager
 def ends(seconds: float = 30) -> Iterator[None]:
-    """Fail what works for so long, which here is only what grows with the square of its input, or without end."""
+    """Fail what works for so long, which here is only what grows with the square of its input,
+    or without end.
+    """
 
     def stop(_: int, frame: FrameType | None) -> None:
         pytest.fail(f"still at work after {seconds:g} s of processor time")
@@ -46,10 +54,12 @@ def assert_grows_linearly(
     *,
     most_seconds: float = 60,
 ) -> None:
-    """Fail where the time of `work` grows much faster than its input: with the square, say, or without end.
+    """Fail where the time of `work` grows much faster than its input: with the square, say, or
+    without end.
 
-    of_size: the input of (about) a size, another one for each try, so that nothing kept from the last one helps.
-    most_seconds: of processor time for all tries, for work without end: many times what a slow machine takes.
+    of_size: the input of (about) a size, another one for each try, so that nothing kept from the
+    last one helps. most_seconds: of processor time for all tries, for work without end: many times
+    what a slow machine takes.
     """
     small, large = sizes
     growths = []
@@ -59,12 +69,16 @@ def assert_grows_linearly(
             large_seconds = _seconds(work, of_size(large + more))
             if large_seconds < AT_ONCE_SECONDS:
                 return
-            small_seconds = min(_seconds(work, of_size(small + more + 10 * n)) for n in range(N_TRIES))
+            small_seconds = min(
+                _seconds(work, of_size(small + more + 10 * n)) for n in range(N_TRIES)
+            )
             growths.append(large_seconds / small_seconds)
             if growths[-1] < MOST_GROWTH * large / small:
                 return
     times_larger = f"{large / small:g} times as much"
-    pytest.fail(f"{times_larger} takes {min(growths):,.0f} times as long ({large_seconds:.2g} s): not linear")
+    pytest.fail(
+        f"{times_larger} takes {min(growths):,.0f} times as long ({large_seconds:.2g} s): not linear"
+    )
 
 
 def repeated(piece: str, before: str = "", after: str = "") -> Callable[[int], str]:
@@ -73,9 +87,11 @@ def repeated(piece: str, before: str = "", after: str = "") -> Callable[[int], s
 
 
 def _seconds(work: Callable[[Argument], object], argument: Argument) -> float:
-    """The processor time that `work` takes with this input in this thread, without a collection of garbage in it.
+    """The processor time that `work` takes with this input in this thread, without a collection
+    of garbage in it.
 
-    Not that of the process: while its timer runs, as in `ends`, that clock only counts ticks of milliseconds.
+    Not that of the process: while its timer runs, as in `ends`, that clock only counts ticks of
+    milliseconds.
     """
     was_enabled = gc.isenabled()
     gc.disable()

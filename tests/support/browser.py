@@ -1,4 +1,6 @@
-"""A real headless Chromium, driven over its DevTools protocol: enough to load a page, click, and see what it did."""
+"""A real headless Chromium, driven over its DevTools protocol: enough to load a page, click, and
+see what it did.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,9 @@ class Tab:
         number = len(self._waiting) + 1 + getattr(self, "_sent", 0)
         self._sent = number
         self._waiting[number] = asyncio.get_running_loop().create_future()
-        await self._socket.send_json({"id": number, "method": method, "params": parameters})
+        await self._socket.send_json(
+            {"id": number, "method": method, "params": parameters}
+        )
         data = await asyncio.wait_for(self._waiting[number], 1800)
         assert "error" not in data, data
         return data["result"]
@@ -68,11 +72,13 @@ class Tab:
         for domain in ("Page", "Network", "Runtime", "Log"):
             await self.send(f"{domain}.enable")
         await self.send("Page.setLifecycleEventsEnabled", enabled=True)
-        # The page before may tell only now that it was loaded; without a loader it is the same page, scrolled elsewhere.
+        # The page before may tell only now that it was loaded; without a loader it is the same
+        # page, scrolled elsewhere.
         loader = (await self.send("Page.navigate", url=url)).get("loaderId")
         for _ in range(18_000):
             if loader is None or any(
-                event.get("loaderId") == loader and event.get("name") == "load" for _, event in self.events
+                event.get("loaderId") == loader and event.get("name") == "load"
+                for _, event in self.events
             ):
                 await asyncio.sleep(0.3)
                 return
@@ -80,10 +86,14 @@ class Tab:
         raise AssertionError(f"{url} was not loaded in half an hour")
 
     async def evaluate(self, expression: str) -> Any:
-        """The JSON value of a JavaScript expression in the page; asked again where a navigation cut it off."""
+        """The JSON value of a JavaScript expression in the page; asked again where a navigation
+        cut it off.
+        """
         for left in reversed(range(50)):
             try:
-                reply = await self.send("Runtime.evaluate", expression=expression, returnByValue=True)
+                reply = await self.send(
+                    "Runtime.evaluate", expression=expression, returnByValue=True
+                )
                 break
             except AssertionError as error:
                 if "navigated" not in str(error) or not left:
@@ -124,7 +134,9 @@ async def open_tab(profile: Path) -> AsyncIterator[Tab]:
         async with aiohttp.ClientSession() as session:
             async with session.get(f"http://127.0.0.1:{port}/json/list") as reply:
                 page = next(tab for tab in await reply.json() if tab["type"] == "page")
-            async with session.ws_connect(page["webSocketDebuggerUrl"], max_msg_size=0) as socket:
+            async with session.ws_connect(
+                page["webSocketDebuggerUrl"], max_msg_size=0
+            ) as socket:
                 tab = Tab(socket)
                 try:
                     yield tab

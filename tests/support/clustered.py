@@ -4,9 +4,12 @@ import numpy as np
 import numpy.typing as npt
 
 
-def clustered_standard_error(values: npt.ArrayLike, clusters: npt.ArrayLike) -> tuple[float, int]:
+def clustered_standard_error(
+    values: npt.ArrayLike, clusters: npt.ArrayLike
+) -> tuple[float, int]:
     """sqrt(G/(G-1) sum_g (sum_{i in g} (x_i - mean))^2) / n, and G - 1."""
-    scores, ids = np.asarray(values, dtype=np.float64), np.asarray(clusters)
+    scores = np.asarray(values, dtype=np.float64)
+    ids = np.asarray(clusters)
     names = np.unique(ids)
     sums = np.array([(scores[ids == name] - scores.mean()).sum() for name in names])
     size = len(names)

@@ -1,4 +1,5 @@
-"""How code reads, in figures: names that say nothing, density, and places where the formatter is off.
+"""How code reads, in figures: names that say nothing, density, and places where the formatter is
+off.
 
 The figures are there to notice; readers decide.
 """
@@ -13,12 +14,51 @@ from dataclasses import dataclass
 from pathlib import Path
 
 EMPTY_NAMES = frozenset(
-    "result results value data item items entry x place part parts kind more what thing things".split()
+    [
+        "result",
+        "results",
+        "value",
+        "data",
+        "item",
+        "items",
+        "entry",
+        "x",
+        "place",
+        "part",
+        "parts",
+        "kind",
+        "more",
+        "what",
+        "thing",
+        "things",
+    ]
 )
 """Names of anything."""
 VAGUE_NAMES = frozenset(
-    "found made given one said told own rest other wanted whole known out several bare asked shown held"
-    " kept taken each both".split()
+    [
+        "found",
+        "made",
+        "given",
+        "one",
+        "said",
+        "told",
+        "own",
+        "rest",
+        "other",
+        "wanted",
+        "whole",
+        "known",
+        "out",
+        "several",
+        "bare",
+        "asked",
+        "shown",
+        "held",
+        "kept",
+        "taken",
+        "each",
+        "both",
+    ]
 )
 """Names of how something was got, or that it is one of several, and not of what it is."""
 _CODE_TOKENS = (tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING)
@@ -27,7 +67,9 @@ _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 @dataclass(frozen=True, slots=True)
 class CodeStyle:
-    """The figures of some files: shares of all names that are bound, and tokens on a line of code."""
+    """The figures of some files: shares of all names that are bound, and tokens on a line of
+    code.
+    """
 
     vague: float
     empty: float
@@ -70,19 +112,30 @@ def _tokens_and_lines(source: str, tree: ast.AST) -> tuple[int, int]:
     """Tokens of code and the lines that they are on, docstrings and comments left out."""
     docstring_lines: set[int] = set()
     for node in ast.walk(tree):
-        if isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
+        if (
+            isinstance(node, _DOCUMENTED)
+            and ast.get_docstring(node, clean=False) is not None
+        ):
             first = node.body[0]
-            docstring_lines |= set(range(first.lineno, (first.end_lineno or first.lineno) + 1))
+            docstring_lines |= set(
+                range(first.lineno, (first.end_lineno or first.lineno) + 1)
+            )
     tokens = list(tokenize.generate_tokens(io.StringIO(source).readline))
     lines = source.splitlines()
     comment_lines = {
         token.start[0]
         for token in tokens
-        if token.type == tokenize.COMMENT and lines[token.start[0] - 1].lstrip().startswith("#")
+        if token.type == tokenize.COMMENT
+        and lines[token.start[0] - 1].lstrip().startswith("#")
     }
-    n_tokens = sum(token.type in _CODE_TOKENS and token.start[0] not in docstring_lines for token in tokens)
+    n_tokens = sum(
+        token.type in _CODE_TOKENS and token.start[0] not in docstring_lines
+        for token in tokens
+    )
     n_lines = sum(
-        bool(line.strip()) and number not in docstring_lines and number not in comment_lines
+        bool(line.strip())
+        and number not in docstring_lines
+        and number not in comment_lines
         for number, line in enumerate(lines, 1)
     )
     return n_tokens, n_lines

@@ -36,7 +36,8 @@ def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     inherited = {
         key: value
         for key, value in os.environ.items()
-        if not key.startswith(("EVALWRIGHT_", "OPENAI_", "PYTEST_")) and key != "COLUMNS"
+        if not key.startswith(("EVALWRIGHT_", "OPENAI_", "PYTEST_"))
+        and key != "COLUMNS"
     }
     return {
         **inherited,
@@ -47,13 +48,18 @@ def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     }
 
 
-def with_command(folder: Path, extra: Mapping[str, str] | None = None) -> dict[str, str]:
+def with_command(
+    folder: Path, extra: Mapping[str, str] | None = None
+) -> dict[str, str]:
     """As `environment`, with `evalwright` on the path: a script in `folder/bin`."""
     script = folder / "bin" / "evalwright"
     script.parent.mkdir()
     script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m evalwright "$@"\n')
     script.chmod(0o755)
-    return {**environment(extra), "PATH": f"{script.parent}{os.pathsep}{os.environ['PATH']}"}
+    return {
+        **environment(extra),
+        "PATH": f"{script.parent}{os.pathsep}{os.environ['PATH']}",
+    }
 
 
 def start(
@@ -72,16 +78,23 @@ def start(
 
 
 def wait_until(seen: Callable[[], bool], process: subprocess.Popen[str]) -> None:
-    """Return as soon as `seen()`, while the command is at work: what is done to it then depends on no clock."""
+    """Return as soon as `seen()`, while the command is at work: what is done to it then depends
+    on no clock.
+    """
     until = time.monotonic() + 300
     while not seen():
-        assert process.poll() is None, f"the command ended before:\n{process.communicate()}"
+        assert process.poll() is None, (
+            f"the command ended before:\n{process.communicate()}"
+        )
         assert time.monotonic() < until, "this was never seen"
         time.sleep(0.005)
 
 
 def evalwright(
-    *arguments: str, folder: Path, extra: Mapping[str, str] | None = None, timeout: float = 1800
+    *arguments: str,
+    folder: Path,
+    extra: Mapping[str, str] | None = None,
+    timeout: float = 1800,
 ) -> Done:
     """Run `evalwright` in `folder` to its end."""
     process = start(list(arguments), folder, extra)
@@ -90,15 +103,21 @@ def evalwright(
     except subprocess.TimeoutExpired:
         process.kill()
         stdout, err = process.communicate()
-        raise AssertionError(f"evalwright {' '.join(arguments)} did not end:\n{stdout}\n{err}") from None
+        raise AssertionError(
+            f"evalwright {' '.join(arguments)} did not end:\n{stdout}\n{err}"
+        ) from None
     return Done(process.returncode, stdout, err)
 
 
 def stored_requests(home: Path) -> list[tuple[str, str]]:
-    """(fingerprint, request as JSON) of what the store acknowledged, read from its file itself, also while it is at work."""
+    """(fingerprint, request as JSON) of what the store acknowledged, read from its file itself,
+    also while it is at work.
+    """
     if not (home / "store.sqlite").exists():
         return []
-    with closing(sqlite3.connect(f"file:{home / 'store.sqlite'}?mode=ro", uri=True)) as file:
+    with closing(
+        sqlite3.connect(f"file:{home / 'store.sqlite'}?mode=ro", uri=True)
+    ) as file:
         try:
             rows = file.execute("SELECT model, request FROM responses").fetchall()
         except sqlite3.OperationalError:
@@ -110,7 +129,10 @@ def stored_requests(home: Path) -> list[tuple[str, str]]:
 
 def records(run: Path) -> list[dict[str, Any]]:
     """The lines of a run's samples, without what may differ between equal runs."""
-    rows = [json.loads(line) for line in (run / "samples.jsonl").read_text(encoding="utf-8").splitlines()]
+    rows = [
+        json.loads(line)
+        for line in (run / "samples.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
     for row in rows:
         row.pop("timing", None)
     return rows
@@ -124,8 +146,13 @@ def record(run: Path) -> dict[str, Any]:
 
 def write_questions(folder: Path, count: int) -> Path:
     """A task of `count` short questions in `folder`; its file."""
-    rows = [{"id": f"q{i:05d}", "question": f"Question {i:05d}?", "answer": str(i)} for i in range(count)]
-    (folder / "questions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    rows = [
+        {"id": f"q{i:05d}", "question": f"Question {i:05d}?", "answer": str(i)}
+        for i in range(count)
+    ]
+    (folder / "questions.jsonl").write_text(
+        "".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8"
+    )
     task = folder / "questions.yaml"
     task.write_text(
         "task: questions\n"

@@ -24,10 +24,13 @@ class GradedPair:
         cls, differences: npt.ArrayLike, *, error: float | None = None, freedom: float | None = None,
         units: npt.ArrayLike | None = None, differing: int | None = None, skewed: bool = True,
     ) -> GradedPair:  # fmt: skip
-        """units: sums of residuals by cluster, with `error`, `freedom` and `differing` of the clusters. skewed: False where the range
-        of a score is not known."""
+        """units: sums of residuals by cluster, with `error`, `freedom` and `differing` of the
+        clusters. skewed: False where the range of a score is not known.
+        """
         d = np.asarray(differences, dtype=np.float64)
-        residuals = d - d.mean() if units is None else np.asarray(units, dtype=np.float64)
+        residuals = (
+            d - d.mean() if units is None else np.asarray(units, dtype=np.float64)
+        )
         n = len(residuals)
         kurtosis = n * float((residuals**4).sum()) / float((residuals**2).sum()) ** 2
         k = int(np.count_nonzero(d)) if differing is None else differing
@@ -36,13 +39,19 @@ class GradedPair:
         return cls(
             mean=float(d.mean()),
             error=float(stats.sem(d)) if error is None else error,
-            freedom=max(1.0, min(n - 1 if freedom is None else freedom, k + 1, 1.5 * by_kurtosis)),
-            skewness=weight * float((residuals**3).sum()) / float((residuals**2).sum()) ** 1.5,
+            freedom=max(
+                1.0,
+                min(n - 1 if freedom is None else freedom, k + 1, 1.5 * by_kurtosis),
+            ),
+            skewness=weight
+            * float((residuals**3).sum())
+            / float((residuals**2).sum()) ** 1.5,
         )
 
     def transformed(self, at: float) -> float:
         """What is compared with Student's t where the difference is `at`."""
-        t, a = (self.mean - at) / self.error, self.skewness
+        t = (self.mean - at) / self.error
+        a = self.skewness
         return t + a * t**2 / 3 + a**2 * t**3 / 27 + a / 6
 
     def tail(self, at: float, above: bool = True) -> float:
@@ -56,8 +65,13 @@ class GradedPair:
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """By search for the ends that the test just rejects."""
-        half, reach = (1 - level) / 2, 1000 * self.error
-        low = optimize.brentq(lambda at: self.tail(at) - half, self.mean - reach, self.mean)
-        high = optimize.brentq(lambda at: self.tail(at, above=False) - half, self.mean, self.mean + reach)
+        half = (1 - level) / 2
+        reach = 1000 * self.error
+        low = optimize.brentq(
+            lambda at: self.tail(at) - half, self.mean - reach, self.mean
+        )
+        high = optimize.brentq(
+            lambda at: self.tail(at, above=False) - half, self.mean, self.mean + reach
+        )
         assert math.isfinite(low) and math.isfinite(high)
         return low, high

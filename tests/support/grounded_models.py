@@ -1,6 +1,8 @@
-"""Scripted models for the grounded tasks, each with one known habit, and the rows that they answer from.
+"""Scripted models for the grounded tasks, each with one known habit, and the rows that they
+answer from.
 
-A habit is a function of a row and of the prompt as it was sent, so that a model can only obey what it was shown.
+A habit is a function of a row and of the prompt as it was sent, so that a model can only obey what
+it was shown.
 """
 
 from __future__ import annotations
@@ -33,11 +35,17 @@ def perfect(row: Row, prompt: str) -> str:
 
 
 def _on_answerable(reply: Habit) -> Habit:
-    return lambda row, prompt: reply(row, prompt) if row["answerable"] else "Not in the passages"
+    return lambda row, prompt: (
+        reply(row, prompt) if row["answerable"] else "Not in the passages"
+    )
 
 
 def _wrong_id(row: Row) -> str:
-    return next(str(passage["id"]) for passage in row["passages"] if passage["id"] not in row["citations"])
+    return next(
+        str(passage["id"])
+        for passage in row["passages"]
+        if passage["id"] not in row["citations"]
+    )
 
 
 def obeying(row: Row, prompt: str) -> str:
@@ -48,22 +56,32 @@ def obeying(row: Row, prompt: str) -> str:
 
 def reading(row: Row, prompt: str) -> str:
     """Perfect with the passages in front of it, and without them it knows nothing and says so."""
-    has_passages = all(" ".join(passage["text"].split())[:60] in prompt for passage in row["passages"])
+    has_passages = all(
+        " ".join(passage["text"].split())[:60] in prompt for passage in row["passages"]
+    )
     return perfect(row, prompt) if has_passages else "I don't know"
 
 
 def _wrong(row: Row) -> str:
     """A wrong answer of the kind that is asked for."""
-    return {"number": "987,654", "date": "3 March 1777"}.get(row["answer_type"], "Zebulon Quark")
+    return {"number": "987,654", "date": "3 March 1777"}.get(
+        row["answer_type"], "Zebulon Quark"
+    )
 
 
 HABITS: dict[str, Habit] = {
     "perfect": perfect,
     "always abstains": lambda row, prompt: "Not in the passages",
-    "never abstains": lambda row, prompt: perfect(row, prompt) if row["answerable"] else "123,456 [1]",
-    "cites wrong": _on_answerable(lambda row, prompt: f"{row['answers'][0]} [{_wrong_id(row)}]"),
+    "never abstains": lambda row, prompt: (
+        perfect(row, prompt) if row["answerable"] else "123,456 [1]"
+    ),
+    "cites wrong": _on_answerable(
+        lambda row, prompt: f"{row['answers'][0]} [{_wrong_id(row)}]"
+    ),
     "cites nothing": _on_answerable(lambda row, prompt: str(row["answers"][0])),
-    "cites what is not there": _on_answerable(lambda row, prompt: f"{row['answers'][0]} [9]"),
+    "cites what is not there": _on_answerable(
+        lambda row, prompt: f"{row['answers'][0]} [9]"
+    ),
     "quotes wrong": _on_answerable(
         lambda row, prompt: (
             f'{row["answers"][0]}, for "the heron came by boat in autumn"'
@@ -71,7 +89,9 @@ HABITS: dict[str, Habit] = {
         )
     ),
     "wrong answers, cited": _on_answerable(
-        lambda row, prompt: _wrong(row) + perfect(row, prompt).removeprefix(row["answers"][0])
+        lambda row, prompt: (
+            _wrong(row) + perfect(row, prompt).removeprefix(row["answers"][0])
+        )
     ),
     "says both": lambda row, prompt: (
         f"Not in the passages. {perfect(row, prompt) if row['answerable'] else '123,456 [1]'}"

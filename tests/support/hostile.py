@@ -39,6 +39,11 @@ ACTIVE = tuple("\x1b\x9b\x07\x00\x08\x85\r\u202e\u2066\u200f\u200b\ufeff\u2028\u
 
 
 def as_task_name(text: str) -> str:
-    """A hostile text as the name of a task: in a record with control characters in it nobody reads on."""
-    characters = (" " if unicodedata.category(char) in ("Cc", "Zl", "Zp") else char for char in text)
+    """A hostile text as the name of a task: in a record with control characters in it nobody
+    reads on.
+    """
+    characters = (
+        " " if unicodedata.category(char) in ("Cc", "Zl", "Zp") else char
+        for char in text
+    )
     return "".join(characters) or "x"

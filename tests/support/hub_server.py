@@ -1,7 +1,8 @@
-"""A hub on loopback with public models and data sets: what its clients ask of it for files, and nothing else.
+"""A hub on loopback with public models and data sets: what its clients ask of it for files, and
+nothing else.
 
-The client reads its address when it is imported, so commands that are to use this server are run as processes of their own, with
-`HF_ENDPOINT` set.
+The client reads its address when it is imported, so commands that are to use this server are run as
+processes of their own, with `HF_ENDPOINT` set.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ class HubServer:
 
 
 @contextmanager
-def serving_hub(*, models: Mapping[str, Files], datasets: Mapping[str, Files]) -> Iterator[HubServer]:
+def serving_hub(
+    *, models: Mapping[str, Files], datasets: Mapping[str, Files]
+) -> Iterator[HubServer]:
     """Serve repositories, by "owner/name", each with its files by path."""
     repositories = {("models", name): files for name, files in models.items()}
     repositories |= {("datasets", name): files for name, files in datasets.items()}
@@ -54,11 +57,17 @@ def serving_hub(*, models: Mapping[str, Files], datasets: Mapping[str, Files]) -
             parts = parts[1:] if about else parts
             kind = parts[0] if parts[0] in ("models", "datasets") else "models"
             parts = parts[1:] if parts[0] == kind else parts
-            name, more = "/".join(parts[:2]), parts[2:]
+            name = "/".join(parts[:2])
+            more = parts[2:]
             files = repositories.get((kind, name))
             if files is None:
                 self._refuse(401, "RepoNotFound")
-            elif more[:1] in (["revision"], ["tree"], ["paths-info"], ["resolve"]) and more[1] not in (
+            elif more[:1] in (
+                ["revision"],
+                ["tree"],
+                ["paths-info"],
+                ["resolve"],
+            ) and more[1] not in (
                 "main",
                 COMMIT,
             ):
@@ -76,10 +85,18 @@ def serving_hub(*, models: Mapping[str, Files], datasets: Mapping[str, Files]) -
                     }
                 )
             elif about and more[0] == "tree":
-                self._send_json(_tree(files, "/".join(more[2:]), recursive="recursive=true" in self.path))
+                self._send_json(
+                    _tree(
+                        files,
+                        "/".join(more[2:]),
+                        recursive="recursive=true" in self.path,
+                    )
+                )
             elif about and more[0] == "paths-info":
                 paths = _paths(sent, self.headers.get("Content-Type", ""))
-                self._send_json([_entry(path, files[path]) for path in paths if path in files])
+                self._send_json(
+                    [_entry(path, files[path]) for path in paths if path in files]
+                )
             elif more[:1] == ["resolve"] and (path := "/".join(more[2:])) in files:
                 self._send(files[path], _entry(path, files[path])["oid"])
             else:
@@ -88,7 +105,9 @@ def serving_hub(*, models: Mapping[str, Files], datasets: Mapping[str, Files]) -
         def _send_json(self, data: Any) -> None:
             self._send(json.dumps(data).encode(), "", "application/json")
 
-        def _send(self, body: bytes, tag: str, kind: str = "application/octet-stream") -> None:
+        def _send(
+            self, body: bytes, tag: str, kind: str = "application/octet-stream"
+        ) -> None:
             self.send_response(200)
             self.send_header("ETag", f'"{tag}"')
             self.send_header("X-Repo-Commit", COMMIT)
@@ -121,7 +140,12 @@ def serving_hub(*, models: Mapping[str, Files], datasets: Mapping[str, Files]) -
 
 
 def _entry(path: str, content: bytes) -> dict[str, Any]:
-    return {"type": "file", "path": path, "size": len(content), "oid": hashlib.sha1(content).hexdigest()}
+    return {
+        "type": "file",
+        "path": path,
+        "size": len(content),
+        "oid": hashlib.sha1(content).hexdigest(),
+    }
 
 
 def _tree(files: Files, folder: str, *, recursive: bool) -> list[dict[str, Any]]:
@@ -133,7 +157,12 @@ def _tree(files: Files, folder: str, *, recursive: bool) -> list[dict[str, Any]]
             continue
         name, slash, _ = path.removeprefix(start).partition("/")
         if slash:
-            entries[start + name] = {"type": "directory", "path": start + name, "size": 0, "oid": COMMIT}
+            entries[start + name] = {
+                "type": "directory",
+                "path": start + name,
+                "size": 0,
+                "oid": COMMIT,
+            }
         if not slash or recursive:
             entries[path] = _entry(path, content)
     return list(entries.values())

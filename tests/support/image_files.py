@@ -39,11 +39,15 @@ def image_bytes(
     return file.getvalue()
 
 
-def noise_bytes(kind: str = "PNG", *, size: tuple[int, int] = (40, 30), seed: int = 0) -> bytes:
+def noise_bytes(
+    kind: str = "PNG", *, size: tuple[int, int] = (40, 30), seed: int = 0
+) -> bytes:
     """A file that no format makes small."""
     import numpy as np
 
-    pixels = np.random.default_rng(seed).integers(0, 256, (size[1], size[0], 3), dtype=np.uint8)
+    pixels = np.random.default_rng(seed).integers(
+        0, 256, (size[1], size[0], 3), dtype=np.uint8
+    )
     file = BytesIO()
     Pictures.fromarray(pixels).save(file, kind)
     return file.getvalue()
@@ -63,11 +67,15 @@ def png_bytes(*chunks: tuple[bytes, bytes]) -> bytes:
     parts = [b"\x89PNG\r\n\x1a\n"]
     for kind, body in chunks:
         checksum = zlib.crc32(kind + body)
-        parts.append(struct.pack(">I", len(body)) + kind + body + struct.pack(">I", checksum))
+        parts.append(
+            struct.pack(">I", len(body)) + kind + body + struct.pack(">I", checksum)
+        )
     return b"".join(parts)
 
 
-def png_head(width: int, height: int, depth: int = 8, colour_type: int = 0) -> tuple[bytes, bytes]:
+def png_head(
+    width: int, height: int, depth: int = 8, colour_type: int = 0
+) -> tuple[bytes, bytes]:
     """The chunk that says how large a PNG is."""
     return b"IHDR", struct.pack(">IIBBBBB", width, height, depth, colour_type, 0, 0, 0)
 

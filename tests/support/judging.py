@@ -1,4 +1,6 @@
-"""Runs whose judge errs at known rates, and people who label: simulated, through the real evaluation and the real files."""
+"""Runs whose judge errs at known rates, and people who label: simulated, through the real
+evaluation and the real files.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +22,17 @@ SECRET = "the judge's own words"
 
 
 @scorer("test-scripted-judge")
-async def scripted_judge(sample: Sample, answer: Answer, ask: Ask, *, role: str = "judge") -> Score:
+async def scripted_judge(
+    sample: Sample, answer: Answer, ask: Ask, *, role: str = "judge"
+) -> Score:
     """Asks the judge, whose reply is a number, and says why in words that people must not see."""
     reply = await ask(role, Generate(f"{sample.id}\n{answer.text}"))
     value, _, sure = reply.text.partition(" ")
-    return Score(float(value), explanation=SECRET, parts={"confidence": float(sure)} if sure else {})
+    return Score(
+        float(value),
+        explanation=SECRET,
+        parts={"confidence": float(sure)} if sure else {},
+    )
 
 
 def judged_run(
@@ -36,8 +44,13 @@ def judged_run(
     cluster_size: int = 0,
     scorers: Sequence[str] = ("test-scripted-judge",),
 ) -> Run:
-    """A run in the working folder's `runs`: `answers` by item (one, or one per draw), judged by `verdict(item, answer)`."""
-    draws = max(1 if isinstance(answer_or_draws, str) else len(answer_or_draws) for answer_or_draws in answers.values())
+    """A run in the working folder's `runs`: `answers` by item (one, or one per draw), judged by
+    `verdict(item, answer)`.
+    """
+    draws = max(
+        1 if isinstance(answer_or_draws, str) else len(answer_or_draws)
+        for answer_or_draws in answers.values()
+    )
     rows = [
         {
             "id": item,
@@ -67,12 +80,24 @@ def judged_run(
     )
 
     def says(request: Any) -> str:
-        prompt = request.prompt if isinstance(request.prompt, str) else request.prompt[-1].text
+        prompt = (
+            request.prompt
+            if isinstance(request.prompt, str)
+            else request.prompt[-1].text
+        )
         answer_or_draws = answers[prompt]
-        return answer_or_draws if isinstance(answer_or_draws, str) else answer_or_draws[request.draw]
+        return (
+            answer_or_draws
+            if isinstance(answer_or_draws, str)
+            else answer_or_draws[request.draw]
+        )
 
     def judges(request: Any) -> str:
-        prompt = request.prompt if isinstance(request.prompt, str) else request.prompt[-1].text
+        prompt = (
+            request.prompt
+            if isinstance(request.prompt, str)
+            else request.prompt[-1].text
+        )
         item, _, text = prompt.partition("\n")
         return verdict(item, text)
 
@@ -111,5 +136,7 @@ def fill_in(
     writer = csv.DictWriter(table, list(rows[0]), **{"lineterminator": "\n", **dialect})
     writer.writeheader()
     for row in rows:
-        writer.writerow({**row, "label": label(row), "labeller": labeller or row["labeller"]})
+        writer.writerow(
+            {**row, "label": label(row), "labeller": labeller or row["labeller"]}
+        )
     return table.getvalue()

@@ -1,4 +1,5 @@
-"""Local tables in the column shape of the Korean benchmarks on the hub: our own rows, whose facts are right, in `tests/data/hret`.
+"""Local tables in the column shape of the Korean benchmarks on the hub: our own rows, whose
+facts are right, in `tests/data/hret`.
 
 One file a benchmark: its repository, its split, and rows by configuration.
 """
@@ -15,7 +16,9 @@ FOLDER = Path(__file__).resolve().parents[1] / "data" / "hret"
 
 def table(key: str) -> Mapping[str, Any]:
     """`repository`, `split` and `tables` of a benchmark."""
-    benchmark: Mapping[str, Any] = json.loads((FOLDER / f"{key}.json").read_text(encoding="utf-8"))
+    benchmark: Mapping[str, Any] = json.loads(
+        (FOLDER / f"{key}.json").read_text(encoding="utf-8")
+    )
     return benchmark
 
 
@@ -34,5 +37,8 @@ def hub_of_tables() -> dict[str, dict[str, dict[str, Any]]]:
     hub = {}
     for path in FOLDER.glob("*.json"):
         benchmark = table(path.stem)
-        hub[benchmark["repository"]] = {name: {benchmark["split"]: rows} for name, rows in benchmark["tables"].items()}
+        hub[benchmark["repository"]] = {
+            name: {benchmark["split"]: rows}
+            for name, rows in benchmark["tables"].items()
+        }
     return hub

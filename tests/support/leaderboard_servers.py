@@ -1,10 +1,11 @@
-"""Three providers whose models summarise, and a judge, on loopback: for a hallucination leaderboard from end to end.
+"""Three providers whose models summarise, and a judge, on loopback: for a hallucination
+leaderboard from end to end.
 
     with serving_leaderboard(faults=0.05) as servers:
         ... servers.models ... servers.judge ... servers.received() ...
 
-A model gives the first sentences of the article. For a share of the articles, decided by their text, it changes a number (which
-the judge finds), refuses, or says too little.
+A model gives the first sentences of the article. For a share of the articles, decided by their
+text, it changes a number (which the judge finds), refuses, or says too little.
 """
 
 from __future__ import annotations
@@ -33,13 +34,21 @@ def summary(prompt: str, wrong: float, name: str) -> str:
         return REFUSAL
     if share < 0.05:
         return "A report."
-    return _NUMBER.sub(lambda match: f"{match[0]}7", text, count=1) if share < 0.05 + wrong else text
+    return (
+        _NUMBER.sub(lambda match: f"{match[0]}7", text, count=1)
+        if share < 0.05 + wrong
+        else text
+    )
 
 
 def verdict(pair: str) -> str:
     """The judge's score: a summary is consistent whose every number stands in the article."""
     summary, _, article = pair.partition("\n\n")
-    return "0.96" if all(number in article for number in _NUMBER.findall(summary)) else "0.07"
+    return (
+        "0.96"
+        if all(number in article for number in _NUMBER.findall(summary))
+        else "0.07"
+    )
 
 
 @dataclass(frozen=True)
@@ -72,10 +81,22 @@ def serving_leaderboard(faults: float = 0.0) -> Iterator[Servers]:
     kinds = (
         "429-retry-after", "500", "503", "529", "reset", "cut", "truncated", "invalid-json", "content-type",
     )  # fmt: skip
-    more = ("429-retry-after", "500", "503", "reset", "truncated", "empty", "content-type", "error-in-200")
+    more = (
+        "429-retry-after",
+        "500",
+        "503",
+        "reset",
+        "truncated",
+        "empty",
+        "content-type",
+        "error-in-200",
+    )
 
     def start(
-        answer: Callable[[str], str], kinds: tuple[str, ...], seed: int, key: str | None = KEY
+        answer: Callable[[str], str],
+        kinds: tuple[str, ...],
+        seed: int,
+        key: str | None = KEY,
     ) -> OpenAIServer:
         rate = Faults(rate=faults, kinds=kinds, most=2, seed=seed, retry_after=0.1)
         return stack.enter_context(serving(answer, faults=rate, key=key))

@@ -1,7 +1,9 @@
-"""A server with what llama.cpp's server has for text: /tokenize, and completions that follow a grammar of token numbers.
+"""A server with what llama.cpp's server has for text: /tokenize, and completions that follow a
+grammar of token numbers.
 
-A real transformer answers. Fields and refusals are those of llama.cpp's sources: `echo` is refused, `logprobs` is the number of
-alternatives, and log-probabilities are those of the model before any sampling, in the form of a chat's.
+A real transformer answers. Fields and refusals are those of llama.cpp's sources: `echo` is refused,
+`logprobs` is the number of alternatives, and log-probabilities are those of the model before any
+sampling, in the form of a chat's.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ def token_bytes(tokenizer: Any, token: int) -> bytes:
     alphabet |= {chr(256 + place): byte for place, byte in enumerate(unprintable)}
     letters = tokenizer.convert_ids_to_tokens(token)
     return (
-        letters.encode() if token in tokenizer.all_special_ids else bytes(map(alphabet.__getitem__, letters))
+        letters.encode()
+        if token in tokenizer.all_special_ids
+        else bytes(map(alphabet.__getitem__, letters))
     )
 
 
@@ -36,11 +40,16 @@ def is_part(raw: bytes) -> bool:
 
 
 class LlamaCppServer(Startable):
-    """url: with /v1. context: tokens of a prompt and what is written. grammars: False for a server too old for grammars of tokens."""
+    """url: with /v1. context: tokens of a prompt and what is written. grammars: False for a
+    server too old for grammars of tokens.
+    """
 
-    def __init__(self, folder: Path, *, context: int = 1024, grammars: bool = True) -> None:
+    def __init__(
+        self, folder: Path, *, context: int = 1024, grammars: bool = True
+    ) -> None:
         self.answers = TransformersAnswers(folder)
-        self.context, self.grammars = context, grammars
+        self.context = context
+        self.grammars = grammars
         self.received: list[dict[str, Any]] = []
         self.url = ""
 
@@ -60,12 +69,16 @@ class LlamaCppServer(Startable):
     async def _tokenize(self, request: web.Request) -> web.Response:
         body = await request.json()
         special = bool(body.get("add_special", False))
-        tokens = self.answers.tokenizer(body["content"], add_special_tokens=special)["input_ids"]
+        tokens = self.answers.tokenizer(body["content"], add_special_tokens=special)[
+            "input_ids"
+        ]
         assert body["with_pieces"]
         rows = []
         for token in tokens:
             raw = token_bytes(self.answers.tokenizer, token)
-            rows.append({"id": token, "piece": list(raw) if is_part(raw) else raw.decode()})
+            rows.append(
+                {"id": token, "piece": list(raw) if is_part(raw) else raw.decode()}
+            )
         return web.json_response({"tokens": rows})
 
     async def _complete(self, request: web.Request) -> web.Response:
@@ -74,14 +87,21 @@ class LlamaCppServer(Startable):
         try:
             return web.json_response(self._written(body))
         except ValueError as error:
-            error_body = {"code": 400, "message": str(error), "type": "invalid_request_error"}
+            error_body = {
+                "code": 400,
+                "message": str(error),
+                "type": "invalid_request_error",
+            }
             return web.json_response({"error": error_body}, status=400)
 
     def _written(self, body: dict[str, Any]) -> dict[str, Any]:
         if body.get("echo"):
             raise ValueError("Only no echo is supported")
-        prompt, tokenizer = body["prompt"], self.answers.tokenizer
-        tokens = tokenizer(prompt)["input_ids"] if isinstance(prompt, str) else list(prompt)
+        prompt = body["prompt"]
+        tokenizer = self.answers.tokenizer
+        tokens = (
+            tokenizer(prompt)["input_ids"] if isinstance(prompt, str) else list(prompt)
+        )
         forced = None
         if "grammar" in body:
             rule = RULE.fullmatch(body["grammar"]) if self.grammars else None
@@ -98,7 +118,9 @@ class LlamaCppServer(Startable):
             raise ValueError(
                 f"request ({len(tokens)} tokens) exceeds the available context size ({self.context} tokens)"
             )
-        generated, content = self._steps(tokens, body.get("max_tokens", 16), forced, body.get("logprobs", 0))
+        generated, content = self._steps(
+            tokens, body.get("max_tokens", 16), forced, body.get("logprobs", 0)
+        )
         usage = {
             "prompt_tokens": len(tokens),
             "completion_tokens": len(generated),
@@ -126,16 +148,26 @@ class LlamaCppServer(Startable):
         content = []
         for step in range(min(most, len(forced) if forced is not None else most)):
             with torch.inference_mode():
-                logits = self.answers.model(input_ids=torch.tensor([[*tokens, *generated]])).logits[0, -1]
+                logits = self.answers.model(
+                    input_ids=torch.tensor([[*tokens, *generated]])
+                ).logits[0, -1]
             values = torch.log_softmax(logits.float(), dim=-1)
             token = int(values.argmax()) if forced is None else forced[step]
             generated.append(token)
             part = is_part(token_bytes(self.answers.tokenizer, token))
-            if alternatives and not part:  # the real one holds back what is no text yet, and then forgets it
+            # the real one holds back what is no text yet, and then forgets it
+            if alternatives and not part:
                 alternatives = min(alternatives, len(values))
-                tops = [self._row(values, int(index)) for index in values.topk(alternatives).indices]
+                tops = [
+                    self._row(values, int(index))
+                    for index in values.topk(alternatives).indices
+                ]
                 content.append({**self._row(values, token), "top_logprobs": tops})
         return generated, content
 
     def _row(self, values: Any, token: int) -> dict[str, Any]:
-        return {"id": token, "token": self.answers.tokenizer.decode([token]), "logprob": float(values[token])}
+        return {
+            "id": token,
+            "token": self.answers.tokenizer.decode([token]),
+            "logprob": float(values[token]),
+        }

@@ -1,4 +1,6 @@
-"""What tests of local models share: all answers in order, and what transformers writes without any cache."""
+"""What tests of local models share: all answers in order, and what transformers writes without
+any cache.
+"""
 
 from __future__ import annotations
 
@@ -28,14 +30,20 @@ def log_likelihood(model: LocalModel, context: str, continuation: str) -> float:
     return answer.log_likelihood
 
 
-def agree(actual: Sequence[Any], expected: Sequence[Any], tolerance: float = 1e-5) -> None:
-    """The same answers but for rounding, which batches of other sizes do: `tolerance` a scored token."""
+def agree(
+    actual: Sequence[Any], expected: Sequence[Any], tolerance: float = 1e-5
+) -> None:
+    """The same answers but for rounding, which batches of other sizes do: `tolerance` a scored
+    token.
+    """
     for ours, theirs in zip(actual, expected, strict=True):
         assert type(ours) is type(theirs), (ours, theirs)
         if isinstance(theirs, Failure):
             assert ours == theirs
             continue
-        near = pytest.approx(theirs.log_likelihood, abs=tolerance * max(1, theirs.tokens_scored or 0))
+        near = pytest.approx(
+            theirs.log_likelihood, abs=tolerance * max(1, theirs.tokens_scored or 0)
+        )
         assert theirs.log_likelihood is None or ours.log_likelihood == near
         for name in ("text", "finish_reason", "usage", "is_greedy", "tokens_scored"):
             assert getattr(ours, name) == getattr(theirs, name)
@@ -57,7 +65,11 @@ def greedy_by_hand(model: Any, prompt: str, count: int) -> list[int]:
     start = len(tokens)
     while len(tokens) - start < count:
         with torch.no_grad():
-            token = int(loaded.model(torch.tensor([tokens]), use_cache=False).logits[0, -1].argmax())
+            token = int(
+                loaded.model(torch.tensor([tokens]), use_cache=False)
+                .logits[0, -1]
+                .argmax()
+            )
         if token in loaded.end_tokens:
             break
         tokens.append(token)

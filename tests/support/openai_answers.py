@@ -1,6 +1,7 @@
 """What the test server answers: a pure function of the prompt, or a real transformers model.
 
-Both offer the same three things: a chat reply, a completion, and the tokens of a text with their log-probabilities.
+Both offer the same three things: a chat reply, a completion, and the tokens of a text with their
+log-probabilities.
 """
 
 from __future__ import annotations
@@ -38,8 +39,9 @@ class Generated:
 
 @dataclass(frozen=True)
 class Token:
-    """A token of a text: its own text, where it begins in characters, its log-probability (None for the very first),
-    and the most probable token in its place with its log-probability."""
+    """A token of a text: its own text, where it begins in characters, its log-probability (None
+    for the very first), and the most probable token in its place with its log-probability.
+    """
 
     text: str
     offset: int
@@ -52,7 +54,9 @@ class Answers(Protocol):
 
     context_length: int | None
 
-    def chat(self, messages: Sequence[dict[str, Any]], sampling: Sampling) -> Generated: ...
+    def chat(
+        self, messages: Sequence[dict[str, Any]], sampling: Sampling
+    ) -> Generated: ...
 
     def complete(self, prompt: str, sampling: Sampling) -> Generated: ...
 
@@ -63,9 +67,13 @@ _PIECE = re.compile(r"\s*\S+|\s+")
 
 
 class FunctionAnswers:
-    """Text by `function(prompt)`; tokens are words with the space before them, log-probabilities a hash of the prefix."""
+    """Text by `function(prompt)`; tokens are words with the space before them, log-probabilities
+    a hash of the prefix.
+    """
 
-    def __init__(self, function: Callable[[str], str], context_length: int | None = None) -> None:
+    def __init__(
+        self, function: Callable[[str], str], context_length: int | None = None
+    ) -> None:
         self.function = function
         self.context_length = context_length
 
@@ -82,18 +90,26 @@ class FunctionAnswers:
         pieces = _PIECE.findall(self.function(prompt))
         finish = "stop"
         if sampling.max_tokens is not None and len(pieces) > sampling.max_tokens:
-            pieces, finish = pieces[: sampling.max_tokens], "length"
+            pieces = pieces[: sampling.max_tokens]
+            finish = "length"
         text, stopped = cut("".join(pieces), sampling.stop)
-        return Generated(text, "stop" if stopped else finish, words, max(1, len(pieces)))
+        return Generated(
+            text, "stop" if stopped else finish, words, max(1, len(pieces))
+        )
 
     def tokens(self, text: str) -> list[Token]:
-        """Words with a hash for a log-probability: like a model, it depends on everything before."""
-        tokens, place = [], 0
+        """Words with a hash for a log-probability: like a model, it depends on everything
+        before.
+        """
+        tokens = []
+        place = 0
         for piece in _PIECE.findall(text):
             number = hash_number(text[: place + len(piece)])
             value = -10 * number - 0.01
             top = (piece, value) if number < 0.5 else (" the", value / 2)
-            tokens.append(Token(piece, place, value if place else None, top if place else None))
+            tokens.append(
+                Token(piece, place, value if place else None, top if place else None)
+            )
             place += len(piece)
         return tokens
 
@@ -101,13 +117,21 @@ class FunctionAnswers:
 def content_text(message: dict[str, Any]) -> str:
     """A message's content as text."""
     content = message["content"]
-    return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
+    return (
+        content
+        if isinstance(content, str)
+        else "".join(part.get("text", "") for part in content)
+    )
 
 
 def hash_number(text: str) -> float:
     """A fixed number in [0, 1) for a text."""
     return (
-        int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=6).digest(), "big") / 2**48
+        int.from_bytes(
+            blake2b(text.encode("utf-8", "surrogatepass"), digest_size=6).digest(),
+            "big",
+        )
+        / 2**48
     )
 
 
@@ -123,7 +147,9 @@ def cut(text: str, stop: Sequence[str]) -> tuple[str, bool]:
 
 
 class TransformersAnswers:
-    """A causal language model in a folder, asked directly: one forward pass for each token, no shared code with ours."""
+    """A causal language model in a folder, asked directly: one forward pass for each token, no
+    shared code with ours.
+    """
 
     def __init__(self, folder: Path) -> None:
         import torch
@@ -131,20 +157,34 @@ class TransformersAnswers:
 
         torch.set_num_threads(1)
         self.tokenizer: Any = AutoTokenizer.from_pretrained(folder)
-        self.model: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+        self.model: Any = AutoModelForCausalLM.from_pretrained(
+            folder, dtype=torch.float32
+        )
         self.model.eval()
-        self.context_length = getattr(self.model.config, "max_position_embeddings", None)
+        self.context_length = getattr(
+            self.model.config, "max_position_embeddings", None
+        )
 
     def chat(self, messages: Sequence[dict[str, Any]], sampling: Sampling) -> Generated:
         """Renders the model's own template; a last assistant message is gone on from."""
         if not self.tokenizer.chat_template:
-            raise InvalidRequest("This model has no chat template: use /v1/completions.")
-        turns = [{"role": message["role"], "content": content_text(message)} for message in messages]
+            raise InvalidRequest(
+                "This model has no chat template: use /v1/completions."
+            )
+        turns = [
+            {"role": message["role"], "content": content_text(message)}
+            for message in messages
+        ]
         prefill = turns[-1]["role"] == "assistant"
         text = self.tokenizer.apply_chat_template(
-            turns, tokenize=False, add_generation_prompt=not prefill, continue_final_message=prefill
+            turns,
+            tokenize=False,
+            add_generation_prompt=not prefill,
+            continue_final_message=prefill,
         )
-        return self._generate(self.tokenizer(text, add_special_tokens=False)["input_ids"], sampling)
+        return self._generate(
+            self.tokenizer(text, add_special_tokens=False)["input_ids"], sampling
+        )
 
     def complete(self, prompt: str, sampling: Sampling) -> Generated:
         """Goes on from the prompt."""
@@ -160,11 +200,16 @@ class TransformersAnswers:
             limit = room if limit is None else min(limit, room)
         ends = self._end_tokens()
         dice = torch.Generator().manual_seed(sampling.seed or 0)
-        fed, past, finish, text = list(ids), None, "length", ""
+        fed = list(ids)
+        past = None
+        finish = "length"
+        text = ""
         generated: list[int] = []
         with torch.inference_mode():
             while limit is None or len(generated) < limit:
-                output = self.model(input_ids=torch.tensor([fed]), past_key_values=past, use_cache=True)
+                output = self.model(
+                    input_ids=torch.tensor([fed]), past_key_values=past, use_cache=True
+                )
                 past = output.past_key_values
                 token = _pick(output.logits[0, -1].float(), sampling, dice)
                 generated.append(token)
@@ -172,7 +217,10 @@ class TransformersAnswers:
                 if token in ends:
                     finish = "stop"
                     break
-                text, stopped = cut(self.tokenizer.decode(generated, skip_special_tokens=True), sampling.stop)
+                text, stopped = cut(
+                    self.tokenizer.decode(generated, skip_special_tokens=True),
+                    sampling.stop,
+                )
                 if stopped:
                     finish = "stop"
                     break
@@ -180,7 +228,11 @@ class TransformersAnswers:
 
     def _end_tokens(self) -> set[int]:
         end_ids = self.model.generation_config.eos_token_id
-        ids = end_ids if isinstance(end_ids, list) else [end_ids, self.tokenizer.eos_token_id]
+        ids = (
+            end_ids
+            if isinstance(end_ids, list)
+            else [end_ids, self.tokenizer.eos_token_id]
+        )
         return {token for token in ids if token is not None}
 
     def tokens(self, text: str) -> list[Token]:
@@ -188,7 +240,8 @@ class TransformersAnswers:
         import torch
 
         coded = self.tokenizer(text, return_offsets_mapping=True)
-        ids, spans = coded["input_ids"], coded["offset_mapping"]
+        ids = coded["input_ids"]
+        spans = coded["offset_mapping"]
         self._check_length(len(ids))
         if not ids:
             return []
@@ -223,5 +276,7 @@ def _pick(logits: Any, sampling: Sampling, dice: Any) -> int:
     if sampling.top_p < 1:
         ordered, places = probabilities.sort(descending=True)
         keep = ordered.cumsum(0) - ordered < sampling.top_p
-        probabilities = torch.zeros_like(probabilities).scatter(0, places[keep], ordered[keep])
+        probabilities = torch.zeros_like(probabilities).scatter(
+            0, places[keep], ordered[keep]
+        )
     return int(torch.multinomial(probabilities, 1, generator=dice))

@@ -72,7 +72,9 @@ def answered(
     model_at: Callable[[str], Any],
     request: Request,
 ) -> Any:
-    """What the model at a small server's address gives, errors as values. handle: what the server does with a POST to the paths."""
+    """What the model at a small server's address gives, errors as values. handle: what the
+    server does with a POST to the paths.
+    """
 
     async def go() -> Any:
         app = web.Application()

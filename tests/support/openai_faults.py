@@ -23,7 +23,16 @@ KINDS = (
     "missing-field", "content-type", "empty", "error-in-200", "redirect", "hang", "too-long", "still-writing", "still-silent",
 )  # fmt: skip
 
-RANDOM_KINDS = ("429", "429-retry-after", "500", "reset", "truncated", "empty", "content-type", "hang")
+RANDOM_KINDS = (
+    "429",
+    "429-retry-after",
+    "500",
+    "reset",
+    "truncated",
+    "empty",
+    "content-type",
+    "hang",
+)
 """The mix of `--faults RATE`."""
 
 Script = Callable[[Mapping[str, Any], int], str | None]
@@ -32,9 +41,11 @@ Script = Callable[[Mapping[str, Any], int], str | None]
 
 @dataclass
 class Faults:
-    """rate: share of askings that fail, spread evenly over `kinds`, decided by seed, content and how often it was asked
-    before, so the order of arrival does not matter. most: askings of one content that fail at the most.
-    script: goes first. filtered: status and body of the fault of that name."""
+    """rate: share of askings that fail, spread evenly over `kinds`, decided by seed, content and
+    how often it was asked before, so the order of arrival does not matter. most: askings of one
+    content that fail at the most. script: goes first. filtered: status and body of the fault of
+    that name.
+    """
 
     rate: float = 0.0
     kinds: Sequence[str] = RANDOM_KINDS
@@ -60,13 +71,17 @@ class Faults:
 
 
 def rules(text: str) -> Script:
-    """A script from JSON: `[{"match": "substring of the body", "fault": "500", "times": 2}, ...]`; times null = always."""
+    """A script from JSON: `[{"match": "substring of the body", "fault": "500", "times": 2},
+    ...]`; times null = always.
+    """
     script_rules = json.loads(text)
 
     def script(body: Mapping[str, Any], before: int) -> str | None:
         words = json.dumps(body, ensure_ascii=False)
         for rule in script_rules:
-            if rule.get("match", "") in words and (rule.get("times") is None or before < rule["times"]):
+            if rule.get("match", "") in words and (
+                rule.get("times") is None or before < rule["times"]
+            ):
                 return str(rule["fault"])
         return None
 
@@ -77,14 +92,26 @@ _STATUS: dict[str, tuple[int, str, str | None]] = {
     "400": (400, "The request is wrong on purpose.", None),
     "401": (401, "Incorrect API key provided: {key}.", "invalid_api_key"),
     "403": (403, "You are not allowed to use this model.", None),
-    "404": (404, "The model does not exist or you do not have access to it.", "model_not_found"),
+    "404": (
+        404,
+        "The model does not exist or you do not have access to it.",
+        "model_not_found",
+    ),
     "408": (408, "Request timed out.", None),
-    "500": (500, "The server had an error while processing your request.", "server_error"),
+    "500": (
+        500,
+        "The server had an error while processing your request.",
+        "server_error",
+    ),
     "502": (502, "Bad gateway.", None),
     "503": (503, "The engine is currently overloaded.", None),
     "504": (504, "Gateway timeout.", None),
     "529": (529, "Overloaded.", "overloaded_error"),
-    "insufficient-quota": (429, "You exceeded your current quota.", "insufficient_quota"),
+    "insufficient-quota": (
+        429,
+        "You exceeded your current quota.",
+        "insufficient_quota",
+    ),
 }
 
 
@@ -96,16 +123,24 @@ async def misbehave(
         status, message, code = _STATUS[kind]
         key = request.headers.get("Authorization", "").removeprefix("Bearer ")
         return web.json_response(
-            error_body(message.format(key=key), code or "error", code=code), status=status
+            error_body(message.format(key=key), code or "error", code=code),
+            status=status,
         )
     if kind == "filtered":
         return web.json_response(faults.filtered[1], status=faults.filtered[0])
     if kind.startswith("429"):
-        body = error_body("Rate limit reached for requests.", "requests", code="rate_limit_exceeded")
-        return web.json_response(body, status=429, headers=_retry_headers(kind, faults.retry_after))
+        body = error_body(
+            "Rate limit reached for requests.", "requests", code="rate_limit_exceeded"
+        )
+        return web.json_response(
+            body, status=429, headers=_retry_headers(kind, faults.retry_after)
+        )
     if kind == "too-long":
         message_text = "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens."
-        return web.json_response(error_body(message_text, "invalid", code="context_length_exceeded"), status=400)
+        return web.json_response(
+            error_body(message_text, "invalid", code="context_length_exceeded"),
+            status=400,
+        )
     if kind in ("hang", "still-writing", "still-silent"):
         await asyncio.sleep(3600)
     if kind == "reset":
@@ -114,17 +149,29 @@ async def misbehave(
     if kind == "cut":
         return await _cut(request, text)
     if kind == "truncated":
-        return web.Response(text=text[: len(text) * 2 // 3], content_type="application/json")
+        return web.Response(
+            text=text[: len(text) * 2 // 3], content_type="application/json"
+        )
     if kind == "invalid-json":
-        return web.Response(text=text.replace(":", ";", 1), content_type="application/json")
+        return web.Response(
+            text=text.replace(":", ";", 1), content_type="application/json"
+        )
     if kind == "content-type":
-        return web.Response(text="<html><body>Please wait</body></html>", content_type="text/html")
+        return web.Response(
+            text="<html><body>Please wait</body></html>", content_type="text/html"
+        )
     if kind == "missing-field":
-        return web.json_response({name: value for name, value in good.items() if name != "choices"})
+        return web.json_response(
+            {name: value for name, value in good.items() if name != "choices"}
+        )
     if kind == "error-in-200":
-        return web.json_response(error_body("Upstream overloaded.", "upstream", code="busy"))
+        return web.json_response(
+            error_body("Upstream overloaded.", "upstream", code="busy")
+        )
     if kind == "redirect":
-        return web.Response(status=307, headers={"Location": "http://example.invalid/v1"})
+        return web.Response(
+            status=307, headers={"Location": "http://example.invalid/v1"}
+        )
     assert kind == "empty", kind
     return web.json_response(emptied(good))
 

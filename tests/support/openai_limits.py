@@ -1,4 +1,6 @@
-"""Rate limits as OpenAI has them: buckets of requests and tokens that refill all the time, told in headers."""
+"""Rate limits as OpenAI has them: buckets of requests and tokens that refill all the time, told
+in headers.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,9 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Bucket:
-    """per_minute units, refilled evenly; holds at most `burst` (default: a whole minute's worth)."""
+    """per_minute units, refilled evenly; holds at most `burst` (default: a whole minute's
+    worth).
+    """
 
     per_minute: float
     burst: float = 0.0
@@ -24,7 +28,9 @@ class Bucket:
     def refill(self) -> None:
         """Bring the level up to now."""
         now = time.monotonic()
-        self.level = min(self.burst, self.level + (now - self.moment) * self.per_minute / 60)
+        self.level = min(
+            self.burst, self.level + (now - self.moment) * self.per_minute / 60
+        )
         self.moment = now
 
     def seconds_until(self, units: float) -> float:
@@ -43,7 +49,10 @@ class Limits:
     def __post_init__(self) -> None:
         self._buckets = {
             name: Bucket(rate, rate * self.burst_seconds / 60)
-            for name, rate in (("requests", self.requests_per_minute), ("tokens", self.tokens_per_minute))
+            for name, rate in (
+                ("requests", self.requests_per_minute),
+                ("tokens", self.tokens_per_minute),
+            )
             if rate
         }
 
@@ -52,7 +61,10 @@ class Limits:
         units = {"requests": 1.0, "tokens": float(tokens)}
         for bucket in self._buckets.values():
             bucket.refill()
-        wait = max((b.seconds_until(units[name]) for name, b in self._buckets.items()), default=0.0)
+        wait = max(
+            (b.seconds_until(units[name]) for name, b in self._buckets.items()),
+            default=0.0,
+        )
         if wait <= 0:
             for name, bucket in self._buckets.items():
                 bucket.level -= min(units[name], bucket.burst)
@@ -64,7 +76,9 @@ class Limits:
         for name, bucket in self._buckets.items():
             headers[f"x-ratelimit-limit-{name}"] = str(int(bucket.per_minute))
             headers[f"x-ratelimit-remaining-{name}"] = str(max(0, int(bucket.level)))
-            headers[f"x-ratelimit-reset-{name}"] = duration(bucket.seconds_until(bucket.burst))
+            headers[f"x-ratelimit-reset-{name}"] = duration(
+                bucket.seconds_until(bucket.burst)
+            )
         return headers
 
 

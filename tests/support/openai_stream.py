@@ -1,4 +1,6 @@
-"""A reply as OpenAI streams it: chunks of a few characters, the finish reason, the usage where it was asked for, `[DONE]`."""
+"""A reply as OpenAI streams it: chunks of a few characters, the finish reason, the usage where
+it was asked for, `[DONE]`.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,8 @@ _CHARACTERS = 7
 def events(reply: Mapping[str, Any], body: Mapping[str, Any]) -> list[bytes]:
     """The reply as server-sent events, for this request."""
     return [
-        f"data: {json.dumps(chunk, ensure_ascii=False)}\n\n".encode() for chunk in chunks(reply, body)
+        f"data: {json.dumps(chunk, ensure_ascii=False)}\n\n".encode()
+        for chunk in chunks(reply, body)
     ] + [b"data: [DONE]\n\n"]
 
 
@@ -30,10 +33,17 @@ def chunks(reply: Mapping[str, Any], body: Mapping[str, Any]) -> list[dict[str, 
     """The chunks of a chat completion or a completion."""
     wants_usage = bool((body.get("stream_options") or {}).get("include_usage"))
     head = {name: reply[name] for name in ("id", "created", "model")}
-    head["object"] = "chat.completion.chunk" if reply["object"] == "chat.completion" else "text_completion"
+    head["object"] = (
+        "chat.completion.chunk"
+        if reply["object"] == "chat.completion"
+        else "text_completion"
+    )
     choice = reply["choices"][0]
     parts_of_choice = _chat(choice) if "message" in choice else _text(choice)
-    stream_chunks = [{**head, "choices": [{"index": 0, "logprobs": None, **part}]} for part in parts_of_choice]
+    stream_chunks = [
+        {**head, "choices": [{"index": 0, "logprobs": None, **part}]}
+        for part in parts_of_choice
+    ]
     if wants_usage:
         stream_chunks = [{**chunk, "usage": None} for chunk in stream_chunks]
         stream_chunks.append({**head, "choices": [], "usage": reply["usage"]})
@@ -42,7 +52,10 @@ def chunks(reply: Mapping[str, Any], body: Mapping[str, Any]) -> list[dict[str, 
 
 def _chat(choice: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     message = choice["message"]
-    yield {"delta": {"role": "assistant", "content": "", "refusal": None}, "finish_reason": None}
+    yield {
+        "delta": {"role": "assistant", "content": "", "refusal": None},
+        "finish_reason": None,
+    }
     for name, value in message.items():
         if name != "role" and isinstance(value, str):
             for piece in _pieces(value):
@@ -58,7 +71,11 @@ def _text(choice: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _ending(choice: Mapping[str, Any]) -> dict[str, Any]:
     """Why the answer ended, and at what, where a reply of vLLM's or SGLang's says it."""
-    return {name: choice[name] for name in ("finish_reason", "stop_reason", "matched_stop") if name in choice}
+    return {
+        name: choice[name]
+        for name in ("finish_reason", "stop_reason", "matched_stop")
+        if name in choice
+    }
 
 
 def _pieces(text: str) -> Iterator[str]:
@@ -99,7 +116,9 @@ async def send(
     then: float = 0.0,
 ) -> web.StreamResponse:
     """Send the parts of a stream. whole: end it as HTTP does. then: seconds until that."""
-    response = web.StreamResponse(headers={"Content-Type": "text/event-stream; charset=utf-8", **headers})
+    response = web.StreamResponse(
+        headers={"Content-Type": "text/event-stream; charset=utf-8", **headers}
+    )
     await response.prepare(request)
     for part in parts:
         await response.write(part)

@@ -1,7 +1,9 @@
-"""Judges of consistency for tests: real local models that count shared words, registered as `overlap/...`.
+"""Judges of consistency for tests: real local models that count shared words, registered as
+`overlap/...`.
 
-`overlap/strict` gives the share of the hypothesis's words that the premise has; `overlap/kind` its square root; `overlap/broken`
-fails on every pair. Usable as a plug-in: `--plugin tests/support/overlap_judge.py`.
+`overlap/strict` gives the share of the hypothesis's words that the premise has; `overlap/kind` its
+square root; `overlap/broken` fails on every pair. Usable as a plug-in: `--plugin
+tests/support/overlap_judge.py`.
 """
 
 from __future__ import annotations
@@ -38,7 +40,9 @@ class OverlapModel(LocalModel):
         self.fingerprint = fingerprint_of({"overlap": name})
         self.asked: list[Classify] = []
 
-    def answer_batch(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response | Failure]]:
+    def answer_batch(
+        self, requests: Sequence[Request]
+    ) -> Iterator[tuple[int, Response | Failure]]:
         """(P(not supported), P(supported)) of each pair."""
         for index, request in enumerate(requests):
             assert isinstance(request, Classify)

@@ -11,8 +11,14 @@ from evalwright.models.base import LocalModel
 from evalwright.models.registry import open_model
 
 PAIRS = [
-    Classify("The river rises in the hills above the town and runs past the old mill.", "The river rises."),
-    Classify("A baker gets up.", "A baker gets up at three o'clock, lights the oven and weighs flour."),
+    Classify(
+        "The river rises in the hills above the town and runs past the old mill.",
+        "The river rises.",
+    ),
+    Classify(
+        "A baker gets up.",
+        "A baker gets up at three o'clock, lights the oven and weighs flour.",
+    ),
     Classify("", "They ran."),
     Classify("Iron melts at 1538 degrees, gold at 1064.", ""),
     Classify("The train had left. " * 6, "東京 and Zürich."),
@@ -27,7 +33,9 @@ def opened(kind: str, folder: Path | str, **arguments: Any) -> LocalModel:
 
 
 def supported(model: LocalModel, pairs: list[Classify]) -> list[float]:
-    """P(supported) of each pair; fails where a judge did, or where its values are not two that sum to 1."""
+    """P(supported) of each pair; fails where a judge did, or where its values are not two that
+    sum to 1.
+    """
     probability_by_index: dict[int, float] = {}
     for index, answer in model.answer_batch(pairs):
         assert not isinstance(answer, Failure), answer

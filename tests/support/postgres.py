@@ -1,4 +1,6 @@
-"""A real PostgreSQL server for tests: on loopback, in a folder of its own, under an unprivileged user."""
+"""A real PostgreSQL server for tests: on loopback, in a folder of its own, under an unprivileged
+user.
+"""
 
 from __future__ import annotations
 
@@ -31,9 +33,17 @@ _SETTINGS = (
 def programs() -> Path | None:
     """The folder of initdb and pg_ctl, the newest that is installed; None where none is."""
     folders = [Path(name).parent for name in [shutil.which("initdb")] if name]
-    folders += sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: path.parent.name.zfill(4))
+    folders += sorted(
+        Path("/usr/lib/postgresql").glob("*/bin"),
+        key=lambda path: path.parent.name.zfill(4),
+    )
     return next(
-        (path for path in reversed(folders) if (path / "initdb").exists() and (path / "pg_ctl").exists()), None
+        (
+            path
+            for path in reversed(folders)
+            if (path / "initdb").exists() and (path / "pg_ctl").exists()
+        ),
+        None,
     )
 
 
@@ -46,7 +56,9 @@ def missing() -> str:
     if programs() is None:
         return "PostgreSQL is not installed (Debian: apt-get install postgresql)"
     if os.geteuid() == 0 and _user() is None:
-        return "PostgreSQL does not run as root, and there is no user postgres or nobody"
+        return (
+            "PostgreSQL does not run as root, and there is no user postgres or nobody"
+        )
     return ""
 
 
@@ -66,7 +78,10 @@ def _group(user: str) -> int:
 
 
 class Server:
-    """A running server. `url()` gives a new, empty database on it. durable: it outlives a loss of power."""
+    """A running server.
+
+    `url()` gives a new, empty database on it. durable: it outlives a loss of power.
+    """
 
     def __init__(self, durable: bool = False) -> None:
         # A server that is killed loses nothing that it had handed to the system.
@@ -121,7 +136,17 @@ class Server:
         options = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories='' "
         options += " ".join(f"-c {setting}" for setting in self._settings)
         self._call(
-            "pg_ctl", "-D", self.data, "-l", self.folder / "log", "-o", options, "-w", "-t", "600", "start"
+            "pg_ctl",
+            "-D",
+            self.data,
+            "-l",
+            self.folder / "log",
+            "-o",
+            options,
+            "-w",
+            "-t",
+            "600",
+            "start",
         )
 
     def stop(self) -> None:
@@ -133,12 +158,15 @@ class Server:
         processes = self._signal(signal.SIGKILL)
         until = time.monotonic() + 600
         while any(
-            Path(f"/proc/{process}/stat").exists() and " Z " not in Path(f"/proc/{process}/stat").read_text()
+            Path(f"/proc/{process}/stat").exists()
+            and " Z " not in Path(f"/proc/{process}/stat").read_text()
             for process in processes
         ):
             assert time.monotonic() < until
             time.sleep(0.01)
-        (self.data / "postmaster.pid").unlink()  # where nobody reaps its process, that looks alive
+        (
+            self.data / "postmaster.pid"
+        ).unlink()  # where nobody reaps its process, that looks alive
 
     def freeze(self) -> None:
         """From now on it answers nothing, and keeps its connections."""
@@ -183,7 +211,12 @@ class Server:
         command = [*self._as, str(self._programs / program), *map(str, arguments)]
         with (self.folder / "output").open("ab") as output:
             done = subprocess.run(
-                command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, cwd=self.folder, check=False
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                cwd=self.folder,
+                check=False,
             )
         log = self.folder / "log"
         log_text = (self.folder / "output").read_text()[-3000:] + (

@@ -1,8 +1,10 @@
-"""A Ray cluster as a test needs it: in a process of its own, two cores and two GPUs by its own word, ended with its input.
+"""A Ray cluster as a test needs it: in a process of its own, two cores and two GPUs by its own
+word, ended with its input.
 
     python -m support.ray_cluster
 
-Prints the address, then waits for the end of its input. RAY_AUTH_TOKEN in its environment is what whoever joins must have.
+Prints the address, then waits for the end of its input. RAY_AUTH_TOKEN in its environment is what
+whoever joins must have.
 """
 
 from __future__ import annotations
@@ -36,7 +38,10 @@ def cluster() -> Iterator[str]:
             patch.setenv(name, value)
         process = subprocess.Popen(
             [sys.executable, "-m", "support.ray_cluster"],
-            env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT / 'tests'}"},
+            env={
+                **os.environ,
+                "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT / 'tests'}",
+            },
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -53,13 +58,17 @@ def cluster() -> Iterator[str]:
 
 
 def descendants(process: int) -> dict[int, str]:
-    """The processes that this one started, and those that these did, with how they call themselves."""
+    """The processes that this one started, and those that these did, with how they call
+    themselves.
+    """
     parents: dict[int, int] = {}
     names: dict[int, str] = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             status = (folder / "stat").read_text()
-            names[int(folder.name)] = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode().strip()
+            names[int(folder.name)] = (
+                (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode().strip()
+            )
         except OSError:
             continue
         state, parent = status.rpartition(")")[2].split()[:2]
@@ -72,12 +81,18 @@ def descendants(process: int) -> dict[int, str]:
                 return True
         return False
 
-    return {process_id: names[process_id] for process_id in parents if is_below(process_id)}
+    return {
+        process_id: names[process_id] for process_id in parents if is_below(process_id)
+    }
 
 
 def replicas(process: int) -> list[int]:
     """The processes of replicas that are below this one, in the order of their numbers."""
-    return sorted(process_id for process_id, name in descendants(process).items() if name.startswith("ray::_Actor"))
+    return sorted(
+        process_id
+        for process_id, name in descendants(process).items()
+        if name.startswith("ray::_Actor")
+    )
 
 
 def main() -> None:

@@ -1,9 +1,11 @@
-"""Run folders made on the spot, through the same writer and tally as a real run, from nothing but scores.
+"""Run folders made on the spot, through the same writer and tally as a real run, from nothing
+but scores.
 
     run = make_run(tmp_path, model="demo/small", scores=[1, 0, None, 1])
     run = make_run(tmp_path, model="demo/large", scores={"factual": [1, 0], "arithmetic": [0.5, 1]})
 
-A score of None is a failed sample, and a Score is taken as it is. The same arguments give the same bytes.
+A score of None is a failed sample, and a Score is taken as it is. The same arguments give the same
+bytes.
 """
 
 from __future__ import annotations
@@ -28,7 +30,14 @@ from evalwright.runs.writer import RUN_FILE, SCHEMA_VERSION, RunWriter
 Scores = Sequence[float | Score | str | None]
 """None is a failed request, a text an answer that has no score."""
 
-FAILED = Failure("rate limited", "provider", "HTTP 429: slow down.", retryable=True, status=429, attempts=10)
+FAILED = Failure(
+    "rate limited",
+    "provider",
+    "HTTP 429: slow down.",
+    retryable=True,
+    status=429,
+    attempts=10,
+)
 
 
 @contextmanager
@@ -62,25 +71,41 @@ def make_run(
 ) -> Run:
     """Write `folder/<name>` and open it. A list of scores is of the task "factual".
 
-    metric: the main metric, for all tasks or by task; more_metrics: further kinds on the same scores. domains: the
-    samples' domains in turn. cluster_size: that many neighbours share a cluster. ids: the form of sample ids.
+    metric: the main metric, for all tasks or by task; more_metrics: further kinds on the same
+    scores. domains: the samples' domains in turn. cluster_size: that many neighbours share a
+    cluster. ids: the form of sample ids.
     """
-    by_task: Mapping[str, Scores] = scores if isinstance(scores, Mapping) else {"factual": scores}
-    name = name or "--".join(("+".join(by_task), "".join(c if c.isalnum() else "-" for c in label or model)))
+    by_task: Mapping[str, Scores] = (
+        scores if isinstance(scores, Mapping) else {"factual": scores}
+    )
+    name = name or "--".join(
+        ("+".join(by_task), "".join(c if c.isalnum() else "-" for c in label or model))
+    )
     tasks = []
     offset = 0
     with RunWriter(folder / name) as writer:
         for task, values in by_task.items():
             kind = metric if isinstance(metric, str) else metric.get(task, "accuracy")
-            specs = [MetricSpec(metric_kind, metric_kind, "score") for metric_kind in (kind, *more_metrics)]
+            specs = [
+                MetricSpec(metric_kind, metric_kind, "score")
+                for metric_kind in (kind, *more_metrics)
+            ]
             tally = TaskTally(["score"], ["domain"])
             for index, value in enumerate(values):
-                record = _record(task, index, value, domains, cluster_size, failure, text, ids)
+                record = _record(
+                    task, index, value, domains, cluster_size, failure, text, ids
+                )
                 writer.add(offset + index, record)
                 tally.add(record)
             offset += len(values)
-            tasks.append({**tally.result(task, "1", specs).as_dict(), **_definition(task, specs)})
-        writer.finish(_data(name, model, label, by_task, tasks, started, seed, limit, cost, version))
+            tasks.append(
+                {**tally.result(task, "1", specs).as_dict(), **_definition(task, specs)}
+            )
+        writer.finish(
+            _data(
+                name, model, label, by_task, tasks, started, seed, limit, cost, version
+            )
+        )
     return open_run(folder / name)
 
 
@@ -112,9 +137,20 @@ def _record(
     answer = Answer(text=text, prompt=sample.input, responses=(response,))
     if isinstance(value, Score):
         return SampleRecord(task, index, 0, sample, answer, {"score": value})
-    parts = {"log_likelihood": float(value), "tokens": 10.0, "bytes": 44.0, "words": 8.0} if value < 0 else {}
+    parts = (
+        {"log_likelihood": float(value), "tokens": 10.0, "bytes": 44.0, "words": 8.0}
+        if value < 0
+        else {}
+    )
     label = "" if value not in (0, 1) else "correct" if value else "incorrect"
-    return SampleRecord(task, index, 0, sample, answer, {"score": Score(float(value), label, parts=parts)})
+    return SampleRecord(
+        task,
+        index,
+        0,
+        sample,
+        answer,
+        {"score": Score(float(value), label, parts=parts)},
+    )
 
 
 def _definition(task: str, specs: Sequence[MetricSpec]) -> dict[str, Any]:
@@ -127,7 +163,13 @@ def _definition(task: str, specs: Sequence[MetricSpec]) -> dict[str, Any]:
         "slice_keys": ["domain"],
         "scorers": [{"name": "score", "kind": "exact", "options": {}}],
         "metric_specs": [
-            {"label": spec.label, "kind": spec.kind, "scorer": spec.scorer, "options": {}} for spec in specs
+            {
+                "label": spec.label,
+                "kind": spec.kind,
+                "scorer": spec.scorer,
+                "options": {},
+            }
+            for spec in specs
         ],
     }
 
@@ -148,7 +190,11 @@ def _data(
     failed = sum(task["n_missing"] for task in tasks)
     fingerprint = fingerprint_of({"model": ascii(model), "label": ascii(label)})
     configuration = Configuration(
-        tuple(by_task), (ModelSpec(model, label=label),), limit=limit, seed=seed, name=name
+        tuple(by_task),
+        (ModelSpec(model, label=label),),
+        limit=limit,
+        seed=seed,
+        name=name,
     )
     return {
         "schema": SCHEMA_VERSION,
@@ -165,7 +211,11 @@ def _data(
         },
         "roles": {},
         "configuration": configuration.as_dict(),
-        "environment": {"python": "3.11.9", "platform": "linux-x86_64", "libraries": {"numpy": "2.4.0"}},
+        "environment": {
+            "python": "3.11.9",
+            "platform": "linux-x86_64",
+            "libraries": {"numpy": "2.4.0"},
+        },
         "usage": {
             "requested": n_scored + failed,
             "asked": n_scored,
@@ -183,7 +233,10 @@ def _data(
 
 def rewrite(run: Run, change: Callable[[dict[str, Any], int], object]) -> Run:
     """The run with each line of its samples changed in place, as if it had been recorded so."""
-    rows = [json.loads(line) for line in run.samples_file.read_text(encoding="utf-8").splitlines()]
+    rows = [
+        json.loads(line)
+        for line in run.samples_file.read_text(encoding="utf-8").splitlines()
+    ]
     for place, row in enumerate(rows):
         change(row, place)
     return rewritten(run, "".join(json.dumps(row) + "\n" for row in rows))

@@ -19,4 +19,6 @@ def works() -> bool:
         return False
 
 
-needs_sandbox = pytest.mark.skipif(not works(), reason="this system cannot shut a program in")
+needs_sandbox = pytest.mark.skipif(
+    not works(), reason="this system cannot shut a program in"
+)

@@ -17,7 +17,10 @@ from evalwright.analysis.several import SeveralComparison
 from evalwright.reports.conclusions import worded_comparison
 from evalwright.reports.document import Document
 from evalwright.reports.documents.board import board_document
-from evalwright.reports.documents.comparison import comparison_document, several_document
+from evalwright.reports.documents.comparison import (
+    comparison_document,
+    several_document,
+)
 from evalwright.reports.html import to_html
 from evalwright.reports.markdown import to_markdown
 from evalwright.reports.terminal import show
@@ -34,11 +37,18 @@ def terminal(*documents: Document, width: int = 120) -> str:
 def in_a_terminal(
     script: str, *arguments: str, stream: str, environment: Mapping[str, str]
 ) -> tuple[int, str, str]:
-    """A Python program one of whose streams ("stdout" or "stderr") is a terminal: its exit status, what the terminal got, and the
-    other stream."""
+    """A Python program one of whose streams ("stdout" or "stderr") is a terminal: its exit
+    status, what the terminal got, and the other stream.
+    """
     ours, theirs = pty.openpty()
-    streams: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, stream: theirs}
-    with subprocess.Popen([sys.executable, "-c", script, *arguments], **streams, env=environment) as process:
+    streams: dict[str, Any] = {
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.DEVNULL,
+        stream: theirs,
+    }
+    with subprocess.Popen(
+        [sys.executable, "-c", script, *arguments], **streams, env=environment
+    ) as process:
         os.close(theirs)
         terminal_output = b""
         while True:
@@ -59,7 +69,9 @@ def compare_two(a: Run, b: Run, **settings: Any) -> Comparison:
     return worded_comparison(compare_runs(a, b, **settings))
 
 
-def compared(comparison: Comparison | SeveralComparison, gates: Sequence[Gate] = ()) -> Document:
+def compared(
+    comparison: Comparison | SeveralComparison, gates: Sequence[Gate] = ()
+) -> Document:
     """A comparison of two runs or more."""
     if isinstance(comparison, Comparison):
         return comparison_document(comparison, gates)
@@ -67,7 +79,11 @@ def compared(comparison: Comparison | SeveralComparison, gates: Sequence[Gate] =
 
 
 def board_html(
-    board: Board, runs: Sequence[Run] = (), *, title: str = "Leaderboard", links: Sequence[str] = ()
+    board: Board,
+    runs: Sequence[Run] = (),
+    *,
+    title: str = "Leaderboard",
+    links: Sequence[str] = (),
 ) -> str:
     """The page of a board."""
     return to_html(board_document(board, runs, title=title, links=links))

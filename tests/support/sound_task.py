@@ -43,7 +43,10 @@ Where do fish live?|in trees|in water|in clouds|in fire
 
 
 def rows() -> list[dict[str, Any]]:
-    """24 questions with four options each; the gold one stands at every place six times. Clusters of two."""
+    """24 questions with four options each; the gold one stands at every place six times.
+
+    Clusters of two.
+    """
     questions = []
     for number, line in enumerate(_FACTS.split("\n")[1:-1]):
         question, gold, *others = line.split("|")
@@ -79,12 +82,20 @@ def definition() -> dict[str, Any]:
         {
             "task": "sound",
             "dataset": "rows.jsonl",
-            "sample": {"input": "{{ question }}", "choices": "{{ options }}", "target": "{{ right }}"},
+            "sample": {
+                "input": "{{ question }}",
+                "choices": "{{ options }}",
+                "target": "{{ right }}",
+            },
             "prompt": {
                 "system": "Choose the right option.",
                 "user": "Question: {{ input }}\n{{ lettered }}\nAnswer:",
                 "assistant": "{{ letter }}",
-                "few_shot": {"count": 2, "select": "first", "dataset": {"rows": shots()}},
+                "few_shot": {
+                    "count": 2,
+                    "select": "first",
+                    "dataset": {"rows": shots()},
+                },
             },
             "answer": {"mode": "letter"},
             "scorers": ["choice"],
@@ -99,5 +110,7 @@ def write(folder: Path, task: dict[str, Any], data: list[dict[str, Any]]) -> Pat
     text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in data)
     (folder / "rows.jsonl").write_text(text, encoding="utf-8")
     path = folder / "sound.yaml"
-    path.write_text(yaml.safe_dump(task, allow_unicode=True, sort_keys=False), encoding="utf-8")
+    path.write_text(
+        yaml.safe_dump(task, allow_unicode=True, sort_keys=False), encoding="utf-8"
+    )
     return path

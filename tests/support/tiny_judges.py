@@ -1,4 +1,6 @@
-"""Tiny judges with random weights: a T5 token classifier in the form of HHEM-2.1-Open, sequence classifiers, a MiniCheck."""
+"""Tiny judges with random weights: a T5 token classifier in the form of HHEM-2.1-Open, sequence
+classifiers, a MiniCheck.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +33,11 @@ T5_SIZES: dict[str, Any] = {
 }
 
 
-def make_hhem(folder: Path, *, prefix: str = "t5.", drop: str = "", add: str = "") -> tuple[Path, Any]:
-    """A folder like the published one: weights under a prefix, a T5 config as its foundation; and the network itself.
+def make_hhem(
+    folder: Path, *, prefix: str = "t5.", drop: str = "", add: str = ""
+) -> tuple[Path, Any]:
+    """A folder like the published one: weights under a prefix, a T5 config as its foundation;
+    and the network itself.
 
     drop, add: a weight to leave out, or to add, for tests of complaints.
     """
@@ -43,7 +48,9 @@ def make_hhem(folder: Path, *, prefix: str = "t5.", drop: str = "", add: str = "
     folder.mkdir(parents=True, exist_ok=True)
     tokenizer = make_two_sided_tokenizer("t5")
     sizes = {**T5_SIZES, "vocab_size": len(tokenizer)}
-    network = seeded(lambda: T5ForTokenClassification(T5Config(**sizes, num_labels=2)).eval(), 3, 0.4)
+    network = seeded(
+        lambda: T5ForTokenClassification(T5Config(**sizes, num_labels=2)).eval(), 3, 0.4
+    )
     state = network.state_dict()
     # As older versions of transformers wrote it: the shared table once, under one of its two names.
     state.pop("transformer.encoder.embed_tokens.weight")
@@ -76,7 +83,9 @@ def make_classifier(
     labels: Sequence[str] = ("entailment", "neutral", "contradiction"),
     window: int = 64,
 ) -> Path:
-    """A sequence classifier of pairs, saved with its tokenizer. window: tokens that it reads at once."""
+    """A sequence classifier of pairs, saved with its tokenizer. window: tokens that it reads at
+    once.
+    """
     import transformers
     from transformers import AutoModelForSequenceClassification
 
@@ -96,7 +105,9 @@ def make_classifier(
         config = transformers.BertConfig(**common, max_position_embeddings=window)
     elif kind == "roberta":
         config = transformers.RobertaConfig(
-            **common, type_vocab_size=1, max_position_embeddings=window + tokenizer.pad_token_id + 1
+            **common,
+            type_vocab_size=1,
+            max_position_embeddings=window + tokenizer.pad_token_id + 1,
         )
     else:
         config = transformers.DebertaV2Config(
@@ -108,7 +119,9 @@ def make_classifier(
             pos_att_type=["p2c", "c2p"],
             position_biased_input=False,
         )
-    network = seeded(lambda: AutoModelForSequenceClassification.from_config(config), 5, 0.25)
+    network = seeded(
+        lambda: AutoModelForSequenceClassification.from_config(config), 5, 0.25
+    )
     return saved(network, tokenizer, folder)
 
 
@@ -129,22 +142,47 @@ def make_decoder_judge(folder: Path) -> Path:
         eos_token_id=1,
         num_labels=2,
     )
-    return saved(seeded(lambda: LlamaForSequenceClassification(config), 6, 0.2), tokenizer, folder)
+    return saved(
+        seeded(lambda: LlamaForSequenceClassification(config), 6, 0.2),
+        tokenizer,
+        folder,
+    )
 
 
 def pair_tokenizer(kind: Encoder) -> Any:
     """A byte-level BPE with the special tokens that stand around pairs."""
     from transformers import PreTrainedTokenizerFast
 
-    names = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
+    names = {
+        "pad_token": "[PAD]",
+        "unk_token": "[UNK]",
+        "cls_token": "[CLS]",
+        "sep_token": "[SEP]",
+    }
     if kind == "roberta":
-        names = {"pad_token": "<pad>", "unk_token": "<unk>", "cls_token": "<s>", "sep_token": "</s>"}
+        names = {
+            "pad_token": "<pad>",
+            "unk_token": "<unk>",
+            "cls_token": "<s>",
+            "sep_token": "</s>",
+        }
     core = byte_level_bpe(list(names.values()), unknown=names["unk_token"])
-    start, end = names["cls_token"], names["sep_token"]
+    start = names["cls_token"]
+    end = names["sep_token"]
     middle = end if kind != "roberta" else f"{end} {end}"
     second = "1" if kind == "bert" else "0"
-    add_around(core, f"{start} $A {end}", f"{start} $A {middle} $B:{second} {end}:{second}")
-    inputs = ["input_ids", "attention_mask", *(["token_type_ids"] if kind == "bert" else [])]
+    add_around(
+        core, f"{start} $A {end}", f"{start} $A {middle} $B:{second} {end}:{second}"
+    )
+    inputs = [
+        "input_ids",
+        "attention_mask",
+        *(["token_type_ids"] if kind == "bert" else []),
+    ]
     return PreTrainedTokenizerFast(
-        tokenizer_object=core, eos_token=end, bos_token=start, model_input_names=inputs, **names
+        tokenizer_object=core,
+        eos_token=end,
+        bos_token=start,
+        model_input_names=inputs,
+        **names,
     )

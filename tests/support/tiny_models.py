@@ -1,9 +1,11 @@
-"""Small real transformers with random weights, made on the spot: the same weights for the same arguments.
+"""Small real transformers with random weights, made on the spot: the same weights for the same
+arguments.
 
     python -m support.tiny_models FOLDER --kind llama --chat
 
-Three architectures, each with its own habits: "llama" shares key-value heads and its tokenizer adds a BOS; "gpt2" learns its
-positions, and its one special token is BOS and EOS; "qwen2" has biases, an EOS and no BOS at all.
+Three architectures, each with its own habits: "llama" shares key-value heads and its tokenizer adds
+a BOS; "gpt2" learns its positions, and its one special token is BOS and EOS; "qwen2" has biases, an
+EOS and no BOS at all.
 """
 
 from __future__ import annotations
@@ -63,8 +65,9 @@ def make_tiny_model(
 ) -> Path:
     """Write model and tokenizer to `folder` and return it.
 
-    chat: True for a ChatML template, or a template of your own. vocab: the most tokens (the text gives fewer than about
-    a thousand). context: how many tokens the model takes in. The weights are wide enough that its answers vary.
+    chat: True for a ChatML template, or a template of your own. vocab: the most tokens (the text
+    gives fewer than about a thousand). context: how many tokens the model takes in. The weights are
+    wide enough that its answers vary.
     """
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -74,13 +77,18 @@ def make_tiny_model(
     config = _config(kind, tokenizer, hidden, layers, context)
     model = seeded(lambda: AutoModelForCausalLM.from_config(config), seed, 0.15)
     saved(model.to(getattr(torch, dtype)), tokenizer, folder)
-    # transformers rebuilds some tokenizers by the model's type when it loads them; what lies in the folder is that one.
+    # transformers rebuilds some tokenizers by the model's type when it loads them; what lies in the
+    # folder is that one.
     AutoTokenizer.from_pretrained(folder).save_pretrained(folder)
     return folder
 
 
-def seeded(make: Callable[[], Any], seed: int, spread: float, dimensions: range = range(2, 9)) -> Any:
-    """A network whose weights of so many dimensions are random with this spread, and the same for the same seed."""
+def seeded(
+    make: Callable[[], Any], seed: int, spread: float, dimensions: range = range(2, 9)
+) -> Any:
+    """A network whose weights of so many dimensions are random with this spread, and the same
+    for the same seed.
+    """
     import torch
 
     with torch.random.fork_rng(devices=[]):
@@ -113,7 +121,9 @@ VISION_TEMPLATE = (
 
 
 def make_vision_model(folder: Path | str, *, seed: int = 0, context: int = 256) -> Path:
-    """Write a tiny LLaVA (CLIP and Llama, random weights) with its processor to `folder` and return it. Images are 28 x 28."""
+    """Write a tiny LLaVA (CLIP and Llama, random weights) with its processor to `folder` and
+    return it. Images are 28 x 28.
+    """
     import transformers
 
     folder = Path(folder)
@@ -134,7 +144,9 @@ def make_vision_model(folder: Path | str, *, seed: int = 0, context: int = 256) 
         image_token_index=tokenizer.convert_tokens_to_ids("<image>"),
         vision_feature_layer=-1,
     )
-    model = seeded(lambda: transformers.LlavaForConditionalGeneration(config), seed, 0.15)
+    model = seeded(
+        lambda: transformers.LlavaForConditionalGeneration(config), seed, 0.15
+    )
     saved(model, tokenizer, folder)
     pixels = transformers.models.clip.image_processing_pil_clip.CLIPImageProcessorPil(
         size={"shortest_edge": 28}, crop_size={"height": 28, "width": 28}
@@ -151,21 +163,34 @@ def make_vision_model(folder: Path | str, *, seed: int = 0, context: int = 256) 
     return folder
 
 
-def make_unusual_model(folder: Path | str, kind: Unusual, *, context: int = 128, window: int = 16) -> Path:
-    """Write a tiny model that is out of the ordinary, with the tokenizer of "llama", and return its folder.
+def make_unusual_model(
+    folder: Path | str, kind: Unusual, *, context: int = 128, window: int = 16
+) -> Path:
+    """Write a tiny model that is out of the ordinary, with the tokenizer of "llama", and return
+    its folder.
 
-    "gemma2" attends to `window` tokens in every other layer and bends its logits, "cohere" and "granite" scale them,
-    "bloom" has a bias by distance instead of positions, "gpt_neo" has windows (of `window`) in its own code, "mamba" does not
-    attend at all.
+    "gemma2" attends to `window` tokens in every other layer and bends its logits, "cohere" and
+    "granite" scale them, "bloom" has a bias by distance instead of positions, "gpt_neo" has windows
+    (of `window`) in its own code, "mamba" does not attend at all.
     """
     import transformers
 
     folder = Path(folder)
     tokenizer = make_tokenizer("llama")
-    tokens = {"vocab_size": len(tokenizer), "bos_token_id": 0, "eos_token_id": 1, "pad_token_id": 1}
+    tokens = {
+        "vocab_size": len(tokenizer),
+        "bos_token_id": 0,
+        "eos_token_id": 1,
+        "pad_token_id": 1,
+    }
     common = {"hidden_size": 32, **tokens}
     layers = {"num_hidden_layers": 2, **common}
-    heads = {"num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 64, **layers}
+    heads = {
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "intermediate_size": 64,
+        **layers,
+    }
     heads["max_position_embeddings"] = context
     configs = {
         "gemma2": lambda: transformers.Gemma2Config(
@@ -185,7 +210,10 @@ def make_unusual_model(folder: Path | str, kind: Unusual, *, context: int = 128,
         ),
     }
     model = seeded(
-        lambda: transformers.AutoModelForCausalLM.from_config(configs[kind]()), 0, 0.15, range(2, 3)
+        lambda: transformers.AutoModelForCausalLM.from_config(configs[kind]()),
+        0,
+        0.15,
+        range(2, 3),
     )
     return saved(model, tokenizer, folder)
 
@@ -195,8 +223,9 @@ def make_two_sided_model(
 ) -> Path:
     """Write a tiny encoder-decoder model with its tokenizer to `folder` and return it.
 
-    "t5" knows distances, its decoder starts from the padding, and its tokenizer (unigrams) adds an EOS; "bart" learns its
-    positions, its decoder starts from EOS, and its tokenizer adds BOS and EOS. forced_bos: its answers begin with BOS.
+    "t5" knows distances, its decoder starts from the padding, and its tokenizer (unigrams) adds an
+    EOS; "bart" learns its positions, its decoder starts from EOS, and its tokenizer adds BOS and
+    EOS. forced_bos: its answers begin with BOS.
     """
     import transformers
 
@@ -231,14 +260,22 @@ def make_two_sided_model(
             decoder_start_token_id=tokenizer.eos_token_id,
             max_position_embeddings=context,
         )
-    model = seeded(lambda: transformers.AutoModelForSeq2SeqLM.from_config(config), 0, 0.3, range(2, 3))
+    model = seeded(
+        lambda: transformers.AutoModelForSeq2SeqLM.from_config(config),
+        0,
+        0.3,
+        range(2, 3),
+    )
     if forced_bos:
         model.generation_config.forced_bos_token_id = tokenizer.bos_token_id
     return saved(model, tokenizer, folder)
 
 
 def byte_level_bpe(
-    special: Sequence[str], vocab: int = 400, unknown: str | None = None, texts: Sequence[str] = ()
+    special: Sequence[str],
+    vocab: int = 400,
+    unknown: str | None = None,
+    texts: Sequence[str] = (),
 ) -> Any:
     """A byte-level BPE trained on `texts`, else on `CORPUS`, with these special tokens first."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
@@ -260,7 +297,11 @@ def add_around(core: Any, single: str, pair: str | None = None) -> None:
     """Let a tokenizer put special tokens around its texts, $A and $B."""
     from tokenizers import processors
 
-    names = {word.partition(":")[0] for word in f"{single} {pair or ''}".split() if not word.startswith("$")}
+    names = {
+        word.partition(":")[0]
+        for word in f"{single} {pair or ''}".split()
+        if not word.startswith("$")
+    }
     core.post_processor = processors.TemplateProcessing(
         single=single,
         **({} if pair is None else {"pair": pair}),
@@ -276,7 +317,8 @@ def make_two_sided_tokenizer(kind: TwoSided) -> Any:
     names = {"eos_token": "</s>", "pad_token": "<pad>", "unk_token": "<unk>"}
     if kind == "t5":
         core: Any = Tokenizer(models.Unigram())
-        core.pre_tokenizer, core.decoder = pre_tokenizers.Metaspace(), decoders.Metaspace()
+        core.pre_tokenizer = pre_tokenizers.Metaspace()
+        core.decoder = decoders.Metaspace()
         trainer = trainers.UnigramTrainer(
             vocab_size=400,
             special_tokens=["<pad>", "</s>", "<unk>"],
@@ -301,7 +343,9 @@ def make_tokenizer(kind: Kind, *, chat: bool | str = False, vocab: int = 400) ->
         "gpt2": {"bos_token": "<|endoftext|>", "eos_token": "<|endoftext|>"},
         "qwen2": {"eos_token": "<|im_end|>", "pad_token": "<|endoftext|>"},
     }[kind]
-    core = byte_level_bpe(list(dict.fromkeys([*names.values(), "<|im_start|>", "<|im_end|>"])), vocab)
+    core = byte_level_bpe(
+        list(dict.fromkeys([*names.values(), "<|im_start|>", "<|im_end|>"])), vocab
+    )
     if kind == "llama":
         add_around(core, "<s> $A", "<s> $A $B")
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=core, **names)
@@ -319,7 +363,9 @@ def _config(kind: Kind, tokenizer: Any, hidden: int, layers: int, context: int) 
         "eos_token_id": tokenizer.eos_token_id,
     }
     if kind == "gpt2":
-        return GPT2Config(n_embd=hidden, n_layer=layers, n_head=4, n_positions=context, **tokens)
+        return GPT2Config(
+            n_embd=hidden, n_layer=layers, n_head=4, n_positions=context, **tokens
+        )
     make = LlamaConfig if kind == "llama" else Qwen2Config
     return make(
         hidden_size=hidden,
@@ -335,11 +381,21 @@ def _config(kind: Kind, tokenizer: Any, hidden: int, layers: int, context: int) 
 
 def main() -> None:
     """Make one from the command line."""
-    parser = argparse.ArgumentParser(description="Make a small random transformer with its tokenizer.")
+    parser = argparse.ArgumentParser(
+        description="Make a small random transformer with its tokenizer."
+    )
     parser.add_argument("folder", type=Path)
     parser.add_argument("--kind", choices=get_args(Kind), default="llama")
-    parser.add_argument("--chat", action="store_true", help="give the tokenizer a chat template")
-    for name, default in [("seed", 0), ("vocab", 400), ("hidden", 32), ("layers", 2), ("context", 128)]:
+    parser.add_argument(
+        "--chat", action="store_true", help="give the tokenizer a chat template"
+    )
+    for name, default in [
+        ("seed", 0),
+        ("vocab", 400),
+        ("hidden", 32),
+        ("layers", 2),
+        ("context", 128),
+    ]:
         parser.add_argument(f"--{name}", type=int, default=default)
     arguments = parser.parse_args()
     make_tiny_model(**vars(arguments))

@@ -1,4 +1,6 @@
-"""Tiny rewards with random weights: heads for pairs and for conversations, an mT5 as MetricX is, an encoder for BERTScore, a COMET."""
+"""Tiny rewards with random weights: heads for pairs and for conversations, an mT5 as MetricX is,
+an encoder for BERTScore, a COMET.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from support.tiny_judges import pair_tokenizer
-from support.tiny_models import CHAT_TEMPLATE, make_tokenizer, make_two_sided_tokenizer, saved, seeded
+from support.tiny_models import (
+    CHAT_TEMPLATE,
+    make_tokenizer,
+    make_two_sided_tokenizer,
+    saved,
+    seeded,
+)
 
 
 def make_chat_head(folder: Path, *, labels: int = 1) -> Path:
@@ -20,7 +28,11 @@ def make_chat_head(folder: Path, *, labels: int = 1) -> Path:
         num_key_value_heads=2, max_position_embeddings=256, bos_token_id=0, eos_token_id=1, num_labels=labels,
         id2label={place: f"class-{place}" for place in range(labels)},
     )  # fmt: skip
-    return saved(seeded(lambda: LlamaForSequenceClassification(config), 16, 0.2), tokenizer, folder)
+    return saved(
+        seeded(lambda: LlamaForSequenceClassification(config), 16, 0.2),
+        tokenizer,
+        folder,
+    )
 
 
 def make_pair_head(folder: Path) -> Path:
@@ -29,7 +41,11 @@ def make_pair_head(folder: Path) -> Path:
 
     tokenizer = pair_tokenizer("bert")
     return saved(
-        seeded(lambda: BertForSequenceClassification(_bert(tokenizer, num_labels=1)), 17, 0.25),
+        seeded(
+            lambda: BertForSequenceClassification(_bert(tokenizer, num_labels=1)),
+            17,
+            0.25,
+        ),
         tokenizer,
         folder,
     )
@@ -40,11 +56,16 @@ def make_encoder(folder: Path) -> Path:
     from transformers import BertModel
 
     tokenizer = pair_tokenizer("bert")
-    return saved(seeded(lambda: BertModel(_bert(tokenizer)), 18, 0.25), tokenizer, folder)
+    return saved(
+        seeded(lambda: BertModel(_bert(tokenizer)), 18, 0.25), tokenizer, folder
+    )
 
 
 def make_metricx(folder: Path) -> Path:
-    """An mT5 without a tokenizer, and beside it, in FOLDER-tokenizer, that of an mT5. The logits of its tokens lie around 12."""
+    """An mT5 without a tokenizer, and beside it, in FOLDER-tokenizer, that of an mT5.
+
+    The logits of its tokens lie around 12.
+    """
     from transformers import MT5Config, MT5ForConditionalGeneration
 
     tokenizer = make_two_sided_tokenizer("t5")
@@ -52,7 +73,9 @@ def make_metricx(folder: Path) -> Path:
         vocab_size=len(tokenizer), d_model=32, d_kv=8, d_ff=64, num_layers=2, num_heads=4, pad_token_id=0, eos_token_id=1,
         decoder_start_token_id=0, tie_word_embeddings=False,
     )  # fmt: skip
-    saved(seeded(lambda: MT5ForConditionalGeneration(config), 19, 0.6), tokenizer, folder)
+    saved(
+        seeded(lambda: MT5ForConditionalGeneration(config), 19, 0.6), tokenizer, folder
+    )
     beside = folder.parent / f"{folder.name}-tokenizer"
     beside.mkdir()
     for path in folder.glob("*token*"):
@@ -62,7 +85,9 @@ def make_metricx(folder: Path) -> Path:
 
 
 def make_comet(folder: Path, **changed: Any) -> tuple[Path, Path]:
-    """A folder as COMET's makers publish it, and the encoder whose configuration and tokenizer it names."""
+    """A folder as COMET's makers publish it, and the encoder whose configuration and tokenizer
+    it names.
+    """
     import torch
     import yaml
     from transformers import XLMRobertaConfig, XLMRobertaModel
@@ -75,12 +100,17 @@ def make_comet(folder: Path, **changed: Any) -> tuple[Path, Path]:
     network = seeded(lambda: XLMRobertaModel(config, add_pooling_layer=False), 20, 0.3)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(21)
-        state = {f"encoder.model.{name}": tensor for name, tensor in network.state_dict().items()}
+        state = {
+            f"encoder.model.{name}": tensor
+            for name, tensor in network.state_dict().items()
+        }
         for place in range(3):
             state[f"layerwise_attention.scalar_parameters.{place}"] = torch.randn(1)
         state["layerwise_attention.gamma"] = torch.tensor([1.3])
         for place, (wide, narrow) in enumerate(((96, 24), (24, 8), (8, 1))):
-            state[f"estimator.ff.{3 * place}.weight"] = torch.randn(narrow, wide) / wide**0.5
+            state[f"estimator.ff.{3 * place}.weight"] = (
+                torch.randn(narrow, wide) / wide**0.5
+            )
             state[f"estimator.ff.{3 * place}.bias"] = torch.randn(narrow) / 4
     encoder = saved(network, tokenizer, folder.parent / f"{folder.name}-encoder")
     hparams = {

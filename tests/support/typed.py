@@ -13,8 +13,12 @@ from evalwright import cli
 from support.command import Done, environment
 
 
-def typed(*arguments: str, folder: Path | None = None, extra: Mapping[str, str] | None = None) -> Done:
-    """`evalwright ARGUMENTS`, with what it printed; where a folder is named, there, and with no settings but `extra`."""
+def typed(
+    *arguments: str, folder: Path | None = None, extra: Mapping[str, str] | None = None
+) -> Done:
+    """`evalwright ARGUMENTS`, with what it printed; where a folder is named, there, and with no
+    settings but `extra`.
+    """
     before = dict(os.environ)
     if folder is not None:
         clean = environment(extra)
@@ -23,7 +27,9 @@ def typed(*arguments: str, folder: Path | None = None, extra: Mapping[str, str] 
     try:
         with chdir(folder or "."), CliRunner().isolation() as streams:
             code = cli.main(list(arguments))
-            return Done(code, streams[0].getvalue().decode(), streams[1].getvalue().decode())
+            return Done(
+                code, streams[0].getvalue().decode(), streams[1].getvalue().decode()
+            )
     finally:
         os.environ.clear()
         os.environ.update(before)

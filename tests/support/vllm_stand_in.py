@@ -1,5 +1,6 @@
-"""A module `vllm` that takes what the real one takes, for machines that cannot run it: the names of its parameters are the real
-ones, and a real transformer computes what it answers."""
+"""A module `vllm` that takes what the real one takes, for machines that cannot run it: the names
+of its parameters are the real ones, and a real transformer computes what it answers.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +20,17 @@ _FILES = {
 
 
 def interface_of(wheel: Path) -> dict[str, list[str]]:
-    """What a wheel's source declares: the parameters and fields that `vllm-local/` uses, and all others, by where they are."""
+    """What a wheel's source declares: the parameters and fields that `vllm-local/` uses, and all
+    others, by where they are.
+    """
     with zipfile.ZipFile(wheel) as packed:
         trees = {name: ast.parse(packed.read(path)) for name, path in _FILES.items()}
 
     def declared(tree: str, name: str) -> ast.ClassDef:
         return next(
-            node for node in ast.walk(trees[tree]) if isinstance(node, ast.ClassDef) and node.name == name
+            node
+            for node in ast.walk(trees[tree])
+            if isinstance(node, ast.ClassDef) and node.name == name
         )
 
     def fields(tree: str, name: str) -> list[str]:
@@ -38,8 +43,16 @@ def interface_of(wheel: Path) -> dict[str, list[str]]:
 
     def parameters(tree: str, name: str, method: str) -> list[str]:
         body = declared(tree, name).body
-        function = next(node for node in body if isinstance(node, ast.FunctionDef) and node.name == method)
-        return [argument.arg for argument in [*function.args.args, *function.args.kwonlyargs] if argument.arg != "self"]
+        function = next(
+            node
+            for node in body
+            if isinstance(node, ast.FunctionDef) and node.name == method
+        )
+        return [
+            argument.arg
+            for argument in [*function.args.args, *function.args.kwonlyargs]
+            if argument.arg != "self"
+        ]
 
     return {
         "LLM": parameters("llm", "LLM", "__init__"),
@@ -148,7 +161,9 @@ class LLM:
 def install(folder: Path) -> None:
     """Write the module to a folder for `sys.path`, with the metadata of an installed package."""
     recorded = json.loads(RECORDED.read_text(encoding="utf-8"))
-    (folder / "vllm.py").write_text(SOURCE.format(interface=recorded["interface"]), encoding="utf-8")
+    (folder / "vllm.py").write_text(
+        SOURCE.format(interface=recorded["interface"]), encoding="utf-8"
+    )
     info = folder / "vllm-0.33.0+cpu.dist-info"
     info.mkdir()
     (info / "METADATA").write_text(

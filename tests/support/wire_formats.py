@@ -1,5 +1,7 @@
-"""How the strict server speaks each wire format besides OpenAI's own: paths and keys here, the documented replies and streams in
-`wire_formats.json`, where `$text`, `$first` and `$second` (its halves), `$in`, `$out`, `$total` and `$model` are filled in."""
+"""How the strict server speaks each wire format besides OpenAI's own: paths and keys here, the
+documented replies and streams in `wire_formats.json`, where `$text`, `$first` and `$second` (its
+halves), `$in`, `$out`, `$total` and `$model` are filled in.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ from support.wire_schemas import refusal
 Json = dict[str, Any]
 Said = tuple[str, int, int]
 """The answer's text, tokens read and tokens written."""
-_TEMPLATES: dict[str, Json] = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
+_TEMPLATES: dict[str, Json] = json.loads(
+    Path(__file__).with_suffix(".json").read_text(encoding="utf-8")
+)
 
 
 def documented(template: str, model: str, reply: Said) -> Json:
@@ -33,7 +37,13 @@ def _filled(form: Any, model: str, reply: Said) -> Any:
     if isinstance(form, list):
         return [_filled(part, model, reply) for part in form]
     text, read, written = reply
-    values = {"model": model, "text": text, "in": read, "out": written, "total": read + written}
+    values = {
+        "model": model,
+        "text": text,
+        "in": read,
+        "out": written,
+        "total": read + written,
+    }
     values |= {"first": text[: len(text) // 2], "second": text[len(text) // 2 :]}
     if form == "$vector":
         return [ord(sign) / 128 for sign in text[:8]]
@@ -44,9 +54,10 @@ def _filled(form: Any, model: str, reply: Said) -> Any:
 
 @dataclass(frozen=True)
 class Format:
-    """path: of a request, with a group `model` where the model is named there. key: the header that carries the key, with what
-    stands before it. prompt: the last turn of a body. template: of its replies. streamed: how a path or a body says that it wants a
-    stream. needs: headers that must be there.
+    """path: of a request, with a group `model` where the model is named there. key: the header
+    that carries the key, with what stands before it. prompt: the last turn of a body. template:
+    of its replies. streamed: how a path or a body says that it wants a stream. needs: headers
+    that must be there.
     """
 
     name: str
@@ -54,7 +65,9 @@ class Format:
     prompt: Callable[[Json], str]
     template: str
     key: tuple[str, str] = ("Authorization", "Bearer ")
-    streamed: Callable[[str, Json], bool] = lambda path, body: body.get("stream") is True
+    streamed: Callable[[str, Json], bool] = lambda path, body: (
+        body.get("stream") is True
+    )
     needs: Mapping[str, str] = field(default_factory=dict)
     query: str = ""
     aws: bool = False
@@ -83,20 +96,30 @@ class Format:
         return None if wrong is None else (400, wrong)
 
     def frames(self, model: str, reply: Said, kind: str | None) -> list[bytes]:
-        """The stream's bytes, an event each. kind: a fault that it has in its own way, of `openai_stream.KINDS`."""
+        """The stream's bytes, an event each. kind: a fault that it has in its own way, of
+        `openai_stream.KINDS`.
+        """
         write = aws_frame if self.aws else sse
         events = _filled(_TEMPLATES[self.template]["events"], model, reply)
         frames = [write(name, data) for name, data in events]
         if kind in ("cut", "truncated"):
             return frames[: len(frames) // 2]
         if kind == "invalid-json":
-            return [frames[0], frames[0][:-8] + b"garbage!" if self.aws else b"data: {oops\n\n"]
+            return [
+                frames[0],
+                frames[0][:-8] + b"garbage!" if self.aws else b"data: {oops\n\n",
+            ]
         if kind == "missing-field":
             return [write(events[-1][0], {})]
         if kind == "error-in-200":
             failed = {"type": "overloaded_error", "message": "Overloaded", "code": 503}
-            slow = aws_frame("throttlingException", {"message": "Slow down."}, "exception")
-            return [frames[0], slow if self.aws else sse("error", {"type": "error", "error": failed})]
+            slow = aws_frame(
+                "throttlingException", {"message": "Slow down."}, "exception"
+            )
+            return [
+                frames[0],
+                slow if self.aws else sse("error", {"type": "error", "error": failed}),
+            ]
         return frames
 
 
@@ -107,10 +130,19 @@ def sse(name: str, data: Any) -> bytes:
 
 
 def aws_frame(name: str, data: Any, kind: str = "event") -> bytes:
-    """A message of Amazon's event stream: prelude, its checksum, headers, payload, checksum of it all."""
-    named = {f":{kind}-type": name, ":content-type": "application/json", ":message-type": kind}
+    """A message of Amazon's event stream: prelude, its checksum, headers, payload, checksum of
+    it all.
+    """
+    named = {
+        f":{kind}-type": name,
+        ":content-type": "application/json",
+        ":message-type": kind,
+    }
     headers = b"".join(
-        struct.pack("!B", len(key)) + key.encode() + struct.pack("!BH", 7, len(value)) + value.encode()
+        struct.pack("!B", len(key))
+        + key.encode()
+        + struct.pack("!BH", 7, len(value))
+        + value.encode()
         for key, value in named.items()
     )
     body = json.dumps(data, ensure_ascii=False).encode()
@@ -121,7 +153,11 @@ def aws_frame(name: str, data: Any, kind: str = "event") -> bytes:
 
 def _last(body: Json) -> str:
     content = body["messages"][-1]["content"]
-    return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
+    return (
+        content
+        if isinstance(content, str)
+        else "".join(part.get("text", "") for part in content)
+    )
 
 
 def _from_parts(body: Json) -> str:

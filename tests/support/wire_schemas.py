@@ -1,7 +1,8 @@
-"""What each provider documents of a request's body, strictly: JSON schemas (`wire_schemas.json`), and rules between fields.
+"""What each provider documents of a request's body, strictly: JSON schemas
+(`wire_schemas.json`), and rules between fields.
 
-`refusal(format, body, model)` says what the provider would refuse a body for. The conformance suite checks with it whatever the wire
-formats build, and the strict server whatever comes over the wire.
+`refusal(format, body, model)` says what the provider would refuse a body for. The conformance suite
+checks with it whatever the wire formats build, and the strict server whatever comes over the wire.
 """
 
 from __future__ import annotations
@@ -17,8 +18,11 @@ from typing import Any
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
-_READ: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
-_CHAT, _MESSAGES = _READ["openai-chat"], _READ["anthropic"]
+_READ: dict[str, dict[str, Any]] = json.loads(
+    Path(__file__).with_suffix(".json").read_text(encoding="utf-8")
+)
+_CHAT = _READ["openai-chat"]
+_MESSAGES = _READ["anthropic"]
 SCHEMAS: Mapping[str, dict[str, Any]] = {
     **_READ,
     "azure-inference": _CHAT,
@@ -27,11 +31,20 @@ SCHEMAS: Mapping[str, dict[str, Any]] = {
     "vertex": _READ["gemini"],
     "vertex-anthropic": {
         **_MESSAGES,
-        "properties": {**_MESSAGES["properties"], "anthropic_version": {"const": "vertex-2023-10-16"}},
+        "properties": {
+            **_MESSAGES["properties"],
+            "anthropic_version": {"const": "vertex-2023-10-16"},
+        },
         "required": ["anthropic_version", "max_tokens", "messages"],
     },
 }
-_SERVED_BY_MANY = ("azure-inference", "azure-openai", "huggingface", "openai-chat", "openai-completions")
+_SERVED_BY_MANY = (
+    "azure-inference",
+    "azure-openai",
+    "huggingface",
+    "openai-chat",
+    "openai-completions",
+)
 """Formats of many servers, each with fields of its own."""
 _VALIDATORS = {name: Draft202012Validator(schema) for name, schema in SCHEMAS.items()}
 
@@ -43,47 +56,76 @@ def fault_in(name: str, body: Any) -> tuple[str, str] | None:
     wrong = best_match(_VALIDATORS[name].iter_errors(body))
     place = ".".join(map(str, wrong.absolute_path))
     if wrong.validator == "additionalProperties":
-        unknown = next(field for field in wrong.instance if field not in wrong.schema["properties"])
-        return (place or unknown).partition(".")[0], f"Unrecognized request argument supplied: {unknown}"
+        unknown = next(
+            field for field in wrong.instance if field not in wrong.schema["properties"]
+        )
+        return (place or unknown).partition(".")[
+            0
+        ], f"Unrecognized request argument supplied: {unknown}"
     if wrong.validator == "required":
-        missing = next(field for field in wrong.validator_value if field not in wrong.instance)
-        return (place or missing).partition(".")[0], f"Missing required parameter: '{missing}'."
+        missing = next(
+            field for field in wrong.validator_value if field not in wrong.instance
+        )
+        return (place or missing).partition(".")[
+            0
+        ], f"Missing required parameter: '{missing}'."
     return place.partition(".")[0], f"{place or 'body'}: {wrong.message}"
 
 
 class InvalidRequest(Exception):
     """A 400: `body` is the error as OpenAI words it."""
 
-    def __init__(self, message: str, param: str | None = None, code: str | None = None) -> None:
+    def __init__(
+        self, message: str, param: str | None = None, code: str | None = None
+    ) -> None:
         super().__init__(message)
         self.body = error_body(message, "invalid_request_error", param, code)
 
 
-def error_body(message: str, kind: str, param: str | None = None, code: str | None = None) -> dict[str, Any]:
+def error_body(
+    message: str, kind: str, param: str | None = None, code: str | None = None
+) -> dict[str, Any]:
     """OpenAI's error shape."""
     return {"error": {"message": message, "type": kind, "param": param, "code": code}}
 
 
-def validate(interface: str, body: Any, extra: frozenset[str] = frozenset()) -> Mapping[str, Any]:
-    """`body`, if it fits the documented schema; raises InvalidRequest. extra: undocumented fields that this server takes."""
+def validate(
+    interface: str, body: Any, extra: frozenset[str] = frozenset()
+) -> Mapping[str, Any]:
+    """`body`, if it fits the documented schema; raises InvalidRequest. extra: undocumented
+    fields that this server takes.
+    """
     if not isinstance(body, dict):
-        raise InvalidRequest("We could not parse the JSON body of your request: expected an object.")
+        raise InvalidRequest(
+            "We could not parse the JSON body of your request: expected an object."
+        )
     documented = {name: value for name, value in body.items() if name not in extra}
     if wrong := fault_in(f"openai-{interface}", documented):
         raise InvalidRequest(wrong[1], wrong[0] or None)
     if "max_tokens" in body and "max_completion_tokens" in body:
-        raise InvalidRequest("Set either max_tokens or max_completion_tokens, not both.", "max_tokens")
+        raise InvalidRequest(
+            "Set either max_tokens or max_completion_tokens, not both.", "max_tokens"
+        )
     if body.get("stream_options") is not None and not body.get("stream"):
-        raise InvalidRequest("'stream_options' is only allowed when 'stream' is enabled.", "stream_options")
+        raise InvalidRequest(
+            "'stream_options' is only allowed when 'stream' is enabled.",
+            "stream_options",
+        )
     return body
 
 
-def refusal(name: str, body: Any, model: str = "", extra: frozenset[str] = frozenset()) -> str | None:
-    """What a provider of this format would refuse the body for; None where it fits. extra: fields that pass besides."""
+def refusal(
+    name: str, body: Any, model: str = "", extra: frozenset[str] = frozenset()
+) -> str | None:
+    """What a provider of this format would refuse the body for; None where it fits. extra:
+    fields that pass besides.
+    """
     if name == "bedrock":
         return _by_botocore(body, model) or _bedrock(body, model)
     passing = extra if name in _SERVED_BY_MANY else ()
-    wrong = fault_in(name, {field: value for field, value in body.items() if field not in passing})
+    wrong = fault_in(
+        name, {field: value for field, value in body.items() if field not in passing}
+    )
     if wrong is not None:
         return wrong[1]
     rule = _RULES.get(name)
@@ -94,7 +136,12 @@ def refusal(name: str, body: Any, model: str = "", extra: frozenset[str] = froze
 def _converse_shape() -> Any:
     from botocore.session import Session
 
-    return Session().get_service_model("bedrock-runtime").operation_model("Converse").input_shape
+    return (
+        Session()
+        .get_service_model("bedrock-runtime")
+        .operation_model("Converse")
+        .input_shape
+    )
 
 
 def _by_botocore(body: Any, model: str) -> str | None:
@@ -105,15 +152,28 @@ def _by_botocore(body: Any, model: str) -> str | None:
 
 
 def _bedrock(body: Mapping[str, Any], model: str) -> str | None:
-    messages, config = body.get("messages") or [], body.get("inferenceConfig", {})
+    messages = body.get("messages") or []
+    config = body.get("inferenceConfig", {})
     roles = [message["role"] for message in messages]
-    if roles[:1] != ["user"] or any(role == next_role for role, next_role in pairwise(roles)):
+    if roles[:1] != ["user"] or any(
+        role == next_role for role, next_role in pairwise(roles)
+    ):
         return "messages: the first must be of the user, and roles must alternate"
-    if not all(block.get("text", "x").strip() for message in messages for block in message["content"]):
+    if not all(
+        block.get("text", "x").strip()
+        for message in messages
+        for block in message["content"]
+    ):
         return "The text field in the ContentBlock object is blank."
     if "claude" not in model:
-        last = "This model requires the last turn to be a user message." if roles[-1] != "user" else None
-        return "inferenceConfig: at most 1" if config.get("temperature", 0) > 1 else last
+        last = (
+            "This model requires the last turn to be a user message."
+            if roles[-1] != "user"
+            else None
+        )
+        return (
+            "inferenceConfig: at most 1" if config.get("temperature", 0) > 1 else last
+        )
     # Fields of the model itself are Anthropic's.
     names = {
         "maxTokens": "max_tokens",
@@ -122,16 +182,24 @@ def _bedrock(body: Mapping[str, Any], model: str) -> str | None:
         "stopSequences": "stop_sequences",
     }
     talk = [
-        {"role": turn["role"], "content": turn["content"][0].get("text", "an image")} for turn in messages
+        {"role": turn["role"], "content": turn["content"][0].get("text", "an image")}
+        for turn in messages
     ]
     fields = {names[name]: value for name, value in config.items()}
-    anthropic_body = {"max_tokens": 10**6, **fields, **body.get("additionalModelRequestFields", {})}
+    anthropic_body = {
+        "max_tokens": 10**6,
+        **fields,
+        **body.get("additionalModelRequestFields", {}),
+    }
     return refusal("anthropic", {"model": model, "messages": talk, **anthropic_body})
 
 
 def takes_no_sampling(model: str) -> bool:
     """Whether one of Anthropic's models takes no sampling parameters."""
-    return any(part in model for part in ("4-7", "4-8", "opus-5", "sonnet-5", "haiku-5", "fable", "mythos"))
+    return any(
+        part in model
+        for part in ("4-7", "4-8", "opus-5", "sonnet-5", "haiku-5", "fable", "mythos")
+    )
 
 
 def _anthropic(body: Mapping[str, Any], model: str) -> str | None:
@@ -143,18 +211,27 @@ def _anthropic(body: Mapping[str, Any], model: str) -> str | None:
         if thinking != "disabled" or takes_no_sampling(model) or "4-6" in model:
             return "This model does not support assistant message prefill."
         if str(last["content"]) != str(last["content"]).rstrip():
-            return "messages: final assistant content cannot end with trailing whitespace"
+            return (
+                "messages: final assistant content cannot end with trailing whitespace"
+            )
     if takes_no_sampling(model):
         for name in ("temperature", "top_p", "top_k"):
             if name in body:
                 return f"`{name}` is deprecated for this model."
         if thinking == "enabled":
             return '"thinking.type.enabled" is not supported for this model.'
-    if thinking == "enabled" and body["thinking"]["budget_tokens"] >= body["max_tokens"]:
+    if (
+        thinking == "enabled"
+        and body["thinking"]["budget_tokens"] >= body["max_tokens"]
+    ):
         return "`max_tokens` must be greater than `thinking.budget_tokens`."
     if thinking != "disabled" and body.get("temperature", 1) != 1:
         return "`temperature` may only be set to 1 when thinking is enabled."
-    if "temperature" in body and "top_p" in body and any(part in model for part in ("4-1", "4-5", "4-6")):
+    if (
+        "temperature" in body
+        and "top_p" in body
+        and any(part in model for part in ("4-1", "4-5", "4-6"))
+    ):
         return "`temperature` and `top_p` cannot both be specified for this model."
     return None
 
@@ -180,7 +257,11 @@ def _gemini(body: Mapping[str, Any], model: str) -> str | None:
 
 def _cohere(body: Mapping[str, Any], model: str) -> str | None:
     ends = body["messages"][-1]["role"]
-    return None if ends == "user" else "invalid request: the last message must be of role user"
+    return (
+        None
+        if ends == "user"
+        else "invalid request: the last message must be of role user"
+    )
 
 
 def _mistral(body: Mapping[str, Any], model: str) -> str | None:

@@ -1,4 +1,6 @@
-"""Words of a vocabulary of our own that a reader would have to learn: each with what is said instead."""
+"""Words of a vocabulary of our own that a reader would have to learn: each with what is said
+instead.
+"""
 
 from __future__ import annotations
 
@@ -36,10 +38,14 @@ INSTEAD = {
 
 
 def old_words(text: str) -> list[str]:
-    """What of the old vocabulary stands in a text, each with the words around it and what is said instead."""
+    """What of the old vocabulary stands in a text, each with the words around it and what is
+    said instead.
+    """
     old_words_found = []
     for pattern, instead in INSTEAD.items():
         for match in re.finditer(pattern, text, re.IGNORECASE):
-            around = " ".join(text[max(0, match.start() - 30) : match.end() + 30].split())
+            around = " ".join(
+                text[max(0, match.start() - 30) : match.end() + 30].split()
+            )
             old_words_found.append(f"'{match[0]}' in '{around}'; say: {instead}")
     return old_words_found

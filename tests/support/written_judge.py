@@ -1,4 +1,6 @@
-"""A judge that reads what it is asked as a careful reader would, for the test server: the material by its tags, the form by its fields."""
+"""A judge that reads what it is asked as a careful reader would, for the test server: the
+material by its tags, the form by its fields.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ _CRITERION = re.compile(r"^(c\d+): (.*)$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Asked:
-    """A question as it came over the wire: the mark, the texts by their tags, the criteria by their keys, the fields of the form."""
+    """A question as it came over the wire: the mark, the texts by their tags, the criteria by
+    their keys, the fields of the form.
+    """
 
     mark: str
     material: Mapping[str, str]
@@ -31,11 +35,18 @@ def read_question(prompt: str) -> Asked:
     assert tags, prompt
     (mark,) = {tag["mark"] for tag in tags}
     body = prompt[tags[-1].end() :]
-    assert prompt.count(mark) == 2 * len(tags) + 1, "the mark stands in the tags and once in the form"
+    assert prompt.count(mark) == 2 * len(tags) + 1, (
+        "the mark stands in the tags and once in the form"
+    )
     form = body[body.rindex("\n{") + 1 :]
     assert form.startswith(f'{{"check": "{mark}"')
     fields = tuple(re.findall(r'[{,] ?"([\w-]+)": ', form))
-    return Asked(mark, {tag["name"]: tag["text"] for tag in tags}, dict(_CRITERION.findall(body)), fields)
+    return Asked(
+        mark,
+        {tag["name"]: tag["text"] for tag in tags},
+        dict(_CRITERION.findall(body)),
+        fields,
+    )
 
 
 Decides = Callable[[Asked], Mapping[str, Any] | str]

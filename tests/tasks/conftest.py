@@ -39,7 +39,9 @@ def write(tmp_path: Path) -> Write:
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         if isinstance(content, list):
-            content = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in content)
+            content = "".join(
+                json.dumps(row, ensure_ascii=False) + "\n" for row in content
+            )
         if isinstance(content, bytes):
             path.write_bytes(content)
         else:

@@ -1,6 +1,8 @@
-"""Each bundled benchmark end to end, on synthetic rows in the hub's column shape: the gold answer scores 1, a wrong one 0.
+"""Each bundled benchmark end to end, on synthetic rows in the hub's column shape: the gold
+answer scores 1, a wrong one 0.
 
-The rows stand in for what the hub would send; everything else is the way a real run goes, down to the copies on disk.
+The rows stand in for what the hub would send; everything else is the way a real run goes, down to
+the copies on disk.
 """
 
 from __future__ import annotations
@@ -37,7 +39,11 @@ OWN = (
     "/vision/",
     "/long_texts/",
 )
-HUB = [entry for entry in TaskIndex().files() if not any(folder in entry.path for folder in OWN)]
+HUB = [
+    entry
+    for entry in TaskIndex().files()
+    if not any(folder in entry.path for folder in OWN)
+]
 
 
 QUESTIONS = [
@@ -54,13 +60,17 @@ def serve(monkeypatch: pytest.MonkeyPatch, rows: dict[Key, Rows]) -> list[Key]:
     def hub_rows(
         repository: str, revision: str, config: str | None, split: str
     ) -> Iterator[tuple[str, dict[str, Any]]]:
-        assert re.fullmatch(r"[0-9a-f]{40}", revision), f"{repository} is not pinned to a commit: {revision}"
+        assert re.fullmatch(r"[0-9a-f]{40}", revision), (
+            f"{repository} is not pinned to a commit: {revision}"
+        )
         asked.append((repository, config, split))
         for number, row in enumerate(rows[repository, config, split], 1):
             yield f"{repository} ({split}), row {number}", row
 
     monkeypatch.setattr(copies, "_hub_rows", hub_rows)
-    monkeypatch.setattr("evalwright.tasks.compiling.first_fetched", lambda repository: "0" * 40)
+    monkeypatch.setattr(
+        "evalwright.tasks.compiling.first_fetched", lambda repository: "0" * 40
+    )
     return asked
 
 
@@ -81,7 +91,9 @@ def test_gold_scores_one_wrong_scores_nought_and_the_prompt_holds_the_question(
 ) -> None:
     asked = serve(monkeypatch, dict(case.rows))
     first = next(iter(case.rows.values()))[0]
-    question = next(str(value) for name, value in first.items() if name.casefold() in QUESTIONS)
+    question = next(
+        str(value) for name, value in first.items() if name.casefold() in QUESTIONS
+    )
     for chat in (False, True):
         asked.clear()
         task = load_task(case.task, chat=chat)
@@ -97,14 +109,22 @@ def test_gold_scores_one_wrong_scores_nought_and_the_prompt_holds_the_question(
                 prompt = record.answer.prompt if record.answer is not None else None
                 if isinstance(prompt, str):
                     assert "{{" not in prompt
-                    assert question.split("_")[0].strip()[:20].casefold() in prompt.casefold()
+                    assert (
+                        question.split("_")[0].strip()[:20].casefold()
+                        in prompt.casefold()
+                    )
                 assert chat or isinstance(prompt, str)
 
 
 def test_wikitext_is_scored_as_it_reads(monkeypatch: pytest.MonkeyPatch) -> None:
     page = " = Ada = \n\n Ada 's 2 @,@ 000 well @-@ known notes ( of 1843 ) , she said . \n"
     serve(
-        monkeypatch, {("EleutherAI/wikitext_document_level", "wikitext-2-raw-v1", "test"): [{"page": page}]}
+        monkeypatch,
+        {
+            ("EleutherAI/wikitext_document_level", "wikitext-2-raw-v1", "test"): [
+                {"page": page}
+            ]
+        },
     )
     record = answered(load_task("wikitext"), -12.5)
     assert record.answer is not None
@@ -130,7 +150,9 @@ def test_every_benchmark_names_its_source() -> None:
             file = validated(definition.document)
             if file.dataset.hub is None:
                 continue
-            assert re.fullmatch(r"[0-9a-f]{40}|first-fetch", file.dataset.revision or ""), path
+            assert re.fullmatch(
+                r"[0-9a-f]{40}|first-fetch", file.dataset.revision or ""
+            ), path
             assert {"licence", "citation", "homepage"} <= set(file.metadata), path
             assert file.dataset.hub in file.metadata["homepage"]
 
@@ -141,12 +163,27 @@ def test_a_local_file_takes_the_place_of_the_hub(tmp_path: Path) -> None:
     local: dict[str, dict[str, Any]] = {}
     for (_, _, split), rows in case.rows.items():
         path = tmp_path / f"{split}.jsonl"
-        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-        local[split] = {"path": str(path), "hub": None, "revision": None, "config": None, "split": None}
-    task = load_task("gsm8k", overrides={"dataset": local["test"], "prompt.few_shot.dataset": local["train"]})
-    for number, (reply, value) in enumerate([(case.right[0], 1.0), (case.wrong[0], 0.0)]):
+        path.write_text(
+            "".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8"
+        )
+        local[split] = {
+            "path": str(path),
+            "hub": None,
+            "revision": None,
+            "config": None,
+            "split": None,
+        }
+    task = load_task(
+        "gsm8k",
+        overrides={"dataset": local["test"], "prompt.few_shot.dataset": local["train"]},
+    )
+    for number, (reply, value) in enumerate(
+        [(case.right[0], 1.0), (case.wrong[0], 0.0)]
+    ):
         model = ScriptedModel(reply, name=f"always/{number}")
-        run = evaluate(task, model, out=str(tmp_path / "runs"), home=str(tmp_path / "home"))[0]
+        run = evaluate(
+            task, model, out=str(tmp_path / "runs"), home=str(tmp_path / "home")
+        )[0]
         assert run.n_missing == 0
         main = run.tasks[0].main
         assert main is not None and main.estimate.value == value

@@ -9,7 +9,13 @@ from typing import Any
 import pytest
 
 from evalwright.core.errors import DatasetError, TaskError
-from evalwright.core.requests import Generate, LogLikelihood, Message, Request, RollingLogLikelihood
+from evalwright.core.requests import (
+    Generate,
+    LogLikelihood,
+    Message,
+    Request,
+    RollingLogLikelihood,
+)
 from evalwright.core.responses import Response
 from evalwright.core.tasks import Task
 from tasks.conftest import Load, Write
@@ -35,7 +41,9 @@ def asked(task: Task, index: int = 0) -> list[Request]:
 
     async def ask(role: str, request: Request) -> Response:
         requests.append(request)
-        return Response(text="reply", log_likelihood=-1.0, is_greedy=True, tokens_scored=1)
+        return Response(
+            text="reply", log_likelihood=-1.0, is_greedy=True, tokens_scored=1
+        )
 
     asyncio.run(task.strategy(task.samples[index], ask, 0))
     return requests
@@ -46,7 +54,9 @@ def test_generate_in_text_form(load: Load) -> None:
         OPEN
         + 'prompt: {system: "Be brief.", user: "Q: {{ input }}\\nA:"}\nanswer: {max_tokens: 9, stop: "\\n"}\n'
     )
-    assert asked(task) == [Generate("Be brief.\n\nQ: Capital of France?\nA:", max_tokens=9, stop=("\n",))]
+    assert asked(task) == [
+        Generate("Be brief.\n\nQ: Capital of France?\nA:", max_tokens=9, stop=("\n",))
+    ]
     assert task.strategy.needs == {"generate"}
     assert task.samples[1].targets == ("Lima", "Ciudad de los Reyes")
 
@@ -70,7 +80,10 @@ def test_the_format_can_be_forced(load: Load) -> None:
 
 def test_likelihood(load: Load) -> None:
     task = load(CHOICE + "answer: {mode: likelihood}\n", chat=True)
-    assert asked(task) == [LogLikelihood("Two and two?", " three"), LogLikelihood("Two and two?", " four")]
+    assert asked(task) == [
+        LogLikelihood("Two and two?", " three"),
+        LogLikelihood("Two and two?", " four"),
+    ]
     assert task.strategy.needs == {"log-likelihood"}
     assert [scorer.kind for scorer in task.scorers] == ["choice"]
 
@@ -86,12 +99,17 @@ def test_letter_in_chat_form_has_no_delimiter_before_the_letter(load: Load) -> N
     message = Message("user", "Two and two?\nA. three\nB. four\nAnswer:")
     assert asked(task)[1] == LogLikelihood((message,), "B")
     assert task.strategy.needs == {"log-likelihood", "chat"}
-    with_prefill = load(CHOICE + 'answer: {mode: letter}\nprompt: {prefill: "It is"}\n', prompt_format="chat")
+    with_prefill = load(
+        CHOICE + 'answer: {mode: letter}\nprompt: {prefill: "It is"}\n',
+        prompt_format="chat",
+    )
     assert asked(with_prefill)[1].continuation == " B"  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("form", ["text", "chat"])
-def test_the_letter_behind_reasoning_begins_with_the_delimiter_of_the_task(load: Load, form: str) -> None:
+def test_the_letter_behind_reasoning_begins_with_the_delimiter_of_the_task(
+    load: Load, form: str
+) -> None:
     strategy = "strategy: {name: reason-then-choose, then: letter}\n"
     for given, letter in (("", " B"), ('prompt: {delimiter: ""}\n', "B")):
         task = load(CHOICE + strategy + given, prompt_format=form)
@@ -105,16 +123,23 @@ def test_continuation(load: Load) -> None:
 
 
 def test_perplexity_keeps_the_text_whole(load: Load) -> None:
-    task = load('task: t\ndataset: {rows: [{input: "  a text \\n\\n"}]}\nanswer: {mode: perplexity}\n')
+    task = load(
+        'task: t\ndataset: {rows: [{input: "  a text \\n\\n"}]}\nanswer: {mode: perplexity}\n'
+    )
     assert asked(task) == [RollingLogLikelihood("  a text \n\n")]
     assert task.strategy.needs == {"rolling"}
     assert task.metrics[0].label == "word-perplexity"
 
 
 def test_several_turns(load: Load) -> None:
-    task = load(OPEN + 'prompt: {system: S, user: ["{{ input }}", "Sure about {{ input }}"]}\n', chat=True)
+    task = load(
+        OPEN + 'prompt: {system: S, user: ["{{ input }}", "Sure about {{ input }}"]}\n',
+        chat=True,
+    )
     first, second = asked(task)
-    assert first == Generate((Message("system", "S"), Message("user", "Capital of France?")))
+    assert first == Generate(
+        (Message("system", "S"), Message("user", "Capital of France?"))
+    )
     assert second.prompt[2:] == (  # type: ignore[union-attr]
         Message("assistant", "reply"),
         Message("user", "Sure about Capital of France?"),
@@ -126,10 +151,15 @@ def test_drawing_by_form(load: Load) -> None:
         OPEN
         + "answer: {temperature: 0.5, draws: 3, text: {max_tokens: 5, stop: [x]}, chat: {max_tokens: 50}}\n"
     )
-    as_text, as_chat = load(text), load(text, chat=True)
-    assert asked(as_text) == [Generate("Capital of France?", max_tokens=5, temperature=0.5, stop=("x",))]
+    as_text = load(text)
+    as_chat = load(text, chat=True)
+    assert asked(as_text) == [
+        Generate("Capital of France?", max_tokens=5, temperature=0.5, stop=("x",))
+    ]
     assert asked(as_chat) == [
-        Generate((Message("user", "Capital of France?"),), max_tokens=50, temperature=0.5)
+        Generate(
+            (Message("user", "Capital of France?"),), max_tokens=50, temperature=0.5
+        )
     ]
     assert as_text.draws == 3
 
@@ -178,8 +208,17 @@ metadata: {language: de, domain: other, licence: CC0}
 slices: [domain]
 """
     task = load(text)
-    assert task.samples[0].metadata == {"language": "de", "domain": "art", "page": 4, "fixed": [1, "x"]}
-    assert task.samples[1].metadata == {"language": "de", "domain": "other", "fixed": [1, "y"]}
+    assert task.samples[0].metadata == {
+        "language": "de",
+        "domain": "art",
+        "page": 4,
+        "fixed": [1, "x"],
+    }
+    assert task.samples[1].metadata == {
+        "language": "de",
+        "domain": "other",
+        "fixed": [1, "y"],
+    }
     assert task.slices == ("domain",)
     assert task.metadata == {"language": "de", "domain": "other", "licence": "CC0"}
 
@@ -192,12 +231,22 @@ def test_where_by_value_list_path_and_expression(load: Load) -> None:
     assert left("{level: [easy, medium]}") == ["Two and two?"]
     assert left("{level: hard, right: 0, q: One and one?}") == ["One and one?"]
     assert left("right == 1 or 'nine' in options") == ["Two and two?", "One and one?"]
-    with pytest.raises(DatasetError, match=r"task.yaml:8: no row is left after `where`"):
+    with pytest.raises(
+        DatasetError, match=r"task.yaml:8: no row is left after `where`"
+    ):
         left("{right: true}")
 
 
-def test_the_definition_is_whole_and_decides_what_is_asked(write: Write, load: Load) -> None:
-    write("rows.jsonl", [{"id": 1, "input": "a", "target": "b"}, {"id": 2, "input": "c", "target": "d"}])
+def test_the_definition_is_whole_and_decides_what_is_asked(
+    write: Write, load: Load
+) -> None:
+    write(
+        "rows.jsonl",
+        [
+            {"id": 1, "input": "a", "target": "b"},
+            {"id": 2, "input": "c", "target": "d"},
+        ],
+    )
     text = "task: t\ndataset: rows.jsonl\nprompt: {few_shot: {count: 1}}\nscorers: [{name: s, use: exact-match}]\n"
     first = load(text)
     assert json.loads(json.dumps(first.definition)) == first.definition
@@ -207,10 +256,19 @@ def test_the_definition_is_whole_and_decides_what_is_asked(write: Write, load: L
         "mode": "generate", "draws": 1, "max_tokens": 256, "temperature": 0.0, "stop": ["\n\n"],
     }  # fmt: skip
     assert first.definition["dataset"]["samples"] == 2
-    assert first.definition["prompt"]["few_shot"]["dataset"]["content_hash"] == first.samples.content_hash
+    assert (
+        first.definition["prompt"]["few_shot"]["dataset"]["content_hash"]
+        == first.samples.content_hash
+    )
     assert load(text + "version: '1'\n").definition == first.definition
     assert load(text, chat=True).definition != first.definition
-    write("rows.jsonl", [{"id": 1, "input": "a", "target": "b"}, {"id": 2, "input": "c", "target": "D"}])
+    write(
+        "rows.jsonl",
+        [
+            {"id": 1, "input": "a", "target": "b"},
+            {"id": 2, "input": "c", "target": "D"},
+        ],
+    )
     assert load(text).definition != first.definition
 
 
@@ -270,7 +328,9 @@ BAD = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "message"), [case[1:] for case in BAD], ids=[case[0] for case in BAD])
+@pytest.mark.parametrize(
+    ("text", "message"), [case[1:] for case in BAD], ids=[case[0] for case in BAD]
+)
 def test_what_does_not_go_together(load: Load, text: str, message: str) -> None:
     with pytest.raises((TaskError, DatasetError)) as caught:
         load(text)

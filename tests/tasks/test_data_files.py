@@ -1,4 +1,6 @@
-"""`evalwright run mine.csv`: columns found by their names or named, answers that are there or generated, a rubric or a reference."""
+"""`evalwright run mine.csv`: columns found by their names or named, answers that are there or
+generated, a rubric or a reference.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +37,15 @@ What is the capital of Spain?,Madrid!,Madrid
 
 def decide(asked: Asked) -> dict[str, Any]:
     unsure = "Perhaps" in asked.material["answer"]
-    said = {key: {"reason": "r", "class": "not met" if unsure else "met"} for key in asked.criteria}
-    return {**said, "reason": "it hedges", "class": "incorrect" if unsure else "correct"}
+    said = {
+        key: {"reason": "r", "class": "not met" if unsure else "met"}
+        for key in asked.criteria
+    }
+    return {
+        **said,
+        "reason": "it hedges",
+        "class": "incorrect" if unsure else "correct",
+    }
 
 
 @pytest.fixture
@@ -58,12 +67,20 @@ def judged(server: OpenAIServer, *more: str) -> list[str]:
 
 
 def command(*arguments: str) -> Any:
-    return typed(*arguments, folder=Path.cwd(), extra={"TEST_KEY": "sk-x", "EVALWRIGHT_HOME": "home"})
+    return typed(
+        *arguments,
+        folder=Path.cwd(),
+        extra={"TEST_KEY": "sk-x", "EVALWRIGHT_HOME": "home"},
+    )
 
 
-def test_from_nothing_to_a_result_in_one_command_and_one_screen(server: OpenAIServer) -> None:
+def test_from_nothing_to_a_result_in_one_command_and_one_screen(
+    server: OpenAIServer,
+) -> None:
     write("mine.csv", ANSWERED.replace("Model Output", "output"))
-    done = command("run", "mine.csv", "--rubric", "Commits itself to one city.", *judged(server))
+    done = command(
+        "run", "mine.csv", "--rubric", "Commits itself to one city.", *judged(server)
+    )
     assert done.code == 0, done.text
     assert "66.7" in done.out
     lines = done.out.splitlines()
@@ -71,13 +88,19 @@ def test_from_nothing_to_a_result_in_one_command_and_one_screen(server: OpenAISe
     assert max(map(len, lines)) <= 80
     assert "input = Question, answer = output, target = Reference" in done.err
     assert sum(server.received.values()) == 3, "nothing was generated"
-    again = command("run", "mine.csv", "--rubric", "Commits itself to one city.", *judged(server))
+    again = command(
+        "run", "mine.csv", "--rubric", "Commits itself to one city.", *judged(server)
+    )
     assert again.code == 0, again.text
     assert sum(server.received.values()) == 3, "and no verdict is paid for twice"
     (folder,) = Path("runs").iterdir()
     run = open_run(folder)
     assert run.model == "answers/mine"
-    assert [row["answer"] for row in run.rows()] == ["Paris", "Perhaps Milan, or Rome.", "Madrid!"]
+    assert [row["answer"] for row in run.rows()] == [
+        "Paris",
+        "Perhaps Milan, or Rome.",
+        "Madrid!",
+    ]
 
 
 def test_a_judge_reads_what_rules_are_unsure_of(server: OpenAIServer) -> None:
@@ -86,7 +109,10 @@ def test_a_judge_reads_what_rules_are_unsure_of(server: OpenAIServer) -> None:
     assert alone.code == 0, alone.text
     estimate = open_run("runs/rules").tasks[0].metrics[0].estimate
     assert (estimate.n, estimate.n_unsure) == (3, 1)
-    assert estimate.unsure_range is not None and estimate.unsure_range[0] < estimate.unsure_range[1]
+    assert (
+        estimate.unsure_range is not None
+        and estimate.unsure_range[0] < estimate.unsure_range[1]
+    )
     both = command("run", "mine.csv", "--name", "both", *judged(server, "--quiet"))
     assert both.code == 0, both.text
     scored = command("score", "rules", "--name", "scored", *judged(server))
@@ -103,7 +129,16 @@ def test_a_judge_reads_what_rules_are_unsure_of(server: OpenAIServer) -> None:
 
 def test_a_model_answers_anew_and_a_column_answer_is_then_what_is_expected() -> None:
     write("qa.jsonl", json.dumps({"question": "2 + 2?", "answer": "4"}) + "\n")
-    done = command("run", "qa.jsonl", "--model", "scripted/constant", "-M", "text=4", "--name", "new")
+    done = command(
+        "run",
+        "qa.jsonl",
+        "--model",
+        "scripted/constant",
+        "-M",
+        "text=4",
+        "--name",
+        "new",
+    )
     assert done.code == 0, done.text
     run = open_run("runs/new")
     assert run.tasks[0].metrics[0].estimate.value == 1
@@ -122,12 +157,18 @@ def test_it_is_said_whose_answers_are_scored(server: OpenAIServer) -> None:
     assert "It reads the answers in the file (column 'answer')" in alone.err
     judged_file = command(*rubric, *judged(server))
     assert judged_file.code == 0, judged_file.text
-    assert "Scored are the answers in the file (column 'answer'): nothing is generated." in judged_file.err
+    assert (
+        "Scored are the answers in the file (column 'answer'): nothing is generated."
+        in judged_file.err
+    )
     assert sum(server.received.values()) == 1, "only the verdict is asked for"
     constant = ["--model", "scripted/constant", "-M", "text=Rome"]
     new = command(*rubric, *constant, *judged(server))
     assert new.code == 0, new.text
-    assert "New answers are generated: those in the file (column 'answer') are what is expected." in new.err
+    assert (
+        "New answers are generated: those in the file (column 'answer') are what is expected."
+        in new.err
+    )
 
 
 def test_it_is_said_that_answers_in_the_file_are_not_used() -> None:
@@ -135,9 +176,15 @@ def test_it_is_said_that_answers_in_the_file_are_not_used() -> None:
     write("odd.csv", "question,reply,reference\n2 + 2?,5,4\n")
     constant = ["--model", "scripted/constant", "-M", "text=4"]
     by_name = command("run", "mine.csv", *constant)
-    assert "New answers are generated: those in the file (column 'output') are not used." in by_name.err
+    assert (
+        "New answers are generated: those in the file (column 'output') are not used."
+        in by_name.err
+    )
     named = command("run", "odd.csv", "--column", "answer=reply", *constant)
-    assert "New answers are generated: those in the file (column 'reply') are not used." in named.err
+    assert (
+        "New answers are generated: those in the file (column 'reply') are not used."
+        in named.err
+    )
     without = command("run", "odd.csv", *constant)
     assert without.code == 0, without.text
     assert "in the file" not in without.err
@@ -147,12 +194,20 @@ def test_what_scores_answers_may_be_that_a_model_writes_new_ones() -> None:
     write("qa.csv", "question,answer\n2 + 2?,4\n")
     unscored = command("run", "qa.csv")
     assert unscored.code == 2
-    assert "name a --model, of whose answers the column 'answer' is then what is expected" in unscored.err
+    assert (
+        "name a --model, of whose answers the column 'answer' is then what is expected"
+        in unscored.err
+    )
 
 
 def test_columns_that_are_named(server: OpenAIServer) -> None:
     write("frei.csv", "Die Frage,Was kam,Was es ist,Wo es steht\nWo?,Hier,Dort,Text\n")
-    named = ["input=Die Frage", "answer=Was kam", "target=Was es ist", "passages=Wo es steht"]
+    named = [
+        "input=Die Frage",
+        "answer=Was kam",
+        "target=Was es ist",
+        "passages=Wo es steht",
+    ]
     columns = [part for one in named for part in ("--column", one)]
     done = command(
         "run",
@@ -168,7 +223,11 @@ def test_columns_that_are_named(server: OpenAIServer) -> None:
     )
     assert done.code == 0, done.text
     run = open_run("runs/frei")
-    assert [one.label for one in run.tasks[0].metrics] == ["rubric", "Says where.", "Is kind."]
+    assert [one.label for one in run.tasks[0].metrics] == [
+        "rubric",
+        "Says where.",
+        "Is kind.",
+    ]
     (row,) = run.rows()
     assert (row["input"], row["answer"], row["targets"]) == ("Wo?", "Hier", ["Dort"])
     assert row["passages"][0]["text"] == "Text"
@@ -179,10 +238,18 @@ def test_columns_that_are_named(server: OpenAIServer) -> None:
     [
         ("a,b\n1,2\n", ("--rubric", "x"), "--column input=NAME"),
         ("question,b\n1,2\n", (), "--rubric"),
-        ("question,b\n1,2\n", ("--column", "target=c", "--model", "demo/small"), "It has: question, b"),
+        (
+            "question,b\n1,2\n",
+            ("--column", "target=c", "--model", "demo/small"),
+            "It has: question, b",
+        ),
         ("question,b\n1,2\n", ("--column", "targets=b"), "Did you mean 'target'?"),
         ("question,output\n1,2\n", ("--rubric", "x"), ", or --judge"),
-        ("question,output\n1,2\n", ("--rubric", "x", "--rubric", "x", "--judge", "demo/small"), "'x' twice"),
+        (
+            "question,output\n1,2\n",
+            ("--rubric", "x", "--rubric", "x", "--judge", "demo/small"),
+            "'x' twice",
+        ),
         ("question,target\n1,2\n", (), "No models given"),
         ("question,output\n", ("--rubric", "x"), "has no rows"),
         (
@@ -202,7 +269,9 @@ def test_columns_that_are_named(server: OpenAIServer) -> None:
         ),
     ],
 )
-def test_what_cannot_be_is_said_in_a_sentence(file: str, arguments: tuple[str, ...], said: str) -> None:
+def test_what_cannot_be_is_said_in_a_sentence(
+    file: str, arguments: tuple[str, ...], said: str
+) -> None:
     write("mine.csv", file)
     done = command("run", "mine.csv", *arguments)
     assert done.code == 2, done.text
@@ -211,12 +280,19 @@ def test_what_cannot_be_is_said_in_a_sentence(file: str, arguments: tuple[str, .
 
 
 @pytest.mark.parametrize(
-    ("file", "name"), [("question;target\nA, b;c, d\n", "semicolons"), ("question\ttarget\nA\tb\n", "tabs")]
+    ("file", "name"),
+    [
+        ("question;target\nA, b;c, d\n", "semicolons"),
+        ("question\ttarget\nA\tb\n", "tabs"),
+    ],
 )
-def test_a_file_with_other_separators_is_known_wherever_it_is_read(file: str, name: str) -> None:
+def test_a_file_with_other_separators_is_known_wherever_it_is_read(
+    file: str, name: str
+) -> None:
     write("mine.csv", file)
     write(
-        "task.yaml", 'task: t\ndataset: mine.csv\nsample: {input: "{{ question }}", target: "{{ target }}"}\n'
+        "task.yaml",
+        'task: t\ndataset: mine.csv\nsample: {input: "{{ question }}", target: "{{ target }}"}\n',
     )
     for words in (
         ("run", "mine.csv", "--model", "scripted/echo"),
@@ -230,20 +306,42 @@ def test_a_file_with_other_separators_is_known_wherever_it_is_read(file: str, na
 
 
 def test_flags_without_effect_are_errors() -> None:
-    done = command("run", "factual-closed-book", "--model", "demo/small", "--column", "input=a")
+    done = command(
+        "run", "factual-closed-book", "--model", "demo/small", "--column", "input=a"
+    )
     assert done.code == 2
     assert "--column names the columns of a data file" in done.text
     done = command("run", "factual-closed-book", "--model", "demo/small", "-D", "a=b")
     assert (done.code, "-D a=b has no effect" in done.text) == (2, True)
-    done = command("run", "factual-closed-book", "--model", "demo/small", "-T", "promt.user=a")
-    assert (done.code, "The override 'promt.user' (-T): unknown key" in done.text) == (2, True)
-    done = command("run", "wikitext", "--model", "demo/small", "--judge", "demo/large", "--limit", "1")
+    done = command(
+        "run", "factual-closed-book", "--model", "demo/small", "-T", "promt.user=a"
+    )
+    assert (done.code, "The override 'promt.user' (-T): unknown key" in done.text) == (
+        2,
+        True,
+    )
+    done = command(
+        "run",
+        "wikitext",
+        "--model",
+        "demo/small",
+        "--judge",
+        "demo/large",
+        "--limit",
+        "1",
+    )
     assert done.code == 2, done.text
 
 
 def test_given_answers_in_a_task_file() -> None:
-    write("answers.jsonl", json.dumps({"id": "a", "input": "2 + 2?", "said": "4", "target": "4"}) + "\n")
-    write("given.yaml", "task: given\ndataset: answers.jsonl\nanswer: {mode: given, column: said}\n")
+    write(
+        "answers.jsonl",
+        json.dumps({"id": "a", "input": "2 + 2?", "said": "4", "target": "4"}) + "\n",
+    )
+    write(
+        "given.yaml",
+        "task: given\ndataset: answers.jsonl\nanswer: {mode: given, column: said}\n",
+    )
     (run,) = evaluate("given.yaml", [])
     assert run.tasks[0].metrics[0].estimate.value == 1
     for text, said in (
@@ -262,33 +360,55 @@ def test_given_answers_in_a_task_file() -> None:
 
 
 def test_other_columns_go_along_as_metadata() -> None:
-    write("a.csv", "question,target,topic,level,id\n1+1?,2,sums,easy,x\n2+2?,4,sums,,y\n")
+    write(
+        "a.csv", "question,target,topic,level,id\n1+1?,2,sums,easy,x\n2+2?,4,sums,,y\n"
+    )
     (run,) = evaluate("a.csv", "scripted/echo", where=["level=easy"])
     (row,) = run.rows()
     assert row["metadata"] == {"topic": "sums", "level": "easy"}
-    write("b.jsonl", '{"question": "a", "target": "a", "topic": "t"}\n{"question": "b", "target": "b"}\n')
+    write(
+        "b.jsonl",
+        '{"question": "a", "target": "a", "topic": "t"}\n{"question": "b", "target": "b"}\n',
+    )
     (run,) = evaluate("b.jsonl", "scripted/echo")
     assert run.n_missing == 0
 
 
 def test_a_table_with_very_many_columns_is_refused_in_a_sentence() -> None:
-    write("wide.csv", ",".join(f"c{n}" for n in range(50_000)) + f"\n{'1,' * 49_999}1\n")
+    write(
+        "wide.csv", ",".join(f"c{n}" for n in range(50_000)) + f"\n{'1,' * 49_999}1\n"
+    )
     with pytest.raises(DatasetError, match="49,980 more") as refused:
         load_task("wide.csv")
     assert len(str(refused.value)) < 500
 
 
-def test_a_file_with_what_is_expected_is_previewed_and_checked_as_a_model_is_asked() -> None:
-    write("rows.csv", "question,answer,aliases\nCapital of Peru?,Lima,\nCapital of Iran?,Tehran,Teheran\n")
+def test_a_file_with_what_is_expected_is_previewed_and_checked_as_a_model_is_asked() -> (
+    None
+):
+    write(
+        "rows.csv",
+        "question,answer,aliases\nCapital of Peru?,Lima,\nCapital of Iran?,Tehran,Teheran\n",
+    )
     shown = typed("tasks", "preview", "rows.csv")
     assert shown.code == 0 and "Capital of Peru?" in shown.out
     assert "2 samples read" in typed("tasks", "check", "rows.csv").out
     done = typed(
-        "run", "rows.csv", "--model", "scripted/constant", "--name", "empty", "-T", 'scorers=["exact-match"]'
+        "run",
+        "rows.csv",
+        "--model",
+        "scripted/constant",
+        "--name",
+        "empty",
+        "-T",
+        'scorers=["exact-match"]',
     )
     assert "input = question, target = answer." in done.text
     run = open_run("empty")
-    assert [one.sample.targets for one in run.samples()] == [("Lima",), ("Tehran", "Teheran")]
+    assert [one.sample.targets for one in run.samples()] == [
+        ("Lima",),
+        ("Tehran", "Teheran"),
+    ]
     assert (
         run.task("rows").metrics[0].estimate.value == 0
     )  # an empty cell is no answer that an empty reply could give
@@ -304,7 +424,16 @@ def test_a_file_with_what_is_expected_is_previewed_and_checked_as_a_model_is_ask
 )
 def test_columns_of_options_are_read_as_options(text: str) -> None:
     write("exam.csv", text)
-    done = command("run", "exam.csv", "--model", "scripted/constant", "-M", "text=B", "--name", "all-b")
+    done = command(
+        "run",
+        "exam.csv",
+        "--model",
+        "scripted/constant",
+        "-M",
+        "text=B",
+        "--name",
+        "all-b",
+    )
     assert done.code == 0, done.text
     assert "input = question, target = answer, choices = " in done.err
     run = open_run("runs/all-b")
@@ -316,7 +445,14 @@ def test_columns_of_options_are_read_as_options(text: str) -> None:
     )  # an empty cell is no option
     assert first.sample.metadata == {"topic": "sums"}
     done = command(
-        "run", "exam.csv", "--model", "scripted/hash", "-T", "answer.mode=letter", "--name", "letters"
+        "run",
+        "exam.csv",
+        "--model",
+        "scripted/hash",
+        "-T",
+        "answer.mode=letter",
+        "--name",
+        "letters",
     )
     assert done.code == 0, done.text
     assert "7 sent" in done.err, "each letter of each row, by its log-probability"
@@ -326,4 +462,7 @@ def test_two_columns_a_and_b_are_no_options() -> None:
     write("pairs.csv", "question,a,b,target\nWhich?,x,y,z\n")
     (run,) = evaluate("pairs.csv", "scripted/echo")
     (sample,) = run.samples()
-    assert sample.sample.choices == () and sample.sample.metadata == {"a": "x", "b": "y"}
+    assert sample.sample.choices == () and sample.sample.metadata == {
+        "a": "x",
+        "b": "y",
+    }

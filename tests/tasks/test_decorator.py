@@ -42,7 +42,9 @@ def test_a_mapping() -> None:
     loaded = load_task("capitals")
     assert (loaded.name, loaded.samples[0].target) == ("capitals", "Paris")
     (found,) = find("capitals of the world")
-    assert found == Entry("capitals", "Capitals of the world.", "2", "en", members=("capitals",))
+    assert found == Entry(
+        "capitals", "Capitals of the world.", "2", "en", members=("capitals",)
+    )
     assert capitals() is ROWS
 
 
@@ -55,7 +57,8 @@ def test_a_task() -> None:
 
     assert load_task("made") is made
     with pytest.raises(
-        TaskError, match="The task 'made' is made in Python, so its settings cannot be overridden"
+        TaskError,
+        match="The task 'made' is made in Python, so its settings cannot be overridden",
     ):
         load_task("made", overrides={"version": "2"})
 
@@ -75,7 +78,10 @@ def test_a_mapping_can_have_for_each_and_overrides() -> None:
         return {**ROWS, "task": "many-{{ x }}", "for_each": {"x": (1, 2)}}
 
     loaded = load_tasks("many", overrides={"version": "7"})
-    assert [(one.name, one.version) for one in loaded] == [("many-1", "7"), ("many-2", "7")]
+    assert [(one.name, one.version) for one in loaded] == [
+        ("many-1", "7"),
+        ("many-2", "7"),
+    ]
 
 
 def test_paths_start_from_the_file_of_the_function(
@@ -92,10 +98,13 @@ def test_paths_start_from_the_file_of_the_function(
 
 
 def test_what_does_not_fit_is_refused_at_registration() -> None:
-    with pytest.raises(ConfigurationError, match="'a b' cannot be the name of a task: letters"):
+    with pytest.raises(
+        ConfigurationError, match="'a b' cannot be the name of a task: letters"
+    ):
         task("a b")(lambda: ROWS)
     with pytest.raises(
-        ConfigurationError, match=r"must have the form `def f\(\) -> Task` .* it cannot take 'model'"
+        ConfigurationError,
+        match=r"must have the form `def f\(\) -> Task` .* it cannot take 'model'",
     ):
 
         @task("x")
@@ -112,7 +121,8 @@ def test_what_comes_back_is_checked() -> None:
         return None
 
     with pytest.raises(
-        TaskError, match=r"The task 'nothing' must return a Task or a mapping .* not NoneType"
+        TaskError,
+        match=r"The task 'nothing' must return a Task or a mapping .* not NoneType",
     ):
         load_task("nothing")
 
@@ -120,7 +130,9 @@ def test_what_comes_back_is_checked() -> None:
     def wrong() -> Mapping[str, Any]:
         return {**ROWS, "promt": {}}
 
-    with pytest.raises(TaskError, match="The task 'wrong': unknown key `promt`; did you mean `prompt`"):
+    with pytest.raises(
+        TaskError, match="The task 'wrong': unknown key `promt`; did you mean `prompt`"
+    ):
         load_task("wrong")
 
     @task("odd")
@@ -160,7 +172,10 @@ def test_packages_offer_tasks_by_entry_point(write: Write, tmp_path: Path) -> No
     done = subprocess.run(
         [sys.executable, "-c", ENTRY],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path / "site"), *sys.path])},
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([str(tmp_path / "site"), *sys.path]),
+        },
         capture_output=True,
         text=True,
         check=False,

@@ -13,10 +13,14 @@ from tasks.conftest import Load, Write, read_definitions
 
 def test_this_file_wins_and_mappings_merge(write: Write) -> None:
     write(
-        "a.yaml", "version: 1\nprompt: {system: A, user: A}\nanswer: {stop: [x, y]}\nmetadata: {tags: [a]}\n"
+        "a.yaml",
+        "version: 1\nprompt: {system: A, user: A}\nanswer: {stop: [x, y]}\nmetadata: {tags: [a]}\n",
     )
     write("b.yaml", "prompt: {user: B, prefill: B}\n")
-    path = write("t.yaml", "include: [a.yaml, b.yaml]\ntask: t\nprompt: {prefill: T}\nanswer: {stop: [z]}\n")
+    path = write(
+        "t.yaml",
+        "include: [a.yaml, b.yaml]\ntask: t\nprompt: {prefill: T}\nanswer: {stop: [z]}\n",
+    )
     (definition,) = read_definitions(path)
     assert definition.document.value == {
         "version": 1,
@@ -30,7 +34,10 @@ def test_this_file_wins_and_mappings_merge(write: Write) -> None:
 
 
 def test_null_takes_an_included_key_away(write: Write, load: Load) -> None:
-    write("base.yaml", "dataset: {rows: [{input: a, target: b}]}\nprompt: {few_shot: {count: 5}}\n")
+    write(
+        "base.yaml",
+        "dataset: {rows: [{input: a, target: b}]}\nprompt: {few_shot: {count: 5}}\n",
+    )
     task = load("include: base.yaml\ntask: t\nprompt: {few_shot: null}\n")
     assert "few_shot" not in task.definition["prompt"]
 
@@ -41,7 +48,9 @@ def test_paths_start_from_the_file_that_says_them(write: Write) -> None:
     write("tasks/own.jsonl", [{"input": "b"}])
     path = write("tasks/t.yaml", "include: ../shared/base.yaml\ntask: t\n")
     assert load_task(path).samples[0].input == "a"
-    path = write("tasks/t.yaml", "include: ../shared/base.yaml\ntask: t\ndataset: own.jsonl\n")
+    path = write(
+        "tasks/t.yaml", "include: ../shared/base.yaml\ntask: t\ndataset: own.jsonl\n"
+    )
     assert load_task(path).samples[0].input == "b"
 
 
@@ -92,7 +101,9 @@ def test_bad_definitions(write: Write, files: dict[str, str], message: str) -> N
 
 def test_a_table_that_is_missing_is_named(write: Write) -> None:
     path = write("t.yaml", 'task: "{{ a }}"\nfor_each: {table: none.csv}\n')
-    with pytest.raises(DatasetError, match=r"The data file 'none.csv' cannot be read: No such file"):
+    with pytest.raises(
+        DatasetError, match=r"The data file 'none.csv' cannot be read: No such file"
+    ):
         read_definitions(path)
 
 
@@ -117,18 +128,27 @@ for_each: %s
 def test_57_subjects_are_one_file(write: Write, form: str) -> None:
     def data(n: int) -> list[dict[str, object]]:
         return [
-            {"subject": subject, "question": f"{subject} {number}?", "options": ["x", "y"], "label": "A"}
+            {
+                "subject": subject,
+                "question": f"{subject} {number}?",
+                "options": ["x", "y"],
+                "label": "A",
+            }
             for number in range(n)
             for subject in SUBJECTS
         ]
 
     write("rows.jsonl", data(4))
-    write("dev.jsonl", [{**row, "question": f"dev {row['question']}"} for row in data(3)])
+    write(
+        "dev.jsonl", [{**row, "question": f"dev {row['question']}"} for row in data(3)]
+    )
     write("subjects.csv", "subject\n" + "\n".join(SUBJECTS) + "\n")
     write("subjects.jsonl", [{"subject": subject} for subject in SUBJECTS])
     each = {
         "mapping": f"{{subject: [{', '.join(SUBJECTS)}]}}",
-        "list": "[" + ", ".join(f"{{subject: {subject}}}" for subject in SUBJECTS) + "]",
+        "list": "["
+        + ", ".join(f"{{subject: {subject}}}" for subject in SUBJECTS)
+        + "]",
         "csv": "{table: subjects.csv}",
         "jsonl": "{table: subjects.jsonl}",
     }[form]
@@ -156,4 +176,6 @@ def test_templates_of_scorers_are_left_to_them(write: Write) -> None:
         'task: "t-{{ a }}"\nfor_each: {a: [1]}\nscorers: [{judge: {prompt: "{{ answer }}", x: "{{ a }}"}}]\n',
     )
     (one,) = read_definitions(path)
-    assert one.document.value["scorers"] == [{"judge": {"prompt": "{{ answer }}", "x": 1}}]
+    assert one.document.value["scorers"] == [
+        {"judge": {"prompt": "{{ answer }}", "x": 1}}
+    ]

@@ -1,4 +1,6 @@
-"""A second dialect touches no other room: a plug-in registers one, and its tasks are listed, run, averaged, stopped and scored again."""
+"""A second dialect touches no other room: a plug-in registers one, and its tasks are listed,
+run, averaged, stopped and scored again.
+"""
 
 from __future__ import annotations
 
@@ -75,18 +77,37 @@ def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def test_a_plug_in_brings_a_dialect(plugin: str) -> None:
     model = ["--model", "scripted/constant", "-M", "text=2"]
-    done = typed("run", "toy:sums", *model, "--plugin", plugin, "--name", "toys", "--scoring", "published")
+    done = typed(
+        "run",
+        "toy:sums",
+        *model,
+        "--plugin",
+        plugin,
+        "--name",
+        "toys",
+        "--scoring",
+        "published",
+    )
     assert done.code == 0, done.err
     run = open_run(Path("runs/toys"))
     (task,) = run.tasks
-    assert task.name == "toy:sums" and task.metrics[0].estimate.value == pytest.approx(1 / 3)
+    assert task.name == "toy:sums" and task.metrics[0].estimate.value == pytest.approx(
+        1 / 3
+    )
     assert run.data["tasks"][0]["definition"]["scoring"] == "published"
     assert [group["name"] for group in run.data["groups"]] == ["toy:all"]
     done = typed("score", "toys", "--name", "again")
     assert done.code == 0, done.err
-    assert open_run(Path("runs/again")).tasks[0].metrics[0].estimate == task.metrics[0].estimate
-    listed = json.loads(typed("tasks", "list", "--dialect", "toy", "--task-root", "here", "--json").out)
-    assert listed == [{"name": "toy:sums", "kind": "task", "path": "", "members": ["here"]}]
+    assert (
+        open_run(Path("runs/again")).tasks[0].metrics[0].estimate
+        == task.metrics[0].estimate
+    )
+    listed = json.loads(
+        typed("tasks", "list", "--dialect", "toy", "--task-root", "here", "--json").out
+    )
+    assert listed == [
+        {"name": "toy:sums", "kind": "task", "path": "", "members": ["here"]}
+    ]
     (loaded,) = load_tasks("toy:sums", dialect={"rows": 5})
     assert len(loaded.samples) == 5
     kind = score_kind(parse_rule("right +-0.1"), loaded)
@@ -94,9 +115,14 @@ def test_a_plug_in_brings_a_dialect(plugin: str) -> None:
 
 
 def test_what_is_wrong_is_a_sentence(plugin: str) -> None:
-    with pytest.raises(UnknownName, match=r"Unknown dialect 'lm-evil'\. Did you mean 'lm-eval'"):
+    with pytest.raises(
+        UnknownName, match=r"Unknown dialect 'lm-evil'\. Did you mean 'lm-eval'"
+    ):
         dialects.dialect("lm-evil")
     for name in ("", "a:b", "lm-eval"):
         with pytest.raises(ConfigurationError, match="cannot name a dialect"):
             dialects.register(name, dialects.dialect("lm-eval"))
-    assert dialects.dialect_of({"dialect": "some-import"}) is None and dialects.named("nothing:here") is None
+    assert (
+        dialects.dialect_of({"dialect": "some-import"}) is None
+        and dialects.named("nothing:here") is None
+    )

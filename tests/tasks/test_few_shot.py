@@ -1,4 +1,6 @@
-"""Shots: never the question itself, the same in any subset and order, replaced in place, checked for number."""
+"""Shots: never the question itself, the same in any subset and order, replaced in place, checked
+for number.
+"""
 
 from __future__ import annotations
 
@@ -22,14 +24,21 @@ SELECTS: list[Select] = ["first", "random", "per-sample"]
 
 
 def sample(name: str, **columns: Any) -> Sample:
-    return Sample(id=name, input=f"question {name}", targets=("a",), row={"id": name, "q": name, **columns})
+    return Sample(
+        id=name,
+        input=f"question {name}",
+        targets=("a",),
+        row={"id": name, "q": name, **columns},
+    )
 
 
 def rendered(one: Sample) -> Shot:
     return Shot(one.input, one.target, without_id(one.row))
 
 
-def shots(pool: Sequence[Sample], count: int, select: Select = "random", **options: Any) -> Shots:
+def shots(
+    pool: Sequence[Sample], count: int, select: Select = "random", **options: Any
+) -> Shots:
     return Shots(cast(Any, pool), rendered, count=count, select=select, **options)
 
 
@@ -57,11 +66,15 @@ def test_a_question_is_never_its_own_shot_and_its_neighbours_do_not_matter(
         assert len(set(found[one.id])) == count
     asked = order.sample(pool, k=order.randint(1, size))
     alone = shots(pool, count, select, seed=seed)
-    assert {one.id: drawn(alone, one) for one in asked} == {one.id: found[one.id] for one in asked}
+    assert {one.id: drawn(alone, one) for one in asked} == {
+        one.id: found[one.id] for one in asked
+    }
 
 
 @given(size=st.integers(2, 30), count=st.integers(1, 8), seed=st.integers(0, 3))
-def test_a_fixed_draw_is_the_same_for_all_and_replaced_in_place(size: int, count: int, seed: int) -> None:
+def test_a_fixed_draw_is_the_same_for_all_and_replaced_in_place(
+    size: int, count: int, seed: int
+) -> None:
     if count >= size:
         return
     pool = [sample(str(index)) for index in range(size)]
@@ -77,7 +90,9 @@ def test_a_fixed_draw_is_the_same_for_all_and_replaced_in_place(size: int, count
 def test_the_same_question_is_known_by_its_content_whatever_its_id() -> None:
     pool = [sample("a"), sample("b"), sample("c")]
     twin = Sample(id="other", input="worded otherwise", row={"id": "other", "q": "a"})
-    assert [shot.user for shot in shots(pool, 2, "first").draw(twin, twin.input)[0]] == [
+    assert [
+        shot.user for shot in shots(pool, 2, "first").draw(twin, twin.input)[0]
+    ] == [
         "question c",
         "question b",
     ]
@@ -86,13 +101,20 @@ def test_the_same_question_is_known_by_its_content_whatever_its_id() -> None:
 
 
 def test_same_keeps_to_rows_that_agree() -> None:
-    pool = [sample(f"{subject}{index}", subject=subject) for index in range(6) for subject in ("art", "law")]
+    pool = [
+        sample(f"{subject}{index}", subject=subject)
+        for index in range(6)
+        for subject in ("art", "law")
+    ]
     draws = shots(pool, 3, same=["subject"])
     for subject in ("art", "law"):
         found = drawn(draws, sample("new", subject=subject))
         assert len(found) == 3
         assert all(user.startswith(f"question {subject}") for user in found)
-    with pytest.raises(RowError, match=r"3 shots are needed and the pool has 0 rows with subject = \"tax\""):
+    with pytest.raises(
+        RowError,
+        match=r"3 shots are needed and the pool has 0 rows with subject = \"tax\"",
+    ):
         draws.check(sample("new", subject="tax"))
     with pytest.raises(RowError, match=r"there is no column 'subject'"):
         draws.check(sample("new"))
@@ -108,7 +130,10 @@ prompt:
 
 
 def rows(*names: str) -> list[dict[str, Any]]:
-    return [{"id": name, "input": f"q {name}", "target": f"t {name}", "kind": name[0]} for name in names]
+    return [
+        {"id": name, "input": f"q {name}", "target": f"t {name}", "kind": name[0]}
+        for name in names
+    ]
 
 
 def prompt(task: Task, index: int) -> str:
@@ -129,9 +154,13 @@ def test_a_pool_of_its_own_file(write: Write, load: Load) -> None:
 
 def test_the_pool_may_have_columns_of_its_own(write: Write, load: Load) -> None:
     write("test.jsonl", rows("a"))
-    write("dev.jsonl", [{"question": "one", "answer": 1}, {"question": "two", "answer": 2}])
+    write(
+        "dev.jsonl",
+        [{"question": "one", "answer": 1}, {"question": "two", "answer": 2}],
+    )
     task = load(
-        TASK % 'select: first, dataset: dev.jsonl, sample: {input: "{{ question }}", target: "{{ answer }}"}'
+        TASK
+        % 'select: first, dataset: dev.jsonl, sample: {input: "{{ question }}", target: "{{ answer }}"}'
     )
     assert prompt(task, 0) == "one 1\n\ntwo 2\n\nq a"
 
@@ -139,20 +168,28 @@ def test_the_pool_may_have_columns_of_its_own(write: Write, load: Load) -> None:
 def test_faults_of_the_pool_are_named(write: Write, load: Load) -> None:
     write("test.jsonl", rows("a", "b"))
     write("dev.jsonl", [*rows("x", "y"), {"id": "z", "input": "q"}])
-    with pytest.raises(DatasetError, match=r"^dev.jsonl, row 3: a shot has no answer: its target is empty"):
+    with pytest.raises(
+        DatasetError,
+        match=r"^dev.jsonl, row 3: a shot has no answer: its target is empty",
+    ):
         load(TASK % "dataset: dev.jsonl")
     with pytest.raises(
-        DatasetError, match=r"^test.jsonl, row 1: 2 shots are needed, besides the question itself, and"
+        DatasetError,
+        match=r"^test.jsonl, row 1: 2 shots are needed, besides the question itself, and",
     ):
         load(TASK % "select: random")
-    with pytest.raises(TaskError, match=r"^task.yaml:5: the data file 'dve.jsonl' does not exist"):
+    with pytest.raises(
+        TaskError, match=r"^task.yaml:5: the data file 'dve.jsonl' does not exist"
+    ):
         load(TASK % "dataset: dve.jsonl")
     write("dev.jsonl", rows("x", "y", "z"))
     with pytest.raises(
-        DatasetError, match=r"^test.jsonl, row 1: 2 shots .* the pool has 0 rows with kind = \"a\""
+        DatasetError,
+        match=r"^test.jsonl, row 1: 2 shots .* the pool has 0 rows with kind = \"a\"",
     ):
         load(TASK % "dataset: dev.jsonl, same: kind")
     with pytest.raises(
-        TaskError, match=r"task.yaml:5: `same` of the shots: there is no column 'knd'; did you mean 'kind'"
+        TaskError,
+        match=r"task.yaml:5: `same` of the shots: there is no column 'knd'; did you mean 'kind'",
     ):
         load(TASK % "dataset: dev.jsonl, same: knd")

@@ -1,4 +1,6 @@
-"""Filters over metadata: what they keep, what they say where they find nothing, and that a run records them."""
+"""Filters over metadata: what they keep, what they say where they find nothing, and that a run
+records them.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,12 @@ ROWS: list[dict[str, Any]] = [
 ]  # fmt: skip
 
 
-def write_task(folder: Path, name: str = "quiz", rows: list[dict[str, Any]] = ROWS) -> Path:
-    (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+def write_task(
+    folder: Path, name: str = "quiz", rows: list[dict[str, Any]] = ROWS
+) -> Path:
+    (folder / f"{name}.jsonl").write_text(
+        "".join(json.dumps(row) + "\n" for row in rows)
+    )
     path = folder / f"{name}.yaml"
     path.write_text(
         f"task: {name}\ngroup: all\ndataset: {name}.jsonl\n"
@@ -36,8 +42,12 @@ def write_task(folder: Path, name: str = "quiz", rows: list[dict[str, Any]] = RO
 
 
 def kept(*texts: str) -> list[str]:
-    (task,) = filtered(load_tasks(str(write_task(Path.cwd()))), read_conditions(texts)).tasks
-    assert [task.samples[index].id for index in range(len(task.samples))] == [one.id for one in task.samples]
+    (task,) = filtered(
+        load_tasks(str(write_task(Path.cwd()))), read_conditions(texts)
+    ).tasks
+    assert [task.samples[index].id for index in range(len(task.samples))] == [
+        one.id for one in task.samples
+    ]
     return [sample.id for sample in task.samples]
 
 
@@ -62,8 +72,12 @@ values = st.sampled_from(["p", "q", "r"])
 def test_conditions_against_brute_force(
     metadata: dict[str, str], wanted: list[tuple[str, bool, str]]
 ) -> None:
-    conditions = read_conditions([f"{key}{'=' if equal else '!='}{value}" for key, equal, value in wanted])
-    expected = all(metadata.get(key) != value for key, equal, value in wanted if not equal)
+    conditions = read_conditions(
+        [f"{key}{'=' if equal else '!='}{value}" for key, equal, value in wanted]
+    )
+    expected = all(
+        metadata.get(key) != value for key, equal, value in wanted if not equal
+    )
     for key in ("k", "l"):
         allowed = {value for other, equal, value in wanted if equal and other == key}
         expected = expected and (not allowed or metadata.get(key) in allowed)
@@ -77,8 +91,14 @@ def test_conditions_against_brute_force(
         ("=x", "is not a filter"),
         ("domain=", "is not a filter"),
         ("!=x", "is not a filter"),
-        ("domian=science", r"Did you mean 'domain'\? There are \(with numbers of values\): .*domain \(3\)"),
-        ("domain=scence", r"Did you mean 'science'\? There are: science \(2\), history \(1\), sport \(1\)\."),
+        (
+            "domian=science",
+            r"Did you mean 'domain'\? There are \(with numbers of values\): .*domain \(3\)",
+        ),
+        (
+            "domain=scence",
+            r"Did you mean 'science'\? There are: science \(2\), history \(1\), sport \(1\)\.",
+        ),
         ("domain!=scence", r"Did you mean 'science'\?"),
     ],
 )
@@ -88,7 +108,9 @@ def test_what_is_not_there(text: str, message: str) -> None:
 
 
 def test_conditions_that_nothing_meets_together() -> None:
-    with pytest.raises(ConfigurationError, match="matches domain=history and language=en together"):
+    with pytest.raises(
+        ConfigurationError, match="matches domain=history and language=en together"
+    ):
         kept("language=en", "domain=history")
 
 
@@ -106,11 +128,26 @@ def test_by_the_command_line() -> None:
     record = json.loads(Path("runs/r/run.json").read_text())
     assert record["configuration"]["where"] == ["domain=science"]
     (task,) = record["tasks"]
-    assert task["definition"]["filter"] == {"where": ["domain=science"], "kept": 2, "of": 4}
+    assert task["definition"]["filter"] == {
+        "where": ["domain=science"],
+        "kept": 2,
+        "of": 4,
+    }
     assert task["n_samples"] == 2
     # The record is a configuration that makes the same run; another filter is another run.
     assert typed("run", "--config", "runs/r/run.json", "--quiet").code == 0
-    done = typed("run", "quiz.yaml", "--model", "scripted/echo", "--where", "domain!=sport", "--name", "r")
+    done = typed(
+        "run",
+        "quiz.yaml",
+        "--model",
+        "scripted/echo",
+        "--where",
+        "domain!=sport",
+        "--name",
+        "r",
+    )
     assert done.code == 2 and "from another configuration" in done.err
-    done = typed("run", "quiz.yaml", "--model", "scripted/echo", "--where", "domain=geography")
+    done = typed(
+        "run", "quiz.yaml", "--model", "scripted/echo", "--where", "domain=geography"
+    )
     assert done.code == 2 and "There are: science (2)" in done.err

@@ -25,20 +25,34 @@ def entry(name: str) -> Entry:
 
 def test_what_a_file_says_of_itself(write: Write) -> None:
     write("mine/sub/a.yaml", FILE.format(name="a", text="About a."))
-    assert entry("a") == Entry("a", "About a.", "1.10", "en", "art", "mine/sub/a.yaml", ("a",))
+    assert entry("a") == Entry(
+        "a", "About a.", "1.10", "en", "art", "mine/sub/a.yaml", ("a",)
+    )
     write(
-        "mine/many.yaml", 'task: "m-{{ x }}"\ngroup: many\ndescription: For {{ x }}.\nfor_each: {x: [1, 2]}\n'
+        "mine/many.yaml",
+        'task: "m-{{ x }}"\ngroup: many\ndescription: For {{ x }}.\nfor_each: {x: [1, 2]}\n',
     )
     assert entry("many") == Entry(
-        "many", "For {{ x }}.", path="mine/many.yaml", members=("m-1", "m-2"), groups=("many",)
+        "many",
+        "For {{ x }}.",
+        path="mine/many.yaml",
+        members=("m-1", "m-2"),
+        groups=("many",),
     )
 
 
 def test_pieces_hidden_files_and_other_files_are_no_tasks(write: Write) -> None:
-    for name in ("mine/_base.yaml", "mine/.hidden.yaml", "mine/_parts/x.yaml", "mine/notes.txt"):
+    for name in (
+        "mine/_base.yaml",
+        "mine/.hidden.yaml",
+        "mine/_parts/x.yaml",
+        "mine/notes.txt",
+    ):
         write(name, FILE.format(name="x", text=""))
     write("mine/a.yml", FILE.format(name="a", text=""))
-    assert [one.name for one in find(folders=["mine"]) if one.path.startswith("mine")] == ["a"]
+    assert [
+        one.name for one in find(folders=["mine"]) if one.path.startswith("mine")
+    ] == ["a"]
 
 
 @pytest.mark.parametrize(
@@ -47,10 +61,15 @@ def test_pieces_hidden_files_and_other_files_are_no_tasks(write: Write) -> None:
         ("task: [\n", "mine/bad.yaml:2: this is not YAML"),
         ("description: x\n", "mine/bad.yaml:1: the key `task` is missing."),
         ("task: a/b\n", "mine/bad.yaml:1: 'a/b' cannot be the name of a task"),
-        ("task: a\ninclude: no.yaml\n", "mine/bad.yaml:2: the file 'no.yaml' to include does not exist"),
+        (
+            "task: a\ninclude: no.yaml\n",
+            "mine/bad.yaml:2: the file 'no.yaml' to include does not exist",
+        ),
     ],
 )
-def test_a_broken_file_does_not_spoil_the_list(write: Write, text: str, problem: str) -> None:
+def test_a_broken_file_does_not_spoil_the_list(
+    write: Write, text: str, problem: str
+) -> None:
     write("mine/bad.yaml", text)
     write("mine/good.yaml", FILE.format(name="good", text=""))
     assert problem in entry("bad").problem
@@ -74,12 +93,16 @@ def test_a_change_of_what_it_includes_is_seen(write: Write) -> None:
     write("mine/_base.yaml", "description: One.\n")
     write("mine/subjects.csv", "x\nart\n")
     write(
-        "mine/a.yaml", 'include: _base.yaml\ntask: "a-{{ x }}"\ngroup: a\nfor_each: {table: subjects.csv}\n'
+        "mine/a.yaml",
+        'include: _base.yaml\ntask: "a-{{ x }}"\ngroup: a\nfor_each: {table: subjects.csv}\n',
     )
     assert (entry("a-art").description, entry("a-art").members) == ("One.", ("a-art",))
     write("mine/_base.yaml", "description: Three.\n")
     write("mine/subjects.csv", "x\nart\nlaw\n")
-    assert (entry("a").description, entry("a").members) == ("Three.", ("a-art", "a-law"))
+    assert (entry("a").description, entry("a").members) == (
+        "Three.",
+        ("a-art", "a-law"),
+    )
 
 
 def test_a_broken_include_that_is_mended_is_seen(write: Write) -> None:
@@ -99,13 +122,17 @@ def test_a_damaged_cache_is_made_anew(write: Write, tmp_path: Path) -> None:
         "{",
         "[]",
         '{"version": 0}',
-        json.dumps({"version": index._VERSION, "files": {str(tmp_path / "mine/a.yaml"): 5}}),
+        json.dumps(
+            {"version": index._VERSION, "files": {str(tmp_path / "mine/a.yaml"): 5}}
+        ),
     ):
         cache.write_text(damage)
         assert entry("a").description == "One."
 
 
-def test_a_home_that_cannot_be_written_costs_only_time(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_home_that_cannot_be_written_costs_only_time(
+    write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write("mine/a.yaml", FILE.format(name="a", text="One."))
     write("file", "in the way")
     monkeypatch.setenv("EVALWRIGHT_HOME", "file/home")
@@ -124,10 +151,14 @@ def test_a_listing_leaves_no_folder_behind(
 
 
 def test_a_folder_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ConfigurationError, match="The task folder 'nowhere' does not exist"):
+    with pytest.raises(
+        ConfigurationError, match="The task folder 'nowhere' does not exist"
+    ):
         TaskIndex(["nowhere"])
     monkeypatch.setenv("EVALWRIGHT_TASKS", "elsewhere")
-    with pytest.raises(ConfigurationError, match="The task folder 'elsewhere' does not exist"):
+    with pytest.raises(
+        ConfigurationError, match="The task folder 'elsewhere' does not exist"
+    ):
         TaskIndex()
 
 
@@ -140,7 +171,10 @@ print(sum(bool(entry.path) for entry in find(folders=["mine"])), *sorted({"yaml"
 
 def test_a_second_listing_reads_no_task_file(write: Write, tmp_path: Path) -> None:
     for number in range(20):
-        write(f"mine/{number % 3}/t{number}.yaml", FILE.format(name=f"t{number}", text=f"Task {number}."))
+        write(
+            f"mine/{number % 3}/t{number}.yaml",
+            FILE.format(name=f"t{number}", text=f"Task {number}."),
+        )
     # Without what other tests' plug-ins have registered in this process.
     before = sum(bool(entry.path) for entry in find(folders=["mine"]))
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}

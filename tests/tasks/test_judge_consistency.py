@@ -1,4 +1,6 @@
-"""The task judge-consistency: its pairs, its halves, and that it can be asked and checked like any other."""
+"""The task judge-consistency: its pairs, its halves, and that it can be asked and checked like
+any other.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,10 @@ from evalwright.tasks.loading import load_task
 ROOT = Path(__file__).resolve().parents[2]
 LIBRARY = ROOT / "src/evalwright/tasks/library"
 PAIRS = [
-    json.loads(line) for line in (LIBRARY / "judge_consistency/pairs.jsonl").read_text("utf-8").splitlines()
+    json.loads(line)
+    for line in (LIBRARY / "judge_consistency/pairs.jsonl")
+    .read_text("utf-8")
+    .splitlines()
 ]
 
 
@@ -37,16 +42,26 @@ def test_an_article_is_one_cluster_in_one_half() -> None:
 
 def test_the_task_passes_its_own_checks() -> None:
     task = load_task("judge-consistency")
-    assert [one.text for part in examine([task]) for one in part.findings if not one.ok] == []
+    assert [
+        one.text for part in examine([task]) for one in part.findings if not one.ok
+    ] == []
 
 
 def test_the_pairs_are_what_their_script_makes_of_the_sources(tmp_path: Path) -> None:
     if not (LIBRARY / "summary_faithfulness/labelled.jsonl").is_file():
-        pytest.skip("this tree has no summary_faithfulness, of which the pairs are made")
+        pytest.skip(
+            "this tree has no summary_faithfulness, of which the pairs are made"
+        )
     code = (
         "import runpy, sys, json; from pathlib import Path;"
         "module = runpy.run_path('scripts/join_judge_consistency.py');"
         "print(json.dumps(module['join_rows'](module['SOURCE'])))"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert json.loads(done.stdout) == PAIRS

@@ -1,4 +1,6 @@
-"""The Korean benchmarks as native tasks, on local tables: what is right scores 1, what is wrong 0; samples are what their rows say."""
+"""The Korean benchmarks as native tasks, on local tables: what is right scores 1, what is wrong
+0; samples are what their rows say.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,12 @@ KEYS = {
     "haerae": "haerae_bench", "kmmlu": "kmmlu", "click": "click", "hrm8k": "hrm8k", "k2": "k2_eval", "kudge": "KUDGE", "hrc": "hrc",
     "kbl": "kbl", "kormedmcqa": "kormedmcqa", "aime": "aime2025", "benchhub": "benchhub",
 }  # fmt: skip
-NAMES = sorted(name for entry in TaskIndex().files() if "/korean/" in entry.path for name in entry.members)
+NAMES = sorted(
+    name
+    for entry in TaskIndex().files()
+    if "/korean/" in entry.path
+    for name in entry.members
+)
 
 
 def of_table(name: str, folder: Path, **overrides: Any) -> Task:
@@ -25,8 +32,12 @@ def of_table(name: str, folder: Path, **overrides: Any) -> Task:
     rows = folder / key if (folder / key).exists() else write_tables(key, folder)
     part = "*"
     if key == "KUDGE":
-        part = "-".join(word.capitalize() for word in name.removesuffix("-generate").split("-")[1:])
-    return load_task(name, overrides={"dataset.path": str(rows / f"{part}.jsonl"), **overrides})
+        part = "-".join(
+            word.capitalize() for word in name.removesuffix("-generate").split("-")[1:]
+        )
+    return load_task(
+        name, overrides={"dataset.path": str(rows / f"{part}.jsonl"), **overrides}
+    )
 
 
 def shown(prompt: Any) -> str:
@@ -38,7 +49,11 @@ def test_gold_answers_score_one_and_wrong_ones_zero(tmp_path: Path) -> None:
     tasks = [of_table(name, tmp_path) for name in NAMES if name != "k2-eval"]
     right, wrong = evaluate(tasks, ["oracle/gold", "oracle/wrong"])
     for run, value in ((right, 1.0), (wrong, 0.0)):
-        found = {task.name: task.main.estimate.value for task in run.tasks if task.main is not None}
+        found = {
+            task.name: task.main.estimate.value
+            for task in run.tasks
+            if task.main is not None
+        }
         # Any grade below that of people is right there, so a wrong one is the highest.
         assert len(found) == len(tasks)
         assert {name for name, score in found.items() if score != value} == set()
@@ -47,7 +62,10 @@ def test_gold_answers_score_one_and_wrong_ones_zero(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "reply"),
     [
-        ("haerae-bench-generate", "'설상가상'은 어려움이 겹친다는 뜻입니다.\n정답: {letter}"),
+        (
+            "haerae-bench-generate",
+            "'설상가상'은 어려움이 겹친다는 뜻입니다.\n정답: {letter}",
+        ),
         ("kmmlu-generate", "풀이를 생략합니다.\n\n따라서, 정답은: ({letter})"),
         ("click-generate", "**정답: {letter}**"),
         ("kbl-generate", "정답은 {letter}입니다."),
@@ -55,7 +73,10 @@ def test_gold_answers_score_one_and_wrong_ones_zero(tmp_path: Path) -> None:
         ("hrm8k", "차근차근 풀면 다음과 같다.\n\\[ \\boxed{{{text}}} \\]"),
         ("hrc", "따라서 최종 답은 $\\boxed{{{text}}}$이다."),
         ("aime-2025-korean", "답: {text}"),
-        ("kudge-pairwise-generate", "두 답변 가운데 하나는 사실과 다릅니다.\n정답: {letter}"),
+        (
+            "kudge-pairwise-generate",
+            "두 답변 가운데 하나는 사실과 다릅니다.\n정답: {letter}",
+        ),
         ("kudge-pointwise-generate", "사실에 맞고 분명하다.\n정답: {text}"),
         ("benchhub-ko-open", "정답: {text}"),
     ],
@@ -65,8 +86,13 @@ def test_what_models_write_is_read(tmp_path: Path, name: str, reply: str) -> Non
     replies = {}
     for sample in task.samples:
         letter = "ABCDE"[sample.gold[0]] if sample.gold else ""
-        replies[shown(task.strategy.render(sample))] = reply.format(letter=letter, text=sample.targets[0])  # type: ignore[attr-defined]
-    (run,) = evaluate(task, ScriptedModel(lambda request: replies[shown(request.prompt)]))  # type: ignore[union-attr]
+        replies[shown(task.strategy.render(sample))] = reply.format(  # type: ignore[attr-defined]
+            letter=letter, text=sample.targets[0]
+        )
+    (run,) = evaluate(
+        task,
+        ScriptedModel(lambda request: replies[shown(request.prompt)]),  # type: ignore[union-attr]
+    )
     (result,) = run.tasks
     assert result.main is not None and result.main.estimate.value == 1.0
     assert result.n_unsure <= len(replies) // 10
@@ -83,7 +109,10 @@ def test_both_orders_of_a_pair_are_one_cluster(tmp_path: Path) -> None:
     (run,) = evaluate(task, ScriptedModel(lambda prompt: "정답: A"))
     (result,) = run.tasks
     assert result.main is not None and result.main.estimate.value == pytest.approx(0.5)
-    slices = {value: metrics[0].estimate.value for value, metrics in result.slices["order"].items()}
+    slices = {
+        value: metrics[0].estimate.value
+        for value, metrics in result.slices["order"].items()
+    }
     assert slices == {"better first": 1.0, "worse first": 0.0}
 
 
@@ -121,7 +150,9 @@ def test_parts_are_shown_apart(tmp_path: Path) -> None:
     }  # fmt: skip
     for name, parts in of.items():
         task = of_table(name, tmp_path)
-        assert len({sample.metadata["domain"] for sample in task.samples}) == parts, name
+        assert len({sample.metadata["domain"] for sample in task.samples}) == parts, (
+            name
+        )
         assert "domain" in task.slices
     areas = {sample.metadata["area"] for sample in of_table("kmmlu", tmp_path).samples}
     assert areas == {"STEM", "humanities and social science"}

@@ -1,4 +1,6 @@
-"""The bundled tasks: they load, every prompt can be rendered, and what their shots say is in no question."""
+"""The bundled tasks: they load, every prompt can be rendered, and what their shots say is in no
+question.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,12 @@ import pytest
 from evalwright.tasks.index import LIBRARY, TaskIndex
 from evalwright.tasks.loading import load_task, load_tasks
 
-BUNDLED = [name for entry in TaskIndex().files() if "/factual/" in entry.path for name in entry.members]
+BUNDLED = [
+    name
+    for entry in TaskIndex().files()
+    if "/factual/" in entry.path
+    for name in entry.members
+]
 """Tasks whose data are bundled too; those whose data are on the hub are in test_benchmarks.py."""
 
 
@@ -22,7 +29,9 @@ def test_every_task_with_bundled_data_can_be_asked(name: str, chat: bool) -> Non
         prompt = render.render(sample)
         text = prompt if isinstance(prompt, str) else prompt[-1].text
         assert sample.input in text
-        assert isinstance(prompt, str) is not (chat and "generate" in task.strategy.needs)
+        assert isinstance(prompt, str) is not (
+            chat and "generate" in task.strategy.needs
+        )
     assert task.description
     assert task.metadata["licence"]
     assert task.source.startswith(str(LIBRARY))

@@ -1,4 +1,6 @@
-"""Names, paths, members, groups, overrides: what `load_task` finds, and what it says when it does not."""
+"""Names, paths, members, groups, overrides: what `load_task` finds, and what it says when it
+does not.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +13,14 @@ from evalwright.tasks.loading import load_task, load_tasks
 from tasks.conftest import Write
 
 FILE = "task: {name}\ngroup: [g]\ndataset: {{rows: [{{input: a, target: b}}]}}\n"
-SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "global_mmlu_lite"
+SHARED = (
+    Path(__file__).resolve().parents[2].parent / "shared" / "data" / "global_mmlu_lite"
+)
 
 
-def test_by_name_from_a_folder_a_variable_or_a_path(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_by_name_from_a_folder_a_variable_or_a_path(
+    write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = write("mine/one.yaml", FILE.format(name="one"))
     assert load_task("one", folders=["mine"]).name == "one"
     assert load_task(path).name == load_task(str(path)).name == "one"
@@ -25,22 +31,37 @@ def test_by_name_from_a_folder_a_variable_or_a_path(write: Write, monkeypatch: p
 
 def test_a_group_gives_all_its_members(write: Write) -> None:
     write("mine/one.yaml", FILE.format(name="one"))
-    write("mine/two.yaml", FILE.format(name='"two-{{ x }}"') + "for_each: {x: [1, 2]}\n")
-    assert [task.name for task in load_tasks("g", folders=["mine"])] == ["one", "two-1", "two-2"]
+    write(
+        "mine/two.yaml", FILE.format(name='"two-{{ x }}"') + "for_each: {x: [1, 2]}\n"
+    )
+    assert [task.name for task in load_tasks("g", folders=["mine"])] == [
+        "one",
+        "two-1",
+        "two-2",
+    ]
     assert [task.name for task in load_tasks("two-2", folders=["mine"])] == ["two-2"]
-    with pytest.raises(TaskError, match=r"'g' is 3 tasks \(one, two-1, two-2\); name one of them"):
+    with pytest.raises(
+        TaskError, match=r"'g' is 3 tasks \(one, two-1, two-2\); name one of them"
+    ):
         load_task("g", folders=["mine"])
 
 
 def test_unknown_names_come_with_the_closest(write: Write) -> None:
-    with pytest.raises(UnknownName, match=r"Unknown task 'factul'. Did you mean 'factual'"):
-        load_task("factul")
-    path = write("many.yaml", FILE.format(name='"m-{{ x }}"') + "for_each: {x: [art, law]}\n")
     with pytest.raises(
-        UnknownName, match=r"Unknown task 'm-lwa'. Did you mean 'm-law' or 'm-art'\? The file is many.yaml"
+        UnknownName, match=r"Unknown task 'factul'. Did you mean 'factual'"
+    ):
+        load_task("factul")
+    path = write(
+        "many.yaml", FILE.format(name='"m-{{ x }}"') + "for_each: {x: [art, law]}\n"
+    )
+    with pytest.raises(
+        UnknownName,
+        match=r"Unknown task 'm-lwa'. Did you mean 'm-law' or 'm-art'\? The file is many.yaml",
     ):
         load_task(f"{path}:m-lwa")
-    with pytest.raises(UnknownName, match=r"Unknown task file 'mnay.yaml'. Did you mean 'many.yaml'"):
+    with pytest.raises(
+        UnknownName, match=r"Unknown task file 'mnay.yaml'. Did you mean 'many.yaml'"
+    ):
         load_task("mnay.yaml")
 
 
@@ -48,7 +69,8 @@ def test_two_files_of_one_name_are_not_chosen_between(write: Write) -> None:
     write("mine/a.yaml", FILE.format(name="same"))
     write("mine/b.yaml", FILE.format(name="same"))
     with pytest.raises(
-        TaskError, match=r"The task 'same' is defined by 'mine/a.yaml' and 'mine/b.yaml'; name one"
+        TaskError,
+        match=r"The task 'same' is defined by 'mine/a.yaml' and 'mine/b.yaml'; name one",
     ):
         load_task("same", folders=["mine"])
 
@@ -74,7 +96,10 @@ metadata: {language: "{{ language }}"}
 """
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the data of Global-MMLU-Lite is not beside the repository")
+@pytest.mark.skipif(
+    not SHARED.is_dir(),
+    reason="the data of Global-MMLU-Lite is not beside the repository",
+)
 def test_a_real_benchmark(write: Write) -> None:
     path = write("mmlu.yaml", MMLU % (SHARED, SHARED))
     for language in ("en", "id", "vi"):
@@ -89,7 +114,10 @@ def test_a_real_benchmark(write: Write) -> None:
         assert {sample.metadata["language"] for sample in task.samples} == {language}
         assert "STEM" in {sample.metadata["domain"] for sample in task.samples}
     short = write(
-        "wrong.yaml", (MMLU % (SHARED, SHARED)).replace("prompts[0].question", "prompts[0].questin")
+        "wrong.yaml",
+        (MMLU % (SHARED, SHARED)).replace("prompts[0].question", "prompts[0].questin"),
     )
-    with pytest.raises(DatasetError, match=r"row 1: `sample.input` .* has no attribute 'questin'"):
+    with pytest.raises(
+        DatasetError, match=r"row 1: `sample.input` .* has no attribute 'questin'"
+    ):
         load_task(f"{short}:en", trust=[short.parent])

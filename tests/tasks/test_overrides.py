@@ -1,4 +1,6 @@
-"""Settings put over a task from outside: nested or dotted, scorers by name, files from where the person is."""
+"""Settings put over a task from outside: nested or dotted, scorers by name, files from where the
+person is.
+"""
 
 from __future__ import annotations
 
@@ -54,16 +56,28 @@ def test_scorers_and_metrics_by_name(load: Load, write: Write) -> None:
 @pytest.mark.parametrize(
     ("overrides", "error", "message"),
     [
-        ({"scorers.lose.x": 1}, UnknownName, "Unknown scorer 'lose' of the task. Did you mean 'loose'?"),
+        (
+            {"scorers.lose.x": 1},
+            UnknownName,
+            "Unknown scorer 'lose' of the task. Did you mean 'loose'?",
+        ),
         ({"metrics.acuracy.level": 0.9}, UnknownName, "Did you mean 'accuracy'"),
-        ({"scorers.loose": 3}, TaskError, "takes options, such as scorers.loose.option=value"),
+        (
+            {"scorers.loose": 3},
+            TaskError,
+            "takes options, such as scorers.loose.option=value",
+        ),
         ({"scorers.loose.ignore_cas": True}, UsageError, "Did you mean 'ignore_case'"),
         ({"anwser.max_tokens": 3}, TaskError, "did you mean `answer`"),
         ({"dataset.path": "none.jsonl"}, UsageError, "none.jsonl"),
     ],
 )
 def test_what_is_wrong_is_said(
-    load: Load, write: Write, overrides: dict[str, Any], error: type[Exception], message: str
+    load: Load,
+    write: Write,
+    overrides: dict[str, Any],
+    error: type[Exception],
+    message: str,
 ) -> None:
     write("rows.jsonl", ROWS)
     with pytest.raises(error) as caught:
@@ -81,9 +95,15 @@ def test_files_start_from_where_the_person_is(
     monkeypatch.chdir(tmp_path / "here")
     path = tmp_path / "tasks" / "task.yaml"
     assert [sample.id for sample in load_task(path).samples] == ["a"]
-    assert [sample.id for sample in load_task(path, overrides={"dataset": "mine.csv"}).samples] == ["x", "y"]
     assert [
-        one.id for one in load_task(path, overrides={"dataset.path": ["mine.csv", "rows.jsonl"]}).samples
+        sample.id
+        for sample in load_task(path, overrides={"dataset": "mine.csv"}).samples
+    ] == ["x", "y"]
+    assert [
+        one.id
+        for one in load_task(
+            path, overrides={"dataset.path": ["mine.csv", "rows.jsonl"]}
+        ).samples
     ] == [
         "x",
         "y",
@@ -96,16 +116,24 @@ def test_another_frameworks_tasks_have_their_own_settings() -> None:
         load_tasks("lm-eval:arc_easy", overrides={"version": "2"})
 
 
-# -- articles -----------------------------------------------------------------------------------------------------------
+# -- articles
+# -----------------------------------------------------------------------------------------------------------
 
 LONG = "word " * 60_000
 
 
 def test_articles_of_ones_own(write: Write) -> None:
-    write("a.csv", f'article_id,text,category\n1,"First, a text.",news\n2,"{LONG.strip()}",\n')
+    write(
+        "a.csv",
+        f'article_id,text,category\n1,"First, a text.",news\n2,"{LONG.strip()}",\n',
+    )
     task = load_task("summary-faithfulness", overrides={"dataset.path": "a.csv"})
     first, second = task.samples
-    assert (first.id, first.passages[0].text, first.metadata["category"]) == ("1", "First, a text.", "news")
+    assert (first.id, first.passages[0].text, first.metadata["category"]) == (
+        "1",
+        "First, a text.",
+        "news",
+    )
     assert "category" not in second.metadata and "dataset" not in second.metadata
     assert second.passages[0].text == LONG.strip()
     rendered = task.strategy.render(first)  # type: ignore[attr-defined]
@@ -113,9 +141,19 @@ def test_articles_of_ones_own(write: Write) -> None:
 
 
 def test_another_source_for_the_judge_than_the_prompts(write: Write) -> None:
-    write("a.jsonl", [{"article_id": 1, "text": "The prompt's text.", "original": "The judge's text."}])
+    write(
+        "a.jsonl",
+        [
+            {
+                "article_id": 1,
+                "text": "The prompt's text.",
+                "original": "The judge's text.",
+            }
+        ],
+    )
     task = load_task(
-        "summary-faithfulness", overrides={"dataset": "a.jsonl", "sample.passages": "{{ [original] }}"}
+        "summary-faithfulness",
+        overrides={"dataset": "a.jsonl", "sample.passages": "{{ [original] }}"},
     )
     sample = task.samples[0]
     assert sample.passages[0].text == "The judge's text."
@@ -128,10 +166,21 @@ def test_own_rows_in_place_of_the_hub(write: Write) -> None:
     write("mine/II.jsonl", [{"question": "1 + 1 = ?", "answer": 2}])
     for name in ("mine/II.jsonl", "mine/*.jsonl"):
         task = load_task("aime-2025-korean", overrides={"dataset.path": name})
-        assert [(one.metadata["domain"], one.targets) for one in task.samples] == [("II", ("2",))]
-        assert set(task.definition["dataset"]) == {"path", "subset", "duplicates", "samples", "content_hash"}
+        assert [(one.metadata["domain"], one.targets) for one in task.samples] == [
+            ("II", ("2",))
+        ]
+        assert set(task.definition["dataset"]) == {
+            "path",
+            "subset",
+            "duplicates",
+            "samples",
+            "content_hash",
+        }
     write("dev.jsonl", [{"question": f"{n}?", "subject": "x", "choices": ["1", "2", "3", "4"], "answer": 0} for n in range(6)])  # fmt: skip
-    overrides = {"dataset": {"path": "dev.jsonl"}, "prompt": {"few_shot": {"dataset": {"path": "dev.jsonl"}}}}
+    overrides = {
+        "dataset": {"path": "dev.jsonl"},
+        "prompt": {"few_shot": {"dataset": {"path": "dev.jsonl"}}},
+    }
     assert len(load_task("mmlu", overrides=overrides).samples) == 6
 
 
@@ -157,14 +206,17 @@ def test_a_value_below_a_template_changes_alone(write: Write, chat: bool) -> Non
     write("rows.jsonl", [{"id": "a", "input": "q"}])
     file = write("task.yaml", FORMS)
     plain = load_task(f"{file}:t-generate", chat=chat)
-    warm = load_task(f"{file}:t-generate", chat=chat, overrides={"answer.temperature": 0.5})
+    warm = load_task(
+        f"{file}:t-generate", chat=chat, overrides={"answer.temperature": 0.5}
+    )
     assert settings_of(plain)["max_tokens"] == (9 if chat else 7)
     assert settings_of(warm) == {**settings_of(plain), "temperature": 0.5}
 
     by_likelihood = load_task(f"{file}:t", overrides={"prompt.system": "S"})
     assert settings_of(by_likelihood) == settings_of(load_task(f"{file}:t"))
     with pytest.raises(
-        TaskError, match=r"'answer.max_tokens' \(-T\): .* cannot be used with the mode letter"
+        TaskError,
+        match=r"'answer.max_tokens' \(-T\): .* cannot be used with the mode letter",
     ):
         load_task(f"{file}:t", overrides={"answer.max_tokens": 20})
 
@@ -175,12 +227,17 @@ def test_a_setting_of_the_wrong_form_names_the_twin_that_takes_it(
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     rows = own_folder / "rows.jsonl"
     rows.write_text(
-        '{"question": "q", "A": "a", "B": "b", "C": "c", "D": "d", "answer": 1}\n', encoding="utf-8"
+        '{"question": "q", "A": "a", "B": "b", "C": "c", "D": "d", "answer": 1}\n',
+        encoding="utf-8",
     )
     given = {"dataset.path": str(rows)}
-    with pytest.raises(TaskError, match=r"mode letter\. Use 'kmmlu-generate', where the model writes"):
+    with pytest.raises(
+        TaskError, match=r"mode letter\. Use 'kmmlu-generate', where the model writes"
+    ):
         load_task("kmmlu", overrides={**given, "answer.max_tokens": 20})
-    with pytest.raises(TaskError, match=r"mode letter\. Use 'kmmlu', which scores the options"):
+    with pytest.raises(
+        TaskError, match=r"mode letter\. Use 'kmmlu', which scores the options"
+    ):
         load_task("kmmlu-generate", overrides={**given, "answer.mode": "letter"})
 
 
@@ -197,7 +254,11 @@ def test_a_setting_of_the_wrong_form_names_the_twin_that_takes_it(
     ],
 )
 def test_data_that_are_out_of_reach_may_be_given_as_a_file(
-    task: str, overrides: dict[str, Any], advice: str, own_folder: Path, monkeypatch: pytest.MonkeyPatch
+    task: str,
+    overrides: dict[str, Any],
+    advice: str,
+    own_folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     (own_folder / "rows.jsonl").write_text('{"input": "q"}\n', encoding="utf-8")
@@ -209,34 +270,49 @@ def test_data_that_are_out_of_reach_may_be_given_as_a_file(
 def test_a_scorer_that_is_a_template_has_its_name(write: Write) -> None:
     write("rows.jsonl", [{"id": "a", "input": "q"}])
     file = write("task.yaml", FORMS)
-    task = load_task(f"{file}:t-generate", overrides={"scorers.chosen.unsure": "judge-correct"})
+    task = load_task(
+        f"{file}:t-generate", overrides={"scorers.chosen.unsure": "judge-correct"}
+    )
     assert [(scorer.name, scorer.options.get("unsure")) for scorer in task.scorers] == [
         ("chosen", "judge-correct")
     ]
-    with pytest.raises(UnknownName, match=r"Unknown scorer 'chosen' of the task\. .*It has: choice"):
+    with pytest.raises(
+        UnknownName, match=r"Unknown scorer 'chosen' of the task\. .*It has: choice"
+    ):
         load_task(f"{file}:t", overrides={"scorers.chosen.unsure": "judge-correct"})
 
 
-def test_a_setting_from_outside_wins_over_that_of_a_form(load: Load, write: Write) -> None:
+def test_a_setting_from_outside_wins_over_that_of_a_form(
+    load: Load, write: Write
+) -> None:
     write("rows.jsonl", ROWS)
     text = "task: t\ndataset: rows.jsonl\nanswer: {text: {max_tokens: 512, temperature: 1, stop: [x]}, chat: {max_tokens: 900}}\nscorers: [exact-match]"
     short = load(text, overrides={"answer.max_tokens": 20, "answer.temperature": 0})
-    assert settings_of(short)["max_tokens"] == 20 and settings_of(short)["temperature"] == 0
+    assert (
+        settings_of(short)["max_tokens"] == 20
+        and settings_of(short)["temperature"] == 0
+    )
     assert settings_of(short)["stop"] == ["x"]
-    named = load(text, overrides={"answer.max_tokens": 20, "answer.text.max_tokens": 30})
+    named = load(
+        text, overrides={"answer.max_tokens": 20, "answer.text.max_tokens": 30}
+    )
     assert settings_of(named)["max_tokens"] == 30
 
 
 def test_a_key_beside_the_file_of_a_data_set(load: Load, write: Write) -> None:
     write("rows.txt", '{"id": "a", "input": "q", "target": "t"}\n')
-    task = load(TASK.replace("rows.jsonl", "rows.txt"), overrides={"dataset.format": "jsonl"})
+    task = load(
+        TASK.replace("rows.jsonl", "rows.txt"), overrides={"dataset.format": "jsonl"}
+    )
     assert [sample.input for sample in task.samples] == ["q"]
 
 
 def test_templates_in_overrides_have_the_variables_of_the_file(write: Write) -> None:
     write("rows.jsonl", [{"id": "a", "input": "q"}])
     file = write("task.yaml", FORMS)
-    (found,) = find_definitions(f"{file}:t-generate", overrides={"metadata.form": "{{ mode }} of {{ form }}"})
+    (found,) = find_definitions(
+        f"{file}:t-generate", overrides={"metadata.form": "{{ mode }} of {{ form }}"}
+    )
     assert isinstance(found, Definition)
     assert found.document.value["metadata"] == {"form": "generate of -generate"}
 
@@ -246,13 +322,19 @@ LIBRARY = sorted(
     for path in (Path(evalwright.tasks.__file__).parent / "library").rglob("*.yaml")
     if not path.name.startswith("_")
 )
-CHANGES = {"answer": {"top_logprobs": 3}, "prompt": {"system": "S"}, "metadata": {"note": 1}}
+CHANGES = {
+    "answer": {"top_logprobs": 3},
+    "prompt": {"system": "S"},
+    "metadata": {"note": 1},
+}
 
 
 @pytest.mark.parametrize("file", LIBRARY, ids=lambda path: path.stem)
 def test_every_bundled_task_keeps_what_an_override_does_not_name(file: Path) -> None:
     if "dataset" not in file.read_text(encoding="utf-8"):
         pytest.skip("no task of its own")
-    for before, after in zip(find_definitions(file), find_definitions(file, overrides=CHANGES), strict=True):
+    for before, after in zip(
+        find_definitions(file), find_definitions(file, overrides=CHANGES), strict=True
+    ):
         assert isinstance(before, Definition) and isinstance(after, Definition)
         assert after.document.value == merged(before.document.value, CHANGES)

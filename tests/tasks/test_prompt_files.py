@@ -1,4 +1,6 @@
-"""A prompt in a file of its own: slots are filled, every other brace stays, and a prompt without a slot is refused."""
+"""A prompt in a file of its own: slots are filled, every other brace stays, and a prompt without
+a slot is refused.
+"""
 
 from __future__ import annotations
 
@@ -75,17 +77,23 @@ def test_a_prompt_without_a_place_is_refused(
 
 
 def test_a_file_that_is_not_there(load: Load) -> None:
-    with pytest.raises(TaskError, match=r"prompt file 'none.txt' cannot be read: No such file"):
+    with pytest.raises(
+        TaskError, match=r"prompt file 'none.txt' cannot be read: No such file"
+    ):
         load(TASK, overrides={"prompt.file": "none.txt"})
     with pytest.raises(
-        TaskError, match=r"`prompt.file` is the name of a text file, not a number|whole number"
+        TaskError,
+        match=r"`prompt.file` is the name of a text file, not a number|whole number",
     ):
         load(TASK, overrides={"prompt.file": 3})
 
 
 def test_a_file_in_a_task_lies_beside_it(write: Write, load: Load) -> None:
     write("folder/prompt.txt", "Beside: {article}")
-    path = write("folder/task.yaml", TASK.replace('  user: "Inline: {{ article }}"', "  file: prompt.txt"))
+    path = write(
+        "folder/task.yaml",
+        TASK.replace('  user: "Inline: {{ article }}"', "  file: prompt.txt"),
+    )
     from evalwright.tasks.loading import load_task
 
     task = load_task(path)
@@ -101,7 +109,9 @@ def test_a_file_in_a_task_lies_beside_it(write: Write, load: Load) -> None:
     st.text(alphabet="{}%#ab '\"\n\\", max_size=40),
     st.text(max_size=20),
 )
-def test_everything_but_slots_is_as_it_was(before: str, after: str, article: str) -> None:
+def test_everything_but_slots_is_as_it_was(
+    before: str, after: str, article: str
+) -> None:
     import tempfile
     from pathlib import Path
 
@@ -110,7 +120,9 @@ def test_everything_but_slots_is_as_it_was(before: str, after: str, article: str
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "p.txt").write_bytes(f"{before}{{article}}{after}".encode())
         document = Document(
-            {"prompt": {"file": "p.txt", "fields": {"article": "x"}}}, "the task", Path(folder)
+            {"prompt": {"file": "p.txt", "fields": {"article": "x"}}},
+            "the task",
+            Path(folder),
         )
         user = with_prompt_file(document, {}).value["prompt"]["user"]
     assert templates.text(user)({"article": article}) == f"{before}{article}{after}"

@@ -36,7 +36,10 @@ prompt:
 
 
 def test_text_with_every_part(load: Load) -> None:
-    assert prompt(load(BODY + SHOTS), 1) == "Translate.\n##\nEN: one\nDE:\neins\n##\nEN: two\nDE:"
+    assert (
+        prompt(load(BODY + SHOTS), 1)
+        == "Translate.\n##\nEN: one\nDE:\neins\n##\nEN: two\nDE:"
+    )
 
 
 def test_chat_with_every_part(load: Load) -> None:
@@ -50,11 +53,19 @@ def test_chat_with_every_part(load: Load) -> None:
 
 
 @pytest.mark.parametrize(
-    ("delimiter", "end"), [(" ", ""), ("\\n", "\n"), ("\\n\\n", "\n\n"), ("\\n ", "\n"), ("", "")]
+    ("delimiter", "end"),
+    [(" ", ""), ("\\n", "\n"), ("\\n\\n", "\n\n"), ("\\n ", "\n"), ("", "")],
 )
-def test_a_text_prompt_to_generate_from_never_ends_with_a_space(load: Load, delimiter: str, end: str) -> None:
+def test_a_text_prompt_to_generate_from_never_ends_with_a_space(
+    load: Load, delimiter: str, end: str
+) -> None:
     assert (
-        prompt(load(BODY + f'prompt: {{user: "{{{{ input }}}}  ", delimiter: "{delimiter}"}}\n'))
+        prompt(
+            load(
+                BODY
+                + f'prompt: {{user: "{{{{ input }}}}  ", delimiter: "{delimiter}"}}\n'
+            )
+        )
         == "one" + end
     )
 
@@ -76,30 +87,48 @@ prompt:
     {{ id }} {{ input }} {{ text }} {{ row['Odd name'] }} {{ row.metadata }} {{ metadata.kind }} {{ choices[1] }} {{ target }}
     {{ targets | length }} {{ letters | join }} {{ letter }} {{ passages[0].id }}{{ passages[0].text }} {{ options | join }} <{{ lettered }}>
 """
-    assert prompt(load(text)) == "x body body odd raw raw q q 1 AB B 1body pq <A. p\nB. q>"
+    assert (
+        prompt(load(text)) == "x body body odd raw raw q q 1 AB B 1body pq <A. p\nB. q>"
+    )
 
 
 def test_a_system_text_over_columns_is_rendered_for_each_sample(load: Load) -> None:
-    task = load(BODY + 'prompt: {system: "Say {{ input }}.", few_shot: {count: 1, select: first}}\n')
+    task = load(
+        BODY
+        + 'prompt: {system: "Say {{ input }}.", few_shot: {count: 1, select: first}}\n'
+    )
     assert prompt(task, 1) == "Say two.\n\none eins\n\ntwo"
     assert prompt(task, 2) == "Say three.\n\none eins\n\nthree"
 
 
 @given(
-    texts=st.lists(st.text(st.characters(codec="utf-8"), max_size=10), min_size=3, max_size=6, unique=True),
+    texts=st.lists(
+        st.text(st.characters(codec="utf-8"), max_size=10),
+        min_size=3,
+        max_size=6,
+        unique=True,
+    ),
     count=st.integers(0, 2),
 )
 def test_text_and_chat_hold_the_same_parts(texts: list[str], count: int) -> None:
-    rows = [{"id": str(index), "input": text, "target": "t"} for index, text in enumerate(texts)]
+    rows = [
+        {"id": str(index), "input": text, "target": "t"}
+        for index, text in enumerate(texts)
+    ]
     definition = {
         "task": "t",
         "dataset": {"rows": rows},
-        "prompt": {"user": "Q{{ id }} {{ input }}|", "few_shot": {"count": count}, "separator": "\n\n"},
+        "prompt": {
+            "user": "Q{{ id }} {{ input }}|",
+            "few_shot": {"count": count},
+            "separator": "\n\n",
+        },
     }
     as_text = task_from_definition(definition)
     as_chat = task_from_definition(definition, chat=True)
     for index in range(len(texts)):
-        text, messages = prompt(as_text, index), prompt(as_chat, index)
+        text = prompt(as_text, index)
+        messages = prompt(as_chat, index)
         assert isinstance(text, str)
         assert isinstance(messages, tuple)
         users = [message.text for message in messages if message.role == "user"]

@@ -25,12 +25,17 @@ def test_only_what_changes_is_written(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions and links of POSIX")
 def test_permissions_and_links_stay(tmp_path: Path) -> None:
-    file, link = tmp_path / "a.txt", tmp_path / "link.txt"
+    file = tmp_path / "a.txt"
+    link = tmp_path / "link.txt"
     file.write_text("one")
     file.chmod(0o640)
     link.symlink_to(file)
     write_file(link, "two")
-    assert link.is_symlink() and file.read_text() == "two" and file.stat().st_mode & 0o777 == 0o640
+    assert (
+        link.is_symlink()
+        and file.read_text() == "two"
+        and file.stat().st_mode & 0o777 == 0o640
+    )
 
 
 def test_what_cannot_be_written_is_said(tmp_path: Path) -> None:

@@ -1,4 +1,6 @@
-"""Rows that are wrong are named with file and row before anything is asked; rows that are right become samples."""
+"""Rows that are wrong are named with file and row before anything is asked; rows that are right
+become samples.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ from tasks.conftest import Load, Write
 
 def make(row: dict[str, Any], **keys: Any) -> Sample:
     document = Document({}, "test", Path())
-    return SampleMaker(SampleKeys.model_validate(keys), document, ("sample",), {}, {})(row)
+    return SampleMaker(SampleKeys.model_validate(keys), document, ("sample",), {}, {})(
+        row
+    )
 
 
 def test_columns_of_the_same_name_need_no_template() -> None:
@@ -59,26 +63,50 @@ def test_a_target_is_a_text_a_letter_or_a_position(
 
 
 BAD_ROWS = [
-    ({"choices": ["x", "y"], "target": "z"}, "the target 'z' is not among the choices ('x', 'y')"),
+    (
+        {"choices": ["x", "y"], "target": "z"},
+        "the target 'z' is not among the choices ('x', 'y')",
+    ),
     ({"choices": ["x", "y"], "target": "C"}, "the target 'C' is not among the choices"),
-    ({"choices": ["x", "y"], "target": 2}, "the target 2 is not among the 2 choices, which count from 0"),
+    (
+        {"choices": ["x", "y"], "target": 2},
+        "the target 2 is not among the 2 choices, which count from 0",
+    ),
     ({"choices": ["x", "y"], "target": -1}, "the target -1 is not among the 2 choices"),
-    ({"choices": ["x", "y"], "target": "1"}, "for a position counted from 0, write {{ column | int }}"),
-    ({"choices": ["x", "y"], "target": True}, "the target 'True' is not among the choices"),
-    ({"choices": ["B", "A"], "target": "A"}, "'A' is the letter of one choice and the text of another"),
+    (
+        {"choices": ["x", "y"], "target": "1"},
+        "for a position counted from 0, write {{ column | int }}",
+    ),
+    (
+        {"choices": ["x", "y"], "target": True},
+        "the target 'True' is not among the choices",
+    ),
+    (
+        {"choices": ["B", "A"], "target": "A"},
+        "'A' is the letter of one choice and the text of another",
+    ),
     (
         {"choices": ["x", "x"], "target": "x"},
         "'x' is the text of 2 choices; give its letter or position instead",
     ),
-    ({"choices": ["x"], "target": "x"}, "a question with choices needs at least two, but this one has 1"),
+    (
+        {"choices": ["x"], "target": "x"},
+        "a question with choices needs at least two, but this one has 1",
+    ),
     ({"choices": "xy", "target": "x"}, "`choices` must be a list, not text"),
-    ({"choices": ["x", None], "target": "x"}, "a choice must be text, not nothing (null)"),
+    (
+        {"choices": ["x", None], "target": "x"},
+        "a choice must be text, not nothing (null)",
+    ),
     ({"choices": ["x", ["y"]], "target": "x"}, "a choice must be text, not a list"),
     ({"target": []}, "the target is an empty list"),
     ({"target": {"a": 1}}, "a target must be text, not a mapping"),
     ({"aliases": {"a": 1}}, "`aliases` must be a list, not a mapping"),
     ({"passages": "text"}, "`passages` must be a list, not text"),
-    ({"passages": [{"id": "1"}]}, "passage 1 is neither text nor a mapping with `text`"),
+    (
+        {"passages": [{"id": "1"}]},
+        "passage 1 is neither text nor a mapping with `text`",
+    ),
     ({"passages": ["a", {"id": "1", "text": "b"}]}, "two passages have the same id"),
     ({"input": ["a"]}, "the input must be text, not a list"),
     ({"id": {"a": 1}}, "the id must be text, not a mapping"),
@@ -103,7 +131,10 @@ def test_a_row_without_an_id_is_named_by_its_content() -> None:
 
 def rows_with(number: int, line: str) -> str:
     """JSONL of 1,500 rows whose row `number` is `line`."""
-    rows = [json.dumps({"id": index, "input": f"q{index}", "target": "a"}) for index in range(1, 1501)]
+    rows = [
+        json.dumps({"id": index, "input": f"q{index}", "target": "a"})
+        for index in range(1, 1501)
+    ]
     rows[number - 1] = line
     return "\n".join(rows) + "\n"
 
@@ -133,14 +164,19 @@ def test_a_bad_line_is_named(write: Write, load: Load, line: str, message: str) 
 
 def test_bytes_that_are_no_text_are_named(write: Write, load: Load) -> None:
     write("data.jsonl", rows_with(1234, "X").encode().replace(b"X", b'{"id": "\xe9"}'))
-    with pytest.raises(DatasetError, match=r"data.jsonl, row 1,234: byte 9 of the line is not UTF-8 text"):
+    with pytest.raises(
+        DatasetError,
+        match=r"data.jsonl, row 1,234: byte 9 of the line is not UTF-8 text",
+    ):
         load(FILE)
     write("data.jsonl", '{"id": 1}\n'.encode("utf-16"))
     with pytest.raises(DatasetError, match="the file is UTF-16, not UTF-8"):
         load(FILE)
 
 
-def test_a_prompt_that_cannot_be_rendered_is_found_before_anything_is_asked(write: Write, load: Load) -> None:
+def test_a_prompt_that_cannot_be_rendered_is_found_before_anything_is_asked(
+    write: Write, load: Load
+) -> None:
     rows: list[dict[str, Any]] = [
         {"id": index, "input": "q", "target": "a", "hint": "h"} for index in range(2000)
     ]
@@ -152,7 +188,8 @@ def test_a_prompt_that_cannot_be_rendered_is_found_before_anything_is_asked(writ
     ):
         load(FILE + 'prompt: {user: "{{ input }} ({{ hint }})"}\n')
     with pytest.raises(
-        DatasetError, match=r"row 1: `prompt.user` \(task.yaml:4\) .*no column 'hnt'; did you mean 'hint'"
+        DatasetError,
+        match=r"row 1: `prompt.user` \(task.yaml:4\) .*no column 'hnt'; did you mean 'hint'",
     ):
         load(FILE + 'prompt: {user: "{{ hnt }}"}\n')
 
@@ -169,22 +206,34 @@ def test_a_prompt_that_cannot_be_rendered_is_found_before_anything_is_asked(writ
 def test_modes_find_rows_that_they_cannot_use(
     write: Write, load: Load, mode: str, row: dict[str, Any], message: str
 ) -> None:
-    write("data.jsonl", [{"id": 0, "choices": ["a", "b"], "target": "A"}, {"id": 1, **row}])
+    write(
+        "data.jsonl",
+        [{"id": 0, "choices": ["a", "b"], "target": "A"}, {"id": 1, **row}],
+    )
     with pytest.raises(DatasetError, match=f"row 2: {message}"):
         load(f"task: t\ndataset: data.jsonl\nanswer: {{mode: {mode}}}\n")
 
 
 def test_equal_rows_can_be_dropped(write: Write, load: Load) -> None:
-    rows = [{"input": "a"}, {"input": "b"}, {"input": "a"}, {"input": "c"}, {"input": "b"}]
+    rows = [
+        {"input": "a"},
+        {"input": "b"},
+        {"input": "a"},
+        {"input": "c"},
+        {"input": "b"},
+    ]
     write("data.jsonl", rows)
     with pytest.raises(
-        DatasetError, match=r"row 3: the id '\w+' is already that of data.jsonl, row 1; the rows are equal"
+        DatasetError,
+        match=r"row 3: the id '\w+' is already that of data.jsonl, row 1; the rows are equal",
     ):
         load("task: t\ndataset: data.jsonl\n")
     task = load("task: t\ndataset: {path: data.jsonl, duplicates: drop}\n")
     assert [sample.input for sample in task.samples] == ["a", "b", "c"]
     write("more.jsonl", [{"input": "c"}, {"input": "d"}])
-    task = load("task: t\ndataset: {path: [data.jsonl, more.jsonl], duplicates: drop}\n")
+    task = load(
+        "task: t\ndataset: {path: [data.jsonl, more.jsonl], duplicates: drop}\n"
+    )
     assert [sample.input for sample in task.samples] == ["a", "b", "c", "d"]
     write("data.jsonl", [{"id": 1, "input": "a"}, {"id": 1, "input": "b"}])
     with pytest.raises(DatasetError, match="ids must differ"):
@@ -201,11 +250,12 @@ def test_the_hash_is_of_the_content(write: Write, load: Load) -> None:
     assert content_hash(rows) == first
     assert content_hash(rows[::-1]) != first
     assert content_hash([*rows, {"id": 3, "input": "c"}]) != first
-    assert content_hash([*rows, {"id": 3, "input": "c"}], "where: id < 3\n") != first  # another recipe
+    # another recipe
+    assert content_hash([*rows, {"id": 3, "input": "c"}], "where: id < 3\n") != first
     assert content_hash(rows, 'sample: {input: "{{ input }}!"}\n') != first
-    assert content_hash([*rows, {"id": 3, "input": "c"}], "where: {id: [1, 2]}\n") == content_hash(
-        [*rows, {"id": 4, "input": "d"}], "where: {id: [1, 2]}\n"
-    )
+    assert content_hash(
+        [*rows, {"id": 3, "input": "c"}], "where: {id: [1, 2]}\n"
+    ) == content_hash([*rows, {"id": 4, "input": "d"}], "where: {id: [1, 2]}\n")
 
 
 def test_a_file_that_changes_under_a_run_is_noticed(write: Write, load: Load) -> None:
@@ -220,8 +270,13 @@ TWO_SHOTS = "task: t\ndataset: data.jsonl\nprompt: {few_shot: {count: 2}}\n"
 
 
 def test_rows_are_not_kept_in_memory(write: Write, load: Load) -> None:
-    """What is held of a row of 1 kB, with every row checked and many rendered; benchmarks/overhead.py measures the whole process."""
-    rows = [{"id": index, "input": f"{index} " + "x" * 1000, "target": "a"} for index in range(2_000)]
+    """What is held of a row of 1 kB, with every row checked and many rendered;
+    benchmarks/overhead.py measures the whole process.
+    """
+    rows = [
+        {"id": index, "input": f"{index} " + "x" * 1000, "target": "a"}
+        for index in range(2_000)
+    ]
     write("data.jsonl", rows)
     load(TWO_SHOTS)  # once before: modules and caches
     tracemalloc.start()
@@ -235,7 +290,9 @@ def test_rows_are_not_kept_in_memory(write: Write, load: Load) -> None:
 
 
 @given(
-    st.lists(st.text(st.characters(codec="utf-8"), max_size=12), min_size=1, max_size=20),
+    st.lists(
+        st.text(st.characters(codec="utf-8"), max_size=12), min_size=1, max_size=20
+    ),
     st.sampled_from(["\n", "\r\n", "\n\n  \n"]),
 )
 def test_every_row_comes_back_whatever_its_text(
@@ -244,7 +301,10 @@ def test_every_row_comes_back_whatever_its_text(
     from evalwright.tasks.loading import load_task
 
     folder = tmp_path_factory.mktemp("rows")
-    lines = [json.dumps({"id": index, "input": text}, ensure_ascii=False) for index, text in enumerate(texts)]
+    lines = [
+        json.dumps({"id": index, "input": text}, ensure_ascii=False)
+        for index, text in enumerate(texts)
+    ]
     (folder / "d.jsonl").write_bytes(b"\xef\xbb\xbf" + newline.join(lines).encode())
     (folder / "t.yaml").write_text("task: t\ndataset: d.jsonl\n")
     samples = load_task(folder / "t.yaml").samples
@@ -254,7 +314,12 @@ def test_every_row_comes_back_whatever_its_text(
 
 def test_shuffled_choices_keep_the_right_one_and_favour_no_place(load: Load) -> None:
     rows = [
-        {"id": str(n), "input": "?", "choices": [f"right {n}", "b", "c", "d"], "target": 0}
+        {
+            "id": str(n),
+            "input": "?",
+            "choices": [f"right {n}", "b", "c", "d"],
+            "target": 0,
+        }
         for n in range(400)
     ]
     text = f"task: t\nanswer: {{mode: letter}}\nsample: {{shuffle: true}}\ndataset: {{rows: {rows}}}"
@@ -266,4 +331,6 @@ def test_shuffled_choices_keep_the_right_one_and_favour_no_place(load: Load) -> 
         places[sample.gold[0]] += 1
     # 100 expected, standard deviation 8.7.
     assert all(60 < count < 140 for count in places)
-    assert [sample.gold for sample in load(text).samples] == [sample.gold for sample in samples]
+    assert [sample.gold for sample in load(text).samples] == [
+        sample.gold for sample in samples
+    ]

@@ -28,7 +28,9 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "tasks.md"
 
 def keys_in(section: str) -> set[str]:
     text = PAGE.read_text(encoding="utf-8")
-    found = re.search(rf"^#+ {re.escape(section)}\n(.*?)(?=^##|\Z)", text, re.MULTILINE | re.DOTALL)
+    found = re.search(
+        rf"^#+ {re.escape(section)}\n(.*?)(?=^##|\Z)", text, re.MULTILINE | re.DOTALL
+    )
     assert found, section
     table = found[1].split("| mode |")[0]
     return set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE))
@@ -45,12 +47,26 @@ def keys_in(section: str) -> set[str]:
 def test_the_page_has_every_key_and_no_other(
     section: str, models: list[type[Part]], more: tuple[str, ...]
 ) -> None:
-    assert keys_in(section) == {name for model in models for name in model.model_fields} | set(more)
+    assert keys_in(section) == {
+        name for model in models for name in model.model_fields
+    } | set(more)
 
 
 @pytest.mark.parametrize("name", ["a", "mmlu_pro.v2", "c++", "5-shot", "x" * 128])
 def test_names(name: str) -> None:
     assert is_name(name)
     assert not any(
-        map(is_name, ("", f"-{name}", f"{name}/b", f"{name} b", f"{name}:b", f"{name}\n", "é", "x" * 129))
+        map(
+            is_name,
+            (
+                "",
+                f"-{name}",
+                f"{name}/b",
+                f"{name} b",
+                f"{name}:b",
+                f"{name}\n",
+                "é",
+                "x" * 129,
+            ),
+        )
     )

@@ -1,4 +1,6 @@
-"""The tasks of languages of Southeast Asia: each renders, and reads the answer in the form that its own prompt asks for."""
+"""The tasks of languages of Southeast Asia: each renders, and reads the answer in the form that
+its own prompt asks for.
+"""
 
 from __future__ import annotations
 
@@ -41,9 +43,21 @@ OTHERS = (
     "sea-route",
 )
 """Families without one right answer in words."""
-NAMES = [name for entry in FILES for name in entry.members if not name.startswith(OTHERS)]
-ANY_SUBJECT = [name for name in NAMES if not re.match("sea-global-mmlu-(?!lite|anatomy|world)", name)]
-OF_REPOSITORY = ("sea-safeguard", "sea-idiom", "sea-novel-qa", "sea-paraphrase", "sea-qa-mc")
+NAMES = [
+    name for entry in FILES for name in entry.members if not name.startswith(OTHERS)
+]
+ANY_SUBJECT = [
+    name
+    for name in NAMES
+    if not re.match("sea-global-mmlu-(?!lite|anatomy|world)", name)
+]
+OF_REPOSITORY = (
+    "sea-safeguard",
+    "sea-idiom",
+    "sea-novel-qa",
+    "sea-paraphrase",
+    "sea-qa-mc",
+)
 """Families whose rows are files of SEA-HELM's repository."""
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "sea"
@@ -89,9 +103,13 @@ def row_of(name: str) -> dict[str, Any]:
         label = HARMFUL[language]
     if family == "sea-marvl":
         label = False
-    if family in ("sea-qa", "sea-novel-qa", "sea-summary") or family.startswith("sea-translation"):
+    if family in ("sea-qa", "sea-novel-qa", "sea-summary") or family.startswith(
+        "sea-translation"
+    ):
         label = "kalimat yang benar"
-    single = {"id": "Ambigu atau Tidak Ambigu", "ta": "உண்மை அல்லது பொய்"}.get(language, "")
+    single = {"id": "Ambigu atau Tidak Ambigu", "ta": "உண்மை அல்லது பொய்"}.get(
+        language, ""
+    )
     row = {
         "id": "1",
         "label": label,
@@ -147,7 +165,9 @@ def row_of(name: str) -> dict[str, Any]:
 
 
 @pytest.fixture
-def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, str, str | None, str]]]:
+def hub(
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[list[tuple[str, str, str | None, str]]]:
     asked: list[tuple[str, str, str | None, str]] = []
     rows: dict[str, dict[str, Any]] = {}
 
@@ -158,7 +178,9 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, str, str | 
         yield f"{repository}, row 1", rows["row"]
 
     monkeypatch.setattr(copies, "_hub_rows", hub_rows)
-    monkeypatch.setattr("evalwright.tasks.compiling.first_fetched", lambda repository: COMMIT)
+    monkeypatch.setattr(
+        "evalwright.tasks.compiling.first_fetched", lambda repository: COMMIT
+    )
     hub_rows.rows = rows  # type: ignore[attr-defined]
     yield asked
 
@@ -182,8 +204,14 @@ def said(task: Task, reply: str) -> tuple[str, float]:
     record = asyncio.run(evaluate_sample(task, 0, task.samples[0], 0, door))
     assert record.answer is not None, record.failure
     prompt = record.answer.prompt
-    text = prompt if isinstance(prompt, str) else "\n".join(message.text for message in prompt)
-    return text, record.scores[task.metrics[0].scorer].value if record.scores else float("nan")
+    text = (
+        prompt
+        if isinstance(prompt, str)
+        else "\n".join(message.text for message in prompt)
+    )
+    return text, record.scores[
+        task.metrics[0].scorer
+    ].value if record.scores else float("nan")
 
 
 @pytest.mark.parametrize("name", ANY_SUBJECT)
@@ -195,7 +223,10 @@ def test_a_task_reads_the_answer_in_the_form_that_it_asks_for(
     if name in ("sea-qa-th", "sea-summary-my", "sea-summary-th"):
         pytest.importorskip("icu")
     task = loaded(name)
-    assert name.startswith(OF_REPOSITORY) or task.definition["dataset"]["revision"] == hub[0][1]
+    assert (
+        name.startswith(OF_REPOSITORY)
+        or task.definition["dataset"]["revision"] == hub[0][1]
+    )
     sample = task.samples[0]
     text, _ = said(task, "")
     assert "{{" not in text and "WHAT" not in text and "CHOICES" not in text
@@ -203,14 +234,16 @@ def test_a_task_reads_the_answer_in_the_form_that_it_asks_for(
     if not sample.choices:
         assert sample.target == "kalimat yang benar"
         if "rouge" not in task.scorers[0].kind:
-            assert said(task, sample.target)[1] == pytest.approx(100 if "chrf" in task.scorers[0].kind else 1)
+            assert said(task, sample.target)[1] == pytest.approx(
+                100 if "chrf" in task.scorers[0].kind else 1
+            )
         return
     assert sample.gold == (1,)
     (mark,) = re.findall(r"[\"“「]([^\"”」]+[:：៖])[\"”」]", text)
     assert re.fullmatch(marks.alternatives("label"), mark[:-1].lower()), mark
-    letters = "lettered" in str(task.definition["prompt"]["user"]) or "reply_letter" in str(
+    letters = "lettered" in str(
         task.definition["prompt"]["user"]
-    )
+    ) or "reply_letter" in str(task.definition["prompt"]["user"])
     for place, value in ((1, 1.0), (0, 0.0)):
         option = "AB"[place] if letters else sample.choices[place]
         assert option in text
@@ -227,12 +260,16 @@ INSTRUCTED = {
 }  # fmt: skip
 
 
-def asked_of(name: str, row: dict[str, Any], reply: str, decides: Any = None) -> tuple[Score, list[Request]]:
+def asked_of(
+    name: str, row: dict[str, Any], reply: str, decides: Any = None
+) -> tuple[Score, list[Request]]:
     """The score of a reply to a row of the documented shape, and what the judge was asked."""
-    shutil.rmtree(os.environ["EVALWRIGHT_HOME"], ignore_errors=True)  # which keeps the copy of another row
+    # which keeps the copy of another row
+    shutil.rmtree(os.environ["EVALWRIGHT_HOME"], ignore_errors=True)
     copies._hub_rows.rows["row"] = row  # type: ignore[attr-defined]
     task = load_task(name, chat=True)
-    model, seen = ScriptedModel(lambda request: reply), list[Request]()
+    model = ScriptedModel(lambda request: reply)
+    seen = list[Request]()
 
     async def ask(role: str, request: Request) -> Response:
         if role != "judge":
@@ -251,22 +288,37 @@ def test_an_instruction_counts_in_the_right_language_alone(
     language: str, hub: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
-    about = {"category": "startend", "subcategory": "startend:quotation", "language": language}
-    row = {"id": f"7_{language}", "prompts": [{"text": "x"}], "kwargs": [{"other": None}], "metadata": about}
+    about = {
+        "category": "startend",
+        "subcategory": "startend:quotation",
+        "language": language,
+    }
+    row = {
+        "id": f"7_{language}",
+        "prompts": [{"text": "x"}],
+        "kwargs": [{"other": None}],
+        "metadata": about,
+    }
     name = f"sea-ifeval-{language}"
-    text, foreign = INSTRUCTED[language], INSTRUCTED["th" if language != "th" else "en"]
+    text = INSTRUCTED[language]
+    foreign = INSTRUCTED["th" if language != "th" else "en"]
     assert asked_of(name, row, f'"{text}"')[0].value == 1
     assert asked_of(name, row, text)[0].label == "not_followed"
     assert asked_of(name, row, f'"{foreign}"')[0].label == "other_language"
     assert load_task(name, chat=True).samples[0].cluster == "7"
-    other = {**about, "category": "language", "subcategory": "language:response_language"}
+    other = {
+        **about,
+        "category": "language",
+        "subcategory": "language:response_language",
+    }
     row |= {"metadata": other, "kwargs": [{"response_language": "en"}]}
     assert asked_of(name, row, INSTRUCTED["en"])[0].value == 1
     assert asked_of(name, row, foreign if language != "th" else text)[0].value == 0
 
 
 @pytest.mark.parametrize(
-    "language", ["en", "id", "jv", "km", "lo", "ms", "my", "su", "ta", "th", "tl", "vi", "zh"]
+    "language",
+    ["en", "id", "jv", "km", "lo", "ms", "my", "su", "ta", "th", "tl", "vi", "zh"],
 )
 def test_conversations_are_compared_with_the_baselines_turn_by_turn(
     language: str, hub: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -279,7 +331,9 @@ def test_conversations_are_compared_with_the_baselines_turn_by_turn(
 
     def decides(asked: Asked) -> dict[str, str]:
         good = [
-            name[-1] for name, text in asked.material.items() if name.startswith("answer") and text == "good"
+            name[-1]
+            for name, text in asked.material.items()
+            if name.startswith("answer") and text == "good"
         ]
         assert {"bad one", "bad two", "right one"} & set(asked.material.values())
         return {"better": good[0], "reason": "it is good"}
@@ -288,19 +342,27 @@ def test_conversations_are_compared_with_the_baselines_turn_by_turn(
     assert (score.value, score.label, len(seen)) == (1, "win", 4)
     row["metadata"] = {"category": "writing"}
     assert (
-        asked_of(f"sea-mt-bench-{language}", row, "good", lambda asked: {"better": "A", "reason": "first"})[
-            0
-        ].value
+        asked_of(
+            f"sea-mt-bench-{language}",
+            row,
+            "good",
+            lambda asked: {"better": "A", "reason": "first"},
+        )[0].value
         == 0.5
     )
-    assert "right one" not in str(asked_of(f"sea-mt-bench-{language}", row, "good", decides)[1])
+    assert "right one" not in str(
+        asked_of(f"sea-mt-bench-{language}", row, "good", decides)[1]
+    )
 
 
 def test_criteria_of_rows_are_judged_by_their_classes_and_severities(
     hub: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
-    criteria = [{"criterion": "Gumamit ng po.", "include_reference": False}, {"criterion": "Magpasalamat."}]
+    criteria = [
+        {"criterion": "Gumamit ng po.", "include_reference": False},
+        {"criterion": "Magpasalamat."},
+    ]
     row: dict[str, Any] = {
         "id": 1,
         "label": None,
@@ -311,7 +373,8 @@ def test_criteria_of_rows_are_judged_by_their_classes_and_severities(
 
     def graded(classes: dict[str, str]) -> Any:
         return lambda asked: {
-            key: {"class": classes[text], "reason": "x"} for key, text in asked.criteria.items()
+            key: {"class": classes[text], "reason": "x"}
+            for key, text in asked.criteria.items()
         }
 
     verdicts = {"Gumamit ng po.": "half met", "Magpasalamat.": "fully met"}
@@ -358,8 +421,12 @@ def test_a_question_comes_with_its_pictures(
     record = asyncio.run(evaluate_sample(task, 0, task.samples[0], 0, ask))
     (request,) = seen
     assert isinstance(request, Generate) and not isinstance(request.prompt, str)
-    assert [image.data for image in request.prompt[-1].images] == [PICTURE["bytes"]] * count
-    assert "{{" not in request.prompt[-1].text and "\n\n\n" not in request.prompt[-1].text
+    assert [image.data for image in request.prompt[-1].images] == [
+        PICTURE["bytes"]
+    ] * count
+    assert (
+        "{{" not in request.prompt[-1].text and "\n\n\n" not in request.prompt[-1].text
+    )
     assert [score.value for score in record.scores.values()] == [1.0], record
 
 
@@ -371,34 +438,50 @@ def test_rows_of_the_repository_are_found_in_a_checkout_and_asked_for_elsewhere(
     done = typed("tasks", "show", "sea-paraphrase-tl")
     assert (
         done.code == 2
-        and "run this in a checkout of it, or name the file with -T dataset.path=FILE" in done.err
+        and "run this in a checkout of it, or name the file with -T dataset.path=FILE"
+        in done.err
     )
     file = tmp_path / "seahelm_tasks/nlu/paraphrase_identification/data/tl_paws.jsonl"
     file.parent.mkdir(parents=True)
     file.write_text(json.dumps(row_of("sea-paraphrase-tl"), default=str) + "\n")
     assert "licence" in typed("tasks", "show", "sea-paraphrase-tl").out
-    assert "Magkaiba ang ibig sabihin" in typed("tasks", "preview", "sea-paraphrase-tl").out
+    assert (
+        "Magkaiba ang ibig sabihin"
+        in typed("tasks", "preview", "sea-paraphrase-tl").out
+    )
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="the data are not here")
-def test_the_tables_fit_the_rows_of_the_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_tables_fit_the_rows_of_the_repository(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path))
     for name, file, rows in (
         ("sea-safeguard-general-request-id", "id_general", 600), ("sea-safeguard-general-reply-id", "id_general", 600),
         ("sea-qa-mc-jv", "jv_belebele", 280), ("sea-paraphrase-tl", "tl_paws", 400),
     ):  # fmt: skip
-        task = load_task(name, chat=True, overrides={"dataset.path": str(DATA / f"{file}.jsonl")})
+        task = load_task(
+            name, chat=True, overrides={"dataset.path": str(DATA / f"{file}.jsonl")}
+        )
         golds = [sample.gold[0] for sample in task.samples]
         assert (
             len(golds) == rows
-            and 0.35 < golds.count(1) / len(golds) * len(task.samples[0].choices) / 2 < 0.65
+            and 0.35
+            < golds.count(1) / len(golds) * len(task.samples[0].choices) / 2
+            < 0.65
         )
 
 
 def test_every_file_says_what_it_is() -> None:
     assert len(NAMES) > 480
     assert (
-        len([name for name in NAMES if name.startswith("sea-global-mmlu-") and "-lite-" not in name])
+        len(
+            [
+                name
+                for name in NAMES
+                if name.startswith("sea-global-mmlu-") and "-lite-" not in name
+            ]
+        )
         == 57 * 6
     )
     for entry in FILES:
@@ -411,11 +494,17 @@ def test_the_suite_is_of_these_tasks_and_its_tree_has_all_of_them() -> None:
     root = read_tree(found.tree)
     beside = {str(name) for name in found.tasks if "translation" in str(name)}
     assert {str(name) for name in found.tasks} == {*root.tasks, *beside} <= set(NAMES)
-    assert next(part.name for part in root.parts if isinstance(part, Node)) == "Indonesian"
+    assert (
+        next(part.name for part in root.parts if isinstance(part, Node)) == "Indonesian"
+    )
 
 
-def test_the_commit_of_the_first_fetch_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    hub = pytest.importorskip("huggingface_hub", reason="the extra `hub` is not installed")
+def test_the_commit_of_the_first_fetch_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hub = pytest.importorskip(
+        "huggingface_hub", reason="the extra `hub` is not installed"
+    )
     monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path))
     commits = iter(["first", "second", "third"])
 
@@ -435,11 +524,17 @@ def test_the_commit_of_the_first_fetch_is_kept(tmp_path: Path, monkeypatch: pyte
     assert copies.first_fetched("a/x") == "third"
 
 
-def test_what_cannot_be_fetched_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_fetched_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path))
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     done = typed("tasks", "show", "sea-qa-id")
-    assert done.code == 2 and "aisingapore/NLU-Question-Answering" in done.err and "Traceback" not in done.err
+    assert (
+        done.code == 2
+        and "aisingapore/NLU-Question-Answering" in done.err
+        and "Traceback" not in done.err
+    )
 
 
 @pytest.mark.parametrize(
@@ -457,7 +552,11 @@ def test_what_cannot_be_fetched_says_so(tmp_path: Path, monkeypatch: pytest.Monk
         ),
         (
             "route",
-            {"city_context": "A bus goes from A to B.", "src_city": "A", "dst_city": "B"},
+            {
+                "city_context": "A bus goes from A to B.",
+                "src_city": "A",
+                "dst_city": "B",
+            },
             "From A, take a bus to B.",
             "So:\n<Route>\nFrom A, take a bus to B.\n</Route>",
         ),
@@ -468,7 +567,8 @@ def test_long_procedures_are_read_from_rows_of_the_repository(
 ) -> None:
     file = tmp_path / "rows.jsonl"
     file.write_text(
-        json.dumps({"prompts": [prompts], "label": label, "metadata": {}}) + "\n", encoding="utf-8"
+        json.dumps({"prompts": [prompts], "label": label, "metadata": {}}) + "\n",
+        encoding="utf-8",
     )
     task = load_task(f"sea-{kind}-2k", chat=True, overrides={"dataset.path": str(file)})
     text, worth = said(task, right)

@@ -1,4 +1,6 @@
-"""`strategy:` in a task file: a mode by its name, options merged and recorded, and what does not go together."""
+"""`strategy:` in a task file: a mode by its name, options merged and recorded, and what does not
+go together.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,13 @@ from evalwright.tasks.loading import task_from_definition
 from evalwright.tasks.overrides import with_overrides
 from evalwright.tasks.yaml_files import Document
 
-ROW = {"input": "Which?", "choices": ["cat", "dog"], "target": "dog", "passages": ["p"], "reply": "cat"}
+ROW = {
+    "input": "Which?",
+    "choices": ["cat", "dog"],
+    "target": "dog",
+    "passages": ["p"],
+    "reply": "cat",
+}
 
 
 def task(**keys: Any) -> Task:
@@ -21,10 +29,14 @@ def task(**keys: Any) -> Task:
 
 
 @pytest.mark.parametrize(
-    ("name", "mode"), [(n, m) for n, m in MODES.items() if n not in ("conversation", "given")]
+    ("name", "mode"),
+    [(n, m) for n, m in MODES.items() if n not in ("conversation", "given")],
 )
-def test_a_mode_by_the_name_of_its_strategy_is_the_same_task(name: str, mode: str) -> None:
-    by_name, by_mode = task(strategy=name), task(answer={"mode": mode})
+def test_a_mode_by_the_name_of_its_strategy_is_the_same_task(
+    name: str, mode: str
+) -> None:
+    by_name = task(strategy=name)
+    by_mode = task(answer={"mode": mode})
     assert type(by_name.strategy) is type(by_mode.strategy)
     assert by_name.definition == by_mode.definition
     assert "strategy" not in by_name.definition
@@ -32,13 +44,17 @@ def test_a_mode_by_the_name_of_its_strategy_is_the_same_task(name: str, mode: st
 
 def test_given_answers_and_conversations() -> None:
     given = task(strategy={"name": "given", "column": "reply"})
-    assert given.definition == task(answer={"mode": "given", "column": "reply"}).definition
+    assert (
+        given.definition == task(answer={"mode": "given", "column": "reply"}).definition
+    )
     turns = {"prompt": {"user": ["{{ input }}", "Why?"]}}
     assert task(strategy="conversation", **turns).definition == task(**turns).definition
 
 
 def test_the_definition_has_every_option_of_a_strategy() -> None:
-    made = task(strategy={"name": "self-consistency", "n": 3}, answer={"temperature": 0.5})
+    made = task(
+        strategy={"name": "self-consistency", "n": 3}, answer={"temperature": 0.5}
+    )
     assert made.definition["strategy"] == {
         "name": "self-consistency",
         "options": {
@@ -53,17 +69,35 @@ def test_the_definition_has_every_option_of_a_strategy() -> None:
     ("own", "over", "merged"),
     [
         ("best-of-n", {"strategy.n": 3}, {"name": "best-of-n", "n": 3}),
-        ({"name": "best-of-n", "n": 5}, {"strategy.n": 3}, {"name": "best-of-n", "n": 3}),
+        (
+            {"name": "best-of-n", "n": 5},
+            {"strategy.n": 3},
+            {"name": "best-of-n", "n": 3},
+        ),
         ({"name": "best-of-n", "n": 5}, {"strategy": "beam-search"}, "beam-search"),
-        ({"name": "best-of-n", "n": 5}, {"strategy.name": "beam-search"}, {"name": "beam-search"}),
-        ({"name": "best-of-n", "n": 5}, {"strategy.name": "best-of-n"}, {"name": "best-of-n", "n": 5}),
-        (None, {"strategy.name": "beam-search", "strategy.beams": 2}, {"name": "beam-search", "beams": 2}),
+        (
+            {"name": "best-of-n", "n": 5},
+            {"strategy.name": "beam-search"},
+            {"name": "beam-search"},
+        ),
+        (
+            {"name": "best-of-n", "n": 5},
+            {"strategy.name": "best-of-n"},
+            {"name": "best-of-n", "n": 5},
+        ),
+        (
+            None,
+            {"strategy.name": "beam-search", "strategy.beams": 2},
+            {"name": "beam-search", "beams": 2},
+        ),
     ],
 )
 def test_options_go_over_those_of_the_same_strategy_only(
     own: Any, over: Any, merged: Any, tmp_path: Any
 ) -> None:
-    document = Document({"task": "t", **({} if own is None else {"strategy": own})}, "t", tmp_path)
+    document = Document(
+        {"task": "t", **({} if own is None else {"strategy": own})}, "t", tmp_path
+    )
     assert with_overrides(document, over).value["strategy"] == merged
 
 
@@ -76,9 +110,19 @@ def test_options_go_over_those_of_the_same_strategy_only(
         ({"strategy": "letter", "answer": {"mode": "likelihood"}}, "leave one out"),
         ({"strategy": {"name": "letter", "n": 3}}, "It takes no options"),
         ({"strategy": "given"}, "column"),
-        ({"strategy": {"name": "reason-then-choose", "then": "letter"}, "sample": {"choices": None}}, ""),
         (
-            {"strategy": "self-consistency", "scorers": ["stress"], "answer": {"temperature": 1}},
+            {
+                "strategy": {"name": "reason-then-choose", "then": "letter"},
+                "sample": {"choices": None},
+            },
+            "",
+        ),
+        (
+            {
+                "strategy": "self-consistency",
+                "scorers": ["stress"],
+                "answer": {"temperature": 1},
+            },
             "reads no answers",
         ),
         (
@@ -96,7 +140,9 @@ def test_what_does_not_go_together(keys: dict[str, Any], message: str) -> None:
     if not message:  # a row without choices, for a strategy that chooses
         row = {key: value for key, value in ROW.items() if key != "choices"}
         keys = {"dataset": {"rows": [row]}, "strategy": keys["strategy"]}
-        with pytest.raises(Exception, match="has no choices, which the strategy chooses from"):
+        with pytest.raises(
+            Exception, match="has no choices, which the strategy chooses from"
+        ):
             task(**keys)
         return
     with pytest.raises(TaskError, match=message):

@@ -1,4 +1,6 @@
-"""The articles and labelled summaries of `summary-faithfulness`: complete, balanced, and not told apart by their surface."""
+"""The articles and labelled summaries of `summary-faithfulness`: complete, balanced, and not
+told apart by their surface.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ def read(name: str) -> tuple[Row, ...]:
 
 
 def articles(*, empty: bool = True) -> list[Row]:
-    return [row for row in read("articles.jsonl") if empty or row["category"] != "empty"]
+    return [
+        row for row in read("articles.jsonl") if empty or row["category"] != "empty"
+    ]
 
 
 def summaries(label: str | None = None) -> list[Row]:
@@ -42,7 +46,11 @@ def summaries(label: str | None = None) -> list[Row]:
 
 
 def text_of(row: Row) -> str:
-    return next(str(a["text"]) for a in read("articles.jsonl") if a["article_id"] == row["article_id"])
+    return next(
+        str(a["text"])
+        for a in read("articles.jsonl")
+        if a["article_id"] == row["article_id"]
+    )
 
 
 def words(text: str) -> list[str]:
@@ -60,17 +68,23 @@ def shingles(text: str, size: int) -> set[tuple[str, ...]]:
 def test_articles_have_their_fields() -> None:
     assert len(articles(empty=False)) >= 104
     for row in articles():
-        assert set(row) == ARTICLE_KEYS | ({"expects"} if row["category"] == "empty" else set())
+        assert set(row) == ARTICLE_KEYS | (
+            {"expects"} if row["category"] == "empty" else set()
+        )
         assert row["article_id"].rpartition("-")[0] == row["category"]
         assert row["dataset"] == "evalwright-articles"
         assert row["text"] == row["text"].strip()
-    assert [row["expects"] for row in articles() if row["category"] == "empty"] == ["refusal"] * 6
+    assert [row["expects"] for row in articles() if row["category"] == "empty"] == [
+        "refusal"
+    ] * 6
 
 
 def test_every_article_has_two_summaries_of_each_label() -> None:
     counts = Counter((row["article_id"], row["label"]) for row in summaries())
     assert set(counts) == {
-        (row["article_id"], label) for row in articles(empty=False) for label in ("supported", "unsupported")
+        (row["article_id"], label)
+        for row in articles(empty=False)
+        for label in ("supported", "unsupported")
     }
     assert set(counts.values()) == {2}
     assert len(summaries("supported")) == len(summaries("unsupported")) >= 208
@@ -94,10 +108,13 @@ def test_every_kind_of_error_is_there_equally_often() -> None:
 
 def test_evidence_is_in_summary_and_article() -> None:
     for row in summaries("unsupported"):
-        wrong, contradiction = row["evidence"]["summary"], row["evidence"]["article"]
+        wrong = row["evidence"]["summary"]
+        contradiction = row["evidence"]["article"]
         assert row["summary"].count(wrong) == 1, row["id"]
         assert len(words(wrong)) < 3 or wrong not in text_of(row), row["id"]
-        assert contradiction == NOT_IN_ARTICLE or contradiction in text_of(row), row["id"]
+        assert contradiction == NOT_IN_ARTICLE or contradiction in text_of(row), row[
+            "id"
+        ]
         if row["error"] in ("invented detail", "outside knowledge"):
             assert contradiction == NOT_IN_ARTICLE, row["id"]
 
@@ -106,26 +123,38 @@ def test_no_summary_is_nearly_another() -> None:
     texts = [row["summary"] for row in summaries()]
     assert len(set(texts)) == len(texts)
     parts = [shingles(text, 3) for text in texts]
-    assert all(len(one & two) <= 0.35 * min(len(one), len(two)) for one, two in combinations(parts, 2))
+    assert all(
+        len(one & two) <= 0.35 * min(len(one), len(two))
+        for one, two in combinations(parts, 2)
+    )
 
 
 # Nothing on the surface tells the labels apart
 
 
 def surface(row: Row) -> dict[str, float]:
-    tokens, source = words(row["summary"]), text_of(row)
+    tokens = words(row["summary"])
+    source = text_of(row)
     triples = shingles(row["summary"], 3)
     return {
         "words": len(tokens),
         "sentences": len(re.findall(r"[.!?](?:\s|$)", row["summary"])),
-        "share of words in the article": float(np.mean([t in set(words(source)) for t in tokens])),
-        "share of three words in a row in the article": len(triples & shingles(source, 3)) / len(triples),
+        "share of words in the article": float(
+            np.mean([t in set(words(source)) for t in tokens])
+        ),
+        "share of three words in a row in the article": len(
+            triples & shingles(source, 3)
+        )
+        / len(triples),
         "digits": sum(character.isdigit() for character in row["summary"]),
         "capital letters": len(re.findall(r"\b[A-Z]", row["summary"])),
-        "negations": len(re.findall(r"\b(?:not|no|never|nobody|none|nor|without)\b", row["summary"])),
+        "negations": len(
+            re.findall(r"\b(?:not|no|never|nobody|none|nor|without)\b", row["summary"])
+        ),
         "hedges": len(
             re.findall(
-                r"\b(?:may|might|could|perhaps|probably|seems?|suspects?|thinks?|believes?)\b", row["summary"]
+                r"\b(?:may|might|could|perhaps|probably|seems?|suspects?|thinks?|believes?)\b",
+                row["summary"],
             )
         ),
     }
@@ -137,8 +166,13 @@ def surfaces(label: str) -> tuple[dict[str, float], ...]:
 
 
 def separation(name: str) -> float:
-    """How often an unsupported summary has more of a feature than a supported one, ties as half: the AUC."""
-    one, two = (np.array([row[name] for row in surfaces(label)]) for label in ("unsupported", "supported"))
+    """How often an unsupported summary has more of a feature than a supported one, ties as half:
+    the AUC.
+    """
+    one, two = (
+        np.array([row[name] for row in surfaces(label)])
+        for label in ("unsupported", "supported")
+    )
     difference = np.sign(one[:, None] - two[None, :])
     return float((difference.mean() + 1) / 2)
 

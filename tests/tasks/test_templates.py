@@ -37,7 +37,10 @@ CONTEXT: dict[str, Any] = {
         ("{{ name | upper }}", "ADA"),
         ("{{ nothing or 'none' }}", "none"),
         ("{% for item in items %}{{ loop.index }}{{ item }} {% endfor %}", "1x 2y "),
-        ("{% for p in passages %}[{{ p.id }}] {{ p.text }}\n{% endfor %}", "[1] first\n[2] second\n"),
+        (
+            "{% for p in passages %}[{{ p.id }}] {{ p.text }}\n{% endfor %}",
+            "[1] first\n[2] second\n",
+        ),
         ("{% for a, b in zip(items, passages) %}{{ a }}{{ b.id }}{% endfor %}", "x1y2"),
         ("{# a comment #}{{ name }}", "Ada"),
         ("{{ missing | default('d') }}", "d"),
@@ -68,7 +71,12 @@ def test_a_whole_expression_keeps_its_type(source: str, value: object) -> None:
 
 @pytest.mark.parametrize(
     ("source", "value"),
-    [("number > 2", True), ("{{ name in ['Bo'] }}", False), ("items", True), ("nothing", False)],
+    [
+        ("number > 2", True),
+        ("{{ name in ['Bo'] }}", False),
+        ("items", True),
+        ("nothing", False),
+    ],
 )
 def test_conditions(source: str, value: bool) -> None:
     assert templates.condition(source)(CONTEXT) is value
@@ -116,16 +124,30 @@ def test_a_missing_name_is_known_to_the_caller() -> None:
             assert caught.value.missing == "questin"
 
 
-VALUES = st.none() | st.booleans() | st.integers() | st.text(max_size=8) | st.lists(st.integers(), max_size=3)
-PATHS = st.sampled_from(["a", "b", "a.x", "a['x']", "b[0]", "b[-1]", "c.y.z", "a.keys", "b.x"])
+VALUES = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.text(max_size=8)
+    | st.lists(st.integers(), max_size=3)
+)
+PATHS = st.sampled_from(
+    ["a", "b", "a.x", "a['x']", "b[0]", "b[-1]", "c.y.z", "a.keys", "b.x"]
+)
 
 
 @given(
-    st.fixed_dictionaries({"a": VALUES | st.dictionaries(st.just("x"), VALUES), "b": VALUES, "c": VALUES}),
+    st.fixed_dictionaries(
+        {"a": VALUES | st.dictionaries(st.just("x"), VALUES), "b": VALUES, "c": VALUES}
+    ),
     st.lists(st.tuples(st.text("ab {\n", max_size=4), PATHS), max_size=4),
 )
-def test_the_quick_way_gives_what_jinja2_gives(context: dict[str, Any], parts: list[tuple[str, str]]) -> None:
-    source = "".join(f"{literal.replace('{', '(')}{{{{ {path} }}}}" for literal, path in parts)
+def test_the_quick_way_gives_what_jinja2_gives(
+    context: dict[str, Any], parts: list[tuple[str, str]]
+) -> None:
+    source = "".join(
+        f"{literal.replace('{', '(')}{{{{ {path} }}}}" for literal, path in parts
+    )
     simple = templates.text(source)
     through_jinja = templates.text("{# not simple #}" + source)
     outcomes = []

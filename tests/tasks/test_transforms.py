@@ -1,4 +1,6 @@
-"""Changed texts: parts make the whole, nothing appears that was not there, and only words and key decide."""
+"""Changed texts: parts make the whole, nothing appears that was not there, and only words and
+key decide.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +20,17 @@ from evalwright.tasks.transforms import (
 from tasks.conftest import Load
 
 TEXT = "One two three. Four five six! Seven eight nine? Ten, (eleven) twelve."
-words = st.lists(st.sampled_from(["a", "Bb.", "(c)", "1,5", "d-e"]), min_size=1, max_size=30)
+words = st.lists(
+    st.sampled_from(["a", "Bb.", "(c)", "1,5", "d-e"]), min_size=1, max_size=30
+)
 shares = st.sampled_from([0.1, 0.2, 0.25, 0.5, 0.75, 0.8, 0.9])
 
 
 @given(words, shares)
 def test_two_parts_make_the_whole(found: list[str], share: float) -> None:
     text = "  ".join(found)
-    head, tail = first_part(text, share), last_part(text, 1 - share)
+    head = first_part(text, share)
+    tail = last_part(text, 1 - share)
     if len(found) > 1:
         assert head.split() + tail.split() == found
         assert abs(len(head.split()) - share * len(found)) <= 1
@@ -45,13 +50,18 @@ def test_shuffling_and_deleting_keep_sentences() -> None:
 
 
 def test_masks_leave_marks_alone() -> None:
-    assert masked_words("Ten, (eleven) “twelve”.", 0.99, "x") == "[MASK], ([MASK]) “[MASK]”."
+    assert (
+        masked_words("Ten, (eleven) “twelve”.", 0.99, "x")
+        == "[MASK], ([MASK]) “[MASK]”."
+    )
     assert masked_words(TEXT, 0.25, "x", "___").count("___") == 3
     assert masked_words("a b", 0.1, "x").count("[MASK]") == 1
 
 
 @given(words, shares, st.text(max_size=5))
-def test_masks_are_as_many_as_wanted_and_the_rest_stays(found: list[str], share: float, key: str) -> None:
+def test_masks_are_as_many_as_wanted_and_the_rest_stays(
+    found: list[str], share: float, key: str
+) -> None:
     text = " ".join(found)
     made = masked_words(text, share, key)
     assert made.count("[MASK]") == max(1, round(share * len(found)))
@@ -81,7 +91,10 @@ FIXED = [
     [
         ("{{ text | first_part(0) }}", "takes a share between 0 and 1, not 0"),
         ("{{ text | last_part(1.0) }}", "takes a share between 0 and 1, not 1.0"),
-        ("{{ text | masked_words('half', 1) }}", "takes a share between 0 and 1, not 'half'"),
+        (
+            "{{ text | masked_words('half', 1) }}",
+            "takes a share between 0 and 1, not 'half'",
+        ),
         ("{{ 5 | shuffled_sentences(1) }}", "changes text, not int"),
         ("{{ '' | without_sentences(0.5, 1) }}", "has no text to change"),
         ("{{ text | shufled_sentences(1) }}", "shufled_sentences"),

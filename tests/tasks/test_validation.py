@@ -19,8 +19,14 @@ CASES = [
         GOOD + "prompt:\n  few_shot:\n    counts: 1\n",
         "task.yaml:6: unknown key `counts` in `prompt.few_shot`; did you mean `count`?",
     ),
-    (GOOD + "few_shot: {count: 1}\n", "task.yaml:4: unknown key `few_shot`; it belongs in `prompt`."),
-    (GOOD + "output_type: x\n", "task.yaml:4: unknown key `output_type`. Known: task, version, description,"),
+    (
+        GOOD + "few_shot: {count: 1}\n",
+        "task.yaml:4: unknown key `few_shot`; it belongs in `prompt`.",
+    ),
+    (
+        GOOD + "output_type: x\n",
+        "task.yaml:4: unknown key `output_type`. Known: task, version, description,",
+    ),
     ("dataset: x.jsonl\n", "task.yaml:1: the key `task` is missing."),
     (
         GOOD.replace("task: t", "task: a/b"),
@@ -42,7 +48,10 @@ CASES = [
         GOOD + "description: true\n",
         "task.yaml:4: `description` must be text, not true or false (put quotes around it to make it text).",
     ),
-    ("task: t\ndataset:\n", "task.yaml:2: `dataset` must be a mapping, not nothing (null)."),
+    (
+        "task: t\ndataset:\n",
+        "task.yaml:2: `dataset` must be a mapping, not nothing (null).",
+    ),
     (
         "task: t\ndataset: {path: a.jsonl, hub: o/n}\n",
         "task.yaml:2: a dataset has exactly one of `path`, `hub`, `rows`, `needles` and `common_words`; it has path and hub.",
@@ -63,8 +72,14 @@ CASES = [
         "task: t\ndataset:\n  rows:\n    - a: b\n    - c\n",
         "task.yaml:5: `dataset.rows[1]` must be a mapping, not text.",
     ),
-    (GOOD + "prompt: {few_shot: {seed: 1}}\n", "task.yaml:4: the key `prompt.few_shot.count` is missing."),
-    (GOOD + "answer: {stop: ['']}\n", "an empty stop string would end every answer immediately."),
+    (
+        GOOD + "prompt: {few_shot: {seed: 1}}\n",
+        "task.yaml:4: the key `prompt.few_shot.count` is missing.",
+    ),
+    (
+        GOOD + "answer: {stop: ['']}\n",
+        "an empty stop string would end every answer immediately.",
+    ),
     (GOOD + "prompt: {user: []}\n", "a conversation needs at least one user turn."),
     (
         GOOD + "scorers:\n  - {exact-match: {}, choice: {}}\n",
@@ -74,8 +89,14 @@ CASES = [
         GOOD + "scorers: [5]\n",
         "a scorer is a name, or a mapping of a name to its options, not a whole number.",
     ),
-    (GOOD + "metrics: [{accuracy: high}]\n", "the options of the metric 'accuracy' are a mapping, not text."),
-    (GOOD + "task: u\n", "task.yaml:4: the key 'task' is given twice (first in line 1)."),
+    (
+        GOOD + "metrics: [{accuracy: high}]\n",
+        "the options of the metric 'accuracy' are a mapping, not text.",
+    ),
+    (
+        GOOD + "task: u\n",
+        "task.yaml:4: the key 'task' is given twice (first in line 1).",
+    ),
 ]
 
 
@@ -92,10 +113,13 @@ def test_the_good_file_is_good(load: Load) -> None:
     assert load(GOOD).name == "t"
 
 
-def test_an_included_file_is_named_where_the_mistake_is_in_it(write: Write, load: Load) -> None:
+def test_an_included_file_is_named_where_the_mistake_is_in_it(
+    write: Write, load: Load
+) -> None:
     write("base.yaml", "version: 1\nanswer:\n  temprature: 1\n")
     with pytest.raises(
-        TaskError, match=r"^base.yaml:3: unknown key `temprature` in `answer`; did you mean `temperature`"
+        TaskError,
+        match=r"^base.yaml:3: unknown key `temprature` in `answer`; did you mean `temperature`",
     ):
         load("include: base.yaml\n" + GOOD)
 

@@ -1,4 +1,6 @@
-"""Tasks with pictures on rows of the shape that their data sets have: what is sent in which order, what is right, wrong and undecided."""
+"""Tasks with pictures on rows of the shape that their data sets have: what is sent in which
+order, what is right, wrong and undecided.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,12 @@ def png(shade: int) -> bytes:
     """A whole picture of eight by eight pixels in one grey."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        return (
+            struct.pack(">I", len(data))
+            + kind
+            + data
+            + struct.pack(">I", zlib.crc32(kind + data))
+        )
 
     header = chunk(b"IHDR", struct.pack(">IIBBBBB", 8, 8, 8, 0, 0, 0, 0))
     return (
@@ -82,7 +89,12 @@ CASES: dict[str, tuple[dict[str, Any], str, str, list[int]]] = {
     "mmstar": (STAR, "Answer: C", "Answer: B", [1]),
     "erqa": (ROBOT, "Answer: D", "Answer: A", [2, 1]),
     "hallusionbench-image": (CHART, "Answer: Yes", "Answer: No", [1]),
-    "hallusionbench-text": ({**CHART, "image": None, "gt_answer": "0"}, "Answer: No", "Answer: Yes", []),
+    "hallusionbench-text": (
+        {**CHART, "image": None, "gt_answer": "0"},
+        "Answer: No",
+        "Answer: Yes",
+        [],
+    ),
     "babyvision-choice": (BABY, "Answer: C", "Answer: B", [1]),
     "babyvision-blank": (PLACE, "Answer: (4, 7)", "Answer: (7,4)", [1]),
 }
@@ -94,29 +106,53 @@ CHANCE = {
 
 
 @pytest.fixture
-def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[dict[str, Any]]]:
+def hub(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Iterator[list[dict[str, Any]]]:
     """The rows that every data set of the hub has."""
     rows: list[dict[str, Any]] = []
     monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("TEST_KEY", "sk-x")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(
-        copies, "_hub_rows", lambda *named: ((f"row {n}", row) for n, row in enumerate(rows, 1))
+        copies,
+        "_hub_rows",
+        lambda *named: ((f"row {n}", row) for n, row in enumerate(rows, 1)),
     )
-    monkeypatch.setattr("evalwright.tasks.compiling.first_fetched", lambda repository: COMMIT)
+    monkeypatch.setattr(
+        "evalwright.tasks.compiling.first_fetched", lambda repository: COMMIT
+    )
     yield rows
 
 
-def run(server: OpenAIServer, task: str, *more: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def run(
+    server: OpenAIServer, task: str, *more: str
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """What the server was sent by a run from the command line, and the run's records."""
     where = ("-M", f"base_url={server.url}", "-M", "api_key_env=TEST_KEY")
     done = typed(
-        "run", task, "--model", "openai/m", *where, "--out", "runs", "--name", "it", "--quiet", *more
+        "run",
+        task,
+        "--model",
+        "openai/m",
+        *where,
+        "--out",
+        "runs",
+        "--name",
+        "it",
+        "--quiet",
+        *more,
     )
     assert done.code == 0, done.text
     (records,) = Path("runs").rglob("samples.jsonl")
-    sent = [entry["body"]["messages"][-1]["content"] for entry in server.log or () if "body" in entry]
-    return sent, [json.loads(line) for line in records.read_text(encoding="utf-8").splitlines()]
+    sent = [
+        entry["body"]["messages"][-1]["content"]
+        for entry in server.log or ()
+        if "body" in entry
+    ]
+    return sent, [
+        json.loads(line) for line in records.read_text(encoding="utf-8").splitlines()
+    ]
 
 
 def parts_of(content: Any) -> list[str | bytes]:
@@ -124,7 +160,9 @@ def parts_of(content: Any) -> list[str | bytes]:
     if isinstance(content, str):
         return [content]
     return [
-        one["text"] if one["type"] == "text" else base64.b64decode(one["image_url"]["url"].partition(",")[2])
+        one["text"]
+        if one["type"] == "text"
+        else base64.b64decode(one["image_url"]["url"].partition(",")[2])
         for one in content
     ]
 
@@ -134,7 +172,9 @@ def value_of(record: dict[str, Any]) -> float:
     return float(score["value"])
 
 
-@pytest.mark.parametrize(("reply", "worth"), [(1, 1.0), (2, 0.0)], ids=["right", "wrong"])
+@pytest.mark.parametrize(
+    ("reply", "worth"), [(1, 1.0), (2, 0.0)], ids=["right", "wrong"]
+)
 @pytest.mark.parametrize("name", CASES)
 def test_a_row_is_sent_with_its_pictures_in_order_and_its_answer_is_read(
     name: str, reply: int, worth: float, hub: list[dict[str, Any]]
@@ -144,9 +184,15 @@ def test_a_row_is_sent_with_its_pictures_in_order_and_its_answer_is_read(
     with serving(answer=lambda prompt: str(CASES[name][reply])) as server:
         (content,), (record,) = run(server, name)
     parts = parts_of(content)
-    assert [one for one in parts if isinstance(one, bytes)] == [png(shade) for shade in shades]
+    assert [one for one in parts if isinstance(one, bytes)] == [
+        png(shade) for shade in shades
+    ]
     text = "[]".join(one for one in parts if isinstance(one, str))
-    assert "{{" not in text and "\n\n\n" not in text and "Please answer directly" not in text
+    assert (
+        "{{" not in text
+        and "\n\n\n" not in text
+        and "Please answer directly" not in text
+    )
     assert row.get("question", "The picture shows")[:12] in text
     assert value_of(record) == worth, record
 
@@ -170,7 +216,10 @@ def test_pictures_stand_under_the_names_that_questions_and_options_have_for_them
 
 @pytest.mark.parametrize("name", ["mmmu-pro-10-options", "mmmu-pro-vision"])
 def test_options_are_lists_as_python_writes_them_nested_or_lists(
-    name: str, hub: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    name: str,
+    hub: list[dict[str, Any]],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
     row, *_ = CASES[name]
     for number, (options, count) in enumerate(
@@ -185,7 +234,9 @@ def test_options_are_lists_as_python_writes_them_nested_or_lists(
         sample = load_task(name, chat=True).samples[0]
         assert (sample.choices, sample.gold) == (tuple("ABCDEFGHIJKL"[:count]), (1,))
         assert name == "mmmu-pro-vision" or sample.input.count("\n") == count
-    for number, options in enumerate(["['x', open('y')]", "[" * 5000, "x, y", "['\\d', "]):
+    for number, options in enumerate(
+        ["['x', open('y')]", "[" * 5000, "x, y", "['\\d', "]
+    ):
         monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / f"wrong{number}"))
         hub[:] = [{**row, "options": options, "answer": "B"}]
         with pytest.raises(DatasetError, match=r"row 1.*no list as Python writes it"):
@@ -202,22 +253,38 @@ def test_chance_is_stated_and_is_what_guessing_gives(hub: list[dict[str, Any]]) 
             assert chance == 1 / len(task.samples[0].choices)
 
 
-def test_questions_of_one_set_are_a_cluster_with_and_without_their_picture(hub: list[dict[str, Any]]) -> None:
+def test_questions_of_one_set_are_a_cluster_with_and_without_their_picture(
+    hub: list[dict[str, Any]],
+) -> None:
     hub[:] = [{**CHART, "question_id": "0"}, {**CHART, "figure_id": "0"}]
-    tasks: list[Task] = [load_task(f"hallusionbench-{part}", chat=True) for part in ("image", "text")]
-    assert {sample.cluster for task in tasks for sample in task.samples} == {"VS-chart-3"}
-    assert {sample.id for sample in tasks[0].samples} == {"VS-chart-3-1-0", "VS-chart-3-0-2"}
-    assert [task.metadata["competency"] for task in tasks] == ["vision", "hallucinations"]
+    tasks: list[Task] = [
+        load_task(f"hallusionbench-{part}", chat=True) for part in ("image", "text")
+    ]
+    assert {sample.cluster for task in tasks for sample in task.samples} == {
+        "VS-chart-3"
+    }
+    assert {sample.id for sample in tasks[0].samples} == {
+        "VS-chart-3-1-0",
+        "VS-chart-3-0-2",
+    }
+    assert [task.metadata["competency"] for task in tasks] == [
+        "vision",
+        "hallucinations",
+    ]
 
 
-def test_an_answer_that_rules_are_unsure_of_goes_to_the_judge(hub: list[dict[str, Any]]) -> None:
+def test_an_answer_that_rules_are_unsure_of_goes_to_the_judge(
+    hub: list[dict[str, Any]],
+) -> None:
     hub.append(PLACE)
 
     def answer(prompt: str) -> str:
         if "mark=" not in prompt:
             return "Row 4, column 7."
         assert read_question(prompt).material["reference"].startswith("(4,7)")
-        return judge(lambda asked: {"reason": "the same place", "class": "correct"})(prompt)
+        return judge(lambda asked: {"reason": "the same place", "class": "correct"})(
+            prompt
+        )
 
     with serving(answer=answer) as server:
         where = (
@@ -242,16 +309,21 @@ def test_every_file_has_a_case_and_says_what_it_is() -> None:
 
 
 def test_the_page_counts_the_tasks_that_it_does_not_name() -> None:
-    page = (Path(__file__).resolve().parents[2] / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    page = (Path(__file__).resolve().parents[2] / "docs" / "benchmarks.md").read_text(
+        encoding="utf-8"
+    )
     names = [name for entry in TaskIndex().files() for name in entry.members]
-    counted = re.findall(r"`((?!factual)[\w-]+-)\.\.\.`(?:\]\([^)]*\))? \((\d+)\)", page)
+    counted = re.findall(
+        r"`((?!factual)[\w-]+-)\.\.\.`(?:\]\([^)]*\))? \((\d+)\)", page
+    )
     assert len(counted) >= 6
     for prefix, count in counted:
         assert sum(name.startswith(prefix) for name in names) == int(count), prefix
     assert set(CASES) <= set(re.findall(r"`([\w-]+)`", page))
 
 
-# -- pictures that are files of a data set ------------------------------------------------------------------------------
+# -- pictures that are files of a data set
+# ------------------------------------------------------------------------------
 
 DISH = {
     "qa_id": 407, "lang": "th", "food_id": 949, "prompt_id": 23, "prompt_type": 4, "image_url": "https://example.org/a.jpg", "task": "large_task1",
@@ -263,8 +335,12 @@ CUISINE = "datasets--worldcuisines--vqa-v1.1"
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of the data set's commit in the cache of the hub's library, with one picture unpacked in it."""
-    library = pytest.importorskip("huggingface_hub", reason="the extra `hub` is not installed")
+    """The folder of the data set's commit in the cache of the hub's library, with one picture
+    unpacked in it.
+    """
+    library = pytest.importorskip(
+        "huggingface_hub", reason="the extra `hub` is not installed"
+    )
     snapshot = tmp_path / "cache" / CUISINE / "snapshots" / COMMIT
     (snapshot / "images").mkdir(parents=True)
     (snapshot / "images" / "949_1.jpg").write_bytes(png(9))
@@ -294,16 +370,23 @@ def test_pictures_are_found_where_the_archive_of_the_data_set_was_unpacked(
     )
     assert value_of(record) == 1
     assert record["metadata"]["hint"] == ("misleading" if part == "dish" else "none")
-    assert "images/949_1.jpg" in json.dumps(record["prompt"]) and COMMIT not in json.dumps(record)
+    assert "images/949_1.jpg" in json.dumps(
+        record["prompt"]
+    ) and COMMIT not in json.dumps(record)
     task = load_task(f"sea-world-cuisine-{part}-id", chat=True)
-    assert [(sample.id, sample.cluster) for sample in task.samples] == [("407", "dish 949")]
+    assert [(sample.id, sample.cluster) for sample in task.samples] == [
+        ("407", "dish 949")
+    ]
     assert task.metrics[0].options["chance"] == 1 / len(task.samples[0].choices)
 
 
-def test_a_picture_that_is_not_there_says_how_to_get_it(hub: list[dict[str, Any]], cache: Path) -> None:
+def test_a_picture_that_is_not_there_says_how_to_get_it(
+    hub: list[dict[str, Any]], cache: Path
+) -> None:
     hub.append({**DISH, "image_path": "images/other.jpg"})
     with pytest.raises(
-        DatasetError, match=r"'images/other.jpg' of the dataset .*is not on this machine.*images\.tar\.gz"
+        DatasetError,
+        match=r"'images/other.jpg' of the dataset .*is not on this machine.*images\.tar\.gz",
     ):
         load_task("sea-world-cuisine-dish-th", chat=True)
     own = {"prompt.images": "{{ image_url }}"}
@@ -312,7 +395,14 @@ def test_a_picture_that_is_not_there_says_how_to_get_it(hub: list[dict[str, Any]
 
 
 @pytest.mark.parametrize(
-    "named", ["../../../../secret.png", "images/link.png", "/etc/hostname", "images/../../x\0", ""]
+    "named",
+    [
+        "../../../../secret.png",
+        "images/link.png",
+        "/etc/hostname",
+        "images/../../x\0",
+        "",
+    ],
 )
 def test_rows_of_the_hub_name_nothing_outside_the_data_set(
     named: str, hub: list[dict[str, Any]], cache: Path, tmp_path: Path
@@ -334,7 +424,10 @@ def test_files_of_the_hub_that_are_links_to_its_blobs_are_read(
     blob.write_bytes(png(5))
     (cache / "images" / "blob.jpg").symlink_to(blob)
     hub.append({**DISH, "image_path": "images/blob.jpg"})
-    assert load_task("sea-world-cuisine-dish-th", chat=True).samples[0].row["image_path"] == "images/blob.jpg"
+    assert (
+        load_task("sea-world-cuisine-dish-th", chat=True).samples[0].row["image_path"]
+        == "images/blob.jpg"
+    )
 
 
 def test_a_copy_of_the_rows_has_its_pictures_in_the_working_folder(
@@ -344,5 +437,7 @@ def test_a_copy_of_the_rows_has_its_pictures_in_the_working_folder(
     (tmp_path / "images" / "949_1.jpg").write_bytes(png(3))
     (tmp_path / "rows.jsonl").write_text(json.dumps(DISH) + "\n", encoding="utf-8")
     with serving(answer=lambda prompt: "คำตอบ: A") as server:
-        (content,), (record,) = run(server, "sea-world-cuisine-dish-th", "-T", "dataset.path=rows.jsonl")
+        (content,), (record,) = run(
+            server, "sea-world-cuisine-dish-th", "-T", "dataset.path=rows.jsonl"
+        )
     assert parts_of(content)[0] == png(3) and value_of(record) == 0

@@ -30,8 +30,12 @@ VALUES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("written", "value"), [*zip(TEXTS, TEXTS, strict=True), *VALUES.items()])
-def test_a_plain_scalar_means_what_it_says(tmp_path: Path, written: str, value: object) -> None:
+@pytest.mark.parametrize(
+    ("written", "value"), [*zip(TEXTS, TEXTS, strict=True), *VALUES.items()]
+)
+def test_a_plain_scalar_means_what_it_says(
+    tmp_path: Path, written: str, value: object
+) -> None:
     found = read(tmp_path, f"key: {written}\n").value["key"]
     assert found == value
     assert isinstance(found, type(value))
@@ -46,30 +50,54 @@ def test_every_value_knows_its_line(tmp_path: Path) -> None:
 
 
 def test_a_byte_order_mark_and_windows_line_ends_are_taken(tmp_path: Path) -> None:
-    assert read(tmp_path, b"\xef\xbb\xbfa: 1\r\nb: two\r\n").value == {"a": 1, "b": "two"}
+    assert read(tmp_path, b"\xef\xbb\xbfa: 1\r\nb: two\r\n").value == {
+        "a": 1,
+        "b": "two",
+    }
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a: 1\nb: 2\na: 3\n", "t.yaml:3: the key 'a' is given twice (first in line 1)."),
-        ("a: [1, 2\nb: 3\n", "t.yaml:2: this is not YAML: did not find expected ',' or ']'."),
+        (
+            "a: 1\nb: 2\na: 3\n",
+            "t.yaml:3: the key 'a' is given twice (first in line 1).",
+        ),
+        (
+            "a: [1, 2\nb: 3\n",
+            "t.yaml:2: this is not YAML: did not find expected ',' or ']'.",
+        ),
         ("a: 1\n\tb: 2\n", "(indent with spaces)."),
         (
             "a: !!python/object/apply:os.system [ls]\n",
             "t.yaml:1: the tag '!!python/object/apply:os.system' is not",
         ),
-        ("a: !function utils.f\n", "t.yaml:1: the tag '!function' is not allowed here; write plain values."),
+        (
+            "a: !function utils.f\n",
+            "t.yaml:1: the tag '!function' is not allowed here; write plain values.",
+        ),
         ("a: !!int 5\n", "t.yaml:1: the tag '!!int' is not allowed here"),
-        ("a: &x\n  b: *x\n", "t.yaml:1: an alias (*) is inside the value that it refers to."),
+        (
+            "a: &x\n  b: *x\n",
+            "t.yaml:1: an alias (*) is inside the value that it refers to.",
+        ),
         (
             "a: {{ question }}\n",
             "t.yaml:1: a key must be text; put quotes around a value that begins with { or [.",
         ),
-        ("a: 1\n---\nb: 2\n", "t.yaml:2: this is not YAML: but found another document."),
-        ("- 1\n- 2\n", "t.yaml:1: a task file is a mapping (`key: value`), not a list."),
+        (
+            "a: 1\n---\nb: 2\n",
+            "t.yaml:2: this is not YAML: but found another document.",
+        ),
+        (
+            "- 1\n- 2\n",
+            "t.yaml:1: a task file is a mapping (`key: value`), not a list.",
+        ),
         ("", "t.yaml: the task file is empty; it begins with `task: name`."),
-        (b"a: 1\nb: \xff\xfe\n", "t.yaml:2: the file is not UTF-8 text; save it as UTF-8."),
+        (
+            b"a: 1\nb: \xff\xfe\n",
+            "t.yaml:2: the file is not UTF-8 text; save it as UTF-8.",
+        ),
         (
             "a: 1\nb: x\u2028y\n",
             "t.yaml:2: the file has a character (U+2028) that YAML treats as a line break; write it as \\u2028",
@@ -78,7 +106,9 @@ def test_a_byte_order_mark_and_windows_line_ends_are_taken(tmp_path: Path) -> No
         ("a: " + "[" * 3000 + "]" * 3000, "t.yaml"),
     ],
 )
-def test_what_is_refused_says_where(tmp_path: Path, text: str | bytes, message: str) -> None:
+def test_what_is_refused_says_where(
+    tmp_path: Path, text: str | bytes, message: str
+) -> None:
     with pytest.raises(TaskError) as caught:
         read(tmp_path, text)
     assert message in str(caught.value)
@@ -112,12 +142,17 @@ def test_aliases_cannot_blow_up(tmp_path: Path) -> None:
         st.none()
         | st.booleans()
         | st.integers(-(10**9), 10**9)
-        | st.text(st.characters(codec="utf-8", exclude_characters="\x85\u2028\u2029"), max_size=20).filter(
-            # PyYAML writes YAML 1.1, where 0E0 is text and needs no quotes; YAML 1.2 reads a number.
+        | st.text(
+            st.characters(codec="utf-8", exclude_characters="\x85\u2028\u2029"),
+            max_size=20,
+        ).filter(
+            # PyYAML writes YAML 1.1, where 0E0 is text and needs no quotes; YAML 1.2 reads a
+            # number.
             lambda text: not re.fullmatch(r"-?[0-9.]+[eE][-+]?[0-9]+", text)
         ),
         lambda inner: (
-            st.lists(inner, max_size=4) | st.dictionaries(st.text("abc", min_size=1), inner, max_size=4)
+            st.lists(inner, max_size=4)
+            | st.dictionaries(st.text("abc", min_size=1), inner, max_size=4)
         ),
         max_leaves=12,
     )

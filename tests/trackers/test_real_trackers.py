@@ -1,4 +1,6 @@
-"""The real libraries, where they are installed: what stands in their own files afterwards, and that it stands there once."""
+"""The real libraries, where they are installed: what stands in their own files afterwards, and
+that it stands there once.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +19,14 @@ from evalwright import Run, ScriptedModel, evaluate
 def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name in [
-        name for name in os.environ if name.startswith(("MLFLOW_", "WANDB_", "TRACKIO_", "TENSORBOARD_"))
+        name
+        for name in os.environ
+        if name.startswith(("MLFLOW_", "WANDB_", "TRACKIO_", "TENSORBOARD_"))
     ]:
         monkeypatch.delenv(name)
-    Path("questions.csv").write_text("question,target\n가,1\n나,1\n다,2\n", encoding="utf-8")
+    Path("questions.csv").write_text(
+        "question,target\n가,1\n나,1\n다,2\n", encoding="utf-8"
+    )
 
 
 def needs(library: str) -> None:
@@ -31,12 +37,15 @@ def needs(library: str) -> None:
 def tracked_twice(track: str) -> Run:
     """A run that is made, and made again from the store."""
     for _ in range(2):
-        (run,) = evaluate("questions.csv", ScriptedModel("1", name="demo/하나"), name="a", track=track)
+        (run,) = evaluate(
+            "questions.csv", ScriptedModel("1", name="demo/하나"), name="a", track=track
+        )
     assert run.data["usage"]["sent"] == 0
     return run
 
 
-# The libraries warn of their own affairs, and leave threads: each in a process of its own, as with a person.
+# The libraries warn of their own affairs, and leave threads: each in a process of its own, as with
+# a person.
 SCRIPT = "import sys; sys.path[:0] = {path!r}; from trackers.test_real_trackers import *; print(tracked_twice({track!r}).id)"
 
 
@@ -71,9 +80,17 @@ assert run.data.params["model"] == "demo/하나", run.data.params
 assert len(client.get_metric_history(run.info.run_id, "questions/accuracy")) == 1
 assert [one.path for one in client.list_artifacts(run.info.run_id)] == ["run.json", "samples.jsonl"]
 """
-    environment = {**os.environ, "MLFLOW_ALLOW_FILE_STORE": "true", "MLFLOW_DISABLE_TELEMETRY": "true"}
+    environment = {
+        **os.environ,
+        "MLFLOW_ALLOW_FILE_STORE": "true",
+        "MLFLOW_DISABLE_TELEMETRY": "true",
+    }
     done = subprocess.run(
-        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False
+        [sys.executable, "-c", script],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
 
@@ -91,7 +108,9 @@ assert abs(value.value - 2 / 3) < 1e-6 and value.step == 0
 (text,) = found.Tensors("settings")
 assert "demo/하나" in text.tensor_proto.string_val[0].decode()
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -126,6 +145,10 @@ assert name.startswith("a-"), name
 """
     environment = {**os.environ, "TRACKIO_DIR": str(Path("local").absolute())}
     done = subprocess.run(
-        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False
+        [sys.executable, "-c", script],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,6 @@
-"""Work on text from others ends: templates, patterns, scorers, streams, replies, JSON and YAML made to take all time and memory."""
+"""Work on text from others ends: templates, patterns, scorers, streams, replies, JSON and YAML
+made to take all time and memory.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +21,17 @@ import pytest
 
 from evalwright import bounded
 from evalwright.cli import main
-from evalwright.compat.lm_eval.tasks import task_yaml as files, rendering
+from evalwright.compat.lm_eval.tasks import rendering
+from evalwright.compat.lm_eval.tasks import task_yaml as files
 from evalwright.compat.lm_eval.tasks.filters import build_pipelines
-from evalwright.core.errors import BadReply, DatasetError, EvalwrightError, Rejected, ScoringError, TaskError
+from evalwright.core.errors import (
+    BadReply,
+    DatasetError,
+    EvalwrightError,
+    Rejected,
+    ScoringError,
+    TaskError,
+)
 from evalwright.core.requests import Generate, Message
 from evalwright.core.samples import Answer, Sample
 from evalwright.models.local.chat_template import ChatTemplate
@@ -30,7 +40,8 @@ from evalwright.models.remote.events import gather_events
 from evalwright.scorers import registry
 from evalwright.tasks import templates
 from evalwright.tasks._sandbox import ENVIRONMENT
-from evalwright.tasks.datasets import formats, jsonl_rows as rows
+from evalwright.tasks.datasets import formats
+from evalwright.tasks.datasets import jsonl_rows as rows
 from evalwright.tasks.datasets.formats import read_rows
 from evalwright.tasks.linear_templates import is_linear
 from support.command import write_questions
@@ -68,7 +79,9 @@ def by_task(source: str, text: str) -> str:
 
 
 def by_chat(source: str, text: str) -> str:
-    return ChatTemplate("{% set text = messages[0].content %}" + source, {}).render((Message("user", text),))
+    return ChatTemplate("{% set text = messages[0].content %}" + source, {}).render(
+        (Message("user", text),)
+    )
 
 
 def by_foreign(source: str, text: str) -> str:
@@ -85,7 +98,12 @@ def test_a_template_that_would_take_all_time_or_memory_is_ended(
 ) -> None:
     try:
         text = render(HOSTILE[name], "a" * 20_000)
-    except (templates.TemplateError, EvalwrightError, bounded.LimitExceeded, bounded.Raised) as error:
+    except (
+        templates.TemplateError,
+        EvalwrightError,
+        bounded.LimitExceeded,
+        bounded.Raised,
+    ) as error:
         assert len(str(error)) > 15
     else:  # what can be given within the limits is given
         assert len(text) < 1 << 28
@@ -96,7 +114,9 @@ def test_no_such_template_is_rendered_in_the_program_itself(name: str) -> None:
     assert not is_linear(ENVIRONMENT.parse(HOSTILE[name]))
 
 
-def test_what_is_constant_in_a_template_is_not_worked_out_in_the_program_itself() -> None:
+def test_what_is_constant_in_a_template_is_not_worked_out_in_the_program_itself() -> (
+    None
+):
     tracemalloc.start()
     try:
         with pytest.raises(templates.TemplateError):
@@ -116,7 +136,9 @@ def test_what_is_constant_in_a_template_is_not_worked_out_in_the_program_itself(
         "{{ choices.label.index(answerKey) }}{{ sentence.split('_', 1)[1] }}",
     ],
 )
-def test_what_task_files_mostly_write_is_rendered_without_a_process(source: str) -> None:
+def test_what_task_files_mostly_write_is_rendered_without_a_process(
+    source: str,
+) -> None:
     assert is_linear(ENVIRONMENT.parse(source))
 
 
@@ -133,10 +155,15 @@ def test_a_pattern_from_a_file_that_backtracks_is_ended() -> None:
     step = {"function": "regex", "regex_pattern": r"(a+)+b"}
     (pipeline,) = build_pipelines([{"name": "own", "filter": [step]}], "task")
     assert pipeline([["aab and ab"]], {}) == [["aa"]]
-    with pytest.raises(ScoringError, match=r"'\(a\+\)\+b' cannot be used on this text: it takes more than"):
+    with pytest.raises(
+        ScoringError,
+        match=r"'\(a\+\)\+b' cannot be used on this text: it takes more than",
+    ):
         pipeline([["a" * 60]], {})
     with pytest.raises(TaskError, match="cannot be used: missing"):
-        build_pipelines([{"name": "own", "filter": [{**step, "regex_pattern": "(a"}]}], "task")
+        build_pipelines(
+            [{"name": "own", "filter": [{**step, "regex_pattern": "(a"}]}], "task"
+        )
 
 
 def test_the_process_is_started_again_and_gives_plain_values_only() -> None:
@@ -149,8 +176,12 @@ def test_the_process_is_started_again_and_gives_plain_values_only() -> None:
         bounded.call(json.loads, "[" * 100_000)
 
 
-def test_the_process_has_no_key_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not even what a template that left its sandbox could read: no variable but those of language, time zone and libraries."""
+def test_the_process_has_no_key_of_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Not even what a template that left its sandbox could read: no variable but those of
+    language, time zone and libraries.
+    """
     for name in (
         "OPENAI_API_KEY",
         "HF_TOKEN",
@@ -167,25 +198,32 @@ def test_the_process_has_no_key_of_the_environment(monkeypatch: pytest.MonkeyPat
     finally:
         process.close()
     kept = {"DYLD_LIBRARY_PATH", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH", "TZ"}
-    assert set(there) <= {*kept, "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"} and there["TZ"] == "Asia/Seoul"
+    assert (
+        set(there) <= {*kept, "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"}
+        and there["TZ"] == "Asia/Seoul"
+    )
 
 
 def _environment() -> dict[str, str]:
     inherited = (
-        Path("/proc/self/environ").read_bytes().decode() if Path("/proc/self/environ").exists() else ""
+        Path("/proc/self/environ").read_bytes().decode()
+        if Path("/proc/self/environ").exists()
+        else ""
     )
     assert "sk-environment" not in inherited
     return dict(os.environ)
 
 
 def test_a_long_answer_is_scored_in_the_process_with_limits_as_elsewhere() -> None:
-    sample, answer = Sample("1", targets=("word",)), Answer("word " * 10_000)
+    sample = Sample("1", targets=("word",))
+    answer = Answer("word " * 10_000)
     assert registry.bind("token-f1").function(sample, answer) == registry._alone(
         "token-f1", {}, sample, answer
     )
 
 
-# -- replies ------------------------------------------------------------------------------------------------------------
+# -- replies
+# ------------------------------------------------------------------------------------------------------------
 
 
 class _Kept:
@@ -227,7 +265,9 @@ def test_one_event_of_16_mib_is_read_in_the_time_of_its_size() -> None:
     ):
         if decoding == "aws":
             pytest.importorskip("botocore")
-        found = asyncio.run(gather_events("host", kind, _cut(body, 1400), _Kept(), decoding))
+        found = asyncio.run(
+            gather_events("host", kind, _cut(body, 1400), _Kept(), decoding)
+        )
         assert len(found["text"]) == 16 << 20
 
 
@@ -244,7 +284,10 @@ def _served(body: bytes, headers: str, ask: Callable[[str], Any]) -> Any:
         head = await reader.readuntil(b"\r\n\r\n")
         length = re.search(rb"(?i)content-length: (\d+)", head)
         await reader.readexactly(int(length[1]) if length else 0)
-        writer.write(f"HTTP/1.1 200 OK\r\n{headers}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+        writer.write(
+            f"HTTP/1.1 200 OK\r\n{headers}Content-Length: {len(body)}\r\n\r\n".encode()
+            + body
+        )
         writer.close()
 
     async def run() -> Any:
@@ -257,9 +300,13 @@ def _served(body: bytes, headers: str, ask: Callable[[str], Any]) -> Any:
 
 @pytest.mark.parametrize("packed", [False, True])
 def test_a_reply_may_be_as_large_as_what_was_asked_for(packed: bool) -> None:
-    reply = {"choices": [{"message": {"content": "x" * (8 << 20)}, "finish_reason": "stop"}]}
+    reply = {
+        "choices": [{"message": {"content": "x" * (8 << 20)}, "finish_reason": "stop"}]
+    }
     body = json.dumps(reply).encode()
-    headers = "Content-Type: application/json\r\n" + ("Content-Encoding: gzip\r\n" if packed else "")
+    headers = "Content-Type: application/json\r\n" + (
+        "Content-Encoding: gzip\r\n" if packed else ""
+    )
 
     async def ask(url: str, tokens: int) -> Any:
         model: Any = open_model(f"openai/{url}#m")
@@ -274,7 +321,8 @@ def test_a_reply_may_be_as_large_as_what_was_asked_for(packed: bool) -> None:
     assert len(_served(sent, headers, lambda url: ask(url, 4000)).text) == 8 << 20
 
 
-# -- files --------------------------------------------------------------------------------------------------------------
+# -- files
+# --------------------------------------------------------------------------------------------------------------
 
 LETTERS = "abcdefghij"
 YAML_BOMBS = {
@@ -316,7 +364,9 @@ def test_a_json_bomb_in_a_record_is_an_error_that_says_what(
         kept = path.read_bytes()
         path.write_bytes(text.encode("utf-8", "surrogatepass"))
         assert main(["runs", "show", str(tmp_path / "runs" / "run")]) in (0, 2)
-        assert main(["compare", str(tmp_path / "runs" / "run"), str(tmp_path / "runs" / "run")]) in (0, 1, 2)
+        assert main(
+            ["compare", str(tmp_path / "runs" / "run"), str(tmp_path / "runs" / "run")]
+        ) in (0, 1, 2)
         path.write_bytes(kept)
     assert "Traceback" not in capsys.readouterr().err
 
@@ -325,7 +375,9 @@ def test_a_parquet_bomb_is_read_in_pieces(tmp_path: Path) -> None:
     pyarrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
     path = tmp_path / "bomb.parquet"
-    table = pyarrow.table({"text": pyarrow.array(["x" * (1 << 20)] * 300).dictionary_encode()})
+    table = pyarrow.table(
+        {"text": pyarrow.array(["x" * (1 << 20)] * 300).dictionary_encode()}
+    )
     parquet.write_table(table, path, compression="zstd")
     assert path.stat().st_size < 1 << 20
     with pytest.raises(DatasetError, match="more than"):
@@ -341,9 +393,13 @@ def test_a_parquet_bomb_of_few_rows_is_not_unpacked(
     path = tmp_path / "bomb.parquet"
     cells = pyarrow.array(["x" * (150 << 20)])
     table = pyarrow.table(
-        {"text": pyarrow.DictionaryArray.from_arrays([0] * 500, cells)} if dictionary else {"text": cells}
+        {"text": pyarrow.DictionaryArray.from_arrays([0] * 500, cells)}
+        if dictionary
+        else {"text": cells}
     )
-    with parquet.ParquetWriter(path, table.schema, compression="zstd", use_dictionary=dictionary) as file:
+    with parquet.ParquetWriter(
+        path, table.schema, compression="zstd", use_dictionary=dictionary
+    ) as file:
         for _ in range(1 if dictionary else 2):
             file.write_table(table)
     sizes: list[int] = []
@@ -377,7 +433,9 @@ def test_a_row_without_end_is_an_error_that_says_so(
     task.write_text(task.read_text().replace("questions.jsonl", name))
     (own_folder / name).write_text(text % ("x" * (1 << 23)))
     done = typed("tasks", "preview", "questions.yaml")
-    assert done.code == 2 and ("2 MiB" in done.err or "field larger" in done.err), done.text
+    assert done.code == 2 and ("2 MiB" in done.err or "field larger" in done.err), (
+        done.text
+    )
 
 
 @pytest.mark.parametrize(
@@ -395,14 +453,23 @@ def test_a_file_that_is_read_whole_and_a_line_have_a_size(
 ) -> None:
     write_questions(own_folder, 1)
     task = (own_folder / "questions.yaml").read_text()
-    (own_folder / "prompted.yaml").write_text(task.replace('user: "{{ input }}"', "file: prompt.txt"))
-    assert typed("run", "questions.yaml", "--model", "scripted/echo", "--name", "made").code == 0
+    (own_folder / "prompted.yaml").write_text(
+        task.replace('user: "{{ input }}"', "file: prompt.txt")
+    )
+    assert (
+        typed(
+            "run", "questions.yaml", "--model", "scripted/echo", "--name", "made"
+        ).code
+        == 0
+    )
     with (own_folder / name).open("wb") as file:
         file.truncate(1 << 30)  # of nothing: it takes no place on the disk
     done = typed(*command)
-    assert done.code == 2 and (f"{name}" in done.err or "run 'made'" in done.err) and "MiB" in done.err, (
-        done.text
-    )
+    assert (
+        done.code == 2
+        and (f"{name}" in done.err or "run 'made'" in done.err)
+        and "MiB" in done.err
+    ), done.text
 
 
 def test_each_is_bounded(own_folder: Path) -> None:
@@ -411,7 +478,8 @@ def test_each_is_bounded(own_folder: Path) -> None:
     lists = ", ".join(f"k{place}: [{', '.join('0123456789')}]" for place in range(9))
     task.write_text(
         task.read_text().replace(
-            "dataset: questions.jsonl", f"dataset: {{path: questions.jsonl, each: {{{lists}}}}}"
+            "dataset: questions.jsonl",
+            f"dataset: {{path: questions.jsonl, each: {{{lists}}}}}",
         )
     )
     done = typed("tasks", "check", "questions.yaml")

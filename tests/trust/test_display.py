@@ -1,4 +1,6 @@
-"""What strangers write is shown as text: on terminals, in spreadsheets, in files that a person names, in pacing."""
+"""What strangers write is shown as text: on terminals, in spreadsheets, in files that a person
+names, in pacing.
+"""
 
 from __future__ import annotations
 
@@ -37,9 +39,12 @@ class Terminal(io.StringIO):
         return True
 
 
-def shown(monkeypatch: pytest.MonkeyPatch, *arguments: str, code: int | None = None) -> str:
+def shown(
+    monkeypatch: pytest.MonkeyPatch, *arguments: str, code: int | None = None
+) -> str:
     """All that a command writes to a terminal, checked to be harmless."""
-    out, err = Terminal(), Terminal()
+    out = Terminal()
+    err = Terminal()
     with monkeypatch.context() as patched:
         patched.setenv("TERM", "xterm")
         patched.setattr(sys, "stdout", out)
@@ -54,7 +59,12 @@ def shown(monkeypatch: pytest.MonkeyPatch, *arguments: str, code: int | None = N
 
 def test_names_in_runs(own_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in "ab":
-        run = make_run(own_folder / "runs", scores=[1.0, 0.0, 1.0], model=f"demo/{name}{HOSTILE}", name=name)
+        run = make_run(
+            own_folder / "runs",
+            scores=[1.0, 0.0, 1.0],
+            model=f"demo/{name}{HOSTILE}",
+            name=name,
+        )
         file = run.folder / "run.json"
         data = json.loads(file.read_text())
         data["model"]["label"] = f"{name}{HOSTILE}"
@@ -85,13 +95,23 @@ def test_json_that_is_escaped_says_the_same(own_folder: Path) -> None:
 
 
 def test_task_files_and_rows(own_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    row = {"id": HOSTILE, "question": HOSTILE, "answer": HOSTILE, HOSTILE: HOSTILE, "domain": HOSTILE}
+    row = {
+        "id": HOSTILE,
+        "question": HOSTILE,
+        "answer": HOSTILE,
+        HOSTILE: HOSTILE,
+        "domain": HOSTILE,
+    }
     Path("rows.jsonl").write_text(json.dumps(row) + "\n")
     task = {
         "task": "hostile",
         "description": HOSTILE,
         "dataset": "rows.jsonl",
-        "sample": {"input": "{{ question }}", "target": "{{ answer }}", "metadata": {HOSTILE: HOSTILE}},
+        "sample": {
+            "input": "{{ question }}",
+            "target": "{{ answer }}",
+            "metadata": {HOSTILE: HOSTILE},
+        },
         "prompt": {"user": "{{ input }}" + HOSTILE},
         "scorers": ["exact-match"],
         "slices": ["domain"],
@@ -105,7 +125,11 @@ def test_task_files_and_rows(own_folder: Path, monkeypatch: pytest.MonkeyPatch) 
         ("runs", "show", "a"),
     ):
         shown(monkeypatch, *arguments)
-    for broken in ({**task, HOSTILE: 1}, {**task, "task": HOSTILE}, {**task, "dataset": HOSTILE + ".jsonl"}):
+    for broken in (
+        {**task, HOSTILE: 1},
+        {**task, "task": HOSTILE},
+        {**task, "dataset": HOSTILE + ".jsonl"},
+    ):
         Path("task.yaml").write_text(yaml.safe_dump(broken))
         shown(monkeypatch, "tasks", "show", "task.yaml", code=2)
         shown(monkeypatch, "run", "task.yaml", "--model", "demo/small", code=2)
@@ -114,13 +138,22 @@ def test_task_files_and_rows(own_folder: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_a_servers_errors(own_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_questions(own_folder, 3)
     with serving(answer=lambda prompt: HOSTILE, models=("other",)) as server:
-        arguments = ("run", "questions.yaml", "-M", f"base_url={server.url}", "--name", "a")
+        arguments = (
+            "run",
+            "questions.yaml",
+            "-M",
+            f"base_url={server.url}",
+            "--name",
+            "a",
+        )
         shown(monkeypatch, *arguments, "--model", f"openai/test{HOSTILE}")
         shown(monkeypatch, *arguments, "--model", "openai/other", "--replace", code=0)
     shown(monkeypatch, "runs", "show", "a")
 
 
-def test_what_libraries_print(own_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_libraries_print(
+    own_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def talks(self: object) -> dict[str, str]:
         print(HOSTILE)
         print(HOSTILE, file=sys.stderr)
@@ -131,27 +164,44 @@ def test_what_libraries_print(own_folder: Path, monkeypatch: pytest.MonkeyPatch)
     shown(monkeypatch, "tasks", "list")
 
 
-# -- spreadsheets -------------------------------------------------------------------------------------------------------
+# -- spreadsheets
+# -------------------------------------------------------------------------------------------------------
 
 
 @settings(max_examples=200, deadline=None, derandomize=True)
-@given(st.text(alphabet="=+-@＝＋－＠\t\r\n ;,|'\"a1\u3000\x0b", max_size=12), st.booleans())
+@given(
+    st.text(alphabet="=+-@＝＋－＠\t\r\n ;,|'\"a1\u3000\x0b", max_size=12),
+    st.booleans(),
+)
 def test_no_cell_is_a_formula_in_any_dialect(text: str, lines: bool) -> None:
     out = io.StringIO()
     csv.writer(out).writerow(["x", inert_cell(text, lines=lines), "y"])
     for separator in ",;\t|":
-        for row in csv.reader(io.StringIO(out.getvalue(), newline=""), delimiter=separator):
+        for row in csv.reader(
+            io.StringIO(out.getvalue(), newline=""), delimiter=separator
+        ):
             for cell in row:
-                assert not re.match(r"[\s\"]*[=+@＝＋－＠-]|[\t\r]", cell) or cell.lstrip().startswith("'"), (
-                    row
-                )
+                assert not re.match(
+                    r"[\s\"]*[=+@＝＋－＠-]|[\t\r]", cell
+                ) or cell.lstrip().startswith("'"), row
 
 
-# -- files that are named -----------------------------------------------------------------------------------------------
+# -- files that are named
+# -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    "option", ["--into", "--markdown", "--html", "--csv", "--json-file", "--plot", "--pages", "--kept"]
+    "option",
+    [
+        "--into",
+        "--markdown",
+        "--html",
+        "--csv",
+        "--json-file",
+        "--plot",
+        "--pages",
+        "--kept",
+    ],
 )
 def test_no_output_follows_a_link_out(own_folder: Path, option: str) -> None:
     make_run(own_folder / "runs", scores=[1.0, 0.0], model="demo/a", name="a")
@@ -163,7 +213,11 @@ def test_no_output_follows_a_link_out(own_folder: Path, option: str) -> None:
     work.mkdir()
     (work / "link.svg").symlink_to(secret)
     (work / "folder").symlink_to(outside)
-    names = ["folder/new.svg"] if option in ("--pages", "--kept") else ["link.svg", "folder/new.svg"]
+    names = (
+        ["folder/new.svg"]
+        if option in ("--pages", "--kept")
+        else ["link.svg", "folder/new.svg"]
+    )
     with pytest.MonkeyPatch.context() as patched:
         patched.chdir(work)
         for name in names:
@@ -177,14 +231,25 @@ def test_no_run_is_written_through_a_link(own_folder: Path) -> None:
     outside = own_folder.parent / f"{own_folder.name}-outside"
     outside.mkdir()
     (own_folder / "runs").symlink_to(outside)
-    command = ("run", "factual", "--model", "demo/small", "--limit", "1", "--name", "a", "--quiet")
+    command = (
+        "run",
+        "factual",
+        "--model",
+        "demo/small",
+        "--limit",
+        "1",
+        "--name",
+        "a",
+        "--quiet",
+    )
     done = typed(*command)
     assert done.code == 2 and "link leads to" in done.err
     assert not list(outside.iterdir())
     assert typed(*command, "--out", str(outside)).code == 0
 
 
-# -- pacing -------------------------------------------------------------------------------------------------------------
+# -- pacing
+# -------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -194,11 +259,24 @@ def test_no_run_is_written_through_a_link(own_folder: Path) -> None:
     ids=lambda value: value[:12],
 )  # fmt: skip
 def test_absurd_limits_say_nothing(value: str) -> None:
-    for name in ("limit-requests", "remaining-tokens", "reset-requests", "reset-tokens"):
-        found = parse_rate_limits([(f"x-ratelimit-{name}".encode(), value.encode())], now=1.8e9)
-        for told in (found.limit_requests, found.remaining_tokens, found.reset_requests) if found else ():
+    for name in (
+        "limit-requests",
+        "remaining-tokens",
+        "reset-requests",
+        "reset-tokens",
+    ):
+        found = parse_rate_limits(
+            [(f"x-ratelimit-{name}".encode(), value.encode())], now=1.8e9
+        )
+        for told in (
+            (found.limit_requests, found.remaining_tokens, found.reset_requests)
+            if found
+            else ()
+        ):
             assert told is None or 0 <= told < 1e15
-        assert found is None or found.reset_requests is None or found.reset_requests < 4e6
+        assert (
+            found is None or found.reset_requests is None or found.reset_requests < 4e6
+        )
     assert parse_rate_limits([(b"ratelimit", value.encode())]) is None
     waited = parse_retry_after({"retry-after": value, "date": value}, now=1.8e9)
     assert waited is None or math.isfinite(waited)

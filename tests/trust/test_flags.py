@@ -31,7 +31,9 @@ def _folder(own_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             'prompt: {user: "{{ input }}", few_shot: {count: 1, dataset: pool.jsonl}}',
         )
     )
-    rows = [{"id": f"p{i}", "question": f"Shot {i}?", "answer": str(i)} for i in range(5)]
+    rows = [
+        {"id": f"p{i}", "question": f"Shot {i}?", "answer": str(i)} for i in range(5)
+    ]
     Path("pool.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
@@ -43,7 +45,9 @@ def prompts(*arguments: str) -> str:
 
 def test_the_number_of_shots_counts_for_every_task() -> None:
     for count in (0, 1, 4):
-        assert prompts("shots.yaml", "--num-fewshot", str(count)).count("Shot ") == count
+        assert (
+            prompts("shots.yaml", "--num-fewshot", str(count)).count("Shot ") == count
+        )
     names = []
     for more in ((), ("--num-fewshot", "4")):
         done = typed("run", "shots.yaml", "--quiet", "--json", *ECHO, *more)
@@ -63,7 +67,9 @@ def test_the_number_of_shots_counts_for_every_task() -> None:
     assert json.loads(again.out)[0]["identity"] == four["identity"]
     (run,) = evaluate("shots.yaml", "scripted/echo", num_fewshot=4, name="api")
     assert run.data["identity"] == four["identity"]
-    Path("suite.yaml").write_text("tasks: shots.yaml\nmodels: scripted/echo\nnum_fewshot: 4\nname: file\n")
+    Path("suite.yaml").write_text(
+        "tasks: shots.yaml\nmodels: scripted/echo\nnum_fewshot: 4\nname: file\n"
+    )
     assert typed("run", "--config", "suite.yaml", "--quiet").code == 0
     assert record(Path("runs/file"))["identity"] == four["identity"]
     given = ("-T", "prompt.few_shot.dataset.path=pool.jsonl", "--num-fewshot", "2")
@@ -137,7 +143,9 @@ def _runs() -> None:
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_does_nothing_is_refused(name: str, request: pytest.FixtureRequest) -> None:
+def test_what_does_nothing_is_refused(
+    name: str, request: pytest.FixtureRequest
+) -> None:
     arguments, says = REFUSED[name]
     if arguments[0] not in ("run", "plan", "tasks"):
         request.getfixturevalue("_runs")
@@ -175,22 +183,36 @@ def test_the_same_holds_for_python_and_suite_files(name: str, how: str) -> None:
 def test_settings_of_objects() -> None:
     @task("made")
     def made() -> dict[str, Any]:
-        return {"dataset": {"rows": [{"input": "q", "target": "a"}]}, "scorers": ["exact-match"]}
+        return {
+            "dataset": {"rows": [{"input": "q", "target": "a"}]},
+            "scorers": ["exact-match"],
+        }
 
     from evalwright import load_task
 
     one = load_task("made")
-    several: list[dict[str, Any]] = [{"num_fewshot": 2}, {"overrides": {"version": 2}}, {"format": "text"}]
+    several: list[dict[str, Any]] = [
+        {"num_fewshot": 2},
+        {"overrides": {"version": 2}},
+        {"format": "text"},
+    ]
     for settings in several:
         with pytest.raises(UsageError, match="object"):
             evaluate(one, "scripted/echo", **settings)
 
 
 def test_settings_of_tasks_count_in_a_plan() -> None:
-    found = plan("shots.yaml", "scripted/echo", num_fewshot=4, assume={"discordant": 0.2})
+    found = plan(
+        "shots.yaml", "scripted/echo", num_fewshot=4, assume={"discordant": 0.2}
+    )
     assert "--num-fewshot 4" in found.command
-    Path("two.jsonl").write_text("".join(Path("questions.jsonl").read_text().splitlines(keepends=True)[:2]))
+    Path("two.jsonl").write_text(
+        "".join(Path("questions.jsonl").read_text().splitlines(keepends=True)[:2])
+    )
     small = plan(
-        "questions.yaml", "scripted/echo", overrides={"dataset.path": "two.jsonl"}, assume={"discordant": 0.2}
+        "questions.yaml",
+        "scripted/echo",
+        overrides={"dataset.path": "two.jsonl"},
+        assume={"discordant": 0.2},
     )
     assert small.tasks[0].n_total == 2

@@ -1,7 +1,9 @@
-"""Programs that would rather decide their verdict than earn it, against tests of every shape that data sets have.
+"""Programs that would rather decide their verdict than earn it, against tests of every shape
+that data sets have.
 
-Each forger is tried on each shape: tests that name their entry point and tests that do not, that loop with built-in functions,
-compare with a tolerance, or use what they did not import. A right program passes all of them, a wrong one none.
+Each forger is tried on each shape: tests that name their entry point and tests that do not, that
+loop with built-in functions, compare with a tolerance, or use what they did not import. A right
+program passes all of them, a wrong one none.
 """
 
 from __future__ import annotations
@@ -216,9 +218,13 @@ def test_no_class_decides_what_a_value_of_the_tests_is(tests: str) -> None:
     """Not even one that the tests name as such, with every operator that a class can have."""
     right = "def Trunc(x): return x % 1.0"
     enters = "    def __enter__(self): return self\n    def __exit__(self, *error): return True\n"
-    forged = EVERY_OPERATOR.replace("    __hash__", f"{enters}    __hash__").replace("Everything", "Trunc")
+    forged = EVERY_OPERATOR.replace("    __hash__", f"{enters}    __hash__").replace(
+        "Everything", "Trunc"
+    )
     itself = forged.replace("self, other: 0", "self, other: self")
-    one_object = f"{itself}\none = Trunc()\nTrunc.__new__ = staticmethod(lambda *values: one)\n"
+    one_object = (
+        f"{itself}\none = Trunc()\nTrunc.__new__ = staticmethod(lambda *values: one)\n"
+    )
     for program in (forged, itself, one_object):
         assert run(program, tests, entry_point="Trunc", seconds=60.0).label == "failed"
     if "with" not in tests:
@@ -244,47 +250,71 @@ PAIRS = "assert chain([Pair(5, 24), Pair(15, 25)], 3) == 2"
         ("Base = object\ndef f(x): return 0", "class Own(Base): pass\nassert f(Own()) == 1"),
     ],
 )  # fmt: skip
-def test_what_comes_out_of_a_program_never_makes_its_tests_untestable(program: str, tests: str) -> None:
+def test_what_comes_out_of_a_program_never_makes_its_tests_untestable(
+    program: str, tests: str
+) -> None:
     assert run(program, tests, seconds=60.0).label == "failed"
 
 
 @pytest.mark.parametrize(
-    "alias", ["AssertionError", "Exception", "BaseException", "RuntimeError", "(lambda: AssertionError)()"]
+    "alias",
+    [
+        "AssertionError",
+        "Exception",
+        "BaseException",
+        "RuntimeError",
+        "(lambda: AssertionError)()",
+    ],
 )
 @pytest.mark.parametrize(
-    "raised", ["assert False, 'it should have raised'", "raise RuntimeError('it should have raised')"]
+    "raised",
+    [
+        "assert False, 'it should have raised'",
+        "raise RuntimeError('it should have raised')",
+    ],
 )
-def test_a_name_of_the_program_catches_no_exception_of_its_tests(alias: str, raised: str) -> None:
+def test_a_name_of_the_program_catches_no_exception_of_its_tests(
+    alias: str, raised: str
+) -> None:
     tests = f"a = Account()\ntry:\n    a.withdraw(100)\n    {raised}\nexcept Missing:\n    pass"
     program = f"Missing = {alias}\nclass Account:\n    Missing = Missing\n    def withdraw(s, x): pass"
     assert run(program, tests, entry_point="Account", seconds=60.0).label == "failed"
     attribute = tests.replace("except Missing", "except Account.Missing")
-    assert run(program, attribute, entry_point="Account", seconds=60.0).label == "failed"
+    assert (
+        run(program, attribute, entry_point="Account", seconds=60.0).label == "failed"
+    )
     right = program.replace("x): pass", "x): raise Missing('no')")
     if alias != "BaseException":
-        assert run(right, tests, entry_point="Account", seconds=60.0) == Outcome("passed")
+        assert run(right, tests, entry_point="Account", seconds=60.0) == Outcome(
+            "passed"
+        )
 
 
 def test_a_program_replaces_no_class_of_what_came_before() -> None:
     before = "class Oracle:\n    def __init__(self, n): self.n = n\n    def ok(self, guess): return guess * guess == self.n\n\ndef root(n):\n    '''Return the root'''\n"
     tests = "def check(candidate):\n    assert Oracle(16).ok(candidate(16))\n    assert Oracle(25).ok(candidate(25))\ncheck(root)"
-    forged = (
-        "class Oracle:\n    def __init__(s, n): pass\n    def ok(s, g): return True\ndef root(n): return 0"
-    )
+    forged = "class Oracle:\n    def __init__(s, n): pass\n    def ok(s, g): return True\ndef root(n): return 0"
     with_a_gap = before.replace("    def ok", "    def start(self): pass\n    def ok")
     for text in (before, with_a_gap):
-        assert run(forged, tests, before=text, entry_point="root", seconds=60.0).label == "failed"
-    assert run("def root(n): return int(n ** .5)", tests, before=before, entry_point="root") == Outcome(
-        "passed"
-    )
+        assert (
+            run(forged, tests, before=text, entry_point="root", seconds=60.0).label
+            == "failed"
+        )
+    assert run(
+        "def root(n): return int(n ** .5)", tests, before=before, entry_point="root"
+    ) == Outcome("passed")
 
 
 CASES_THAT_NOTHING_RUNS = UNITTEST.replace("unittest.main()\n", "")
 
 
 def test_cases_of_unittest_that_nothing_runs_are_run() -> None:
-    assert run(RIGHT, CASES_THAT_NOTHING_RUNS, entry_point="f", seconds=60.0) == Outcome("passed")
-    outcome = run("def f(x): return 0", CASES_THAT_NOTHING_RUNS, entry_point="f", seconds=60.0)
+    assert run(
+        RIGHT, CASES_THAT_NOTHING_RUNS, entry_point="f", seconds=60.0
+    ) == Outcome("passed")
+    outcome = run(
+        "def f(x): return 0", CASES_THAT_NOTHING_RUNS, entry_point="f", seconds=60.0
+    )
     assert outcome.label == "failed" and "AssertionError: 0 != " in outcome.why, outcome
 
 
@@ -292,8 +322,16 @@ def test_cases_of_unittest_that_nothing_runs_are_run() -> None:
 def test_no_forger_passes_a_test_of_livecodebench(forger: str) -> None:
     assert run_test(f"```python\n{RIGHT}\n```", "f", CALL, 60.0) == Outcome("passed")
     answer = f"```python\n{FORGERS[forger]}\n```"
-    assert run_test(answer, "f", CALL, 5.0).label in ("failed", "ended early", "timed out")
-    assert run_test(answer, "", CALL, 5.0).label in ("failed", "ended early", "timed out")
+    assert run_test(answer, "f", CALL, 5.0).label in (
+        "failed",
+        "ended early",
+        "timed out",
+    )
+    assert run_test(answer, "", CALL, 5.0).label in (
+        "failed",
+        "ended early",
+        "timed out",
+    )
 
 
 def test_a_result_without_end_is_no_name_of_the_program() -> None:
@@ -302,7 +340,10 @@ def test_a_result_without_end_is_no_name_of_the_program() -> None:
     assert run_test(f"```python\n{program}\n```", "f", endless, 60.0).label == "failed"
     tests = write_case_tests([([1], float("inf"))], "f")
     assert run(program, tests, entry_point="f", seconds=60.0).label == "failed"
-    assert run("def f(x): return float('inf')", tests, entry_point="f", seconds=60.0).label == "passed"
+    assert (
+        run("def f(x): return float('inf')", tests, entry_point="f", seconds=60.0).label
+        == "passed"
+    )
 
 
 HONEST = {
@@ -342,7 +383,9 @@ def test_what_a_program_may_define(what: str) -> None:
         ("return f(2)", "'return' outside function"),
     ],
 )  # fmt: skip
-def test_tests_that_tell_nothing_are_no_failure_of_the_program(tests: str, why: str) -> None:
+def test_tests_that_tell_nothing_are_no_failure_of_the_program(
+    tests: str, why: str
+) -> None:
     with pytest.raises(ScoringError, match=why):
         run("def f(x): return x * x", tests)
 

@@ -1,4 +1,6 @@
-"""Any bytes, files and texts: a value or an error of ours that says what is wrong, and never anything else."""
+"""Any bytes, files and texts: a value or an error of ours that says what is wrong, and never
+anything else.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,11 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
 import worst_case
 
 fuzzed = settings(
-    derandomize=True, max_examples=15, deadline=None, suppress_health_check=list(HealthCheck), database=None
+    derandomize=True,
+    max_examples=15,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    database=None,
 )
 SETTINGS = Settings("m", "host", base_url="http://host/v1")
 
@@ -72,7 +78,9 @@ async def _pieces(body: bytes, size: int) -> AsyncIterator[bytes]:
         yield body[start : start + size]
 
 
-@pytest.mark.parametrize("name", [name for name in FORMATS if wire(name).gather is not None])
+@pytest.mark.parametrize(
+    "name", [name for name in FORMATS if wire(name).gather is not None]
+)
 @fuzzed
 @given(
     lines=st.lists(st.sampled_from([b"data: ", b"event: ", b"", b":", b"data"]).flatmap(lambda head: (JUNK | OBJECTS.map(written)).map(lambda body: head + body)), max_size=6),
@@ -86,7 +94,13 @@ def test_any_bytes_as_a_stream(name: str, lines: list[bytes], size: int) -> None
         body = b"\n\n".join(lines) + b"\n\n"
         try:
             asyncio.run(
-                gather_events("host", KINDS[decoding], _pieces(body, size), form.gather(SETTINGS), decoding)
+                gather_events(
+                    "host",
+                    KINDS[decoding],
+                    _pieces(body, size),
+                    form.gather(SETTINGS),
+                    decoding,
+                )
             )
         except RequestError as error:
             assert len(str(error)) > 20
@@ -111,9 +125,17 @@ IMPORTERS: list[tuple[Callable[[Path, Path], object], tuple[str, ...]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("importer", "names"), IMPORTERS, ids=lambda one: getattr(one, "__name__", ""))
+@pytest.mark.parametrize(
+    ("importer", "names"), IMPORTERS, ids=lambda one: getattr(one, "__name__", "")
+)
 @fuzzed
-@given(bodies=st.lists(st.lists(JUNK | OBJECTS.map(written), min_size=1, max_size=3), min_size=2, max_size=2))
+@given(
+    bodies=st.lists(
+        st.lists(JUNK | OBJECTS.map(written), min_size=1, max_size=3),
+        min_size=2,
+        max_size=2,
+    )
+)
 def test_any_files_to_import(
     importer: Callable[[Path, Path], object],
     names: tuple[str, ...],
@@ -143,8 +165,13 @@ YAML = st.recursive(
 
 
 @fuzzed
-@given(parts=st.dictionaries(st.sampled_from(KEYS), YAML, max_size=7), junk=st.just(b"") | JUNK)
-def test_any_task_file(parts: dict[str, str], junk: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
+@given(
+    parts=st.dictionaries(st.sampled_from(KEYS), YAML, max_size=7),
+    junk=st.just(b"") | JUNK,
+)
+def test_any_task_file(
+    parts: dict[str, str], junk: bytes, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     path = tmp_path_factory.mktemp("task") / "own.yaml"
     lines = ["task: own", "dataset: {rows: [{a: x, input: y, target: z}]}", *(f"{key}: {value}" for key, value in parts.items())]  # fmt: skip
     kept = {line.partition(":")[0]: line for line in lines}

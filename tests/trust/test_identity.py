@@ -1,4 +1,6 @@
-"""A fingerprint is that of what answers: other weights, tokenizer, template or arguments are another model, another folder is not."""
+"""A fingerprint is that of what answers: other weights, tokenizer, template or arguments are
+another model, another folder is not.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +18,19 @@ import pytest
 
 from evalwright.cli import main
 from evalwright.compat.lm_eval.models import classes
-from evalwright.core.errors import ConfigurationError, ModelError, UnknownName, UsageError
+from evalwright.core.errors import (
+    ConfigurationError,
+    ModelError,
+    UnknownName,
+    UsageError,
+)
 from evalwright.core.requests import Generate
 from evalwright.core.responses import Response
 from evalwright.models.base import LocalModel
 from evalwright.models.built_in import BUILT_IN
 from evalwright.models.local.demo import EMBEDDED
-from evalwright.models.local.model_files import content_hash
 from evalwright.models.local.hf.source import find_source
+from evalwright.models.local.model_files import content_hash
 from evalwright.models.registry import model, open_model
 from evalwright.models.remote.batch.opening import open_batched
 from evalwright.models.remote.litellm import LiteLLMModel
@@ -32,7 +39,11 @@ from support.command import write_questions
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-MODEL = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "max_position_embeddings": 64}
+MODEL = {
+    "architectures": ["LlamaForCausalLM"],
+    "model_type": "llama",
+    "max_position_embeddings": 64,
+}
 FILES: dict[str, dict[str, Any]] = {
     "hf": {
         "config.json": MODEL, "model.safetensors": "weights", "tokenizer.json": "{}", "chat_template.jinja": "{{ 1 }}",
@@ -157,20 +168,31 @@ def fingerprint(backend: str, folder: Path, **given: Any) -> str:
 
 
 @pytest.mark.parametrize("backend", FILES)
-def test_the_same_content_is_the_same_model_wherever_it_lies(backend: str, tmp_path: Path) -> None:
+def test_the_same_content_is_the_same_model_wherever_it_lies(
+    backend: str, tmp_path: Path
+) -> None:
     one = write(tmp_path / "one", FILES[backend])
     other = Path(shutil.copytree(one, tmp_path / "elsewhere" / "other"))
     link = tmp_path / "link"
     link.symlink_to(other)
     (other / "README.md").write_text("a note")
-    assert fingerprint(backend, one) == fingerprint(backend, other) == fingerprint(backend, link)
-    assert fingerprint(backend, one) == fingerprint(backend, one, **IDLE.get(backend, {}))
+    assert (
+        fingerprint(backend, one)
+        == fingerprint(backend, other)
+        == fingerprint(backend, link)
+    )
+    assert fingerprint(backend, one) == fingerprint(
+        backend, one, **IDLE.get(backend, {})
+    )
 
 
 @pytest.mark.parametrize(
-    ("backend", "name"), [(backend, name) for backend, files in FILES.items() for name in files]
+    ("backend", "name"),
+    [(backend, name) for backend, files in FILES.items() for name in files],
 )
-def test_every_file_that_answers_is_in_the_fingerprint(backend: str, name: str, tmp_path: Path) -> None:
+def test_every_file_that_answers_is_in_the_fingerprint(
+    backend: str, name: str, tmp_path: Path
+) -> None:
     content = FILES[backend][name]
     changed = CHANGED.get((backend, name)) or (
         content.swapcase() if isinstance(content, str) else {**content, "more": 1}
@@ -185,11 +207,17 @@ def test_every_file_that_answers_is_in_the_fingerprint(backend: str, name: str, 
 
 
 @pytest.mark.parametrize("backend", ARGUMENTS)
-def test_every_argument_that_changes_an_answer_is_in_the_fingerprint(backend: str, tmp_path: Path) -> None:
+def test_every_argument_that_changes_an_answer_is_in_the_fingerprint(
+    backend: str, tmp_path: Path
+) -> None:
     folder = write(tmp_path / "one", FILES[backend])
     other = write(
         tmp_path / "two",
-        {**FILES["hf"], "adapter_config.json": {"peft_type": "LORA"}, "tokenizer.json": "[1]"},
+        {
+            **FILES["hf"],
+            "adapter_config.json": {"peft_type": "LORA"},
+            "tokenizer.json": "[1]",
+        },
     )
     write(folder / "other", {**FILES["hf"], "model.safetensors": "others"})
     write(folder, {"other.onnx": "another graph"} if backend == "onnx" else {})
@@ -206,7 +234,11 @@ def test_the_content_of_an_adapter_or_another_tokenizer_counts(tmp_path: Path) -
     for argument in ("peft", "tokenizer"):
         other = write(
             tmp_path / "two",
-            {**FILES["hf"], "adapter_config.json": {"peft_type": "LORA"}, "adapter_model.safetensors": "a"},
+            {
+                **FILES["hf"],
+                "adapter_config.json": {"peft_type": "LORA"},
+                "adapter_model.safetensors": "a",
+            },
         )
         before = fingerprint("hf", folder, **{argument: str(other)})
         write(other, {"adapter_model.safetensors": "b"})
@@ -214,12 +246,15 @@ def test_the_content_of_an_adapter_or_another_tokenizer_counts(tmp_path: Path) -
 
 
 def test_weights_edited_in_place_with_size_and_time_put_back(tmp_path: Path) -> None:
-    folder = write(tmp_path / "m", {**FILES["hf"], "model.safetensors": b"a" * (2 << 20)})
+    folder = write(
+        tmp_path / "m", {**FILES["hf"], "model.safetensors": b"a" * (2 << 20)}
+    )
     weights = folder / "model.safetensors"
     long_ago = time.time_ns() - 3600 * 10**9
     os.utime(weights, ns=(long_ago, long_ago))
     notes = tmp_path / "home" / "hashes"
-    # The hash is only noted once the file's last change is some time ago, which a test need not wait for.
+    # The hash is only noted once the file's last change is some time ago, which a test need not
+    # wait for.
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("evalwright.models.local.model_files._SETTLED_SECONDS", -1.0)
         before = content_hash(folder)
@@ -238,7 +273,9 @@ def test_weights_edited_in_place_with_size_and_time_put_back(tmp_path: Path) -> 
         assert content_hash(folder) not in seen
 
 
-def test_files_that_change_between_the_fingerprint_and_the_loading(tmp_path: Path) -> None:
+def test_files_that_change_between_the_fingerprint_and_the_loading(
+    tmp_path: Path,
+) -> None:
     source = find_source(str(write(tmp_path / "hf", FILES["hf"])), None)
     source.require_unchanged()
     write(tmp_path / "hf", {"model.safetensors": "others"})
@@ -247,7 +284,9 @@ def test_files_that_change_between_the_fingerprint_and_the_loading(tmp_path: Pat
     folder = Path(shutil.copytree(EMBEDDED / "demo-small", tmp_path / "onnx"))
     opened = open_model(f"onnx/{folder}")
     assert isinstance(opened, LocalModel)
-    (folder / "tokenizer.json").write_text((folder / "tokenizer.json").read_text() + " ")
+    (folder / "tokenizer.json").write_text(
+        (folder / "tokenizer.json").read_text() + " "
+    )
     with pytest.raises(ModelError, match="changed after the run had begun"):
         opened.load()
     recorded = write(tmp_path / "r", FILES["replay"]) / "samples.jsonl"
@@ -300,12 +339,27 @@ def test_weights_that_changed_behind_lm_eval_are_asked_again(
     def sent(name: str, at: Path = folder, *more: str) -> str:
         arguments = [f"pretrained={at}", *more]
         given = [word for one in arguments for word in ("-M", one)]
-        assert main(["run", "questions.yaml", "--model", "lm_eval/hf", *given, "--name", name]) == 0
+        assert (
+            main(
+                [
+                    "run",
+                    "questions.yaml",
+                    "--model",
+                    "lm_eval/hf",
+                    *given,
+                    "--name",
+                    name,
+                ]
+            )
+            == 0
+        )
         return capsys.readouterr().out
 
     assert "2 sent, 0 from the store" in sent("first", folder, "batch_size=7")
     assert "0 sent, 2 from the store" in sent("again")
-    assert "0 sent, 2 from the store" in sent("copy", Path(shutil.copytree(folder, tmp_path / "copy")))
+    assert "0 sent, 2 from the store" in sent(
+        "copy", Path(shutil.copytree(folder, tmp_path / "copy"))
+    )
     write(folder, {"model.safetensors": "two"})
     assert "2 sent, 0 from the store" in sent("changed")
     assert "two" in (tmp_path / "runs" / "changed" / "samples.jsonl").read_text()
@@ -314,12 +368,16 @@ def test_weights_that_changed_behind_lm_eval_are_asked_again(
     record = json.loads((tmp_path / "runs" / "argument-1" / "run.json").read_text())
     assert record["model"]["arguments"]["think_end_token"] == "</t>"
     assert "batch size 7" in sent(
-        "size", write(tmp_path / "n", {**FILES["hf"], "model.safetensors": "3"}), "batch_size=7"
+        "size",
+        write(tmp_path / "n", {**FILES["hf"], "model.safetensors": "3"}),
+        "batch_size=7",
     )
 
 
 @pytest.mark.usefixtures("package")
-def test_repositories_behind_lm_eval_are_known_by_their_commit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_repositories_behind_lm_eval_are_known_by_their_commit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     commits = {"some/model": "c1", "some/tokenizer": "t1"}
 
     def opened(name: str, revision: str | None, needs: str) -> Any:
@@ -328,7 +386,9 @@ def test_repositories_behind_lm_eval_are_known_by_their_commit(monkeypatch: pyte
         return SimpleNamespace(commit=f"{commits[name]} at {revision}")
 
     def made(**given: Any) -> str:
-        return open_model("lm_eval/hf", {"pretrained": "some/model", **given}).fingerprint
+        return open_model(
+            "lm_eval/hf", {"pretrained": "some/model", **given}
+        ).fingerprint
 
     monkeypatch.setattr(classes, "open_repository", opened)
     seen = [made(), made(revision="v2"), made(tokenizer="some/tokenizer")]
@@ -376,7 +436,10 @@ def test_a_class_that_says_nothing_of_itself_shares_nothing(
     write_questions(tmp_path, 2)
 
     def sent(name: str, *more: str) -> str:
-        assert main(["run", "questions.yaml", "--model", "plain/a", "--name", name, *more]) == 0
+        assert (
+            main(["run", "questions.yaml", "--model", "plain/a", "--name", name, *more])
+            == 0
+        )
         shown = capsys.readouterr()
         assert ("-M fingerprint=NAME" in shown.err) is not bool(more)
         return shown.out
@@ -402,18 +465,45 @@ LOCAL = {
 @pytest.mark.usefixtures("package")
 @pytest.mark.parametrize("backend", LOCAL)
 @pytest.mark.parametrize(
-    "given", [{"batch_size": "banana"}, {"batch_size": 0}, {"btch_size": 1}, {"no_such_thing": 1}], ids=str
+    "given",
+    [
+        {"batch_size": "banana"},
+        {"batch_size": 0},
+        {"btch_size": 1},
+        {"no_such_thing": 1},
+    ],
+    ids=str,
 )
-def test_no_argument_is_swallowed(backend: str, given: dict[str, Any], tmp_path: Path) -> None:
-    name = str(write(tmp_path / "m", FILES[backend])) if backend in FILES else LOCAL[backend]
-    needed: dict[str, dict[str, Any]] = {"lm_eval": {"pretrained": str(tmp_path)}, "bertscore": {"layer": 9}}
+def test_no_argument_is_swallowed(
+    backend: str, given: dict[str, Any], tmp_path: Path
+) -> None:
+    name = (
+        str(write(tmp_path / "m", FILES[backend]))
+        if backend in FILES
+        else LOCAL[backend]
+    )
+    needed: dict[str, dict[str, Any]] = {
+        "lm_eval": {"pretrained": str(tmp_path)},
+        "bertscore": {"layer": 9},
+    }
     more = needed.get(backend, {})
     with pytest.raises(UsageError) as caught:
         open_batched(f"{backend}/{name}", {**more, **given}, home=tmp_path)
-    takes = backend not in ("replay", "scripted", "oracle", "baseline", "answers", "vllm-local")
+    takes = backend not in (
+        "replay",
+        "scripted",
+        "oracle",
+        "baseline",
+        "answers",
+        "vllm-local",
+    )
     if "btch_size" in given and takes:
         assert "Did you mean 'batch_size'" in str(caught.value)
-    assert isinstance(caught.value, UnknownName) or "batch_size" in str(caught.value) or takes is False
+    assert (
+        isinstance(caught.value, UnknownName)
+        or "batch_size" in str(caught.value)
+        or takes is False
+    )
 
 
 def test_all_backends_are_tried() -> None:
@@ -422,15 +512,28 @@ def test_all_backends_are_tried() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["openai/m", "anthropic/m", "litellm/openai/m", "vectara/m", "reward-server/http://localhost:1#m"]
+    "name",
+    [
+        "openai/m",
+        "anthropic/m",
+        "litellm/openai/m",
+        "vectara/m",
+        "reward-server/http://localhost:1#m",
+    ],
 )
-@pytest.mark.parametrize("given", [{"batch_size": 5}, {"no_such_thing": 1}, {"tempersture": 1}], ids=str)
-def test_no_argument_of_a_remote_model_is_swallowed(name: str, given: dict[str, Any], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "given", [{"batch_size": 5}, {"no_such_thing": 1}, {"tempersture": 1}], ids=str
+)
+def test_no_argument_of_a_remote_model_is_swallowed(
+    name: str, given: dict[str, Any], tmp_path: Path
+) -> None:
     with pytest.raises(UsageError, match=r"Unknown argument|add --batch"):
         open_batched(name, given, home=tmp_path)
 
 
-def test_the_server_that_litellm_is_led_to_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_server_that_litellm_is_led_to_counts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def made(value: str | None, variable: str = "OPENAI_API_BASE") -> str:
         with pytest.MonkeyPatch.context() as patch:
             if value is not None:
@@ -451,6 +554,9 @@ def test_a_secret_in_what_is_sent_splits_the_store_and_a_key_that_lets_in_does_n
 
     monkeypatch.setenv("ONE_KEY", "key-number-one")
     assert made(api_key_env="ONE_KEY").fingerprint == made().fingerprint
-    bodies = [made(extra_body={"tenant_secret": secret}) for secret in ("first-secret", "second-secret")]
+    bodies = [
+        made(extra_body={"tenant_secret": secret})
+        for secret in ("first-secret", "second-secret")
+    ]
     assert bodies[0].fingerprint != bodies[1].fingerprint != made().fingerprint
     assert "first-secret" not in json.dumps(bodies[0].describe())

@@ -1,4 +1,6 @@
-"""A key that was read stands in nothing that is written, and what is kept between runs is its owner's alone."""
+"""A key that was read stands in nothing that is written, and what is kept between runs is its
+owner's alone.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +27,8 @@ from evalwright.core import secrets
 from evalwright.core.private import home_folder, open_private, private_folder
 from evalwright.core.secrets import (
     MASKED,
-    is_secret,
     find_key_prefix,
+    is_secret,
     mask,
     masked_arguments,
     remember,
@@ -52,7 +54,9 @@ class EchoServer(OpenAIServer):
         super().__init__(str, extra=("api_key", "note"))
         self.said = ""
 
-    async def _handle(self, request: web.Request, interface: str, entry: dict[str, Any]) -> Any:
+    async def _handle(
+        self, request: web.Request, interface: str, entry: dict[str, Any]
+    ) -> Any:
         auth = request.headers.get("Authorization", "")
         sent = [
             auth,
@@ -97,7 +101,10 @@ def everything(folder: Path) -> Iterator[tuple[Path, str]]:
         if path.suffix == ".sqlite":
             with sqlite3.connect(path) as store:
                 tables = [
-                    name for (name,) in store.execute("SELECT name FROM sqlite_master WHERE type='table'")
+                    name
+                    for (name,) in store.execute(
+                        "SELECT name FROM sqlite_master WHERE type='table'"
+                    )
                 ]
                 for table in tables:
                     for row in store.execute(f"SELECT * FROM {table}"):
@@ -113,7 +120,9 @@ def everything(folder: Path) -> Iterator[tuple[Path, str]]:
             data = path.read_bytes()
             yield (
                 path,
-                (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode("utf-8", "replace"),
+                (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode(
+                    "utf-8", "replace"
+                ),
             )
         yield path, path.name
 
@@ -131,15 +140,27 @@ def forms(text: str) -> set[str]:
 
 
 def test_no_key_in_anything_that_a_run_writes(
-    server: EchoServer, own_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    server: EchoServer,
+    own_folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv("MY_KEY", "plain-key-448123")
     write_questions(own_folder, 2)
     login = server.url.replace("//", f"//user:{quote(PASSWORD, safe='')}@")
     runs = {
-        "key": [f"openai/{server.url}#m", "api_key_env=MY_KEY", f"headers.X-Gateway-Pass={HEADER}"],
+        "key": [
+            f"openai/{server.url}#m",
+            "api_key_env=MY_KEY",
+            f"headers.X-Gateway-Pass={HEADER}",
+        ],
         "login": [f"openai/{login}#m"],
-        "base": ["openai/m", f"base_url={login}", f"extra_body.api_key={BODY}", f"extra_body.note={SHORT}"],
+        "base": [
+            "openai/m",
+            f"base_url={login}",
+            f"extra_body.api_key={BODY}",
+            f"extra_body.note={SHORT}",
+        ],
         "json": [
             f"openai/{server.url}#m",
             f'headers={{"X-Api-Key": "{HEADER}"}}',
@@ -148,13 +169,25 @@ def test_no_key_in_anything_that_a_run_writes(
     }
     for name, (model, *given) in runs.items():
         options = [word for one in given for word in ("-M", one)]
-        named = ["--name", name] if name != "login" else []  # the folder's name is made of the model's
+        # the folder's name is made of the model's
+        named = ["--name", name] if name != "login" else []
         assert main(["run", "questions.yaml", "--model", model, *options, *named]) == 0
     assert main(["runs", "show", "key"]) == 0
     assert main(["run", "questions.yaml", "--config", "runs/key", "--json"]) == 2
     assert main(["submit", "make", "key", "--into", "key.json.gz"]) == 0
     assert (
-        main(["leaderboard", "runs/key", "runs/base", "--html", "board.html", "--markdown", "board.md"]) == 0
+        main(
+            [
+                "leaderboard",
+                "runs/key",
+                "runs/base",
+                "--html",
+                "board.html",
+                "--markdown",
+                "board.md",
+            ]
+        )
+        == 0
     )
     assert main(["export", "lm-eval", "key", "--out", "exported"]) == 0
     shown = capsys.readouterr()
@@ -162,7 +195,9 @@ def test_no_key_in_anything_that_a_run_writes(
     assert sum(MASKED in text for _, text in written) > 10
     for path, text in written:
         for secret in SECRETS:
-            assert not [form for form in forms(secret) if form in text], f"{secret} in {path}"
+            assert not [form for form in forms(secret) if form in text], (
+                f"{secret} in {path}"
+            )
     assert record(own_folder / "runs" / "json")["configuration"]["models"][0]["arguments"] == {
         "headers": {"X-Api-Key": MASKED}, "extra_body": {"api_key": MASKED},
     }  # fmt: skip
@@ -179,26 +214,46 @@ def test_masking_changes_neither_what_is_asked_again_nor_what_is_scored(
     for name, key in (("one", "first-key-118822"), ("two", "other-key-773311")):
         monkeypatch.setenv("MY_KEY", key)
         arguments = ["-M", "api_key_env=MY_KEY", "--name", name]
-        assert main(["run", "questions.yaml", "--model", f"openai/{server.url}#m", *arguments]) == 0
+        assert (
+            main(
+                [
+                    "run",
+                    "questions.yaml",
+                    "--model",
+                    f"openai/{server.url}#m",
+                    *arguments,
+                ]
+            )
+            == 0
+        )
         rows.append(records(own_folder / "runs" / name))
-    assert sum(server.received.values()) == 3, "another key to the same model is no other model"
+    assert sum(server.received.values()) == 3, (
+        "another key to the same model is no other model"
+    )
     assert rows[0] == rows[1]
     assert MASKED in str(rows[0][0]["answer"])
 
 
 def test_a_refused_key_is_not_repeated(
-    own_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    own_folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     write_questions(own_folder, 1)
     monkeypatch.setenv("MY_KEY", "wrong-key-556677")
     with running(OpenAIServer(key="right")) as server:
         model = ["--model", f"openai/{server.url}#m", "-M", "api_key_env=MY_KEY"]
         assert main(["run", "questions.yaml", *model]) == 1
-    for path, text in [(Path("terminal"), "".join(capsys.readouterr())), *everything(own_folder)]:
+    for path, text in [
+        (Path("terminal"), "".join(capsys.readouterr())),
+        *everything(own_folder),
+    ]:
         assert "wrong-key-556677" not in text, path
 
 
-@pytest.mark.parametrize("secret", [KEY, "simple-key-12345", "20261122", "schlüssel-und-mehr"])
+@pytest.mark.parametrize(
+    "secret", [KEY, "simple-key-12345", "20261122", "schlüssel-und-mehr"]
+)
 def test_a_secret_is_found_in_every_encoding(secret: str) -> None:
     remember(secret)
     login = base64.b64encode(f"some user:{secret}".encode()).decode()
@@ -216,9 +271,9 @@ def test_a_secret_is_found_in_every_encoding(secret: str) -> None:
         assert MASKED in shown
         assert secret not in shown
         assert shown.startswith("before ") and shown.endswith(" after")
-    assert secret not in base64.b64decode(re.sub(r"\[key\]|=", "", mask(login)) + "===").decode(
-        "utf-8", "replace"
-    )
+    assert secret not in base64.b64decode(
+        re.sub(r"\[key\]|=", "", mask(login)) + "==="
+    ).decode("utf-8", "replace")
 
 
 def test_a_key_in_letters_of_one_size_is_found() -> None:
@@ -228,7 +283,16 @@ def test_a_key_in_letters_of_one_size_is_found() -> None:
 
 
 def test_short_secrets_and_placeholders_garble_nothing() -> None:
-    for value in ("x", "test", "none", "EMPTY", "1234567", "not-needed", "password", "12345678"):
+    for value in (
+        "x",
+        "test",
+        "none",
+        "EMPTY",
+        "1234567",
+        "not-needed",
+        "password",
+        "12345678",
+    ):
         remember(value)
     remember_within(
         {
@@ -294,7 +358,9 @@ def test_a_submission_has_no_key(
 ) -> None:
     write_questions(own_folder, 3)
     options = ["-M", f"text={answer}", "--name", "made"]
-    assert main(["run", "questions.yaml", "--model", "scripted/constant", *options]) == 0
+    assert (
+        main(["run", "questions.yaml", "--model", "scripted/constant", *options]) == 0
+    )
     monkeypatch.setenv("SOME_API_KEY", "known-key-998877")
     capsys.readouterr()
     command = ["submit", "make", "made", "--into", "made.json"]
@@ -318,16 +384,33 @@ def test_stores_and_runs_are_their_owners(own_folder: Path, umask: int) -> None:
     before = os.umask(umask)
     try:
         assert (
-            main(["run", "questions.yaml", "--model", "scripted/echo", "--name", "r", "--out", "deep/out"])
+            main(
+                [
+                    "run",
+                    "questions.yaml",
+                    "--model",
+                    "scripted/echo",
+                    "--name",
+                    "r",
+                    "--out",
+                    "deep/out",
+                ]
+            )
             == 0
         )
     finally:
         os.umask(before)
-    made = [path for top in ("home", "deep") for path in (own_folder / top, *(own_folder / top).rglob("*"))]
+    made = [
+        path
+        for top in ("home", "deep")
+        for path in (own_folder / top, *(own_folder / top).rglob("*"))
+    ]
     assert {"store.sqlite", "run.json", "samples.jsonl"} <= {path.name for path in made}
     for path in made:
         if path.suffix != ".lock":
-            assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600), path
+            assert stat.S_IMODE(path.stat().st_mode) == (
+                0o700 if path.is_dir() else 0o600
+            ), path
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions are those of POSIX")
@@ -379,7 +462,9 @@ def test_a_login_with_more_signs_than_it_should_have() -> None:
 ADDRESS_KEY = "addr-4f81c0d2e9"
 
 
-@pytest.mark.parametrize("how", ["variable", "argument", "path", "in the name", "well-known form"])
+@pytest.mark.parametrize(
+    "how", ["variable", "argument", "path", "in the name", "well-known form"]
+)
 def test_a_secret_in_an_address_is_written_nowhere(
     how: str,
     server: EchoServer,
@@ -387,18 +472,31 @@ def test_a_secret_in_an_address_is_written_nowhere(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Of a plug-in's variables by their names, and in the path of an address where the environment or the form says that it is one."""
-    secret = "sk-proj-4f81c0d2e9a7b6c5d4e3f2a1" if how == "well-known form" else ADDRESS_KEY
+    """Of a plug-in's variables by their names, and in the path of an address where the
+    environment or the form says that it is one.
+    """
+    secret = (
+        "sk-proj-4f81c0d2e9a7b6c5d4e3f2a1" if how == "well-known form" else ADDRESS_KEY
+    )
     write_questions(own_folder, 2)
     Path("mine.toml").write_text(
-        '[mine]\nbase_url = "' + server.url + '/{tok}"\nvariables = { tok = "MINE_TOKEN" }\n'
+        '[mine]\nbase_url = "'
+        + server.url
+        + '/{tok}"\nvariables = { tok = "MINE_TOKEN" }\n'
     )
     address = f"{server.url}/{secret}"
     if how in ("variable", "path", "in the name"):
         monkeypatch.setenv("MINE_TOKEN", secret)
     arguments = {
         "variable": ["--plugin", "mine.toml", "--model", "mine/m"],
-        "argument": ["--plugin", "mine.toml", "--model", "mine/m", "-M", f"variables.tok={secret}"],
+        "argument": [
+            "--plugin",
+            "mine.toml",
+            "--model",
+            "mine/m",
+            "-M",
+            f"variables.tok={secret}",
+        ],
         "path": ["--model", "vllm/m", "-M", f"base_url={address}"],
         "in the name": ["--model", f"vllm/{address}#m"],
         "well-known form": ["--model", f"vllm/{address}#m"],
@@ -408,13 +506,17 @@ def test_a_secret_in_an_address_is_written_nowhere(
     printed = capsys.readouterr()
     assert secret not in printed.out + printed.err
     seen = [
-        (path, text) for path, text in everything(own_folder) if path.name != "mine.toml" and secret in text
+        (path, text)
+        for path, text in everything(own_folder)
+        if path.name != "mine.toml" and secret in text
     ]
     assert not seen
     assert Path("runs").exists() and any(Path("runs").iterdir())
 
 
-def test_what_the_packages_providers_need_in_an_address_is_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_packages_providers_need_in_an_address_is_no_secret(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("AWS_REGION", "eu-west-1-and-more")
     open_model("bedrock/m")
     assert mask("eu-west-1-and-more") == "eu-west-1-and-more"

@@ -1,4 +1,6 @@
-"""Large data are checked once: what an earlier check kept is used only where nothing that it depends on has changed."""
+"""Large data are checked once: what an earlier check kept is used only where nothing that it
+depends on has changed.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,10 @@ def made(own_folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def write(count: int, **changed: Any) -> None:
-    rows = [{"id": f"q{i}", "question": f"{i} + 1?", "answer": str(i + 1), "n": i % 2} for i in range(count)]
+    rows = [
+        {"id": f"q{i}", "question": f"{i} + 1?", "answer": str(i + 1), "n": i % 2}
+        for i in range(count)
+    ]
     rows[7] |= changed
     Path("big.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
@@ -52,7 +57,9 @@ def loaded(made: list[int], **overrides: Any) -> tuple[int, str]:
     before = len(made)
     task = load_task("big.yaml", overrides=overrides)
     count = len(made) - before
-    assert [sample.id for sample in task.samples] == list(dict.fromkeys(sample.id for sample in task.samples))
+    assert [sample.id for sample in task.samples] == list(
+        dict.fromkeys(sample.id for sample in task.samples)
+    )
     return count, task.samples.content_hash
 
 
@@ -62,7 +69,17 @@ def test_the_second_command_reads_only_what_it_shows(made: list[int]) -> None:
     made.clear()
     second = typed("tasks", "preview", "big.yaml")
     assert second.out == first.out and len(made) < 5
-    done = typed("run", "big.yaml", "--model", "demo/small", "--limit", "3", "--name", "a", "--quiet")
+    done = typed(
+        "run",
+        "big.yaml",
+        "--model",
+        "demo/small",
+        "--limit",
+        "3",
+        "--name",
+        "a",
+        "--quiet",
+    )
     assert done.code == 0 and len(made) < 20
 
 
@@ -92,7 +109,9 @@ def test_a_row_that_is_wrong_stays_wrong(made: list[int]) -> None:
 
 
 @pytest.mark.parametrize("damage", ["flip", "cut", "empty", "json", "other", "version"])
-def test_damage_is_noticed(made: list[int], monkeypatch: pytest.MonkeyPatch, damage: str) -> None:
+def test_damage_is_noticed(
+    made: list[int], monkeypatch: pytest.MonkeyPatch, damage: str
+) -> None:
     _, before = loaded(made)
     (file,) = Path("home/checked").iterdir()
     data = bytearray(file.read_bytes())
@@ -100,11 +119,17 @@ def test_damage_is_noticed(made: list[int], monkeypatch: pytest.MonkeyPatch, dam
         data[-9] ^= 1
     elif damage == "other":
         head, _, body = bytes(data).partition(b"\n")
-        data = bytearray(json.dumps({**json.loads(head), "of": {"kept": 10**12}}).encode() + b"\n" + body)
+        data = bytearray(
+            json.dumps({**json.loads(head), "of": {"kept": 10**12}}).encode()
+            + b"\n"
+            + body
+        )
     elif damage == "version":
         monkeypatch.setattr(checked, "_code", lambda: ["another"])
     else:
-        data = bytearray({"cut": bytes(data[:-12]), "empty": b"", "json": b"[]\n" + data}[damage])
+        data = bytearray(
+            {"cut": bytes(data[:-12]), "empty": b"", "json": b"[]\n" + data}[damage]
+        )
     file.write_bytes(bytes(data))
     count, after = loaded(made)
     assert count >= 300 and after == before

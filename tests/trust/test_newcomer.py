@@ -1,4 +1,6 @@
-"""What an honest user meets: nothing is passed over in silence, and every refusal says what to type."""
+"""What an honest user meets: nothing is passed over in silence, and every refusal says what to
+type.
+"""
 
 from __future__ import annotations
 
@@ -20,16 +22,26 @@ def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_address_in_a_dot_env_file_is_said() -> None:
-    Path(".env").write_text(f"OPENAI_API_KEY={KEY}\nOPENAI_BASE_URL=http://localhost:1/v1\n")
+    Path(".env").write_text(
+        f"OPENAI_API_KEY={KEY}\nOPENAI_BASE_URL=http://localhost:1/v1\n"
+    )
     done = typed("models", "check", "openai/gpt-4o-mini")
-    assert done.code == 2 and "Export OPENAI_BASE_URL" in done.err and KEY not in done.text
+    assert (
+        done.code == 2 and "Export OPENAI_BASE_URL" in done.err and KEY not in done.text
+    )
     named = ("-M", "base_url=http://localhost:1/v1")
     assert typed("models", "check", "openai/gpt-4o-mini", *named).code == 0
 
 
 def test_a_gateway_says_which_key_to_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    command = ("models", "check", "openai/m", "-M", "base_url=https://gateway.example/v1")
+    command = (
+        "models",
+        "check",
+        "openai/m",
+        "-M",
+        "base_url=https://gateway.example/v1",
+    )
     done = typed(*command)
     assert done.code == 2 and "-M api_key_env=OPENAI_API_KEY" in done.err
     assert typed(*command, "-M", "api_key_env=OPENAI_API_KEY").code == 0
@@ -37,7 +49,9 @@ def test_a_gateway_says_which_key_to_name(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_a_trusted_folder_reads_its_own_files() -> None:
     Path("lm").mkdir()
-    Path("lm/rows.jsonl").write_text(json.dumps({"question": "1 + 1?", "answer": "2"}) + "\n")
+    Path("lm/rows.jsonl").write_text(
+        json.dumps({"question": "1 + 1?", "answer": "2"}) + "\n"
+    )
     Path("lm/sum.yaml").write_text(
         "task: sum\ndataset_path: json\ndataset_kwargs: {data_files: {test: rows.jsonl}}\ntest_split: test\n"
         "output_type: generate_until\ndoc_to_text: '{{question}}'\ndoc_to_target: '{{answer}}'\n"
@@ -55,7 +69,15 @@ def test_a_linked_folder_of_runs_says_where_it_leads() -> None:
     Path("work/runs").symlink_to(Path("scratch").resolve())
     with pytest.MonkeyPatch.context() as patched:
         patched.chdir("work")
-        done = typed("run", "factual-closed-book", "--model", "demo/small", "--limit", "1", "--quiet")
+        done = typed(
+            "run",
+            "factual-closed-book",
+            "--model",
+            "demo/small",
+            "--limit",
+            "1",
+            "--quiet",
+        )
     assert done.code == 2 and f"--out '{Path('scratch').resolve()}'" in done.err
 
 

@@ -1,4 +1,6 @@
-"""A stranger's file decides what is evaluated and how, never what runs, who gets a key, or what is read and written elsewhere."""
+"""A stranger's file decides what is evaluated and how, never what runs, who gets a key, or what
+is read and written elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,10 @@ def trust(**tables: dict[str, object]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     lines = []
     for name, table in tables.items():
-        lines += [f"[{name}]", *(f'"{key}" = {json.dumps(value)}' for key, value in table.items())]
+        lines += [
+            f"[{name}]",
+            *(f'"{key}" = {json.dumps(value)}' for key, value in table.items()),
+        ]
     path.write_text("\n".join(lines))
 
 
@@ -108,7 +113,9 @@ LOCAL_MODELS = [
 
 @pytest.mark.parametrize("model", LOCAL_MODELS)
 @pytest.mark.parametrize("place", ["models", "roles"])
-def test_a_file_opens_no_model_elsewhere(model: str, place: str, own_folder: Path) -> None:
+def test_a_file_opens_no_model_elsewhere(
+    model: str, place: str, own_folder: Path
+) -> None:
     (own_folder / "linked").symlink_to(own_folder.parent)
     values: dict[str, object] = {"models": [model]}
     if place == "roles":
@@ -116,9 +123,15 @@ def test_a_file_opens_no_model_elsewhere(model: str, place: str, own_folder: Pat
     (setting,) = proposed(values, Path.cwd())
     assert setting.value == model
     if place == "models":
-        Path("suite.yaml").write_text(f"tasks: [questions.yaml]\nmodels: [{json.dumps(model)}]\n")
+        Path("suite.yaml").write_text(
+            f"tasks: [questions.yaml]\nmodels: [{json.dumps(model)}]\n"
+        )
         asked = typed("run", "--config", "suite.yaml")
-        assert asked.code == 2 and "  models.0: " in asked.err and "--trust-file" in asked.err, asked.text
+        assert (
+            asked.code == 2
+            and "  models.0: " in asked.err
+            and "--trust-file" in asked.err
+        ), asked.text
 
 
 MODELS_HERE = [
@@ -135,7 +148,9 @@ MODELS_HERE = [
 
 
 @pytest.mark.parametrize("model", MODELS_HERE)
-def test_models_of_the_hub_and_of_the_working_folder_are_not_asked_about(model: str) -> None:
+def test_models_of_the_hub_and_of_the_working_folder_are_not_asked_about(
+    model: str,
+) -> None:
     assert not proposed({"models": [model]}, Path.cwd())
 
 
@@ -149,7 +164,11 @@ def test_a_suite_file_proposes_and_nothing_is_done(name: str) -> None:
     more = ("--suite", "s") if "suites" in own else ()
     done = typed("run", "--config", "suite.yaml", *more)
     assert done.code == 2, done.text
-    line = next(line for line in done.err.splitlines() if line.startswith(f"  {name.split(': ')[-1]}: "))
+    line = next(
+        line
+        for line in done.err.splitlines()
+        if line.startswith(f"  {name.split(': ')[-1]}: ")
+    )
     assert re.search(r"\(suite.yaml:\d+\)$", line)
     assert "--trust-file 'suite.yaml'" in done.err
     assert not Path("runs").exists() and not Path("home").exists()
@@ -161,12 +180,16 @@ def test_a_file_makes_no_prices_for_the_persons_budget() -> None:
     )
     refused = typed("run", "--config", "suite.yaml", "--budget", "0.01 USD")
     assert refused.code == 2 and "  price: " in refused.err, refused.text
-    own = typed("run", "--config", "suite.yaml", "--budget", "0.01 USD", "--price", "1/1")
+    own = typed(
+        "run", "--config", "suite.yaml", "--budget", "0.01 USD", "--price", "1/1"
+    )
     assert own.code == 0, own.text
     assert typed("run", "--config", "suite.yaml").code == 0
 
 
-@pytest.mark.parametrize("field", ["model: other", "messages: []", "prompt: Hello", "n: 50"])
+@pytest.mark.parametrize(
+    "field", ["model: other", "messages: []", "prompt: Hello", "n: 50"]
+)
 def test_a_file_does_not_ask_another_model_or_something_else(
     field: str, server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -175,9 +198,14 @@ def test_a_file_does_not_ask_another_model_or_something_else(
         f"tasks: [questions.yaml]\nmodels: [{{model: openai/m, arguments: {{extra_body: {{{field}}}}}}}]\n"
     )
     asked = typed("run", "--config", "suite.yaml")
-    assert asked.code == 2 and "models.0.arguments.extra_body: " in asked.err, asked.text
+    assert asked.code == 2 and "models.0.arguments.extra_body: " in asked.err, (
+        asked.text
+    )
     done = typed("run", "--config", "suite.yaml", "--trust-file", "suite.yaml")
-    assert done.code == 2 and f"extra_body.{field.partition(':')[0]} would replace" in done.err, done.text
+    assert (
+        done.code == 2
+        and f"extra_body.{field.partition(':')[0]} would replace" in done.err
+    ), done.text
     assert not server.received
 
 
@@ -267,15 +295,23 @@ NOT_ASKED_ABOUT = {
 
 
 def test_every_argument_of_every_backend_is_on_the_list_or_asked_about() -> None:
-    """A new argument is asked about until somebody has decided that it is harmless, and has written it down here."""
+    """A new argument is asked about until somebody has decided that it is harmless, and has
+    written it down here.
+    """
     not_asked = set()
     for place in (*BUILT_IN.values(), "evalwright.models.remote.openai:OpenAIModel", "evalwright.models.remote.api:ApiModel",
                   "evalwright.models.remote.llamacpp:LlamaCppModel"):  # fmt: skip
         module, _, name = place.partition(":")
-        parameters = inspect.signature(getattr(import_module(module), name)).parameters.values()
+        parameters = inspect.signature(
+            getattr(import_module(module), name)
+        ).parameters.values()
         for parameter in parameters:
             if parameter.kind == parameter.KEYWORD_ONLY:
-                values = {"models": [{"model": "openai/m", "arguments": {parameter.name: "x"}}]}
+                values = {
+                    "models": [
+                        {"model": "openai/m", "arguments": {parameter.name: "x"}}
+                    ]
+                }
                 if not proposed(values, Path.cwd()):
                     not_asked.add(parameter.name)
     assert not_asked == NOT_ASKED_ABOUT
@@ -289,7 +325,9 @@ def test_what_is_harmless_is_not_asked_about() -> None:
     )
     refused = typed("run", "--config", "suite.yaml", "--trust-file", "suite.yaml")
     assert refused.code == 2 and "proposes nothing" in refused.err
-    done = typed("run", "--config", "suite.yaml", "--quiet", "--model", "scripted/constant")
+    done = typed(
+        "run", "--config", "suite.yaml", "--quiet", "--model", "scripted/constant"
+    )
     assert done.code == 0, done.text
 
 
@@ -303,8 +341,12 @@ def test_a_file_is_allowed_by_name_for_once_or_by_content(server: OpenAIServer) 
     assert asked.code == 2 and not server.received
     digest = re.search(r'write "([0-9a-f]{64})"', asked.err)
     assert digest
-    assert typed("run", "--config", "suite.yaml", "--trust-file", "other.yaml").code == 2
-    assert typed("run", "--config", "suite.yaml", "--trust-file", "suite.yaml").code == 0
+    assert (
+        typed("run", "--config", "suite.yaml", "--trust-file", "other.yaml").code == 2
+    )
+    assert (
+        typed("run", "--config", "suite.yaml", "--trust-file", "suite.yaml").code == 0
+    )
     assert key_at(server) == f"Bearer {OTHER}"
     # A record of that run is a stranger's file like any other.
     again = typed("run", "--config", "runs/s/run.json", "--name", "again")
@@ -323,7 +365,9 @@ def test_what_a_remembered_file_names_is_remembered_by_content_too() -> None:
     Path("suite.yaml").write_text(
         "plugins: mine.toml\ntasks: [questions.yaml]\nmodels: [scripted/echo]\nname: s\n"
     )
-    digest = re.search(r'write "([0-9a-f]{64})"', typed("run", "--config", "suite.yaml").err)
+    digest = re.search(
+        r'write "([0-9a-f]{64})"', typed("run", "--config", "suite.yaml").err
+    )
     assert digest
     trust(files={digest[1]: "suite.yaml"})
     assert typed("run", "--config", "suite.yaml").code == 0
@@ -335,11 +379,16 @@ def test_the_command_line_decides_in_place_of_the_file(server: OpenAIServer) -> 
     Path("suite.yaml").write_text(
         "tasks: [questions.yaml]\nmodels: [{model: openai/m, arguments: {base_url: 'https://evil.example/v1'}}]\n"
     )
-    done = typed("run", "--config", "suite.yaml", "-M", f"base_url={server.url}", "--quiet")
+    done = typed(
+        "run", "--config", "suite.yaml", "-M", f"base_url={server.url}", "--quiet"
+    )
     assert done.code == 0, done.text
     assert key_at(server) == ""
     # A key from the command line does not go to an address from the file.
-    assert typed("run", "--config", "suite.yaml", "-M", "api_key_env=GATEWAY_KEY").code == 2
+    assert (
+        typed("run", "--config", "suite.yaml", "-M", "api_key_env=GATEWAY_KEY").code
+        == 2
+    )
 
 
 @pytest.mark.parametrize(
@@ -350,9 +399,18 @@ def test_the_command_line_decides_in_place_of_the_file(server: OpenAIServer) -> 
         (("-M", "api_key_env=OPENAI_API_KEY"), f"Bearer {KEY}"),
     ],
 )
-def test_a_key_goes_where_it_belongs(given: tuple[str, ...], sent: str, server: OpenAIServer) -> None:
+def test_a_key_goes_where_it_belongs(
+    given: tuple[str, ...], sent: str, server: OpenAIServer
+) -> None:
     done = typed(
-        "run", "questions.yaml", "--model", f"openai/{server.url}#m", "--name", "k", "--quiet", *given
+        "run",
+        "questions.yaml",
+        "--model",
+        f"openai/{server.url}#m",
+        "--name",
+        "k",
+        "--quiet",
+        *given,
     )
     assert done.code == 0, done.text
     assert key_at(server) == sent
@@ -385,10 +443,15 @@ def test_another_server_gets_no_key_and_says_how_to_name_one(url: str) -> None:
     model = open_model("openai/m", {"base_url": url})
     assert model.describe()["key"] in ("none", "the base URL")
     if "@" not in url and "http:" not in url:
-        with pytest.raises(ConfigurationError, match=r"only sent to the provider's own hosts.*api_key_env"):
+        with pytest.raises(
+            ConfigurationError,
+            match=r"only sent to the provider's own hosts.*api_key_env",
+        ):
             model.check()
     assert (
-        open_model("openai/m", {"base_url": "https://api.openai.com/v1/"}).describe()["key"]
+        open_model("openai/m", {"base_url": "https://api.openai.com/v1/"}).describe()[
+            "key"
+        ]
         == "$OPENAI_API_KEY"
     )
 
@@ -403,8 +466,18 @@ def test_a_dot_env_file_gives_keys_and_nothing_else(
     )
     Path("mine.toml").write_text(f'[openai]\nbase_url = "{server.url}"\n')
     found = open_model("openai/gpt-4o-mini").describe()
-    assert found["key"] == ".env:OPENAI_API_KEY" and server.root not in found["base_url"]
-    done = typed("run", "questions.yaml", "--model", f"openai/{server.url}#m", "--name", "k", "--quiet")
+    assert (
+        found["key"] == ".env:OPENAI_API_KEY" and server.root not in found["base_url"]
+    )
+    done = typed(
+        "run",
+        "questions.yaml",
+        "--model",
+        f"openai/{server.url}#m",
+        "--name",
+        "k",
+        "--quiet",
+    )
     assert done.code == 0 and key_at(server) == "" and not Path("poisoned").exists()
 
 
@@ -414,7 +487,12 @@ def test_a_trust_file_in_the_working_folder_counts_for_nothing(
     monkeypatch.setenv("XDG_CONFIG_HOME", "person")
     monkeypatch.setenv("HOME", str(Path("nobody").resolve()))
     trust(keys={"127.0.0.1": "OPENAI_API_KEY"})
-    assert typed("run", "questions.yaml", "--model", f"openai/{server.url}#m", "--quiet").code == 0
+    assert (
+        typed(
+            "run", "questions.yaml", "--model", f"openai/{server.url}#m", "--quiet"
+        ).code
+        == 0
+    )
     assert key_at(server) == ""
 
 
@@ -434,19 +512,36 @@ def test_a_task_file_stays_in_its_folder(
 ) -> None:
     checkout = tmp_path / "checkout"
     (checkout / "tasks").mkdir(parents=True)
-    secret = (checkout / "tasks" / ".cache" if how == "hidden" else tmp_path) / "secret.jsonl"
+    secret = (
+        checkout / "tasks" / ".cache" if how == "hidden" else tmp_path
+    ) / "secret.jsonl"
     secret.parent.mkdir(exist_ok=True)
-    secret.write_text('{"id": "s", "question": "the secret?", "answer": "1", "x": "y"}\n')
+    secret.write_text(
+        '{"id": "s", "question": "the secret?", "answer": "1", "x": "y"}\n'
+    )
     (checkout / "tasks" / "linked").symlink_to(tmp_path)
     monkeypatch.chdir(checkout)
-    folder = {"absolute": str(tmp_path), "upwards": "../..", "link": "linked", "hidden": ".cache"}[how]
+    folder = {
+        "absolute": str(tmp_path),
+        "upwards": "../..",
+        "link": "linked",
+        "hidden": ".cache",
+    }[how]
     own = READING[name].format(file=f"{folder}/secret.jsonl", folder=folder)
-    rows = "" if "dataset:" in own.split("few_shot")[0] else "dataset: {rows: [{question: q, answer: a}]}\n"
+    rows = (
+        ""
+        if "dataset:" in own.split("few_shot")[0]
+        else "dataset: {rows: [{question: q, answer: a}]}\n"
+    )
     Path("tasks/t.yaml").write_text(
         f"task: t\n{rows}{own}\nsample: {{input: '{{{{ question }}}}', target: '{{{{ answer }}}}'}}\nscorers: [exact-match]\n"
     )
     shown = typed("tasks", "preview", "tasks/t.yaml")
-    assert shown.code == 2 and "so it is not read" in shown.err and "the secret" not in shown.text
+    assert (
+        shown.code == 2
+        and "so it is not read" in shown.err
+        and "the secret" not in shown.text
+    )
     trusted = typed("tasks", "preview", "tasks/t.yaml", "--trust", "tasks")
     assert "so it is not read" not in trusted.err
 
@@ -460,10 +555,17 @@ def test_a_task_file_opens_no_tokenizer_elsewhere(
     (checkout / "tasks").mkdir(parents=True)
     (checkout / "linked").symlink_to(tmp_path)
     monkeypatch.chdir(checkout)
-    folder = {"absolute": str(tmp_path), "upwards": "..", "link": "linked", "hidden": ".cache"}[how]
+    folder = {
+        "absolute": str(tmp_path),
+        "upwards": "..",
+        "link": "linked",
+        "hidden": ".cache",
+    }[how]
     Path("tasks/words.txt").write_text("cat\ndog\nowl\n")
     more = (
-        ", sentence: '{word} {number}', frames: ['{a} {b}'], asked: 1" if kind == "needles" else ", common: 1"
+        ", sentence: '{word} {number}', frames: ['{a} {b}'], asked: 1"
+        if kind == "needles"
+        else ", common: 1"
     )
     Path("tasks/t.yaml").write_text(
         f"task: t\ndataset: {{{kind}: {{tokens: 100, tokenizer: {folder}/secret, count: 1, words: words.txt{more}}}}}\n"
@@ -479,7 +581,15 @@ def test_a_workflow_of_a_file_that_proposes_needs_permission_too() -> None:
     Path("suite.yaml").write_text(
         "tasks: [questions.yaml]\nmodels: [{model: openai/m, arguments: {api_key_env: GATEWAY_KEY}}]\n"
     )
-    command = ("leaderboard", "--workflow", "w.yml", "--config", "suite.yaml", "--into", "R.md")
+    command = (
+        "leaderboard",
+        "--workflow",
+        "w.yml",
+        "--config",
+        "suite.yaml",
+        "--into",
+        "R.md",
+    )
     assert typed(*command).code == 2 and not Path("w.yml").exists()
     assert typed(*command, "--trust-file", "suite.yaml").code == 0
     assert "--trust-file suite.yaml" in Path("w.yml").read_text()

@@ -1,4 +1,6 @@
-"""Whose fault decides what counts: what the model did is scored, under its own label; what it never did is missing."""
+"""Whose fault decides what counts: what the model did is scored, under its own label; what it
+never did is missing.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,9 @@ def with_key(folder: Path, key: str) -> None:
 
 
 def ran(url: str, name: str = "r", *more: str, model: str = "openai") -> Done:
-    return typed("run", "questions.yaml", "--model", f"{model}/{url}#m", "--name", name, *more)
+    return typed(
+        "run", "questions.yaml", "--model", f"{model}/{url}#m", "--name", name, *more
+    )
 
 
 def outcomes(name: str = "r") -> dict[str, int]:
@@ -68,16 +72,22 @@ def test_what_the_provider_broke_off_is_no_answer(finish: str, tmp_path: Path) -
     write_questions(tmp_path, 4)
 
     def broken(reply: dict[str, Any], body: Mapping[str, Any]) -> dict[str, Any]:
-        return chat("The answer is", finish)(reply, body) if number(body) == 1 else reply
+        return (
+            chat("The answer is", finish)(reply, body) if number(body) == 1 else reply
+        )
 
     with serving(edit=broken) as server:
         done = ran(server.url, "r", "-M", "max_attempts=1")
         assert done.code == 1 and outcomes() == {"answered": 3, "failed": 1}
         assert record(Path("runs/r"))["tasks"][0]["failures"] == {"server error": 1}
-        assert "1 sent, 3 from the store" in ran(server.url, "r", "-M", "max_attempts=1").out
+        assert (
+            "1 sent, 3 from the store"
+            in ran(server.url, "r", "-M", "max_attempts=1").out
+        )
 
 
-# -- the example: 40 cut, 20 filtered by HTTP 400, 40 answers ---------------------------------------------------------------
+# -- the example: 40 cut, 20 filtered by HTTP 400, 40 answers
+# ---------------------------------------------------------------
 
 
 def forty(reply: dict[str, Any], body: Mapping[str, Any]) -> dict[str, Any]:
@@ -91,7 +101,9 @@ def stopped(body: Mapping[str, Any], before: int) -> str | None:
     return "filtered" if 40 <= number(body) < 60 else None
 
 
-def test_what_the_model_did_is_wrong_and_what_it_never_got_is_missing(tmp_path: Path) -> None:
+def test_what_the_model_did_is_wrong_and_what_it_never_got_is_missing(
+    tmp_path: Path,
+) -> None:
     write_questions(tmp_path, 100)
     with serving(edit=forty, faults=Faults(script=stopped)) as server:
         done = ran(server.url)
@@ -100,16 +112,27 @@ def test_what_the_model_did_is_wrong_and_what_it_never_got_is_missing(tmp_path: 
         (task,) = record(Path("runs/r"))["tasks"]
         (accuracy,) = task["metrics"]
         right = sum(place % 3 > 0 for place in range(60, 100))
-        assert accuracy["value"] == right / 80 and (accuracy["n"], accuracy["n_missing"]) == (80, 20)
-        assert accuracy["bounds"] == pytest.approx([wilson(right, 100)[0], wilson(right + 20, 100)[1]])
+        assert accuracy["value"] == right / 80 and (
+            accuracy["n"],
+            accuracy["n_missing"],
+        ) == (80, 20)
+        assert accuracy["bounds"] == pytest.approx(
+            [wilson(right, 100)[0], wilson(right + 20, 100)[1]]
+        )
         assert task["n_missing"] == 20 and task["failures"] == {"filtered": 20}
         *_, faults, last = done.err.strip().splitlines()
-        assert faults.startswith("40 replies were no answer (40 cut before any answer) and count as wrong.")
+        assert faults.startswith(
+            "40 replies were no answer (40 cut before any answer) and count as wrong."
+        )
         assert "-M max_tokens=N" in faults
-        assert last.startswith("20 answers are missing: stopped by the filter on prompts.")
+        assert last.startswith(
+            "20 answers are missing: stopped by the filter on prompts."
+        )
         assert "40 cut before any answer" in " ".join(done.out.split())
         for row in records(Path("runs/r")):
-            assert ("scores" in row and bool(row["scores"])) == (row["outcome"] != "failed")
+            assert ("scores" in row and bool(row["scores"])) == (
+                row["outcome"] != "failed"
+            )
             assert ("answer" in row) == (row["outcome"] != "failed")
             if row["outcome"] == "cut":
                 assert (
@@ -117,7 +140,8 @@ def test_what_the_model_did_is_wrong_and_what_it_never_got_is_missing(tmp_path: 
                     and row["scores"]["exact-match"]["label"] == "cut"
                 )
 
-        # What was paid for is kept and never sent again; a request that the filter refused was never answered.
+        # What was paid for is kept and never sent again; a request that the filter refused was
+        # never answered.
         again = ran(server.url)
         assert "20 sent, 80 from the store" in again.out
         assert outcomes() == {"answered": 40, "cut": 40, "failed": 20}
@@ -126,18 +150,32 @@ def test_what_the_model_did_is_wrong_and_what_it_never_got_is_missing(tmp_path: 
         files = [f"board.{end}" for end in ("md", "html", "csv", "json")]
         flags = ("--markdown", "--html", "--csv", "--json-file")
         board = typed(
-            "leaderboard", "runs/r", *(word for pair in zip(flags, files, strict=True) for word in pair)
+            "leaderboard",
+            "runs/r",
+            *(word for pair in zip(flags, files, strict=True) for word in pair),
         )
-        md, html, table, data = (Path(file).read_text(encoding="utf-8") for file in files)
+        md, html, table, data = (
+            Path(file).read_text(encoding="utf-8") for file in files
+        )
         assert said in " ".join(typed("runs", "show", "r").out.split())
         for text in (board.out, md):
             assert "Cut (the model" in " ".join(text.split()), "a column of its own"
         assert "Cut" in html
         assert "cut" in table
-        assert json.loads(data)["models"][0]["outcomes"] == {"answered": 40, "cut": 40, "failed": 20}
+        assert json.loads(data)["models"][0]["outcomes"] == {
+            "answered": 40,
+            "cut": 40,
+            "failed": 20,
+        }
         shutil.copytree("runs/r", "runs/again")
         gate = typed(
-            "compare", "runs/r", "runs/again", "--fail-if", "n_missing is above 0", "--junit", "gate.xml"
+            "compare",
+            "runs/r",
+            "runs/again",
+            "--fail-if",
+            "n_missing is above 0",
+            "--junit",
+            "gate.xml",
         )
         assert gate.code == 1
 
@@ -151,22 +189,33 @@ def test_the_models_own_faults_alone_are_no_error(tmp_path: Path) -> None:
     with serving(edit=chat("", "length")) as server:
         done = ran(server.url)
     assert done.code == 0 and outcomes() == {"cut": 4}
-    assert "4 replies were no answer (4 cut before any answer) and count as wrong." in done.err
+    assert (
+        "4 replies were no answer (4 cut before any answer) and count as wrong."
+        in done.err
+    )
     assert "missing" not in done.err
     (task,) = record(Path("runs/r"))["tasks"]
-    assert (task["n_missing"], task["metrics"][0]["value"], task["metrics"][0]["n"]) == (0, 0.0, 4)
+    assert (
+        task["n_missing"],
+        task["metrics"][0]["value"],
+        task["metrics"][0]["n"],
+    ) == (0, 0.0, 4)
 
 
 def test_a_task_may_leave_them_without_a_score(tmp_path: Path) -> None:
     write_questions(tmp_path, 4)
     with_key(tmp_path, "no_answer: unscored")
     with serving(
-        edit=lambda reply, body: chat("", "length")(reply, body) if number(body) == 1 else reply
+        edit=lambda reply, body: (
+            chat("", "length")(reply, body) if number(body) == 1 else reply
+        )
     ) as server:
         done = ran(server.url)
     (task,) = record(Path("runs/r"))["tasks"]
     assert done.code == 0 and (task["n_missing"], task["metrics"][0]["n"]) == (0, 3)
-    assert "1 reply was no answer (1 cut before any answer) and has no score." in done.err
+    assert (
+        "1 reply was no answer (1 cut before any answer) and has no score." in done.err
+    )
 
 
 def test_a_task_may_count_them_as_empty_answers(tmp_path: Path) -> None:
@@ -175,12 +224,24 @@ def test_a_task_may_count_them_as_empty_answers(tmp_path: Path) -> None:
         assert ran(server.url).code == 1
         done = ran(server.url, "all", "-T", 'score_as_empty=["cut", "filtered"]')
         assert done.code == 0, done.text
-    assert "60 replies were no answer" in done.err and "count as an empty answer" in done.err
+    assert (
+        "60 replies were no answer" in done.err
+        and "count as an empty answer" in done.err
+    )
     assert outcomes("all") == {"answered": 40, "cut": 40, "filtered": 20}
     (task,) = record(Path("runs/all"))["tasks"]
     assert task["n_missing"] == 0 and task["metrics"][0]["value"] == 26 / 100
-    assert typed("score", "runs/all").code == 0 and outcomes("all.rescored") == outcomes("all")
-    wrong = typed("run", "questions.yaml", "--model", "scripted/echo", "-T", 'score_as_empty=["failed"]')
+    assert typed("score", "runs/all").code == 0 and outcomes(
+        "all.rescored"
+    ) == outcomes("all")
+    wrong = typed(
+        "run",
+        "questions.yaml",
+        "--model",
+        "scripted/echo",
+        "-T",
+        'score_as_empty=["failed"]',
+    )
     assert wrong.code == 2 and "score_as_empty" in wrong.err
 
 
@@ -194,11 +255,21 @@ def test_a_task_in_python_may_too(tmp_path: Path) -> None:
         '            "sample": {"input": "{{ question }}", "target": "{{ answer }}"}}\n'
     )
     with serving(edit=chat("", "length")) as server:
-        done = typed("run", "mine", "--plugin", "mine.py", "--model", f"openai/{server.url}#m", "--name", "r")
+        done = typed(
+            "run",
+            "mine",
+            "--plugin",
+            "mine.py",
+            "--model",
+            f"openai/{server.url}#m",
+            "--name",
+            "r",
+        )
     assert done.code == 0 and outcomes() == {"cut": 3}
 
 
-# -- every wire format ----------------------------------------------------------------------------------------------------
+# -- every wire format
+# ----------------------------------------------------------------------------------------------------
 
 
 def setting(*changes: tuple[str, Any]) -> Edit:
@@ -206,7 +277,9 @@ def setting(*changes: tuple[str, Any]) -> Edit:
 
     def edit(reply: dict[str, Any], body: Mapping[str, Any]) -> dict[str, Any]:
         for place, value in changes:
-            *steps, last = (int(step) if step.isdigit() else step for step in place.split("."))
+            *steps, last = (
+                int(step) if step.isdigit() else step for step in place.split(".")
+            )
             at: Any = reply
             for step in steps:
                 at = at[step]
@@ -220,7 +293,9 @@ VERTEX = "/v1/projects/p/locations/global"
 GEMINI_FILTERS = ("SAFETY", "RECITATION", "LANGUAGE", "PROHIBITED_CONTENT", "SPII")
 GEMINI_BROKEN_OFF = ("OTHER", "MALFORMED_RESPONSE")
 GEMINI_CALLS = ("MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL")
-"""Behind a text, the text is the answer; without one, the reply is a call of a tool that was not offered."""
+"""Behind a text, the text is the answer; without one, the reply is a call of a tool that was not
+offered.
+"""
 
 
 @pytest.mark.parametrize(
@@ -270,7 +345,12 @@ GEMINI_CALLS = ("MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL")
     ],
 )  # fmt: skip
 def test_every_format_says_it(
-    model: str, path: str, edit: Edit, outcome: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    model: str,
+    path: str,
+    edit: Edit,
+    outcome: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for name, value in {
         "AWS_REGION": "eu-west-1",
@@ -281,13 +361,18 @@ def test_every_format_says_it(
     write_questions(tmp_path, 1)
     with serving(lambda prompt: "7", edit=edit) as server:
         done = ran(f"{server.root}{path}", "r", "-M", "deadline=5", model=model)
-        assert outcomes() == {"failed" if outcome == "filtered prompt" else outcome: 1}, done.text
+        assert outcomes() == {
+            "failed" if outcome == "filtered prompt" else outcome: 1
+        }, done.text
         (row,) = records(Path("runs/r"))
         is_missing = outcome in ("failed", "filtered prompt")
         assert done.code == is_missing
         assert ("failure" in row) == is_missing and bool(row["scores"]) != is_missing
         if not is_missing:
-            assert row["responses"] and "0 sent" in ran(f"{server.root}{path}", model=model).out
+            assert (
+                row["responses"]
+                and "0 sent" in ran(f"{server.root}{path}", model=model).out
+            )
 
 
 OF_THE_REPLY = ("azure's completion", "anthropic")
@@ -305,9 +390,13 @@ BLOCKED: dict[str, tuple[int, Any]] = {
 
 @pytest.mark.parametrize("who", BLOCKED)
 def test_a_filter_that_answers_with_an_error(who: str, tmp_path: Path) -> None:
-    """Where it stopped the prompt, the answers are missing and asked again; a reply that it stopped is what the model did."""
+    """Where it stopped the prompt, the answers are missing and asked again; a reply that it
+    stopped is what the model did.
+    """
     write_questions(tmp_path, 12)
-    with serving(faults=Faults(script=lambda body, before: "filtered", filtered=BLOCKED[who])) as server:
+    with serving(
+        faults=Faults(script=lambda body, before: "filtered", filtered=BLOCKED[who])
+    ) as server:
         done = ran(server.url)
         # A refused key would have ended the run after ten; each was sent once.
         outcome = "filtered" if who in OF_THE_REPLY else "failed"
@@ -315,10 +404,16 @@ def test_a_filter_that_answers_with_an_error(who: str, tmp_path: Path) -> None:
         assert set(server.received.values()) == {1}
         assert f"{0 if who in OF_THE_REPLY else 12} sent" in ran(server.url).out
     if who in OF_THE_REPLY:
-        assert all(row["scores"]["exact-match"]["label"] == "filtered" for row in records(Path("runs/r")))
+        assert all(
+            row["scores"]["exact-match"]["label"] == "filtered"
+            for row in records(Path("runs/r"))
+        )
         return
     (first, *_) = records(Path("runs/r"))
-    assert first["failure"]["party"] == "provider" and first["failure"]["kind"] == "filtered"
+    assert (
+        first["failure"]["party"] == "provider"
+        and first["failure"]["kind"] == "filtered"
+    )
     assert not first["failure"]["retryable"]
 
 
@@ -326,11 +421,18 @@ def test_a_filter_that_answers_with_an_error(who: str, tmp_path: Path) -> None:
     ("kind", "path", "edit", "fates"),
     [
         ("openai", "", chat("", "length"), "filtered"),
-        ("anthropic", "", setting(("content", []), ("stop_reason", "max_tokens")), "filtered"),
+        (
+            "anthropic",
+            "",
+            setting(("content", []), ("stop_reason", "max_tokens")),
+            "filtered",
+        ),
         ("gemini", "", setting(("candidates.0", {"finishReason": "MAX_TOKENS"})), "ok"),
     ],
 )
-def test_batches_say_it(kind: str, path: str, edit: Any, fates: str, tmp_path: Path) -> None:
+def test_batches_say_it(
+    kind: str, path: str, edit: Any, fates: str, tmp_path: Path
+) -> None:
     write_questions(tmp_path, 4)
     seen: list[str] = []
 
@@ -340,12 +442,16 @@ def test_batches_say_it(kind: str, path: str, edit: Any, fates: str, tmp_path: P
 
     with serving_batches(kind, seconds=0.0, fate=fate, edit=edit) as server:
         done = ran(server.url, "r", "--batch", "-M", "batch_poll=0.05", model=kind)
-    assert done.code == (kind == "openai")  # Anthropic's filter stops the reply, OpenAI's the prompt
+    # Anthropic's filter stops the reply, OpenAI's the prompt
+    assert done.code == (kind == "openai")
     stopped = "failed" if kind == "openai" else "filtered"
-    assert outcomes() == ({"cut": 3, stopped: 1} if fates == "filtered" else {"cut": 4}), done.text
+    assert outcomes() == (
+        {"cut": 3, stopped: 1} if fates == "filtered" else {"cut": 4}
+    ), done.text
 
 
-# -- who failed -----------------------------------------------------------------------------------------------------------
+# -- who failed
+# -----------------------------------------------------------------------------------------------------------
 
 JUDGED = "scorers:\n  - {name: judged, use: judge-correct}\n"
 
@@ -353,21 +459,40 @@ JUDGED = "scorers:\n  - {name: judged, use: judge-correct}\n"
 @pytest.mark.parametrize(
     ("faults", "edit", "label", "words"),
     [
-        ("400", None, "judge: request rejected", "The judge's provider does not accept the request"),
+        (
+            "400",
+            None,
+            "judge: request rejected",
+            "The judge's provider does not accept the request",
+        ),
         ("filtered", None, "judge: filtered", "The filter of the judge's provider"),
         (None, chat("", "length"), "judge: cut", "The judge reached its token limit"),
-        (None, chat("7", "content_filter"), "judge: filtered", "The filter of the judge's provider"),
-        (None, chat(None, "stop", refusal="No."), "judge: refused", "The judge refused"),
+        (
+            None,
+            chat("7", "content_filter"),
+            "judge: filtered",
+            "The filter of the judge's provider",
+        ),
+        (
+            None,
+            chat(None, "stop", refusal="No."),
+            "judge: refused",
+            "The judge refused",
+        ),
     ],
 )
 def test_a_judge_that_gives_no_answer_is_the_judges_failure(
     faults: str | None, edit: Edit | None, label: str, words: str, tmp_path: Path
 ) -> None:
     task = write_questions(tmp_path, 2)
-    task.write_text(task.read_text().replace("scorers: [exact-match]\n", JUDGED), encoding="utf-8")
+    task.write_text(
+        task.read_text().replace("scorers: [exact-match]\n", JUDGED), encoding="utf-8"
+    )
     with serving(edit=edit, faults=Faults(script=lambda body, before: faults)) as judge:
         role = ("--role", f"judge=openai/{judge.url}#j")
-        done = typed("run", "questions.yaml", "--model", "scripted/echo", *role, "--name", "r")
+        done = typed(
+            "run", "questions.yaml", "--model", "scripted/echo", *role, "--name", "r"
+        )
     assert done.code == 1
     assert outcomes() == {"answered": 2}
     (task_record,) = record(Path("runs/r"))["tasks"]
@@ -378,7 +503,8 @@ def test_a_judge_that_gives_no_answer_is_the_judges_failure(
     assert row["score_failures"]["judged"]["party"] == "judge" and "answer" in row
 
 
-# -- records of earlier versions, and other programs -----------------------------------------------------------------------
+# -- records of earlier versions, and other programs
+# -----------------------------------------------------------------------
 
 
 def test_a_record_without_an_outcome_has_one_all_the_same(tmp_path: Path) -> None:
@@ -386,7 +512,10 @@ def test_a_record_without_an_outcome_has_one_all_the_same(tmp_path: Path) -> Non
     with serving(edit=chat("", "length")) as server:
         ran(server.url)
     folder = Path("runs/r")
-    rows = [json.loads(line) for line in (folder / "samples.jsonl").read_text(encoding="utf-8").splitlines()]
+    rows = [
+        json.loads(line)
+        for line in (folder / "samples.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
     for row in rows:  # as they were written before: scored as wrong
         del row["outcome"]
         row["scores"] = {"exact-match": {"value": 0.0}}
@@ -399,7 +528,10 @@ def test_a_record_without_an_outcome_has_one_all_the_same(tmp_path: Path) -> Non
     del data["tasks"][0]["outcomes"]
     data["tasks"][0] |= {"n_missing": 0, "failures": {}}
     (folder / "run.json").write_text(json.dumps(data), encoding="utf-8")
-    assert typed("runs", "show", "r").code == 0 and typed("leaderboard", "runs/r").code == 0
+    assert (
+        typed("runs", "show", "r").code == 0
+        and typed("leaderboard", "runs/r").code == 0
+    )
     done = typed("score", "runs/r")
     assert done.code == 0 and outcomes("r.rescored") == {"cut": 4}
     assert record(Path("runs/r.rescored"))["tasks"][0]["n_missing"] == 0
@@ -414,11 +546,15 @@ def test_an_export_has_what_is_missing_among_what_failed(tmp_path: Path) -> None
     (samples,) = Path("out").rglob("samples_*.jsonl")
     (failures,) = Path("out").rglob("failures_*.jsonl")
     assert len(samples.read_text().splitlines()) == 80
-    kinds = Counter(json.loads(line)["failure"]["kind"] for line in failures.read_text().splitlines())
+    kinds = Counter(
+        json.loads(line)["failure"]["kind"]
+        for line in failures.read_text().splitlines()
+    )
     assert kinds == {"filtered": 20}
 
 
-# -- several replies --------------------------------------------------------------------------------------------------------
+# -- several replies
+# --------------------------------------------------------------------------------------------------------
 
 
 def test_some_draws_without_an_answer_are_told(tmp_path: Path) -> None:
@@ -432,7 +568,11 @@ def test_some_draws_without_an_answer_are_told(tmp_path: Path) -> None:
 
     def edit(reply: dict[str, Any], body: Mapping[str, Any]) -> dict[str, Any]:
         calls[number(body)] += 1
-        return chat("", "length")(reply, body) if calls[number(body)] == 1 else chat("x", "stop")(reply, body)
+        return (
+            chat("", "length")(reply, body)
+            if calls[number(body)] == 1
+            else chat("x", "stop")(reply, body)
+        )
 
     with serving(edit=edit) as server:
         done = ran(server.url)
@@ -440,7 +580,9 @@ def test_some_draws_without_an_answer_are_told(tmp_path: Path) -> None:
     assert "5 replies were no answer" in done.err
 
 
-def test_a_conversation_ends_where_there_is_nothing_to_go_on_from(tmp_path: Path) -> None:
+def test_a_conversation_ends_where_there_is_nothing_to_go_on_from(
+    tmp_path: Path,
+) -> None:
     write_questions(tmp_path, 3)
     task = Path("questions.yaml")
     text = task.read_text(encoding="utf-8").replace(

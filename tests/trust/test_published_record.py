@@ -1,4 +1,6 @@
-"""What a published `run.json` says of a private test set: nothing of its rows, and all that boards need."""
+"""What a published `run.json` says of a private test set: nothing of its rows, and all that
+boards need.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ metadata: {licence: MIT, remark: canaryremark}
 def published_text(name: str) -> str:
     done = typed("export", "scores", name)
     assert done.code == 0, done.text
-    return "\n".join(path.read_text() for path in sorted(Path("published", name).iterdir()))
+    return "\n".join(
+        path.read_text() for path in sorted(Path("published", name).iterdir())
+    )
 
 
 def test_rows_and_examples_of_a_definition_are_not_published() -> None:
@@ -45,8 +49,13 @@ def test_rows_and_examples_of_a_definition_are_not_published() -> None:
         assert done.code == 0, done.text
         assert "canary" in Path("runs", name, "run.json").read_text()
         assert "canary" not in published_text(name)
-    definition = json.loads(Path("published/a/run.json").read_text())["tasks"][0]["definition"]
-    assert definition["dataset"]["rows"].startswith("sha256:") and definition["dataset"]["samples"] == 2
+    definition = json.loads(Path("published/a/run.json").read_text())["tasks"][0][
+        "definition"
+    ]
+    assert (
+        definition["dataset"]["rows"].startswith("sha256:")
+        and definition["dataset"]["samples"] == 2
+    )
     assert definition["prompt"]["system"] == "Answer in a word."
     assert definition["prompt"]["few_shot"]["count"] == 1
     assert definition["metadata"]["licence"] == "MIT"
@@ -58,14 +67,18 @@ def test_rows_and_examples_of_a_definition_are_not_published() -> None:
     assert typed("compare", "published/a", "published/b").code == 0
     # One run with its samples and one without were given the same.
     mixed = typed("leaderboard", "a", "published/b")
-    assert mixed.code == 0 and "not all given the same" not in " ".join(mixed.text.split()), mixed.text
+    assert mixed.code == 0 and "not all given the same" not in " ".join(
+        mixed.text.split()
+    ), mixed.text
     compared = json.loads(typed("compare", "a", "published/b", "--json").out)
     assert not [line for line in compared["differences"] if line.startswith("secret")]
 
 
 def test_what_an_importer_found_to_differ_is_not_published() -> None:
     make_run(Path("runs"), scores=[1.0, 0.0, 1.0], name="imported")
-    differences = [{"task_id": "t1", "response": "canaryreply", "reference": "canaryreference"}]
+    differences = [
+        {"task_id": "t1", "response": "canaryreply", "reference": "canaryreference"}
+    ]
     with edited(Path("runs/imported")) as data:
         data["configuration"]["imported"] = {
             "format": "open-factual-bench",
@@ -77,8 +90,13 @@ def test_what_an_importer_found_to_differ_is_not_published() -> None:
         data["tasks"][0]["definition"]["examples_of_errors"] = [{"text": "canaryerror"}]
     text = published_text("imported")
     assert "canary" not in text
-    imported = json.loads(Path("published/imported/run.json").read_text())["configuration"]["imported"]
-    assert imported["format"] == "open-factual-bench" and imported["counts"]["recorded"]["correct"] == 2
+    imported = json.loads(Path("published/imported/run.json").read_text())[
+        "configuration"
+    ]["imported"]
+    assert (
+        imported["format"] == "open-factual-bench"
+        and imported["counts"]["recorded"]["correct"] == 2
+    )
     assert imported["differences"].startswith("sha256:")
     assert typed("leaderboard", "published/imported").code == 0
 
@@ -89,9 +107,14 @@ def test_a_text_in_any_part_that_is_not_named_is_hidden(place: str) -> None:
     rows = [{"question": "canary", "answer": "canary"}]
     with edited(Path("runs/mine")) as data:
         if place == "overrides":
-            data["configuration"]["overrides"] = {"dataset.rows": rows, "dataset": {"rows": rows}}
+            data["configuration"]["overrides"] = {
+                "dataset.rows": rows,
+                "dataset": {"rows": rows},
+            }
         elif place == "models":
-            data["configuration"]["models"] = [{"model": "scripted/map", "arguments": {"answers": rows}}]
+            data["configuration"]["models"] = [
+                {"model": "scripted/map", "arguments": {"answers": rows}}
+            ]
             data["model"]["arguments"] = {"answers": rows, "temperature": 0.5}
         elif place == "options":
             data["tasks"][0]["scorers"] = [

@@ -1,4 +1,6 @@
-"""A run ends in a record: whatever becomes of its output, and after signals nothing that was answered is asked again."""
+"""A run ends in a record: whatever becomes of its output, and after signals nothing that was
+answered is asked again.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,8 @@ class Failing(io.StringIO):
 
     def __init__(self, number: int, room: int = 0) -> None:
         super().__init__()
-        self.number, self.room = number, room
+        self.number = number
+        self.room = room
 
     def write(self, text: str, /) -> int:
         self.room -= len(text)
@@ -46,7 +49,9 @@ class Failing(io.StringIO):
 
 
 @pytest.mark.parametrize("room", [0, 100])
-@pytest.mark.parametrize(("number", "code"), [(errno.EPIPE, 0), (errno.ENOSPC, 1), (errno.EIO, 1)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(errno.EPIPE, 0), (errno.ENOSPC, 1), (errno.EIO, 1)]
+)
 def test_a_run_whose_output_fails_has_a_record(
     asking: Path, monkeypatch: pytest.MonkeyPatch, number: int, code: int, room: int
 ) -> None:
@@ -59,7 +64,9 @@ def test_a_run_whose_output_fails_has_a_record(
         assert "could not be printed" in errors.getvalue()
 
 
-def test_streams_that_are_missing_or_know_no_letters(asking: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_streams_that_are_missing_or_know_no_letters(
+    asking: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sys, "stdout", None)
     monkeypatch.setattr(sys, "stderr", None)
     assert cli.main([*RUN, "--name", "a"]) == 0
@@ -118,22 +125,47 @@ def test_a_reporter_that_fails_does_not_stop_the_run(asking: Path) -> None:
         def say(self, sentence: str) -> None:
             raise BrokenPipeError
 
-    before = [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
+    before = [
+        signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    ]
     (run,) = evaluate("questions.yaml", "scripted/echo", progress=Broken(), name="a")
     assert run.folder.joinpath("run.json").exists()
-    assert before == [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
+    assert before == [
+        signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    ]
 
 
-# -- signals ------------------------------------------------------------------------------------------------------------
+# -- signals
+# ------------------------------------------------------------------------------------------------------------
 
 
-def _started(server: OpenAIServer, folder: Path, *more: str, before: str = "") -> subprocess.Popen[str]:
-    model = ["--model", "openai/test", "-M", f"base_url={server.url}", "-M", "max_concurrency=8"]
-    arguments = [sys.executable, "-m", "evalwright", "run", "questions.yaml", *model, "--name", "a", *more]
+def _started(
+    server: OpenAIServer, folder: Path, *more: str, before: str = ""
+) -> subprocess.Popen[str]:
+    model = [
+        "--model",
+        "openai/test",
+        "-M",
+        f"base_url={server.url}",
+        "-M",
+        "max_concurrency=8",
+    ]
+    arguments = [
+        sys.executable,
+        "-m",
+        "evalwright",
+        "run",
+        "questions.yaml",
+        *model,
+        "--name",
+        "a",
+        *more,
+    ]
     return subprocess.Popen(
         ["sh", "-c", f"{before} exec {shlex.join(arguments)}"],
         cwd=folder, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-        preexec_fn=partial(signal.signal, signal.SIGHUP, signal.SIG_DFL),  # the tests may run under nohup
+        # the tests may run under nohup
+        preexec_fn=partial(signal.signal, signal.SIGHUP, signal.SIG_DFL),
     )  # fmt: skip
 
 
@@ -146,7 +178,9 @@ def _started(server: OpenAIServer, folder: Path, *more: str, before: str = "") -
         (signal.SIGHUP, "trap '' HUP;", 0),
     ],
 )
-def test_signals_end_a_run_in_order(tmp_path: Path, number: int, before: str, code: int) -> None:
+def test_signals_end_a_run_in_order(
+    tmp_path: Path, number: int, before: str, code: int
+) -> None:
     write_questions(tmp_path, 60)
     seen: Counter[str] = Counter()
     process: subprocess.Popen[str] | None = None
@@ -172,7 +206,9 @@ def test_signals_end_a_run_in_order(tmp_path: Path, number: int, before: str, co
         )  # fmt: skip
         assert done.code == 0, done.err
     assert len(seen) == 60
-    assert set(seen.values()) == {1}, "an answer that had been sent for was asked for again"
+    assert set(seen.values()) == {1}, (
+        "an answer that had been sent for was asked for again"
+    )
 
 
 def test_a_signal_ends_the_reading_of_tasks_at_once(tmp_path: Path) -> None:
@@ -181,7 +217,9 @@ def test_a_signal_ends_the_reading_of_tasks_at_once(tmp_path: Path) -> None:
         "import os, signal, time\nfrom evalwright.tasks.decorator import task\n\n"
         "@task('slow')\ndef slow():\n    os.kill(os.getpid(), signal.SIGTERM)\n    time.sleep(3600)\n"
     )
-    done = evalwright("run", "slow", "--plugin", "slow.py", "--model", "demo/small", folder=tmp_path)
+    done = evalwright(
+        "run", "slow", "--plugin", "slow.py", "--model", "demo/small", folder=tmp_path
+    )
     assert done.code == 143 and "Interrupted" in done.err, done.err
     assert not (tmp_path / "runs").exists()
 

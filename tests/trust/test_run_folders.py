@@ -1,4 +1,6 @@
-"""Run folders of others: what is missing, contradicts itself or never ends is an error that says so."""
+"""Run folders of others: what is missing, contradicts itself or never ends is an error that says
+so.
+"""
 
 from __future__ import annotations
 
@@ -20,17 +22,24 @@ def make(folder: Path) -> Path:
     """A run of two questions, beside another one."""
     write_questions(folder, 2)
     for name in ("ours", "theirs"):
-        done = typed("run", "questions.yaml", "--model", "scripted/echo", "--name", name)
+        done = typed(
+            "run", "questions.yaml", "--model", "scripted/echo", "--name", name
+        )
         assert done.code == 0, done.text
     return Path("runs/theirs")
 
 
 def scored(value: float) -> Callable[[Path], None]:
     def change(run: Path) -> None:
-        lines = [json.loads(line) for line in (run / "samples.jsonl").read_text().splitlines()]
+        lines = [
+            json.loads(line)
+            for line in (run / "samples.jsonl").read_text().splitlines()
+        ]
         for line in lines:
             line["scores"] = {name: {"value": value} for name in line["scores"]}
-        (run / "samples.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        (run / "samples.jsonl").write_text(
+            "".join(json.dumps(line) + "\n" for line in lines)
+        )
 
         data = json.loads((run / "run.json").read_text())
         data["samples"].pop("sha256")
@@ -91,7 +100,10 @@ IMPOSSIBLE_FIGURES: dict[str, tuple[object, str]] = {
     "tasks.0.draws": (0, "which is below 1"),
     "tasks.0.name": ("a\x00b", "which has control characters"),
     "tasks.0.outcomes": ({"answered": -1}, "which is below 0"),
-    "tasks.0.metrics.0.value": (1.5, "which is outside the range of 'accuracy', 0 to 1"),
+    "tasks.0.metrics.0.value": (
+        1.5,
+        "which is outside the range of 'accuracy', 0 to 1",
+    ),
     "tasks.0.metrics.0.n": (-2, "which is below 0"),
     "tasks.0.metrics.0.n_missing": (float("inf"), "which is not finite"),
     "tasks.0.metrics.0.level": (1, "which is not between 0 and 1"),
@@ -101,7 +113,10 @@ IMPOSSIBLE_FIGURES: dict[str, tuple[object, str]] = {
     "usage.requested": (-1, "which is below 0"),
     "configuration.limit": ("ten", "which is no limit"),
     "configuration.limit ": (-1, "which is below 0"),
-    "stopping": ({"tasks": [{"task": "questions", "asked": 3, "of": 2}], "decisions": []}, "of 2 answers"),
+    "stopping": (
+        {"tasks": [{"task": "questions", "asked": 3, "of": 2}], "decisions": []},
+        "of 2 answers",
+    ),
     "samples.records": (-2, "which is below 0"),
     "samples.sha256": ("0", "which is no SHA-256"),
 }
@@ -118,7 +133,9 @@ def put(data: dict[str, Any], field: str, figure: object) -> None:
 
 
 @pytest.mark.parametrize("field", [*IMPOSSIBLE_FIGURES])
-def test_impossible_figures_are_said_with_file_and_field(own_folder: Path, field: str) -> None:
+def test_impossible_figures_are_said_with_file_and_field(
+    own_folder: Path, field: str
+) -> None:
     figure, reason = IMPOSSIBLE_FIGURES[field]
     run = make(own_folder)
     with edited(run) as data:
@@ -137,7 +154,9 @@ def test_impossible_figures_are_said_with_file_and_field(own_folder: Path, field
         assert "runs/theirs/run.json has a figure that cannot be" in done.err
         assert f"'{field.strip()}" in done.err and reason in done.err, done.err
     checked = typed("runs", "check", "theirs")
-    assert checked.code == 1 and field.strip() in checked.text.replace("\n", ""), checked.text
+    assert checked.code == 1 and field.strip() in checked.text.replace("\n", ""), (
+        checked.text
+    )
     listed = typed("runs", "list")
     assert listed.code == 0 and "runs/theirs cannot be read" in listed.err
     assert "\x1b[2J" not in listed.text
@@ -146,7 +165,11 @@ def test_impossible_figures_are_said_with_file_and_field(own_folder: Path, field
 @pytest.mark.parametrize(
     ("part", "figure", "field"),
     [
-        ("responses", [{"text": "a", "usage": {"output_tokens": -3}}], "responses.0.usage.output_tokens"),
+        (
+            "responses",
+            [{"text": "a", "usage": {"output_tokens": -3}}],
+            "responses.0.usage.output_tokens",
+        ),
         ("responses", [{"text": "a", "cost": -0.5}], "responses.0.cost"),
         ("responses", [{"text": "a", "cost": float("inf")}], "responses.0.cost"),
         ("timing", {"latency": [-1.0]}, "timing.latency.0"),
@@ -158,13 +181,22 @@ def test_impossible_figures_of_samples_are_said_with_line_and_field(
     own_folder: Path, part: str, figure: object, field: str
 ) -> None:
     run = make(own_folder)
-    rewrite(open_run(run), lambda row, place: row.update({part: figure}) if place == 1 else None)
+    rewrite(
+        open_run(run),
+        lambda row, place: row.update({part: figure}) if place == 1 else None,
+    )
     samples = (run / "samples.jsonl").read_text().replace("Infinity", "1e999")
     rewritten(open_run(run), samples)
-    for words in (("leaderboard", "ours", "theirs"), ("compare", "ours", "theirs"), ("score", "theirs")):
+    for words in (
+        ("leaderboard", "ours", "theirs"),
+        ("compare", "ours", "theirs"),
+        ("score", "theirs"),
+    ):
         done = typed(*words)
         assert done.code == 2, (words, done.text)
-        assert f"samples.jsonl, line 2 has a figure that cannot be: '{field}'" in done.err, done.err
+        assert (
+            f"samples.jsonl, line 2 has a figure that cannot be: '{field}'" in done.err
+        ), done.err
     checked = typed("runs", "check", "theirs")
     assert checked.code == 1 and "line 2 has a figure" in " ".join(checked.text.split())
 
@@ -179,7 +211,13 @@ def test_a_store_that_is_a_pipe_is_refused(own_folder: Path) -> None:
 
 @pytest.mark.parametrize(
     "path, value",
-    [("alias", None), ("groups", 7), ("config", [1]), ("groups.0.averages", None), ("", None)],
+    [
+        ("alias", None),
+        ("groups", 7),
+        ("config", [1]),
+        ("groups.0.averages", None),
+        ("", None),
+    ],
 )
 @pytest.mark.parametrize("command", ["score", "aggregate"])
 def test_a_broken_definition_of_another_frameworks_task_is_an_error(
@@ -194,7 +232,16 @@ def test_a_broken_definition_of_another_frameworks_task_is_an_error(
     (own_folder / "all.yaml").write_text(
         "group: all\ntask: [sums]\naggregate_metric_list: [{metric: exact_match}]\n"
     )
-    done = typed("run", "lm-eval:all", "--task-root", ".", "--model", "scripted/echo", "--name", "theirs")
+    done = typed(
+        "run",
+        "lm-eval:all",
+        "--task-root",
+        ".",
+        "--model",
+        "scripted/echo",
+        "--name",
+        "theirs",
+    )
     assert done.code == 0, done.text
     run = own_folder / "runs" / "theirs" / "run.json"
     data = json.loads(run.read_text())

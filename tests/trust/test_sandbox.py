@@ -1,4 +1,6 @@
-"""Programs that models write: escapes, forged verdicts and floods, each really tried; the run that has them; containers; what is refused."""
+"""Programs that models write: escapes, forged verdicts and floods, each really tried; the run
+that has them; containers; what is refused.
+"""
 
 from __future__ import annotations
 
@@ -130,7 +132,9 @@ def f(x): return 0""",
 @pytest.mark.parametrize("what", FORGED)
 def test_no_program_forges_its_verdict(what: str) -> None:
     tests = LOOPED if what == "end the loop of its tests" else SQUARE
-    assert run(FORGED[what], tests, seconds=60.0).label in ("failed", "ended early"), what
+    assert run(FORGED[what], tests, seconds=60.0).label in ("failed", "ended early"), (
+        what
+    )
 
 
 @needs_sandbox
@@ -225,9 +229,16 @@ def test_no_program_leaves(what: str, tmp_path: Path) -> None:
     ):
         unix.bind("\0" + abstract)
         unix.listen()
-        values = {"KEY": str(key), "FOLDER": str(tmp_path), "HOME": str(Path.home()), "ABSTRACT": abstract}
+        values = {
+            "KEY": str(key),
+            "FOLDER": str(tmp_path),
+            "HOME": str(Path.home()),
+            "ABSTRACT": abstract,
+        }
         head = "".join(f"{name} = {value!r}\n" for name, value in values.items())
-        outcome = run(f"{head}PORT = {server.getsockname()[1]}\n{ESCAPES[what]}", seconds=60.0)
+        outcome = run(
+            f"{head}PORT = {server.getsockname()[1]}\n{ESCAPES[what]}", seconds=60.0
+        )
         assert outcome.label == "failed", outcome
         assert any(word in outcome.why for word in REFUSED), outcome
         for listening in (server, unix):
@@ -276,7 +287,9 @@ ctypes.CDLL('libm.so.6')
 def test_only_the_standard_library_is_read(
     has_own_root: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is installed beside the standard library of the base Python, or of the system's, is not: with a root of its own or without."""
+    """What is installed beside the standard library of the base Python, or of the system's, is
+    not: with a root of its own or without.
+    """
     if not has_own_root:
         here = Path(jailed.__file__).parent
         for name in ("_jail.py", "_inside.py", "syscalls.toml"):
@@ -286,7 +299,9 @@ def test_only_the_standard_library_is_read(
             (tmp_path / name).write_text(text.replace(call, "        raise OSError\n"))
         monkeypatch.setattr(jailed, "_STARTER", tmp_path / "_jail.py")
         if Path("/usr/bin/python3").exists():
-            monkeypatch.setattr(sys, "executable", "/usr/bin/python3")  # one that any user can read
+            monkeypatch.setattr(
+                sys, "executable", "/usr/bin/python3"
+            )  # one that any user can read
     monkeypatch.setattr(jailed, "_jail", None)
     standard = Path(os.__file__).parent
     folders = [
@@ -295,7 +310,9 @@ def test_only_the_standard_library_is_read(
         *map(Path, site.getsitepackages()),
     ]
     files = [
-        path for folder in folders for path in [*folder.glob("*.py"), *folder.glob("*/__init__.py")][:20]
+        path
+        for folder in folders
+        for path in [*folder.glob("*.py"), *folder.glob("*/__init__.py")][:20]
     ]
     try:
         has_root = "root of its own" in jailed.layers()
@@ -327,7 +344,12 @@ FLOODS = {
 @needs_sandbox
 @pytest.mark.parametrize("what", FLOODS)
 def test_time_and_size_are_bounded(what: str) -> None:
-    outcome = run(FLOODS[what], "assert list(f(2)) == [4]\nassert False", seconds=1.0, megabytes=512)
+    outcome = run(
+        FLOODS[what],
+        "assert list(f(2)) == [4]\nassert False",
+        seconds=1.0,
+        megabytes=512,
+    )
     assert outcome.label in ("failed", "timed out", "ended early"), outcome
     assert len(outcome.why) <= 400
 
@@ -335,12 +357,20 @@ def test_time_and_size_are_bounded(what: str) -> None:
 @needs_sandbox
 def test_a_script_is_bounded_too() -> None:
     assert "16 MiB" in run_script("while True: print('x' * 100_000)", "").outcome.why
-    assert run_script("import time; time.sleep(60)", "", seconds=0.5).outcome.label == "timed out"
     assert (
-        run_script("import os\nos.close(1); os.close(2)\nwhile True: pass", "", seconds=0.5).outcome.label
+        run_script("import time; time.sleep(60)", "", seconds=0.5).outcome.label
         == "timed out"
     )
-    assert run_script("print(input()); raise SystemExit(3)", "1\n").outcome.label == "failed"
+    assert (
+        run_script(
+            "import os\nos.close(1); os.close(2)\nwhile True: pass", "", seconds=0.5
+        ).outcome.label
+        == "timed out"
+    )
+    assert (
+        run_script("print(input()); raise SystemExit(3)", "1\n").outcome.label
+        == "failed"
+    )
     assert run_script("print(input())\n1 / 0", "1\n").outcome == Outcome(
         "failed", "ZeroDivisionError: division by zero"
     )
@@ -351,7 +381,9 @@ def test_a_script_is_bounded_too() -> None:
 
 @needs_sandbox
 def test_a_run_of_forged_programs_scores_nought(tmp_path: Path) -> None:
-    """The command line, a recorded model whose programs forge, and a sentence for each in the record."""
+    """The command line, a recorded model whose programs forge, and a sentence for each in the
+    record.
+    """
     names = [
         "exit with 0",
         "say that there is no sandbox",
@@ -359,7 +391,9 @@ def test_a_run_of_forged_programs_scores_nought(tmp_path: Path) -> None:
         "write a verdict to every descriptor",
     ]
     rows = [{"id": str(place), "name": name} for place, name in enumerate(names)]
-    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "rows.jsonl").write_text(
+        "".join(json.dumps(row) + "\n" for row in rows)
+    )
     (tmp_path / "forged.yaml").write_text(
         "task: forged\ndataset: rows.jsonl\n"
         'sample: {id: "{{ id }}", input: "{{ name }}", metadata: {tests: '
@@ -367,17 +401,28 @@ def test_a_run_of_forged_programs_scores_nought(tmp_path: Path) -> None:
         + ", entry_point: f}}\n"
         'prompt: {user: "{{ input }}"}\nanswer: {max_tokens: 2000}\nscorers: [unit-tests]\nmetrics: [accuracy]\n'
     )
-    answers = [{"input": name, "response": f"```python\n{FORGED[name]}\n```"} for name in names]
-    (tmp_path / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in answers))
+    answers = [
+        {"input": name, "response": f"```python\n{FORGED[name]}\n```"} for name in names
+    ]
+    (tmp_path / "answers.jsonl").write_text(
+        "".join(json.dumps(row) + "\n" for row in answers)
+    )
     done = evalwright(
-        "run", "forged.yaml", "--model", "replay/answers.jsonl", "--out", "runs", folder=tmp_path
+        "run",
+        "forged.yaml",
+        "--model",
+        "replay/answers.jsonl",
+        "--out",
+        "runs",
+        folder=tmp_path,
     )
     (folder,) = (tmp_path / "runs").iterdir()
     (task,) = record(folder)["tasks"]
     assert [one["value"] for one in task["metrics"]] == [0.0], done.text
-    assert {row["scores"]["unit-tests"]["label"] for row in records(folder)} <= {"failed", "ended early"}, (
-        done.text
-    )
+    assert {row["scores"]["unit-tests"]["label"] for row in records(folder)} <= {
+        "failed",
+        "ended early",
+    }, done.text
 
 
 def test_elsewhere_nothing_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -420,7 +465,9 @@ def test_where_a_layer_is_missing_nothing_is_run(
 
 
 @needs_sandbox
-def test_the_starter_is_one_process_and_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_starter_is_one_process_and_comes_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     first = jailed.get_jail()
     assert first is jailed.get_jail()
     first._process.kill()
@@ -468,18 +515,25 @@ def test_a_container_is_started_as_documented(
     assert run("def f(x): return x * x", SQUARE, megabytes=256) == Outcome("passed")
     assert run("def f(x): return x", SQUARE, megabytes=256).label == "failed"
     assert run_script("print(int(input()) * 2)", "21\n", megabytes=256).text == "42\n"
-    assert run("def f(x):\n    while True: pass", SQUARE, seconds=0.5, megabytes=256).label == "timed out"
+    assert (
+        run("def f(x):\n    while True: pass", SQUARE, seconds=0.5, megabytes=256).label
+        == "timed out"
+    )
     assert (log / "killed").exists()
     with pytest.raises(NoSandbox, match=r"missing.*memory"):
         run("pass", megabytes=128)
 
 
-def test_what_is_no_sandbox_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_what_is_no_sandbox_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     for text in ("none", "podman", "podman:--privileged", "chroot:/"):
         monkeypatch.setenv(sandbox.VARIABLE, text)
         with pytest.raises(ConfigurationError, match="podman:IMAGE"):
             run("pass")
-    done = evalwright("run", "humaneval", "--sandbox", "podman:--privileged", folder=tmp_path)
+    done = evalwright(
+        "run", "humaneval", "--sandbox", "podman:--privileged", folder=tmp_path
+    )
     assert done.code == 2 and "podman:IMAGE" in done.err, done.text
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv(sandbox.VARIABLE, "apptainer:image.sif")

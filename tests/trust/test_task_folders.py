@@ -1,4 +1,6 @@
-"""Task folders of lm-evaluation-harness that a stranger wrote: what their files may name, read and run."""
+"""Task folders of lm-evaluation-harness that a stranger wrote: what their files may name, read
+and run.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,9 @@ def folder(own_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (theirs / "rows.pkl").write_bytes(pickle.dumps(Bomb()))
     (theirs / "data").mkdir()
     (theirs / "data" / "test.jsonl").write_text(lines)
-    (theirs / "evil.py").write_text("import os\nos.mkdir('imported')\ndef rows(*a, **b): return []\n")
+    (theirs / "evil.py").write_text(
+        "import os\nos.mkdir('imported')\ndef rows(*a, **b): return []\n"
+    )
     return theirs
 
 
@@ -82,7 +86,9 @@ def address() -> Iterator[str]:
 
 def run(folder: Path, *more: str, **changes: Any) -> Done:
     """`evalwright run` of the task with some of its settings changed."""
-    text = yaml.safe_dump({**TASK, **changes}).replace("'!function evil.rows'", "!function evil.rows")
+    text = yaml.safe_dump({**TASK, **changes}).replace(
+        "'!function evil.rows'", "!function evil.rows"
+    )
     (folder / "task.yaml").write_text(text)
     return typed(
         "run", "lm-eval:theirs", "--task-root", str(folder), "--model", "demo/small", "--name", "a", "--quiet", *more
@@ -100,7 +106,12 @@ def files(name: Any, **more: Any) -> dict[str, Any]:
         files("data/*.jsonl"),
         files(["rows.jsonl", "data/test.jsonl"]),
         files("theirs/rows.jsonl", trust_remote_code=True),
-        {**files("rows.jsonl"), "dataset_path": "text", "doc_to_text": "{{text}}", "doc_to_target": "1"},
+        {
+            **files("rows.jsonl"),
+            "dataset_path": "text",
+            "doc_to_text": "{{text}}",
+            "doc_to_target": "1",
+        },
     ],
 )
 def test_files_of_the_folder_are_read(folder: Path, changes: dict[str, Any]) -> None:
@@ -159,32 +170,49 @@ def test_files_of_the_folder_are_read(folder: Path, changes: dict[str, Any]) -> 
     ],
     ids=lambda changes: str(changes)[:70],
 )  # fmt: skip
-def test_what_a_folder_may_not_name(folder: Path, address: str, changes: dict[str, Any]) -> None:
+def test_what_a_folder_may_not_name(
+    folder: Path, address: str, changes: dict[str, Any]
+) -> None:
     (folder.parent / "outside.yaml").write_text("description: SECRET\n")
     done = run(folder, **json.loads(json.dumps(changes).replace("ADDRESS", address)))
     assert done.code == 2, done.text
     assert "bug in evalwright" not in done.err, done.err
-    assert not {"unpickled", "imported", "elsewhere"} & {one.name for one in Path().iterdir()}
+    assert not {"unpickled", "imported", "elsewhere"} & {
+        one.name for one in Path().iterdir()
+    }
     assert not Path("runs/a/run.json").exists()
 
 
 def test_trust_of_a_folder_opens_files_but_unpickles_nothing(folder: Path) -> None:
-    done = run(folder, "--trust", str(folder), **files(str(folder.parent / "secret.jsonl")))
+    done = run(
+        folder, "--trust", str(folder), **files(str(folder.parent / "secret.jsonl"))
+    )
     assert done.code == 0, done.text
-    done = run(folder, "--trust", str(folder), dataset_path="pandas", **files("rows.pkl"))
+    done = run(
+        folder, "--trust", str(folder), dataset_path="pandas", **files("rows.pkl")
+    )
     assert done.code == 2 and "pickled" in done.err
     assert not Path("unpickled").exists()
 
 
 def test_trust_ends_where_the_folder_ends(folder: Path) -> None:
-    (folder.parent / "other.py").write_text("import os\nos.mkdir('imported')\ndef rows(*a, **b): return []\n")
+    (folder.parent / "other.py").write_text(
+        "import os\nos.mkdir('imported')\ndef rows(*a, **b): return []\n"
+    )
     (folder / "near.py").symlink_to(folder.parent / "other.py")
     text = yaml.safe_dump({**TASK, "process_docs": "F"}).replace(
         "process_docs: F", "process_docs: !function near.rows"
     )
     (folder / "task.yaml").write_text(text)
     done = typed(
-        "run", "lm-eval:theirs", "--task-root", str(folder), "--trust", str(folder), "--model", "demo/small"
+        "run",
+        "lm-eval:theirs",
+        "--task-root",
+        str(folder),
+        "--trust",
+        str(folder),
+        "--model",
+        "demo/small",
     )
     assert done.code == 2 and "--trust" in done.err, done.text
     assert not Path("imported").exists()
@@ -204,7 +232,8 @@ def test_a_record_cannot_name_a_program(folder: Path) -> None:
     assert not Path("imported").exists()
 
 
-# -- our own task files -------------------------------------------------------------------------------------------------
+# -- our own task files
+# -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -243,7 +272,15 @@ def test_data_of_task_files(folder: Path, dataset: dict[str, Any]) -> None:
         "scorers": ["exact-match"],
     }
     (folder / "own.yaml").write_text(yaml.safe_dump(task))
-    done = typed("run", str(folder / "own.yaml"), "--model", "demo/small", "--name", "a", "--quiet")
+    done = typed(
+        "run",
+        str(folder / "own.yaml"),
+        "--model",
+        "demo/small",
+        "--name",
+        "a",
+        "--quiet",
+    )
     assert done.code == 2, done.text
     assert "bug in evalwright" not in done.err, done.err
     assert not Path("unpickled").exists()
@@ -257,8 +294,18 @@ def test_a_prompt_file_is_beside_its_task(folder: Path) -> None:
         "scorers": ["exact-match"],
     }
     for file in ("/etc/passwd", "../../../etc/passwd", "/dev/zero"):
-        (folder / "own.yaml").write_text(yaml.safe_dump({**task, "prompt": {"file": file}}))
-        done = typed("run", str(folder / "own.yaml"), "--model", "demo/small", "--name", "a", "--quiet")
+        (folder / "own.yaml").write_text(
+            yaml.safe_dump({**task, "prompt": {"file": file}})
+        )
+        done = typed(
+            "run",
+            str(folder / "own.yaml"),
+            "--model",
+            "demo/small",
+            "--name",
+            "a",
+            "--quiet",
+        )
         assert done.code == 2 and "outside" in done.err, done.text
 
 
@@ -267,13 +314,19 @@ def test_links_do_not_lead_the_index_through_a_disk(folder: Path) -> None:
     assert run(folder).code == 0
 
 
-def test_a_small_file_that_becomes_huge_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_small_file_that_becomes_huge_is_refused(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     monkeypatch.setattr("evalwright.tasks.datasets.copies.MOST_BYTES", 100_000)
     text = pa.array(["x" * 1000] * 20_000)
-    pq.write_table(pa.table({"input": text, "target": text}), folder / "bomb.parquet", compression="zstd")
+    pq.write_table(
+        pa.table({"input": text, "target": text}),
+        folder / "bomb.parquet",
+        compression="zstd",
+    )
     from evalwright.tasks.datasets.copies import copy_of_file
 
     with pytest.raises(EvalwrightError, match="larger than"):

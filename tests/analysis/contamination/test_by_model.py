@@ -1,4 +1,6 @@
-"""A model's rewrites are checked: what gives the answer away, loses a number, refuses or fails is counted and left out."""
+"""A model's rewrites are checked: what gives the answer away, loses a number, refuses or fails
+is counted and left out.
+"""
 
 from __future__ import annotations
 
@@ -28,25 +30,35 @@ REPLIES: dict[str, Scripted] = {
 
 def reply(request: Request) -> Scripted:
     assert isinstance(request, Generate)
-    return next(said for question, said in REPLIES.items() if question in str(request.prompt))
+    return next(
+        said for question, said in REPLIES.items() if question in str(request.prompt)
+    )
 
 
 @pytest.fixture(autouse=True)
 def _folder(own_folder: Path) -> None:
-    rows = [{"id": question, "input": question, "target": "Ada"} for question in REPLIES]
-    Path("books.yaml").write_text(json.dumps({"task": "books", "dataset": {"rows": rows}}))
+    rows = [
+        {"id": question, "input": question, "target": "Ada"} for question in REPLIES
+    ]
+    Path("books.yaml").write_text(
+        json.dumps({"task": "books", "dataset": {"rows": rows}})
+    )
     rows = [
         {"id": "p", "input": "Is 2 a prime number?", "target": "yes"},
         {"id": "w", "input": "Who?", "target": "Ada"},
     ]
-    Path("primes.yaml").write_text(json.dumps({"task": "primes", "dataset": {"rows": rows}}))
+    Path("primes.yaml").write_text(
+        json.dumps({"task": "primes", "dataset": {"rows": rows}})
+    )
 
 
 @pytest.mark.parametrize("chat", [True, False])
 def test_what_stands_the_checks_is_kept(tmp_path: Path, chat: bool) -> None:
     abilities: list[Ability] = ["generate", "chat"] if chat else ["generate"]
     model = ScriptedModel(reply, abilities=abilities, name="writer", version="1")
-    found = rewrite_task(load_task("books.yaml"), ["paraphrase"], model, tmp_path / "home")
+    found = rewrite_task(
+        load_task("books.yaml"), ["paraphrase"], model, tmp_path / "home"
+    )
     assert [(one.sample.input, one.by) for one in found.rewrites] == [
         ("Name the writer of book 7.", "writer"),
         ("Book 6: by whom was it written?", "writer"),
@@ -62,11 +74,16 @@ def test_what_stands_the_checks_is_kept(tmp_path: Path, chat: bool) -> None:
     assert found.n_originals == len(REPLIES)
 
 
-def test_the_right_answer_of_the_opposite_is_no_matter_of_the_model(tmp_path: Path) -> None:
+def test_the_right_answer_of_the_opposite_is_no_matter_of_the_model(
+    tmp_path: Path,
+) -> None:
     model = ScriptedModel("Is 2 a composite number?", name="writer")
     found = rewrite_task(load_task("primes.yaml"), ["negate"], model, tmp_path / "home")
     (one,) = found.rewrites
-    assert (one.sample.input, one.sample.targets) == ("Is 2 a composite number?", ("no",))
+    assert (one.sample.input, one.sample.targets) == (
+        "Is 2 a composite number?",
+        ("no",),
+    )
     assert dict(found.refused) == {("negate", "it is not a yes-or-no question"): 1}
 
 
@@ -75,4 +92,9 @@ def test_what_a_model_may_not_or_cannot_do_is_said(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="name one with --by"):
         rewrite_task(task, ["shuffle", "negate"], None, tmp_path / "home")
     with pytest.raises(AbilityError, match="cannot generate"):
-        rewrite_task(task, ["paraphrase"], ScriptedModel("x", abilities=["embed"]), tmp_path / "home")
+        rewrite_task(
+            task,
+            ["paraphrase"],
+            ScriptedModel("x", abilities=["embed"]),
+            tmp_path / "home",
+        )

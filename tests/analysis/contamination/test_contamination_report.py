@@ -1,6 +1,8 @@
-"""The report finds the drop of a model that learnt half of the wordings by heart, and none where nothing was learnt.
+"""The report finds the drop of a model that learnt half of the wordings by heart, and none where
+nothing was learnt.
 
-The models are scripted and are asked through the engine; rewrites are harder for both, which the control takes off.
+The models are scripted and are asked through the engine; rewrites are harder for both, which the
+control takes off.
 """
 
 from __future__ import annotations
@@ -14,7 +16,10 @@ import pytest
 
 from evalwright import ScriptedModel, Task, evaluate
 from evalwright.analysis.contamination.dates import read_cut_off, side_of
-from evalwright.analysis.contamination.report import ContaminationReport, contamination_report
+from evalwright.analysis.contamination.report import (
+    ContaminationReport,
+    contamination_report,
+)
 from evalwright.core.errors import ConfigurationError, RunError
 from evalwright.core.requests import Generate, Request
 from evalwright.reports.documents.contamination import contamination_document
@@ -58,7 +63,10 @@ def rewritten() -> list[dict[str, Any]]:
             "rewrite_kind": kind,
         }
         for i, row in enumerate(originals())
-        for kind, words in (("paraphrase", "Say which code is that of"), ("shuffle", "Code, please, of"))
+        for kind, words in (
+            ("paraphrase", "Say which code is that of"),
+            ("shuffle", "Code, please, of"),
+        )
     ]
 
 
@@ -66,13 +74,16 @@ def a_task(name: str, rows: list[dict[str, Any]], folder: Path) -> Task:
     keys = ("rewrite_of", "rewrite_task", "rewrite_kind")
     metadata = {key: f"{{{{ {key} }}}}" for key in keys if key in rows[0]}
     (definition,) = definitions_of(
-        {"task": name, "dataset": {"rows": rows}, "sample": {"metadata": metadata}}, base=folder
+        {"task": name, "dataset": {"rows": rows}, "sample": {"metadata": metadata}},
+        base=folder,
     )
     return compile_task(definition)
 
 
 def a_model(memorised: float, name: str) -> ScriptedModel:
-    """Knows a share of all answers, fewer in other words; learnt that share of the older original wordings by heart."""
+    """Knows a share of all answers, fewer in other words; learnt that share of the older
+    original wordings by heart.
+    """
 
     def reply(request: Request) -> str:
         assert isinstance(request, Generate)
@@ -96,19 +107,26 @@ def words(report: ContaminationReport) -> str:
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Run, Run]]:
     folder = tmp_path_factory.mktemp("contamination")
-    settings: dict[str, Any] = {"out": str(folder / "runs"), "home": str(folder / "home")}
+    settings: dict[str, Any] = {
+        "out": str(folder / "runs"),
+        "home": str(folder / "home"),
+    }
     found = {}
     for name, memorised in (("half", 0.5), ("none", 0.0)):
         model = a_model(memorised, name)
         pair = [
-            evaluate(a_task(task, rows, folder), model, name=f"{name}-{task}", **settings)[0]
+            evaluate(
+                a_task(task, rows, folder), model, name=f"{name}-{task}", **settings
+            )[0]
             for task, rows in (("codes", originals()), ("codes-rewritten", rewritten()))
         ]
         found[name] = (pair[0], pair[1])
     return found
 
 
-def test_wordings_learnt_by_heart_are_found_with_their_interval(runs: dict[str, tuple[Run, Run]]) -> None:
+def test_wordings_learnt_by_heart_are_found_with_their_interval(
+    runs: dict[str, tuple[Run, Run]],
+) -> None:
     original, other = runs["half"]
     report = contamination_report(original, rewrites=[other], cut_off="2024-06")
     whole = report.drops[0]
@@ -120,14 +138,18 @@ def test_wordings_learnt_by_heart_are_found_with_their_interval(runs: dict[str, 
     assert check.low < 0.5 * (1 - KNOWN) < check.high
     assert check.low > 0 and check.suspicious and report.suspicious
     assert check.control_drop.difference == pytest.approx(HARDER * KNOWN, abs=0.05)
-    assert whole.drop.difference == pytest.approx(check.excess + check.control_drop.difference)
+    assert whole.drop.difference == pytest.approx(
+        check.excess + check.control_drop.difference
+    )
     assert "a sign that the original wordings were memorised" in words(report)
     (before,) = report.cut_offs
     assert before.difference is not None and before.difference.low > 0
     assert before.difference.n_a == before.difference.n_b == N // 2
 
 
-def test_none_is_found_where_nothing_was_learnt(runs: dict[str, tuple[Run, Run]]) -> None:
+def test_none_is_found_where_nothing_was_learnt(
+    runs: dict[str, tuple[Run, Run]],
+) -> None:
     original, other = runs["none"]
     report = contamination_report(original, rewrites=[other], cut_off="2024-06")
     check = report.drops[0].check
@@ -139,7 +161,8 @@ def test_none_is_found_where_nothing_was_learnt(runs: dict[str, tuple[Run, Run]]
 
 
 def test_what_cannot_be_reported_on_is_said(runs: dict[str, tuple[Run, Run]]) -> None:
-    half, none = runs["half"], runs["none"]
+    half = runs["half"]
+    none = runs["none"]
     with pytest.raises(ConfigurationError, match="is a run of 'none'"):
         contamination_report(half[0], rewrites=[none[1]])
     with pytest.raises(ConfigurationError, match="nothing to report"):
@@ -156,7 +179,10 @@ def test_the_command_shows_it_and_writes_it(
     runs: dict[str, tuple[Run, Run]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    arguments = ["contamination", *(str(runs[name][0].folder) for name in ("half", "none"))]
+    arguments = [
+        "contamination",
+        *(str(runs[name][0].folder) for name in ("half", "none")),
+    ]
     for name in ("half", "none"):
         arguments += ["--rewrites", str(runs[name][1].folder)]
     arguments += ["--cut-off", "2024-06"]
@@ -167,8 +193,16 @@ def test_the_command_shows_it_and_writes_it(
     assert [one["suspicious"] for one in data] == [True, False]
     assert data == json.loads(typed(*arguments, "--json").out)
     page = Path("c.md").read_text()
-    assert page.count("### Original against rewritten wordings") == 2 and "| Task | Rewrites |" in page
-    refused = typed("contamination", str(runs["half"][0].folder), "--rewrites", str(runs["none"][1].folder))
+    assert (
+        page.count("### Original against rewritten wordings") == 2
+        and "| Task | Rewrites |" in page
+    )
+    refused = typed(
+        "contamination",
+        str(runs["half"][0].folder),
+        "--rewrites",
+        str(runs["none"][1].folder),
+    )
     assert refused.code == 2 and "one model" in refused.err
 
 
@@ -203,16 +237,31 @@ def test_bundled_tasks_are_divided_by_the_date_that_they_have() -> None:
     (report,) = json.loads(told.out)
     assert {one["task"] for one in report["cut_offs"]} >= {"factual-closed-book"}
     for one in report["cut_offs"]:
-        assert one["key"] == "known_since" and one["before"]["n"] and one["after"]["n"], one
+        assert (
+            one["key"] == "known_since" and one["before"]["n"] and one["after"]["n"]
+        ), one
     assert "when the answer became known" in " ".join(
         typed("contamination", "facts", "--cut-off", "2024-06").out.split()
     )
     # A key that is named is taken as it is.
     (named,) = json.loads(
-        typed("contamination", "facts", "--cut-off", "2024-06", "--date-key", "created_at", "--json").out
+        typed(
+            "contamination",
+            "facts",
+            "--cut-off",
+            "2024-06",
+            "--date-key",
+            "created_at",
+            "--json",
+        ).out
     )
-    assert all(one["key"] == "created_at" and one["before"] is None for one in named["cut_offs"])
-    wrong = typed("contamination", "facts", "--cut-off", "2024-06", "--date-key", "known_sinse")
+    assert all(
+        one["key"] == "created_at" and one["before"] is None
+        for one in named["cut_offs"]
+    )
+    wrong = typed(
+        "contamination", "facts", "--cut-off", "2024-06", "--date-key", "known_sinse"
+    )
     assert wrong.code == 2 and "Did you mean 'known_since'" in wrong.err
 
 
@@ -230,18 +279,33 @@ def test_samples_without_a_date_are_said_with_what_they_have() -> None:
         "5",
     )
     undated = typed("contamination", "lead", "--cut-off", "2024-06")
-    assert undated.code == 2 and "so --cut-off divides nothing. They have: category" in undated.err
+    assert (
+        undated.code == 2
+        and "so --cut-off divides nothing. They have: category" in undated.err
+    )
 
 
 @pytest.mark.usefixtures("own_folder")
 def test_dates_that_cannot_be_read_are_counted_apart() -> None:
     dates = ["2023-05-01"] * 4 + ["2025-02-01"] * 4 + ["", "", "soon", "2024-13"]
-    rows = [{"question": f"What is {n}?", "answer": "x", "created_at": day} for n, day in enumerate(dates)]
+    rows = [
+        {"question": f"What is {n}?", "answer": "x", "created_at": day}
+        for n, day in enumerate(dates)
+    ]
     Path("dated.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    done = typed("run", "dated.jsonl", "--model", "scripted/constant", "--name", "dated")
+    done = typed(
+        "run", "dated.jsonl", "--model", "scripted/constant", "--name", "dated"
+    )
     assert done.code == 0, done.text
-    (report,) = json.loads(typed("contamination", "dated", "--cut-off", "2024-06", "--json").out)
+    (report,) = json.loads(
+        typed("contamination", "dated", "--cut-off", "2024-06", "--json").out
+    )
     (cut_off,) = report["cut_offs"]
     assert (cut_off["undated"], cut_off["unreadable"]) == (2, 2)
-    text = " ".join(typed("contamination", "dated", "--cut-off", "2024-06").text.split())
-    assert "2 items have something in 'created_at' that is not a date such as 2024-06-15" in text
+    text = " ".join(
+        typed("contamination", "dated", "--cut-off", "2024-06").text.split()
+    )
+    assert (
+        "2 items have something in 'created_at' that is not a date such as 2024-06-15"
+        in text
+    )

@@ -1,4 +1,6 @@
-"""N-grams of questions are found in a corpus exactly where a search written out finds them, whatever way it is cut up."""
+"""N-grams of questions are found in a corpus exactly where a search written out finds them,
+whatever way it is cut up.
+"""
 
 from __future__ import annotations
 
@@ -158,7 +160,8 @@ def test_the_score_by_class_is_in_the_report(tmp_path: Path) -> None:
     report = contamination_report(run, corpus=[tmp_path / "web.txt"], n=13)
     (one,) = report.overlaps
     assert one.difference is not None and one.difference.low > 0.3
-    most, none = one.classes["most"], one.classes["none"]
+    most = one.classes["most"]
+    none = one.classes["none"]
     assert most is not None and none is not None and one.classes["some"] is None
     assert (most.n, none.n) == (100, 100) and most.value == pytest.approx(
         scores[met].mean()

@@ -13,7 +13,12 @@ from evalwright.analysis.contamination.versions import diff_tasks
 from support.typed import typed
 
 ROWS: list[dict[str, Any]] = [
-    {"id": "a", "input": "Capital of Kazakhstan?", "target": "Nur-Sultan", "source": "atlas"},
+    {
+        "id": "a",
+        "input": "Capital of Kazakhstan?",
+        "target": "Nur-Sultan",
+        "source": "atlas",
+    },
     {"id": "b", "input": "Capital of Peru?", "target": "Lima"},
     {"id": "c", "input": "Capital of Chile?", "target": "Santiago"},
     {"id": "d", "input": "Capital of Cuba?", "target": "Havana"},
@@ -21,7 +26,9 @@ ROWS: list[dict[str, Any]] = [
 
 
 def write(name: str, rows: list[dict[str, Any]], **more: Any) -> str:
-    Path(name).write_text(json.dumps({"task": "capitals", "dataset": {"rows": rows}, **more}))
+    Path(name).write_text(
+        json.dumps({"task": "capitals", "dataset": {"rows": rows}, **more})
+    )
     return name
 
 
@@ -50,8 +57,13 @@ def test_every_sort_of_change_is_found() -> None:
         ("b", ("wording",)),
     ]
     first = found.changed[0]
-    assert first.before["references"] == ["Nur-Sultan"] and first.after["references"] == ["Astana"]
-    assert first.before["metadata"] == {"source": "atlas"} and first.hash_before != first.hash_after
+    assert first.before["references"] == ["Nur-Sultan"] and first.after[
+        "references"
+    ] == ["Astana"]
+    assert (
+        first.before["metadata"] == {"source": "atlas"}
+        and first.hash_before != first.hash_after
+    )
     assert found.changed[1].after["wording"] == {"input": "Name the capital of Peru."}
     assert [one.key for one in found.settings] == ["prompt"]
     assert not found.same_scores
@@ -74,6 +86,9 @@ def test_the_order_of_rows_and_other_metadata_change_no_score() -> None:
     done = typed("tasks", "diff", "1.yaml", "2.yaml", "--json")
     data = json.loads(done.out)
     assert (done.code, data["same_scores"], len(data["changed"])) == (0, True, 4)
-    assert data["conclusion"] == "Changed from version 1 to 1.1: 4 with other metadata alone."
+    assert (
+        data["conclusion"]
+        == "Changed from version 1 to 1.1: 4 with other metadata alone."
+    )
     same = typed("tasks", "diff", "1.yaml", "1.yaml")
     assert same.code == 0 and "Nothing changed" in same.out

@@ -1,4 +1,6 @@
-"""Judges that err at known rates: the corrected interval covers the truth, and the faults that were put in are found."""
+"""Judges that err at known rates: the corrected interval covers the truth, and the faults that
+were put in are found.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +11,32 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evalwright import Generate, Pacing, Run, ScriptedModel, UsageError, evaluate, score_run
-from evalwright.analysis.judge_validation.calibration import calibrate_difference, calibrate_judge
-from evalwright.analysis.judge_validation.drawing import LabelSet, draw_set, draw_sets, write_set, sheet_rows
+from evalwright import (
+    Generate,
+    Pacing,
+    Run,
+    ScriptedModel,
+    UsageError,
+    evaluate,
+    score_run,
+)
+from evalwright.analysis.judge_validation.calibration import (
+    calibrate_difference,
+    calibrate_judge,
+)
+from evalwright.analysis.judge_validation.drawing import (
+    LabelSet,
+    draw_set,
+    draw_sets,
+    sheet_rows,
+    write_set,
+)
 from evalwright.analysis.judge_validation.verdicts import read_verdicts
 from evalwright.core.errors import Overloaded
-from evalwright.reports.documents.judges import calibration_document, difference_document
+from evalwright.reports.documents.judges import (
+    calibration_document,
+    difference_document,
+)
 from evalwright.reports.labelling import sheet_csv
 from evalwright.statistics import brier_score, cohen_kappa, corrected_mean
 from evalwright.tasks.loading import task_from_definition
@@ -40,7 +62,12 @@ def table(pairs: list[tuple[Run, LabelSet]]) -> list[dict[str, str]]:
     return read_table("table.csv")
 
 
-def labelled(rows: list[dict[str, str]], label: Labeller, file: str = "done.csv", labeller: str = "") -> str:
+def labelled(
+    rows: list[dict[str, str]],
+    label: Labeller,
+    file: str = "done.csv",
+    labeller: str = "",
+) -> str:
     Path(file).write_text(fill_in(rows, label, labeller=labeller))
     return file
 
@@ -50,11 +77,15 @@ def of(truth: list[float]) -> Labeller:
     return lambda row: f"{truth[int(row['id'].rpartition('-')[2])]:g}"
 
 
-def test_the_corrected_interval_covers_the_truth_where_the_judge_is_off(tmp_path: Path) -> None:
+def test_the_corrected_interval_covers_the_truth_where_the_judge_is_off(
+    tmp_path: Path,
+) -> None:
     covered = raw = 0
     widths = []
     for seed in range(8):
-        truth, judge = simulate(1000, rate=0.55, false_yes=0.35, false_no=0.03, seed=seed)
+        truth, judge = simulate(
+            1000, rate=0.55, false_yes=0.35, false_no=0.03, seed=seed
+        )
         run = make_run(tmp_path / "runs", scores=judge, name=f"run-{seed}")
         _, rows = drawn(run, 150, seed=seed)
         found = calibrate_judge(run, [labelled(rows, of(truth))])
@@ -79,18 +110,28 @@ def test_the_numbers_are_those_of_the_statistics(tmp_path: Path) -> None:
     wanted = corrected_mean(judge, human)
     assert found.corrected == wanted
     assert found.labels_alone.value == pytest.approx(np.nanmean(human))
-    kappa = cohen_kappa(np.array(judge)[list(picked.rows)], np.array(truth)[list(picked.rows)])
+    kappa = cohen_kappa(
+        np.array(judge)[list(picked.rows)], np.array(truth)[list(picked.rows)]
+    )
     assert found.faults["agreement"].judge.kappa.value == pytest.approx(kappa.value)
     excess = found.faults["acquiescence"]
-    seen, said = np.array(truth)[list(picked.rows)], np.array(judge)[list(picked.rows)]
+    seen = np.array(truth)[list(picked.rows)]
+    said = np.array(judge)[list(picked.rows)]
     assert excess.false_yes.value == pytest.approx(said[seen == 0].mean())
     assert excess.false_no.value == pytest.approx(1 - said[seen == 1].mean())
     rates = found.faults["rogan_gladen"]
-    assert (rates.sensitivity, rates.n_judged) == (pytest.approx(said[seen == 1].mean()), 280)
+    assert (rates.sensitivity, rates.n_judged) == (
+        pytest.approx(said[seen == 1].mean()),
+        280,
+    )
 
 
-def test_what_is_missing_and_what_is_unsure_are_counted_apart_and_full_labels_leave_no_rate() -> None:
-    """Every verdict has a label, so no verdict is left whose rate could be corrected: that is the reason given."""
+def test_what_is_missing_and_what_is_unsure_are_counted_apart_and_full_labels_leave_no_rate() -> (
+    None
+):
+    """Every verdict has a label, so no verdict is left whose rate could be corrected: that is
+    the reason given.
+    """
     replies = ["7", "8"] * 20 + ["7 or 8"] * 3 + ["broken"] * 2
 
     def says(request: Generate) -> str:
@@ -99,12 +140,24 @@ def test_what_is_missing_and_what_is_unsure_are_counted_apart_and_full_labels_le
     def fails(request: Generate, asked: int) -> Exception | None:
         return Overloaded("no") if says(request) == "broken" else None
 
-    model = ScriptedModel(says, version="1", failures=fails, pacing=Pacing(max_attempts=1))  # type: ignore[arg-type]
-    rows = [{"id": f"item-{i}", "input": f"item-{i}", "target": "7"} for i in range(len(replies))]
-    task = task_from_definition({"task": "asked", "dataset": {"rows": rows}, "scorers": ["numeric"]})
+    model = ScriptedModel(
+        says,  # type: ignore[arg-type]
+        version="1",
+        failures=fails,  # type: ignore[arg-type]
+        pacing=Pacing(max_attempts=1),
+    )
+    rows = [
+        {"id": f"item-{i}", "input": f"item-{i}", "target": "7"}
+        for i in range(len(replies))
+    ]
+    task = task_from_definition(
+        {"task": "asked", "dataset": {"rows": rows}, "scorers": ["numeric"]}
+    )
     (run,) = evaluate(task, model, name="run")
     _, sheet = drawn(run, 43)
-    found = calibrate_judge(run, [labelled(sheet, lambda row: "1" if row["answer"] == "7" else "0")])
+    found = calibrate_judge(
+        run, [labelled(sheet, lambda row: "1" if row["answer"] == "7" else "0")]
+    )
     own = found.as_dict()["judge"]
     assert (own["n"], own["n_missing"], own["n_unsure"]) == (43, 2, 3)
     assert "beside the labelled" in found.unknown["rogan_gladen"]
@@ -119,7 +172,9 @@ def test_stratified_labels_are_weighted(tmp_path: Path) -> None:
         rng = np.random.default_rng(seed)
         truth = (rng.random(1500) < 0.3).astype(float)
         graded = np.where(
-            truth == 1, rng.beta(6, 3, 1500), np.where(rng.random(1500) < 0.5, 0.01, rng.beta(3, 4, 1500))
+            truth == 1,
+            rng.beta(6, 3, 1500),
+            np.where(rng.random(1500) < 0.5, 0.01, rng.beta(3, 4, 1500)),
         )
         run = make_run(tmp_path / "runs", scores=graded.tolist(), name=f"run-{seed}")
         picked, rows = drawn(run, 150, design="stratified", seed=seed)
@@ -130,7 +185,9 @@ def test_stratified_labels_are_weighted(tmp_path: Path) -> None:
         assert "unequal chances" in found.unknown["agreement"]
         assert "unequal chances" in found.unknown["brier"]
     assert covered >= 4
-    assert np.mean(plain) - 0.3 > 0.03  # unweighted, the doubtful ones would count too much
+    assert (
+        np.mean(plain) - 0.3 > 0.03
+    )  # unweighted, the doubtful ones would count too much
 
 
 def test_graded_verdicts_are_checked_as_probabilities(tmp_path: Path) -> None:
@@ -158,7 +215,10 @@ def test_two_people_and_the_ceiling(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     ann = labelled(rows, of(truth), "ann.csv", "Ann")
     bob = labelled(
-        rows, lambda row: f"{abs(float(str(of(truth)(row))) - (rng.random() < 0.1)):g}", "bob.csv", "Bob"
+        rows,
+        lambda row: f"{abs(float(str(of(truth)(row))) - (rng.random() < 0.1)):g}",
+        "bob.csv",
+        "Bob",
     )
     found = calibrate_judge(run, [ann, bob])
     agreement = found.faults["agreement"]
@@ -166,7 +226,11 @@ def test_two_people_and_the_ceiling(tmp_path: Path) -> None:
     assert 0.84 < agreement.ceiling.raw.value < 0.96
     assert agreement.gap.value < 0
     assert "several people" in found.unknown["rogan_gladen"]
-    assert not [note for note in calibration_document(found).words()["notes"] if "One person" in note]
+    assert not [
+        note
+        for note in calibration_document(found).words()["notes"]
+        if "One person" in note
+    ]
     assert [file["file"] for file in found.labels] == ["ann.csv", "bob.csv"]
 
 
@@ -175,22 +239,38 @@ def test_unlabelled_rows_are_counted_and_few_labels_warned_of(tmp_path: Path) ->
     run = make_run(tmp_path / "runs", scores=[*judge, None, None], name="run")
     _, rows = drawn(run, 100)
     names = {row["row"] for row in rows[:20]}
-    found = calibrate_judge(run, [labelled(rows, lambda row: of(truth)(row) if row["row"] in names else "")])
-    assert (found.counts.labelled, found.counts.unlabelled, found.counts.verdicts) == (20, 80, 300)
-    assert any(
-        "80 of 100 rows have no label" in note for note in calibration_document(found).words()["notes"]
+    found = calibrate_judge(
+        run, [labelled(rows, lambda row: of(truth)(row) if row["row"] in names else "")]
     )
-    assert any("20 labels are few" in note for note in calibration_document(found).words()["notes"])
+    assert (found.counts.labelled, found.counts.unlabelled, found.counts.verdicts) == (
+        20,
+        80,
+        300,
+    )
     assert any(
-        "2 answers could not be drawn" in note for note in calibration_document(found).words()["notes"]
+        "80 of 100 rows have no label" in note
+        for note in calibration_document(found).words()["notes"]
+    )
+    assert any(
+        "20 labels are few" in note
+        for note in calibration_document(found).words()["notes"]
+    )
+    assert any(
+        "2 answers could not be drawn" in note
+        for note in calibration_document(found).words()["notes"]
     )
     assert found.judge.n_missing == 2
 
 
 def test_a_judge_that_likes_length_and_wavers() -> None:
-    """Draws: two equal answers and a longer one; the judge flips on equal ones and says yes to long ones."""
+    """Draws: two equal answers and a longer one; the judge flips on equal ones and says yes to
+    long ones.
+    """
     rng = np.random.default_rng(0)
-    answers = {f"item-{i}": ["short answer", "x" * int(rng.integers(20, 900))] for i in range(150)}
+    answers = {
+        f"item-{i}": ["short answer", "x" * int(rng.integers(20, 900))]
+        for i in range(150)
+    }
 
     def verdict(item: str, text: str) -> str:
         return f"{float(rng.random() < (0.9 if len(text) > 300 else 0.3)):g} 0.9"
@@ -228,7 +308,10 @@ def test_position_where_both_orders_were_asked(tmp_path: Path) -> None:
     run = make_run(tmp_path / "runs", scores=judge, name="run")
     lines = [json.loads(line) for line in run.samples_file.read_text().splitlines()]
     for number, line in enumerate(lines):
-        line["scores"]["score"]["parts"] = {"answer_first": 1.0, "answer_second": float(number % 3 == 0)}
+        line["scores"]["score"]["parts"] = {
+            "answer_first": 1.0,
+            "answer_second": float(number % 3 == 0),
+        }
     run = rewritten(run, "".join(json.dumps(line) + "\n" for line in lines))
     _, rows = drawn(run, 30)
     found = calibrate_judge(run, [labelled(rows, of(truth))])
@@ -239,7 +322,9 @@ def test_position_where_both_orders_were_asked(tmp_path: Path) -> None:
 def test_labels_serve_another_judge_of_the_same_answers(tmp_path: Path) -> None:
     truth, judge = simulate(120, rate=0.5, false_yes=0.3, false_no=0.1, seed=2)
     answers = {f"item-{i}": f"answer {value:g}" for i, value in enumerate(truth)}
-    run = judged_run(answers, lambda item, text: f"{judge[int(item[5:])]:g}", name="first")
+    run = judged_run(
+        answers, lambda item, text: f"{judge[int(item[5:])]:g}", name="first"
+    )
     _, rows = drawn(run, 100)
     file = labelled(rows, of(truth))
     again = score_run(run, scorers=["exact-match"], name="second")
@@ -250,8 +335,13 @@ def test_labels_serve_another_judge_of_the_same_answers(tmp_path: Path) -> None:
         "the run 'first', which has the same answers" in note
         for note in calibration_document(found).words()["notes"]
     )
-    other = judged_run({**answers, "item-0": "changed"}, lambda item, text: "1", name="third")
-    with pytest.raises(UsageError, match=r"done.csv, line 2: .* not from 'third', which has other answers"):
+    other = judged_run(
+        {**answers, "item-0": "changed"}, lambda item, text: "1", name="third"
+    )
+    with pytest.raises(
+        UsageError,
+        match=r"done.csv, line 2: .* not from 'third', which has other answers",
+    ):
         calibrate_judge(other, [file])
 
 
@@ -262,9 +352,19 @@ def pair(
     truth: list[list[float]] = []
     runs: list[Run] = []
     for name, rate, false_yes in (("a", rates[0], 0.05), ("b", rates[1], 0.6)):
-        own, judge = simulate(800, rate=rate, false_yes=false_yes, false_no=0.02, seed=seed * 2 + len(runs))
+        own, judge = simulate(
+            800,
+            rate=rate,
+            false_yes=false_yes,
+            false_no=0.02,
+            seed=seed * 2 + len(runs),
+        )
         truth.append(own)
-        runs.append(make_run(tmp_path / f"{seed}", scores=judge, name=name, model=f"demo/{name}"))
+        runs.append(
+            make_run(
+                tmp_path / f"{seed}", scores=judge, name=name, model=f"demo/{name}"
+            )
+        )
     a, b = runs
     sets = draw_sets(read_verdicts(a), read_verdicts(b), 150, design, seed)  # type: ignore[arg-type]
     for run, found in zip(runs, sets, strict=True):
@@ -273,24 +373,33 @@ def pair(
     names = [found.name for found in sets]
 
     def label(row: Mapping[str, str]) -> str:
-        return f"{truth[names.index(row['row'].partition('-')[0])][int(row['id'][5:])]:g}"
+        return (
+            f"{truth[names.index(row['row'].partition('-')[0])][int(row['id'][5:])]:g}"
+        )
 
     return a, b, labelled(rows, label)
 
 
 @pytest.mark.parametrize("design", ["random", "stratified"])
-def test_the_difference_of_two_runs_where_the_judge_favours_one(tmp_path: Path, design: str) -> None:
+def test_the_difference_of_two_runs_where_the_judge_favours_one(
+    tmp_path: Path, design: str
+) -> None:
     covered = 0
     for seed in range(4):
         a, b, file = pair(tmp_path, (0.7, 0.5), seed, design)
         found = calibrate_difference(a, b, [file])
-        assert found.judge.difference < 0.05  # by the judge the two are alike, or b is better
+        assert (
+            found.judge.difference < 0.05
+        )  # by the judge the two are alike, or b is better
         covered += found.corrected.low <= 0.2 <= found.corrected.high
         assert found.favour.high < 0
         assert found.labelled == 150
         json.dumps(found.as_dict(), allow_nan=False)
     assert covered >= 3
-    assert "By people's standards demo/a scores" in difference_document(found).words()["conclusion"]
+    assert (
+        "By people's standards demo/a scores"
+        in difference_document(found).words()["conclusion"]
+    )
 
 
 def test_the_table_mixes_two_runs_and_names_neither(tmp_path: Path) -> None:

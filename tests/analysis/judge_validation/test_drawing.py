@@ -1,4 +1,6 @@
-"""Sets are drawn from the right answers with the chances that they claim, and known again by name."""
+"""Sets are drawn from the right answers with the chances that they claim, and known again by
+name.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,13 @@ from pathlib import Path
 import pytest
 
 from evalwright import UsageError
-from evalwright.analysis.judge_validation.drawing import draw_set, draw_sets, find_set, write_set, set_file
+from evalwright.analysis.judge_validation.drawing import (
+    draw_set,
+    draw_sets,
+    find_set,
+    set_file,
+    write_set,
+)
 from evalwright.analysis.judge_validation.verdicts import read_verdicts
 from support.judging import judged_run
 from support.runs import make_run, rewritten
@@ -58,12 +66,22 @@ def test_a_kept_set_is_read_again(tmp_path: Path) -> None:
     data = json.loads(path.read_text())
     assert data["samples_sha256"] == run.data["samples"]["sha256"]
     assert data["design"] == "stratified"
-    wrong: list[dict[str, object]] = [{"schema": 9}, {"rows": "x"}, {"rows": ["x"] * 9}, {"design": "other"}]
+    wrong: list[dict[str, object]] = [
+        {"schema": 9},
+        {"rows": "x"},
+        {"rows": ["x"] * 9},
+        {"design": "other"},
+    ]
     for broken in ("{", "[]", *(json.dumps({**data, **one}) for one in wrong)):
         set_file(run.folder, found.name).write_text(broken)
         with pytest.raises(UsageError, match="labelling-"):
             find_set(found.name, [run.folder])
-    for change in ({"rows": [99]}, {"rows": [1, 1]}, {"probabilities": [0.0] * 9}, {"strata": [0]}):
+    for change in (
+        {"rows": [99]},
+        {"rows": [1, 1]},
+        {"probabilities": [0.0] * 9},
+        {"strata": [0]},
+    ):
         path.write_text(json.dumps({**data, **change}))
         read = find_set(found.name, [run.folder])
         assert read is not None
@@ -77,17 +95,33 @@ def test_of_several_scorers_the_one_that_asks_is_meant(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
     scorers = ["exact-match", "token-f1", "test-scripted-judge"]
-    run = judged_run({"one": "yes", "two": "no"}, lambda item, text: "0.5", name="run", scorers=scorers)
+    run = judged_run(
+        {"one": "yes", "two": "no"},
+        lambda item, text: "0.5",
+        name="run",
+        scorers=scorers,
+    )
     found = read_verdicts(run)
-    assert (found.scorer, found.graded, found.values.tolist()) == ("test-scripted-judge", True, [0.5, 0.5])
+    assert (found.scorer, found.graded, found.values.tolist()) == (
+        "test-scripted-judge",
+        True,
+        [0.5, 0.5],
+    )
     assert read_verdicts(run, "exact-match").values.tolist() == [1.0, 0.0]
-    plain = judged_run({"one": "yes"}, lambda item, text: "1", name="plain", scorers=scorers[:2])
-    with pytest.raises(UsageError, match=r"several scorers: exact-match, token-f1\. Name one with --scorer"):
+    plain = judged_run(
+        {"one": "yes"}, lambda item, text: "1", name="plain", scorers=scorers[:2]
+    )
+    with pytest.raises(
+        UsageError,
+        match=r"several scorers: exact-match, token-f1\. Name one with --scorer",
+    ):
         read_verdicts(plain)
 
 
 def test_the_digest_is_of_the_answers_alone(tmp_path: Path) -> None:
-    """A run that is made again has other timings, and a judge may change its mind: the labels are still of these answers."""
+    """A run that is made again has other timings, and a judge may change its mind: the labels
+    are still of these answers.
+    """
     run = make_run(tmp_path, scores=[1.0, 0.0, 1.0], name="run")
     before = read_verdicts(run).digest
     lines = [json.loads(line) for line in run.samples_file.read_text().splitlines()]

@@ -1,4 +1,6 @@
-"""Agreement of judges from recorded scores: against numbers worked out apart, over one run and several."""
+"""Agreement of judges from recorded scores: against numbers worked out apart, over one run and
+several.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def judge(values: Sequence[float], name: str) -> ScriptedModel:
         value = values[int(request.premise.split()[-1])]
         return [1 - value, value]
 
-    return ScriptedModel(script, name=name, version=json.dumps(list(values)), abilities=["classify"])
+    return ScriptedModel(
+        script, name=name, version=json.dumps(list(values)), abilities=["classify"]
+    )
 
 
 def run_of(
@@ -45,7 +49,10 @@ def run_of(
     answers: str = "A summary of six whole words.",
     **more: Any,
 ) -> Run:
-    rows = [{"id": f"<b>{place}</b>", "input": str(place), "text": f"Article {place}"} for place in range(N)]
+    rows = [
+        {"id": f"<b>{place}</b>", "input": str(place), "text": f"Article {place}"}
+        for place in range(N)
+    ]
     drawing = {"draws": draws, "temperature": 0.5} if draws > 1 else {}
     task = task_from_definition(
         {
@@ -53,12 +60,23 @@ def run_of(
             "dataset": {"rows": rows},
             "sample": {"passages": ["{{ text }}"]},
             "answer": drawing,
-            "scorers": [{"consistency": {"judges": list(judges), "only_answered": False, **more}}],
+            "scorers": [
+                {
+                    "consistency": {
+                        "judges": list(judges),
+                        "only_answered": False,
+                        **more,
+                    }
+                }
+            ],
             "metrics": ["hallucination-rate"],
         }
     )
     (run,) = evaluate(
-        task, ScriptedModel(answers, name="m"), roles=judges, name=f"run-{len(answers)}-{draws}"
+        task,
+        ScriptedModel(answers, name="m"),
+        roles=judges,
+        name=f"run-{len(answers)}-{draws}",
     )
     return run
 
@@ -124,15 +142,24 @@ def test_the_page_and_the_command(tmp_path: Path) -> None:
     run = run_of({"a": judge(A, "m/a`|<i>"), "b": judge(B, "m/b")})
     found = measure_agreement([run])
     text = terminal(agreement_document(found), width=160)
-    for wanted in ("Cohen's kappa", "Gwet's AC1", "Only first", "largest disagreement", "m/b"):
+    for wanted in (
+        "Cohen's kappa",
+        "Gwet's AC1",
+        "Only first",
+        "largest disagreement",
+        "m/b",
+    ):
         assert wanted in text
     markdown = to_markdown(agreement_document(found))
-    assert "<b>" not in markdown.replace("`summaries <b>", "`")  # untrusted names stand in code spans
+    # untrusted names stand in code spans
+    assert "<b>" not in markdown.replace("`summaries <b>", "`")
     assert "| Judge | Passes &#91;interval&#93; | Answers |" in markdown
     done = command("judge", "agreement", run.id, "--json", folder=tmp_path)
     assert done.code == 0, done.text
     data = json.loads(done.out)
-    assert data["pairs"][0]["kappa"]["value"] == pytest.approx(found.pairs[0].kappa.value)
+    assert data["pairs"][0]["kappa"]["value"] == pytest.approx(
+        found.pairs[0].kappa.value
+    )
     assert data["raters"][0]["share"]["n"] == N
     done = command("judge", "agreement", run.id, "--markdown", "a.md", folder=tmp_path)
     assert done.code == 0, done.text

@@ -1,4 +1,6 @@
-"""What a plan says of asking: requests, tokens, money and time, against what a real run then used; and that it asks nothing."""
+"""What a plan says of asking: requests, tokens, money and time, against what a real run then
+used; and that it asks nothing.
+"""
 
 from __future__ import annotations
 
@@ -58,18 +60,26 @@ def test_nothing_is_asked_without_a_pilot_and_a_pilot_is_not_paid_twice() -> Non
 
 def test_a_pilot_measures_tokens_and_time_of_a_remote_model() -> None:
     with serving(latency=0.02) as server:
-        forecast = plan("questions.yaml", at(server), pilot=30, prices={"": Price(2.0, 8.0)})
+        forecast = plan(
+            "questions.yaml", at(server), pilot=30, prices={"": Price(2.0, 8.0)}
+        )
         run = evaluate("questions.yaml", at(server))[0]
-    usage, really = forecast.models["openai/m"], run.data["usage"]["answers"]
+    usage = forecast.models["openai/m"]
+    really = run.data["usage"]["answers"]
     assert usage.requests.value == 60
-    for found, key in ((usage.input_tokens, "input_tokens"), (usage.output_tokens, "output_tokens")):
+    for found, key in (
+        (usage.input_tokens, "input_tokens"),
+        (usage.output_tokens, "output_tokens"),
+    ):
         low = found.value if found.low is None else found.low
         high = found.value if found.high is None else found.high
         assert low is not None
         assert high is not None
         assert 0.9 * low <= really[key] <= 1.1 * high
         assert "measured on 30 answers of openai/m" in found.basis
-    price = ((usage.input_tokens.value or 0) * 2 + (usage.output_tokens.value or 0) * 8) / 1e6
+    price = (
+        (usage.input_tokens.value or 0) * 2 + (usage.output_tokens.value or 0) * 8
+    ) / 1e6
     assert usage.money.value == pytest.approx(price)
     assert usage.seconds.low is not None
     assert usage.seconds.high is not None
@@ -112,7 +122,9 @@ def test_a_model_that_hides_its_tokenizer_is_guessed_at() -> None:
         usage = plan("questions.yaml", at(server)).models["openai/m"]
         assert asked(server) == 0
     assert usage.input_tokens.basis == "estimated at 4 characters a token"
-    low, value, high = usage.input_tokens.low, usage.input_tokens.value, usage.input_tokens.high
+    low = usage.input_tokens.low
+    value = usage.input_tokens.value
+    high = usage.input_tokens.high
     assert low is not None
     assert value is not None
     assert high is not None
@@ -129,7 +141,9 @@ def test_failures_of_a_pilot_are_counted_and_asked_again() -> None:
         "1",
         name="shaky",
         version="1",
-        failures=lambda request, asked: Overloaded("down", status=503) if "00003" in str(request) else None,
+        failures=lambda request, asked: (
+            Overloaded("down", status=503) if "00003" in str(request) else None
+        ),
         pacing=Pacing(max_attempts=1),
     )
     forecast = plan("questions.yaml", model, pilot=60)
@@ -141,21 +155,37 @@ def test_failures_of_a_pilot_are_counted_and_asked_again() -> None:
 
 def test_judges_are_counted_apart() -> None:
     @scorer("test-plan-judge")
-    async def judge(sample: Sample, answer: Answer, ask: Ask, *, role: str = "judge") -> Score:
-        reply = await ask(role, Generate(f"Is '{answer.text}' right for {sample.id}?", max_tokens=1))
+    async def judge(
+        sample: Sample, answer: Answer, ask: Ask, *, role: str = "judge"
+    ) -> Score:
+        reply = await ask(
+            role, Generate(f"Is '{answer.text}' right for {sample.id}?", max_tokens=1)
+        )
         return Score(float(reply.text == "yes"))
 
-    text = Path("questions.yaml").read_text().replace("[exact-match]", "[test-plan-judge]")
+    text = (
+        Path("questions.yaml").read_text().replace("[exact-match]", "[test-plan-judge]")
+    )
     Path("questions.yaml").write_text(text)
-    model, roles = ScriptedModel("1", name="m/a", version="1"), {"judge": ScriptedModel("yes", name="m/j")}
+    model = ScriptedModel("1", name="m/a", version="1")
+    roles = {"judge": ScriptedModel("yes", name="m/j")}
     forecast = plan("questions.yaml", model, pilot=10, roles=roles)
     assert forecast.models["m/a"].requests.value == 60
-    assert "without the other roles: judge, about 1 for each of the model's own" in forecast.notes[1]
-    assert "20 requests, those to other roles included, took" in forecast.models["m/a"].seconds.basis
+    assert (
+        "without the other roles: judge, about 1 for each of the model's own"
+        in forecast.notes[1]
+    )
+    assert (
+        "20 requests, those to other roles included, took"
+        in forecast.models["m/a"].seconds.basis
+    )
     took = open_run(forecast.pilot_runs[0]).data["seconds"]
     assert forecast.models["m/a"].seconds.high == pytest.approx(took * 120 / 20)
     without = plan("questions.yaml", model)
     assert without.notes[1].endswith("without the other roles: judge.")
     assert forecast.command.count("--role judge=m/j") == 1
     assert "--role judge=... " in f"{without.command} "
-    assert "--role judge=m/j" in plan("questions.yaml", model, runs=forecast.pilot_runs).command
+    assert (
+        "--role judge=m/j"
+        in plan("questions.yaml", model, runs=forecast.pilot_runs).command
+    )

@@ -1,4 +1,6 @@
-"""Submissions: what a sound one brings, that every tampering is found and told, and that hostile files do no harm."""
+"""Submissions: what a sound one brings, that every tampering is found and told, and that hostile
+files do no harm.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,10 @@ from hypothesis import strategies as st
 
 from evalwright import evaluate
 from evalwright.analysis.submission import submission_file as files
-from evalwright.analysis.submission.submission_file import make_submission, read_submission
+from evalwright.analysis.submission.submission_file import (
+    make_submission,
+    read_submission,
+)
 from evalwright.analysis.submission.verifying import verify_submission
 from evalwright.core.errors import Rejected, RunError
 from evalwright.models.scripted import ScriptedModel
@@ -72,7 +77,8 @@ def test_make_verify_add_and_show(name: str) -> None:
     assert (done.code, done.err) == (0, "") and "Verified: all 8 answers" in done.out
     assert json.loads(typed("submit", "verify", name, "--json").out)["ok"] is True
     assert typed("submit", "add", name, "--to", "board").code == 0
-    added, mine = open_run("board/mine"), open_run("runs/mine")
+    added = open_run("board/mine")
+    mine = open_run("runs/mine")
     added.verify()
     assert [metric.as_dict() for metric in added.tasks[0].metrics] == [
         metric.as_dict() for metric in mine.tasks[0].metrics
@@ -117,7 +123,8 @@ def put(*path: Any, to: Any) -> Callable[[Data], object]:
     return tamper
 
 
-FIRST, METRIC = ("samples", 0), ("tasks", 0, "metrics", 0)
+FIRST = ("samples", 0)
+METRIC = ("tasks", 0, "metrics", 0)
 SCORE = (*FIRST, "scores", "short-answer", "value")
 TAMPERED: dict[str, tuple[Callable[[Data], object], str]] = {
     "a score": (put(*SCORE, to=0.0), "wrong score"),

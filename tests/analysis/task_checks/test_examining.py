@@ -1,4 +1,6 @@
-"""Tasks are checked without a model: gold answers, constants, repeated questions, and scorers that fail."""
+"""Tasks are checked without a model: gold answers, constants, repeated questions, and scorers
+that fail.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +20,20 @@ from evalwright.tasks.loading import task_from_definition
 
 def a_task(targets: list[str] | None = None, **more: Any) -> Task:
     targets = targets or ["Paris", "Rome", "Lima"]
-    rows = [{"id": str(i), "input": f"Question {i}?", "target": target} for i, target in enumerate(targets)]
+    rows = [
+        {"id": str(i), "input": f"Question {i}?", "target": target}
+        for i, target in enumerate(targets)
+    ]
     return task_from_definition({"task": "t", "dataset": {"rows": rows}, **more})
 
 
 def faults(task: Task) -> list[str]:
-    return [finding.text for part in examine([task]) for finding in part.findings if not finding.ok]
+    return [
+        finding.text
+        for part in examine([task])
+        for finding in part.findings
+        if not finding.ok
+    ]
 
 
 def test_a_scorer_that_fails_is_a_fault_and_no_traceback() -> None:
@@ -35,7 +45,9 @@ def test_a_scorer_that_fails_is_a_fault_and_no_traceback() -> None:
     def formless(sample: Sample, answer: Answer) -> Score:
         return "good"  # type: ignore[return-value]
 
-    assert any("ZeroDivisionError" in text for text in faults(a_task(scorers=["test-fragile"])))
+    assert any(
+        "ZeroDivisionError" in text for text in faults(a_task(scorers=["test-fragile"]))
+    )
     assert any(
         "must give a Score, a number, True or False, not str" in text
         for text in faults(a_task(scorers=["test-formless"]))
@@ -50,7 +62,9 @@ def test_what_needs_a_model_or_a_likelihood_is_not_judged() -> None:
     task = a_task(scorers=["test-asks"])
     reason = "test-asks uses a model or runs programs, so it cannot be checked here"
     own, constants = examine([task])
-    assert reason in [finding.text for finding in own.findings if finding.verdict == "skipped"]
+    assert reason in [
+        finding.text for finding in own.findings if finding.verdict == "skipped"
+    ]
     assert [finding.text for finding in constants.findings] == [f"t: {reason}"]
     assert faults(a_task(answer={"mode": "perplexity"})) == []
 
@@ -67,6 +81,8 @@ CHOICES = {"sample": {"choices": ["Paris", "Rome", "Lima"]}}
         ({"answer": {"mode": "perplexity"}}, [RollingLogLikelihood("Question 1?")]),
     ],
 )  # fmt: skip
-def test_a_preview_is_what_would_be_asked(more: dict[str, Any], expected: list[Any]) -> None:
+def test_a_preview_is_what_would_be_asked(
+    more: dict[str, Any], expected: list[Any]
+) -> None:
     found = preview_requests(a_task(**more), 1)
     assert found == expected

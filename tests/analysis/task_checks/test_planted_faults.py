@@ -1,4 +1,6 @@
-"""A sound task has no fault; each of its copies has one planted, and the check finds it, names it and shows a sample."""
+"""A sound task has no fault; each of its copies has one planted, and the check finds it, names
+it and shows a sample.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ Break = Callable[[dict[str, Any], list[Row]], object]
 
 @dataclass(frozen=True)
 class Planted:
-    """A fault: what breaks the task, what the verdict must say, a sample that it must name, and which checks may speak up."""
+    """A fault: what breaks the task, what the verdict must say, a sample that it must name, and
+    which checks may speak up.
+    """
 
     name: str
     plant: Break
@@ -43,7 +47,9 @@ def set_prompt(**parts: Any) -> Break:
 
 
 def set_shot(**columns: Any) -> Break:
-    return lambda task, rows: task["prompt"]["few_shot"]["dataset"]["rows"][0].update(columns)
+    return lambda task, rows: task["prompt"]["few_shot"]["dataset"]["rows"][0].update(
+        columns
+    )
 
 
 def set_task(**parts: Any) -> Break:
@@ -52,7 +58,10 @@ def set_task(**parts: Any) -> Break:
 
 def copied(task: dict[str, Any], rows: list[Row]) -> None:
     """The first question again, with other white space and case."""
-    rows[12] |= {"question": " Which METAL is  liquid at room temperature?", "options": rows[0]["options"]}
+    rows[12] |= {
+        "question": " Which METAL is  liquid at room temperature?",
+        "options": rows[0]["options"],
+    }
     rows[12]["right"] = rows[0]["right"]
 
 
@@ -67,7 +76,9 @@ def option(place: int, which: int, text: str | None) -> Break:
     def plant(task: dict[str, Any], rows: list[Row]) -> None:
         row = rows[place]
         wrong = [i for i in range(4) if i != row["right"]]
-        row["options"][wrong[which]] = row["options"][wrong[which - 1]] if text is None else text
+        row["options"][wrong[which]] = (
+            row["options"][wrong[which - 1]] if text is None else text
+        )
 
     return plant
 
@@ -86,7 +97,8 @@ def hinted(task: dict[str, Any], rows: list[Row]) -> None:
 def all_at(letter: int) -> Break:
     def plant(task: dict[str, Any], rows: list[Row]) -> None:
         for row in rows:
-            options, right = row["options"], row["right"]
+            options = row["options"]
+            right = row["right"]
             options[letter], options[right] = options[right], options[letter]
             row["right"] = letter
 
@@ -95,7 +107,9 @@ def all_at(letter: int) -> Break:
 
 def longest(task: dict[str, Any], rows: list[Row]) -> None:
     for row in rows:
-        row["options"][row["right"]] += ", as every textbook on this matter will confirm"
+        row["options"][row["right"]] += (
+            ", as every textbook on this matter will confirm"
+        )
 
 
 def own_shots(task: dict[str, Any], rows: list[Row]) -> None:
@@ -117,7 +131,11 @@ def no_target(task: dict[str, Any], rows: list[Row]) -> None:
         row["answer"] = "nan" if row["id"] == "q05" else row["options"][row["right"]]
     task["sample"] = {"input": "{{ question }}", "target": "{{ answer }}"}
     task["prompt"] = {"user": "Question: {{ input }}"}
-    task["answer"], task["scorers"], task["metadata"] = {"max_tokens": 8}, ["exact-match"], {}
+    task["answer"], task["scorers"], task["metadata"] = (
+        {"max_tokens": 8},
+        ["exact-match"],
+        {},
+    )
 
 
 FAULTS = [
@@ -156,13 +174,20 @@ def test_the_sound_task_has_no_fault_and_nothing_to_note(tmp_path: Path) -> None
     sound_task.write(tmp_path, sound_task.definition(), sound_task.rows())
     done = typed("tasks", "check", "sound.yaml", "--model", "demo/small", "--json")
     assert done.code == 0, done.out
-    verdicts = {finding["verdict"] for one in json.loads(done.out) for finding in one["findings"]}
+    verdicts = {
+        finding["verdict"]
+        for one in json.loads(done.out)
+        for finding in one["findings"]
+    }
     assert verdicts == {"ok"}
 
 
 @pytest.mark.parametrize("planted", FAULTS, ids=lambda planted: planted.name)
-def test_a_planted_fault_is_found_and_nothing_else(planted: Planted, tmp_path: Path) -> None:
-    task, rows = sound_task.definition(), sound_task.rows()
+def test_a_planted_fault_is_found_and_nothing_else(
+    planted: Planted, tmp_path: Path
+) -> None:
+    task = sound_task.definition()
+    rows = sound_task.rows()
     planted.plant(task, rows)
     sound_task.write(tmp_path, task, rows)
     done = typed("tasks", "check", "sound.yaml", "--json")

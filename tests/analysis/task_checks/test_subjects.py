@@ -1,4 +1,6 @@
-"""The subjects of the check one by one: gold forms, chance, places, dates, scripts, and what may look like a fault and is none."""
+"""The subjects of the check one by one: gold forms, chance, places, dates, scripts, and what may
+look like a fault and is none.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,8 @@ def texts(task: Task, verdict: str = "fault") -> str:
     return "\n".join(finding.text for finding in found(task, verdict))
 
 
-# -- gold ---------------------------------------------------------------------------------------------------------------
+# -- gold
+# ---------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("normalise", ["none", "characters", "bytes", "tokens"])
@@ -61,7 +64,8 @@ def test_the_preferred_option_wins_however_likelihoods_are_divided(
     )
 
 
-# -- chance -------------------------------------------------------------------------------------------------------------
+# -- chance
+# -------------------------------------------------------------------------------------------------------------
 
 
 def test_labels_that_are_the_same_everywhere_may_be_uneven() -> None:
@@ -98,7 +102,8 @@ def test_an_answer_that_repeats_the_question_is_worth_nothing() -> None:
     )  # two characters may stand there by chance
 
 
-# -- places -------------------------------------------------------------------------------------------------------------
+# -- places
+# -------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -118,7 +123,8 @@ def test_the_test_of_places_agrees_with_the_chi_square_distribution(
     assert p == pytest.approx(stats.chisquare(counts).pvalue, abs=0.03)
 
 
-# -- texts --------------------------------------------------------------------------------------------------------------
+# -- texts
+# --------------------------------------------------------------------------------------------------------------
 
 
 def test_words_that_only_look_like_a_placeholder_are_none() -> None:
@@ -132,7 +138,8 @@ def test_words_that_only_look_like_a_placeholder_are_none() -> None:
     assert found(a_task(rows)) == []
 
 
-# -- shots --------------------------------------------------------------------------------------------------------------
+# -- shots
+# --------------------------------------------------------------------------------------------------------------
 
 
 def test_a_shot_in_a_form_that_the_scorer_cannot_read() -> None:
@@ -175,7 +182,8 @@ def test_questions_that_differ_in_another_column_are_not_each_others_shots() -> 
     assert "the evaluated samples contain 1 of 1 shot: s4" in told
 
 
-# -- metadata -----------------------------------------------------------------------------------------------------------
+# -- metadata
+# -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -31,13 +31,22 @@ def a_task(rows: list[dict[str, Any]], **more: Any) -> Task:
 
 
 def found(task: Task, check: str, **more: Any) -> list[Finding]:
-    return [finding for one in examine([task], **more) for finding in one.findings if finding.check == check]
+    return [
+        finding
+        for one in examine([task], **more)
+        for finding in one.findings
+        if finding.check == check
+    ]
 
 
-# -- a model's context --------------------------------------------------------------------------------------------------
+# -- a model's context
+# --------------------------------------------------------------------------------------------------
 
 LONG = "the river runs past the old mill " * 400
-QUESTIONS = [{"input": f"{LONG if n == 2 else 'a river'} {n}", "target": f"mill {n}"} for n in range(4)]
+QUESTIONS = [
+    {"input": f"{LONG if n == 2 else 'a river'} {n}", "target": f"mill {n}"}
+    for n in range(4)
+]
 
 
 @pytest.mark.parametrize("mode", ["generate", "continuation"])
@@ -49,11 +58,14 @@ def test_what_does_not_fit_is_what_the_model_itself_refuses_or_cuts(mode: str) -
     assert finding.samples == ("s2",)
     assert "1 of 4 samples are cut or refused" in finding.text
     (run,) = evaluate(task, model)
-    # A context that is cut on its left fills the window: 1,024 tokens go in, and one more is predicted.
+    # A context that is cut on its left fills the window: 1,024 tokens go in, and one more is
+    # predicted.
     bad = [
         record.sample.id
         for record in run.samples()
-        if record.outcome == "too_long" or record.answer is None or record.answer.usage.input_tokens == 1025
+        if record.outcome == "too_long"
+        or record.answer is None
+        or record.answer.usage.input_tokens == 1025
     ]
     assert bad == ["s2"]
 
@@ -69,24 +81,40 @@ def test_two_beginnings_of_a_text(tmp_path: Path) -> None:
     reader = model.reader()
     assert reader is not None
     bos = reader.encoder.decode([reader.rules.bos_token or 0], False)
-    marked = a_task([{"input": f"{bos}The river {n}", "target": f"x{n}"} for n in range(3)])
-    plain = a_task(
-        [{"input": f"The river {n}", "target": f"x{n}"} for n in range(3)], answer={"max_tokens": 8}
+    marked = a_task(
+        [{"input": f"{bos}The river {n}", "target": f"x{n}"} for n in range(3)]
     )
-    told = [finding.text for finding in found(marked, "context", model=model) if not finding.ok]
+    plain = a_task(
+        [{"input": f"The river {n}", "target": f"x{n}"} for n in range(3)],
+        answer={"max_tokens": 8},
+    )
+    told = [
+        finding.text
+        for finding in found(marked, "context", model=model)
+        if not finding.ok
+    ]
     assert any("3 prompts would begin with two BOS tokens" in text for text in told)
-    assert not [finding for finding in found(plain, "context", model=model) if not finding.ok]
+    assert not [
+        finding for finding in found(plain, "context", model=model) if not finding.ok
+    ]
 
 
-# -- a run's answers ----------------------------------------------------------------------------------------------------
+# -- a run's answers
+# ----------------------------------------------------------------------------------------------------
 
 
 def lettered(n: int = 40) -> Task:
     rows = [
-        {"input": f"{i}?", "choices": [f"ash {i}", f"elm {i}", f"oak {i}"], "target": "ABC"[i % 3]}
+        {
+            "input": f"{i}?",
+            "choices": [f"ash {i}", f"elm {i}", f"oak {i}"],
+            "target": "ABC"[i % 3],
+        }
         for i in range(n)
     ]
-    return a_task(rows, scorers=["choice"], prompt={"user": "{{ input }}\n{{ lettered }}"})
+    return a_task(
+        rows, scorers=["choice"], prompt={"user": "{{ input }}\n{{ lettered }}"}
+    )
 
 
 def says(unread: int) -> ScriptedModel:
@@ -98,7 +126,9 @@ def says(unread: int) -> ScriptedModel:
     return ScriptedModel(script, version=str(unread))
 
 
-@pytest.mark.parametrize(("unread", "verdict"), [(0, "ok"), (4, "ok"), (5, "fault"), (20, "fault")])
+@pytest.mark.parametrize(
+    ("unread", "verdict"), [(0, "ok"), (4, "ok"), (5, "fault"), (20, "fault")]
+)
 def test_the_share_of_answers_that_could_be_read(unread: int, verdict: str) -> None:
     task = lettered()
     (run,) = evaluate(task, says(unread))
@@ -111,7 +141,8 @@ def test_the_share_of_answers_that_could_be_read(unread: int, verdict: str) -> N
     assert all("'The weather is fine today.'" in finding.text for finding in examples)
 
 
-# -- another framework's tasks ------------------------------------------------------------------------------------------
+# -- another framework's tasks
+# ------------------------------------------------------------------------------------------
 
 CHOICE = """
 task: even
@@ -142,19 +173,29 @@ def foreign(text: str, rows: list[dict[str, Any]], **dialect: Any) -> Task:
     folder = Path("tasks").resolve()
     folder.mkdir(exist_ok=True)
     (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (folder / "task.yaml").write_text(text.replace("rows.jsonl", str(folder / "rows.jsonl")))
+    (folder / "task.yaml").write_text(
+        text.replace("rows.jsonl", str(folder / "rows.jsonl"))
+    )
     name = text.split()[1]
-    (task,) = load_tasks(f"lm-eval:{name}", dialect={"task_root": [str(folder)], **dialect})
+    (task,) = load_tasks(
+        f"lm-eval:{name}", dialect={"task_root": [str(folder)], **dialect}
+    )
     return task
 
 
 EVEN: list[dict[str, Any]] = [
-    {"q": f"Is the number {n} even?", "options": ["no", "yes"], "a": 1 - n % 2} for n in range(20)
+    {"q": f"Is the number {n} even?", "options": ["no", "yes"], "a": 1 - n % 2}
+    for n in range(20)
 ]
 
 
 def faults(task: Task) -> str:
-    return "\n".join(finding.text for one in examine([task]) for finding in one.findings if not finding.ok)
+    return "\n".join(
+        finding.text
+        for one in examine([task])
+        for finding in one.findings
+        if not finding.ok
+    )
 
 
 def test_a_foreign_choice_is_checked() -> None:
@@ -162,18 +203,27 @@ def test_a_foreign_choice_is_checked() -> None:
     assert isinstance(next(iter(task.samples)).input, str)
     assert faults(task) == ""
     told = [finding.text for one in examine([task]) for finding in one.findings]
-    assert any("the gold option scores 1 on all samples, every other 0" in text for text in told)
+    assert any(
+        "the gold option scores 1 on all samples, every other 0" in text
+        for text in told
+    )
     assert any("always the same option: at most 50%" in text for text in told)
 
 
 def test_foreign_faults_are_found() -> None:
     twice = [*EVEN, {**EVEN[3], "a": 1}]
-    assert "more than once with different gold answers" in faults(foreign(CHOICE, twice))
+    assert "more than once with different gold answers" in faults(
+        foreign(CHOICE, twice)
+    )
     spaced = CHOICE.replace('"{{q}}"', '"{{q}} "')
     assert "two spaces meet" in faults(foreign(spaced, EVEN))
-    assert "ends with a space" in faults(foreign(WRITTEN.replace("Answer:", "Answer: "), SUMS))
+    assert "ends with a space" in faults(
+        foreign(WRITTEN.replace("Answer:", "Answer: "), SUMS)
+    )
     blind = CHOICE.replace('"{{q}}"', '"A number."')
-    assert "1 question occurs more than once with different gold answers" in faults(foreign(blind, EVEN))
+    assert "1 question occurs more than once with different gold answers" in faults(
+        foreign(blind, EVEN)
+    )
 
 
 SUMS = [{"q": f"How much is {n} plus {n}?", "a": str(2 * n)} for n in range(100, 120)]
@@ -190,5 +240,7 @@ def test_a_foreign_answer_is_checked_and_what_is_not_known_is_said() -> None:
 def test_foreign_shots_from_the_evaluated_split() -> None:
     text = faults(foreign(CHOICE, EVEN, num_fewshot=2))
     assert "shots are drawn from the evaluated split 'test'" in text
-    other = CHOICE.replace("test_split: test", "test_split: test\ntraining_split: train")
+    other = CHOICE.replace(
+        "test_split: test", "test_split: test\ntraining_split: train"
+    )
     assert "evaluated split" not in faults(foreign(other, EVEN, num_fewshot=2))

@@ -1,4 +1,6 @@
-"""Records of Every Eval Ever: written as their own schema wants them, and read, theirs and ours (see tests/data/every_eval_ever)."""
+"""Records of Every Eval Ever: written as their own schema wants them, and read, theirs and ours
+(see tests/data/every_eval_ever).
+"""
 
 from __future__ import annotations
 
@@ -23,16 +25,23 @@ LOGS = DATA.parent / "inspect"
 def check(folder: Path) -> int:
     """How many records of a folder hold to the published schemas."""
     checks = {
-        ".json": Draft7Validator(json.loads((DATA / "eval.schema.json").read_text(encoding="utf-8"))),
+        ".json": Draft7Validator(
+            json.loads((DATA / "eval.schema.json").read_text(encoding="utf-8"))
+        ),
         ".jsonl": Draft7Validator(
-            json.loads((DATA / "instance_level_eval.schema.json").read_text(encoding="utf-8"))
+            json.loads(
+                (DATA / "instance_level_eval.schema.json").read_text(encoding="utf-8")
+            )
         ),
     }
     count = 0
     for file in sorted(folder.rglob("*.json*")):
         text = file.read_text(encoding="utf-8")
         for part in [text] if file.suffix == ".json" else text.splitlines():
-            assert [error.message for error in checks[file.suffix].iter_errors(json.loads(part))] == []
+            assert [
+                error.message
+                for error in checks[file.suffix].iter_errors(json.loads(part))
+            ] == []
             count += 1
     return count
 
@@ -50,27 +59,43 @@ def held(run: Run) -> dict[Any, Any]:
 
 
 def numbers(run: Run) -> dict[tuple[str, str], float]:
-    return {(task.name, one.label): one.estimate.value for task in run.tasks for one in task.metrics}
+    return {
+        (task.name, one.label): one.estimate.value
+        for task in run.tasks
+        for one in task.metrics
+    }
 
 
 def test_round_trip_of_a_run(tmp_path: Path) -> None:
     run = make_run(
-        tmp_path, scores={"a": [1, 0, 0.5, None], "b": [0, 1]}, cluster_size=2, model="hf/org/name"
+        tmp_path,
+        scores={"a": [1, 0, 0.5, None], "b": [0, 1]},
+        cluster_size=2,
+        model="hf/org/name",
     )
     files, notes = export_eee([run], tmp_path / "out", "us", "third_party")
     assert check(tmp_path / "out") == 2 + 3 + 2
     assert [file.relative_to(tmp_path / "out").parts[:4] for file in files][:1] == [
         ("data", "a", "org", "name")
     ]
-    assert "Answers without a score have no row, where one must have a score: 1" in notes[0]
+    assert (
+        "Answers without a score have no row, where one must have a score: 1"
+        in notes[0]
+    )
     assert export_eee([run], tmp_path / "out", "us", "third_party")[0] == files
     again = import_eee(tmp_path / "out", tmp_path / "runs")
-    assert {key: value for one in again for key, value in held(one).items()} == held(run)
-    assert {key: value for one in again for key, value in numbers(one).items()} == numbers(run)
+    assert {key: value for one in again for key, value in held(one).items()} == held(
+        run
+    )
+    assert {
+        key: value for one in again for key, value in numbers(one).items()
+    } == numbers(run)
     assert again[0].model == "hf/org/name"
 
 
-@pytest.mark.parametrize("name", ["sums.eval", "values.eval", "tools.eval", "letters.json"])
+@pytest.mark.parametrize(
+    "name", ["sums.eval", "values.eval", "tools.eval", "letters.json"]
+)
 def test_logs_of_inspect_on_the_way(name: str, tmp_path: Path) -> None:
     pytest.importorskip("pyarrow", reason="the logs are compressed with zstandard")
     (run,), _ = import_inspect(LOGS / name, tmp_path / "one")
@@ -86,7 +111,14 @@ def test_logs_of_inspect_on_the_way(name: str, tmp_path: Path) -> None:
 
 def test_records_of_their_converter(tmp_path: Path) -> None:
     assert check(DATA / "sums") == 1 + 24
-    done = typed("import", "every-eval-ever", str(DATA / "sums"), "--name", "sums", folder=tmp_path)
+    done = typed(
+        "import",
+        "every-eval-ever",
+        str(DATA / "sums"),
+        "--name",
+        "sums",
+        folder=tmp_path,
+    )
     assert done.code == 0, done.text
     (run,) = import_eee(DATA / "sums", tmp_path)
     assert numbers(run) == pytest.approx(
@@ -103,7 +135,9 @@ def test_numbers_without_samples_are_kept_as_published(tmp_path: Path) -> None:
     (tmp_path / "alone.json").write_bytes(file.read_bytes())
     (run,) = import_eee(tmp_path / "alone.json", tmp_path / "runs")
     assert numbers(run)["sums", "match:accuracy"] == pytest.approx(2 / 3)
-    assert "kept as published" in " ".join(run.data["configuration"]["imported"]["notes"])
+    assert "kept as published" in " ".join(
+        run.data["configuration"]["imported"]["notes"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -119,7 +153,9 @@ def test_numbers_without_samples_are_kept_as_published(tmp_path: Path) -> None:
         ),
     ],
 )  # fmt: skip
-def test_broken_records_are_named(change: dict[str, Any], told: str, tmp_path: Path) -> None:
+def test_broken_records_are_named(
+    change: dict[str, Any], told: str, tmp_path: Path
+) -> None:
     (file,) = (DATA / "sums").rglob("*-*.json")
     data = {**json.loads(file.read_text(encoding="utf-8")), **change}
     (tmp_path / "bad.json").write_text(json.dumps(data), encoding="utf-8")
@@ -136,7 +172,9 @@ def test_a_row_that_is_there_twice_is_refused(tmp_path: Path) -> None:
     other = json.dumps({**json.loads(lines[0]), "interaction_type": "other"})
 
     def imported(*more: str) -> tuple[int, str]:
-        (tmp_path / "x_samples.jsonl").write_text("\n".join([*lines, *more]) + "\n", encoding="utf-8")
+        (tmp_path / "x_samples.jsonl").write_text(
+            "\n".join([*lines, *more]) + "\n", encoding="utf-8"
+        )
         done = typed("import", "every-eval-ever", "x.json", folder=tmp_path)
         return done.code, " ".join(done.text.split())
 
@@ -157,7 +195,9 @@ def test_rows_that_are_not_numbered_are_repeats_and_said(tmp_path: Path) -> None
     made = []
     for line in rows.read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
-        made.append(json.dumps({**row, "metadata": {"place": row["metadata"]["epoch"]}}))
+        made.append(
+            json.dumps({**row, "metadata": {"place": row["metadata"]["epoch"]}})
+        )
     (tmp_path / "x_samples.jsonl").write_text("\n".join(made) + "\n", encoding="utf-8")
     (run,) = import_eee(tmp_path / "x.json", tmp_path / "runs")
     assert run.data["tasks"][0]["draws"] == 2

@@ -1,4 +1,6 @@
-"""Output trees as the HHEM leaderboard engine writes them, and its arithmetic in plain loops, to test the import against."""
+"""Output trees as the HHEM leaderboard engine writes them, and its arithmetic in plain loops, to
+test the import against.
+"""
 
 from __future__ import annotations
 
@@ -67,10 +69,15 @@ class Model:
         return replace(self, **changes)
 
     def write(self, tree: Path, lines: Sequence[Line], *, append: bool = False) -> Path:
-        """Write its folder, or append to what is there, as the engine does when it is asked twice."""
+        """Write its folder, or append to what is there, as the engine does when it is asked
+        twice.
+        """
         folder = tree / self.name
         folder.mkdir(parents=True, exist_ok=True)
-        uids = [one.uid or f"{self.name}{self.date_code}{self.summary_date}-{one.article}" for one in lines]
+        uids = [
+            one.uid or f"{self.name}{self.date_code}{self.summary_date}-{one.article}"
+            for one in lines
+        ]
         judgments = [
             {
                 "eval_name": "live",
@@ -78,7 +85,8 @@ class Model:
                 "summary_uid": uid,
                 "hhem_version": f"HHEM-{self.version}",
                 "hhem_score": one.score,
-                "is_valid": one.text.strip() not in PLACEHOLDERS and len(one.text.split()) > 5,
+                "is_valid": one.text.strip() not in PLACEHOLDERS
+                and len(one.text.split()) > 5,
                 "word_count": len(one.text.split()),
             }
             for one, uid in zip(lines, uids, strict=True)
@@ -89,7 +97,9 @@ class Model:
                 "summary_uid": uid,
                 "summary": one.text,
                 "company": "acme",
-                "model_name": self.name.split("/")[-1].removesuffix(f"-{self.date_code}"),
+                "model_name": self.name.split("/")[-1].removesuffix(
+                    f"-{self.date_code}"
+                ),
                 "date_code": self.date_code,
                 "summary_date": self.summary_date,
             }
@@ -99,7 +109,13 @@ class Model:
         if self.summaries:
             write(folder / "summaries.jsonl", summaries, append)
         if self.stats:
-            rates = engine(judgments, summaries, self.date_code, self.summary_date, self.judgment_date)
+            rates = engine(
+                judgments,
+                summaries,
+                self.date_code,
+                self.summary_date,
+                self.judgment_date,
+            )
             row = {
                 "eval_name": "live",
                 "summary_date": self.summary_date,
@@ -140,7 +156,9 @@ def engine(
     summary_date: str,
     judgment_date: str,
 ) -> tuple[float, float, float] | None:
-    """Hallucination rate, answer rate and words as the engine has them: every pair of rows that share a uid counts."""
+    """Hallucination rate, answer rate and words as the engine has them: every pair of rows that
+    share a uid counts.
+    """
     joined = [
         judgment
         for judgment in judgments
@@ -153,7 +171,9 @@ def engine(
     valid = [one for one in joined if one["is_valid"]]
     if not valid:
         return None
-    consistent = sum(one["hhem_score"] is not None and one["hhem_score"] >= 0.5 for one in valid)
+    consistent = sum(
+        one["hhem_score"] is not None and one["hhem_score"] >= 0.5 for one in valid
+    )
     return (
         round((1 - consistent / len(valid)) * 100, 1),
         round(len(valid) / len(joined) * 100, 1),
@@ -192,8 +212,17 @@ def three(run: Run) -> tuple[float | None, ...]:
 
 def mixed() -> list[Line]:
     """Seven articles: three good, one hallucinated, one refused, one failed, one too short."""
-    texts = [text_of(1), text_of(2), text_of(3), text_of(4), REFUSAL, PLACEHOLDERS[0], "Too short."]
+    texts = [
+        text_of(1),
+        text_of(2),
+        text_of(3),
+        text_of(4),
+        REFUSAL,
+        PLACEHOLDERS[0],
+        "Too short.",
+    ]
     scores = [0.9, 0.5, 0.8, 0.4999, 0.9, 0.1, 0.9]
     return [
-        Line(place, text, score) for place, (text, score) in enumerate(zip(texts, scores, strict=True), 1)
+        Line(place, text, score)
+        for place, (text, score) in enumerate(zip(texts, scores, strict=True), 1)
     ]

@@ -1,4 +1,6 @@
-"""`import_hhem` on older files, hostile names, broken lines and nothing at all: a run, or a sentence."""
+"""`import_hhem` on older files, hostile names, broken lines and nothing at all: a run, or a
+sentence.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,10 @@ def test_older_field_names_and_another_order_of_fields(tmp_path: Path) -> None:
                     for place, text in enumerate(texts)
                 ],
             )  # fmt: skip
-        runs = {run.model: run for run in import_hhem(tmp_path / "output", tmp_path / str(summaries))[0]}
+        runs = {
+            run.model: run
+            for run in import_hhem(tmp_path / "output", tmp_path / str(summaries))[0]
+        }
         assert {name: three(run) for name, run in runs.items()} == {
             "acme/dummy-llm-061024": (50.0, 66.7, 11.5),
             "acme/dummy-llm-061025": (0.0, 100.0, 20.0),
@@ -67,7 +72,9 @@ def test_older_field_names_and_another_order_of_fields(tmp_path: Path) -> None:
         assert all(about(run)["differences"] == [] for run in runs.values())
         first = list(runs["acme/dummy-llm-061024"].rows())
         assert [row["id"] for row in first] == ["0", "1", "2"]
-        assert first[2]["scores"]["answered"]["label"] == ("thinking never closed" if summaries else "failed")
+        assert first[2]["scores"]["answered"]["label"] == (
+            "thinking never closed" if summaries else "failed"
+        )
 
 
 def test_no_secret_enters_the_run(tmp_path: Path) -> None:
@@ -81,17 +88,35 @@ def test_no_secret_enters_the_run(tmp_path: Path) -> None:
     }
     folder = Model(more=secrets).write(tmp_path / "output", mixed())
     rows = read(folder / "summaries.jsonl")
-    write(folder / "summaries.jsonl", [{**row, "model_key": "s3cret-6"} for row in rows])
+    write(
+        folder / "summaries.jsonl", [{**row, "model_key": "s3cret-6"} for row in rows]
+    )
     run = one(folder, tmp_path / "runs")
     for file in run.folder.iterdir():
         assert "s3cret" not in file.read_text(encoding="utf-8")
     assert about(run)["settings"]["temperature"] == 0.5
-    assert about(run)["fields_left_out"] == ["API_KEY", "azure_endpoint", "headers", "model_key"]
+    assert about(run)["fields_left_out"] == [
+        "API_KEY",
+        "azure_endpoint",
+        "headers",
+        "model_key",
+    ]
 
 
 @pytest.mark.parametrize(
     "name",
-    ["nova-pro-v1:0", "...", "..x", "a b", "<script>", "-rf", "ä" * 60, "語" * 80, "x\x1b[31m", "a\nb"],
+    [
+        "nova-pro-v1:0",
+        "...",
+        "..x",
+        "a b",
+        "<script>",
+        "-rf",
+        "ä" * 60,
+        "語" * 80,
+        "x\x1b[31m",
+        "a\nb",
+    ],
 )
 def test_names_that_are_no_names_of_folders(tmp_path: Path, name: str) -> None:
     folder = Model("acme/m").write(tmp_path / "output", lines_of([0.9, 0.1]))
@@ -163,7 +188,12 @@ def test_a_broken_line_is_named_and_nothing_is_imported(
 def test_bytes_that_others_write(tmp_path: Path) -> None:
     folder = Model().write(tmp_path / "output", lines_of([0.9, 0.1]))
     for file in ("judgments.jsonl", "summaries.jsonl"):
-        text = (folder / file).read_text().replace("\n", "\r\n\r\n").replace("The article", "\\ud800 article")
+        text = (
+            (folder / file)
+            .read_text()
+            .replace("\n", "\r\n\r\n")
+            .replace("The article", "\\ud800 article")
+        )
         (folder / file).write_bytes(b"\xef\xbb\xbf" + text.encode())
     run = one(folder, tmp_path / "runs")
     assert three(run)[0] == 50.0
@@ -173,7 +203,9 @@ def test_bytes_that_others_write(tmp_path: Path) -> None:
 def test_nothing_to_import_is_a_sentence(tmp_path: Path) -> None:
     tree = tmp_path / "output"
     Model().write(tree, lines_of([0.9]))
-    with pytest.raises(RunError, match=r"'.*outputs' does not exist\. Did you mean '.*output'\?"):
+    with pytest.raises(
+        RunError, match=r"'.*outputs' does not exist\. Did you mean '.*output'\?"
+    ):
         import_hhem(tmp_path / "outputs", tmp_path / "runs")
     empty = tmp_path / "empty"
     empty.mkdir()
@@ -214,7 +246,9 @@ def test_a_csv_that_is_none(tmp_path: Path, text: str, says: str) -> None:
     with pytest.raises(RunError, match="not a CSV in UTF-8"):
         import_hhem(tmp_path / "output", tmp_path / "runs", articles=csv)
     with pytest.raises(RunError, match="cannot be read"):
-        import_hhem(tmp_path / "output", tmp_path / "runs", articles=tmp_path / "none.csv")
+        import_hhem(
+            tmp_path / "output", tmp_path / "runs", articles=tmp_path / "none.csv"
+        )
 
 
 @pytest.mark.parametrize(
@@ -231,7 +265,10 @@ def test_a_date_that_is_none_makes_no_judgment_of_its_own(
     tmp_path: Path, key: str, value: object, says: str
 ) -> None:
     folder = Model("acme/m").write(tmp_path / "output", lines_of([0.9, 0.1]))
-    rows = [json.loads(line) for line in (folder / "judgments.jsonl").read_text().splitlines()]
+    rows = [
+        json.loads(line)
+        for line in (folder / "judgments.jsonl").read_text().splitlines()
+    ]
     write(folder / "judgments.jsonl", [rows[0], {**rows[1], key: value}])
     with pytest.raises(RunError, match=f"line 2: '{key}' {says}"):
         import_hhem(tmp_path / "output", tmp_path / "runs")

@@ -31,7 +31,8 @@ from evalwright.runs.records import record_row
 from evalwright.statistics import wilson
 from runs.test_schemas import validator
 
-# -- what a run holds ---------------------------------------------------------------------------------------------------
+# -- what a run holds
+# ---------------------------------------------------------------------------------------------------
 
 
 def test_rows_are_what_became_of_them(tmp_path: Path) -> None:
@@ -53,15 +54,25 @@ def test_rows_are_what_became_of_them(tmp_path: Path) -> None:
     assert rows[5]["metadata"]["recorded"] == PLACEHOLDERS[0]
     assert "answer" not in rows[5] and rows[4]["answer"] == REFUSAL
     (task,) = run.tasks
-    assert (task.n_samples, task.n_missing, task.failures) == (7, 1, {"request failed": 1})
+    assert (task.n_samples, task.n_missing, task.failures) == (
+        7,
+        1,
+        {"request failed": 1},
+    )
     assert three(run) == (25.0, 57.1, 15.0)
     by_label = {metric.label: metric.estimate for metric in task.metrics}
     main = by_label["hallucination-rate"]
     assert (main.n, main.n_missing) == (4, 1)
     assert main.low < 0.25 < main.high
-    assert main.bounds is not None and list(main.bounds) == pytest.approx([wilson(1, 5)[0], wilson(2, 5)[1]])
+    assert main.bounds is not None and list(main.bounds) == pytest.approx(
+        [wilson(1, 5)[0], wilson(2, 5)[1]]
+    )
     consistent = by_label["factual-consistency-rate"]
-    assert (consistent.value, consistent.low, consistent.high) == (0.75, 1 - main.high, 1 - main.low)
+    assert (consistent.value, consistent.low, consistent.high) == (
+        0.75,
+        1 - main.high,
+        1 - main.low,
+    )
     replies = by_label["answer-rate-of-replies"]
     assert replies.value == pytest.approx(4 / 6)
     assert (replies.n, replies.n_missing) == (6, 1)
@@ -77,7 +88,12 @@ def test_the_path_is_a_tree_a_company_a_model_or_its_file(
     out = tmp_path / "runs"
     found = {
         one(path, out).folder
-        for path in (folder, folder.parent, folder.parent.parent, folder / "judgments.jsonl")
+        for path in (
+            folder,
+            folder.parent,
+            folder.parent.parent,
+            folder / "judgments.jsonl",
+        )
     }
     monkeypatch.chdir(folder)
     found.add(one(Path(), out).folder)
@@ -87,16 +103,27 @@ def test_the_path_is_a_tree_a_company_a_model_or_its_file(
 
 @pytest.mark.parametrize("shuffled", [False, True])
 @pytest.mark.parametrize("summaries", [True, False])
-def test_both_modes_against_plain_loops(tmp_path: Path, summaries: bool, shuffled: bool) -> None:
+def test_both_modes_against_plain_loops(
+    tmp_path: Path, summaries: bool, shuffled: bool
+) -> None:
     """Rows that share uids at random: the engine's numbers by its join, ours by counting rows."""
     dice = random.Random(f"{summaries}{shuffled}")
     lines = []
     for place in range(1, 120):
-        text = dice.choice([text_of(place), text_of(dice.randrange(9)), REFUSAL, "Short.", PLACEHOLDERS[1]])
+        text = dice.choice(
+            [
+                text_of(place),
+                text_of(dice.randrange(9)),
+                REFUSAL,
+                "Short.",
+                PLACEHOLDERS[1],
+            ]
+        )
         uid = text if dice.random() < 0.5 else ""
         lines.append(Line(place, text, dice.choice([0.2, 0.4999, 0.5, 0.9]), uid))
     folder = Model().write(tmp_path / "output", lines)
-    judgments, written = read(folder / "judgments.jsonl"), read(folder / "summaries.jsonl")
+    judgments = read(folder / "judgments.jsonl")
+    written = read(folder / "summaries.jsonl")
     if shuffled:
         dice.shuffle(written)
         write(folder / "summaries.jsonl", written)
@@ -130,7 +157,8 @@ def test_both_modes_against_plain_loops(tmp_path: Path, summaries: bool, shuffle
                 assert scores["consistency"]["parts"]["score"] == line.score
 
 
-# -- groups -------------------------------------------------------------------------------------------------------------
+# -- groups
+# -------------------------------------------------------------------------------------------------------------
 
 
 def test_the_last_judgment_of_each_date_code(tmp_path: Path) -> None:
@@ -156,7 +184,10 @@ def test_a_date_code_that_the_engine_lost(tmp_path: Path) -> None:
     Model().write(tree, lines_of([0.9, 0.9]))
     Model(date_code="0324", stats=False).write(tree, lines_of([0.1, 0.9]), append=True)
     runs = {run.model: run for run in import_hhem(tree, tmp_path / "runs")[0]}
-    assert {name: three(run)[0] for name, run in runs.items()} == {"acme/one": 0.0, "acme/one-0324": 50.0}
+    assert {name: three(run)[0] for name, run in runs.items()} == {
+        "acme/one": 0.0,
+        "acme/one-0324": 50.0,
+    }
     assert about(runs["acme/one-0324"])["published"] is None
     assert "published nothing" in about(runs["acme/one-0324"])["notes"][0]
     (tree / "acme" / "one" / "stats.jsonl").write_text("")
@@ -164,7 +195,9 @@ def test_a_date_code_that_the_engine_lost(tmp_path: Path) -> None:
 
 
 def test_a_model_summarised_twice(tmp_path: Path) -> None:
-    """Asked twice without overwriting, every article stands twice: one cluster each, and pairing with others holds."""
+    """Asked twice without overwriting, every article stands twice: one cluster each, and pairing
+    with others holds.
+    """
     tree = tmp_path / "output"
     Model().write(tree, lines_of([0.9, 0.1, 0.9]))
     Model().write(tree, lines_of([0.9, 0.9, 0.9]), append=True)
@@ -184,7 +217,10 @@ def test_summaries_and_judgments_that_do_not_meet(tmp_path: Path) -> None:
     tree = tmp_path / "output"
     folder = Model(stats=False).write(tree, lines_of([0.9, 0.1, 0.9]))
     kept = read(folder / "summaries.jsonl")
-    write(folder / "summaries.jsonl", [*kept[:2], {**kept[2], "summary_uid": "other", "article_id": 9}])
+    write(
+        folder / "summaries.jsonl",
+        [*kept[:2], {**kept[2], "summary_uid": "other", "article_id": 9}],
+    )
     run = one(tree, tmp_path / "runs")
     rows = list(run.rows())
     assert [row["id"] for row in rows] == [f"{place} of 4" for place in range(1, 5)]
@@ -192,7 +228,10 @@ def test_summaries_and_judgments_that_do_not_meet(tmp_path: Path) -> None:
     assert run.tasks[0].metrics[0].estimate.n == 3
     notes = " ".join(about(run)["notes"])
     assert "never judged: 1" in notes and "without an article: 1" in notes
-    write(folder / "summaries.jsonl", [{**row, "summary_uid": f"x{row['summary_uid']}"} for row in kept])
+    write(
+        folder / "summaries.jsonl",
+        [{**row, "summary_uid": f"x{row['summary_uid']}"} for row in kept],
+    )
     run = one(tree, tmp_path / "none")
     assert run.tasks[0].metrics[0].estimate.n == 3
     assert "none of the summaries" in about(run)["notes"][0]
@@ -204,7 +243,9 @@ def test_a_judge_that_gave_no_score(tmp_path: Path) -> None:
     (task,) = run.tasks
     assert task.failures == {"not judged": 1}
     assert (task.metrics[0].estimate.value, task.metrics[0].estimate.n) == (0.5, 2)
-    assert three(one(tmp_path / "output", tmp_path / "p", scoring="published"))[0] == 66.7
+    assert (
+        three(one(tmp_path / "output", tmp_path / "p", scoring="published"))[0] == 66.7
+    )
 
 
 def test_nothing_valid_is_no_number(tmp_path: Path) -> None:
@@ -215,7 +256,8 @@ def test_nothing_valid_is_no_number(tmp_path: Path) -> None:
         assert three(run) == (None, 0.0, None)
 
 
-# -- lost rows and the data set -----------------------------------------------------------------------------------------
+# -- lost rows and the data set
+# -----------------------------------------------------------------------------------------
 
 
 def test_lost_rows_are_said_and_pair_with_nothing(tmp_path: Path) -> None:
@@ -229,7 +271,10 @@ def test_lost_rows_are_said_and_pair_with_nothing(tmp_path: Path) -> None:
         (folder / "summaries.jsonl").unlink()
     a, b, c = import_hhem(tree, tmp_path / "runs")[0]
     assert [about(run)["lost"] for run in (a, b, c)] == [0, 2, 0]
-    assert (shown(b)["answer-rate"], shown(b)["answer-rate-of-dataset"]) == (100.0, 80.0)
+    assert (shown(b)["answer-rate"], shown(b)["answer-rate-of-dataset"]) == (
+        100.0,
+        80.0,
+    )
     assert b.tasks[0].failures == {"row lost": 2}
     assert "longest of 3 runs" in about(b)["dataset"]["known_from"]
     assert about(b)["notes"][0].startswith("2 of the data set's 10 rows are lost")
@@ -247,8 +292,14 @@ def test_lost_rows_are_said_and_pair_with_nothing(tmp_path: Path) -> None:
 
 def articles_csv(path: Path, n: int) -> Path:
     kinds = ("law", "news")
-    rows = [f'{place},"A text, with\na line",{kinds[place % 2]},standard_text' for place in range(1, n + 1)]
-    path.write_text("\n".join(["article_id,text,category,text_type", *rows]) + "\n", encoding="utf-8-sig")
+    rows = [
+        f'{place},"A text, with\na line",{kinds[place % 2]},standard_text'
+        for place in range(1, n + 1)
+    ]
+    path.write_text(
+        "\n".join(["article_id,text,category,text_type", *rows]) + "\n",
+        encoding="utf-8-sig",
+    )
     return path
 
 
@@ -262,7 +313,10 @@ def test_slices_by_the_articles(tmp_path: Path, scoring: str, summaries: bool) -
     run = one(folder, tmp_path / "runs", articles=csv, scoring=scoring)
     (task,) = run.tasks
     assert list(task.slices) == ["category"]
-    rates = {value: metrics[0].estimate.value for value, metrics in task.slices["category"].items()}
+    rates = {
+        value: metrics[0].estimate.value
+        for value, metrics in task.slices["category"].items()
+    }
     assert rates == {"law": 1.0, "news": 0.0}
     assert next(run.rows())["metadata"]["category"] == "news"
     assert [row["id"] for row in run.rows()] == ["1", "2", "3", "4", "5"]
@@ -270,11 +324,18 @@ def test_slices_by_the_articles(tmp_path: Path, scoring: str, summaries: bool) -
 
 
 def test_articles_without_a_row_are_lost_in_their_slice(tmp_path: Path) -> None:
-    folder = Model().write(tmp_path / "output", [line for line in lines_of([0.9] * 6) if line.article != 3])
-    run = one(folder, tmp_path / "runs", articles=articles_csv(tmp_path / "articles.csv", 6))
+    folder = Model().write(
+        tmp_path / "output", [line for line in lines_of([0.9] * 6) if line.article != 3]
+    )
+    run = one(
+        folder, tmp_path / "runs", articles=articles_csv(tmp_path / "articles.csv", 6)
+    )
     assert about(run)["lost"] == 1
     (task,) = run.tasks
-    of = {value: {m.label: m.estimate for m in metrics} for value, metrics in task.slices["category"].items()}
+    of = {
+        value: {m.label: m.estimate for m in metrics}
+        for value, metrics in task.slices["category"].items()
+    }
     assert of["news"]["answer-rate-of-dataset"].value == pytest.approx(2 / 3)
     assert of["law"]["answer-rate-of-dataset"].value == 1.0
     again = one(folder, tmp_path / "runs")
@@ -287,7 +348,9 @@ def test_articles_without_a_row_are_lost_in_their_slice(tmp_path: Path) -> None:
 
 
 def test_rows_in_another_order_pair_with_nothing(tmp_path: Path) -> None:
-    """Hard articles are hard for every model; one run of five went through them in another order."""
+    """Hard articles are hard for every model; one run of five went through them in another
+    order.
+    """
     tree = tmp_path / "output"
     dice = random.Random(4)
     hard = [dice.random() for _ in range(600)]

@@ -1,4 +1,6 @@
-"""`hhem-leaderboard` with what a person's own board needs: plug-ins, prompts, articles that fail for good, summaries alone."""
+"""`hhem-leaderboard` with what a person's own board needs: plug-ins, prompts, articles that fail
+for good, summaries alone.
+"""
 
 from __future__ import annotations
 
@@ -80,7 +82,8 @@ def test_the_test_asks_as_the_suite_does_and_shows_the_answers(
     server: OpenAIServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_suite(
-        server, models="  - {model: openai/gpt-4o, label: Closed}\n  - {model: nobody/x, label: Unknown}"
+        server,
+        models="  - {model: openai/gpt-4o, label: Closed}\n  - {model: nobody/x, label: Unknown}",
     )
     assert main(TRUSTED) == 1
     shown = capsys.readouterr().out
@@ -90,11 +93,15 @@ def test_the_test_asks_as_the_suite_does_and_shows_the_answers(
     assert all("Shorten this." in json.dumps(entry) for entry in server.log or [])
     assert server.received.total() == 3
     # What cannot be opened stands between those that can, and stops none of them.
-    assert "fail  cannot be asked" in shown.partition("Closed")[2].partition("Unknown")[0]
+    assert (
+        "fail  cannot be asked" in shown.partition("Closed")[2].partition("Unknown")[0]
+    )
     assert "Unknown model provider 'nobody'" in shown.partition("Unknown")[2]
 
 
-def test_a_plugin_of_the_command_line_is_there_for_the_test(server: OpenAIServer) -> None:
+def test_a_plugin_of_the_command_line_is_there_for_the_test(
+    server: OpenAIServer,
+) -> None:
     write_suite(server)
     suite = Path("leaderboard.yaml").read_text().replace("plugins: mine.toml\n", "")
     Path("leaderboard.yaml").write_text(suite)
@@ -126,19 +133,27 @@ def test_an_article_that_fails_for_good_is_accepted(
     assert "1 answer is missing" in capsys.readouterr().err
     assert main([*LIVE, "--accept-failures", "24%"]) == 1
     assert (
-        "1 of 4 samples of summary-faithfulness missing (2): 1, where none may be" in capsys.readouterr().err
+        "1 of 4 samples of summary-faithfulness missing (2): 1, where none may be"
+        in capsys.readouterr().err
     )
     assert main([*LIVE, "--accept-failures", "25%", "--into", "README.md"]) == 0
     said = capsys.readouterr().err
-    assert "Small: 1 of 4 samples of summary-faithfulness missing, as accepted (2)." in said
+    assert (
+        "Small: 1 of 4 samples of summary-faithfulness missing, as accepted (2)."
+        in said
+    )
     note = "Samples given up after their requests failed, where up to 25% of a task are accepted: "
     for file in ("README.md", "output/leaderboard.html"):
         assert f"{note}Small 1 (2); Lead 0." in Path(file).read_text(), file
-    assert note in json.dumps(json.loads(Path("output/leaderboard.json").read_text()), ensure_ascii=False)
+    assert note in json.dumps(
+        json.loads(Path("output/leaderboard.json").read_text()), ensure_ascii=False
+    )
 
 
 @pytest.mark.parametrize("entries", [["2"], ["gone.txt"], ["1", "gone.txt"]])
-def test_articles_given_up_may_be_missing(entries: list[str], server: OpenAIServer) -> None:
+def test_articles_given_up_may_be_missing(
+    entries: list[str], server: OpenAIServer
+) -> None:
     Path("gone.txt").write_text("# filtered by mine\n2\n")
     write_suite(server)
     assert main([*LIVE, *(f"--give-up={entry}" for entry in entries)]) == 0
@@ -154,7 +169,9 @@ def test_a_board_for_the_data_file_is_refused_before_anything_is_sent(
     assert main([*LIVE, "--into", "articles.csv"]) == 2
     assert "it is a file of data or settings" in capsys.readouterr().err
     assert not server.log
-    assert (Path("articles.csv").read_bytes() if Path("articles.csv").exists() else b"") == before
+    assert (
+        Path("articles.csv").read_bytes() if Path("articles.csv").exists() else b""
+    ) == before
 
 
 def test_an_id_that_no_article_has_is_not_given_up(
@@ -163,7 +180,9 @@ def test_an_id_that_no_article_has_is_not_given_up(
     write_suite(server)
     assert main([*LIVE, "--give-up", "33"]) == 2
     said = capsys.readouterr().err
-    assert "There is no sample '33' to give up (--give-up). Did you mean '3'?" in said, said
+    assert (
+        "There is no sample '33' to give up (--give-up). Did you mean '3'?" in said
+    ), said
 
 
 def test_a_budget_in_dollars_names_the_setting_of_the_suite(
@@ -171,7 +190,9 @@ def test_a_budget_in_dollars_names_the_setting_of_the_suite(
 ) -> None:
     write_suite(server)
     assert main([*LIVE, "--budget", "1 USD"]) == 2
-    assert "as `price: IN/OUT` in the suite file" in " ".join(capsys.readouterr().err.split())
+    assert "as `price: IN/OUT` in the suite file" in " ".join(
+        capsys.readouterr().err.split()
+    )
     write_suite(server, "price: 0.15/0.60")
     assert main([*LIVE, "--budget", "1 USD"]) == 1
 
@@ -202,12 +223,20 @@ def test_another_prompt_needs_another_name_or_replaces(
     Path("prompt.txt").write_text(PROMPT.replace("Shorten", "Sum up in a line"))
     assert main(LIVE) == 2 and "--replace" in capsys.readouterr().err
     assert main([*LIVE, "--name", "shorter"]) == 0
-    assert run_record("live-Small")["identity"] == before != run_record("shorter-Small")["identity"]
+    assert (
+        run_record("live-Small")["identity"]
+        == before
+        != run_record("shorter-Small")["identity"]
+    )
     assert main([*LIVE, "--replace"]) == 0
-    assert run_record("live-Small")["identity"] == run_record("shorter-Small")["identity"]
+    assert (
+        run_record("live-Small")["identity"] == run_record("shorter-Small")["identity"]
+    )
 
 
-def test_a_budget_ends_the_run_and_is_said(server: OpenAIServer, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_budget_ends_the_run_and_is_said(
+    server: OpenAIServer, capsys: pytest.CaptureFixture[str]
+) -> None:
     write_suite(server)
     assert main([*LIVE, "--budget", "3 requests"]) == 1
     assert "The budget of requests was spent" in capsys.readouterr().err
@@ -230,12 +259,24 @@ def test_summaries_alone_need_no_judge_and_are_not_sent_again(
     assert "--no-judge makes none" in capsys.readouterr().err
 
 
-def test_no_judge_is_an_error_beside_a_judge_and_where_nothing_is_left(own_folder: Path) -> None:
-    task = ["run", "summary-faithfulness", "--model", "scripted/lead", "--no-judge", "--limit", "2"]
+def test_no_judge_is_an_error_beside_a_judge_and_where_nothing_is_left(
+    own_folder: Path,
+) -> None:
+    task = [
+        "run",
+        "summary-faithfulness",
+        "--model",
+        "scripted/lead",
+        "--no-judge",
+        "--limit",
+        "2",
+    ]
     assert typed(*task).code == 0
     beside = typed(*task, "--role", "judge=baseline/lexical")
     assert beside.code == 2 and "--no-judge leaves every judge out" in beside.err
     alone = typed(*task, "-T", 'scorers=["consistency"]', "-T", 'metrics=["accuracy"]')
     assert (
-        alone.code == 2 and "No scorer of the task 'summary-faithfulness' works without a judge" in alone.err
+        alone.code == 2
+        and "No scorer of the task 'summary-faithfulness' works without a judge"
+        in alone.err
     )

@@ -38,13 +38,19 @@ def imported(version: str, scoring: str, folder: Path) -> Runs:
 @pytest.fixture(scope="module")
 def corrected(tmp_path_factory: pytest.TempPathFactory) -> Runs:
     folder = tmp_path_factory.mktemp("corrected")
-    return {**imported("v2", "corrected", folder / "2"), **imported("v1", "corrected", folder / "1")}
+    return {
+        **imported("v2", "corrected", folder / "2"),
+        **imported("v1", "corrected", folder / "1"),
+    }
 
 
 @pytest.fixture(scope="module")
 def published(tmp_path_factory: pytest.TempPathFactory) -> Runs:
     folder = tmp_path_factory.mktemp("published")
-    return {**imported("v2", "published", folder / "2"), **imported("v1", "published", folder / "1")}
+    return {
+        **imported("v2", "published", folder / "2"),
+        **imported("v1", "published", folder / "1"),
+    }
 
 
 def three(run: Run) -> list[float | None]:
@@ -53,9 +59,14 @@ def three(run: Run) -> list[float | None]:
 
 
 @pytest.mark.parametrize("row", expected("v2"), ids=lambda row: str(row["model"]))
-def test_the_second_data_set(row: Mapping[str, str], corrected: Runs, published: Runs) -> None:
+def test_the_second_data_set(
+    row: Mapping[str, str], corrected: Runs, published: Runs
+) -> None:
     run = corrected["v2 " + row["model"]]
-    wanted = [float(row[name]) for name in ("hallucination_rate", "answer_rate", "avg_word_count")]
+    wanted = [
+        float(row[name])
+        for name in ("hallucination_rate", "answer_rate", "avg_word_count")
+    ]
     assert three(run) == wanted
     assert three(published["v2 " + row["model"]]) == wanted
     (task,) = run.tasks
@@ -86,11 +97,14 @@ def test_the_second_data_set(row: Mapping[str, str], corrected: Runs, published:
         }.items()
         if n
     }
-    assert shown(run)["answer-rate-of-dataset"] == round(int(row["valid"]) / 7731 * 100, 1)
+    assert shown(run)["answer-rate-of-dataset"] == round(
+        int(row["valid"]) / 7731 * 100, 1
+    )
 
 
 def _reason(record: Mapping[str, object]) -> list[str]:
-    scores, metadata = record["scores"], record["metadata"]
+    scores = record["scores"]
+    metadata = record["metadata"]
     assert isinstance(scores, dict) and isinstance(metadata, dict)
     label = scores["answered"]["label"]
     assert ("consistency" in scores) == (label == "answered")
@@ -99,16 +113,25 @@ def _reason(record: Mapping[str, object]) -> list[str]:
 
 
 @pytest.mark.parametrize("row", expected("v1"), ids=lambda row: str(row["model"]))
-def test_the_first_data_set(row: Mapping[str, str], corrected: Runs, published: Runs) -> None:
+def test_the_first_data_set(
+    row: Mapping[str, str], corrected: Runs, published: Runs
+) -> None:
     name = row["model"] + (f"-{row['date_code']}" if row["date_code"] else "")
-    run, theirs = corrected[f"v1 {name}"], published[f"v1 {name}"]
+    run = corrected[f"v1 {name}"]
+    theirs = published[f"v1 {name}"]
     assert three(run) == [float(row[f"rowwise_{key}"]) for key in ("hr", "ar", "awc")]
-    assert three(theirs) == [float(row[f"published_{key}"]) for key in ("hr", "ar", "awc")]
+    assert three(theirs) == [
+        float(row[f"published_{key}"]) for key in ("hr", "ar", "awc")
+    ]
     about = run.data["configuration"]["imported"]
     assert (about["differences"] == []) == (row["same"] == "1")
     assert theirs.data["configuration"]["imported"]["differences"] == []
     assert about["checks"]["summaries"] == int(row["rows"])
-    assert about["checks"]["word counts that differ"] == about["checks"]["validity that differs"] == 0
+    assert (
+        about["checks"]["word counts that differ"]
+        == about["checks"]["validity that differs"]
+        == 0
+    )
 
 
 @pytest.mark.skipif(not expected("v2"), reason="the second data set is not here")
@@ -120,4 +143,7 @@ def test_they_stand_on_one_board(corrected: Runs) -> None:
     assert len(places) == len(runs)
     assert places[0] == runs[rates.index(min(rates))].id
     # Judged by two judges, on different articles: the board must say so.
-    assert any("not all given the same" in note and "'summary-faithfulness'" in note for note in board.notes)
+    assert any(
+        "not all given the same" in note and "'summary-faithfulness'" in note
+        for note in board.notes
+    )

@@ -1,4 +1,5 @@
-"""The recorded runs of HRET, executed against our modules: plug-ins and a server answer what the record says, and calls are compared.
+"""The recorded runs of HRET, executed against our modules: plug-ins and a server answer what the
+record says, and calls are compared.
 
 A reply is found by its prompt, the replies to one prompt in the order of their occurrence.
 """
@@ -67,13 +68,19 @@ class Replay:
             if role == "http":
                 if "payload" in call:
                     key = canonical(call["payload"])
-                    self.replies[role, key].append((call["status"], call.get("response")))
+                    self.replies[role, key].append(
+                        (call["status"], call.get("response"))
+                    )
                     self.wanted[role][key] += 1
                     if call.get("response") == "":
                         self.empty.add(key)
                 continue
             for item in call["items"]:
-                key = canonical([item["input"], item["prediction"]] if role == "reward" else item["input"])
+                key = canonical(
+                    [item["input"], item["prediction"]]
+                    if role == "reward"
+                    else item["input"]
+                )
                 self.replies[role, key].append(item)
                 self.wanted[role][key] += 1
 
@@ -118,7 +125,9 @@ class Scripted(models.BaseModel):
             if item.get("logits") is not None:
                 made["logits"] = item["logits"]
             if self.params.get("cot") and item["response"] is not None:
-                parser = self.params.get("cot_parser") or prompt_template.default_cot_parser
+                parser = (
+                    self.params.get("cot_parser") or prompt_template.default_cot_parser
+                )
                 made["chain_of_thought"], made["prediction"] = parser(item["response"])
             out.append(made)
         return out
@@ -140,15 +149,26 @@ class ScriptedJudge(models.BaseJudge):
     def __init__(self, **params: Any) -> None:
         self.params = params
 
-    def judge_batch(self, inputs: list[dict[str, Any]], **options: Any) -> list[dict[str, Any]]:
+    def judge_batch(
+        self, inputs: list[dict[str, Any]], **options: Any
+    ) -> list[dict[str, Any]]:
         """The recorded replies."""
         out = []
         for one in inputs:
             item = CURRENT[-1].answer("judge", one["input"])
             if item is None:
                 raise RuntimeError(f"no recorded verdict on {one['input'][-200:]!r}")
-            score = {"judge_score": item["judge_score"]} if "judge_score" in item else {}
-            out.append({**one, "prediction": item["response"], "finish_reason": "stop", **score})
+            score = (
+                {"judge_score": item["judge_score"]} if "judge_score" in item else {}
+            )
+            out.append(
+                {
+                    **one,
+                    "prediction": item["response"],
+                    "finish_reason": "stop",
+                    **score,
+                }
+            )
         return out
 
 
@@ -158,10 +178,18 @@ class ScriptedReward(models.BaseRewardModel):
     def __init__(self, **params: Any) -> None:
         self.params = params
 
-    def score_batch(self, inputs: list[dict[str, Any]], **options: Any) -> list[dict[str, Any]]:
+    def score_batch(
+        self, inputs: list[dict[str, Any]], **options: Any
+    ) -> list[dict[str, Any]]:
         """The recorded rewards."""
-        found = [CURRENT[-1].answer("reward", [one["input"], one["prediction"]]) for one in inputs]
-        return [{**one, "reward": item["reward"]} for one, item in zip(inputs, found, strict=True)]
+        found = [
+            CURRENT[-1].answer("reward", [one["input"], one["prediction"]])
+            for one in inputs
+        ]
+        return [
+            {**one, "reward": item["reward"]}
+            for one, item in zip(inputs, found, strict=True)
+        ]
 
 
 class FirstCharacter(scaling_methods.BaseScalingMethod):
@@ -170,7 +198,8 @@ class FirstCharacter(scaling_methods.BaseScalingMethod):
     def apply(self, data: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """One reply each, cut."""
         return [
-            {**one, "prediction": (one["prediction"] or " ")[0]} for one in self.model.generate_batch(data)
+            {**one, "prediction": (one["prediction"] or " ")[0]}
+            for one in self.model.generate_batch(data)
         ]
 
 
@@ -187,7 +216,9 @@ def _rows_of(record: Record) -> list[dict[str, Any]]:
     if record["notes"].startswith("[{"):
         found: list[dict[str, Any]] = json.loads(record["notes"])
         return found
-    generated = [call for call in record.get("calls") or [] if call["role"] == "generate"]
+    generated = [
+        call for call in record.get("calls") or [] if call["role"] == "generate"
+    ]
     samples = record.get("samples") or (record.get("output") or {}).get("samples") or []
     known = {key for row in samples for key in row}.difference(WRITTEN)
     keys = set(generated[0]["items"][0].get("keys", []) if generated else ()) or known
@@ -208,16 +239,23 @@ INFO: dict[str, dict[str, Any]] = {
 
 def _dataset(name: str) -> type[Any]:
     class Custom(BaseDataset):
-        def __init__(self, split: str = "test", subset: Any = None, **kwargs: Any) -> None:
+        def __init__(
+            self, split: str = "test", subset: Any = None, **kwargs: Any
+        ) -> None:
             super().__init__(name, split, subset, None, **kwargs)
 
         def load(self) -> list[dict[str, Any]]:
             rows = [dict(row) for row in _rows_of(CURRENT[-1].record)]
             if name == "two_rows":
                 texts = (("하나", "1"), ("", "2"), ("셋", "3"))
-                rows = [{"input": text, "reference": reference} for text, reference in texts]
+                rows = [
+                    {"input": text, "reference": reference} for text, reference in texts
+                ]
             if name == "g_plain" and CURRENT[-1].record["call"].count("num_few_shot=1"):
-                rows = [{"input": f"{n} 더하기 1은?", "reference": str(n + 1)} for n in range(len(rows) + 1)]
+                rows = [
+                    {"input": f"{n} 더하기 1은?", "reference": str(n + 1)}
+                    for n in range(len(rows) + 1)
+                ]
             return rows
 
         def info(self) -> dict[str, Any]:
@@ -295,29 +333,43 @@ def hub(record: Record) -> Any:
 
     rows = record.get("rows") or {}
 
-    def load_dataset(path: str, name: str | None = None, split: str | None = None, **options: Any) -> Any:
+    def load_dataset(
+        path: str, name: str | None = None, split: str | None = None, **options: Any
+    ) -> Any:
         options = {
-            key: one for key, one in options.items() if one is not None and key not in ("streaming", "token")
+            key: one
+            for key, one in options.items()
+            if one is not None and key not in ("streaming", "token")
         }
         configs = rows.get(path)
         if not configs:
-            raise ValueError(f"BuilderConfig '{name}' not found: the record has no rows of {path}.")
+            raise ValueError(
+                f"BuilderConfig '{name}' not found: the record has no rows of {path}."
+            )
         for known in (str(name), "default"):
             if known in configs:
                 splits = configs[known]
                 break
         else:
             if name is not None or len(configs) != 1:
-                raise ValueError(f"BuilderConfig '{name}' not found. Available: {list(configs)}")
+                raise ValueError(
+                    f"BuilderConfig '{name}' not found. Available: {list(configs)}"
+                )
             splits = next(iter(configs.values()))
         if split is None:
-            return DatasetDict({key: Dataset.from_list(one) for key, one in splits.items()})
+            return DatasetDict(
+                {key: Dataset.from_list(one) for key, one in splits.items()}
+            )
         whole = str(split).partition("[")[0]
         if whole not in splits:
-            raise ValueError(f'Unknown split "{split}". Should be one of {list(splits)}.')
+            raise ValueError(
+                f'Unknown split "{split}". Should be one of {list(splits)}.'
+            )
         made = Dataset.from_list(splits[whole])
         if found := re.search(r"\[(\d*):(\d*)\]", str(split)):
-            made = made.select(range(int(found[1] or 0), min(int(found[2] or len(made)), len(made))))
+            made = made.select(
+                range(int(found[1] or 0), min(int(found[2] or len(made)), len(made)))
+            )
         return made
 
     return load_dataset
@@ -329,13 +381,19 @@ class _Handler(BaseHTTPRequestHandler):
         found = CURRENT[-1].answer("http", payload)
         status, text = found or (404, None)
         chat = self.path.endswith("/chat/completions")
-        inner = {"message": {"role": "assistant", "content": text}} if chat else {"text": text}
+        inner = (
+            {"message": {"role": "assistant", "content": text}}
+            if chat
+            else {"text": text}
+        )
         body = {
             "id": "x",
             "model": payload.get("model", "m"),
             "choices": [{"index": 0, "finish_reason": "stop", **inner}],
         }
-        data = json.dumps(body if status == 200 else {"error": {"message": "recorded failure"}}).encode()
+        data = json.dumps(
+            body if status == 200 else {"error": {"message": "recorded failure"}}
+        ).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(data)))
@@ -360,7 +418,9 @@ def server() -> Iterator[int]:
         thread.join()
 
 
-def run(record: Record, port: int, folder: Path) -> tuple[Any, BaseException | None, Replay]:
+def run(
+    record: Record, port: int, folder: Path
+) -> tuple[Any, BaseException | None, Replay]:
     """The value of the call, or what it raised, and what was asked. It runs in `folder`."""
     replay = Replay(record)
     CURRENT.append(replay)
@@ -394,7 +454,8 @@ def run(record: Record, port: int, folder: Path) -> tuple[Any, BaseException | N
         return "(A)"
 
     scope["fn"] = fn
-    kept, argv = hub_library.load_dataset, sys.argv
+    kept = hub_library.load_dataset
+    argv = sys.argv
     setattr(models, "open_model", opened)  # noqa: B010
     hub_library.load_dataset = hub(record)
     level = logging.root.manager.disable
@@ -415,7 +476,8 @@ def run(record: Record, port: int, folder: Path) -> tuple[Any, BaseException | N
     finally:
         logging.disable(level)
         setattr(published, "detected", detected)  # noqa: B010
-        hub_library.load_dataset, sys.argv = kept, argv
+        hub_library.load_dataset = kept
+        sys.argv = argv
         setattr(models, "open_model", open_model)  # noqa: B010
         CURRENT.pop()
 
@@ -426,24 +488,44 @@ def output_differences(record: Record, wanted: Any, value: Any) -> list[str]:
         if value is None:
             return ["no result"]
         if not isinstance(value, util.EvaluationResult):
-            value = util.EvaluationResult(value["metrics"], value["samples"], value["info"])
+            value = util.EvaluationResult(
+                value["metrics"], value["samples"], value["info"]
+            )
         return result_differences({**record, **wanted}, value)
-    if isinstance(wanted, dict) and isinstance(value, Mapping) and wanted.keys() == value.keys():
-        parts = {key: output_differences(record, wanted[key], value[key]) for key in wanted}
-        return [f"{key}: {one}" for key, found in parts.items() for one in found if key != "description"]
+    if (
+        isinstance(wanted, dict)
+        and isinstance(value, Mapping)
+        and wanted.keys() == value.keys()
+    ):
+        parts = {
+            key: output_differences(record, wanted[key], value[key]) for key in wanted
+        }
+        return [
+            f"{key}: {one}"
+            for key, found in parts.items()
+            for one in found
+            if key != "description"
+        ]
     difference = first_difference(wanted, _plain(value))
     return [] if difference is None else [f"output{difference}"]
 
 
 def opened(name: str, arguments: Mapping[str, Any] | None = None) -> Any:
-    """As `open_model`, but the weights and services that are not here are answered for by the record."""
+    """As `open_model`, but the weights and services that are not here are answered for by the
+    record.
+    """
     if name in recorded_weights.NAMES:
         return recorded_weights.recorded_model(name, CURRENT[-1].record)
     if name == "hf/fake":
-        return _scripted(name, lambda request: CURRENT[-1].answer("judge_hf", request.prompt))
+        return _scripted(
+            name, lambda request: CURRENT[-1].answer("judge_hf", request.prompt)
+        )
     if name.startswith("litellm/"):
         return _scripted(
-            name, lambda request: CURRENT[-1].answer("litellm", [turn.as_dict() for turn in request.prompt])
+            name,
+            lambda request: CURRENT[-1].answer(
+                "litellm", [turn.as_dict() for turn in request.prompt]
+            ),
         )
     return open_model(name, arguments)
 
@@ -471,7 +553,14 @@ def write_files(folder: Path) -> None:
         if record["name"] == "ds/generic_file/csv":
             rows = record["output"]["loaded"]
             table = pd.DataFrame(
-                [{"question": one["input"], "answer": one["reference"], **one["metadata"]} for one in rows]
+                [
+                    {
+                        "question": one["input"],
+                        "answer": one["reference"],
+                        **one["metadata"],
+                    }
+                    for one in rows
+                ]
             )
             table.to_csv(folder / "g.csv", index=False)
             table.to_csv(folder / "g.tsv", index=False, sep="\t")
@@ -485,11 +574,17 @@ INFO_KEYS = (
 )  # fmt: skip
 
 
-def differences(record: Record, value: Any, error: BaseException | None, replay: Replay) -> list[str]:
+def differences(
+    record: Record, value: Any, error: BaseException | None, replay: Replay
+) -> list[str]:
     """Where the call came to something else than in the record: nothing for equal ones."""
     wanted = record.get("exception")
     if wanted or error:
-        if wanted and error and wanted["type"] in {kind.__name__ for kind in type(error).__mro__}:
+        if (
+            wanted
+            and error
+            and wanted["type"] in {kind.__name__ for kind in type(error).__mro__}
+        ):
             return []  # caught by the same `except`
         got = type(error).__name__ if error else "no exception"
         return [f"exception: {got} {error}, recorded {wanted}"]
@@ -501,7 +596,9 @@ def differences(record: Record, value: Any, error: BaseException | None, replay:
     if record["status"] != "pipeline_error":
         for role in replay.wanted:
             for key in replay.empty & replay.sent[role].keys():
-                replay.sent[role][key] = min(replay.sent[role][key], replay.wanted[role][key])
+                replay.sent[role][key] = min(
+                    replay.sent[role][key], replay.wanted[role][key]
+                )
             if role == "reward":  # an equal reply to the same row is rewarded once
                 replay.wanted[role] = Counter(set(replay.wanted[role]))
                 replay.sent[role] = Counter(set(replay.sent[role]))
@@ -523,13 +620,21 @@ def result_differences(record: Record, value: util.EvaluationResult) -> list[str
     wanted: Mapping[str, Any] = record["metrics"] or {}
     if "pipeline_error" in wanted:
         failed = "pipeline_error" in value.metrics
-        return [] if failed else [f"recorded an error ({wanted['pipeline_error']}), ours {value.metrics}"]
+        return (
+            []
+            if failed
+            else [
+                f"recorded an error ({wanted['pipeline_error']}), ours {value.metrics}"
+            ]
+        )
     found = []
     unstable = record.get("language_penalizer_unstable_rows")
     for name in {*wanted, *value.metrics}:
         if name == "language_penalizer_average" and (unstable or not HAS_LANGDETECT):
             continue
-        if (difference := first_difference(wanted.get(name), value.metrics.get(name))) is not None:
+        if (
+            difference := first_difference(wanted.get(name), value.metrics.get(name))
+        ) is not None:
             found.append(f"metric {name}{difference}")
     found += [
         f"info {key}: {value.info.get(key)!r}, recorded {record['info'][key]!r}"
@@ -542,7 +647,9 @@ def result_differences(record: Record, value: util.EvaluationResult) -> list[str
     if len(samples) != len(record["samples"]):
         return [*found, f"{len(samples)} samples, recorded {len(record['samples'])}"]
     by_place = {canonical(one.get("input")): one for one in samples}
-    same = [one.get("input") for one in samples] == [one.get("input") for one in record["samples"]]
+    same = [one.get("input") for one in samples] == [
+        one.get("input") for one in record["samples"]
+    ]
     for place, one in enumerate(record["samples"]):
         ours = samples[place] if same else by_place.get(canonical(one.get("input")), {})
         if more := ours.keys() - one.keys():
@@ -562,7 +669,9 @@ def first_difference(wanted: Any, got: Any, at: str = "") -> str | None:
     """Where two values differ, and how; None where they are equal."""
     if isinstance(wanted, dict) and isinstance(got, dict):
         for key in {*wanted, *got} - {"description"}:
-            if (found := first_difference(wanted.get(key), got.get(key), f"{at}.{key}")) is not None:
+            if (
+                found := first_difference(wanted.get(key), got.get(key), f"{at}.{key}")
+            ) is not None:
                 return found
         return None
     if isinstance(wanted, list) and isinstance(got, list) and len(wanted) == len(got):
@@ -571,8 +680,16 @@ def first_difference(wanted: Any, got: Any, at: str = "") -> str | None:
                 return found
         return None
     if isinstance(wanted, float) and isinstance(got, int | float):
-        return None if abs(wanted - got) <= 1e-9 * max(1, abs(wanted)) else f"{at}: {got}, recorded {wanted}"
-    return None if wanted == got else f"{at}: {str(got)[:150]!r}, recorded {str(wanted)[:150]!r}"
+        return (
+            None
+            if abs(wanted - got) <= 1e-9 * max(1, abs(wanted))
+            else f"{at}: {got}, recorded {wanted}"
+        )
+    return (
+        None
+        if wanted == got
+        else f"{at}: {str(got)[:150]!r}, recorded {str(wanted)[:150]!r}"
+    )
 
 
 def _plain(value: Any) -> Any:
@@ -580,7 +697,9 @@ def _plain(value: Any) -> Any:
     if isinstance(value, util.EvaluationResult):
         return _plain(value.to_dict())
     if isinstance(value, Mapping):
-        return {str(getattr(key, "value", key)): _plain(one) for key, one in value.items()}
+        return {
+            str(getattr(key, "value", key)): _plain(one) for key, one in value.items()
+        }
     if isinstance(value, list | tuple):
         return [_plain(one) for one in value]
     if isinstance(value, str | int | float) or value is None:

@@ -1,4 +1,6 @@
-"""HRET's documented calls, and its defects outside of scoring: the numbers are those of the table in docs/migrate-hret.md."""
+"""HRET's documented calls, and its defects outside of scoring: the numbers are those of the
+table in docs/migrate-hret.md.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,10 @@ from evalwright.compat.hret import (
     run_from_config,
     scaling_methods,
 )
-from evalwright.compat.hret.config import DEFAULT_FEW_SHOT_EXAMPLE_TEMPLATE, DEFAULT_FEW_SHOT_INSTRUCTION
+from evalwright.compat.hret.config import (
+    DEFAULT_FEW_SHOT_EXAMPLE_TEMPLATE,
+    DEFAULT_FEW_SHOT_INSTRUCTION,
+)
 from evalwright.compat.hret.evaluator import main
 from evalwright.compat.hret.judging import Judging
 from evalwright.compat.hret.models import BaseModel, load_model
@@ -34,7 +39,11 @@ from evalwright.compat.hret.utils.prompt_template import format_few_shot_prompt_
 from evalwright.core.errors import ConfigurationError, UnknownName
 
 ROWS = [
-    {"input": f"{n} 더하기 1은?", "reference": str(n + 1), "_subset_name": "짝" if n % 2 == 0 else "홀"}
+    {
+        "input": f"{n} 더하기 1은?",
+        "reference": str(n + 1),
+        "_subset_name": "짝" if n % 2 == 0 else "홀",
+    }
     for n in range(6)
 ]
 
@@ -42,14 +51,20 @@ ROWS = [
 class Rows:
     """A dataset with nothing but `load`."""
 
-    def __init__(self, split: str = "test", subset: Any = None, rows: Any = None, **kwargs: Any) -> None:
-        self.split, self.rows = split, rows
+    def __init__(
+        self, split: str = "test", subset: Any = None, rows: Any = None, **kwargs: Any
+    ) -> None:
+        self.split = split
+        self.rows = rows
 
     def load(self) -> list[dict[str, Any]]:
         if self.rows is not None:
             return [dict(row) for row in self.rows]
         if self.split == "dev":
-            return [{"input": f"보기 {n}?", "reference": str(n), "_subset_name": "짝"} for n in range(4)]
+            return [
+                {"input": f"보기 {n}?", "reference": str(n), "_subset_name": "짝"}
+                for n in range(4)
+            ]
         if self.split == "test":
             return [dict(row) for row in ROWS]
         raise ValueError(f'Unknown split "{self.split}".')
@@ -68,7 +83,10 @@ class Model(BaseModel):
         self, inputs: list[dict[str, Any]], return_logits: bool = False, **kwargs: Any
     ) -> list[dict[str, Any]]:
         Model.seen += [dict(one) for one in inputs]
-        made = [{**one, "prediction": f"정답: {one.get('reference', '1')}"} for one in inputs]
+        made = [
+            {**one, "prediction": f"정답: {one.get('reference', '1')}"}
+            for one in inputs
+        ]
         if self.how == "reorder":
             return made[::-1]
         if self.how == "forget":
@@ -85,7 +103,9 @@ class Model(BaseModel):
             raise RuntimeError("no weights")
         if self.how == "parse":
             for one in made:
-                one["chain_of_thought"], one["prediction"] = self.cot_parser(one["prediction"])  # type: ignore[misc]
+                one["chain_of_thought"], one["prediction"] = self.cot_parser(
+                    one["prediction"]
+                )  # type: ignore[misc]
         return made
 
 
@@ -117,7 +137,11 @@ def run(how: str = "", **more: Any) -> EvaluationResult:
 
 def test_the_signatures_are_those_of_hret() -> None:
     made = inspect.signature(Evaluator).parameters
-    defaults = {name: one.default for name, one in made.items() if one.kind is not one.KEYWORD_ONLY}
+    defaults = {
+        name: one.default
+        for name, one in made.items()
+        if one.kind is not one.KEYWORD_ONLY
+    }
     assert defaults == {
         "default_model_backend": "huggingface", "default_judge_backend": None, "default_reward_backend": None,
         "default_scaling_method": None, "default_evaluation_method": "string_match", "default_split": "test", "default_cot_parser": None,
@@ -144,32 +168,42 @@ def test_a_result_is_a_view_of_a_run() -> None:
     assert result.info["subset_metrics"]["짝"]["accuracy"] == 1.0
     low, high = result.info["intervals"]["accuracy"]
     assert low < 1.0 <= high
-    assert [row["_subset_name"] for row in result.samples] == [row["_subset_name"] for row in ROWS]
+    assert [row["_subset_name"] for row in result.samples] == [
+        row["_subset_name"] for row in ROWS
+    ]
 
 
 @pytest.mark.parametrize("how", ["reorder", "mutate", "new"])
 def test_what_a_plug_in_returns_is_matched_back(how: str) -> None:
     result = run(how)
-    assert [row["reference"] for row in result.samples] == [row["reference"] for row in ROWS]
+    assert [row["reference"] for row in result.samples] == [
+        row["reference"] for row in ROWS
+    ]
     assert result.metrics["accuracy"] == 1.0
 
 
 @pytest.mark.parametrize(("how", "failed"), [("forget", 2), ("none", 1)])
-def test_defect_17_and_25_a_missing_reply_fails_its_sample_alone(how: str, failed: int) -> None:
+def test_defect_17_and_25_a_missing_reply_fails_its_sample_alone(
+    how: str, failed: int
+) -> None:
     result = run(how)
     assert result.metrics["accuracy"] == 1.0
     assert result.metrics["n_missing"] == result.info["n_missing"] == failed
     assert all(row["error"] for row in result.samples[:failed])
 
 
-def test_defect_20_an_error_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_defect_20_an_error_is_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert "no weights" in run("raise").metrics["pipeline_error"]
     assert "no rows" in run(dataset_params={"rows": []}).metrics["pipeline_error"]
     with pytest.raises(ValueError, match="Unknown dataset"):
         Evaluator().run(model="mine", dataset="nope", raise_on_error=True)
     call = ["--dataset", "rows", "--model", "mine", "--no-language_penalize"]
     assert main([*call, "--output_file", "out.json"]) == 0
-    assert json.loads(Path("out.json").read_text(encoding="utf-8"))["metrics"] == {"accuracy": 1.0}
+    assert json.loads(Path("out.json").read_text(encoding="utf-8"))["metrics"] == {
+        "accuracy": 1.0
+    }
     assert main([*call, "--model_params", '{"how": "raise"}']) == 1
     assert main([*call, "--model_params", '{"how": "none"}']) == 1
     bad_json = (["--model_params", "{how:1}"], ["--dataset_params", "[1]"])
@@ -182,14 +216,25 @@ def test_defect_20_an_error_is_an_error(tmp_path: Path, capsys: pytest.CaptureFi
 
 def test_defect_13_examples_are_of_another_split_and_never_the_row_itself() -> None:
     assert run(num_few_shot=2).info["few_shot_source_split"] == "dev"
-    assert all(one["input"].startswith(DEFAULT_FEW_SHOT_INSTRUCTION) for one in Model.seen)
+    assert all(
+        one["input"].startswith(DEFAULT_FEW_SHOT_INSTRUCTION) for one in Model.seen
+    )
     Model.seen = []
     result = run(num_few_shot=2, dataset_params={"rows": ROWS})
-    assert len(result.samples) == 4 and "rows of the evaluated split" in str(result.info["notes"])
+    assert len(result.samples) == 4 and "rows of the evaluated split" in str(
+        result.info["notes"]
+    )
     for one in result.samples:
-        *examples, question = one["input"].removeprefix(DEFAULT_FEW_SHOT_INSTRUCTION).split("\n\n")
-        assert len(examples) == 2 and all(question not in example for example in examples)
-    assert "cannot be read" in run(num_few_shot=1, few_shot_split="train").metrics["pipeline_error"]
+        *examples, question = (
+            one["input"].removeprefix(DEFAULT_FEW_SHOT_INSTRUCTION).split("\n\n")
+        )
+        assert len(examples) == 2 and all(
+            question not in example for example in examples
+        )
+    assert (
+        "cannot be read"
+        in run(num_few_shot=1, few_shot_split="train").metrics["pipeline_error"]
+    )
 
 
 def test_further_defect_3_no_rows_are_dropped_where_examples_cannot_be_made() -> None:
@@ -197,14 +242,18 @@ def test_further_defect_3_no_rows_are_dropped_where_examples_cannot_be_made() ->
     assert "{question}" in result.metrics["pipeline_error"]
 
 
-def test_defect_24_a_parser_is_loaded_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "own_parsers.py").write_text("def last(text):\n    return text, text[-1]\n", encoding="utf-8")
+def test_defect_24_a_parser_is_loaded_by_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "own_parsers.py").write_text(
+        "def last(text):\n    return text, text[-1]\n", encoding="utf-8"
+    )
     monkeypatch.syspath_prepend(str(tmp_path))
     result = run("parse", custom_cot_parser="own_parsers.last")
     assert result.samples[0]["chain_of_thought"] == "정답: 1"
-    assert run("parse", custom_cot_parser="own_parsers.last", reward_model="mine_reward").metrics[
-        "pipeline_error"
-    ]
+    assert run(
+        "parse", custom_cot_parser="own_parsers.last", reward_model="mine_reward"
+    ).metrics["pipeline_error"]
     with pytest.raises(Exception, match="own_parsers"):
         Evaluator(default_cot_parser="own_parsers.nothing")
     with pytest.raises(ConfigurationError, match="not 3"):
@@ -217,14 +266,25 @@ def test_defect_24_a_parser_is_loaded_by_its_name(tmp_path: Path, monkeypatch: p
     Path("c.json").write_text(json.dumps(config), encoding="utf-8")
     with pytest.raises(Exception, match="only you may decide"):
         run_from_config("c.json")
-    assert run_from_config("c.json", trust=True).samples[0]["chain_of_thought"] == "정답: 1"
+    assert (
+        run_from_config("c.json", trust=True).samples[0]["chain_of_thought"]
+        == "정답: 1"
+    )
 
 
 @pytest.mark.parametrize(
-    "given", [{"text": "1?", "images": ["a.png"]}, [{"role": "user", "content": "1?"}], None, "1?"]
+    "given",
+    [
+        {"text": "1?", "images": ["a.png"]},
+        [{"role": "user", "content": "1?"}],
+        None,
+        "1?",
+    ],
 )
 def test_defect_25_a_row_may_have_any_input(given: Any) -> None:
-    result = run(dataset_params={"rows": [{"input": given, "reference": "1"}]}, num_few_shot=0)
+    result = run(
+        dataset_params={"rows": [{"input": given, "reference": "1"}]}, num_few_shot=0
+    )
     assert result.metrics["accuracy"] == 1.0
     assert Model.seen[0]["input"] == given == result.samples[0]["input"]
 
@@ -248,15 +308,16 @@ def test_defect_29_importing_costs_little(tmp_path: Path) -> None:
 def test_defect_18_and_30_results_are_written_and_analysed(tmp_path: Path) -> None:
     result = run()
     result.samples[0]["evaluation"]["parsed"] = {1, 2} and object()
-    kept, result.samples[1]["prediction"] = result.samples[1]["prediction"], "\ud800"
+    kept = result.samples[1]["prediction"]
+    result.samples[1]["prediction"] = "\ud800"
     result.save_json("new/folder/out.json")
     result.samples[1]["prediction"] = kept
     saved = json.loads(Path("new/folder/out.json").read_text(encoding="utf-8"))
     assert saved.keys() == {"metrics", "samples", "info"}
     text = result.analysis_report()
-    assert isinstance(text, str) and [line[:4] for line in text.splitlines() if line.startswith("## ")] == [
-        f"## {n}" for n in range(1, 6)
-    ]
+    assert isinstance(text, str) and [
+        line[:4] for line in text.splitlines() if line.startswith("## ")
+    ] == [f"## {n}" for n in range(1, 6)]
     found = result.analysis_report(output_format="dict", top_n=1)
     assert isinstance(found, dict) and found["summary"]["num_correct"] == 6
     assert found["subsets"] == {"짝": "100.00%", "홀": "100.00%"}
@@ -281,9 +342,16 @@ def test_defect_23_the_function_that_is_given_is_evaluated(tmp_path: Path) -> No
     hret.configure(output_dir="results")
     try:
         before = len(hret.get_metrics_history())
-        assert hret.quick_eval(right, dataset="rows", language_penalize=False).metrics["accuracy"] == 1.0
+        assert (
+            hret.quick_eval(right, dataset="rows", language_penalize=False).metrics[
+                "accuracy"
+            ]
+            == 1.0
+        )
         assert len(asked) == 6
-        found = hret.compare_models({"a": right, "b": wrong}, dataset="rows", language_penalize=False)
+        found = hret.compare_models(
+            {"a": right, "b": wrong}, dataset="rows", language_penalize=False
+        )
         assert found["a"].metrics["accuracy"] == 1.0 and found["b"].metrics == {
             "accuracy": 0.0,
             "n_missing": 1,
@@ -295,15 +363,27 @@ def test_defect_23_the_function_that_is_given_is_evaluated(tmp_path: Path) -> No
 
         assert decorated().metrics["accuracy"] == 1.0
         sent: list[Any] = []
-        with hret.evaluation_context(dataset="rows", language_penalize=False) as context:
-            context.add_mlops_integration(lambda ended, results: sent.append((ended, results)))
+        with hret.evaluation_context(
+            dataset="rows", language_penalize=False
+        ) as context:
+            context.add_mlops_integration(
+                lambda ended, results: sent.append((ended, results))
+            )
             context.evaluate(right)
         assert sent[0][0]["metrics"] == {"accuracy": 1.0}
         history = hret.get_metrics_history()[before:]
-        assert len(history) == 4 and hret.compare_metric("accuracy")["_stats"]["best"] == 1.0
+        assert (
+            len(history) == 4
+            and hret.compare_metric("accuracy")["_stats"]["best"] == 1.0
+        )
         assert list(Path("results").glob("hret_results_*.json"))
-        with pytest.raises(RuntimeError, match="boom"), hret.evaluation_context(dataset="rows") as context:
-            context.add_mlops_integration(lambda *_: (_ for _ in ()).throw(RuntimeError("boom")))
+        with (
+            pytest.raises(RuntimeError, match="boom"),
+            hret.evaluation_context(dataset="rows") as context,
+        ):
+            context.add_mlops_integration(
+                lambda *_: (_ for _ in ()).throw(RuntimeError("boom"))
+            )
     finally:
         hret.configure(output_dir="./hret_results")
 
@@ -311,7 +391,12 @@ def test_defect_23_the_function_that_is_given_is_evaluated(tmp_path: Path) -> No
 def test_runs_of_one_name_are_each_compared() -> None:
     """By the second and by the name alone, the later of two runs took the place of the earlier."""
     tracker = hret.MetricsTracker()
-    for name, accuracy in (("nightly", 0.25), ("nightly (2)", 0.5), ("nightly", 1.0), ("_stats", 0.75)):
+    for name, accuracy in (
+        ("nightly", 0.25),
+        ("nightly (2)", 0.5),
+        ("nightly", 1.0),
+        ("_stats", 0.75),
+    ):
         tracker.start_run(name)
         tracker.log_metrics({"accuracy": accuracy})
         tracker.end_run()
@@ -326,13 +411,20 @@ def test_runs_of_one_name_are_each_compared() -> None:
     assert len(tracker.compare_runs("f1")) == 3
 
 
-def test_models_that_are_compared_each_have_their_metrics(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_models_that_are_compared_each_have_their_metrics(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """The run's `accuracy` was that of the last function."""
     history: list[dict[str, Any]] = []
     monkeypatch.setattr(hret._global_tracker, "metrics_history", history)
     monkeypatch.setattr(hret._global_config, "auto_save_results", False)
-    functions = {"right": lambda prompt: str(int(prompt.split()[0]) + 1), "wrong": lambda prompt: "모름"}
-    hret.compare_models(functions, dataset="rows", language_penalize=False, run_name="both")
+    functions = {
+        "right": lambda prompt: str(int(prompt.split()[0]) + 1),
+        "wrong": lambda prompt: "모름",
+    }
+    hret.compare_models(
+        functions, dataset="rows", language_penalize=False, run_name="both"
+    )
     assert history[0]["metrics"] == {"right.accuracy": 1.0, "wrong.accuracy": 0.0}
     compared = hret.compare_metric("accuracy")
     assert compared["both: right"] == 1.0 and compared["both: wrong"] == 0.0
@@ -352,14 +444,22 @@ def test_models_that_are_compared_each_have_their_metrics(monkeypatch: pytest.Mo
         ({"dataset": "rowz"}, "dataset 'rowz'. Did you mean 'rows'"),
     ],
 )  # fmt: skip
-def test_a_wrong_name_is_told_with_the_closest_and_all(more: dict[str, Any], said: str) -> None:
+def test_a_wrong_name_is_told_with_the_closest_and_all(
+    more: dict[str, Any], said: str
+) -> None:
     Path("a.csv").write_text("input,reference\na,b\n", encoding="utf-8")
-    given = {} if "dataset" not in more else {"dataset_params": more.pop("dataset_params", {})}
+    given = (
+        {}
+        if "dataset" not in more
+        else {"dataset_params": more.pop("dataset_params", {})}
+    )
     told = run(**given, **more).metrics["pipeline_error"]
     assert said in told and "Known: " in told and "__init__" not in told
 
 
-def test_published_scoring_of_one_evaluator_reads_chains_of_thought_by_its_own_rules() -> None:
+def test_published_scoring_of_one_evaluator_reads_chains_of_thought_by_its_own_rules() -> (
+    None
+):
     model = load_model("vllm", model_name_or_path="m", cot=True)
     wrong_answer = "생각. 오답: (B)"
     for published, said in ((True, "(B)"), (False, wrong_answer)):
@@ -368,12 +468,17 @@ def test_published_scoring_of_one_evaluator_reads_chains_of_thought_by_its_own_r
 
 
 def test_what_rules_are_unsure_of_counts_and_is_in_the_result() -> None:
-    rows = [{"input": "수도는?", "reference": "서울"}, {"input": "어디?", "reference": "부산"}]
+    rows = [
+        {"input": "수도는?", "reference": "서울"},
+        {"input": "어디?", "reference": "부산"},
+    ]
     said = {"수도는?": "서울입니다.", "어디?": "부산 또는 서울"}
 
     @models.register_model("said")
     class Said(Model):
-        def generate_batch(self, inputs: list[dict[str, Any]], *_: Any, **__: Any) -> list[dict[str, Any]]:
+        def generate_batch(
+            self, inputs: list[dict[str, Any]], *_: Any, **__: Any
+        ) -> list[dict[str, Any]]:
             return [{**one, "prediction": said[one["input"]]} for one in inputs]
 
     result = run(model="said", model_params={}, dataset_params={"rows": rows})
@@ -387,9 +492,26 @@ def test_what_rules_are_unsure_of_counts_and_is_in_the_result() -> None:
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({"num_few_shot": -1}, "num_few_shot must be a whole number from 0 on, not -1."),
-        ({"dataset": "generic_file", "dataset_params": {"file_path": "a.csv"}, "split": "dev"}, "no splits"),
-        ({"dataset": "generic_file", "dataset_params": {"file_path": "a.csv"}, "subset": "c"}, "no subsets"),
+        (
+            {"num_few_shot": -1},
+            "num_few_shot must be a whole number from 0 on, not -1.",
+        ),
+        (
+            {
+                "dataset": "generic_file",
+                "dataset_params": {"file_path": "a.csv"},
+                "split": "dev",
+            },
+            "no splits",
+        ),
+        (
+            {
+                "dataset": "generic_file",
+                "dataset_params": {"file_path": "a.csv"},
+                "subset": "c",
+            },
+            "no subsets",
+        ),
     ],
 )
 def test_what_would_have_no_effect_is_refused(more: dict[str, Any], said: str) -> None:
@@ -399,7 +521,9 @@ def test_what_would_have_no_effect_is_refused(more: dict[str, Any], said: str) -
 
 
 @pytest.mark.parametrize("scoring", ["published", "corrected"])
-def test_parameters_of_what_is_not_named_are_noted(scoring: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_parameters_of_what_is_not_named_are_noted(
+    scoring: str, caplog: pytest.LogCaptureFixture
+) -> None:
     result = run(
         scoring=scoring,
         judge_model=None,
@@ -416,7 +540,9 @@ def test_parameters_of_what_is_not_named_are_noted(scoring: str, caplog: pytest.
         "reward_params have no effect without reward_model.",
     ]
     assert result.info["notes"] == notes and "pipeline_error" not in result.metrics
-    assert [record.message for record in caplog.records if "no effect" in record.message] == notes
+    assert [
+        record.message for record in caplog.records if "no effect" in record.message
+    ] == notes
     assert "notes" not in run(scoring=scoring, judge_params={}, scaling_params={}).info
 
 
@@ -425,30 +551,46 @@ def test_a_place_that_cannot_be_written_is_refused_before_anything_is_asked(
 ) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["--dataset", "rows", "--model", "mine", "--output_file", "."])
-    assert ended.value.code == 2 and "directory" in capsys.readouterr().err and not Model.seen
+    assert (
+        ended.value.code == 2
+        and "directory" in capsys.readouterr().err
+        and not Model.seen
+    )
 
 
 def test_answers_are_in_the_result_where_no_verdict_can_be_read() -> None:
     @models.register_model("mute_judge")
     class Mute(models.BaseJudge):
-        def judge_batch(self, inputs: list[dict[str, Any]], **kwargs: Any) -> list[dict[str, Any]]:
+        def judge_batch(
+            self, inputs: list[dict[str, Any]], **kwargs: Any
+        ) -> list[dict[str, Any]]:
             return [{**one, "prediction": "no verdict"} for one in inputs]
 
     result = run(evaluation_method="llm_judge", judge_model="mute_judge")
-    assert "pipeline_error" in result.metrics and len(result.samples) == 6 and result.run is not None
+    assert (
+        "pipeline_error" in result.metrics
+        and len(result.samples) == 6
+        and result.run is not None
+    )
     assert all(one["prediction"] and one["score_error"] for one in result.samples)
 
 
 def test_published_examples_may_have_conversions_and_widths() -> None:
     template = "{input!r}|{reference:>4}\n"
     result = run(
-        scoring="published", num_few_shot=1, few_shot_split="dev", few_shot_example_template=template
+        scoring="published",
+        num_few_shot=1,
+        few_shot_split="dev",
+        few_shot_example_template=template,
     )
     assert result.info["num_few_shot_applied"] == 1 and Model.seen[0]["input"].endswith(
         "'보기 0?'|   0\n0 더하기 1은?"
     )
     wide = run(
-        scoring="published", num_few_shot=1, few_shot_split="dev", few_shot_example_template="{input:>99999}"
+        scoring="published",
+        num_few_shot=1,
+        few_shot_split="dev",
+        few_shot_example_template="{input:>99999}",
     )
     assert wide.info["num_few_shot_applied"] == 0
 
@@ -473,7 +615,9 @@ def test_settings_of_the_facade_have_their_effect(
         return "id"
 
     monkeypatch.setitem(trackers._TRACKERS._found, "mine", log)
-    monkeypatch.setattr(hret, "_global_config", hret.HRETConfig(auto_save_results=False))
+    monkeypatch.setattr(
+        hret, "_global_config", hret.HRETConfig(auto_save_results=False)
+    )
     hret.configure(max_workers=2, batch_size=4, custom_loggers=["mine=here"])
     hret.quick_eval(alone, dataset="rows", language_penalize=False)
     assert len(logged) == 1 and "batch_size has no effect on 'alone'" in caplog.text
@@ -520,7 +664,9 @@ def test_further_defects_of_configurations(tmp_path: Path) -> None:
         "dataset: {name: generic_file, params: {file_path: 'https://other.example/a.csv'}}",
     ],
 )
-def test_a_configuration_file_runs_no_code_and_sends_nothing_elsewhere(setting: str) -> None:
+def test_a_configuration_file_runs_no_code_and_sends_nothing_elsewhere(
+    setting: str,
+) -> None:
     Path("strange.yaml").write_text(setting)
     with pytest.raises(ConfigurationError, match="only you may decide"):
         run_from_config("strange.yaml")
@@ -535,7 +681,10 @@ def test_a_configuration_of_many_aliases_is_refused_at_once() -> None:
 
 
 def test_examples_of_the_evaluated_split_leave_rows_of_every_subset() -> None:
-    rows = [{"input": f"{n}?", "reference": str(n), "_subset_name": "ab"[n % 2]} for n in range(4)]
+    rows = [
+        {"input": f"{n}?", "reference": str(n), "_subset_name": "ab"[n % 2]}
+        for n in range(4)
+    ]
     result = run(num_few_shot=2, dataset_params={"rows": rows})
     assert sorted(one["_subset_name"] for one in result.samples) == ["a", "b"]
 
@@ -545,8 +694,12 @@ def test_templates_pad_nothing() -> None:
     rows = [{"input": "a", "reference": "b"}]
     assert format_few_shot_prompt_prefix(rows, "", "{input} {reference}") == "a b"
     assert format_few_shot_prompt_prefix(rows, "", "{input:>3}") == ""
-    judging = Judging(judge_prompts={"mine": "{input:>3}"}, judge_parsers={"mine": "(A|B)"})
-    assert judging.prompt({"judge_type": "mine", "input": "a", "prediction": "b"}) is None
+    judging = Judging(
+        judge_prompts={"mine": "{input:>3}"}, judge_parsers={"mine": "(A|B)"}
+    )
+    assert (
+        judging.prompt({"judge_type": "mine", "input": "a", "prediction": "b"}) is None
+    )
 
 
 def test_guards() -> None:
@@ -557,29 +710,48 @@ def test_guards() -> None:
     guarded("only_math", evaluation_only="math_match")
     guarded("nothing", evaluation_only=True)
     guarded("scaled", scaling_only=["best_of_n"])
-    assert "only allows evaluation methods" in run(dataset="only_math").metrics["pipeline_error"]
-    assert "only allows" in run(dataset="only_math", evaluation_method="math").metrics["pipeline_error"]
-    assert "requires a specific evaluation method" in run(dataset="nothing").metrics["pipeline_error"]
-    assert "requires a scaling method" in run(dataset="scaled").metrics["pipeline_error"]
+    assert (
+        "only allows evaluation methods"
+        in run(dataset="only_math").metrics["pipeline_error"]
+    )
+    assert (
+        "only allows"
+        in run(dataset="only_math", evaluation_method="math").metrics["pipeline_error"]
+    )
+    assert (
+        "requires a specific evaluation method"
+        in run(dataset="nothing").metrics["pipeline_error"]
+    )
+    assert (
+        "requires a scaling method" in run(dataset="scaled").metrics["pipeline_error"]
+    )
     with pytest.raises(ValueError, match="only allows scaling methods"):
-        PipelineRunner("scaled", model_backend_name="mine", scaling_method_name="self_consistency")
+        PipelineRunner(
+            "scaled", model_backend_name="mine", scaling_method_name="self_consistency"
+        )
 
 
 def test_plug_ins_of_every_kind_work_together() -> None:
     @models.register_model("mine_judge")
     class Judge(models.BaseJudge):
-        def judge_batch(self, inputs: list[dict[str, Any]], **kwargs: Any) -> list[dict[str, Any]]:
+        def judge_batch(
+            self, inputs: list[dict[str, Any]], **kwargs: Any
+        ) -> list[dict[str, Any]]:
             return [{**one, "prediction": "Score: 4"} for one in inputs]
 
     @models.register_model("mine_reward")
     class Reward(models.BaseRewardModel):
-        def score_batch(self, inputs: list[dict[str, Any]], **kwargs: Any) -> list[dict[str, Any]]:
+        def score_batch(
+            self, inputs: list[dict[str, Any]], **kwargs: Any
+        ) -> list[dict[str, Any]]:
             return [{**one, "reward": len(one["prediction"])} for one in inputs]
 
     @evaluation.register_evaluator("mine_eval")
     class Lengths(evaluation.BaseEvaluator):
         def evaluate_predictions(self, samples: list[dict[str, Any]]) -> dict[str, Any]:
-            return {"length": sum(len(one["prediction"]) for one in samples) / len(samples)}
+            return {
+                "length": sum(len(one["prediction"]) for one in samples) / len(samples)
+            }
 
     @scaling_methods.register_scaling_method("twice")
     class Twice(scaling_methods.BaseScalingMethod):
@@ -587,7 +759,9 @@ def test_plug_ins_of_every_kind_work_together() -> None:
             first, second = self.model.generate_batch(
                 [{"input": one["input"]} for one in data for _ in range(2)]
             )
-            return [{**data[0], "prediction": first["prediction"] + second["prediction"]}]
+            return [
+                {**data[0], "prediction": first["prediction"] + second["prediction"]}
+            ]
 
     result = run(
         evaluation_method="mine_eval",
@@ -597,14 +771,19 @@ def test_plug_ins_of_every_kind_work_together() -> None:
     )
     assert result.metrics == {"length": 10.0}
     assert len(Model.seen) == 12  # every draw is asked for, and each once
-    best = run(scaling_method="best_of_n", scaling_params={"n": 3}, reward_model="mine_reward")
+    best = run(
+        scaling_method="best_of_n", scaling_params={"n": 3}, reward_model="mine_reward"
+    )
     assert best.metrics["accuracy"] == 1.0
 
 
 @pytest.mark.parametrize(
-    ("method", "sees"), [("self_consistency", "input"), ("beam_search", "input"), ("best_of_n", "row")]
+    ("method", "sees"),
+    [("self_consistency", "input"), ("beam_search", "input"), ("best_of_n", "row")],
 )
-def test_a_scaling_method_of_hret_shows_the_model_what_it_showed(method: str, sees: str) -> None:
+def test_a_scaling_method_of_hret_shows_the_model_what_it_showed(
+    method: str, sees: str
+) -> None:
     class Marks(Model):
         def generate_batch(
             self, inputs: list[dict[str, Any]], *args: Any, **kwargs: Any
@@ -613,16 +792,32 @@ def test_a_scaling_method_of_hret_shows_the_model_what_it_showed(method: str, se
             for one in inputs:
                 one.update(
                     prediction="정답: 1",
-                    logits={"sum_log_prob": -1.0, "token_log_probs": [-1.0], "tokens": ["1"]},
+                    logits={
+                        "sum_log_prob": -1.0,
+                        "token_log_probs": [-1.0],
+                        "tokens": ["1"],
+                    },
                 )
             return inputs
 
     models.register_model("marks")(Marks)
-    size = {"self_consistency": "n_paths", "beam_search": "beam_size", "best_of_n": "n"}[method]
+    size = {
+        "self_consistency": "n_paths",
+        "beam_search": "beam_size",
+        "best_of_n": "n",
+    }[method]
     params = {size: 2, **({"max_tokens": 2} if method == "beam_search" else {})}
-    result = run(model="marks", scoring="published", scaling_method=method, scaling_params=params)
-    assert all(("reference" in one) == (sees == "row") for one in Model.seen) and Model.seen
-    assert all(("logits" in one) == (sees == "row") for one in result.samples) and len(result.samples) == 6
+    result = run(
+        model="marks", scoring="published", scaling_method=method, scaling_params=params
+    )
+    assert (
+        all(("reference" in one) == (sees == "row") for one in Model.seen)
+        and Model.seen
+    )
+    assert (
+        all(("logits" in one) == (sees == "row") for one in result.samples)
+        and len(result.samples) == 6
+    )
 
 
 def test_saved_results_become_runs(tmp_path: Path) -> None:
@@ -631,13 +826,20 @@ def test_saved_results_become_runs(tmp_path: Path) -> None:
 
     run().save_json("one.json")
     (imported,) = import_hret(Path("one.json"), Path("imported"))
-    assert imported.tasks[0].metrics[0].estimate.value == 1.0 and imported.tasks[0].n_samples == 6
+    assert (
+        imported.tasks[0].metrics[0].estimate.value == 1.0
+        and imported.tasks[0].n_samples == 6
+    )
     assert next(iter(imported.samples())).answer is not None
     Path("bad.json").write_text(
-        '{"metrics": {}, "samples": [], "info": {"error": "was empty"}}', encoding="utf-8"
+        '{"metrics": {}, "samples": [], "info": {"error": "was empty"}}',
+        encoding="utf-8",
     )
     deep = (
-        '{"metrics": {}, "info": {}, "samples": [{"input": "a", "metadata": ' + "[" * 990 + "]" * 990 + "}]}"
+        '{"metrics": {}, "info": {}, "samples": [{"input": "a", "metadata": '
+        + "[" * 990
+        + "]" * 990
+        + "}]}"
     )
     Path("deep.json").write_text(deep, encoding="utf-8")
     for name, why in (
@@ -649,11 +851,19 @@ def test_saved_results_become_runs(tmp_path: Path) -> None:
             import_hret(Path(name), Path("imported"))
 
 
-def test_saved_samples_without_a_verdict_are_failures_and_likelihoods_are_verdicts() -> None:
+def test_saved_samples_without_a_verdict_are_failures_and_likelihoods_are_verdicts() -> (
+    None
+):
     from evalwright.compat.hret.importing import import_hret
 
-    def saved(name: str, method: str, metrics: dict[str, Any], *samples: dict[str, Any]) -> Any:
-        info = {"dataset_name": "d", "evaluation_method_name": method, "model_backend_name": "openai"}
+    def saved(
+        name: str, method: str, metrics: dict[str, Any], *samples: dict[str, Any]
+    ) -> Any:
+        info = {
+            "dataset_name": "d",
+            "evaluation_method_name": method,
+            "model_backend_name": "openai",
+        }
         text = json.dumps({"metrics": metrics, "samples": samples, "info": info})
         Path(f"{name}.json").write_text(text, encoding="utf-8")
         (made,) = import_hret(Path(f"{name}.json"), Path("imported"))
@@ -661,14 +871,35 @@ def test_saved_samples_without_a_verdict_are_failures_and_likelihoods_are_verdic
         return made.tasks[0].metrics[0]
 
     said = {"input": "a", "prediction": "Score: 4"}
-    grade = saved("grades", "llm_judge", {"average_judge_score": 4.0}, {**said, "judge_score": 4.0}, said)
+    grade = saved(
+        "grades",
+        "llm_judge",
+        {"average_judge_score": 4.0},
+        {**said, "judge_score": 4.0},
+        said,
+    )
     assert (grade.label, grade.estimate.value) == ("average_judge_score", 4.0)
-    assert (grade.estimate.n, grade.estimate.n_missing, grade.estimate.bounds) == (1, 1, (1.0, 5.0))
+    assert (grade.estimate.n, grade.estimate.n_missing, grade.estimate.bounds) == (
+        1,
+        1,
+        (1.0, 5.0),
+    )
     options = {"input": "a", "reference": "y", "options": ["x", "y"], "prediction": "z"}
-    right, wrong = ({**options, "logits": {"option_log_probs": values}} for values in ([-2, -1], [-1, -2]))
-    assert saved("options", "log_likelihood", {"accuracy": 0.5}, right, wrong).estimate.value == 0.5
+    right, wrong = (
+        {**options, "logits": {"option_log_probs": values}}
+        for values in ([-2, -1], [-1, -2])
+    )
+    assert (
+        saved(
+            "options", "log_likelihood", {"accuracy": 0.5}, right, wrong
+        ).estimate.value
+        == 0.5
+    )
     pair = {**said, "judge_correct": True, "judge_winner": "A"}
-    assert saved("pairs", "llm_judge", {"judge_accuracy": 1.0}, pair).label == "judge_accuracy"
+    assert (
+        saved("pairs", "llm_judge", {"judge_accuracy": 1.0}, pair).label
+        == "judge_accuracy"
+    )
 
 
 @pytest.mark.parametrize("scoring", ["published", "corrected"])
@@ -684,7 +915,11 @@ def test_a_class_derived_from_an_evaluator_of_hret_is_called(scoring: str) -> No
             assert not any(str(one["prediction"]).startswith("정답") for one in samples)
             return {**super().evaluate_predictions(samples), "n": len(samples)}
 
-    result = run(evaluation_method="lengths", evaluator_params={"ignore_case": False}, scoring=scoring)
+    result = run(
+        evaluation_method="lengths",
+        evaluator_params={"ignore_case": False},
+        scoring=scoring,
+    )
     assert result.metrics == {"accuracy": 1.0, "n": 6}
 
 
@@ -694,7 +929,10 @@ class Logits(Model):
     def generate_batch(
         self, inputs: list[dict[str, Any]], return_logits: bool = False, **kwargs: Any
     ) -> list[dict[str, Any]]:
-        return [{**one, "prediction": one["reference"], "logits": one["says"]} for one in inputs]
+        return [
+            {**one, "prediction": one["reference"], "logits": one["says"]}
+            for one in inputs
+        ]
 
 
 @pytest.mark.parametrize("scoring", ["published", "corrected"])
@@ -702,14 +940,20 @@ def test_a_row_with_logits_that_are_none_fails_alone(scoring: str) -> None:
     models.register_model("logits")(Logits)
     row = {"input": "?", "reference": "a", "options": ["a", "b"]}
     rows = [{**row, "says": None}, {**row, "says": {"option_log_probs": [-1.0, -2.0]}}]
-    how: dict[str, Any] = {"evaluation_method": "log_likelihood", "dataset_params": {"rows": rows}}
+    how: dict[str, Any] = {
+        "evaluation_method": "log_likelihood",
+        "dataset_params": {"rows": rows},
+    }
     result = run(model="logits", model_params={}, scoring=scoring, **how)
     first, second = result.samples
     assert first["score_error"] and "score_error" not in second
     assert result.info["n_missing"] == 1
     assert result.metrics["accuracy"] == (0.5 if scoring == "published" else 1.0)
     how["dataset_params"] = {"rows": rows[:1]}
-    assert "pipeline_error" in run(model="logits", model_params={}, scoring=scoring, **how).metrics
+    assert (
+        "pipeline_error"
+        in run(model="logits", model_params={}, scoring=scoring, **how).metrics
+    )
 
 
 def test_published_best_of_n_goes_by_the_sum_that_a_class_gives() -> None:
@@ -717,7 +961,9 @@ def test_published_best_of_n_goes_by_the_sum_that_a_class_gives() -> None:
     class Sums(Model):
         draws: Iterator[tuple[str, Any]] = iter(())
 
-        def generate_batch(self, inputs: list[dict[str, Any]], *_: Any, **__: Any) -> list[dict[str, Any]]:
+        def generate_batch(
+            self, inputs: list[dict[str, Any]], *_: Any, **__: Any
+        ) -> list[dict[str, Any]]:
             drawn = [next(Sums.draws) for _ in inputs]
             return [
                 {**one, "prediction": text, "logits": logits}
@@ -731,22 +977,39 @@ def test_published_best_of_n_goes_by_the_sum_that_a_class_gives() -> None:
         "dataset_params": {"rows": [{"input": "?", "reference": "b"}]},
     }
     Sums.draws = iter(
-        [("a", {"sum_log_prob": -2.0}), ("b", {"sum_log_prob": -1.0}), ("c", {"sum_log_prob": -3})]
+        [
+            ("a", {"sum_log_prob": -2.0}),
+            ("b", {"sum_log_prob": -1.0}),
+            ("c", {"sum_log_prob": -3}),
+        ]
     )
     assert run(model="sums", model_params={}, **how).metrics == {"accuracy": 1.0}
     Sums.draws = iter([("a", None), ("b", {"sum_log_prob": -1.0}), ("c", None)])
-    assert "logits that are None" in run(model="sums", model_params={}, **how).metrics["pipeline_error"]
+    assert (
+        "logits that are None"
+        in run(model="sums", model_params={}, **how).metrics["pipeline_error"]
+    )
 
 
-def test_a_decorated_function_is_evaluated_in_a_context(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hret, "_global_config", hret.HRETConfig(auto_save_results=False))
+def test_a_decorated_function_is_evaluated_in_a_context(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        hret, "_global_config", hret.HRETConfig(auto_save_results=False)
+    )
 
     @hret.evaluate(dataset="rows", model="huggingface", language_penalize=False)
     def checkpoint(input_text: str) -> str:
         return str(int(input_text.split()[0]) + 1)
 
-    with hret.evaluation_context(run_name="epoch_3", dataset="rows", language_penalize=False) as context:
-        assert context.evaluate(checkpoint).metrics == checkpoint().metrics == {"accuracy": 1.0}
+    with hret.evaluation_context(
+        run_name="epoch_3", dataset="rows", language_penalize=False
+    ) as context:
+        assert (
+            context.evaluate(checkpoint).metrics
+            == checkpoint().metrics
+            == {"accuracy": 1.0}
+        )
 
 
 def test_classes_are_where_the_documents_of_hret_import_them_from() -> None:
@@ -756,18 +1019,35 @@ def test_classes_are_where_the_documents_of_hret_import_them_from() -> None:
     from evalwright.compat.hret.evaluation.string_match import StringMatchEvaluator
     from evalwright.compat.hret.scaling_methods.beam_search import BeamSearch
     from evalwright.compat.hret.scaling_methods.best_of_n import BestOfN
-    from evalwright.compat.hret.scaling_methods.self_consistency import SelfConsistencyScalingMethod
+    from evalwright.compat.hret.scaling_methods.self_consistency import (
+        SelfConsistencyScalingMethod,
+    )
 
-    evaluators = (LogProbEvaluator, MathMatchEvaluator, PartialMatchEvaluator, StringMatchEvaluator)
+    evaluators = (
+        LogProbEvaluator,
+        MathMatchEvaluator,
+        PartialMatchEvaluator,
+        StringMatchEvaluator,
+    )
     assert {cls.name for cls in evaluators} < evaluation.EVALUATION_REGISTRY.keys()
     methods = {BeamSearch, BestOfN, SelfConsistencyScalingMethod}
     assert methods <= set(scaling_methods.SCALING_REGISTRY.values())
 
 
 def test_a_litellm_model_takes_what_its_library_takes() -> None:
-    given: dict[str, Any] = {"provider": "openai", "model_name": "m", "api_key": "k", "temperature": 0.0}
-    model = load_model("litellm", **given, max_tokens=512, stop="끝", seed=3, frequency_penalty=0.5)
+    given: dict[str, Any] = {
+        "provider": "openai",
+        "model_name": "m",
+        "api_key": "k",
+        "temperature": 0.0,
+    }
+    model = load_model(
+        "litellm", **given, max_tokens=512, stop="끝", seed=3, frequency_penalty=0.5
+    )
     for published in (True, False):
         sampling = model.native(published=published).sampling
         assert (sampling.max_tokens, sampling.stop, sampling.seed) == (512, ("끝",), 3)
-    assert load_model("litellm", **given).native(published=False).sampling.max_tokens == 128
+    assert (
+        load_model("litellm", **given).native(published=False).sampling.max_tokens
+        == 128
+    )

@@ -1,4 +1,6 @@
-"""The twelve dataset classes: each defect of the data part is mended in corrected mode; published samples are those of the recorded runs."""
+"""The twelve dataset classes: each defect of the data part is mended in corrected mode;
+published samples are those of the recorded runs.
+"""
 
 from __future__ import annotations
 
@@ -15,24 +17,37 @@ datasets = pytest.importorskip("datasets")
 
 
 class Hub:
-    """Stands in for `datasets.load_dataset`: tables by repository, subset and split; errors in the library's words."""
+    """Stands in for `datasets.load_dataset`: tables by repository, subset and split; errors in
+    the library's words.
+    """
 
     def __init__(self, tables: Mapping[str, Any], *, streams: bool = False) -> None:
-        self.tables, self.streams = tables, streams
+        self.tables = tables
+        self.streams = streams
         self.calls: list[dict[str, Any]] = []
 
-    def __call__(self, path: str, name: str | None = None, *, split: str, **options: Any) -> Any:
+    def __call__(
+        self, path: str, name: str | None = None, *, split: str, **options: Any
+    ) -> Any:
         self.calls.append({"path": path, "name": name, "split": split, **options})
-        if unknown := set(options) - {"revision", "token"} - ({"streaming"} if self.streams else set()):
+        if (
+            unknown := set(options)
+            - {"revision", "token"}
+            - ({"streaming"} if self.streams else set())
+        ):
             raise ValueError(
                 f"BuilderConfig ParquetConfig(name='{name}') doesn't have a '{min(unknown)}' key."
             )
         subsets = self.tables.get(path, {})
         found = subsets.get(name or "default")
         if found is None:
-            raise ValueError(f"BuilderConfig '{name}' not found. Available: {sorted(subsets)}")
+            raise ValueError(
+                f"BuilderConfig '{name}' not found. Available: {sorted(subsets)}"
+            )
         if split not in found:
-            raise ValueError(f'Unknown split "{split}". Should be one of {sorted(found)}.')
+            raise ValueError(
+                f'Unknown split "{split}". Should be one of {sorted(found)}.'
+            )
         rows = found[split]
         return iter(rows) if options.get("streaming") else rows
 
@@ -56,12 +71,21 @@ def loaded(key: str, mode: str = "corrected", **arguments: Any) -> list[dict[str
     return samples
 
 
-# -- what corrected mode mends ------------------------------------------------------------------------------------------
+# -- what corrected mode mends
+# ------------------------------------------------------------------------------------------
 
-MC = {"question": "대한민국의 수도는?", "A": "부산", "B": "서울", "C": "인천", "D": "대구"}
+MC = {
+    "question": "대한민국의 수도는?",
+    "A": "부산",
+    "B": "서울",
+    "C": "인천",
+    "D": "대구",
+}
 
 
-def one_split(repository: str, rows: Any, subset: str = "default", split: str = "test") -> dict[str, Any]:
+def one_split(
+    repository: str, rows: Any, subset: str = "default", split: str = "test"
+) -> dict[str, Any]:
     return {repository: {subset: {split: rows}}}
 
 
@@ -99,7 +123,10 @@ def test_nothing_says_how_options_are_answered(hub: Any, key: str) -> None:
     more = {} if key == "click" else {"subset": "one"}
     (published,) = loaded(key, "published", **more)
     (corrected,) = loaded(key, **more)
-    assert "그대로 쓰십시오" in corrected["input"] and "그대로 쓰십시오" not in published["input"]
+    assert (
+        "그대로 쓰십시오" in corrected["input"]
+        and "그대로 쓰십시오" not in published["input"]
+    )
     assert "(B) 서울" in corrected["input"] and corrected["answer_letter"] == "B"
     # A template of the caller's own is the whole prompt.
     template = {
@@ -113,11 +140,20 @@ def test_nothing_says_how_options_are_answered(hub: Any, key: str) -> None:
 
 def test_click_ignores_subset_and_arguments(hub: Any) -> None:
     rows = [
-        {"id": f"KIIP_{part}_1", "paragraph": "", "question": "물음", "choices": ["가", "나"], "answer": "가"}
+        {
+            "id": f"KIIP_{part}_1",
+            "paragraph": "",
+            "question": "물음",
+            "choices": ["가", "나"],
+            "answer": "가",
+        }
         for part in ("history", "law")
     ]
     stand_in = hub(one_split("EunsuKim/CLIcK", rows, split="train"))
-    assert len(loaded("click", "published", split="train", subset="history", revision="x")) == 2
+    assert (
+        len(loaded("click", "published", split="train", subset="history", revision="x"))
+        == 2
+    )
     assert len(loaded("click", split="train", subset="history", revision="x")) == 1
     assert [call.get("revision") for call in stand_in.calls] == [None, "x"]
     with pytest.raises(ValueError, match="No row of CLIcK has an id with 'music'"):
@@ -141,25 +177,45 @@ def test_k2_eval_template_is_lost(hub: Any) -> None:
 
 def test_kudge_pairs_always_have_the_chosen_answer_first(hub: Any) -> None:
     pair = {"judge_query": "물음", "chosen_response": "좋음", "rejected_response": "나쁨", "chosen_model": "x", "rejected_model": "y"}  # fmt: skip
-    hub(one_split("HAERAE-HUB/KUDGE", [{**pair, "winner": "A"}, {**pair, "winner": "x"}], "Pairwise"))
-    assert [sample["prediction"] for sample in loaded("KUDGE", "published", subset="Pairwise")] == [
+    hub(
+        one_split(
+            "HAERAE-HUB/KUDGE",
+            [{**pair, "winner": "A"}, {**pair, "winner": "x"}],
+            "Pairwise",
+        )
+    )
+    assert [
+        sample["prediction"]
+        for sample in loaded("KUDGE", "published", subset="Pairwise")
+    ] == [
         "좋음",
         "좋음",
     ]
     samples = loaded("KUDGE", subset="Pairwise")
-    assert [(one["prediction"], one["model_response_b"], one["reference"]) for one in samples] == [
+    assert [
+        (one["prediction"], one["model_response_b"], one["reference"])
+        for one in samples
+    ] == [
         ("좋음", "나쁨", "A"),
         ("나쁨", "좋음", "B"),
     ] * 2
-    assert [one["_cluster"] for one in samples] == ["Pairwise-0"] * 2 + ["Pairwise-1"] * 2
+    assert [one["_cluster"] for one in samples] == ["Pairwise-0"] * 2 + [
+        "Pairwise-1"
+    ] * 2
     assert (samples[1]["model_a"], samples[1]["model_b"]) == ("y", "x")
 
 
 def test_kudge_refuses_a_list_of_subsets(hub: Any) -> None:
     tables = {
         "HAERAE-HUB/KUDGE": {
-            "Pointwise": {"test": [{"judge_query": "q", "response": "r", "final_score": 3}]},
-            "Pointwise-False": {"test": [{"judge_query": "q", "response": "r", "original_human_score": 4.0}]},
+            "Pointwise": {
+                "test": [{"judge_query": "q", "response": "r", "final_score": 3}]
+            },
+            "Pointwise-False": {
+                "test": [
+                    {"judge_query": "q", "response": "r", "original_human_score": 4.0}
+                ]
+            },
         }
     }
     hub(tables)
@@ -181,7 +237,9 @@ def test_default_split_does_not_exist(hub: Any, key: str) -> None:
     hub(tables)
     dataset = hret.load_datasets(key, split="test")
     assert len(dataset.load()) >= 30
-    assert "There is no split 'test'; the rows are of 'train'." in dataset.info()["notes"]
+    assert (
+        "There is no split 'test'; the rows are of 'train'." in dataset.info()["notes"]
+    )
 
 
 def test_failed_subsets_are_skipped_in_silence(hub: Any) -> None:
@@ -202,14 +260,20 @@ def test_benchhub_filter_takes_other_names_too(hub: Any) -> None:
     hub(one_split("BenchHub/BenchHub-Ko", rows, split="train"))
 
     def names(mode: str = "corrected", **arguments: Any) -> list[str]:
-        return [sample["input"] for sample in loaded("benchhub", mode, split="train", **arguments)]
+        return [
+            sample["input"]
+            for sample in loaded("benchhub", mode, split="train", **arguments)
+        ]
 
     assert names("published", benchmark_names=["kbl"]) == ["KBL", "KBLx"]
     assert names(benchmark_names=["kbl"]) == ["KBL"]
     assert names(benchmark_names=["kb"]) == ["KBL", "KBLx"]
     assert names(benchmark_names=["kbl"], filter_match="substring") == ["KBL", "KBLx"]
     assert names(benchmark_names=["kb"], filter_match="exact") == []
-    assert names(benchmark_names=["KMMLU", "kblx"], subject_types=["math"]) == ["KBLx", "KMMLU"]
+    assert names(benchmark_names=["KMMLU", "kblx"], subject_types=["math"]) == [
+        "KBLx",
+        "KMMLU",
+    ]
 
 
 def test_benchhub_reads_the_split_twice_and_seeds_everybody(hub: Any) -> None:
@@ -222,7 +286,10 @@ def test_benchhub_reads_the_split_twice_and_seeds_everybody(hub: Any) -> None:
     expected = random.random()
     random.seed(5)
     first, again, other = (
-        [sample["input"] for sample in loaded("benchhub", split="train", sample_size=8, seed=seed)]
+        [
+            sample["input"]
+            for sample in loaded("benchhub", split="train", sample_size=8, seed=seed)
+        ]
         for seed in (7, 7, 8)
     )
     assert random.random() == expected
@@ -231,19 +298,31 @@ def test_benchhub_reads_the_split_twice_and_seeds_everybody(hub: Any) -> None:
 
 
 def test_benchhub_template_is_dropped_where_a_row_has_no_options(hub: Any) -> None:
-    hub(one_split("BenchHub/BenchHub-Ko", [{"prompt": "물음", "options": [], "answer": "답"}], split="train"))
+    hub(
+        one_split(
+            "BenchHub/BenchHub-Ko",
+            [{"prompt": "물음", "options": [], "answer": "답"}],
+            split="train",
+        )
+    )
     arguments = {"split": "train", "base_prompt_template": "{query}|{options_str}|"}
     assert loaded("benchhub", "published", **arguments)[0]["input"] == "물음"
     assert loaded("benchhub", **arguments)[0]["input"] == "물음||"
-    with pytest.raises(ValueError, match=r"has the field 'nothing', and the rows have no such column"):
+    with pytest.raises(
+        ValueError, match=r"has the field 'nothing', and the rows have no such column"
+    ):
         loaded("benchhub", split="train", base_prompt_template="{nothing}")
 
 
 def test_generic_file_guesses_what_cells_are(tmp_path: Path) -> None:
     pytest.importorskip("pandas")
-    (tmp_path / "g.csv").write_text("input,reference,extra\n물음,01,7\n둘,,NA\n", encoding="utf-8")
+    (tmp_path / "g.csv").write_text(
+        "input,reference,extra\n물음,01,7\n둘,,NA\n", encoding="utf-8"
+    )
     path = {"file_path": str(tmp_path / "g.csv")}
-    assert [one["reference"] for one in loaded("generic_file", "published", **path)] == ["1.0", "nan"]
+    assert [
+        one["reference"] for one in loaded("generic_file", "published", **path)
+    ] == ["1.0", "nan"]
     assert loaded("generic_file", **path) == [
         {"input": "물음", "reference": "01", "metadata": {"extra": "7"}},
         {"input": "둘", "reference": "", "metadata": {"extra": "NA"}},
@@ -253,7 +332,11 @@ def test_generic_file_guesses_what_cells_are(tmp_path: Path) -> None:
 def test_generic_file_splits_tsv_at_commas(tmp_path: Path) -> None:
     pytest.importorskip("pandas")
     (tmp_path / "g.tsv").write_text("질문\t답\n가, 나\t다\n", encoding="utf-8")
-    arguments = {"file_path": str(tmp_path / "g.tsv"), "input_col": "질문", "reference_col": "답"}
+    arguments = {
+        "file_path": str(tmp_path / "g.tsv"),
+        "input_col": "질문",
+        "reference_col": "답",
+    }
     (sample,) = loaded("generic_file", **arguments)
     assert (sample["input"], sample["reference"]) == ("가, 나", "다")
     assert loaded("generic_file", "published", **arguments) != [sample]
@@ -271,7 +354,8 @@ def test_generic_file_cannot_read_json(tmp_path: Path, ending: str) -> None:
         loaded("generic_file", "published", **path)
 
 
-# -- the registry and what is not a defect -----------------------------------------------------------------------------
+# -- the registry and what is not a defect
+# -----------------------------------------------------------------------------
 
 
 def test_a_registered_class_needs_load_and_a_free_name() -> None:
@@ -284,7 +368,8 @@ def test_a_registered_class_needs_load_and_a_free_name() -> None:
 
 
 @pytest.mark.parametrize(
-    "template", ["{question.__class__}", "{question[0]}", "{question!r}", "{question:>99999999}"]
+    "template",
+    ["{question.__class__}", "{question[0]}", "{question!r}", "{question:>99999999}"],
 )
 def test_a_template_looks_into_no_value(hub: Any, template: str) -> None:
     hub(one_split("HAERAE-HUB/HRM8K", [{"question": "1+1?", "answer": 2.0}], "KSM"))
@@ -301,7 +386,9 @@ def test_guards_are_in_the_information(hub: Any) -> None:
     hub(hub_of_tables())
     only = {key: hret.load_datasets(key).info().get("evaluation_only") for key in hret.DATASET_REGISTRY if key not in ("KUDGE", "generic_file")}  # fmt: skip
     assert only.pop("k2_eval") == ["llm_judge"] and not any(only.values())
-    assert hret.load_datasets("KUDGE", subset="Pairwise").info()["evaluation_only"] == ["llm_judge"]
+    assert hret.load_datasets("KUDGE", subset="Pairwise").info()["evaluation_only"] == [
+        "llm_judge"
+    ]
     assert len(hret.load_datasets("kormedmcqa").get_raw_samples()) == 4
 
 
@@ -312,7 +399,11 @@ def test_every_key_loads_its_local_table(hub: Any) -> None:
     for path in FOLDER.glob("*.json"):
         one = table(path.stem)
         rows = sum(map(len, one["tables"].values()))
-        more = {"subset": list(one["tables"])} if path.stem in ("KUDGE", "kmmlu", "kbl") else {}
+        more = (
+            {"subset": list(one["tables"])}
+            if path.stem in ("KUDGE", "kmmlu", "kbl")
+            else {}
+        )
         for mode in ("published", "corrected"):
             samples = loaded(path.stem, mode, split=one["split"], **more)
             pairs = 16 if path.stem == "KUDGE" and mode == "corrected" else 0
@@ -320,12 +411,19 @@ def test_every_key_loads_its_local_table(hub: Any) -> None:
 
 
 def test_citations_of_benchhub_leave_nothing_out() -> None:
-    from evalwright.compat.hret.internal.benchhub_info import DATASETS, benchmark_details, citation_report
+    from evalwright.compat.hret.internal.benchhub_info import (
+        DATASETS,
+        benchmark_details,
+        citation_report,
+    )
 
     assert len(DATASETS) == 12
     for entry in DATASETS:
         assert entry.citation.split("{", 1)[1].startswith(entry.citation_key + ",")
-    samples = [{"metadata": {"benchmark_name": name}} for name in ("BLEnD", "BLEnD", "Unheard_of")]
+    samples = [
+        {"metadata": {"benchmark_name": name}}
+        for name in ("BLEnD", "BLEnD", "Unheard_of")
+    ]
     report = citation_report(samples)
     assert r"BLEnD & 2 & cc-by-sa-4.0 & \cite{myung2025blend} \\" in report
     assert r"Unheard\_of & 1 &  & citation missing \\" in report

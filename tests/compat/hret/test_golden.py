@@ -1,7 +1,9 @@
-"""HRET's recorded runs against ours in published mode: prompts by role, metrics, and every field of every sample.
+"""HRET's recorded runs against ours in published mode: prompts by role, metrics, and every field
+of every sample.
 
-Two exceptions are equal only where their types are, or ours derives from HRET's. Runs with weights that are not here are bound to
-what the weights answered (`recorded_weights.py`); test_models.py compares with HRET's formula on weights of our own.
+Two exceptions are equal only where their types are, or ours derives from HRET's. Runs with weights
+that are not here are bound to what the weights answered (`recorded_weights.py`); test_models.py
+compares with HRET's formula on weights of our own.
 """
 
 from __future__ import annotations
@@ -13,12 +15,16 @@ import pytest
 
 from compat.hret import golden
 
-pytestmark = pytest.mark.skipif(not golden.FILE.exists(), reason="the recorded runs of HRET are not here")
+pytestmark = pytest.mark.skipif(
+    not golden.FILE.exists(), reason="the recorded runs of HRET are not here"
+)
 
 PARTS = 8
 """The records in so many tests, which run side by side."""
 
-FUNCTION = "the function that was given is evaluated; HRET evaluates the configured back end"
+FUNCTION = (
+    "the function that was given is evaluated; HRET evaluates the configured back end"
+)
 MISSING_NAME = f"{FUNCTION}, and fails without weights"
 EXAMPLE_FILE = "the example file of HRET is not here, and needs a model of the hub"
 NO_TEXT = "a reply without text is wrong in its row; HRET raises and loses all rows"
@@ -63,7 +69,9 @@ DIFFERENT = {
 """Where ours is meant to do something else than HRET did, and what."""
 
 NOT_COMPARED = {"hf/gen_greedy_bs4_padding_defect": ".tokens:"}
-"""Fields alone: HRET's padding defect wrote tokens of the prompt, which have no log-probabilities."""
+"""Fields alone: HRET's padding defect wrote tokens of the prompt, which have no
+log-probabilities.
+"""
 
 
 @pytest.mark.parametrize("part", range(PARTS))
@@ -72,10 +80,17 @@ def test_recorded_runs_are_reproduced(part: int, tmp_path: Path) -> None:
     with golden.plugins(), golden.server() as port:
         for record in golden.records():
             name = record["name"]
-            if name in DIFFERENT or blake2b(name.encode(), digest_size=2).digest()[0] % PARTS != part:
+            if (
+                name in DIFFERENT
+                or blake2b(name.encode(), digest_size=2).digest()[0] % PARTS != part
+            ):
                 continue
-            differences = golden.differences(record, *golden.run(record, port, Path.cwd()))
+            differences = golden.differences(
+                record, *golden.run(record, port, Path.cwd())
+            )
             field = NOT_COMPARED.get(name)
-            if remaining := [line for line in differences if not field or field not in line]:
+            if remaining := [
+                line for line in differences if not field or field not in line
+            ]:
                 wrong[name] = remaining[:3]
     assert wrong == {}

@@ -1,4 +1,6 @@
-"""Hostile texts and patterns through HRET's own arithmetic; its numbers are those of the recorded runs (test_golden.py)."""
+"""Hostile texts and patterns through HRET's own arithmetic; its numbers are those of the
+recorded runs (test_golden.py).
+"""
 
 from __future__ import annotations
 
@@ -41,15 +43,27 @@ def test_long_hostile_replies_take_little_time(method: str) -> None:
         published.verified("1", "1", True, True)  # loads the library
     for of_length in LONG:
         assert_grows_linearly(
-            lambda text: made.score({"prediction": made.parse(text), "reference": "(B)"}), of_length
+            lambda text: made.score(
+                {"prediction": made.parse(text), "reference": "(B)"}
+            ),
+            of_length,
         )
 
 
-@pytest.mark.parametrize("of_length", LONG, ids=lambda of_length: repr(of_length(20)[:8]))
-def test_long_hostile_verdicts_take_little_time(of_length: Callable[[int], str]) -> None:
+@pytest.mark.parametrize(
+    "of_length", LONG, ids=lambda of_length: repr(of_length(20)[:8])
+)
+def test_long_hostile_verdicts_take_little_time(
+    of_length: Callable[[int], str],
+) -> None:
     def read_by_each(text: str) -> None:
         judges.from_huggingface(text, text)
-        for read in (judges.read_rubric, judges.read_k2, judges.read_winner, judges.read_gold):
+        for read in (
+            judges.read_rubric,
+            judges.read_k2,
+            judges.read_winner,
+            judges.read_gold,
+        ):
             with suppress(ValueError):
                 read(text)
 
@@ -72,7 +86,9 @@ def test_logits_that_are_none_raise_as_hret_does() -> None:
         get_evaluator("log_likelihood").evaluate([dict(row)])
     assert isinstance(raised.value, ScoringError)
     without = {key: one for key, one in row.items() if key != "logits"}
-    assert get_evaluator("log_likelihood").evaluate([without])["metrics"] == {"accuracy": 1.0}
+    assert get_evaluator("log_likelihood").evaluate([without])["metrics"] == {
+        "accuracy": 1.0
+    }
     with pytest.raises(KeyError, match="reference"):
         get_evaluator("string_match").evaluate([{"prediction": "a"}])
     for name in ("log_likelihood", "string_match"):

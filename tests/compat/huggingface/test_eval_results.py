@@ -19,13 +19,16 @@ ENTRY: dict[str, Any] = {"dataset": "acme/benchmark", "task_id": "default"}
 def _read(file: Path) -> dict[str, Any]:
     data = yaml.safe_load(file.read_text(encoding="utf-8"))
     (row,) = data
-    # https://huggingface.co/docs/hub/eval-results: a list; dataset.id, dataset.task_id and value are required.
+    # https://huggingface.co/docs/hub/eval-results: a list; dataset.id, dataset.task_id and value
+    # are required.
     assert (
         {"dataset", "value"}
         <= set(row)
         <= {"dataset", "value", "date", "source", "evaluation_framework", "notes"}
     )
-    assert isinstance(row["value"], float) and {"id", "task_id"} <= set(row["dataset"]) <= {
+    assert isinstance(row["value"], float) and {"id", "task_id"} <= set(
+        row["dataset"]
+    ) <= {
         "id",
         "task_id",
         "revision",
@@ -41,9 +44,17 @@ def test_required_fields_alone(tmp_path: Path) -> None:
     assert row["dataset"] == {"id": "acme/benchmark", "task_id": "default"}
     assert (row["value"], row["date"]) == (37.5, "2026-11-20")
     assert row["evaluation_framework"] == "evalwright" and "source" not in row
-    assert row["notes"].startswith("accuracy in percent, higher is better; 95% interval ")
-    assert "8 items, 1 failed ones left out" in row["notes"] and "task factual version 1" in row["notes"]
-    assert file.read_bytes() == export_eval_results(run, tmp_path / "model", **ENTRY).read_bytes()
+    assert row["notes"].startswith(
+        "accuracy in percent, higher is better; 95% interval "
+    )
+    assert (
+        "8 items, 1 failed ones left out" in row["notes"]
+        and "task factual version 1" in row["notes"]
+    )
+    assert (
+        file.read_bytes()
+        == export_eval_results(run, tmp_path / "model", **ENTRY).read_bytes()
+    )
 
 
 def test_every_field(tmp_path: Path) -> None:
@@ -56,11 +67,17 @@ def test_every_field(tmp_path: Path) -> None:
         "framework": "own",
         "notes": "no tools: #1",
     }
-    made = export_eval_results(run, tmp_path, dataset="acme/b", task_id="t", source=source, **more)
+    made = export_eval_results(
+        run, tmp_path, dataset="acme/b", task_id="t", source=source, **more
+    )
     assert made.name == "b-no-tools.yaml"
     row = _read(made)
     assert row["value"] == 0.75 and row["dataset"]["revision"] == "abc123"
-    assert row["source"] == {"url": "https://example.org/x?y=1", "name": "Traces: all", "user": "acme"}
+    assert row["source"] == {
+        "url": "https://example.org/x?y=1",
+        "name": "Traces: all",
+        "user": "acme",
+    }
     assert row["evaluation_framework"] == "own"
     assert row["notes"].startswith(
         "no tools: #1; hallucination-rate in share of 1, lower is better; 95% interval 0."
@@ -79,7 +96,9 @@ def test_every_field(tmp_path: Path) -> None:
         ({"source": {"url": "javascript:alert(1)"}}, ConfigurationError),
     ],
 )
-def test_what_the_hub_would_not_take(tmp_path: Path, changed: dict[str, Any], error: type[Exception]) -> None:
+def test_what_the_hub_would_not_take(
+    tmp_path: Path, changed: dict[str, Any], error: type[Exception]
+) -> None:
     run = make_run(tmp_path / "runs", scores=[1.0, 0.0])
     with pytest.raises(error):
         export_eval_results(run, tmp_path / "out", **{**ENTRY, **changed})
@@ -90,14 +109,22 @@ def test_no_value_is_no_result(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="nothing was scored"):
         export_eval_results(make_run(tmp_path, scores=[None]), tmp_path, **ENTRY)
     with pytest.raises(UnknownName, match="accuracy"):
-        export_eval_results(make_run(tmp_path, name="x", scores=[1.0]), tmp_path, **ENTRY, metric="acuracy")
+        export_eval_results(
+            make_run(tmp_path, name="x", scores=[1.0]),
+            tmp_path,
+            **ENTRY,
+            metric="acuracy",
+        )
 
 
 def test_the_command(tmp_path: Path) -> None:
     make_run(tmp_path / "runs", name="mine", scores=[1.0, 0.0])
     command = ["export", "eval-results", "mine", "--dataset", "a/b", "--task-id", "t"]
     done = typed(*command, "--out", "model", "--unit", "share")
-    assert (done.code, done.out) == (0, f"Written: {Path('model/.eval_results/b.yaml')}\n")
+    assert (done.code, done.out) == (
+        0,
+        f"Written: {Path('model/.eval_results/b.yaml')}\n",
+    )
     assert _read(tmp_path / "model" / ".eval_results" / "b.yaml")["value"] == 0.5
     missing = typed(*command, "--source-user", "x")
     assert missing.code == 2 and "need --source-url" in missing.err

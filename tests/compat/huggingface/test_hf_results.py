@@ -1,4 +1,6 @@
-"""Structured results for the Hub: their shape by a schema, their numbers by the run's own, and nothing made up."""
+"""Structured results for the Hub: their shape by a schema, their numbers by the run's own, and
+nothing made up.
+"""
 
 from __future__ import annotations
 
@@ -31,10 +33,15 @@ def _runs(folder: Path) -> list[Run]:
     )  # fmt: skip
     for name in ("acme/nova-pro-v1:0", "beta/other"):
         lines = [
-            Line(i, REFUSAL if i % 3 == 2 else text_of(i), 0.1 if i % 5 == 0 else 0.9) for i in range(100)
+            Line(i, REFUSAL if i % 3 == 2 else text_of(i), 0.1 if i % 5 == 0 else 0.9)
+            for i in range(100)
         ]
         Model(name=name).write(folder / "tree", lines)
-    return list(import_hhem(folder / "tree", folder / "runs", articles=folder / "articles.csv")[0])
+    return list(
+        import_hhem(folder / "tree", folder / "runs", articles=folder / "articles.csv")[
+            0
+        ]
+    )
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -45,7 +52,14 @@ def _read(file: Path) -> dict[str, Any]:
 def test_shape_and_numbers(tmp_path: Path) -> None:
     run = _runs(tmp_path)[0]
     file = export_hf_results(run, tmp_path / "out")
-    assert file == tmp_path / "out" / "acme" / "nova-pro-v1__0" / "results_2026-01-02T00-00-00.json"
+    assert (
+        file
+        == tmp_path
+        / "out"
+        / "acme"
+        / "nova-pro-v1__0"
+        / "results_2026-01-02T00-00-00.json"
+    )
     data = _read(file)
     parts = [
         "config", "results", "model_annotations", "category_results", "text_complexity_results", "evalwright",
@@ -70,16 +84,21 @@ def test_shape_and_numbers(tmp_path: Path) -> None:
     )
     assert data["category_results"]["law"]["answer_rate"] == 100.0
     low = [i for i in answered if i % 4]
-    assert data["text_complexity_results"]["low_complexity_text"]["hallucination_rate"] == pytest.approx(
-        100 * sum(i % 5 == 0 for i in low) / len(low), abs=0.001
-    )
+    assert data["text_complexity_results"]["low_complexity_text"][
+        "hallucination_rate"
+    ] == pytest.approx(100 * sum(i % 5 == 0 for i in low) / len(low), abs=0.001)
 
 
 def test_nothing_is_made_up(tmp_path: Path) -> None:
     run = _runs(tmp_path)[0]
     data = _read(export_hf_results(run, tmp_path / "out"))
-    assert data["config"] == {"model_dtype": None, "model_name": "acme/nova-pro-v1:0", "model_sha": None}
-    # A category without an answer has no hallucination rate; it is not 0, and its answer rate is not 100.
+    assert data["config"] == {
+        "model_dtype": None,
+        "model_name": "acme/nova-pro-v1:0",
+        "model_sha": None,
+    }
+    # A category without an answer has no hallucination rate; it is not 0, and its answer rate is
+    # not 100.
     assert data["category_results"]["silent"] == {
         "hallucination_rate": None,
         "answer_rate": 0.0,
@@ -87,20 +106,29 @@ def test_nothing_is_made_up(tmp_path: Path) -> None:
     }
     assert data["model_annotations"] == {}
     plain = make_run(tmp_path, name="plain", scores=[1.0, 0.0])
-    assert _read(export_hf_results(plain, tmp_path / "out"))["text_complexity_results"] == {
+    assert _read(export_hf_results(plain, tmp_path / "out"))[
+        "text_complexity_results"
+    ] == {
         "low_complexity_text": None,
         "high_complexity_text": None,
     }
 
 
 def test_what_the_record_knows_of_the_model_is_told(tmp_path: Path) -> None:
-    run = make_run(tmp_path, model="hf/acme/one@main", scores=[1.0, 0.0], metric="accuracy")
+    run = make_run(
+        tmp_path, model="hf/acme/one@main", scores=[1.0, 0.0], metric="accuracy"
+    )
     sha = "0123456789abcdef0123456789abcdef01234567"
-    for revision, dtype, wanted in ((sha, "bfloat16", (sha, "bfloat16")), ("main", "auto", (None, None))):
+    for revision, dtype, wanted in (
+        (sha, "bfloat16", (sha, "bfloat16")),
+        ("main", "auto", (None, None)),
+    ):
         run.data["model"].update(revision=revision, dtype=dtype)
         data = _read(export_hf_results(run, tmp_path / "out"))
         assert (data["config"]["model_sha"], data["config"]["model_dtype"]) == wanted
-    assert data["config"]["model_name"] == "acme/one" and data["results"] == {"accuracy": 50.0}
+    assert data["config"]["model_name"] == "acme/one" and data["results"] == {
+        "accuracy": 50.0
+    }
     assert hub_name("openai/gpt-4o@x") == "openai/gpt-4o@x"
 
 
@@ -109,27 +137,42 @@ def test_annotations_by_model(tmp_path: Path) -> None:
     table = tmp_path / "table.yaml"
     table.write_text("'acme/nova-pro-v1:0': {model_size: small, accessibility: open}\n")
     annotations = read_annotations(table)
-    own = _read(export_hf_results(first, tmp_path / "out", annotations=annotations))["model_annotations"]
+    own = _read(export_hf_results(first, tmp_path / "out", annotations=annotations))[
+        "model_annotations"
+    ]
     assert own == {"model_size": "small", "accessibility": "open"}
-    other = _read(export_hf_results(second, tmp_path / "out", annotations=annotations))["model_annotations"]
+    other = _read(export_hf_results(second, tmp_path / "out", annotations=annotations))[
+        "model_annotations"
+    ]
     assert other == {"model_size": None, "accessibility": None}
-    labelled = make_run(tmp_path, model="hf/acme/nova-pro-v1:0", label="high", name="high", scores=[1.0, 0.0])
+    labelled = make_run(
+        tmp_path,
+        model="hf/acme/nova-pro-v1:0",
+        label="high",
+        name="high",
+        scores=[1.0, 0.0],
+    )
     assert is_annotated(annotations, labelled)
     assert (
-        _read(export_hf_results(labelled, tmp_path / "out", annotations=annotations))["model_annotations"]
+        _read(export_hf_results(labelled, tmp_path / "out", annotations=annotations))[
+            "model_annotations"
+        ]
         == own
     )
 
 
 @pytest.mark.parametrize(
-    ("text", "said"), [("- a\n", "mapping"), ("a: 1\n", "'a' must be a mapping"), ("a: [\n", "yaml")]
+    ("text", "said"),
+    [("- a\n", "mapping"), ("a: 1\n", "'a' must be a mapping"), ("a: [\n", "yaml")],
 )
 def test_tables_that_cannot_be_used(tmp_path: Path, text: str, said: str) -> None:
     table = tmp_path / "table.yaml"
     table.write_text(text)
     with pytest.raises(Exception, match=said) as error:
         read_annotations(table)
-    assert "Error" in type(error.value).__name__ and not isinstance(error.value, (TypeError, AttributeError))
+    assert "Error" in type(error.value).__name__ and not isinstance(
+        error.value, (TypeError, AttributeError)
+    )
     with pytest.raises(ConfigurationError, match="do not exist"):
         read_annotations(tmp_path / "none.yaml")
 
@@ -140,10 +183,14 @@ def test_one_task_of_several_must_be_named(tmp_path: Path) -> None:
         export_hf_results(run, tmp_path / "out")
     with pytest.raises(UnknownName):
         export_hf_results(run, tmp_path / "out", task="c")
-    assert _read(export_hf_results(run, tmp_path / "out", task="b"))["results"] == {"accuracy": 0.0}
+    assert _read(export_hf_results(run, tmp_path / "out", task="b"))["results"] == {
+        "accuracy": 0.0
+    }
 
 
-@pytest.mark.parametrize("name", ["../../evil/..", "/etc/x", "a/../../../b", "C:\\x", "..", "a//b"])
+@pytest.mark.parametrize(
+    "name", ["../../evil/..", "/etc/x", "a/../../../b", "C:\\x", "..", "a//b"]
+)
 def test_no_file_leaves_the_folder(tmp_path: Path, name: str) -> None:
     run = make_run(tmp_path / "runs", model=name, name="run", scores=[1.0, 0.0])
     file = export_hf_results(run, tmp_path / "out" / "here")
@@ -159,14 +206,19 @@ def test_the_command(tmp_path: Path) -> None:
     assert [json.loads(Path(file).read_text())["model_annotations"] for file in json.loads(done.out)] == [
         {"model_size": None}, {"model_size": "large"},
     ]  # fmt: skip
-    assert done.err == "'t.yaml' has no annotations of 'acme/nova-pro-v1:0': they are null.\n"
+    assert (
+        done.err
+        == "'t.yaml' has no annotations of 'acme/nova-pro-v1:0': they are null.\n"
+    )
 
 
 def test_a_label_names_the_model(tmp_path: Path) -> None:
     """Two settings of one model are two models there, as on the board."""
     labels = ("gpt-5-high", "openai/gpt-5-low")
     runs = [
-        make_run(tmp_path, model="openai/gpt-5", label=label, name=f"r{i}", scores=[1.0, 0.0])
+        make_run(
+            tmp_path, model="openai/gpt-5", label=label, name=f"r{i}", scores=[1.0, 0.0]
+        )
         for i, label in enumerate(labels)
     ]
     files = [export_hf_results(run, tmp_path / "out") for run in runs]

@@ -1,4 +1,6 @@
-"""Logs that inspect_ai wrote become runs, and runs become such logs; the files are real (see tests/data/inspect)."""
+"""Logs that inspect_ai wrote become runs, and runs become such logs; the files are real (see
+tests/data/inspect).
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,8 @@ import pytest
 from evalwright.analysis.comparison import compare_runs
 from evalwright.compat.inspect import log_files as files
 from evalwright.compat.inspect.exporting import export_inspect
-from evalwright.compat.inspect.log_files import read_log
 from evalwright.compat.inspect.importing import import_inspect
+from evalwright.compat.inspect.log_files import read_log
 from evalwright.compat.inspect.scores import scores_by_scorer
 from evalwright.core.errors import RunError
 from evalwright.core.samples import SampleRecord
@@ -47,7 +49,17 @@ def records(run: Run) -> dict[tuple[str, int], SampleRecord]:
 
 @pytest.mark.parametrize(
     "name",
-    ["sums", "judged", "reduced", "tools", "pictures", "errors", "letters", "first_version", "values"],
+    [
+        "sums",
+        "judged",
+        "reduced",
+        "tools",
+        "pictures",
+        "errors",
+        "letters",
+        "first_version",
+        "values",
+    ],
 )
 def test_numbers_are_those_of_the_log(name: str, tmp_path: Path) -> None:
     """Made again from the samples' scores; the only one that differs is said, with the reason."""
@@ -78,7 +90,10 @@ def test_a_sample_is_there_with_all_it_has(tmp_path: Path) -> None:
     assert record.sample.metadata["kind"] == "other"
     assert record.answer is not None
     assert record.answer.reasoning == "10 / 5 needs thought"
-    assert [turn["role"] for turn in map(dict, [{"role": one.role} for one in _turns(record)])] == [
+    assert [
+        turn["role"]
+        for turn in map(dict, [{"role": one.role} for one in _turns(record)])
+    ] == [
         "system",
         "user",
     ]
@@ -101,14 +116,19 @@ def test_every_kind_of_value(tmp_path: Path) -> None:
     run = imported("values.eval", tmp_path)
     found = records(run)
     words = {
-        int(name): (one.scores["words"].value, one.scores["words"].label) for (name, _), one in found.items()
+        int(name): (one.scores["words"].value, one.scores["words"].label)
+        for (name, _), one in found.items()
     }
     assert words == {
         1: (0.0, "no"), 2: (0.0, "not_attempted"), 3: (0.5, "partial"), 4: (0.25, "0.25"), 5: (0.0, "perhaps"), 6: (1.0, "yes"),
     }  # fmt: skip
     assert "aspects.known" in found["3", 0].score_failures
     failure = found["2", 0].score_failures["points"]
-    assert (failure.kind, failure.party, failure.message) == ("grader_failed", "judge", "nothing to grade")
+    assert (failure.kind, failure.party, failure.message) == (
+        "grader_failed",
+        "judge",
+        "nothing to grade",
+    )
     assert "'perhaps'" in notes(run)
     assert "points.sum 35.0" in notes(run)
 
@@ -127,11 +147,17 @@ def test_tools_choices_and_images(tmp_path: Path) -> None:
     assert said[1].endswith('[calls add with {"x": 2, "y": 3}]')
     assert said[2] == "[result of add]\n5"
     chosen = records(imported("letters.json", tmp_path))["set/1", 0]
-    assert (chosen.sample.choices[1], chosen.sample.gold, chosen.sample.targets) == ("two", (1,), ("B",))
+    assert (chosen.sample.choices[1], chosen.sample.gold, chosen.sample.targets) == (
+        "two",
+        (1,),
+        ("B",),
+    )
     assert chosen.answer is not None and chosen.answer.choice is not None
     image = records(imported("pictures.eval", tmp_path))["p1", 0]
     assert image.sample.targets == ("2", "two")
-    assert [one.media_type for turn in _turns(image) for one in turn.images] == ["image/png"]
+    assert [one.media_type for turn in _turns(image) for one in turn.images] == [
+        "image/png"
+    ]
 
 
 def test_what_failed_and_what_was_cut_short(tmp_path: Path) -> None:
@@ -148,9 +174,13 @@ def test_what_failed_and_what_was_cut_short(tmp_path: Path) -> None:
 
 
 def test_runs_of_logs_are_compared_and_looked_into(tmp_path: Path) -> None:
-    done = typed("import", "inspect", str(LOGS / "sums.eval"), "--name", "one", folder=tmp_path)
+    done = typed(
+        "import", "inspect", str(LOGS / "sums.eval"), "--name", "one", folder=tmp_path
+    )
     assert done.code == 0, done.text
-    typed("import", "inspect", str(LOGS / "sums.eval"), "--name", "two", folder=tmp_path)
+    typed(
+        "import", "inspect", str(LOGS / "sums.eval"), "--name", "two", folder=tmp_path
+    )
     for command in (
         ["runs", "samples", "one"],
         ["runs", "show", "one", "--verify"],
@@ -163,7 +193,8 @@ def test_runs_of_logs_are_compared_and_looked_into(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", sorted(one.name for one in LOGS.iterdir() if one.suffix in (".eval", ".json"))
+    "name",
+    sorted(one.name for one in LOGS.iterdir() if one.suffix in (".eval", ".json")),
 )
 def test_round_trip_of_their_logs(name: str, tmp_path: Path) -> None:
     """A log, exported from its run and imported again, gives the same records and numbers."""
@@ -181,14 +212,18 @@ def test_round_trip_of_their_logs(name: str, tmp_path: Path) -> None:
         assert again.score_failures == one.score_failures
         assert (again.answer and again.answer.text) == (one.answer and one.answer.text)
     theirs, ours = (
-        [_plain(sample) for _, sample in log.samples()] for log in map(read_log, (LOGS / name, file))
+        [_plain(sample) for _, sample in log.samples()]
+        for log in map(read_log, (LOGS / name, file))
     )
     assert sorted(ours, key=repr) == sorted(theirs, key=repr)
 
 
 def _plain(sample: Any) -> Any:
     """What a sample of a log has, as far as both hold it."""
-    scores = {name: (one["value"], one.get("answer")) for name, one in scores_by_scorer(sample).items()}
+    scores = {
+        name: (one["value"], one.get("answer"))
+        for name, one in scores_by_scorer(sample).items()
+    }
     empty = {} if sample.error else scores
     return (
         str(sample.id),
@@ -200,27 +235,38 @@ def _plain(sample: Any) -> Any:
 
 
 def test_round_trip_of_our_runs(tmp_path: Path) -> None:
-    run = make_run(tmp_path, scores=[1, 0, None, 0.5], domains=["a", "b"], cluster_size=2)
+    run = make_run(
+        tmp_path, scores=[1, 0, None, 0.5], domains=["a", "b"], cluster_size=2
+    )
     (file,), _ = export_inspect([run], tmp_path / "logs")
     before = file.read_bytes()
     assert export_inspect([run], tmp_path / "logs")[0] == [file]
     assert file.read_bytes() == before
     header = read_log(file).header
     (score,) = header["results"]["scores"]
-    assert score["metrics"]["accuracy"]["value"] == run.tasks[0].metrics[0].estimate.value
+    assert (
+        score["metrics"]["accuracy"]["value"] == run.tasks[0].metrics[0].estimate.value
+    )
     (again,), _ = import_inspect(file, tmp_path / "again")
     assert again.tasks[0].metrics == run.tasks[0].metrics
     assert again.model == run.model
     for one, other in zip(run.samples(), again.samples(), strict=True):
-        ours, theirs = _held(record_row(one)), _held(record_row(other))
+        ours = _held(record_row(one))
+        theirs = _held(record_row(other))
         assert theirs == ours
 
 
 def _held(row: Mapping[str, Any]) -> dict[str, Any]:
     kept = {
-        key: value for key, value in row.items() if key not in ("prompt", "timing", "responses", "strategy")
+        key: value
+        for key, value in row.items()
+        if key not in ("prompt", "timing", "responses", "strategy")
     }
-    failure = {key: row["failure"][key] for key in ("kind", "party", "message")} if "failure" in row else None
+    failure = (
+        {key: row["failure"][key] for key in ("kind", "party", "message")}
+        if "failure" in row
+        else None
+    )
     return {**kept, "failure": failure}
 
 
@@ -243,8 +289,17 @@ def hostile(folder: Path, parts: Mapping[str, bytes], name: str = "bad.eval") ->
     return path
 
 
-HEADER = json.dumps({"version": 2, "status": "success", "eval": {"task": "t", "model": "m"}}).encode()
-SAMPLE: dict[str, Any] = {"id": "a", "epoch": 1, "input": "?", "target": "x", "output": {}, "scores": {}}
+HEADER = json.dumps(
+    {"version": 2, "status": "success", "eval": {"task": "t", "model": "m"}}
+).encode()
+SAMPLE: dict[str, Any] = {
+    "id": "a",
+    "epoch": 1,
+    "input": "?",
+    "target": "x",
+    "output": {},
+    "scores": {},
+}
 
 
 def sample(**more: Any) -> bytes:
@@ -256,37 +311,75 @@ def sample(**more: Any) -> bytes:
     [
         ({}, "no header"),
         ({"header.json": b"[]"}, "no log of inspect_ai"),
-        ({"header.json": b'{"eval": {"task": 3, "model": "m"}}'}, "names a task and a model"),
-        ({"header.json": HEADER, "samples/a.json": b"{"}, "samples/a.json is not valid JSON"),
-        ({"header.json": HEADER, "samples/a.json": b"[" * 100_000}, "samples/a.json is not valid JSON"),
+        (
+            {"header.json": b'{"eval": {"task": 3, "model": "m"}}'},
+            "names a task and a model",
+        ),
+        (
+            {"header.json": HEADER, "samples/a.json": b"{"},
+            "samples/a.json is not valid JSON",
+        ),
+        (
+            {"header.json": HEADER, "samples/a.json": b"[" * 100_000},
+            "samples/a.json is not valid JSON",
+        ),
         (
             {
                 "header.json": HEADER,
-                "samples/a.json": sample(metadata=json.loads('{"x":' * 300 + "1" + "}" * 300)),
+                "samples/a.json": sample(
+                    metadata=json.loads('{"x":' * 300 + "1" + "}" * 300)
+                ),
             },
             "samples/a.json is nested too deeply",
         ),
-        ({"header.json": HEADER, "samples/a.json": b"[]"}, "samples/a.json is not an object"),
-        ({"header.json": HEADER, "samples/a.json": sample(epoch=0)}, "'epoch' must be a whole number"),
-        ({"header.json": HEADER, "samples/a.json": sample(id=[1])}, "'id' must be text"),
-        ({"header.json": HEADER, "samples/a.json": sample(scores=[])}, "'scores' must be an object"),
         (
-            {"header.json": HEADER, "samples/a.json": sample(), "samples/b.json": sample()},
-            "its epoch 1 twice",
+            {"header.json": HEADER, "samples/a.json": b"[]"},
+            "samples/a.json is not an object",
         ),
-        ({"header.json": HEADER, "samples/a/sample.json": sample()}, "samples in parts"),
-        ({"header.json": HEADER, "samples/a.json": b" " * (2 << 20)}, "unpacks to more than"),
+        (
+            {"header.json": HEADER, "samples/a.json": sample(epoch=0)},
+            "'epoch' must be a whole number",
+        ),
+        (
+            {"header.json": HEADER, "samples/a.json": sample(id=[1])},
+            "'id' must be text",
+        ),
+        (
+            {"header.json": HEADER, "samples/a.json": sample(scores=[])},
+            "'scores' must be an object",
+        ),
         (
             {
                 "header.json": HEADER,
-                "samples/a.json": sample(attachments={"k": "y" * 10**5}, input=["attachment://k"] * 50),
+                "samples/a.json": sample(),
+                "samples/b.json": sample(),
+            },
+            "its epoch 1 twice",
+        ),
+        (
+            {"header.json": HEADER, "samples/a/sample.json": sample()},
+            "samples in parts",
+        ),
+        (
+            {"header.json": HEADER, "samples/a.json": b" " * (2 << 20)},
+            "unpacks to more than",
+        ),
+        (
+            {
+                "header.json": HEADER,
+                "samples/a.json": sample(
+                    attachments={"k": "y" * 10**5}, input=["attachment://k"] * 50
+                ),
             },
             "its attachments are more than",
         ),
     ],
 )
 def test_broken_logs_are_named(
-    parts: Mapping[str, bytes], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    parts: Mapping[str, bytes],
+    told: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(files, "MAX_PART_BYTES", 1 << 20)
     path = hostile(tmp_path, parts)
@@ -295,9 +388,14 @@ def test_broken_logs_are_named(
     assert told in str(raised.value)
 
 
-def test_a_bomb_of_many_parts_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bomb_of_many_parts_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(files, "MAX_LOG_BYTES", 1 << 20)
-    parts = {f"samples/{place}.json": sample(id=str(place), x="y" * 10**6) for place in range(8)}
+    parts = {
+        f"samples/{place}.json": sample(id=str(place), x="y" * 10**6)
+        for place in range(8)
+    }
     path = hostile(tmp_path, {"header.json": HEADER, **parts})
     with pytest.raises(RunError, match="unpacks to more than"):
         import_inspect(path, tmp_path / "runs")
@@ -322,7 +420,11 @@ def test_hostile_values_stay_values(tmp_path: Path) -> None:
     """Names that lead elsewhere, numbers that are none, control characters, half surrogates."""
     odd = sample(
         id="../../\x1b[31m\ud800",
-        metadata={"evalwright": {"passages": "x", "failure": 3}, "inspect_ai": "theirs", "n": 1e999},
+        metadata={
+            "evalwright": {"passages": "x", "failure": 3},
+            "inspect_ai": "theirs",
+            "n": 1e999,
+        },
         scores={
             "s": {"value": float("nan")},
             "t": {"value": float("inf")},
@@ -330,14 +432,21 @@ def test_hostile_values_stay_values(tmp_path: Path) -> None:
             "\u202e": {"value": "\x00"},
         },
         output={
-            "choices": [{"message": {"content": [3, {"type": []}, "\ud800"]}, "stop_reason": {}}],
+            "choices": [
+                {"message": {"content": [3, {"type": []}, "\ud800"]}, "stop_reason": {}}
+            ],
             "usage": {"input_tokens": -5},
         },
         error={"message": 9},
         limit={},
     )
     path = hostile(
-        tmp_path, {"header.json": HEADER, "samples/../../../../x.json": odd, "../evil.json": b"{}"}
+        tmp_path,
+        {
+            "header.json": HEADER,
+            "samples/../../../../x.json": odd,
+            "../evil.json": b"{}",
+        },
     )
     (run,), _ = import_inspect(path, tmp_path / "runs")
     assert run.tasks[0].n_samples == 1
@@ -351,7 +460,18 @@ def test_an_unknown_version_of_the_format_is_said(tmp_path: Path) -> None:
     data = json.loads((LOGS / "letters.json").read_text(encoding="utf-8"))
     assert "version" not in notes(imported("letters.json", tmp_path / "known"))
     for version in (99, "two\x1b[31m"):
-        (tmp_path / "new.json").write_text(json.dumps({**data, "version": version}), encoding="utf-8")
-        done = typed("import", "inspect", "new.json", "--name", f"new-{len(str(version))}", folder=tmp_path)
-        assert done.code == 0 and "1 and 2 are known" in " ".join(done.text.split()), done.text
+        (tmp_path / "new.json").write_text(
+            json.dumps({**data, "version": version}), encoding="utf-8"
+        )
+        done = typed(
+            "import",
+            "inspect",
+            "new.json",
+            "--name",
+            f"new-{len(str(version))}",
+            folder=tmp_path,
+        )
+        assert done.code == 0 and "1 and 2 are known" in " ".join(done.text.split()), (
+            done.text
+        )
         assert "\x1b" not in done.text

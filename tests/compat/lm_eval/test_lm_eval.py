@@ -1,4 +1,6 @@
-"""The front door for model classes of lm-evaluation-harness: the page's own example, and the real package where it is."""
+"""The front door for model classes of lm-evaluation-harness: the page's own example, and the
+real package where it is.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +21,20 @@ def files(folder: Path) -> None:
         (folder / name).write_text(body, encoding="utf-8")
 
 
-def run(folder: Path, *arguments: str, python: str = sys.executable) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "EVALWRIGHT_HOME": str(folder / "home")}
+def run(
+    folder: Path, *arguments: str, python: str = sys.executable
+) -> subprocess.CompletedProcess[str]:
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT / "src"),
+        "EVALWRIGHT_HOME": str(folder / "home"),
+    }
     return subprocess.run(
-        [python, "-m", "evalwright", *arguments], cwd=folder, env=environment, capture_output=True, text=True
+        [python, "-m", "evalwright", *arguments],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
     )
 
 
@@ -42,12 +54,23 @@ def test_three_methods_run_five_kinds_of_task_and_nothing_twice(tmp_path: Path) 
     assert "0 sent, 14 from the store" in again.stdout
 
 
-def test_what_the_class_cannot_do_is_said_before_anything_is_asked(tmp_path: Path) -> None:
+def test_what_the_class_cannot_do_is_said_before_anything_is_asked(
+    tmp_path: Path,
+) -> None:
     files(tmp_path)
     source = (tmp_path / "my_model.py").read_text()
-    start, end = source.index("    def loglikelihood_rolling"), source.index("    def generate_until")
+    start = source.index("    def loglikelihood_rolling")
+    end = source.index("    def generate_until")
     (tmp_path / "my_model.py").write_text(source[:start] + source[end:])
-    done = run(tmp_path, "run", "kinds.yaml", "--model", "lm/letters", "--plugin", "my_model.py")
+    done = run(
+        tmp_path,
+        "run",
+        "kinds.yaml",
+        "--model",
+        "lm/letters",
+        "--plugin",
+        "my_model.py",
+    )
     assert done.returncode == 2
     assert "rolling" in done.stderr
     assert not (tmp_path / "runs").exists()
@@ -57,7 +80,9 @@ PEER = os.environ.get("EVALWRIGHT_LM_EVAL_PYTHON", "")
 """An interpreter that has the package lm_eval, and what we need, installed."""
 
 
-@pytest.mark.skipif(not PEER, reason="EVALWRIGHT_LM_EVAL_PYTHON names no interpreter with lm_eval")
+@pytest.mark.skipif(
+    not PEER, reason="EVALWRIGHT_LM_EVAL_PYTHON names no interpreter with lm_eval"
+)
 def test_a_backend_of_the_real_package_runs(tmp_path: Path) -> None:
     files(tmp_path)
     done = run(tmp_path, "run", "kinds.yaml", "--model", "lm_eval/dummy", python=PEER)

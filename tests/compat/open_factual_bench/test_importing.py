@@ -1,4 +1,7 @@
-"""`evalwright import open-factual-bench`: its files, its arithmetic, and where ours differs. The questions here are our own."""
+"""`evalwright import open-factual-bench`: its files, its arithmetic, and where ours differs.
+
+The questions here are our own.
+"""
 
 from __future__ import annotations
 
@@ -9,20 +12,48 @@ from typing import Any
 import pytest
 
 from evalwright.analysis.factual import factual_shares
-from evalwright.compat.open_factual_bench.run_files import read_questions
 from evalwright.compat.open_factual_bench.importing import STRESS_TASK, TASK, import_ofb
-from evalwright.compat.open_factual_bench.scoring import published_correct, published_label
+from evalwright.compat.open_factual_bench.run_files import read_questions
+from evalwright.compat.open_factual_bench.scoring import (
+    published_correct,
+    published_label,
+)
 from evalwright.core.errors import RunError
 from evalwright.scorers.registry import registry
 from support.typed import typed
 
 STRESS = "hallucination_stress"
 QUESTIONS: list[dict[str, Any]] = [
-    {"id": "chem_1", "domain": "science", "question": "Symbol of silver?", "reference_answer": "Ag"},
-    {"id": "metal_1", "domain": "science", "question": "Symbol of gold?", "reference_answer": "Au"},
-    {"id": "days_1", "domain": "math", "question": "Days in a leap year?", "reference_answer": "366"},
-    {"id": "sea_1", "domain": "other", "question": "Deepest trench?", "reference_answer": "Mariana Trench"},
-    {"id": "open_1", "domain": "other", "question": "Who won?", "reference_answer": "[to be filled in]"},
+    {
+        "id": "chem_1",
+        "domain": "science",
+        "question": "Symbol of silver?",
+        "reference_answer": "Ag",
+    },
+    {
+        "id": "metal_1",
+        "domain": "science",
+        "question": "Symbol of gold?",
+        "reference_answer": "Au",
+    },
+    {
+        "id": "days_1",
+        "domain": "math",
+        "question": "Days in a leap year?",
+        "reference_answer": "366",
+    },
+    {
+        "id": "sea_1",
+        "domain": "other",
+        "question": "Deepest trench?",
+        "reference_answer": "Mariana Trench",
+    },
+    {
+        "id": "open_1",
+        "domain": "other",
+        "question": "Who won?",
+        "reference_answer": "[to be filled in]",
+    },
     {
         "id": "false_1",
         "domain": "other",
@@ -52,7 +83,9 @@ ANSWERS: dict[str, tuple[str, bool | None, str]] = {
 }
 
 
-def write_run(path: Path, model: str = "acme/small", **changed: tuple[str, bool | None, str]) -> Path:
+def write_run(
+    path: Path, model: str = "acme/small", **changed: tuple[str, bool | None, str]
+) -> Path:
     """A result file as the benchmark writes it."""
     rows = [
         {
@@ -77,7 +110,11 @@ def write_run(path: Path, model: str = "acme/small", **changed: tuple[str, bool 
             "temperature": 0.0,
             "seed": 0,
         },
-        "summary": {"total_tasks": len(rows), "auto_graded": len(graded), "correct": correct},
+        "summary": {
+            "total_tasks": len(rows),
+            "auto_graded": len(graded),
+            "correct": correct,
+        },
         "results": rows,
     }
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -89,7 +126,9 @@ def write_questions(path: Path) -> Path:
     """The questions, in the form that the ending says."""
     if path.suffix == ".py":
         calls = ",\n".join(
-            "    Task(" + ", ".join(f"{key}={value!r}" for key, value in row.items()) + ")"
+            "    Task("
+            + ", ".join(f"{key}={value!r}" for key, value in row.items())
+            + ")"
             for row in QUESTIONS
         )
         text = f"from .schema import Task\nopen('ran', 'w').close()\nEXAMPLE_TASKS = [\n{calls}\n]\n"
@@ -97,7 +136,13 @@ def write_questions(path: Path) -> Path:
         text = "".join(json.dumps(row) + "\n" for row in QUESTIONS)
     elif path.suffix == ".csv":
         lines = [
-            [row["id"], row["question"], row["reference_answer"], row["domain"], row["metadata"]["type"]]
+            [
+                row["id"],
+                row["question"],
+                row["reference_answer"],
+                row["domain"],
+                row["metadata"]["type"],
+            ]
             for row in QUESTIONS
         ]
         text = "id,question,reference_answer,domain,type\n"
@@ -119,28 +164,45 @@ def test_published_without_questions_is_what_was_recorded() -> None:
         "handled": 0.5, "hallucinated": 0.5, "unclear": 0.0,
     }  # fmt: skip
     run.verify()
-    assert "its questions are not known" in run.data["configuration"]["imported"]["notes"][0]
+    assert (
+        "its questions are not known"
+        in run.data["configuration"]["imported"]["notes"][0]
+    )
 
 
 def test_an_unreadable_answer_is_counted_apart() -> None:
-    """Nobody can say what it does with the question, so it is neither handled nor a hallucination."""
+    """Nobody can say what it does with the question, so it is neither handled nor a
+    hallucination.
+    """
     nonsense = "0 0 0 0 " * 40
     stress = next(task for task, (_, _, label) in ANSWERS.items() if label)
-    changed: dict[str, tuple[str, bool | None, str]] = {stress: (nonsense, None, "hallucination_candidate")}
+    changed: dict[str, tuple[str, bool | None, str]] = {
+        stress: (nonsense, None, "hallucination_candidate")
+    }
     write_run(Path("results/run_1.json"), "acme/small", **changed)
-    (run,) = import_ofb(Path("results"), Path("runs"), tasks=write_questions(Path("tasks.py")))
+    (run,) = import_ofb(
+        Path("results"), Path("runs"), tasks=write_questions(Path("tasks.py"))
+    )
     (row,) = [row for row in run.rows() if row["id"] == stress]
     assert row["scores"]["stress"]["label"] == "unreadable"
-    shares = {metric.label: metric.estimate.value for metric in run.task(STRESS_TASK).metrics}
+    shares = {
+        metric.label: metric.estimate.value for metric in run.task(STRESS_TASK).metrics
+    }
     assert shares["unreadable"] == 0.5 and sum(shares.values()) == 1.0
-    assert row["scores"]["hallucinated"]["value"] == row["scores"]["unclear"]["value"] == 0.0
+    assert (
+        row["scores"]["hallucinated"]["value"]
+        == row["scores"]["unclear"]["value"]
+        == 0.0
+    )
     assert factual_shares(run)["hallucinated"].value == shares["hallucinated"]
     assert factual_shares(run)["refused"].value == shares["handled"]
 
 
 def test_corrected_says_row_by_row_what_differs() -> None:
     write_run(Path("results/run_1.json"))
-    (run,) = import_ofb(Path("results"), Path("runs"), tasks=write_questions(Path("tasks.py")))
+    (run,) = import_ofb(
+        Path("results"), Path("runs"), tasks=write_questions(Path("tasks.py"))
+    )
     assert not Path("ran").exists()  # read, never run
     imported = run.data["configuration"]["imported"]
     assert imported["counts"] == {
@@ -149,21 +211,35 @@ def test_corrected_says_row_by_row_what_differs() -> None:
         "corrected": {"correct": 3, "graded": 4},
     }
     differing = {one["task_id"]: one for one in imported["differences"]}
-    assert differing["metal_1"]["published"] == "correct" and differing["metal_1"]["corrected"] == "incorrect"
-    assert differing["days_1"]["published"] == "incorrect" and differing["days_1"]["corrected"] == "correct"
+    assert (
+        differing["metal_1"]["published"] == "correct"
+        and differing["metal_1"]["corrected"] == "incorrect"
+    )
+    assert (
+        differing["days_1"]["published"] == "incorrect"
+        and differing["days_1"]["corrected"] == "correct"
+    )
     assert differing["days_1"]["why"]
     assert {"chem_1", "sea_1", "open_1"}.isdisjoint(differing)
     if "stress" not in registry.names():
         assert run.tasks[1].n_missing == 2
 
 
-def test_published_with_questions_counts_by_the_arithmetic_and_says_what_the_file_had_otherwise() -> None:
+def test_published_with_questions_counts_by_the_arithmetic_and_says_what_the_file_had_otherwise() -> (
+    None
+):
     write_run(Path("results/run_1.json"), sea_1=("the Mariana Trench.", False, ""))
     tasks = write_questions(Path("tasks.json"))
     (run,) = import_ofb(Path("results"), Path("runs"), scoring="published", tasks=tasks)
     assert run.tasks[0].metrics[0].estimate.value == 0.75
-    differing = {one["task_id"]: one for one in run.data["configuration"]["imported"]["differences"]}
-    assert (differing["sea_1"]["recorded"], differing["sea_1"]["published"]) == ("incorrect", "correct")
+    differing = {
+        one["task_id"]: one
+        for one in run.data["configuration"]["imported"]["differences"]
+    }
+    assert (differing["sea_1"]["recorded"], differing["sea_1"]["published"]) == (
+        "incorrect",
+        "correct",
+    )
     assert set(run.tasks[0].slices["domain"]) == {"science", "math", "other"}
 
 
@@ -175,7 +251,9 @@ def test_questions_in_every_form(ending: str) -> None:
 
 
 def test_a_question_that_is_no_literal_is_refused() -> None:
-    Path("t.py").write_text("Task(id='a', question=open('ran', 'w').name, reference_answer='x')")
+    Path("t.py").write_text(
+        "Task(id='a', question=open('ran', 'w').name, reference_answer='x')"
+    )
     with pytest.raises(RunError, match=r"`question` is not a literal.*never executed"):
         read_questions(Path("t.py"))
     assert not Path("ran").exists()
@@ -196,7 +274,9 @@ def test_a_question_that_is_no_literal_is_refused() -> None:
         ("", "Nile", False), ("x", "[unfilled]", None), ("x", "y" * 81, None), ("x", "y" * 80, False),
     ],
 )  # fmt: skip
-def test_published_arithmetic(answer: str, reference: str, expected: bool | None) -> None:
+def test_published_arithmetic(
+    answer: str, reference: str, expected: bool | None
+) -> None:
     assert published_correct(answer, reference) is expected
 
 
@@ -228,7 +308,9 @@ def test_answers_that_took_too_long_are_told() -> None:
         row.update(latency_ms=1900.0, tokens_generated=64 if place else 3)
     path.write_text(json.dumps(data))
     (run,) = import_ofb(path, Path("runs"))
-    assert any("1 (chem_1)" in note for note in run.data["configuration"]["imported"]["notes"])
+    assert any(
+        "1 (chem_1)" in note for note in run.data["configuration"]["imported"]["notes"]
+    )
 
 
 def test_by_the_command_line() -> None:
@@ -236,18 +318,34 @@ def test_by_the_command_line() -> None:
     write_run(Path("results/run_b.json"), "acme/large", days_1=("366", True, ""))
     Path("results/index.json").write_text('{"runs": []}')
     write_questions(Path("tasks.py"))
-    done = typed("import", "open-factual-bench", "results", "--tasks", "tasks.py", "--scoring", "published")
+    done = typed(
+        "import",
+        "open-factual-bench",
+        "results",
+        "--tasks",
+        "tasks.py",
+        "--scoring",
+        "published",
+    )
     assert (done.code, done.err) == (0, "")
     assert "accuracy 3 of 4" in done.out and "accuracy 4 of 4" in done.out
-    assert "Differs: metal_1 'Tantalum, because it is rare.' (reference 'Au')" in done.out
-    found = json.loads(typed("import", "open-factual-bench", "results", "--name", "x", "--json").out)
+    assert (
+        "Differs: metal_1 'Tantalum, because it is rare.' (reference 'Au')" in done.out
+    )
+    found = json.loads(
+        typed("import", "open-factual-bench", "results", "--name", "x", "--json").out
+    )
     assert [run["model"] for run in found["runs"]] == ["acme/small", "acme/large"]
     assert found["runs"][0]["hardware"] == "a toaster"
     names = [run["id"] for run in found["runs"]]
     board = json.loads(typed("leaderboard", *names, "--json").out)
     assert [row["run"] for row in board["rows"]] == names[::-1]
     done = typed("import", "open-factual-bench", "results", "--scoring", "corrected")
-    assert done.code == 2 and "have no reference answers" in done.err and "--tasks" in done.err
+    assert (
+        done.code == 2
+        and "have no reference answers" in done.err
+        and "--tasks" in done.err
+    )
 
 
 @pytest.mark.parametrize(
@@ -257,7 +355,10 @@ def test_by_the_command_line() -> None:
         ("[]", "no list `results`"),
         ('{"config": {}, "results": []}', "no row"),
         ('{"config": {}, "results": [1]}', "row 1 of `results` is not an object"),
-        ('{"config": {}, "results": [{"task_id": "a"}]}', "'model_response' must be text, not missing"),
+        (
+            '{"config": {}, "results": [{"task_id": "a"}]}',
+            "'model_response' must be text, not missing",
+        ),
         (
             '{"results": [{"task_id": "a", "model_response": "", "is_correct": 1}]}',
             "'is_correct' must be true, false or null",
@@ -278,8 +379,13 @@ def test_broken_files(text: str, message: str) -> None:
 
 def test_nothing_there() -> None:
     Path("results").mkdir()
-    assert "Did you mean 'results'" in typed("import", "open-factual-bench", "resluts").err
-    assert "has no run of open-factual-bench" in typed("import", "open-factual-bench", "results").err
+    assert (
+        "Did you mean 'results'" in typed("import", "open-factual-bench", "resluts").err
+    )
+    assert (
+        "has no run of open-factual-bench"
+        in typed("import", "open-factual-bench", "results").err
+    )
 
 
 def test_the_questions_become_tasks_whose_runs_share_a_board(
@@ -292,8 +398,18 @@ def test_the_questions_become_tasks_whose_runs_share_a_board(
     monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
     write_run(tmp_path / "run_1.json")
     (tmp_path / "questions.json").write_text(json.dumps(QUESTIONS))
-    done = typed("import", "open-factual-bench", "run_1.json", "--tasks", "questions.json", "--name", "old")
-    assert done.code == 0 and "Task files of the questions: open-factual-bench" in done.out, done.err
+    done = typed(
+        "import",
+        "open-factual-bench",
+        "run_1.json",
+        "--tasks",
+        "questions.json",
+        "--name",
+        "old",
+    )
+    assert (
+        done.code == 0 and "Task files of the questions: open-factual-bench" in done.out
+    ), done.err
     files = [f"open-factual-bench/{name}.yaml" for name in (TASK, STRESS_TASK)]
     done = typed("run", *files, "--model", "oracle/gold", "--name", "new", "--quiet")
     assert done.code == 0, done.err
@@ -301,5 +417,13 @@ def test_the_questions_become_tasks_whose_runs_share_a_board(
     assert {task.name for task in board.tasks} == {TASK, STRESS_TASK}
     assert all(row.ranks for row in board.rows) and board.rows[0].model == "oracle/gold"
     assert not [note for note in board.notes if "no item in common" in note]
-    done = typed("import", "open-factual-bench", "run_1.json", "--task-files", "x", "--name", "again")
+    done = typed(
+        "import",
+        "open-factual-bench",
+        "run_1.json",
+        "--task-files",
+        "x",
+        "--name",
+        "again",
+    )
     assert done.code == 2 and "--task-files needs --tasks" in done.err

@@ -27,17 +27,31 @@ def test_round_trip(tmp_path: Path) -> None:
     assert done.code == 0, done.text
     samples = pq.read_table(tmp_path / "parquet" / "one.samples.parquet")
     scores = pq.read_table(tmp_path / "parquet" / "one.scores.parquet").to_pylist()
-    assert samples.column("outcome").to_pylist() == ["answered", "answered", "failed", "answered"]
+    assert samples.column("outcome").to_pylist() == [
+        "answered",
+        "answered",
+        "failed",
+        "answered",
+    ]
     assert samples.column("failure").to_pylist()[2].startswith("rate limited")
     assert [(row["id"], row["value"]) for row in scores] == [
         ("item-0", 1.0),
         ("item-1", 0.0),
         ("item-3", 0.5),
     ]
-    done = typed("import", "parquet", "parquet/one.samples.parquet", "--out", "again", folder=tmp_path)
+    done = typed(
+        "import",
+        "parquet",
+        "parquet/one.samples.parquet",
+        "--out",
+        "again",
+        folder=tmp_path,
+    )
     assert done.code == 0, done.text
     for name in ("run.json", "samples.jsonl"):
-        assert (tmp_path / "again" / "one" / name).read_bytes() == (run.folder / name).read_bytes()
+        assert (tmp_path / "again" / "one" / name).read_bytes() == (
+            run.folder / name
+        ).read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -56,7 +70,9 @@ def test_broken_files_are_named(
     from evalwright.compat.parquet.run_tables import import_parquet
 
     table = pa.table(rows)
-    table = table.replace_schema_metadata({b"evalwright.run": json.dumps(facts).encode()} if facts else {})
+    table = table.replace_schema_metadata(
+        {b"evalwright.run": json.dumps(facts).encode()} if facts else {}
+    )
     pq.write_table(table, tmp_path / "bad.parquet")
     with pytest.raises(RunError, match=told):
         import_parquet(tmp_path / "bad.parquet", tmp_path / "runs")
@@ -66,7 +82,9 @@ def test_broken_files_are_named(
     assert not list((tmp_path / "runs").glob("*/run.json"))
 
 
-def test_what_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_unpacks_to_too_much_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from evalwright.compat.parquet import run_tables as files
 
     run = make_run(tmp_path, scores=[1], text="x" * 10**6)

@@ -19,7 +19,13 @@ from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample, SampleRecord, Score
 from evalwright.runs.aggregation import TaskTally
 
-GOLDEN_FILE = Path(__file__).resolve().parents[4] / "shared" / "golden" / "sea-helm" / "golden.jsonl.gz"
+GOLDEN_FILE = (
+    Path(__file__).resolve().parents[4]
+    / "shared"
+    / "golden"
+    / "sea-helm"
+    / "golden.jsonl.gz"
+)
 needs_golden_file = pytest.mark.skipif(
     not GOLDEN_FILE.exists(), reason="SEA-HELM's golden outputs are not here"
 )
@@ -32,7 +38,12 @@ def golden_lines() -> Sequence[Mapping[str, Any]]:
 
 
 def sea_task(
-    file: str, name: str, language: str = "en", tag: str = "Answer:", published: bool = False, **config: Any
+    file: str,
+    name: str,
+    language: str = "en",
+    tag: str = "Answer:",
+    published: bool = False,
+    **config: Any,
 ) -> SeaTask:
     whole = {
         "metric": "normalized_accuracy", "competency": "nlu", "metric_file": file, "metric_class": name, "use_chrf_metric": False,
@@ -58,11 +69,17 @@ def scored(
             if isinstance(label, list)
             else (label if isinstance(label, str) else json.dumps(label),)
         )
-        metadata = {**(row.get("metadata") or {}), "row": row, "language": task.language}
+        metadata = {
+            **(row.get("metadata") or {}),
+            "row": row,
+            "language": task.language,
+        }
         sample = Sample(str(place), targets=targets, metadata=metadata)
         own = likelihoods[place] if likelihoods else None
         answer = Answer(
-            text or "", responses=(Response(text or ""),), log_likelihoods=() if own is None else (own,)
+            text or "",
+            responses=(Response(text or ""),),
+            log_likelihoods=() if own is None else (own,),
         )
         failed: dict[str, Failure] = {}
         found: Score | None = None
@@ -77,7 +94,14 @@ def scored(
         scores.append(found)
         tally.add(
             SampleRecord(
-                "task", place, 0, sample, answer, {scorer.name: found} if found else {}, None, failed
+                "task",
+                place,
+                0,
+                sample,
+                answer,
+                {scorer.name: found} if found else {},
+                None,
+                failed,
             )
         )
     return tally.result("task", "1", specs).as_dict(), scores
@@ -87,4 +111,11 @@ def numbers(record: Mapping[str, Any]) -> Mapping[str, Any]:
     return {metric["label"]: metric["value"] for metric in record["metrics"]}
 
 
-__all__ = ["golden_lines", "needs_golden_file", "numbers", "result_of", "scored", "sea_task"]
+__all__ = [
+    "golden_lines",
+    "needs_golden_file",
+    "numbers",
+    "result_of",
+    "scored",
+    "sea_task",
+]

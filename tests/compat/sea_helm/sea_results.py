@@ -1,4 +1,6 @@
-"""A small task folder of SEA-HELM's form, and result folders in the shape that SEA-HELM's own writers give them."""
+"""A small task folder of SEA-HELM's form, and result folders in the shape that SEA-HELM's own
+writers give them.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def rows_of(language: str) -> list[dict[str, Any]]:
 
 
 def write_tree(root: Path) -> Path:
-    """SEA-HELM's folder: colours in two languages, shapes of a group of their own, and captions, whose metric is not here."""
+    """SEA-HELM's folder: colours in two languages, shapes of a group of their own, and captions,
+    whose metric is not here.
+    """
     made = {
         "colours": {**task("colours", "id"), "languages": {**task("colours", "id")["languages"], **task("colours", "tl")["languages"]}},
         "shapes": task("shapes", "id", competency="safety", aggregation_group="forms"),
@@ -53,8 +57,12 @@ def write_tree(root: Path) -> Path:
     return root
 
 
-def write_results(out: Path, model: str, answers: Sequence[str], *, raised: Sequence[int] = ()) -> Path:
-    """A model's folder: a numbered run for each text of six answers; "-" is a request that failed. raised: runs whose shapes raised."""
+def write_results(
+    out: Path, model: str, answers: Sequence[str], *, raised: Sequence[int] = ()
+) -> Path:
+    """A model's folder: a numbered run for each text of six answers; "-" is a request that
+    failed. raised: runs whose shapes raised.
+    """
     base = model.rpartition("/")[2]
     tasks = {
         "colours": {**task("colours", "id"), "languages": {**task("colours", "id")["languages"], **task("colours", "tl")["languages"]}},
@@ -74,23 +82,40 @@ def write_results(out: Path, model: str, answers: Sequence[str], *, raised: Sequ
             ("colours", "tl"),
             *((("shapes", "id"),) if number == 0 else ()),
         ):
-            place = results.setdefault(language, {}).setdefault(tasks[name]["competency"], {})
+            place = results.setdefault(language, {}).setdefault(
+                tasks[name]["competency"], {}
+            )
             place[name] = {"inference_time_taken": [0.1], "is_cached": [False]}
             stem = (
                 folder
                 / f"inferences/{language}/{tasks[name].get('aggregation_group', name)}/{base}_{name}_{language}"
             )
-            lines = [_line(row, letter) for row, letter in zip(rows_of(language), said, strict=True)]
+            lines = [
+                _line(row, letter)
+                for row, letter in zip(rows_of(language), said, strict=True)
+            ]
             replies = [
                 {
                     key: line[key][0]
-                    for key in ("responses", "errors", "finish_reasons", "reasoning_contents", "token_usages")
+                    for key in (
+                        "responses",
+                        "errors",
+                        "finish_reasons",
+                        "reasoning_contents",
+                        "token_usages",
+                    )
                 }
                 for line in lines
             ]
-            _put(stem.with_name(f"{stem.name}_turn1_batch_response.jsonl"), _text(replies))
+            _put(
+                stem.with_name(f"{stem.name}_turn1_batch_response.jsonl"),
+                _text(replies),
+            )
             if name == "shapes" and number in raised:
-                place[name] |= {"normalized_accuracy": 0, "error": "Failed to run evaluation for task"}
+                place[name] |= {
+                    "normalized_accuracy": 0,
+                    "error": "Failed to run evaluation for task",
+                }
                 continue
             _put(stem.with_name(f"{stem.name}.jsonl"), _text(lines))
             hits = [
@@ -108,7 +133,10 @@ def write_results(out: Path, model: str, answers: Sequence[str], *, raised: Sequ
                 "normalized_accuracy": 100 * max(2 * worth - 1, 0),
                 "null_count": said.count("-"),
             }
-        _put(folder / f"results/{base}_seahelm_results_{stamp}.json", json.dumps(_totals(results)))
+        _put(
+            folder / f"results/{base}_seahelm_results_{stamp}.json",
+            json.dumps(_totals(results)),
+        )
     return out / base
 
 
@@ -128,8 +156,12 @@ def _totals(results: dict[str, Any]) -> dict[str, Any]:
     totals = []
     for competencies in results.values():
         for tasks in competencies.values():
-            tasks["total"] = sum(one["normalized_accuracy"] for one in tasks.values()) / len(tasks)
-        competencies["total"] = sum(one["total"] for one in competencies.values()) / len(competencies)
+            tasks["total"] = sum(
+                one["normalized_accuracy"] for one in tasks.values()
+            ) / len(tasks)
+        competencies["total"] = sum(
+            one["total"] for one in competencies.values()
+        ) / len(competencies)
         totals.append(competencies["total"])
     return {**results, "total": sum(totals) / len(totals)}
 

@@ -1,4 +1,6 @@
-"""A folder of SEA-HELM's form with two tasks in two languages, its golden outputs, and where its own folder is."""
+"""A folder of SEA-HELM's form with two tasks in two languages, its golden outputs, and where its
+own folder is.
+"""
 
 from __future__ import annotations
 
@@ -92,7 +94,9 @@ def rows(count: int, start: int = 0) -> list[dict[str, Any]]:
 
 
 def small_tree(root: Path) -> Path:
-    """The folder: tasks `colours` (a twin beside it) and `qa-mc` in Indonesian and Filipino, sets, constants."""
+    """The folder: tasks `colours` (a twin beside it) and `qa-mc` in Indonesian and Filipino,
+    sets, constants.
+    """
     folder = root / "seahelm_tasks"
     for task in ("colours", "qa-mc"):
         for language in ("id", "tl"):
@@ -111,8 +115,14 @@ def small_tree(root: Path) -> Path:
         "use_logprobs": "true",
         "max_n_runs": 1,
     }
-    write(folder / "colours" / "config.yaml", {"colours": own, "colours-logprobs": twin})
-    other = entry("qa-mc", {one: spoken("qa-mc", one) for one in ("id", "tl")}, aggregation_group="reading")
+    write(
+        folder / "colours" / "config.yaml", {"colours": own, "colours-logprobs": twin}
+    )
+    other = entry(
+        "qa-mc",
+        {one: spoken("qa-mc", one) for one in ("id", "tl")},
+        aggregation_group="reading",
+    )
     write(folder / "qa-mc" / "config.yaml", {"qa-mc": other})
     sets = {
         "both": {"id": ["colours", "reading"], "tl": ["qa-mc", "colours"]},
@@ -120,7 +130,13 @@ def small_tree(root: Path) -> Path:
         "holes": {"id": ["colours", "colors-logprobs"], "tl": ["nowhere-logprobs"]},
     }
     write(folder / "task_config.yaml", sets)
-    write(folder / "constants.yaml", {"few_shot_stop_tokens": ["\n\n"], "base_models_skip_tasks": ["qa-mc"]})
+    write(
+        folder / "constants.yaml",
+        {"few_shot_stop_tokens": ["\n\n"], "base_models_skip_tasks": ["qa-mc"]},
+    )
     thinking = {"end_think_token": "</think>", "max_think_tokens": 500}
-    write(folder / "reasoning_generation_config.yaml", {"reasoning_generation_kwargs": thinking})
+    write(
+        folder / "reasoning_generation_config.yaml",
+        {"reasoning_generation_kwargs": thinking},
+    )
     return root

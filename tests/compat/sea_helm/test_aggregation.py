@@ -1,4 +1,6 @@
-"""SEA-HELM's totals, published equal to its own, and as a tree of tasks with intervals and what is missing."""
+"""SEA-HELM's totals, published equal to its own, and as a tree of tasks with intervals and what
+is missing.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +29,14 @@ def flat(value: Any, where: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def same(one: Any, other: Any) -> None:
-    left, right = dict(flat(one)), dict(flat(other))
+    left = dict(flat(one))
+    right = dict(flat(other))
     assert left.keys() == right.keys()
     for key, value in left.items():
         assert value == (
-            pytest.approx(right[key], abs=1e-9) if isinstance(value, int | float) else right[key]
+            pytest.approx(right[key], abs=1e-9)
+            if isinstance(value, int | float)
+            else right[key]
         ), key
 
 
@@ -43,12 +48,16 @@ def test_golden_totals() -> None:
         if line["kind"] != "aggregate":
             continue
         tasks = {name: dict(facts) for name, facts in line["tasks"].items()}
-        override, sizes = line.get("config_override"), None
+        override = line.get("config_override")
+        sizes = None
         if override:
             for facts in tasks.values():
                 if facts["aggregation_group"] == "safeguard":
                     facts["aggregation_type"] = "micro-average"
-            sizes = {(key.split("|")[0], key.split("|")[1]): size for key, size in override["lines"].items()}
+            sizes = {
+                (key.split("|")[0], key.split("|")[1]): size
+                for key, size in override["lines"].items()
+            }
         if "error" in line:
             with pytest.raises((KeyError, ZeroDivisionError, TypeError)) as caught:
                 aggregated(line["input"], tasks, sizes)
@@ -69,17 +78,29 @@ def test_golden_numbers_over_runs() -> None:
             continue
         if "error" in line:
             with pytest.raises(TypeError, match="not iterable"):
-                over_runs(line["config"], line["data"], bootstraps=line["n_bootstraps"], seed=line["seed"])
+                over_runs(
+                    line["config"],
+                    line["data"],
+                    bootstraps=line["n_bootstraps"],
+                    seed=line["seed"],
+                )
             continue
         found, incomplete = over_runs(
-            line["config"], line["data"], bootstraps=line["n_bootstraps"], seed=line["seed"]
+            line["config"],
+            line["data"],
+            bootstraps=line["n_bootstraps"],
+            seed=line["seed"],
         )
         same(found, line["output"])
         assert [list(one) for one in incomplete] == line["incomplete"]
 
 
 def task(
-    name: str, language: str, value: float | None, competency: str = "nlu", **config: Any
+    name: str,
+    language: str,
+    value: float | None,
+    competency: str = "nlu",
+    **config: Any,
 ) -> dict[str, Any]:
     """A task's record in a run. value None: every row of it failed."""
     published = config.pop("published", False)
@@ -116,7 +137,8 @@ TASKS = [
 def test_the_tree() -> None:
     records = [task(*one) for one in TASKS]
     records += [
-        task(name, "id", 0.1, "safety", aggregation_group="safeguard") for name in ("prompt", "response")
+        task(name, "id", 0.1, "safety", aggregation_group="safeguard")
+        for name in ("prompt", "response")
     ]
     found = by_label(dialect_groups(records))
     assert list(found) == [
@@ -129,16 +151,22 @@ def test_the_tree() -> None:
         "SEA",
         "all languages",
     ]
-    lacking = [label for label, group in found.items() if group.absent == ("sea-helm:gone/vi",)]
+    lacking = [
+        label for label, group in found.items() if group.absent == ("sea-helm:gone/vi",)
+    ]
     assert lacking == ["vi nlu", "vi", "SEA", "all languages"]
     sizes = {record["name"]: 10 for record in records}
-    weights = {one.tasks[0]: one.weight for one in found["all languages"].averages[0].node.samples(sizes)}
+    weights = {
+        one.tasks[0]: one.weight
+        for one in found["all languages"].averages[0].node.samples(sizes)
+    }
     assert weights["sea-helm:sentiment/vi"] == pytest.approx(1 / 2)
     assert weights["sea-helm:sentiment/id"] == pytest.approx(1 / 8)
     assert weights["sea-helm:toxicity/id"] == pytest.approx(1 / 8) and weights[
         "sea-helm:prompt/id"
     ] == pytest.approx(1 / 16)
-    # Five of the seven languages have no task: no SEA average, and the record says which are missing.
+    # Five of the seven languages have no task: no SEA average, and the record says which are
+    # missing.
     assert found["SEA"].averages[0].node.samples(sizes) == ()
     assert len(found["SEA"].averages[0].node.missing(list(sizes))) == 5
 
@@ -147,22 +175,36 @@ def test_a_task_without_a_number_is_missing_and_not_zero() -> None:
     records = [task(*one) for one in TASKS[:2]] + [task("nli", "id", None)]
     group = by_label(dialect_groups(records))["id nlu"]
     record = grouping._record(
-        group, {one["name"]: 10 for one in records}, lambda *_: pytest.fail("no number is made"), {}
+        group,
+        {one["name"]: 10 for one in records},
+        lambda *_: pytest.fail("no number is made"),
+        {},
     )
-    assert record["metrics"][0]["value"] is None and record["missing"] == ["sea-helm:nli/id"]
+    assert record["metrics"][0]["value"] is None and record["missing"] == [
+        "sea-helm:nli/id"
+    ]
 
 
 def test_published_totals() -> None:
-    """SEA-HELM's own: a failed task counts as 0, the SEA average is over the languages that are there."""
+    """SEA-HELM's own: a failed task counts as 0, the SEA average is over the languages that are
+    there.
+    """
     records = [task(*one, published=True) for one in TASKS]
-    records[1]["metrics"][0] |= {"value": 0.0, "method": "failed, published as 0: zip()", "n_missing": 10}
+    records[1]["metrics"][0] |= {
+        "value": 0.0,
+        "method": "failed, published as 0: zip()",
+        "n_missing": 10,
+    }
     found = by_label(dialect_groups(records))
     published = {label: group.averages[0].published for label, group in found.items()}
     assert {label: one and one.value for label, one in published.items()} == pytest.approx({
         "id nlu": 10, "id safety": 90, "id": 50, "vi nlu": 50, "vi": 50,
         "SEA": 50, "all languages": 50,
     })  # fmt: skip
-    broken = [*records, task("mp-r", "id", 0.3, "linguistic-diagnostics", published=True)]
+    broken = [
+        *records,
+        task("mp-r", "id", 0.3, "linguistic-diagnostics", published=True),
+    ]
     estimate = by_label(dialect_groups(broken))["all languages"].averages[0].published
     assert (
         estimate is not None

@@ -17,7 +17,9 @@ from evalwright.compat.sea_helm.naming import chosen, expanded, listed, skipped_
 from evalwright.core.errors import ConfigurationError, TaskError, UnknownName
 
 
-def test_files_are_merged_in_the_order_of_their_names_and_resolved_over_all_of_them(tmp_path: Path) -> None:
+def test_files_are_merged_in_the_order_of_their_names_and_resolved_over_all_of_them(
+    tmp_path: Path,
+) -> None:
     small_tree(tmp_path)
     later = {"qa-mc": {"metadata": {"note": "x ${colours.competency} ${seed}"}}}
     write(tmp_path / "seahelm_tasks" / "zz" / "config.yaml", later)
@@ -32,14 +34,21 @@ def test_files_are_merged_in_the_order_of_their_names_and_resolved_over_all_of_t
 
 
 def _chain(count: int, value: Any) -> dict[str, Any]:
-    return {"colours": {"metadata": {f"m{n}": value(n) for n in range(count)} | {f"m{count}": "x"}}}
+    return {
+        "colours": {
+            "metadata": {f"m{n}": value(n) for n in range(count)} | {f"m{count}": "x"}
+        }
+    }
 
 
 @pytest.mark.parametrize(
     ("file", "said"),
     [
         (
-            {"colours": {"metadata": "${qa-mc.metadata}"}, "qa-mc": {"metadata": "${colours.metadata}"}},
+            {
+                "colours": {"metadata": "${qa-mc.metadata}"},
+                "qa-mc": {"metadata": "${colours.metadata}"},
+            },
             "refers to itself",
         ),
         ({"colours": {"metadata": "${colours}"}}, "refers to itself"),
@@ -47,20 +56,46 @@ def _chain(count: int, value: Any) -> dict[str, Any]:
             {"colours": {"metadata": "${nowhere.at.all}"}},
             "${nowhere.at.all}, which is not in the folder's files",
         ),
-        ({"colours": {"metadata": "${.relative}"}}, "which is not in the folder's files"),
-        ({"colours": {"metadata": "${oc.env:HOME}"}}, "which is not in the folder's files"),
-        ({"colours": {"metadata": {"x": "a ${qa-mc.languages}"}}}, "inside of a text, and it is a mapping"),
-        (_chain(40, lambda n: [f"${{colours.metadata.m{n + 1}}}"] * 2), "larger than 2,000,000 values"),
         (
-            _chain(40, lambda n: f"${{colours.metadata.m{n + 1}}} ${{colours.metadata.m{n + 1}}}"),
+            {"colours": {"metadata": "${.relative}"}},
+            "which is not in the folder's files",
+        ),
+        (
+            {"colours": {"metadata": "${oc.env:HOME}"}},
+            "which is not in the folder's files",
+        ),
+        (
+            {"colours": {"metadata": {"x": "a ${qa-mc.languages}"}}},
+            "inside of a text, and it is a mapping",
+        ),
+        (
+            _chain(40, lambda n: [f"${{colours.metadata.m{n + 1}}}"] * 2),
+            "larger than 2,000,000 values",
+        ),
+        (
+            _chain(
+                40,
+                lambda n: (
+                    f"${{colours.metadata.m{n + 1}}} ${{colours.metadata.m{n + 1}}}"
+                ),
+            ),
             "grows too long",
         ),
-        (_chain(200, lambda n: [f"${{colours.metadata.m{n + 1}}}"]), "refers through too many others"),
-        (_chain(200, lambda n: [f"${{colours.metadata.m{n - 1}}}"] if n else "x"), "nested too deeply"),
+        (
+            _chain(200, lambda n: [f"${{colours.metadata.m{n + 1}}}"]),
+            "refers through too many others",
+        ),
+        (
+            _chain(200, lambda n: [f"${{colours.metadata.m{n - 1}}}"] if n else "x"),
+            "nested too deeply",
+        ),
         ("colours: !!python/object/apply:os.system [id]", "tag"),
         ("colours: &a [*a]", "alias"),
         ("x: [\n", "this is not YAML"),
-        ({"colours": {"languages": "${seed}"}}, "`colours.languages` must be a mapping"),
+        (
+            {"colours": {"languages": "${seed}"}},
+            "`colours.languages` must be a mapping",
+        ),
         ({"new": 3}, "`new` must be a mapping, not a whole number"),
         ({"new": {"competency": "nlu"}}, "the key `new.metric` is missing"),
         (
@@ -69,7 +104,9 @@ def _chain(count: int, value: Any) -> dict[str, Any]:
         ),
     ],
 )
-def test_broken_and_hostile_files_are_one_sentence(tmp_path: Path, file: Any, said: str) -> None:
+def test_broken_and_hostile_files_are_one_sentence(
+    tmp_path: Path, file: Any, said: str
+) -> None:
     small_tree(tmp_path)
     write(tmp_path / "seahelm_tasks" / "zz" / "config.yaml", file)
     with pytest.raises(TaskError) as raised:
@@ -167,7 +204,8 @@ def test_names_of_a_set_that_do_not_exist_are_told_and_the_rest_is_run(
     assert found.tasks == [("colours", "id")]
     assert found.missing == {"colors-logprobs": ["id"], "nowhere-logprobs": ["tl"]}
     assert (
-        "'colors-logprobs' (id), which the folder does not have; the closest: colours-logprobs" in caplog.text
+        "'colors-logprobs' (id), which the folder does not have; the closest: colours-logprobs"
+        in caplog.text
     )
 
 
@@ -182,7 +220,9 @@ def test_the_folder_of_sea_helm_is_read_whole() -> None:
         config = dict(tree.tasks[line["task"]])
         languages = config.pop("languages")
         assert config == line["config"]
-        assert languages[line["lang"]] == (line["language_config"] or languages[line["lang"]])
+        assert languages[line["lang"]] == (
+            line["language_config"] or languages[line["lang"]]
+        )
 
 
 @needs_tree
@@ -208,4 +248,6 @@ def test_sets_hold_the_published_tasks() -> None:
             run[language].add(task)
         assert run == {key: set(own) for key, own in valid.items() if own}
         unknown = {(task, key) for key, own in line["unknown"].items() for task in own}
-        assert {(task, key) for task, own in found.missing.items() for key in own} == unknown
+        assert {
+            (task, key) for task, own in found.missing.items() for key in own
+        } == unknown

@@ -1,4 +1,6 @@
-"""Conversations, byte for byte those of SEA-HELM's own code; what templates may hold; how many shots."""
+"""Conversations, byte for byte those of SEA-HELM's own code; what templates may hold; how many
+shots.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,13 @@ from typing import Any
 
 import pytest
 
-from compat.sea_helm.small_tree import TREE, golden, needs_golden, needs_tree, small_tree
+from compat.sea_helm.small_tree import (
+    TREE,
+    golden,
+    needs_golden,
+    needs_tree,
+    small_tree,
+)
 from evalwright.compat.sea_helm.compiling import (
     Shots,
     base_text,
@@ -32,25 +40,36 @@ def _text(value: Any) -> str:
 
 
 def _digest(values: Sequence[Any]) -> str:
-    return hashlib.sha256("".join(f"{_text(one)}\n" for one in values).encode()).hexdigest()
+    return hashlib.sha256(
+        "".join(f"{_text(one)}\n" for one in values).encode()
+    ).hexdigest()
 
 
 def _task(line: dict[str, Any], languages: dict[tuple[str, str], Any]) -> SeaTask:
     pair = line["task"], line["lang"]
-    here = line["language_config"] or languages[line["task"].removesuffix("-logprobs"), line["lang"]]
+    here = (
+        line["language_config"]
+        or languages[line["task"].removesuffix("-logprobs"), line["lang"]]
+    )
     languages[pair] = here
-    return SeaTask(*pair, {**line["config"], "languages": {line["lang"]: here}}, published=True)
+    return SeaTask(
+        *pair, {**line["config"], "languages": {line["lang"]: here}}, published=True
+    )
 
 
 @needs_golden
 def test_each_recorded_row_becomes_the_recorded_conversation() -> None:
     """By the configurations and rows in the golden outputs themselves."""
     languages: dict[tuple[str, str], Any] = {}
-    tasks = {(line["task"], line["lang"]): _task(line, languages) for line in golden("task")}
+    tasks = {
+        (line["task"], line["lang"]): _task(line, languages) for line in golden("task")
+    }
     compared = 0
     for line in golden("prompts"):
         task = replace(tasks[line["task"], line["lang"]], base=line["form"] == "base")
-        by_subject = task.name == "global_mmlu_lite" and line["form"] != "instruct-0shot"
+        by_subject = (
+            task.name == "global_mmlu_lite" and line["form"] != "instruct-0shot"
+        )
         if "rows" not in line or by_subject:
             continue
         examples = line.get("examples") or ()
@@ -64,7 +83,9 @@ def test_each_recorded_row_becomes_the_recorded_conversation() -> None:
             compared += 1
         if line.get("base_texts"):
             assert (
-                base_text(conversation(task, line["rows"][0], examples[: line["shots_used"]]))
+                base_text(
+                    conversation(task, line["rows"][0], examples[: line["shots_used"]])
+                )
                 == line["base_texts"][0]
             )
     assert compared > 400
@@ -82,7 +103,9 @@ def test_the_model_is_asked_as_published(tmp_path: Path) -> None:
             made = sampling_of(asked, tree, Options(reasoning=form == "reasoning"))
             assert made.max_tokens == generation["max_tokens"]
             assert made.temperature is None
-            assert list(made.stop) == ([] if "use_logprobs" in more else generation.get("stop", []))
+            assert list(made.stop) == (
+                [] if "use_logprobs" in more else generation.get("stop", [])
+            )
             assert (more.get("answer_tag", task.answer_tag) or "") == task.answer_tag
             if "answer_tag_separator" in more:
                 assert task.separator == more["answer_tag_separator"]
@@ -99,14 +122,25 @@ def test_whole_tasks_of_the_folder_become_the_recorded_conversations() -> None:
         if (line["task"], line["lang"]) not in wanted:
             continue
         base = line["form"] == "base"
-        task = sea_task(tree, line["task"], line["lang"], Options(scoring="published", base_model=base))
-        count = shots_of(task, 5 if line["form"] == "instruct-5shot" else None, tree.constants)
+        task = sea_task(
+            tree,
+            line["task"],
+            line["lang"],
+            Options(scoring="published", base_model=base),
+        )
+        count = shots_of(
+            task, 5 if line["form"] == "instruct-5shot" else None, tree.constants
+        )
         if "error" in line:
             assert "TypeError" in published_failure(task, tree, count)
             continue
-        rows, shots = load_rows(task), Shots(task, count or 0)
+        rows = load_rows(task)
+        shots = Shots(task, count or 0)
         made = [conversation(task, row, shots(row)) for row in rows]
-        assert _digest([[one.as_dict() for one in told] for told in made]) == line["digest"]
+        assert (
+            _digest([[one.as_dict() for one in told] for told in made])
+            == line["digest"]
+        )
         assert _digest([row.get("label") for row in rows]) == line["labels_digest"]
         assert _digest([row.get("id") for row in rows]) == line["ids_digest"]
         if base:
@@ -114,10 +148,14 @@ def test_whole_tasks_of_the_folder_become_the_recorded_conversations() -> None:
 
 
 def _plain(tmp_path: Path, **options: Any) -> SeaTask:
-    return sea_task(read_tree(small_tree(tmp_path)), "colours", "id", Options(**options))
+    return sea_task(
+        read_tree(small_tree(tmp_path)), "colours", "id", Options(**options)
+    )
 
 
-def test_a_later_turn_repeats_shots_and_preamble_behind_the_replies(tmp_path: Path) -> None:
+def test_a_later_turn_repeats_shots_and_preamble_behind_the_replies(
+    tmp_path: Path,
+) -> None:
     task = _plain(tmp_path)
     row = {"prompts": [{"question": "One?"}, {"question": "Two?"}]}
     example = {"label": ["B", "C"], "prompts": [{"question": "Zero?"}]}
@@ -165,7 +203,9 @@ def test_shots_are_the_tasks_own_the_default_or_those_asked_for(tmp_path: Path) 
         (None, False, None, 0),
         ({"instruct": 0, "base": 3}, True, 2, 2),
     ):
-        task = SeaTask("x", "id", {"fewshot_num_examples": own, "languages": {"id": {}}}, base=base)
+        task = SeaTask(
+            "x", "id", {"fewshot_num_examples": own, "languages": {"id": {}}}, base=base
+        )
         assert shots_of(task, asked, tree.constants) == count
 
 
@@ -173,7 +213,12 @@ def test_corrected_a_row_is_never_its_own_example(tmp_path: Path) -> None:
     small_tree(tmp_path)
     folder = tmp_path / "seahelm_tasks" / "colours"
     (folder / "id_examples.jsonl").write_text((folder / "id.jsonl").read_text())
-    for scoring, first in (("published", ["item0", "item1"]), ("corrected", ["item1", "item2"])):
-        task = sea_task(read_tree(tmp_path), "colours", "id", options_of({"scoring": scoring}))
+    for scoring, first in (
+        ("published", ["item0", "item1"]),
+        ("corrected", ["item1", "item2"]),
+    ):
+        task = sea_task(
+            read_tree(tmp_path), "colours", "id", options_of({"scoring": scoring})
+        )
         shots = Shots(task, 2)
         assert [one["id"] for one in shots(load_rows(task)[0])] == first

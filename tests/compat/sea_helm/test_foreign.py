@@ -1,4 +1,6 @@
-"""Classes of a folder's own, which no table knows: refused by file, class and flag, and run where a person trusts them."""
+"""Classes of a folder's own, which no table knows: refused by file, class and flag, and run
+where a person trusts them.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +79,10 @@ def root(own_folder: Path) -> Iterator[Path]:
         "metric_file": "seahelm_tasks/mine/metric.py", "metric_class": "MyMetric", "metric": "mine",
         "dataloader_file": "seahelm_tasks/mine/loader.py", "dataloader_class": "MyLoader",
     }  # fmt: skip
-    write(mine / "config.yaml", {"mine": entry("mine", {"id": spoken("mine", "id")}, **more)})
+    write(
+        mine / "config.yaml",
+        {"mine": entry("mine", {"id": spoken("mine", "id")}, **more)},
+    )
     known = {"known": entry("known", {"id": spoken("mine", "id")})}
     write(folder / "seahelm_tasks" / "known" / "config.yaml", known)
     write(folder / "seahelm_tasks" / "task_config.yaml", {"all": {"id": "all"}})
@@ -86,13 +91,27 @@ def root(own_folder: Path) -> Iterator[Path]:
 
 
 def run(root: Path, *more: str) -> int:
-    return main(["run", "sea-helm:mine", "--task-root", str(root), "--model", "scripted/constant", *more])
+    return main(
+        [
+            "run",
+            "sea-helm:mine",
+            "--task-root",
+            str(root),
+            "--model",
+            "scripted/constant",
+            *more,
+        ]
+    )
 
 
-def test_they_run_once_trusted_and_their_numbers_stand(root: Path, own_folder: Path) -> None:
+def test_they_run_once_trusted_and_their_numbers_stand(
+    root: Path, own_folder: Path
+) -> None:
     pytest.importorskip("pandas", reason="the extra `pandas` is not installed")
     before = set(sys.modules)
-    assert run(root, "-M", "text=Jawaban: B.", "--trust", str(root), "--name", "one") == 0
+    assert (
+        run(root, "-M", "text=Jawaban: B.", "--trust", str(root), "--name", "one") == 0
+    )
     assert (own_folder / "mark").read_text() == "ran"
     data = json.loads((own_folder / "runs" / "one" / "run.json").read_text())
     (task,) = data["tasks"]
@@ -101,25 +120,42 @@ def test_they_run_once_trusted_and_their_numbers_stand(root: Path, own_folder: P
         "mean_individual_score": 100,
     }
     assert not {
-        name for name in set(sys.modules) - before if name.partition(".")[0] in ("src", "seahelm_tasks")
+        name
+        for name in set(sys.modules) - before
+        if name.partition(".")[0] in ("src", "seahelm_tasks")
     }
     again = {"mine": {"metric": "normalized_mine"}}
     write(root / "seahelm_tasks" / "zz" / "config.yaml", again)
     write(
         root / "seahelm_tasks" / "mine" / "metric.py",
-        METRIC.format(mark=own_folder / "mark").replace('"mine":', '"normalized_mine":'),
+        METRIC.format(mark=own_folder / "mark").replace(
+            '"mine":', '"normalized_mine":'
+        ),
     )
     foreign.end_workers()
-    both = ["sea-helm:known", "-M", "text=Jawaban: B.", "--trust", str(root), "--name", "both"]
+    both = [
+        "sea-helm:known",
+        "-M",
+        "text=Jawaban: B.",
+        "--trust",
+        str(root),
+        "--name",
+        "both",
+    ]
     assert run(root, *both) == 0
     data = json.loads((own_folder / "runs" / "both" / "run.json").read_text())
     assert [one["metrics"][0]["value"] for one in data["tasks"]] == [1, 0]
     (total,) = (one for one in data["groups"] if one["label"] == "id")
     assert total["metrics"][0]["value"] == 0.5
     write(root / "seahelm_tasks" / "zz" / "config.yaml", {"mine": {"metric": "mine"}})
-    write(root / "seahelm_tasks" / "mine" / "metric.py", METRIC.format(mark=own_folder / "mark"))
+    write(
+        root / "seahelm_tasks" / "mine" / "metric.py",
+        METRIC.format(mark=own_folder / "mark"),
+    )
     foreign.end_workers()
-    assert run(root, "-M", "text=Jawaban: A", "--trust", str(root), "--name", "two") == 0
+    assert (
+        run(root, "-M", "text=Jawaban: A", "--trust", str(root), "--name", "two") == 0
+    )
     data = json.loads((own_folder / "runs" / "two" / "run.json").read_text())
     assert [one["value"] for one in data["tasks"][0]["metrics"]] == [0, 0]
     # What a run trusted counts for nothing when its answers are scored again.
@@ -133,11 +169,16 @@ def test_without_trust_nothing_runs_and_file_class_and_flag_are_named(
     for more in ((), ("--trust", str(own_folder / "tree" / "seahelm_tasks" / "known"))):
         assert run(root, *more) == 2
         said = " ".join(capsys.readouterr().err.split())
-        assert "class MyLoader of 'seahelm_tasks/mine/loader.py', which is not known here" in said
+        assert (
+            "class MyLoader of 'seahelm_tasks/mine/loader.py', which is not known here"
+            in said
+        )
         assert f"--trust '{root}'" in said
     only = str(root / "seahelm_tasks" / "mine" / "loader.py")
     assert run(root, "--trust", only) == 2
-    assert "class MyMetric of 'seahelm_tasks/mine/metric.py'" in " ".join(capsys.readouterr().err.split())
+    assert "class MyMetric of 'seahelm_tasks/mine/metric.py'" in " ".join(
+        capsys.readouterr().err.split()
+    )
     assert not (own_folder / "mark").exists()
     assert (
         main(
@@ -162,9 +203,17 @@ def test_without_trust_nothing_runs_and_file_class_and_flag_are_named(
     [
         ("seahelm_tasks/mine/loader.py", "raise SystemExit(0)", "SystemExit: 0"),
         ("seahelm_tasks/mine/loader.py", "1 / 0", "ZeroDivisionError"),
-        ("seahelm_tasks/mine/loader.py", "class Other: pass", "has no attribute 'MyLoader'"),
+        (
+            "seahelm_tasks/mine/loader.py",
+            "class Other: pass",
+            "has no attribute 'MyLoader'",
+        ),
         ("../outside.py", "", "no Python file in src or seahelm_tasks"),
-        ("seahelm_tasks/../../outside.py", "", "no Python file in src or seahelm_tasks"),
+        (
+            "seahelm_tasks/../../outside.py",
+            "",
+            "no Python file in src or seahelm_tasks",
+        ),
         ("json.py", "", "no Python file in src or seahelm_tasks"),
         ("seahelm_tasks/mine/link.py", "", "no Python file in src or seahelm_tasks"),
         (
@@ -180,7 +229,12 @@ def test_without_trust_nothing_runs_and_file_class_and_flag_are_named(
     ],
 )
 def test_broken_and_hostile_classes_end_in_a_sentence(
-    root: Path, own_folder: Path, capsys: pytest.CaptureFixture[str], file: str, text: str, said: str
+    root: Path,
+    own_folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    file: str,
+    text: str,
+    said: str,
 ) -> None:
     (own_folder / "outside.py").write_text("open('pwned', 'w')\n" + LOADER)
     (root / "seahelm_tasks" / "mine" / "link.py").symlink_to(own_folder / "outside.py")
@@ -194,13 +248,26 @@ def test_broken_and_hostile_classes_end_in_a_sentence(
     assert not (own_folder / "pwned").exists()
 
 
-def test_a_metric_that_raises_fails_the_sample_and_not_the_run(root: Path, own_folder: Path) -> None:
+def test_a_metric_that_raises_fails_the_sample_and_not_the_run(
+    root: Path, own_folder: Path
+) -> None:
     pytest.importorskip("pandas", reason="the extra `pandas` is not installed")
-    write(root / "seahelm_tasks" / "mine" / "helping.py", "def wanted(*given): raise ValueError('no')\n")
+    write(
+        root / "seahelm_tasks" / "mine" / "helping.py",
+        "def wanted(*given): raise ValueError('no')\n",
+    )
     for scoring, value in (("corrected", None), ("published", 0)):
-        assert run(root, "--trust", str(root), "--name", scoring, "--scoring", scoring) == 1
-        (task,) = json.loads((own_folder / "runs" / scoring / "run.json").read_text())["tasks"]
-        assert task["metrics"][0]["value"] == value and "ValueError: no" in task["metrics"][0]["method"]
+        assert (
+            run(root, "--trust", str(root), "--name", scoring, "--scoring", scoring)
+            == 1
+        )
+        (task,) = json.loads((own_folder / "runs" / scoring / "run.json").read_text())[
+            "tasks"
+        ]
+        assert (
+            task["metrics"][0]["value"] == value
+            and "ValueError: no" in task["metrics"][0]["method"]
+        )
 
 
 def test_a_class_that_never_ends_is_told_given_up_and_not_asked_again(
@@ -209,38 +276,62 @@ def test_a_class_that_never_ends_is_told_given_up_and_not_asked_again(
     pytest.importorskip("pandas", reason="the extra `pandas` is not installed")
     hanging = "from pathlib import Path\ndef wanted(*given):\n    open('asked', 'a').write('x')\n    while True: pass\n"
     write(root / "seahelm_tasks" / "mine" / "helping.py", hanging)
-    made = SeaTask("mine", "id", read_tree(root.resolve()).tasks["mine"], root.resolve(), trust=(str(root),))
+    made = SeaTask(
+        "mine",
+        "id",
+        read_tree(root.resolve()).tasks["mine"],
+        root.resolve(),
+        trust=(str(root),),
+    )
     foreign.check_trusted(made, made.scored_by, ())
     monkeypatch.setattr(foreign, "_SECONDS", 5.0)
     monkeypatch.setattr(foreign, "_TOLD", 0.0)
     for _ in range(3):
-        with pytest.raises(TaskError, match="is its own class MyMetric, which fails: it takes more than"):
+        with pytest.raises(
+            TaskError,
+            match="is its own class MyMetric, which fails: it takes more than",
+        ):
             foreign.foreign_numbers(made, [{**rows(1)[0], "responses": ["Jawaban: A"]}])
     assert (root / "asked").read_text() == "x"
     assert "The class MyMetric of 'mine' has been at work" in caplog.text
 
 
 def test_they_run_in_a_process_of_their_own_without_keys(
-    root: Path, own_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    root: Path,
+    own_folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     pytest.importorskip("pandas", reason="the extra `pandas` is not installed")
     monkeypatch.setenv("OPENAI_API_KEY", "sk-abcdefghijklmnop")
     seen = "import json, os\nprint('noise')\njson.dump([os.getpid(), os.getcwd(), dict(os.environ)], open('seen', 'w'))\n"
     write(root / "seahelm_tasks" / "mine" / "helping.py", seen + HELPING)
-    assert run(root, "-M", "text=Jawaban: B.", "--trust", str(root), "--name", "one") == 0
+    assert (
+        run(root, "-M", "text=Jawaban: B.", "--trust", str(root), "--name", "one") == 0
+    )
     process, folder, variables = json.loads((root / "seen").read_text())
     assert process != os.getpid() and Path(folder) == root
     assert "OPENAI_API_KEY" not in variables and "noise" not in capsys.readouterr().out
     # One that ends its process fails its task, and not the run.
-    write(root / "seahelm_tasks" / "mine" / "helping.py", "import os\ndef wanted(*given): os._exit(0)\n")
+    write(
+        root / "seahelm_tasks" / "mine" / "helping.py",
+        "import os\ndef wanted(*given): os._exit(0)\n",
+    )
     os.utime(root / "seahelm_tasks" / "mine" / "config.yaml")
     foreign.end_workers()
     assert run(root, "--trust", str(root), "--name", "two") == 1
-    (task,) = json.loads((own_folder / "runs" / "two" / "run.json").read_text())["tasks"]
-    assert task["metrics"][0]["value"] is None and "its process ended" in task["metrics"][0]["method"]
+    (task,) = json.loads((own_folder / "runs" / "two" / "run.json").read_text())[
+        "tasks"
+    ]
+    assert (
+        task["metrics"][0]["value"] is None
+        and "its process ended" in task["metrics"][0]["method"]
+    )
 
 
-def test_one_that_never_ends_is_ended_with_the_run(root: Path, own_folder: Path) -> None:
+def test_one_that_never_ends_is_ended_with_the_run(
+    root: Path, own_folder: Path
+) -> None:
     pytest.importorskip("pandas", reason="the extra `pandas` is not installed")
     endless = "import os\nfrom pathlib import Path\ndef wanted(*given):\n    Path('looping').write_text(str(os.getpid()))\n    while True: pass\n"
     write(root / "seahelm_tasks" / "mine" / "helping.py", endless)
@@ -257,9 +348,15 @@ def test_one_that_never_ends_is_ended_with_the_run(root: Path, own_folder: Path)
     for number, code in ((signal.SIGTERM, 143), (signal.SIGKILL, -signal.SIGKILL)):
         (root / "looping").unlink(missing_ok=True)
         process = subprocess.Popen(
-            [sys.executable, "-m", "evalwright", *command], cwd=own_folder, stderr=subprocess.DEVNULL
+            [sys.executable, "-m", "evalwright", *command],
+            cwd=own_folder,
+            stderr=subprocess.DEVNULL,
         )
-        until(lambda: (root / "looping").is_file() and (root / "looping").read_text() != "")
+        until(
+            lambda: (
+                (root / "looping").is_file() and (root / "looping").read_text() != ""
+            )
+        )
         inner = int((root / "looping").read_text())
         process.send_signal(number)
         assert process.wait(600) == code
@@ -317,8 +414,12 @@ def test_what_classes_are_written_against_is_there(
         assert run(root, "-M", "text=x", "--trust", str(root), "--name", name) == code
     data = json.loads((own_folder / "runs" / "Held" / "run.json").read_text())
     assert [one["value"] for one in data["tasks"][0]["metrics"]] == [0.25, 0.25]
-    first = json.loads((own_folder / "runs" / "Tuple" / "samples.jsonl").read_text().splitlines()[0])
-    assert "it gives a tuple, and no number 'normalized_held'" in json.dumps(first["score_failures"])
+    first = json.loads(
+        (own_folder / "runs" / "Tuple" / "samples.jsonl").read_text().splitlines()[0]
+    )
+    assert "it gives a tuple, and no number 'normalized_held'" in json.dumps(
+        first["score_failures"]
+    )
 
 
 def test_images_come_over_as_bytes() -> None:

@@ -1,4 +1,6 @@
-"""A hostile folder of SEA-HELM's form: what it says of a wrong kind is a sentence before anything is sent, and nothing outside of it is read."""
+"""A hostile folder of SEA-HELM's form: what it says of a wrong kind is a sentence before
+anything is sent, and nothing outside of it is read.
+"""
 
 from __future__ import annotations
 
@@ -34,16 +36,29 @@ from support.bounds import assert_grows_linearly, repeated
 def _write(root: Path, rows: Any = None, **more: Any) -> Path:
     place = root / "seahelm_tasks" / "colours"
     place.mkdir(parents=True)
-    (place / "config.yaml").write_text(json.dumps({"colours": {**task("colours", "id"), **more}}))
+    (place / "config.yaml").write_text(
+        json.dumps({"colours": {**task("colours", "id"), **more}})
+    )
     lines = rows_of("id") if rows is None else rows
     (place / "id.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in lines))
-    (place.parent / "task_config.yaml").write_text(json.dumps({"none": {"id": ["nothing"]}}))
+    (place.parent / "task_config.yaml").write_text(
+        json.dumps({"none": {"id": ["nothing"]}})
+    )
     return root
 
 
 def _run(root: Path, *more: str, name: str = "colours/id") -> int:
     return main(
-        ["run", f"sea-helm:{name}", "--task-root", str(root), "--model", "scripted/hash", "--quiet", *more]
+        [
+            "run",
+            f"sea-helm:{name}",
+            "--task-root",
+            str(root),
+            "--model",
+            "scripted/hash",
+            "--quiet",
+            *more,
+        ]
     )
 
 
@@ -56,17 +71,28 @@ def _run(root: Path, *more: str, name: str = "colours/id") -> int:
         ({"max_n_runs": "8"}, "`colours.max_n_runs`"),
         ({"fewshot_num_examples": {"instruct": -5}}, "fewshot_num_examples.instruct`"),
         (
-            {"languages": {"id": {**task("c", "id")["languages"]["id"], "max_tokens": 10**30}}},
+            {
+                "languages": {
+                    "id": {**task("c", "id")["languages"]["id"], "max_tokens": 10**30}
+                }
+            },
             "id.max_tokens`",
         ),
         (
-            {"languages": {"id": {**task("c", "id")["languages"]["id"], "filepath": "x" * 5000}}},
+            {
+                "languages": {
+                    "id": {**task("c", "id")["languages"]["id"], "filepath": "x" * 5000}
+                }
+            },
             "is not a file",
         ),
     ],
 )
 def test_a_setting_of_a_wrong_kind(
-    more: Mapping[str, Any], said: str, own_folder: Path, capsys: pytest.CaptureFixture[str]
+    more: Mapping[str, Any],
+    said: str,
+    own_folder: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert _run(_write(own_folder / "tree", **more)) == 2
     error = capsys.readouterr().err
@@ -76,13 +102,29 @@ def test_a_setting_of_a_wrong_kind(
 @pytest.mark.parametrize(
     ("file", "text", "said"),
     [
-        ("constants.yaml", "instruct_models_skip_tasks: 5", "instruct_models_skip_tasks"),
-        ("constants.yaml", "instruct_num_in_context_examples: many", "instruct_num_in_context_examples"),
-        ("reasoning_generation_config.yaml", "reasoning_generation_kwargs: 5", "reasoning_generation_kwargs"),
+        (
+            "constants.yaml",
+            "instruct_models_skip_tasks: 5",
+            "instruct_models_skip_tasks",
+        ),
+        (
+            "constants.yaml",
+            "instruct_num_in_context_examples: many",
+            "instruct_num_in_context_examples",
+        ),
+        (
+            "reasoning_generation_config.yaml",
+            "reasoning_generation_kwargs: 5",
+            "reasoning_generation_kwargs",
+        ),
     ],
 )
 def test_files_beside_of_a_wrong_kind(
-    file: str, text: str, said: str, own_folder: Path, capsys: pytest.CaptureFixture[str]
+    file: str,
+    text: str,
+    said: str,
+    own_folder: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     root = _write(own_folder / "tree")
     (root / "seahelm_tasks" / file).write_text(text)
@@ -117,10 +159,14 @@ def test_links_that_lead_nowhere_and_sets_of_nothing(
     ],
 )
 def test_a_row_of_a_wrong_kind(
-    change: Mapping[str, Any], said: str, own_folder: Path, capsys: pytest.CaptureFixture[str]
+    change: Mapping[str, Any],
+    said: str,
+    own_folder: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     rows = [
-        {key: value for key, value in {**row, **change}.items() if value is not None} for row in rows_of("id")
+        {key: value for key, value in {**row, **change}.items() if value is not None}
+        for row in rows_of("id")
     ]
     assert _run(_write(own_folder / "tree", rows)) == 2
     error = capsys.readouterr().err
@@ -129,7 +175,14 @@ def test_a_row_of_a_wrong_kind(
 
 def test_an_image_that_is_none_fails_alone(own_folder: Path) -> None:
     first, *others = rows_of("id")
-    assert _run(_write(own_folder / "tree", [{**first, "images": ["!!!"]}, *others]), "--name", "r") == 1
+    assert (
+        _run(
+            _write(own_folder / "tree", [{**first, "images": ["!!!"]}, *others]),
+            "--name",
+            "r",
+        )
+        == 1
+    )
     record = json.loads(Path("runs/r/run.json").read_text())
     assert record["usage"]["requested"] == 5
 
@@ -145,7 +198,9 @@ def test_an_image_that_is_none_fails_alone(own_folder: Path) -> None:
     ],
 )
 def test_a_judge_of_a_wrong_kind(judge: Mapping[str, Any]) -> None:
-    config = {"judge": {"judge_model_name": "openai/x", "judge_model_type": "vllm", **judge}}
+    config = {
+        "judge": {"judge_model_name": "openai/x", "judge_model_type": "vllm", **judge}
+    }
     with pytest.raises((TaskError, ConfigurationError)):
         judges_of(SeaTask("t", "id", config))
 
@@ -169,7 +224,9 @@ def _link(path: Path) -> None:
     path.symlink_to(secret)
 
 
-@pytest.mark.parametrize(("make", "said"), [(_pipe, "is not a file"), (_link, "outside of its folder")])
+@pytest.mark.parametrize(
+    ("make", "said"), [(_pipe, "is not a file"), (_link, "outside of its folder")]
+)
 def test_generated_tasks_read_no_pipe_and_nothing_outside(
     make: Callable[[Path], None], said: str, tmp_path: Path
 ) -> None:
@@ -215,7 +272,9 @@ def test_a_reference_without_beliefs_is_a_failure_of_the_score() -> None:
         score_procedure(Sample("a", targets=("nothing",)), "- step one x", "beliefs")
 
 
-@pytest.mark.parametrize("key", ["conversations", "prompts", "token_usages", "individual_scores"])
+@pytest.mark.parametrize(
+    "key", ["conversations", "prompts", "token_usages", "individual_scores"]
+)
 def test_a_result_of_a_wrong_kind_is_imported_or_told(
     key: str, own_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -228,12 +287,18 @@ def test_a_result_of_a_wrong_kind_is_imported_or_told(
 
 
 def test_a_total_of_a_model_that_guesses_may_be_below_chance() -> None:
-    """The interval of a mean of chance-normalised numbers does not end at 0: it held the truth in 50% of 1,500 trials."""
+    """The interval of a mean of chance-normalised numbers does not end at 0: it held the truth
+    in 50% of 1,500 trials.
+    """
     low, high = metric_range("chance-normalised", {"chance": 0.25})
-    rng, held = np.random.default_rng(5), 0
+    rng = np.random.default_rng(5)
+    held = 0
     for _ in range(300):
         scores = [(rng.random(n) < 0.25).astype(float) for n in (60, 120)]
-        parts = [compute("chance-normalised", Column(one, {}), {"chance": 0.25}) for one in scores]
+        parts = [
+            compute("chance-normalised", Column(one, {}), {"chance": 0.25})
+            for one in scores
+        ]
         made = macro_average(parts, value_range=(low, high))
         held += made.low <= 0 <= made.high
     assert (round(low, 6), high) == (-0.333333, 1.0) and held > 270
@@ -246,9 +311,16 @@ def test_the_total_of_a_run_below_chance_is_0(own_folder: Path) -> None:
     other = {"shapes": {**task("shapes", "id")}}
     (place / "shapes").mkdir()
     (place / "shapes" / "config.yaml").write_text(json.dumps(other))
-    lines = [{**row, "prompts": [{"question": f"other {row['id']}"}]} for row in rows_of("id")]
-    (place / "shapes" / "id.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in lines))
-    (place / "task_config.yaml").write_text(json.dumps({"both": {"id": ["colours", "shapes"]}}))
+    lines = [
+        {**row, "prompts": [{"question": f"other {row['id']}"}]}
+        for row in rows_of("id")
+    ]
+    (place / "shapes" / "id.jsonl").write_text(
+        "".join(f"{json.dumps(row)}\n" for row in lines)
+    )
+    (place / "task_config.yaml").write_text(
+        json.dumps({"both": {"id": ["colours", "shapes"]}})
+    )
     assert _run(root, "--name", "r", name="both") == 0
     (group, *_) = json.loads(Path("runs/r/run.json").read_text())["groups"]
     found = group["metrics"][0] if isinstance(group.get("metrics"), list) else group
@@ -259,12 +331,20 @@ def test_a_key_in_a_task_file_is_in_no_record(own_folder: Path) -> None:
     secret = "sk-abcdef1234567890abcdef"
     judge = {"judge_model_name": "x", "judge_init_args": {"api_key": secret}}
     assert _run(_write(own_folder / "tree", judge=judge), "--name", "r") == 0
-    assert all(secret not in path.read_text() for path in Path("runs/r").iterdir() if path.is_file())
+    assert all(
+        secret not in path.read_text()
+        for path in Path("runs/r").iterdir()
+        if path.is_file()
+    )
 
 
 def test_a_template_that_multiplies_a_long_text_is_stopped_before_it_is_made() -> None:
     with pytest.raises(TaskError, match="more than 20,000,000 characters"):
-        render("{question}" * 1_000_000, {"question": "x" * 1_000_000}, "The `task_template`")
+        render(
+            "{question}" * 1_000_000,
+            {"question": "x" * 1_000_000},
+            "The `task_template`",
+        )
 
 
 def test_rows_that_are_missing_or_there_twice_are_said(
@@ -292,7 +372,9 @@ def test_results_that_are_links_out_of_their_folder_are_not_read(
         kept = file.replace(own_folder / file.name)
         file.symlink_to(kept)
         assert main(["import", "sea-helm", str(results), "--name", "x"]) == 2
-        assert "is a link out of its folder" in " ".join(capsys.readouterr().err.split())
+        assert "is a link out of its folder" in " ".join(
+            capsys.readouterr().err.split()
+        )
         file.unlink()
         kept.replace(file)
     assert main(["import", "sea-helm", str(results), "--name", "x"]) == 0
@@ -300,7 +382,9 @@ def test_results_that_are_links_out_of_their_folder_are_not_read(
 
 @pytest.mark.parametrize("name", ["a/b", "a\nb", "\x1b]0;x\x07", ".."])
 def test_names_that_are_none_of_a_file_are_refused(name: str, tmp_path: Path) -> None:
-    write(tmp_path / "seahelm_tasks" / "t" / "config.yaml", {name: task("colours", "id")})
+    write(
+        tmp_path / "seahelm_tasks" / "t" / "config.yaml", {name: task("colours", "id")}
+    )
     with pytest.raises(TaskError, match="is no name of a task or a language") as caught:
         read_tree(tmp_path)
     assert str(caught.value).isprintable()

@@ -1,4 +1,6 @@
-"""SEA-HELM's judged tasks: its numbers on the same verdicts, ours, and runs against a judge at a real server that fails and is killed."""
+"""SEA-HELM's judged tasks: its numbers on the same verdicts, ours, and runs against a judge at a
+real server that fails and is killed.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,8 @@ PAIR = {
 }
 SECOND = {
     **PAIR,
-    "prompt_template": PAIR["prompt_template"] + "\nQ: {question_2}\nA: {answer_a_2}\nB: {answer_b_2}",
+    "prompt_template": PAIR["prompt_template"]
+    + "\nQ: {question_2}\nA: {answer_a_2}\nB: {answer_b_2}",
 }
 CRITERION = "{prompt} | {response} | {keyPointText}{reference_text_block}"
 PROMPTS: Mapping[str, Any] = {
@@ -109,8 +112,12 @@ def judged(
     said: Sequence[str] = ("it rains",),
     **more: Any,
 ) -> tuple[list[Score], list[str]]:
-    """The scores of rows whose answers are `said`, and the prompts of the judge. replies: by (role, prompt)."""
-    ((scorer,), _) = scoring_of(SeaTask(kind, "id", config(kind, **more), Path(), published=published), rows)
+    """The scores of rows whose answers are `said`, and the prompts of the judge. replies: by
+    (role, prompt).
+    """
+    ((scorer,), _) = scoring_of(
+        SeaTask(kind, "id", config(kind, **more), Path(), published=published), rows
+    )
     sent: list[str] = []
 
     async def ask(role: str, request: Any) -> Response:
@@ -123,7 +130,8 @@ def judged(
     async def scored() -> list[Any]:
         answer = Answer(said[-1], responses=tuple(Response(text=one) for one in said))
         made: list[Any] = [
-            scorer.function(Sample(str(row["id"]), metadata={"row": row}), answer, ask) for row in rows
+            scorer.function(Sample(str(row["id"]), metadata={"row": row}), answer, ask)
+            for row in rows
         ]
         return [await one for one in made]
 
@@ -145,7 +153,8 @@ def met(name: str) -> str:
     return f"<reflection>so</reflection><classification>{name}</classification>"
 
 
-# -- prompts and judges -------------------------------------------------------------------------------------------------
+# -- prompts and judges
+# -------------------------------------------------------------------------------------------------
 
 
 def test_prompts_are_filled_without_falling_over_braces() -> None:
@@ -157,7 +166,10 @@ def test_prompts_are_filled_without_falling_over_braces() -> None:
     (score,), (prompt,) = judged(
         "criteria", [row(criteria=criteria)], met("CLASS_EXACTLY_MET"), published=False
     )
-    assert prompt == "Cuaca {apa}? | it rains | Says \\frac{1}{2} of Cuaca {apa}?\n (right: 42)\n"
+    assert (
+        prompt
+        == "Cuaca {apa}? | it rains | Says \\frac{1}{2} of Cuaca {apa}?\n (right: 42)\n"
+    )
     assert score.value == 1.0
     with pytest.raises(SeaHelmRaised, match="KeyError: '1'"):
         judged("criteria", [row(criteria=criteria)], "", published=True)
@@ -173,31 +185,57 @@ def test_the_judges_of_a_file() -> None:
         "judge_model_type": ["OpenAI", "anthropic"],
     }
     found = judges_of(SeaTask("t", "id", config("criteria", judge=two)))
-    assert [(one.role, one.name) for one in found] == [("judge", "openai/a"), ("judge-2", "anthropic/b")]
+    assert [(one.role, one.name) for one in found] == [
+        ("judge", "openai/a"),
+        ("judge-2", "anthropic/b"),
+    ]
     with pytest.raises(TaskError, match="has 2 judges"):
-        judges_of(SeaTask("t", "id", config("criteria", judge={**two, "judge_model_type": ["a", "b", "c"]})))
+        judges_of(
+            SeaTask(
+                "t",
+                "id",
+                config("criteria", judge={**two, "judge_model_type": ["a", "b", "c"]}),
+            )
+        )
     with pytest.raises(UnknownName, match="Did you mean 'temperature'"):
         judges_of(
-            SeaTask("t", "id", config("criteria", judge={"judge_generation_kwargs": {"temprature": 1}}))
+            SeaTask(
+                "t",
+                "id",
+                config(
+                    "criteria", judge={"judge_generation_kwargs": {"temprature": 1}}
+                ),
+            )
         )
     with pytest.raises(TaskError, match="has no judge"):
         judges_of(SeaTask("t", "id", {**config("criteria"), "judge": {}}))
 
 
-# -- what verdicts come to ----------------------------------------------------------------------------------------------
+# -- what verdicts come to
+# ----------------------------------------------------------------------------------------------
 
 
 def test_criteria_first_or_last_class_and_what_cannot_be_read() -> None:
     criteria = [{"criterion": "one"}, {"criterion": "two"}]
 
     def replies(role: str, prompt: str) -> str:
-        return met("CLASS_UNMET") + met("CLASS_EXACTLY_MET") if prompt.endswith("one") else "I cannot say."
+        return (
+            met("CLASS_UNMET") + met("CLASS_EXACTLY_MET")
+            if prompt.endswith("one")
+            else "I cannot say."
+        )
 
     (score,), _ = judged("criteria", [row(criteria=criteria)], replies, published=True)
-    assert (score.value, score.parts["unread"], score.parts["average_criteria_score"]) == (0.0, 1.0, 0.0)
+    assert (
+        score.value,
+        score.parts["unread"],
+        score.parts["average_criteria_score"],
+    ) == (0.0, 1.0, 0.0)
     with pytest.raises(RequestFailed, match="cannot be read"):
         judged("criteria", [row(criteria=criteria)], replies, published=False)
-    (score,), _ = judged("criteria", [row(criteria=criteria[:1])], replies, published=False)
+    (score,), _ = judged(
+        "criteria", [row(criteria=criteria[:1])], replies, published=False
+    )
     assert score.value == 1.0
 
 
@@ -209,14 +247,23 @@ def test_several_judges_count_alike_and_published_the_first_alone() -> None:
 
     rows = [row(criteria=[{"criterion": "one"}])]
     (score,), sent = judged("criteria", rows, replies, published=False, judge=two)
-    assert (score.value, len(sent), score.parts["judge"], score.parts["judge-2"]) == (0.5, 2, 1.0, 0.0)
+    assert (score.value, len(sent), score.parts["judge"], score.parts["judge-2"]) == (
+        0.5,
+        2,
+        1.0,
+        0.0,
+    )
     (score,), sent = judged("criteria", rows, replies, published=True, judge=two)
     assert (score.value, len(sent)) == (1.0, 1)
 
 
 def test_verdicts_go_by_what_was_asked_and_not_by_their_order() -> None:
-    """Twelve criteria, of which the third (10 points) is met: SEA-HELM gives its points to the fifth."""
-    criteria = [{"criterion": f"<{n}>", "points": 10 if n == 2 else 1} for n in range(12)]
+    """Twelve criteria, of which the third (10 points) is met: SEA-HELM gives its points to the
+    fifth.
+    """
+    criteria = [
+        {"criterion": f"<{n}>", "points": 10 if n == 2 else 1} for n in range(12)
+    ]
     rows = [
         row(
             criteria=criteria,
@@ -226,15 +273,22 @@ def test_verdicts_go_by_what_was_asked_and_not_by_their_order() -> None:
     ]
 
     def replies(role: str, prompt: str) -> str:
-        return '{"explanation": "of {x}", "criteria_met": %s}' % ("true" if "<2>" in prompt else "false")
+        return '{"explanation": "of {x}", "criteria_met": %s}' % (
+            "true" if "<2>" in prompt else "false"
+        )
 
     (score,), sent = judged("health", rows, replies, published=False)
     assert score.value == pytest.approx(10 / 21)
     assert sent[2] == "user: Hi\n\nAssistant: it rains | [10] <2>"
-    (score,), _ = judged("health", rows, lambda r, p: replies(r, p).replace("of {x}", ""), published=True)
+    (score,), _ = judged(
+        "health", rows, lambda r, p: replies(r, p).replace("of {x}", ""), published=True
+    )
     assert score.value == pytest.approx(1 / 21)
     (score,), _ = judged("health", rows, replies, published=True)
-    assert (score.value, score.parts["unread"]) == (0.0, 12.0)  # braces in the explanation
+    assert (score.value, score.parts["unread"]) == (
+        0.0,
+        12.0,
+    )  # braces in the explanation
 
 
 def test_severity_and_what_any_sentence_must_meet() -> None:
@@ -248,28 +302,56 @@ def test_severity_and_what_any_sentence_must_meet() -> None:
         return met("CLASS_UNMET" if prompt.endswith("| b") else "CLASS_EXACTLY_MET")
 
     for published in (False, True):
-        (score,), _ = judged("syntax", [row(criteria=criteria)], replies, published=published)
+        (score,), _ = judged(
+            "syntax", [row(criteria=criteria)], replies, published=published
+        )
         assert score.value == pytest.approx(10 / 11)
         assert score.parts["generic_score"] == 1.0
     without = [row(criteria=criteria[:2])]
     assert judged("syntax", without, replies, published=True)[0][0].value == 0.0
-    assert judged("syntax", without, replies, published=False)[0][0].value == pytest.approx(10 / 11)
+    assert judged("syntax", without, replies, published=False)[0][
+        0
+    ].value == pytest.approx(10 / 11)
 
 
 def test_two_turns() -> None:
-    criteria = [{"criterion": "a", "turn": 0}, {"criterion": "b", "turn": 0}, {"criterion": "c", "turn": 1}]
+    criteria = [
+        {"criterion": "a", "turn": 0},
+        {"criterion": "b", "turn": 0},
+        {"criterion": "c", "turn": 1},
+    ]
 
     def replies(role: str, prompt: str) -> str:
         return met("CLASS_UNMET" if prompt.endswith("| b") else "CLASS_EXACTLY_MET")
 
-    (score,), sent = judged("turns", [row(criteria=criteria)], replies, published=False, said=("one", "two"))
-    assert (score.value, score.parts["turn 1"], score.parts["turn 2"]) == (0.75, 0.5, 1.0)
-    assert sent[2] == "[User]\nCuaca {apa}?\n\n[Assistant (fixed)]\none\n\n[User]\nLalu? | two | c"
+    (score,), sent = judged(
+        "turns", [row(criteria=criteria)], replies, published=False, said=("one", "two")
+    )
+    assert (score.value, score.parts["turn 1"], score.parts["turn 2"]) == (
+        0.75,
+        0.5,
+        1.0,
+    )
+    assert (
+        sent[2]
+        == "[User]\nCuaca {apa}?\n\n[Assistant (fixed)]\none\n\n[User]\nLalu? | two | c"
+    )
     first = [row(criteria=criteria[:1])]
     for published, value in ((True, 0.5), (False, 1.0)):
-        assert judged("turns", first, replies, published=published, said=("one", "two"))[0][0].value == value
+        assert (
+            judged("turns", first, replies, published=published, said=("one", "two"))[
+                0
+            ][0].value
+            == value
+        )
     with pytest.raises(SeaHelmRaised, match="underscore"):
-        judged("turns", [row("a_b", criteria=criteria)], replies, published=True, said=("one", "two"))
+        judged(
+            "turns",
+            [row("a_b", criteria=criteria)],
+            replies,
+            published=True,
+            said=("one", "two"),
+        )
 
 
 def test_right_or_wrong() -> None:
@@ -280,12 +362,16 @@ def test_right_or_wrong() -> None:
         ("hm", 0.0),
     ):
         (score,), sent = judged(
-            "pictures", [row()], reply, published=True, said=("so \\boxed{\\frac{4}{2}} and",)
+            "pictures",
+            [row()],
+            reply,
+            published=True,
+            said=("so \\boxed{\\frac{4}{2}} and",),
         )
         assert (score.value, sent) == (value, ["Cuaca? | 42 | \\frac{4}{2}"])
-    assert judged("documents", [row()], "CORRECT", published=False, said=("\\boxed{1} x",))[1] == [
-        "Cuaca? | 42 | \\boxed{1} x"
-    ]
+    assert judged(
+        "documents", [row()], "CORRECT", published=False, said=("\\boxed{1} x",)
+    )[1] == ["Cuaca? | 42 | \\boxed{1} x"]
     with pytest.raises(RequestFailed, match="cannot be read"):
         judged("pictures", [row()], "CORRECT, not INCORRECT", published=False)
 
@@ -320,31 +406,47 @@ def test_pairs_in_both_orders(
         with pytest.raises(RequestFailed):
             judged("pairs", rows, replies, published=False, ties_allowed=ties)
     else:
-        assert judged("pairs", rows, replies, published=False, ties_allowed=ties)[0][0].value == corrected
+        assert (
+            judged("pairs", rows, replies, published=False, ties_allowed=ties)[0][
+                0
+            ].value
+            == corrected
+        )
 
 
-# -- a run --------------------------------------------------------------------------------------------------------------
+# -- a run
+# --------------------------------------------------------------------------------------------------------------
 
 
 def tree(folder: Path) -> None:
     """A folder with a pairwise task of two turns and a task of criteria."""
     rows = {
         "pairs": [
-            row(f"q{n}", baselines={"base": ["x", "y"]}, metadata={"language": "id", "category": "ab"[n % 2]})
+            row(
+                f"q{n}",
+                baselines={"base": ["x", "y"]},
+                metadata={"language": "id", "category": "ab"[n % 2]},
+            )
             for n in range(8)
         ],
-        "criteria": [row(f"c{n}", criteria=[{"criterion": f"k{n}{k}"} for k in "ab"]) for n in range(6)],
+        "criteria": [
+            row(f"c{n}", criteria=[{"criterion": f"k{n}{k}"} for k in "ab"])
+            for n in range(6)
+        ],
     }
     for kind, own in rows.items():
         place = folder / "seahelm_tasks" / kind
         place.mkdir(parents=True)
         (place / "config.yaml").write_text(json.dumps({kind: config(kind)}))
         for number, one in enumerate(own):
-            one["prompts"] = [{"text": f"Question {kind} {number}"}, {"text": f"Then {kind} {number}"}][
-                : 2 if kind == "pairs" else 1
-            ]
+            one["prompts"] = [
+                {"text": f"Question {kind} {number}"},
+                {"text": f"Then {kind} {number}"},
+            ][: 2 if kind == "pairs" else 1]
         (place / "id.jsonl").write_text("".join(json.dumps(one) + "\n" for one in own))
-    (folder / "task_config.yaml").write_text(json.dumps({"both": {"id": ["pairs", "criteria"]}}))
+    (folder / "task_config.yaml").write_text(
+        json.dumps({"both": {"id": ["pairs", "criteria"]}})
+    )
     (folder / "seahelm_tasks" / "task_config.yaml").write_text(
         json.dumps({"both": {"id": ["pairs", "criteria"]}})
     )
@@ -353,12 +455,22 @@ def tree(folder: Path) -> None:
 def verdict(prompt: str) -> str:
     if "k5b" in prompt:
         return "I would rather not say."
-    return met("CLASS_MODERATELY_MET") if "| k" in prompt else "[[B]]" if "\nA: x" in prompt else "[[A]]"
+    return (
+        met("CLASS_MODERATELY_MET")
+        if "| k" in prompt
+        else "[[B]]"
+        if "\nA: x" in prompt
+        else "[[A]]"
+    )
 
 
 def stored(folder: Path) -> set[str]:
-    """The last messages of the requests whose responses were acknowledged, read from the store's file itself."""
-    connection = sqlite3.connect(f"file:{folder / '.evalwright' / 'store.sqlite'}?mode=ro", uri=True)
+    """The last messages of the requests whose responses were acknowledged, read from the store's
+    file itself.
+    """
+    connection = sqlite3.connect(
+        f"file:{folder / '.evalwright' / 'store.sqlite'}?mode=ro", uri=True
+    )
     try:
         return {
             json.loads(unpack(one))["generate"][-1][1]
@@ -371,7 +483,10 @@ def stored(folder: Path) -> set[str]:
 def test_a_run_with_a_flaky_judge_is_killed_and_resumed(tmp_path: Path) -> None:
     tree(tmp_path)
     faults = Faults(0.3, kinds=("500", "reset"), most=2)
-    with serving(latency=0.01) as target, serving(verdict, latency=0.2, faults=faults) as judge:
+    with (
+        serving(latency=0.01) as target,
+        serving(verdict, latency=0.2, faults=faults) as judge,
+    ):
         command = [
             "run", "sea-helm:both", "--task-root", ".", "--model", "openai/m", "-M", f"base_url={target.url}", "--name", "r", "--quiet",
         ]  # fmt: skip
@@ -398,24 +513,39 @@ def test_a_run_with_a_flaky_judge_is_killed_and_resumed(tmp_path: Path) -> None:
         before = len(judge.log)
         done = evalwright(*command, folder=tmp_path)
         assert done.code == 1, done.text  # one verdict cannot be read
-        again = {entry["body"]["messages"][-1]["content"] for entry in judge.log[before:] if "body" in entry}
+        again = {
+            entry["body"]["messages"][-1]["content"]
+            for entry in judge.log[before:]
+            if "body" in entry
+        }
         assert again
         assert not again & known
     found = {task["name"]: task for task in record(tmp_path / "runs" / "r")["tasks"]}
-    metrics = {name: {one["label"]: one for one in task["metrics"]} for name, task in found.items()}
+    metrics = {
+        name: {one["label"]: one for one in task["metrics"]}
+        for name, task in found.items()
+    }
     assert metrics["sea-helm:pairs/id"]["weighted_win_rate"]["value"] == 1.0
     criteria = metrics["sea-helm:criteria/id"]["average_criteria_score"]
     assert (criteria["value"], criteria["n"], criteria["n_missing"]) == (0.5, 5, 1)
-    failed = [one["score_failures"] for one in records(tmp_path / "runs" / "r") if one.get("score_failures")]
+    failed = [
+        one["score_failures"]
+        for one in records(tmp_path / "runs" / "r")
+        if one.get("score_failures")
+    ]
     assert [one["sea-helm"]["party"] for one in failed] == ["judge"]
 
 
 def with_effort(folder: Path) -> None:
     """The folder of criteria alone, whose file proposes a judge as SEA-HELM's own files do."""
     tree(folder)
-    generation = {"judge_generation_kwargs": {"max_tokens": 16384, "reasoning_effort": "high"}}
+    generation = {
+        "judge_generation_kwargs": {"max_tokens": 16384, "reasoning_effort": "high"}
+    }
     place = folder / "seahelm_tasks" / "criteria"
-    (place / "config.yaml").write_text(json.dumps({"criteria": config("criteria", judge=generation)}))
+    (place / "config.yaml").write_text(
+        json.dumps({"criteria": config("criteria", judge=generation)})
+    )
     lines = (place / "id.jsonl").read_text().splitlines(keepends=True)
     (place / "id.jsonl").write_text("".join(lines[:2]))
 
@@ -426,7 +556,11 @@ def with_effort(folder: Path) -> None:
         ("vllm/openai/gpt-oss-120b", [], {"reasoning_effort": "high"}),
         ("sglang/openai/gpt-oss-120b", [], {"reasoning_effort": "high"}),
         ("openai/openai/gpt-oss-120b", [], {"reasoning_effort": "high"}),
-        ("llamacpp/gpt-oss", [], {"chat_template_kwargs": {"reasoning_effort": "high"}}),
+        (
+            "llamacpp/gpt-oss",
+            [],
+            {"chat_template_kwargs": {"reasoning_effort": "high"}},
+        ),
         ("vllm/j", ["-R", "judge.reasoning_effort=low"], {"reasoning_effort": "low"}),
         ("openai/j", ["-R", "judge.thinking=medium"], {"reasoning_effort": "medium"}),
     ],
@@ -435,12 +569,24 @@ def test_the_effort_that_a_file_proposes_reaches_its_judge(
     tmp_path: Path, judge: str, more: list[str], body: Mapping[str, Any]
 ) -> None:
     with_effort(tmp_path)
-    command = ["run", "sea-helm:criteria", "--task-root", ".", "--model", "scripted/hash", "--quiet"]
+    command = [
+        "run",
+        "sea-helm:criteria",
+        "--task-root",
+        ".",
+        "--model",
+        "scripted/hash",
+        "--quiet",
+    ]
     with serving(verdict, extra=("chat_template_kwargs",)) as server:
         command += ["--judge", judge, "-R", f"judge.base_url={server.url}", *more]
         done = evalwright(*command, folder=tmp_path)
         assert done.code == 0, done.text
-        sent = [entry["body"] for entry in server.log or () if "messages" in entry.get("body", {})]
+        sent = [
+            entry["body"]
+            for entry in server.log or ()
+            if "messages" in entry.get("body", {})
+        ]
     assert len(sent) == 4
     for one in sent:
         assert body.items() <= one.items()
@@ -448,14 +594,22 @@ def test_the_effort_that_a_file_proposes_reaches_its_judge(
 
 
 @pytest.mark.parametrize(
-    ("judge", "why"), [("tgi/j", "does not take reasoning_effort"), ("wandb/j", "Known: on, off")]
+    ("judge", "why"),
+    [("tgi/j", "does not take reasoning_effort"), ("wandb/j", "Known: on, off")],
 )
 def test_an_effort_that_a_judge_does_not_take_is_left_out_and_said_once(
     tmp_path: Path, judge: str, why: str
 ) -> None:
     with_effort(tmp_path)
     with serving(verdict) as server:
-        command = ["run", "sea-helm:criteria", "--task-root", ".", "--model", "scripted/hash"]
+        command = [
+            "run",
+            "sea-helm:criteria",
+            "--task-root",
+            ".",
+            "--model",
+            "scripted/hash",
+        ]
         command += ["--judge", judge, "-R", f"judge.base_url={server.url}"]
         done = evalwright(*command, folder=tmp_path)
         assert done.code == 0, done.text
@@ -463,20 +617,42 @@ def test_an_effort_that_a_judge_does_not_take_is_left_out_and_said_once(
     assert bodies
     assert not any("reasoning_effort" in body for body in bodies)
     words = " ".join(done.text.split())
-    assert words.count("is asked without reasoning_effort=high, which the task's file proposes") == 1
+    assert (
+        words.count(
+            "is asked without reasoning_effort=high, which the task's file proposes"
+        )
+        == 1
+    )
     assert why in words
 
 
-@pytest.mark.parametrize(("judge", "word"), [("vllm/j", "null"), ("openai/j", "null"), ("tgi/j", "off")])
-def test_an_effort_that_the_person_takes_away_is_not_sent(tmp_path: Path, judge: str, word: str) -> None:
+@pytest.mark.parametrize(
+    ("judge", "word"), [("vllm/j", "null"), ("openai/j", "null"), ("tgi/j", "off")]
+)
+def test_an_effort_that_the_person_takes_away_is_not_sent(
+    tmp_path: Path, judge: str, word: str
+) -> None:
     """Behind a gateway that refuses the field every verdict would fail."""
     with_effort(tmp_path)
     with serving(verdict) as server:
-        command = ["run", "sea-helm:criteria", "--task-root", ".", "--model", "scripted/hash"]
+        command = [
+            "run",
+            "sea-helm:criteria",
+            "--task-root",
+            ".",
+            "--model",
+            "scripted/hash",
+        ]
         command += ["--judge", judge, "-R", f"judge.base_url={server.url}"]
-        done = evalwright(*command, "-R", f"judge.reasoning_effort={word}", folder=tmp_path)
+        done = evalwright(
+            *command, "-R", f"judge.reasoning_effort={word}", folder=tmp_path
+        )
         assert done.code == 0, done.text
-        bodies = [entry["body"] for entry in server.log or () if "messages" in entry.get("body", {})]
+        bodies = [
+            entry["body"]
+            for entry in server.log or ()
+            if "messages" in entry.get("body", {})
+        ]
     assert bodies
     assert not any("reasoning_effort" in body for body in bodies)
 
@@ -494,7 +670,12 @@ def test_two_words_for_how_long_a_judge_thinks_are_an_error(tmp_path: Path) -> N
         "vllm/j",
     ]
     both = evalwright(
-        *command, "-R", "judge.reasoning_effort=low", "-R", "judge.thinking=high", folder=tmp_path
+        *command,
+        "-R",
+        "judge.reasoning_effort=low",
+        "-R",
+        "judge.thinking=high",
+        folder=tmp_path,
     )
     assert both.code == 2
     assert "name the same level" in both.text
@@ -503,32 +684,49 @@ def test_two_words_for_how_long_a_judge_thinks_are_an_error(tmp_path: Path) -> N
     assert "Did you mean 'high'" in wrong.text
 
 
-# -- instructions -------------------------------------------------------------------------------------------------------
+# -- instructions
+# -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("published", [True, False])
 def test_instructions_are_checked_when_the_task_is_loaded(published: bool) -> None:
     def task(file: str, metric: str) -> SeaTask:
         named = {"metric_file": file, "metric_class": "IFEvalMetric", "metric": metric}
-        return SeaTask("t", "id", config("criteria", **named), Path(), published=published)
+        return SeaTask(
+            "t", "id", config("criteria", **named), Path(), published=published
+        )
 
     def scored(made: Any, given: Mapping[str, Any], text: str) -> Any:
         return made[0][0].function(
-            Sample("s", metadata={"row": given}), Answer(text, responses=(Response(text=text),))
+            Sample("s", metadata={"row": given}),
+            Answer(text, responses=(Response(text=text),)),
         )
 
-    own = task("seahelm_tasks/instruction_following/ifeval/if_eval.py", "overall_lang_normalized_acc")
+    own = task(
+        "seahelm_tasks/instruction_following/ifeval/if_eval.py",
+        "overall_lang_normalized_acc",
+    )
     one = row(
-        metadata={"subcategory": "startend:quotation", "category": "startend"}, kwargs=[{"num_words": None}]
+        metadata={"subcategory": "startend:quotation", "category": "startend"},
+        kwargs=[{"num_words": None}],
     )
     found = scored(scoring_of(own, [one]), one, '"Saya suka makan nasi goreng."')
     assert (found.value, found.parts["subcategories.startend:quotation"]) == (1.0, 1.0)
-    assert scored(scoring_of(own, [one]), one, '"I like to eat rice."').parts["overall_acc"] == 1.0
+    assert (
+        scored(scoring_of(own, [one]), one, '"I like to eat rice."').parts[
+            "overall_acc"
+        ]
+        == 1.0
+    )
     with pytest.raises(
-        TaskError, match=r"Row 1 of 't' \(id\): Unknown instruction 'startend:quotes'. Did you mean"
+        TaskError,
+        match=r"Row 1 of 't' \(id\): Unknown instruction 'startend:quotes'. Did you mean",
     ):
         scoring_of(own, [{**one, "metadata": {"subcategory": "startend:quotes"}}])
-    english = task("seahelm_tasks/english_evals/ifeval/ifeval.py", "normalized_prompt_level_strict_acc")
+    english = task(
+        "seahelm_tasks/english_evals/ifeval/ifeval.py",
+        "normalized_prompt_level_strict_acc",
+    )
     kinds = ["startend:quotation", "punctuation:no_comma"]
     two = row(metadata={"instruction_id_list": kinds}, kwargs=[{}, {}])
     found = scored(scoring_of(english, [two]), two, 'Here:\n"a b"')

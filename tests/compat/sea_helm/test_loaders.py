@@ -41,7 +41,9 @@ def _rows(
         return path
 
     monkeypatch.setattr("evalwright.compat.sea_helm.task_rows.copy_of_hub", copy)
-    monkeypatch.setattr("evalwright.compat.sea_helm.task_rows.first_fetched", lambda repository: "main")
+    monkeypatch.setattr(
+        "evalwright.compat.sea_helm.task_rows.first_fetched", lambda repository: "main"
+    )
     (file, kind) = next(one for one in LOADERS if one[1] == loader)
     here = {"filepath": "owner/data", "prompt_template": {"task_template": ""}}
     config = entry(name, {language: here}, dataloader_file=file, dataloader_class=kind)
@@ -132,7 +134,14 @@ def test_the_right_option_of_each_row_is_at_the_published_place(
         {"sample_id": n, "subject": "anatomy", "question": "q", "answer": "B", **{f"option_{one}": f"{n}{one}" for one in "abcd"}}
         for n in range(8)
     ]  # fmt: skip
-    found, _ = _rows(monkeypatch, tmp_path, "GlobalMMLUDataloader", "global_mmlu_anatomy", "id", *raws)
+    found, _ = _rows(
+        monkeypatch,
+        tmp_path,
+        "GlobalMMLUDataloader",
+        "global_mmlu_anatomy",
+        "id",
+        *raws,
+    )
     assert sorted(row["label"] for row in found) == sorted("ABCD" * 2)
     for n, row in enumerate(found):
         assert row["prompts"][0][f"option_{row['label'].lower()}"] == f"{n}b"
@@ -140,9 +149,18 @@ def test_the_right_option_of_each_row_is_at_the_published_place(
         assert sorted(row["prompts"][0].values())[:4] == [f"{n}{one}" for one in "abcd"]
 
 
-def test_a_column_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_column_that_is_not_there_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     with pytest.raises(DatasetError, match=r"row 1.*(narrative|choices)"):
-        _rows(monkeypatch, tmp_path, "MuSRDataloader", "musr_x", "en", {"question": "q", "answer_index": 1})
+        _rows(
+            monkeypatch,
+            tmp_path,
+            "MuSRDataloader",
+            "musr_x",
+            "en",
+            {"question": "q", "answer_index": 1},
+        )
 
 
 def test_a_file_that_was_unpacked_in_the_librarys_folder_is_taken(
@@ -154,13 +172,17 @@ def test_a_file_that_was_unpacked_in_the_librarys_folder_is_taken(
     (snapshot / "images" / "a.jpg").write_bytes(b"a")
     (tmp_path / "secret").write_bytes(b"b")
     monkeypatch.setattr(hub.constants, "HF_HUB_CACHE", str(tmp_path))
-    monkeypatch.setattr("evalwright.compat.sea_helm.task_rows.first_fetched", lambda repository: COMMIT)
+    monkeypatch.setattr(
+        "evalwright.compat.sea_helm.task_rows.first_fetched", lambda repository: COMMIT
+    )
     assert hub_file("owner/data", "images/a.jpg").read_bytes() == b"a"
     with pytest.raises(DatasetError, match="cannot be fetched"):
         hub_file("owner/data", "../../../secret")
 
 
-def test_hidden_labels_are_d_as_published_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hidden_labels_are_d_as_published_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     raw = {
         "ID": "1",
         "Question": "q",
@@ -175,7 +197,16 @@ def test_hidden_labels_are_d_as_published_alone(tmp_path: Path, monkeypatch: pyt
     task = SeaTask(
         "cvqa",
         "ms",
-        entry("cvqa", {"ms": {"filepath": "owner/data", "prompt_template": {"task_template": ""}}}, **CVQA),
+        entry(
+            "cvqa",
+            {
+                "ms": {
+                    "filepath": "owner/data",
+                    "prompt_template": {"task_template": ""},
+                }
+            },
+            **CVQA,
+        ),
         tmp_path,
         published=True,
     )
@@ -188,16 +219,40 @@ def test_a_row_without_its_picture_is_a_failed_sample(
     raw = {"question": "q", "answer": "A", "l2_category": "c"}
     pictures: list[Any] = [None, "", {"bytes": None}, {"bytes": ""}]
     raws = [{**raw, "index": place, "image": one} for place, one in enumerate(pictures)]
-    rows, _ = _rows(monkeypatch, tmp_path, "MMStarDataloader", "mmstar", "en", *raws, {**raw, "index": 4})
+    rows, _ = _rows(
+        monkeypatch,
+        tmp_path,
+        "MMStarDataloader",
+        "mmstar",
+        "en",
+        *raws,
+        {**raw, "index": 4},
+    )
     assert [row["images"] for row in rows] == [[""]] * 5
     task = SeaTask(
-        "mmstar", "en", entry("mmstar", {"en": {"prompt_template": {"task_template": "{question}"}}})
+        "mmstar",
+        "en",
+        entry("mmstar", {"en": {"prompt_template": {"task_template": "{question}"}}}),
     )
-    unnamed: dict[str, Any] = {"id": 4, "prompts": [{"question": "q"}], "image_files": [None]}
+    unnamed: dict[str, Any] = {
+        "id": 4,
+        "prompts": [{"question": "q"}],
+        "image_files": [None],
+    }
     for row in [*rows, unnamed]:
-        with pytest.raises(DatasetError, match=f"The row '{row['id']}' lacks a picture"):
+        with pytest.raises(
+            DatasetError, match=f"The row '{row['id']}' lacks a picture"
+        ):
             conversation(task, row)
-    blind = {"question": "q", "gt_answer": "1", "category": "c", "subcategory": "s", "image": None}
+    blind = {
+        "question": "q",
+        "gt_answer": "1",
+        "category": "c",
+        "subcategory": "s",
+        "image": None,
+    }
     for name, images in (("hallusionbench", []), ("hallusionbench_image", [""])):
-        rows, _ = _rows(monkeypatch, tmp_path, "HallusionBenchDataloader", name, "en", blind)
+        rows, _ = _rows(
+            monkeypatch, tmp_path, "HallusionBenchDataloader", name, "en", blind
+        )
         assert rows[0]["images"] == images

@@ -1,4 +1,6 @@
-"""A dialect's corrected scores and the native tasks' scorer read the same answers alike, and so do HRET's."""
+"""A dialect's corrected scores and the native tasks' scorer read the same answers alike, and so
+do HRET's.
+"""
 
 from __future__ import annotations
 
@@ -16,17 +18,25 @@ OPTIONS = ("Iisa ang ibig sabihin.", "Magkaiba ang ibig sabihin.")
 SENTIMENTS = ("Positif", "Negatif", "Netral")
 
 
-def native(text: str, choices: tuple[str, ...], gold: int, language: str) -> tuple[float, float, float]:
+def native(
+    text: str, choices: tuple[str, ...], gold: int, language: str
+) -> tuple[float, float, float]:
     """Value, right class and read class of the native tasks' scorer."""
     sample = Sample("s", choices=choices, gold=(gold,), metadata={"language": language})
     score = choice(sample, Answer(text))
     return score.value, score.parts["gold"], score.parts["predicted"]
 
 
-def dialect(texts: list[str], rows: list[dict[str, Any]], **task: Any) -> list[tuple[float, float, float]]:
+def dialect(
+    texts: list[str], rows: list[dict[str, Any]], **task: Any
+) -> list[tuple[float, float, float]]:
     """The same of SEA-HELM's task in corrected scoring."""
     _, scores = scored(sea_task(*F1, **task), rows, texts)
-    return [(one.value, one.parts["gold"], one.parts["predicted"]) for one in scores if one is not None]
+    return [
+        (one.value, one.parts["gold"], one.parts["predicted"])
+        for one in scores
+        if one is not None
+    ]
 
 
 @pytest.mark.parametrize("label", ["A", "B"])
@@ -42,9 +52,15 @@ def test_letters_in_the_format_that_the_prompt_asks_for(label: str) -> None:
         "Hindi ko alam.",
         "Sagot: A o B",
     ]
-    row = {"label": label, "metadata": {}, "prompts": [{"option_a": OPTIONS[0], "option_b": OPTIONS[1]}]}
+    row = {
+        "label": label,
+        "metadata": {},
+        "prompts": [{"option_a": OPTIONS[0], "option_b": OPTIONS[1]}],
+    }
     other = {**row, "label": "B" if label == "A" else "A"}
-    there = dialect([*texts, "Sagot: A"], [row] * len(texts) + [other], language="tl", tag="Sagot:")[:-1]
+    there = dialect(
+        [*texts, "Sagot: A"], [row] * len(texts) + [other], language="tl", tag="Sagot:"
+    )[:-1]
     assert there == [native(text, OPTIONS, "AB".index(label), "tl") for text in texts]
     assert [read for _, _, read in there] == [0, 1, 1, 0, -1, -1, -1, -1, -1]
 
@@ -60,13 +76,21 @@ def test_labels_in_the_format_that_the_prompt_asks_for(gold: int) -> None:
         "",
         "Jawaban: Positif atau Negatif",
     ]
-    rows = [{"label": SENTIMENTS[gold], "metadata": {}, "prompts": [{"text": "?"}]} for _ in texts]
+    rows = [
+        {"label": SENTIMENTS[gold], "metadata": {}, "prompts": [{"text": "?"}]}
+        for _ in texts
+    ]
     rows += [{**rows[0], "label": label} for label in SENTIMENTS]
-    there = dialect([*texts, "", "", ""], rows, language="id", tag="Jawaban:")[: len(texts)]
+    there = dialect([*texts, "", "", ""], rows, language="id", tag="Jawaban:")[
+        : len(texts)
+    ]
     labels = sorted(SENTIMENTS)
     for text, (value, right, read) in zip(texts, there, strict=True):
         here = native(text, SENTIMENTS, gold, "id")
-        said = [labels.index(SENTIMENTS[int(place)]) if place >= 0 else -1 for place in here[1:]]
+        said = [
+            labels.index(SENTIMENTS[int(place)]) if place >= 0 else -1
+            for place in here[1:]
+        ]
         assert [here[0], *said] == [value, right, read], text
 
 

@@ -1,4 +1,6 @@
-"""Generated long-context tasks against SEA-HELM's own instances and scores, over a small tree, and with hostile answers."""
+"""Generated long-context tasks against SEA-HELM's own instances and scores, over a small tree,
+and with hostile answers.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,12 @@ from evalwright.compat.sea_helm.scoring import scoring_of
 from evalwright.core.errors import MissingExtra, UsageError
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.metrics.registry import Column
-from evalwright.tasks.long_texts import CODE_POINTS, Tokenizer, sentences_of, tokenizer_of
+from evalwright.tasks.long_texts import (
+    CODE_POINTS,
+    Tokenizer,
+    sentences_of,
+    tokenizer_of,
+)
 from support.bounds import assert_grows_linearly, repeated
 
 FOLDER = "seahelm_tasks/long_context/oneruler"
@@ -71,7 +78,9 @@ def tree(tmp_path: Path) -> Path:
 
 def golden(kind: str) -> list[dict[str, Any]]:
     with gzip.open(GOLDEN, "rt", encoding="utf-8") as file:
-        found = [json.loads(line) for line in file if line.startswith(f'{{"kind":"{kind}",')]
+        found = [
+            json.loads(line) for line in file if line.startswith(f'{{"kind":"{kind}",')
+        ]
     assert found
     return found
 
@@ -79,19 +88,32 @@ def golden(kind: str) -> list[dict[str, Any]]:
 def sha(*parts: Any) -> str:
     digest = hashlib.sha256()
     for part in parts:
-        digest.update((json.dumps(part, ensure_ascii=False, separators=(",", ":")) + "\n").encode())
+        digest.update(
+            (
+                json.dumps(part, ensure_ascii=False, separators=(",", ":")) + "\n"
+            ).encode()
+        )
     return digest.hexdigest()
 
 
 @needs_tree
 def test_instances_are_those_of_sea_helm() -> None:
     for line in golden("generated"):
-        if line["task"].startswith("cwe") and line["lang"] == "en" and find_spec("wonderwords") is None:
+        if (
+            line["task"].startswith("cwe")
+            and line["lang"] == "en"
+            and find_spec("wonderwords") is None
+        ):
             continue
         template = line["template"]
-        config = {**line["config"], "languages": {line["lang"]: {"prompt_template": template}}}
+        config = {
+            **line["config"],
+            "languages": {line["lang"]: {"prompt_template": template}},
+        }
         few = 12 if line["task"] == "niah_none_8k" else 1
-        rows = oneruler_rows(SeaTask(line["task"], line["lang"], config, TREE), CODE_POINTS, few)
+        rows = oneruler_rows(
+            SeaTask(line["task"], line["lang"], config, TREE), CODE_POINTS, few
+        )
         asked = (
             f"{template['preamble']}\n\n{template['task_template'].format(**row['prompts'][0])}".strip()
             for row in rows
@@ -100,10 +122,18 @@ def test_instances_are_those_of_sea_helm() -> None:
         if few == 12:
             assert sha(*conversations) == line["digest"]
         assert [row["seed"] for row in rows] == line["seeds"][:few]
-        for conversation, row, theirs in zip(conversations, rows, line["rows"], strict=False):
+        for conversation, row, theirs in zip(
+            conversations, rows, line["rows"], strict=False
+        ):
             text = json.dumps(conversation, ensure_ascii=False, separators=(",", ":"))
-            assert hashlib.sha256(text.encode()).hexdigest() == theirs["sha256"], (line["task"], line["lang"])
-            assert (row["label"], row["metadata"]) == (theirs["label"], theirs["metadata"])
+            assert hashlib.sha256(text.encode()).hexdigest() == theirs["sha256"], (
+                line["task"],
+                line["lang"],
+            )
+            assert (row["label"], row["metadata"]) == (
+                theirs["label"],
+                theirs["metadata"],
+            )
 
 
 @needs_golden
@@ -111,24 +141,36 @@ def test_scores_are_those_of_sea_helm() -> None:
     for line in golden("generated-metrics"):
         config = WORDS if line["task"].startswith("cwe") else NEEDLES
         made = task(
-            config, published=True, languages={"vi": {"prompt_template": {"answer_tag": line["answer_tag"]}}}
+            config,
+            published=True,
+            languages={"vi": {"prompt_template": {"answer_tag": line["answer_tag"]}}},
         )
         (scorer,), specs = scoring_of(made, [])
         found = []
         for row in line["rows"]:
-            score = scorer.function(Sample("", metadata={"row": row}), Answer(row["response"] or ""))
+            score = scorer.function(
+                Sample("", metadata={"row": row}), Answer(row["response"] or "")
+            )
             assert isinstance(score, Score)
             found.append(score)
             assert score.parts == pytest.approx(row["individual_scores"])
             cleaned = row["cleaned"]
-            assert score.explanation == (row["response"] if isinstance(cleaned, dict) else cleaned)
+            assert score.explanation == (
+                row["response"] if isinstance(cleaned, dict) else cleaned
+            )
         import numpy as np
 
         values = np.array([one.value for one in found])
         column = Column(
-            values, {name: np.array([one.parts[name] for one in found]) for name in found[0].parts}
+            values,
+            {
+                name: np.array([one.parts[name] for one in found])
+                for name in found[0].parts
+            },
         )
-        numbers = {spec.label: spec.function(column).value for spec in specs if spec.function}
+        numbers = {
+            spec.label: spec.function(column).value for spec in specs if spec.function
+        }
         assert numbers == pytest.approx(line["result"][line["task"]], abs=1e-9)
 
 
@@ -137,24 +179,35 @@ def test_needles_stand_before_sentences_and_are_what_is_asked(tree: Path) -> Non
     assert len({row["seed"] for row in rows}) == 5
     assert oneruler_rows(task(NEEDLES, tree), CODE_POINTS, 2) == rows[:2]
     for row in rows:
-        text, asked = row["prompts"][0]["text"], row["prompts"][0]["needle_text"]
+        text = row["prompts"][0]["text"]
+        asked = row["prompts"][0]["needle_text"]
         first, last = asked.split(", và ")
-        assert [text.split(f"Số của {word}: ")[1].split(".")[0] for word in (first, last)] == row["label"]
+        assert [
+            text.split(f"Số của {word}: ")[1].split(".")[0] for word in (first, last)
+        ] == row["label"]
         assert text.count("Số của") == 4
         assert 1900 < len(text) < 2010
-    (none, *_) = oneruler_rows(task({**NEEDLES, "num_queries": None, "num_values": 0}, tree), CODE_POINTS)
+    (none, *_) = oneruler_rows(
+        task({**NEEDLES, "num_queries": None, "num_values": 0}, tree), CODE_POINTS
+    )
     assert none["label"] == ["none"]
     assert none["prompts"][0]["needle_text"] not in none["prompts"][0]["text"]
-    (all_, *_) = oneruler_rows(task({**NEEDLES, "num_queries": None, "num_values": 4}, tree), CODE_POINTS)
+    (all_, *_) = oneruler_rows(
+        task({**NEEDLES, "num_queries": None, "num_values": 4}, tree), CODE_POINTS
+    )
     assert len(all_["label"]) == 4
     assert all(
-        f"Số của {all_['prompts'][0]['needle_text']}: {number}." in all_["prompts"][0]["text"]
+        f"Số của {all_['prompts'][0]['needle_text']}: {number}."
+        in all_["prompts"][0]["text"]
         for number in all_["label"]
     )
 
 
 def test_sentences() -> None:
-    text = '“Hai.” Ba bốn!\n***\nNăm 1990. Mr. Dương nói... rồi đi?! |x\n\n"...' + "." * 1_000
+    text = (
+        '“Hai.” Ba bốn!\n***\nNăm 1990. Mr. Dương nói... rồi đi?! |x\n\n"...'
+        + "." * 1_000
+    )
     assert list(sentences_of(text, "en")) == [
         "“Hai.”",
         "Ba bốn!",
@@ -164,12 +217,16 @@ def test_sentences() -> None:
         "x",
     ]
     assert list(sentences_of("一。二！ 三", "zh")) == ["一。二！", "三"]
-    assert_grows_linearly(lambda text: list(sentences_of(text, "en")), repeated(".", text))
+    assert_grows_linearly(
+        lambda text: list(sentences_of(text, "en")), repeated(".", text)
+    )
 
 
 def test_common_words_are_the_most_frequent_and_fill_the_room(tree: Path) -> None:
     for row in oneruler_rows(task(WORDS, tree), CODE_POINTS):
-        entries = [entry.split(".", 1) for entry in row["prompts"][0]["list"].split(" chữ")]
+        entries = [
+            entry.split(".", 1) for entry in row["prompts"][0]["list"].split(" chữ")
+        ]
         listed = row["prompts"][0]["list"].split()
         words = listed[1::2]
         assert listed[::2] == [f"{n}." for n in range(1, len(words) + 1)]
@@ -193,7 +250,9 @@ def test_common_words_are_the_most_frequent_and_fill_the_room(tree: Path) -> Non
         ({**WORDS, "num_repeats_uncommon_words": 10**9}, "too often"),
     ],
 )
-def test_tasks_that_cannot_be_made_say_why(tree: Path, config: dict[str, Any], message: str) -> None:
+def test_tasks_that_cannot_be_made_say_why(
+    tree: Path, config: dict[str, Any], message: str
+) -> None:
     with pytest.raises(UsageError, match=message):
         oneruler_rows(task(config, tree), CODE_POINTS)
 
@@ -213,21 +272,29 @@ def test_what_lacks_is_named(tree: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         tokenizer_of("some/repository")
 
 
-def test_a_tokenizer_of_the_user_says_how_long_texts_are(tree: Path, tmp_path: Path) -> None:
+def test_a_tokenizer_of_the_user_says_how_long_texts_are(
+    tree: Path, tmp_path: Path
+) -> None:
     pytest.importorskip("transformers", reason="the extra `hf` is not installed")
     from tokenizers import Tokenizer as Made
     from tokenizers import models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 
-    vocabulary = {"[UNK]": 0} | {one: place for place, one in enumerate(sorted({*"0123456789. chữ"}), 1)}
+    vocabulary = {"[UNK]": 0} | {
+        one: place for place, one in enumerate(sorted({*"0123456789. chữ"}), 1)
+    }
     plain = Made(models.WordLevel(vocabulary, "[UNK]"))
     plain.pre_tokenizer = pre_tokenizers.Split("", "isolated")
     folder = tmp_path / "tokenizer"
-    PreTrainedTokenizerFast(tokenizer_object=plain, unk_token="[UNK]").save_pretrained(folder)
+    PreTrainedTokenizerFast(tokenizer_object=plain, unk_token="[UNK]").save_pretrained(
+        folder
+    )
     mine = tokenizer_of(str(folder))
     assert isinstance(mine, Tokenizer) and mine.hub is not None
     assert mine.lengths([" chữ1", "7."]) == [5, 2]
-    assert oneruler_rows(task(WORDS, tree), str(folder)) == oneruler_rows(task(WORDS, tree), CODE_POINTS)
+    assert oneruler_rows(task(WORDS, tree), str(folder)) == oneruler_rows(
+        task(WORDS, tree), CODE_POINTS
+    )
     with pytest.raises(UsageError, match="no model folder"):
         oneruler_rows(task(WORDS, tree), str(tmp_path / "absent" / "x"))
 
@@ -249,9 +316,13 @@ CORRECTED = [
 
 
 @pytest.mark.parametrize(("answer", "label", "of_words", "strict", "share"), CORRECTED)
-def test_corrected_scores(answer: str, label: list[str], of_words: bool, strict: float, share: float) -> None:
+def test_corrected_scores(
+    answer: str, label: list[str], of_words: bool, strict: float, share: float
+) -> None:
     (scorer,), specs = scoring_of(task(WORDS if of_words else NEEDLES), [])
-    score = scorer.function(Sample("", metadata={"row": {"label": label}}), Answer(answer))
+    score = scorer.function(
+        Sample("", metadata={"row": {"label": label}}), Answer(answer)
+    )
     assert isinstance(score, Score)
     assert (score.value, score.parts["normalized_accuracy"]) == (strict, share)
     assert [spec.label for spec in specs] == ["normalized_strict_accuracy", "accuracy"]
@@ -260,10 +331,17 @@ def test_corrected_scores(answer: str, label: list[str], of_words: bool, strict:
 @pytest.mark.parametrize("published", [False, True])
 @pytest.mark.parametrize(
     "of_length",
-    [repeated("<A>"), repeated("1,", "<A>"), repeated("</"), repeated("1. ", "<A>", "</A>")],
+    [
+        repeated("<A>"),
+        repeated("1,", "<A>"),
+        repeated("</"),
+        repeated("1. ", "<A>", "</A>"),
+    ],
     ids=lambda of_length: of_length(9),
 )
-def test_long_answers_take_little_time(published: bool, of_length: Callable[[int], str]) -> None:
+def test_long_answers_take_little_time(
+    published: bool, of_length: Callable[[int], str]
+) -> None:
     (scorer,), _ = scoring_of(task(NEEDLES, published=published), [])
     sample = Sample("", metadata={"row": {"label": ["1"]}})
     assert_grows_linearly(lambda text: scorer.function(sample, Answer(text)), of_length)

@@ -1,4 +1,6 @@
-"""The numbers of SEA-HELM's notebook as a flag: of its result folders and of runs of ours, equal to what the notebook's own code makes."""
+"""The numbers of SEA-HELM's notebook as a flag: of its result folders and of runs of ours, equal
+to what the notebook's own code makes.
+"""
 
 from __future__ import annotations
 
@@ -28,11 +30,17 @@ RECORDED = {
 
 
 def theirs(root: Path) -> Path:
-    """Three runs of a model: one has a request without a reply, and a task whose code raised; a task has one run alone."""
-    return write_results(root / "acme", "acme/tiny", ["AAB-AB", "AABBBA", "BABBAA"], raised=[0])
+    """Three runs of a model: one has a request without a reply, and a task whose code raised; a
+    task has one run alone.
+    """
+    return write_results(
+        root / "acme", "acme/tiny", ["AAB-AB", "AABBBA", "BABBAA"], raised=[0]
+    )
 
 
-def test_of_a_result_folder(own_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_of_a_result_folder(
+    own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     theirs(own_folder / "results")
     assert main(["import", "sea-helm", "results", "--name", "r", "--over-runs"]) == 0
     said = " ".join(capsys.readouterr().out.split())
@@ -42,22 +50,42 @@ def test_of_a_result_folder(own_folder: Path, capsys: pytest.CaptureFixture[str]
     )
     found = yaml.safe_load((own_folder / "runs" / "acme--tiny_scores.yaml").read_text())
     assert {name: found[name] for name in RECORDED} == pytest.approx(RECORDED)
-    assert found["tl"]["nlu"]["tasks"]["colours"]["mean"] == pytest.approx(51.111111111111114)
+    assert found["tl"]["nlu"]["tasks"]["colours"]["mean"] == pytest.approx(
+        51.111111111111114
+    )
     assert len(found["mean_list"]) == 30
     # Without the flag there is no such file, and a run of ours is no other for it.
     assert main(["import", "sea-helm", "results", "--name", "s", "--out", "plain"]) == 0
     assert not list((own_folder / "plain").glob("*.yaml"))
 
 
-def test_of_runs_of_ours_beside_their_export(own_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_of_runs_of_ours_beside_their_export(
+    own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     root = str(write_tree(own_folder / "tree"))
     run = ["run", "sea-helm:mine", "--task-root", root, "-D", "runs=3", "--quiet"]
-    assert main([*run, "--model", "scripted/hash", "--scoring", "published", "--name", "own"]) == 0
+    assert (
+        main(
+            [
+                *run,
+                "--model",
+                "scripted/hash",
+                "--scoring",
+                "published",
+                "--name",
+                "own",
+            ]
+        )
+        == 0
+    )
     assert main(["export", "sea-helm", "own", "--out", "exp"]) == 0
     assert not list(Path("exp").rglob("*_scores.yaml"))
     capsys.readouterr()
     assert main(["export", "sea-helm", "own", "--out", "exp", "--over-runs"]) == 0
-    assert "scripted/hash over 3 runs, as SEA-HELM's notebook: all languages" in capsys.readouterr().err
+    assert (
+        "scripted/hash over 3 runs, as SEA-HELM's notebook: all languages"
+        in capsys.readouterr().err
+    )
     (file,) = Path("exp").rglob("*_scores.yaml")
     assert file == Path("exp/scripted/hash/hash_scores.yaml")
     found = yaml.safe_load(file.read_text())
@@ -75,20 +103,27 @@ def test_without_a_language_of_the_sea_average_the_rest_is_written(
         for before, after in (("id", "jv"), ("tl", "su")):
             place = run / "inferences" / before
             for file in place.rglob("*.jsonl"):
-                file.rename(file.with_name(file.name.replace(f"_{before}", f"_{after}", 1)))
+                file.rename(
+                    file.with_name(file.name.replace(f"_{before}", f"_{after}", 1))
+                )
             place.rename(run / "inferences" / after)
     assert main(["import", "sea-helm", "results", "--name", "r", "--over-runs"]) == 0
-    assert "none of its languages is in the SEA average" in " ".join(capsys.readouterr().out.split())
+    assert "none of its languages is in the SEA average" in " ".join(
+        capsys.readouterr().out.split()
+    )
     found = yaml.safe_load((own_folder / "runs" / "acme--tiny_scores.yaml").read_text())
     assert found["mean"] == pytest.approx(RECORDED["mean"])
     assert "sea_mean" not in found
 
 
-# -- beside the notebook's own code ---------------------------------------------------------------------------------------
+# -- beside the notebook's own code
+# ---------------------------------------------------------------------------------------
 
 
 @pytest.fixture
-def notebook(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Path, int], dict[str, Any]]]:
+def notebook(
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[Callable[[Path, int], dict[str, Any]]]:
     """The notebook's numbers of a model's folder over so many runs, by its own cells."""
     if not NOTEBOOK.is_file():
         pytest.skip("SEA_HELM_TREE names no checkout of SEA-HELM")
@@ -98,14 +133,25 @@ def notebook(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Path, int], 
     cells = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"][:4]
     module = ModuleType("results_aggregation")
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    exec(compile("\n\n".join("".join(cell["source"]) for cell in cells), str(NOTEBOOK), "exec"), vars(module))
+    exec(
+        compile(
+            "\n\n".join("".join(cell["source"]) for cell in cells),
+            str(NOTEBOOK),
+            "exec",
+        ),
+        vars(module),
+    )
 
     class Pool:
-        def starmap(self, function: Callable[..., Any], many: Sequence[Any]) -> list[Any]:
+        def starmap(
+            self, function: Callable[..., Any], many: Sequence[Any]
+        ) -> list[Any]:
             return [function(*each) for each in many]
 
     def numbers(folder: Path, runs: int) -> dict[str, Any]:
-        configs, data = module.load_task_scores(str(folder.parent), folder.name, runs, Pool())
+        configs, data = module.load_task_scores(
+            str(folder.parent), folder.name, runs, Pool()
+        )
         scores, _ = module.aggregate_scores(configs, data, n_bootstraps=30)
         found: dict[str, Any] = json.loads(json.dumps(scores))
         return found
@@ -123,11 +169,38 @@ def test_every_number_is_the_notebooks(
     root = str(write_tree(own_folder / "tree"))
     run = ["run", "sea-helm:mine", "--task-root", root, "-D", "runs=8", "--quiet"]
     for scoring in ("published", "corrected"):
-        assert main([*run, "--model", "scripted/hash", "--scoring", scoring, "--name", scoring]) == 0
-        assert main(["export", "sea-helm", scoring, "--out", f"exp/{scoring}", "--over-runs"]) == 0
+        assert (
+            main(
+                [
+                    *run,
+                    "--model",
+                    "scripted/hash",
+                    "--scoring",
+                    scoring,
+                    "--name",
+                    scoring,
+                ]
+            )
+            == 0
+        )
+        assert (
+            main(
+                [
+                    "export",
+                    "sea-helm",
+                    scoring,
+                    "--out",
+                    f"exp/{scoring}",
+                    "--over-runs",
+                ]
+            )
+            == 0
+        )
         (file,) = Path(f"exp/{scoring}").rglob("*_scores.yaml")
         ours = yaml.safe_load(file.read_text())
-        assert dict(flat(ours)) == pytest.approx(dict(flat(notebook(file.parent, 8))), abs=1e-9)
+        assert dict(flat(ours)) == pytest.approx(
+            dict(flat(notebook(file.parent, 8))), abs=1e-9
+        )
 
 
 def flat(value: Any, where: str = "") -> Iterator[tuple[str, Any]]:

@@ -1,4 +1,6 @@
-"""LiveCodeBench's programs in the real sandbox, and its private tests, which are read without unpickling."""
+"""LiveCodeBench's programs in the real sandbox, and its private tests, which are read without
+unpickling.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,10 @@ from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers.code.livecodebench import read_cases
 from support.sandbox import needs_sandbox
 
-METRIC = ("seahelm_tasks/code_generation/livecodebench/livecodebench_metric.py", "LiveCodeBenchMetric")
+METRIC = (
+    "seahelm_tasks/code_generation/livecodebench/livecodebench_metric.py",
+    "LiveCodeBenchMetric",
+)
 
 
 def packed(value: Any, protocol: int = 4) -> str:
@@ -29,10 +34,13 @@ def packed(value: Any, protocol: int = 4) -> str:
 
 
 def row(
-    public: Sequence[tuple[str, str]], private: Sequence[tuple[str, str]], name: str | None = None
+    public: Sequence[tuple[str, str]],
+    private: Sequence[tuple[str, str]],
+    name: str | None = None,
 ) -> dict[str, Any]:
     first, second = (
-        [{"input": one, "output": other, "testtype": "x"} for one, other in own] for own in (public, private)
+        [{"input": one, "output": other, "testtype": "x"} for one, other in own]
+        for own in (public, private)
     )
     return {
         "id": "q",
@@ -44,7 +52,9 @@ def row(
 def judged(given: Mapping[str, Any], text: str, published: bool) -> Score:
     task = sea_task(*METRIC, metric="pass@1", published=published)
     (scorer,), specs = scoring_of(task, [given])
-    assert [one.label for one in specs] == ["pass@1", "mean_individual_score"][: 1 + published]
+    assert [one.label for one in specs] == ["pass@1", "mean_individual_score"][
+        : 1 + published
+    ]
     answer = Answer(text, responses=(Response(text),))
 
     async def ask(role: str, request: Any) -> Response:
@@ -73,20 +83,35 @@ LEAST = "class Solution:\n    def least(self, values: List, count: int) -> List:
 def test_programs_are_run_on_public_and_private_tests(published: bool) -> None:
     for given, code, label, why in (
         (DOUBLE, "print(2 * int(input()))", "passed", "all of 3 tests"),
-        (DOUBLE, "n = int(input())\nprint(4 if n == 2 else 10)", "failed", "test 3 of 3"),
+        (
+            DOUBLE,
+            "n = int(input())\nprint(4 if n == 2 else 10)",
+            "failed",
+            "test 3 of 3",
+        ),
         (DOUBLE, "raise SystemExit(3)", "failed", "test 1 of 3"),
         (CALLED, LEAST, "passed", "all of 2 tests"),
         (CALLED, LEAST.replace("sorted(values)", "values"), "failed", "test 1 of 2"),
-        (CALLED, "def least(values, count):\n    return sorted(values)[:count]", "passed", "all of 2"),
+        (
+            CALLED,
+            "def least(values, count):\n    return sorted(values)[:count]",
+            "passed",
+            "all of 2",
+        ),
     ):
         found = judged(given, block(code), published)
-        assert (found.label, found.value) == (label, float(label == "passed")), (code, found.explanation)
+        assert (found.label, found.value) == (label, float(label == "passed")), (
+            code,
+            found.explanation,
+        )
         assert found.explanation.startswith(why)
 
 
 @needs_sandbox
 def test_what_only_one_of_both_says() -> None:
-    """A program that says itself that it passed; true and null, which are no Python; input that has no buffer, and escapes in it."""
+    """A program that says itself that it passed; true and null, which are no Python; input that
+    has no buffer, and escapes in it.
+    """
     booleans = row([("1\n2", "true")], [], "differ")
     texts = row([("a\\tb\n", "a\\tb")], [])
     for given, code, published, corrected in (
@@ -96,9 +121,10 @@ def test_what_only_one_of_both_says() -> None:
         (texts, "print(input())", 0.0, 1.0),
         (CALLED, f"{LEAST}\nhelper = Counter()", 0.0, 1.0),
     ):
-        assert [judged(given, block(code), mode).value for mode in (True, False)] == [published, corrected], (
-            code
-        )
+        assert [judged(given, block(code), mode).value for mode in (True, False)] == [
+            published,
+            corrected,
+        ], code
 
 
 @needs_sandbox
@@ -123,11 +149,26 @@ def test_private_tests_are_read_and_never_unpickled() -> None:
         given = {"test_cases": {"public": [], "private": packed(text, protocol)}}
         assert read_cases(given, "q") == [{"input": "é", "output": "\n"}]
     assert [one["input"] for one in read_cases(DOUBLE, "q")] == ["2\n", "5\n", "0\n"]
-    with pytest.raises(ScoringError, match=r"there are 2,001 of them, more than the 2,000 that are run"):
+    with pytest.raises(
+        ScoringError, match=r"there are 2,001 of them, more than the 2,000 that are run"
+    ):
         read_cases(row([], [("", "")] * 2001), "q")
     whole = pickle.dumps("[]", 4)
-    streams = [pickle.dumps(one) for one in (Runs(), ["[]"], b"[]", None)] + [whole + b"x", whole[:-1], b""]
+    streams = [pickle.dumps(one) for one in (Runs(), ["[]"], b"[]", None)] + [
+        whole + b"x",
+        whole[:-1],
+        b"",
+    ]
     packages = [base64.b64encode(zlib.compress(one)).decode() for one in streams]
-    for private in ("%%", packed("[1]"), packed("no"), packed("[]")[:-8], "eA==", *packages):
-        with pytest.raises(ScoringError, match="The tests of the sample 'q' cannot be read"):
+    for private in (
+        "%%",
+        packed("[1]"),
+        packed("no"),
+        packed("[]")[:-8],
+        "eA==",
+        *packages,
+    ):
+        with pytest.raises(
+            ScoringError, match="The tests of the sample 'q' cannot be read"
+        ):
             read_cases({"test_cases": {"public": [], "private": private}}, "q")

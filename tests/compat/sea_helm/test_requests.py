@@ -1,8 +1,10 @@
-"""The bodies that are sent, compared with what SEA-HELM's own code sends: the recorded conversations and generation arguments.
+"""The bodies that are sent, compared with what SEA-HELM's own code sends: the recorded
+conversations and generation arguments.
 
-Its client sends `model`, `messages` and the generation arguments, and nothing else. Base models are asked by the text of its template for
-them. In the first of two requests it also sends `include_stop_str_in_output`, and reads in the text whether the reply ended at the answer
-tag; here the reply's `stop_reason` says it.
+Its client sends `model`, `messages` and the generation arguments, and nothing else. Base models are
+asked by the text of its template for them. In the first of two requests it also sends
+`include_stop_str_in_output`, and reads in the text whether the reply ended at the answer tag; here
+the reply's `stop_reason` says it.
 """
 
 from __future__ import annotations
@@ -30,8 +32,13 @@ ROWS = 3
 """Of each recorded task and form."""
 
 
-def recorded() -> Iterator[tuple[dict[str, Any], dict[str, Any], list[dict[str, Any]], Sequence[Any]]]:
-    """Each task, its form, its first rows with their conversations, and its examples. A twin has those of its sibling."""
+def recorded() -> Iterator[
+    tuple[dict[str, Any], dict[str, Any], list[dict[str, Any]], Sequence[Any]]
+]:
+    """Each task, its form, its first rows with their conversations, and its examples.
+
+    A twin has those of its sibling.
+    """
     languages: dict[tuple[str, str], Any] = {}
     tasks: dict[tuple[str, str], Any] = {}
     for line in golden("task"):
@@ -39,15 +46,25 @@ def recorded() -> Iterator[tuple[dict[str, Any], dict[str, Any], list[dict[str, 
         sibling = line["task"].removesuffix("-logprobs"), line["lang"]
         languages[pair] = line["language_config"] or languages[sibling]
         tasks[pair] = {**line, "here": languages[pair]}
-    lines = {(line["task"], line["lang"], line["form"]): line for line in golden("prompts")}
+    lines = {
+        (line["task"], line["lang"], line["form"]): line for line in golden("prompts")
+    }
     for (name, language, form), line in lines.items():
         source = line
         while "same_conversations_as" in source:
-            source = lines[source["same_conversations_as"][0], language, source["same_conversations_as"][1]]
+            source = lines[
+                source["same_conversations_as"][0],
+                language,
+                source["same_conversations_as"][1],
+            ]
         # A row's own values stand with the conversations without shots.
         plain = lines[name.removesuffix("-logprobs"), language, "instruct-0shot"]
         values = {row["i"]: row for row in plain["rows"] if "prompts" in row}
-        own = [{**values[row["i"]], **row} for row in source.get("rows", ()) if row["i"] in values][:ROWS]
+        own = [
+            {**values[row["i"]], **row}
+            for row in source.get("rows", ())
+            if row["i"] in values
+        ][:ROWS]
         by_subject = name.startswith("global_mmlu_lite") and form != "instruct-0shot"
         if own and not by_subject:
             yield tasks[name, language], line, own, source.get("examples") or ()
@@ -62,14 +79,23 @@ def loaded(
     reasoning: bool = False,
 ) -> Task:
     """The task over these rows, read from files in SEA-HELM's own form of rows."""
-    place, name, language = root / "seahelm_tasks" / "mine", task["task"], task["lang"]
+    place = root / "seahelm_tasks" / "mine"
+    name = task["task"]
+    language = task["lang"]
     keys = ("id", "label", "prompts")
-    write(place / "rows.jsonl", [{key: row.get(key) for key in keys} | {"metadata": {}} for row in own])
+    write(
+        place / "rows.jsonl",
+        [{key: row.get(key) for key in keys} | {"metadata": {}} for row in own],
+    )
     write(place / "examples.jsonl", list(examples))
     files = {"filepath": "seahelm_tasks/mine/rows.jsonl", "example_filepath": None}
     if examples:
         files["example_filepath"] = "seahelm_tasks/mine/examples.jsonl"
-    config = {key: part for key, part in task["config"].items() if not key.startswith("dataloader")}
+    config = {
+        key: part
+        for key, part in task["config"].items()
+        if not key.startswith("dataloader")
+    }
     if (
         config["metric_class"] == "QuestionAnsweringMetric"
     ):  # its words need libraries, and are no part of a request
@@ -77,10 +103,17 @@ def loaded(
     config["languages"] = {language: {**task["here"], **files}}
     write(place / "config.yaml", {name: config})
     write(root / "seahelm_tasks" / "constants.yaml", {"few_shot_stop_tokens": ["\n\n"]})
-    settings = {"task_root": str(root), "scoring": "published", "base_model": form == "base"}
+    settings = {
+        "task_root": str(root),
+        "scoring": "published",
+        "base_model": form == "base",
+    }
     settings["reasoning"] = reasoning
     (made,) = load_tasks(
-        f"sea-helm:{name}/{language}", dialect=settings, num_fewshot=SHOTS.get(form), chat=form != "base"
+        f"sea-helm:{name}/{language}",
+        dialect=settings,
+        num_fewshot=SHOTS.get(form),
+        chat=form != "base",
     )
     return made
 
@@ -100,29 +133,39 @@ def written(conversation: Sequence[Mapping[str, str]]) -> str:
 @needs_golden
 def test_every_recorded_task_sends_what_sea_helm_sends(tmp_path: Path) -> None:
     compared = {"instruct": 0, "base": 0, "twin": 0, "reasoning": 0}
-    with serving(lambda prompt: " Reason,", edit=stopped, extra=("top_k", "min_p")) as server:
+    with serving(
+        lambda prompt: " Reason,", edit=stopped, extra=("top_k", "min_p")
+    ) as server:
         chat = {"base_url": server.url}
         models = {
             "chat": open_model("vllm/m", chat),
-            "text": open_model("vllm/m", {**chat, "interface": "completions", "echo": True}),
+            "text": open_model(
+                "vllm/m", {**chat, "interface": "completions", "echo": True}
+            ),
         }
         for place, (task, line, own, examples) in enumerate(recorded()):
             form = line["form"]
-            is_twin, base = task["task"].endswith("-logprobs"), form == "base"
+            is_twin = task["task"].endswith("-logprobs")
+            base = form == "base"
             if is_twin and not base:
                 continue  # no server scores behind messages; see the next test
             made = loaded(tmp_path / str(place), task, form, own, examples)
             arguments, _ = task["gen"]["base" if base else "instruct"]
             tag = task["here"]["prompt_template"]["answer_tag"] or ""
             for index, row in enumerate(own):
-                bodies = sent_by(server, made, index, models["text" if base else "chat"])
+                bodies = sent_by(
+                    server, made, index, models["text" if base else "chat"]
+                )
                 if not base:
-                    wanted = [{"model": "m", "messages": row["conversation"], **arguments}]
+                    wanted = [
+                        {"model": "m", "messages": row["conversation"], **arguments}
+                    ]
                     compared["instruct"] += 1
                 elif is_twin:
                     wanted = _of_twin(row, arguments, tag, line["answers_first"][index])
                     bodies = [
-                        {key: body[key] for key in asked} for body, asked in zip(bodies, wanted, strict=True)
+                        {key: body[key] for key in asked}
+                        for body, asked in zip(bodies, wanted, strict=True)
                     ]
                     compared["twin"] += 1
                 else:
@@ -130,14 +173,24 @@ def test_every_recorded_task_sends_what_sea_helm_sends(tmp_path: Path) -> None:
                     compared["base"] += 1
                 assert bodies == wanted, (task["task"], task["lang"], form, index)
             if form == "instruct-0shot":
-                thinking = loaded(tmp_path / str(place), task, form, own, examples, reasoning=True)
-                wanted = [{"model": "m", "messages": own[0]["conversation"], **task["gen"]["reasoning"][0]}]
+                thinking = loaded(
+                    tmp_path / str(place), task, form, own, examples, reasoning=True
+                )
+                wanted = [
+                    {
+                        "model": "m",
+                        "messages": own[0]["conversation"],
+                        **task["gen"]["reasoning"][0],
+                    }
+                ]
                 assert sent_by(server, thinking, 0, models["chat"]) == wanted
                 compared["reasoning"] += 1
     assert compared == {"instruct": 123, "base": 24, "twin": 9, "reasoning": 36}
 
 
-def sent_by(server: OpenAIServer, task: Task, index: int, model: Any) -> list[dict[str, Any]]:
+def sent_by(
+    server: OpenAIServer, task: Task, index: int, model: Any
+) -> list[dict[str, Any]]:
     """The bodies that a sample of the task sends."""
     log = server.log
     assert log is not None
@@ -158,8 +211,12 @@ async def _closing(answer: Any, model: Any) -> Any:
         await model.close()
 
 
-def _of_base(row: Mapping[str, Any], arguments: Mapping[str, Any], tag: str) -> list[dict[str, Any]]:
-    """Both requests of a base model whose first reply is " Reason," at the tag, which is one token to the test's server."""
+def _of_base(
+    row: Mapping[str, Any], arguments: Mapping[str, Any], tag: str
+) -> list[dict[str, Any]]:
+    """Both requests of a base model whose first reply is " Reason," at the tag, which is one
+    token to the test's server.
+    """
     prompt = written(row["conversation"])
     first = {"model": "m", "prompt": prompt, **arguments}
     if not tag:
@@ -175,7 +232,10 @@ def _of_twin(
     """The first request, and the text whose end is scored."""
     prompt = written(row["conversation"])
     first = {"model": "m", "prompt": prompt, **arguments, "stop": [tag]}
-    return [first, {"model": "m", "prompt": f"{prompt} Reason,{tag}{answer}", "echo": True}]
+    return [
+        first,
+        {"model": "m", "prompt": f"{prompt} Reason,{tag}{answer}", "echo": True},
+    ]
 
 
 @needs_golden
@@ -194,7 +254,10 @@ def test_every_recorded_twin_scores_the_recorded_label_behind_the_recorded_conve
                 requests: list[Any] = []
 
                 async def ask(
-                    role: str, request: Request, at: str = at, found: list[Any] = requests
+                    role: str,
+                    request: Request,
+                    at: str = at,
+                    found: list[Any] = requests,
                 ) -> Response:
                     found.append(request)
                     if isinstance(request, LogLikelihood):
@@ -220,7 +283,8 @@ def test_every_recorded_twin_scores_the_recorded_label_behind_the_recorded_conve
     assert compared > 60
 
 
-# -- replies that end without the tag -------------------------------------------------------------------------------------
+# -- replies that end without the tag
+# -------------------------------------------------------------------------------------
 
 
 def small(root: Path, *, base: bool, twin: bool) -> Task:
@@ -255,19 +319,28 @@ def answered(task: Task, replies: Sequence[Response]) -> tuple[Answer, list[Any]
     ("first", "behind"),
     [
         (Response(" I am sure", finish_reason="stop", stopped_at=""), " I am sure"),
-        (Response(" I am sure\n", finish_reason="stop", stopped_at="Jawaban:"), " I am sure\nJawaban:"),
-        (Response(" I am sure", finish_reason="stop", stopped_at="Jawaban:"), " I am sureJawaban:"),
-        (Response(" I am sure", finish_reason="stop"), " I am sureJawaban:"),  # nothing says at what it ended
+        (
+            Response(" I am sure\n", finish_reason="stop", stopped_at="Jawaban:"),
+            " I am sure\nJawaban:",
+        ),
+        (
+            Response(" I am sure", finish_reason="stop", stopped_at="Jawaban:"),
+            " I am sureJawaban:",
+        ),
+        # nothing says at what it ended
+        (Response(" I am sure", finish_reason="stop"), " I am sureJawaban:"),
         (Response("", finish_reason="stop", stopped_at=""), ""),
     ],
 )
-def test_a_reply_is_gone_on_from_as_it_ended(tmp_path: Path, first: Response, behind: str) -> None:
+def test_a_reply_is_gone_on_from_as_it_ended(
+    tmp_path: Path, first: Response, behind: str
+) -> None:
     twin = small(tmp_path / "twin", base=False, twin=True)
     answer, asked = answered(twin, [first, Response(log_likelihood=-0.5)])
     context = asked[1].context
-    assert context[len(asked[0].prompt) :] == (() if not behind else (context[-1],)) and (
-        not behind or (context[-1].role, context[-1].text) == ("assistant", behind)
-    )
+    assert context[len(asked[0].prompt) :] == (
+        () if not behind else (context[-1],)
+    ) and (not behind or (context[-1].role, context[-1].text) == ("assistant", behind))
     assert (asked[1].continuation, answer.log_likelihoods) == (" A", (-0.5,))
     base = small(tmp_path / "base", base=True, twin=False)
     second = Response(" A", finish_reason="stop")
@@ -288,7 +361,9 @@ def test_a_reply_that_was_cut_is_kept(tmp_path: Path) -> None:
         answer, asked = answered(task, [cut])
         assert (len(asked), answer.text, answer.log_likelihoods) == (1, " I am", ())
     base = small(tmp_path / "full", base=True, twin=False)
-    used_up = Response(" I am", finish_reason="stop", stopped_at="Jawaban:", usage=Usage(5, 8))
+    used_up = Response(
+        " I am", finish_reason="stop", stopped_at="Jawaban:", usage=Usage(5, 8)
+    )
     assert len(answered(base, [used_up])[1]) == 1
 
 
@@ -309,7 +384,9 @@ def _generated(model: Any, stop: tuple[str, ...]) -> Response:
     from evalwright.core.requests import Generate
 
     model.load()
-    ((_, found),) = model.answer_batch([Generate("Two and two", max_tokens=12, stop=stop)])
+    ((_, found),) = model.answer_batch(
+        [Generate("Two and two", max_tokens=12, stop=stop)]
+    )
     assert isinstance(found, Response)
     return found
 
@@ -339,7 +416,8 @@ def test_servers_say_at_what_an_answer_ended(
     with serving(lambda prompt: "Well", edit=edited) as server:
         for interface in ("chat", "completions"):
             model: Any = open_model(
-                "vllm/m", {"base_url": server.url, "interface": interface, "stream": stream}
+                "vllm/m",
+                {"base_url": server.url, "interface": interface, "stream": stream},
             )
             prompt = (Message("user", "Q"),) if interface == "chat" else "Q"
             request = Generate(prompt, stop=("Jawaban:",))

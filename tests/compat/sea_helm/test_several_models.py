@@ -1,4 +1,6 @@
-"""One Task object asked of several models: what one of them answers changes no number of another."""
+"""One Task object asked of several models: what one of them answers changes no number of
+another.
+"""
 
 from __future__ import annotations
 
@@ -31,13 +33,22 @@ HEALTH = {
     "judge": {
         "judge_model_name": "big",
         "judge_model_type": "vllm",
-        "judge_prompts": {"system_prompt": "Judge.", "criteria_prompt": "{conversation} | {rubric_item}"},
+        "judge_prompts": {
+            "system_prompt": "Judge.",
+            "criteria_prompt": "{conversation} | {rubric_item}",
+        },
     },
 }
-OWN = {"metric_file": "seahelm_tasks/mine/metric.py", "metric_class": "MyMetric", "metric": "mine"}
+OWN = {
+    "metric_file": "seahelm_tasks/mine/metric.py",
+    "metric_class": "MyMetric",
+    "metric": "mine",
+}
 
 
-def tree(root: Path, config: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> Path:
+def tree(
+    root: Path, config: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]
+) -> Path:
     """A folder of one task, `mine`."""
     place = root / "seahelm_tasks" / "mine"
     write(place / "id.jsonl", list(rows))
@@ -48,13 +59,21 @@ def tree(root: Path, config: Mapping[str, Any], rows: Sequence[Mapping[str, Any]
 
 def rows(label: str, **more: Any) -> list[dict[str, Any]]:
     return [
-        {"id": f"q{n}", "label": label, "prompts": [{"question": f"What is {n}?"}], "metadata": {}, **more}
+        {
+            "id": f"q{n}",
+            "label": label,
+            "prompts": [{"question": f"What is {n}?"}],
+            "metadata": {},
+            **more,
+        }
         for n in range(3)
     ]
 
 
 def loaded(root: Path, **settings: Any) -> Task:
-    (task,) = load_tasks("sea-helm:mine", dialect={"task_root": str(root), **settings}, chat=True)
+    (task,) = load_tasks(
+        "sea-helm:mine", dialect={"task_root": str(root), **settings}, chat=True
+    )
     return task
 
 
@@ -71,7 +90,9 @@ def bad_row_raises(request: Any) -> str:
 def test_a_model_whose_answer_raises_leaves_the_numbers_of_another_alone(
     own_folder: Path, order: Sequence[int]
 ) -> None:
-    task = loaded(tree(own_folder / "tree", BELIEFS, rows(REFERENCE)), scoring="published")
+    task = loaded(
+        tree(own_folder / "tree", BELIEFS, rows(REFERENCE)), scoring="published"
+    )
     models = [
         ScriptedModel(bad_row_raises, name="scripted/bad", version="1"),
         ScriptedModel(REFERENCE, name="scripted/good"),
@@ -80,27 +101,39 @@ def test_a_model_whose_answer_raises_leaves_the_numbers_of_another_alone(
         runs = evaluate([task], [models[place] for place in order])
         assert first_numbers(runs) == [(0, 100)[place] for place in order]
         methods = [run.data["tasks"][0]["metrics"][0]["method"] for run in runs]
-        assert ["raises ValueError" in method for method in methods] == [not place for place in order]
+        assert ["raises ValueError" in method for method in methods] == [
+            not place for place in order
+        ]
 
 
-def test_a_verdict_that_raises_for_one_model_leaves_the_number_of_another_alone(own_folder: Path) -> None:
+def test_a_verdict_that_raises_for_one_model_leaves_the_number_of_another_alone(
+    own_folder: Path,
+) -> None:
     """SEA-HELM's code raises on a verdict that is a text."""
     criteria = [{"criterion": "is kind", "points": 3}]
     told = [{"role": "user", "content": "I am ill."}]
-    root = tree(own_folder / "tree", HEALTH, rows("x", criteria=criteria, conversations=told))
+    root = tree(
+        own_folder / "tree", HEALTH, rows("x", criteria=criteria, conversations=told)
+    )
 
     def verdict(request: Any) -> str:
-        return '{"criteria_met": %s}' % ('"true"' if "go away" in str(request.prompt) else "true")
+        return '{"criteria_met": %s}' % (
+            '"true"' if "go away" in str(request.prompt) else "true"
+        )
 
     judge = ScriptedModel(verdict, name="scripted/judge", version="1")
     task = loaded(root, scoring="published")
     bad = ScriptedModel("go away", name="scripted/bad")
     good = ScriptedModel("poor you", name="scripted/good")
     for models, numbers in (([bad, good], [0, 100]), ([good, bad], [100, 0])):
-        assert first_numbers(evaluate([task], models, roles={"judge": judge})) == numbers
+        assert (
+            first_numbers(evaluate([task], models, roles={"judge": judge})) == numbers
+        )
 
 
-def test_a_class_of_the_folder_scores_each_model_by_its_own_replies(own_folder: Path) -> None:
+def test_a_class_of_the_folder_scores_each_model_by_its_own_replies(
+    own_folder: Path,
+) -> None:
     pytest.importorskip("pandas", reason="the extra `pandas` is not installed")
     root = tree(own_folder / "tree", OWN, rows("B"))
     place = root / "seahelm_tasks" / "mine"
@@ -110,14 +143,18 @@ def test_a_class_of_the_folder_scores_each_model_by_its_own_replies(own_folder: 
     try:
         task = loaded(root, trust=[str(root)])
         replies = ("Jawaban: raise", "Jawaban: B", "Jawaban: A")
-        models = [ScriptedModel(text, name=f"scripted/m{n}") for n, text in enumerate(replies)]
+        models = [
+            ScriptedModel(text, name=f"scripted/m{n}") for n, text in enumerate(replies)
+        ]
         assert first_numbers(evaluate([task], models)) == [None, 100, 0]
         assert first_numbers(evaluate([task], models[::-1])) == [0, 100, None]
     finally:
         foreign.end_workers()
 
 
-def test_a_class_of_the_folder_scores_each_repeat_and_an_export_does_so_again(own_folder: Path) -> None:
+def test_a_class_of_the_folder_scores_each_repeat_and_an_export_does_so_again(
+    own_folder: Path,
+) -> None:
     pytest.importorskip("pandas", reason="the extra `pandas` is not installed")
     root = tree(own_folder / "tree", OWN, rows("B"))
     place = root / "seahelm_tasks" / "mine"

@@ -27,7 +27,9 @@ def judges(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {
         "bert": make_classifier(root / "bert"),
         "roberta": make_classifier(root / "roberta", "roberta", labels=("0", "1")),
-        "deberta": make_classifier(root / "deberta", "deberta-v2", labels=("contradicts", "entails")),
+        "deberta": make_classifier(
+            root / "deberta", "deberta-v2", labels=("contradicts", "entails")
+        ),
         "single": make_classifier(root / "single", labels=("LABEL_0",)),
         "decoder": make_decoder_judge(root / "decoder"),
         "t5": make_two_sided_model(root / "t5", "t5"),

@@ -1,4 +1,6 @@
-"""The baseline by words: copies, texts about something else, any script, and the boards that refuse it."""
+"""The baseline by words: copies, texts about something else, any script, and the boards that
+refuse it.
+"""
 
 from __future__ import annotations
 
@@ -37,17 +39,31 @@ def supported(premise: str, hypothesis: str) -> float:
         ("Repairs cost 3.2 million crowns.", 3 / 4), ("An elephant danced.", 0.0), ("", 1.0), ("...", 1.0),
     ],
 )  # fmt: skip
-def test_the_share_of_names_numbers_and_long_words(hypothesis: str, expected: float) -> None:
+def test_the_share_of_names_numbers_and_long_words(
+    hypothesis: str, expected: float
+) -> None:
     assert supported(PREMISE, hypothesis) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
     ("premise", "copied", "foreign"),
     [
-        ("东京的桥在星期二重新开放。修理花费了三百万。", "东京的桥在星期二重新开放。", "歌手获得奖项。"),
-        ("하로미어의 다리가 화요일에 열렸다.", "다리가 화요일에 열렸다.", "가수는 상을 셋 받았음"),
+        (
+            "东京的桥在星期二重新开放。修理花费了三百万。",
+            "东京的桥在星期二重新开放。",
+            "歌手获得奖项。",
+        ),
+        (
+            "하로미어의 다리가 화요일에 열렸다.",
+            "다리가 화요일에 열렸다.",
+            "가수는 상을 셋 받았음",
+        ),
         ("สะพานเปิดในวันอังคาร", "สะพานเปิด", "ฝูง"),
-        ("Мост открылся во вторник.", "Мост открылся во вторник.", "Певец получил приз."),
+        (
+            "Мост открылся во вторник.",
+            "Мост открылся во вторник.",
+            "Певец получил приз.",
+        ),
     ],
 )
 def test_any_script_is_read(premise: str, copied: str, foreign: str) -> None:

@@ -1,4 +1,6 @@
-"""Vectara's interface, against a local server that holds every request against the documented schema."""
+"""Vectara's interface, against a local server that holds every request against the documented
+schema.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,11 @@ SCHEMA = {
     "type": "object",
     "properties": {
         "generated_text": {"type": "string", "minLength": 1},
-        "source_texts": {"type": "array", "items": {"type": "string", "minLength": 1}, "minItems": 1},
+        "source_texts": {
+            "type": "array",
+            "items": {"type": "string", "minLength": 1},
+            "minItems": 1,
+        },
         "model_parameters": {
             "type": "object",
             "properties": {"model_name": {"type": "string"}},
@@ -48,7 +54,9 @@ Reply = tuple[int, Any, dict[str, str]]
 def asked(
     pair: Any = PAIR, *, reply: Reply | None = None, path: str = "", **arguments: Any
 ) -> tuple[Any, list[Any]]:
-    """What one request gives, errors as values, and the bodies that came to a server that answers as documented, or `reply`."""
+    """What one request gives, errors as values, and the bodies that came to a server that
+    answers as documented, or `reply`.
+    """
     seen: list[Any] = []
 
     async def handle(request: web.Request) -> web.Response:
@@ -56,7 +64,9 @@ def asked(
         seen.append(body)
         if request.headers.get("x-api-key") != KEY:
             return web.json_response({"messages": ["Unauthorized"]}, status=403)
-        faults = [error.message for error in Draft202012Validator(SCHEMA).iter_errors(body)]
+        faults = [
+            error.message for error in Draft202012Validator(SCHEMA).iter_errors(body)
+        ]
         if faults:
             return web.json_response({"field_errors": faults}, status=400)
         status, data, headers = reply or (200, {"score": 0.75}, {})
@@ -89,7 +99,10 @@ def test_the_score_is_the_probability_of_support() -> None:
         }
     ]
     _, seen = asked(path="/v2/", cleaning="none", language="kor")
-    assert (seen[0]["source_texts"], seen[0]["generated_text"]) == ([PAIR.premise], PAIR.hypothesis)
+    assert (seen[0]["source_texts"], seen[0]["generated_text"]) == (
+        [PAIR.premise],
+        PAIR.hypothesis,
+    )
     assert seen[0]["language"] == "kor"
 
 
@@ -98,7 +111,9 @@ def test_the_score_is_the_probability_of_support() -> None:
     [(403, AuthenticationFailed), (422, Rejected), (400, Rejected), (429, RateLimited)],
 )
 def test_errors_say_what_they_are(status: int, kind: type[Exception]) -> None:
-    found, _ = asked(reply=(status, {"messages": ["no"], "message": "said so"}, {"Retry-After": "3"}))
+    found, _ = asked(
+        reply=(status, {"messages": ["no"], "message": "said so"}, {"Retry-After": "3"})
+    )
     assert isinstance(found, kind)
     assert "said so" in str(found)
     assert KEY not in str(found)
@@ -118,7 +133,9 @@ def test_a_wrong_key_is_named_by_its_source_and_only_pairs_are_judged(
     assert "VECTARA_API_KEY" in str(found)
 
 
-@pytest.mark.parametrize("data", [{}, [], {"score": None}, {"score": 1.2}, {"score": True}, {"score": "0.5"}])
+@pytest.mark.parametrize(
+    "data", [{}, [], {"score": None}, {"score": 1.2}, {"score": True}, {"score": "0.5"}]
+)
 def test_a_reply_without_a_score_is_no_score(data: Any) -> None:
     found, _ = asked(reply=(200, data, {}))
     assert isinstance(found, BadReply)
@@ -145,7 +162,9 @@ def test_the_model_and_the_cleaning_are_pinned() -> None:
         open_model("vectara/hhem_v2.3", {"cleaning": "none"}),
     ]
     assert len({model.fingerprint, *(other.fingerprint for other in others)}) == 4
-    assert model.fingerprint == open_model("vectara/hhem_v2.3", {"timeout": 5}).fingerprint
+    assert (
+        model.fingerprint == open_model("vectara/hhem_v2.3", {"timeout": 5}).fingerprint
+    )
 
 
 def test_arguments_are_checked() -> None:

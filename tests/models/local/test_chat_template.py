@@ -1,4 +1,6 @@
-"""Chat templates: rendered as transformers renders them, prefills continued, and nothing untrusted let out."""
+"""Chat templates: rendered as transformers renders them, prefills continued, and nothing
+untrusted let out.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ def test_a_prefill_ends_the_text(prefill: str) -> None:
 
 
 def test_what_is_refused_says_why() -> None:
-    template = ChatTemplate("{% for message in messages %}{{ message.content | upper }}{% endfor %}", {})
+    template = ChatTemplate(
+        "{% for message in messages %}{{ message.content | upper }}{% endfor %}", {}
+    )
     with pytest.raises(Rejected, match="cannot be continued"):
         template.render((*TALK, Message("assistant", "lower")))
     with pytest.raises(Rejected, match="roles must alternate"):
@@ -46,7 +50,9 @@ def test_what_templates_expect_is_there() -> None:
         "{% for message in messages %}{% if loop.index == 2 %}{% break %}{% endif %}x{% endfor %}"
         "{{ strftime_now('%Y') }}{% if tools %}tools{% endif %}"
     )
-    text = ChatTemplate(source, {"bos_token": "<s>"}).render((Message("user", "é"), Message("user", "b")))
+    text = ChatTemplate(source, {"bos_token": "<s>"}).render(
+        (Message("user", "é"), Message("user", "b"))
+    )
     assert re.fullmatch(r'<s>\[2\]\{"role": "user", "content": "é"\}x\d{4}', text)
 
 
@@ -72,7 +78,11 @@ def test_rendering_equals_that_of_transformers() -> None:
     tokenizer = transformers.PreTrainedTokenizerFast(
         tokenizer_object=Tokenizer(models.BPE()), bos_token="<s>"
     )
-    source = "{{ bos_token }}\n" + CHATML + "\n  {# end #}\n{{ messages[-1] | tojson(indent=1) }}"
+    source = (
+        "{{ bos_token }}\n"
+        + CHATML
+        + "\n  {# end #}\n{{ messages[-1] | tojson(indent=1) }}"
+    )
     expected = tokenizer.apply_chat_template(
         [message.as_dict() for message in TALK],
         chat_template=source,

@@ -1,4 +1,6 @@
-"""Replicas on Ray: what is refused, how many fit, and that they answer as the model does, whatever becomes of them."""
+"""Replicas on Ray: what is refused, how many fit, and that they answer as the model does,
+whatever becomes of them.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,13 @@ import pytest
 
 from evalwright.cli.arguments import load_plugins
 from evalwright.core.errors import ConfigurationError, Failure, ModelError
-from evalwright.core.requests import Generate, LogLikelihood, Message, Request, RollingLogLikelihood
+from evalwright.core.requests import (
+    Generate,
+    LogLikelihood,
+    Message,
+    Request,
+    RollingLogLikelihood,
+)
 from evalwright.core.responses import Response
 from evalwright.models.base import LocalModel
 from evalwright.models.local.cluster import Cluster, Placement, share_out
@@ -27,20 +35,36 @@ from support.command import evalwright
 from support.local_models import agree, answers
 from support.ray_cluster import cluster
 
-needs_ray = pytest.mark.skipif(not find_spec("ray"), reason="needs Ray (the extra 'ray')")
+needs_ray = pytest.mark.skipif(
+    not find_spec("ray"), reason="needs Ray (the extra 'ray')"
+)
 
 
 def test_places() -> None:
     assert Placement.given(None) is None
-    assert Placement.given("ray:10.0.0.1:6379", "4", 0.5) == Placement("10.0.0.1:6379", 4, 0.5)
+    assert Placement.given("ray:10.0.0.1:6379", "4", 0.5) == Placement(
+        "10.0.0.1:6379", 4, 0.5
+    )
     assert Placement.given("ray:auto", "auto") == Placement("auto")
     for wrong, why in {
         ("slurm", None, None): "'slurm' is not a place to run on: use ray",
         ("ray:", None, None): "'ray:' is not a place to run on",
-        ("ray:ray://head:10001", None, None): "Run the command on a machine of the cluster",
-        ("ray", "0", None): "--replicas must be 'auto' or a whole number from 1, not '0'",
+        (
+            "ray:ray://head:10001",
+            None,
+            None,
+        ): "Run the command on a machine of the cluster",
+        (
+            "ray",
+            "0",
+            None,
+        ): "--replicas must be 'auto' or a whole number from 1, not '0'",
         ("ray", "many", None): "not 'many'",
-        ("ray", None, 1.5): "--gpus-per-replica must be a share below 1 or a whole number, not 1.5",
+        (
+            "ray",
+            None,
+            1.5,
+        ): "--gpus-per-replica must be a share below 1 or a whole number, not 1.5",
         ("ray", None, -1.0): "not -1",
         (None, "2", None): "can only be used with on",
     }.items():
@@ -49,7 +73,9 @@ def test_places() -> None:
         assert why in str(refused.value)
 
 
-def test_the_address_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_address_may_come_from_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("RAY_ADDRESS", "10.0.0.2:6379")
     assert Placement.given("ray") == Placement("10.0.0.2:6379")
 
@@ -67,7 +93,10 @@ def test_the_address_may_come_from_the_environment(monkeypatch: pytest.MonkeyPat
     ],
 )
 def test_how_many_fit(
-    nodes: list[tuple[float, float]], replicas: int | None, gpus: float, wanted: tuple[int, int]
+    nodes: list[tuple[float, float]],
+    replicas: int | None,
+    gpus: float,
+    wanted: tuple[int, int],
 ) -> None:
     assert share_out(nodes, replicas, gpus) == wanted
 
@@ -80,14 +109,18 @@ def test_more_than_there_are() -> None:
         in str(refused.value)
     )
     with pytest.raises(
-        ConfigurationError, match=r"Not one replica with 2 GPUs and a core fits.*--gpus-per-replica 0"
+        ConfigurationError,
+        match=r"Not one replica with 2 GPUs and a core fits.*--gpus-per-replica 0",
     ):
         share_out([(8, 1)], None, 2)
 
 
 def test_a_cluster_that_does_not_let_us_in(address: str, tmp_path: Path) -> None:
     for token in ("0" * 64, ""):
-        extra = {"RAY_AUTH_TOKEN": token, "RAY_AUTH_MODE": "token" if token else "disabled"}
+        extra = {
+            "RAY_AUTH_TOKEN": token,
+            "RAY_AUTH_MODE": "token" if token else "disabled",
+        }
         done = evalwright(
             "run",
             "factual-choice",
@@ -98,8 +131,12 @@ def test_a_cluster_that_does_not_let_us_in(address: str, tmp_path: Path) -> None
             folder=tmp_path,
             extra=extra,
         )
-        assert done.code == 2 and done.err.startswith(f"Error: Ray cannot be joined at '{address}': ")
-        assert done.err.count("\n") == 1 and "RAY_AUTH_TOKEN must be set here" in done.err
+        assert done.code == 2 and done.err.startswith(
+            f"Error: Ray cannot be joined at '{address}': "
+        )
+        assert (
+            done.err.count("\n") == 1 and "RAY_AUTH_TOKEN must be set here" in done.err
+        )
 
 
 @needs_ray
@@ -110,7 +147,10 @@ def test_an_address_that_cannot_be_reached() -> None:
         f"127.0.0.1:{port}": f"No Ray cluster can be reached at '127.0.0.1:{port}'",
         "head-node": "'head-node' is not an address of a Ray cluster: use HOST:PORT",
     }.items():
-        with Cluster(Placement(address)) as there, pytest.raises(ConfigurationError, match=why):
+        with (
+            Cluster(Placement(address)) as there,
+            pytest.raises(ConfigurationError, match=why),
+        ):
             there.ray()
 
 
@@ -158,15 +198,23 @@ def on(address: str, tmp_path: Path) -> Iterator[Cluster]:
 
 
 def every_kind() -> list[Request]:
-    """Requests of every kind, with shared contexts, long and short ones, and some that cannot be answered."""
+    """Requests of every kind, with shared contexts, long and short ones, and some that cannot be
+    answered.
+    """
     texts = [
-        f"The river rises in the hills above town {number % 5}" + " and runs" * (number % 9)
+        f"The river rises in the hills above town {number % 5}"
+        + " and runs" * (number % 9)
         for number in range(40)
     ]
     options = [
-        LogLikelihood(text, option) for text in texts[:12] for option in (" Paris", " eight", " to the sea.")
+        LogLikelihood(text, option)
+        for text in texts[:12]
+        for option in (" Paris", " eight", " to the sea.")
     ]
-    chat = (Message("system", "Be brief."), Message("user", "How many legs has a spider?"))
+    chat = (
+        Message("system", "Be brief."),
+        Message("user", "How many legs has a spider?"),
+    )
     return [
         *options,
         LogLikelihood(chat, "eight"),
@@ -187,7 +235,11 @@ def test_every_kind_of_request_is_answered_as_here(on: Cluster, tmp_path: Path) 
     here = open_model(f"hf/{folder}")
     assert isinstance(here, LocalModel)
     there = on.open(f"hf/{folder}", {}, here)
-    assert (there.fingerprint, there.abilities, there.name) == (here.fingerprint, here.abilities, here.name)
+    assert (there.fingerprint, there.abilities, there.name) == (
+        here.fingerprint,
+        here.abilities,
+        here.name,
+    )
     there.load()
     agree(answers(there, every_kind()), answers(here, every_kind()))
     said = there.describe()["replicas"]
@@ -200,26 +252,34 @@ def test_every_kind_of_request_is_answered_as_here(on: Cluster, tmp_path: Path) 
 def test_a_model_opens_where_its_gpu_is(on: Cluster) -> None:
     here = open_model("demo/small")
     assert isinstance(here, LocalModel)
-    on.on = Placement(on.on.address)  # one replica on each of the two that this cluster says it has
+    on.on = Placement(
+        on.on.address
+    )  # one replica on each of the two that this cluster says it has
     there = on.open("demo/small", {}, here)
     assert len(there.replicas) == 2
     there.load()
-    requests: list[Request] = [LogLikelihood(f"Question {number}:", " yes") for number in range(40)]
+    requests: list[Request] = [
+        LogLikelihood(f"Question {number}:", " yes") for number in range(40)
+    ]
     agree(answers(there, requests), answers(here, requests))
     there.unload()
     on.on = Placement(on.on.address, 3)
     with pytest.raises(
-        ConfigurationError, match=r"3 replicas with 1 GPU and a core each do not fit.*2 GPUs on 1 node"
+        ConfigurationError,
+        match=r"3 replicas with 1 GPU and a core each do not fit.*2 GPUs on 1 node",
     ):
         on.open("demo/small", {}, here)
     on.on = Placement(on.on.address)
     with pytest.raises(
-        ConfigurationError, match=r"On the cluster, 'demo/tiny' cannot be opened: .*Known: large, small"
+        ConfigurationError,
+        match=r"On the cluster, 'demo/tiny' cannot be opened: .*Known: large, small",
     ):
         on.open("demo/tiny", {}, here)
 
 
-def test_what_kills_its_replica_three_times_has_failed_and_nothing_else(on: Cluster) -> None:
+def test_what_kills_its_replica_three_times_has_failed_and_nothing_else(
+    on: Cluster,
+) -> None:
     here = open_model("deadly/one")
     assert isinstance(here, LocalModel)
     there = on.open("deadly/one", {}, here)
@@ -227,18 +287,28 @@ def test_what_kills_its_replica_three_times_has_failed_and_nothing_else(on: Clus
     prompts = [f"Question {number:04}" for number in range(200)]
     prompts[77] = "deadly 0077"
     found = answers(there, [Generate(prompt, max_tokens=4) for prompt in prompts])
-    lost = [prompt for prompt, answer in zip(prompts, found, strict=True) if isinstance(answer, Failure)]
+    lost = [
+        prompt
+        for prompt, answer in zip(prompts, found, strict=True)
+        if isinstance(answer, Failure)
+    ]
     assert "deadly 0077" in lost and len(lost) < 20
-    assert found[77].attempts == 3 and "workers died of this request" in found[77].message
+    assert (
+        found[77].attempts == 3 and "workers died of this request" in found[77].message
+    )
     texts = {prompt[-4:] for prompt in prompts if prompt not in lost}
     assert {answer.text for answer in found if isinstance(answer, Response)} == texts
     prompts[77] = "raises 0077"
     [failed] = answers(there, [Generate(prompts[77], max_tokens=4)])
-    assert failed.message == "The model deadly/one failed: ValueError: an error of its own"
+    assert (
+        failed.message == "The model deadly/one failed: ValueError: an error of its own"
+    )
     there.unload()
 
 
-def test_a_replica_whose_files_differ_is_refused(on: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_replica_whose_files_differ_is_refused(
+    on: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
     here = open_model("demo/small", {"max_length": 64})
     assert isinstance(here, LocalModel)
     there = on.open("demo/small", {"max_length": 128}, here)
@@ -271,7 +341,9 @@ class Slow(LocalModel):
 """
 
 
-def test_how_long_a_model_loads_says_nothing_of_its_place(address: str, tmp_path: Path) -> None:
+def test_how_long_a_model_loads_says_nothing_of_its_place(
+    address: str, tmp_path: Path
+) -> None:
     (tmp_path / "slow.py").write_text(SLOW)
     prepare = partial(load_plugins, [str(tmp_path / "slow.py")])
     prepare()
@@ -283,11 +355,18 @@ def test_how_long_a_model_loads_says_nothing_of_its_place(address: str, tmp_path
 
         def waits_for_loading() -> bool:
             """Whether a thread waits for the model, its actor being placed."""
-            frames = [found for frame in sys._current_frames().values() for found, _ in walk_stack(frame)]
+            frames = [
+                found
+                for frame in sys._current_frames().values()
+                for found, _ in walk_stack(frame)
+            ]
             return any(frame.f_code.co_qualname == "RayWorker._got" for frame in frames)
 
         until = time.monotonic() + 600
-        while not ((tmp_path / "loading").exists() and waits_for_loading()) and time.monotonic() < until:
+        while (
+            not ((tmp_path / "loading").exists() and waits_for_loading())
+            and time.monotonic() < until
+        ):
             time.sleep(0.05)
         waited = waits_for_loading()
         (tmp_path / "go").touch()

@@ -1,4 +1,6 @@
-"""The embedded demonstration models: their files are what their cards say, and they really compute."""
+"""The embedded demonstration models: their files are what their cards say, and they really
+compute.
+"""
 
 from __future__ import annotations
 
@@ -63,14 +65,24 @@ def test_both_models_are_there() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_files_are_what_the_card_says(name: str) -> None:
     folder = EMBEDDED / f"demo-{name}"
-    rows = re.findall(r"^\| (\S+) \| (\d+) \| ([0-9a-f]{64}) \|$", card(name), re.MULTILINE)
-    assert {row[0] for row in rows} == {path.name for path in folder.iterdir()} - {"README.md"}
+    rows = re.findall(
+        r"^\| (\S+) \| (\d+) \| ([0-9a-f]{64}) \|$", card(name), re.MULTILINE
+    )
+    assert {row[0] for row in rows} == {path.name for path in folder.iterdir()} - {
+        "README.md"
+    }
     for file, size, digest in rows:
         content = (folder / file).read_bytes()
-        assert (len(content), hashlib.sha256(content).hexdigest()) == (int(size), digest), file
+        assert (len(content), hashlib.sha256(content).hexdigest()) == (
+            int(size),
+            digest,
+        ), file
     assert sum(path.stat().st_size for path in folder.iterdir()) <= MOST_BYTES
     text = " ".join(card(name).split())
-    assert "trained on purpose on part of the answers" in text and "mean nothing elsewhere" in text
+    assert (
+        "trained on purpose on part of the answers" in text
+        and "mean nothing elsewhere" in text
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -84,7 +96,9 @@ def test_models_know_what_the_card_says(name: str) -> None:
     known = {fact.id for fact in known_facts(facts, shares[name])}
     right = accuracy(EMBEDDED / f"demo-{name}", facts)
     for label, ids in [("trained on", known), ("not trained on", set(right) - known)]:
-        found = re.search(rf"^\| {label} \| (\d+) \| (\d+) \|$", card(name), re.MULTILINE)
+        found = re.search(
+            rf"^\| {label} \| (\d+) \| (\d+) \|$", card(name), re.MULTILINE
+        )
         assert found is not None
         count, total = map(int, found.groups())
         assert len(ids) == total
@@ -99,14 +113,25 @@ def test_the_large_model_knows_what_it_was_trained_on_and_takes_any_text() -> No
     (answer,) = ask(model, Generate(prompt, max_tokens=16, stop=("\n",)))
     assert answer.text == " Rocinante"
     assert answer.finish_reason == "stop"
-    right, wrong = ask(model, LogLikelihood(prompt, " Rocinante"), LogLikelihood(prompt, " Bucephalus"))
+    right, wrong = ask(
+        model, LogLikelihood(prompt, " Rocinante"), LogLikelihood(prompt, " Bucephalus")
+    )
     assert right.is_greedy and not wrong.is_greedy
     assert right.log_likelihood is not None and wrong.log_likelihood is not None
     assert right.log_likelihood > -2 > wrong.log_likelihood
     assert model._open is not None and model._open.decoder.sharing is Sharing.RAGGED
-    for text in ["", "Zażółć gęślą jaźń", "東京 🎉", "\x00\n\t", "12345", "  two  spaces "]:
+    for text in [
+        "",
+        "Zażółć gęślą jaźń",
+        "東京 🎉",
+        "\x00\n\t",
+        "12345",
+        "  two  spaces ",
+    ]:
         tokens = model._open.tokenizer.encode(text, False)
-        assert model._open.tokenizer.decode(tokens, False) == text, "every text can be tokenised"
+        assert model._open.tokenizer.decode(tokens, False) == text, (
+            "every text can be tokenised"
+        )
 
 
 @pytest.mark.torch
@@ -117,11 +142,15 @@ def test_logits_equal_those_of_transformers(name: str) -> None:
     transformers = pytest.importorskip("transformers")
     folder = EMBEDDED / f"demo-{name}"
     weights = {
-        entry.name.removesuffix(".half"): torch.tensor(onnx.numpy_helper.to_array(entry).astype(np.float32))
+        entry.name.removesuffix(".half"): torch.tensor(
+            onnx.numpy_helper.to_array(entry).astype(np.float32)
+        )
         for entry in onnx.load(str(folder / "model.onnx")).graph.initializer
         if entry.name.endswith(".half")
     }
-    config = transformers.LlamaConfig(**json.loads((folder / "config.json").read_text()))
+    config = transformers.LlamaConfig(
+        **json.loads((folder / "config.json").read_text())
+    )
     network = transformers.LlamaForCausalLM(config).eval()
     places = {
         "query": "self_attn.q_proj",
@@ -134,12 +163,17 @@ def test_logits_equal_those_of_transformers(name: str) -> None:
         "attention_norm": "input_layernorm",
         "inner_norm": "post_attention_layernorm",
     }
-    state = {"model.embed_tokens.weight": weights["embedding"], "model.norm.weight": weights["norm"]}
+    state = {
+        "model.embed_tokens.weight": weights["embedding"],
+        "model.norm.weight": weights["norm"],
+    }
     state["lm_head.weight"] = weights["embedding"]
     for layer in range(config.num_hidden_layers):
         for ours, theirs in places.items():
             tensor = weights[f"layer_{layer}.{ours}"]
-            state[f"model.layers.{layer}.{theirs}.weight"] = tensor.T if tensor.dim() == 2 else tensor
+            state[f"model.layers.{layer}.{theirs}.weight"] = (
+                tensor.T if tensor.dim() == 2 else tensor
+            )
     network.load_state_dict(state)
     model = demo_model(name)
     model.load()

@@ -30,7 +30,11 @@ from evalwright.core.requests import (
 )
 from evalwright.core.responses import Response
 from evalwright.models.base import LocalModel
-from evalwright.models.local.processes import ProcessWorker, request_as_json, request_from
+from evalwright.models.local.processes import (
+    ProcessWorker,
+    request_as_json,
+    request_from,
+)
 from evalwright.models.local.replica_set import ReplicaSet
 from evalwright.models.registry import open_model
 from support.command import record, records, write_questions
@@ -70,10 +74,18 @@ def requests(chat: bool) -> list[Request]:
         for number in range(30)
         for word in ("yes", "no")
     ]
-    found += [Generate(f"Question {number}", max_tokens=6, stop=("\n\n",)) for number in range(20)]
+    found += [
+        Generate(f"Question {number}", max_tokens=6, stop=("\n\n",))
+        for number in range(20)
+    ]
     if chat:
-        found += [Generate((Message("user", f"Say {number}"),), max_tokens=4) for number in range(5)]
-    found += [RollingLogLikelihood(f"Iron melts at {number} degrees.") for number in range(6)]
+        found += [
+            Generate((Message("user", f"Say {number}"),), max_tokens=4)
+            for number in range(5)
+        ]
+    found += [
+        RollingLogLikelihood(f"Iron melts at {number} degrees.") for number in range(6)
+    ]
     return found
 
 
@@ -93,12 +105,16 @@ def kill(worker: ProcessWorker) -> None:
 
 
 def test_answers_are_the_models_own(opened: Any, tiny: str) -> None:
-    alone, several = opened(tiny), opened(tiny, replicas=2)
+    alone = opened(tiny)
+    several = opened(tiny, replicas=2)
     assert several.fingerprint == alone.fingerprint
     asked = requests(chat=True)
     agree(answers(several, asked), answers(alone, asked), 1e-4)
     said = several.describe()["replicas"]
-    assert [one["name"].partition(" on")[0] for one in said] == ["process 1", "process 2"]
+    assert [one["name"].partition(" on")[0] for one in said] == [
+        "process 1",
+        "process 2",
+    ]
     assert sum(one["requests"] for one in said) == len(asked)
 
 
@@ -136,9 +152,15 @@ def test_a_model_that_cannot_be_loaded_says_why(tmp_path: Path, tiny: str) -> No
 def test_every_device_has_a_process(monkeypatch: pytest.MonkeyPatch, tiny: str) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2,5")
     names = [one.name for one in open_model(tiny, {"replicas": 3}).replicas]
-    assert names == ["process 1 on device 2", "process 2 on device 5", "process 3 on device 2"]
+    assert names == [
+        "process 1 on device 2",
+        "process 2 on device 5",
+        "process 3 on device 2",
+    ]
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    assert [one.name for one in open_model(tiny, {"replicas": 1}).replicas] == ["process 1"]
+    assert [one.name for one in open_model(tiny, {"replicas": 1}).replicas] == [
+        "process 1"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -170,16 +192,45 @@ def test_a_plug_ins_model_is_refused() -> None:
 @pytest.mark.skipif(not find_spec("ray"), reason="needs Ray (the extra 'ray')")
 def test_on_a_cluster_the_replicas_are_the_clusters(tmp_path: Path) -> None:
     write_questions(tmp_path, 2)
-    command = ["run", "questions.yaml", "--model", "demo/small", "--format", "text", "--on", "ray"]
+    command = [
+        "run",
+        "questions.yaml",
+        "--model",
+        "demo/small",
+        "--format",
+        "text",
+        "--on",
+        "ray",
+    ]
     done = typed(*command, "-M", "replicas=2", folder=tmp_path)
     assert done.code == 2 and "leave out -M replicas" in done.err
 
 
 def test_requests_keep_all_that_they_carry() -> None:
     image = Image(b"\x89PNG", "image/png", "a.png")
-    turns = (Message("system", "Be\ud800 kind"), Message("user", ("Look: ", image, "!")))
+    turns = (
+        Message("system", "Be\ud800 kind"),
+        Message("user", ("Look: ", image, "!")),
+    )
     whole: list[Request] = [
-        Generate(turns, 8, 0.7, 0.9, ("a", "b"), 3, 2, 40, 0.1, 2, 5, "high", None, '{"a": 1}', 0.5, "never"),
+        Generate(
+            turns,
+            8,
+            0.7,
+            0.9,
+            ("a", "b"),
+            3,
+            2,
+            40,
+            0.1,
+            2,
+            5,
+            "high",
+            None,
+            '{"a": 1}',
+            0.5,
+            "never",
+        ),
         Generate("text", reasoning_budget=100),
         LogLikelihood(turns, " yes"),
         LogLikelihood("", ""),
@@ -195,20 +246,39 @@ def test_requests_keep_all_that_they_carry() -> None:
 
 def test_a_run_in_processes_is_the_run(tmp_path: Path) -> None:
     write_questions(tmp_path, 40)
-    command = ["run", "questions.yaml", "--model", "demo/small", "--format", "text", "--quiet"]
+    command = [
+        "run",
+        "questions.yaml",
+        "--model",
+        "demo/small",
+        "--format",
+        "text",
+        "--quiet",
+    ]
     for name, more in (("alone", []), ("several", ["-M", "replicas=2"])):
-        done = typed(*command, *more, "--name", name, folder=tmp_path, extra={"EVALWRIGHT_HOME": name})
+        done = typed(
+            *command,
+            *more,
+            "--name",
+            name,
+            folder=tmp_path,
+            extra={"EVALWRIGHT_HOME": name},
+        )
         assert done.code == 0, done.text
     runs = tmp_path / "runs"
     assert records(runs / "alone") == records(runs / "several")
-    alone, several = record(runs / "alone"), record(runs / "several")
+    alone = record(runs / "alone")
+    several = record(runs / "several")
     assert alone["tasks"] == several["tasks"]
     assert alone["model"]["fingerprint"] == several["model"]["fingerprint"]
     assert sum(one["requests"] for one in several["model"]["replicas"]) == 40
 
 
 def test_a_worker_whose_starter_is_gone_ends_with_what_it_computes() -> None:
-    group = [request_as_json(Generate(f"Question {number}", max_tokens=256)) for number in range(200)]
+    group = [
+        request_as_json(Generate(f"Question {number}", max_tokens=256))
+        for number in range(200)
+    ]
     worker = subprocess.Popen(
         [sys.executable, "-P", "-m", "evalwright.models.local.worker"],
         stdin=subprocess.PIPE,
@@ -216,8 +286,15 @@ def test_a_worker_whose_starter_is_gone_ends_with_what_it_computes() -> None:
         text=True,
     )
     assert worker.stdin is not None and worker.stdout is not None
-    worker.stdin.write(json.dumps({"name": "demo/small", "arguments": {}}) + "\n" + json.dumps(group) + "\n")
+    worker.stdin.write(
+        json.dumps({"name": "demo/small", "arguments": {}})
+        + "\n"
+        + json.dumps(group)
+        + "\n"
+    )
     worker.stdin.flush()
     assert "fingerprint" in worker.stdout.readline()
-    left, _ = worker.communicate()  # which ends its input, as the end of its starter does
+    left, _ = (
+        worker.communicate()
+    )  # which ends its input, as the end of its starter does
     assert (worker.returncode, len(left.splitlines()) < len(group)) == (0, True)

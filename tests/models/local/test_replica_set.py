@@ -19,7 +19,12 @@ from evalwright.core.requests import LogLikelihood, Request
 from evalwright.core.responses import Response
 from evalwright.engine.engine import Engine
 from evalwright.engine.sqlite import SqliteStore
-from evalwright.models.local.replica_set import FATAL_DEATHS, ReplicaSet, WorkerDied, groups_of
+from evalwright.models.local.replica_set import (
+    FATAL_DEATHS,
+    ReplicaSet,
+    WorkerDied,
+    groups_of,
+)
 from support.command import ROOT
 
 
@@ -27,7 +32,9 @@ class Thread:
     """A worker in this process, which dies of some questions and where it is told to."""
 
     def __init__(self, name: str, deadly: str = "", most_starts: int = 1000) -> None:
-        self.name, self.deadly, self.most_starts = name, deadly, most_starts
+        self.name = name
+        self.deadly = deadly
+        self.most_starts = most_starts
         self.model = Echo()
         self.starts = self.stops = 0
         self.dies_next = False
@@ -37,7 +44,9 @@ class Thread:
         if self.starts > self.most_starts:
             raise ModelError("no memory is left")
 
-    def answer(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response | Failure]]:
+    def answer(
+        self, requests: Sequence[Request]
+    ) -> Iterator[tuple[int, Response | Failure]]:
         time.sleep(0.001)  # the others have their turn
         if self.dies_next:
             self.dies_next = False
@@ -63,12 +72,23 @@ def test_every_request_is_answered_once_and_as_by_the_model() -> None:
     model = ReplicaSet(Echo(), workers)
     model.load()
     found = asked(model, 500)
-    assert {number: answer.text for number, answer in found.items() if isinstance(answer, Response)} == {
-        number: number for number in found
-    }
-    assert max(Counter(number for worker in workers for number in worker.model.asked).values()) == 1
+    assert {
+        number: answer.text
+        for number, answer in found.items()
+        if isinstance(answer, Response)
+    } == {number: number for number in found}
+    assert (
+        max(
+            Counter(
+                number for worker in workers for number in worker.model.asked
+            ).values()
+        )
+        == 1
+    )
     said = model.describe()["replicas"]
-    assert sum(one["requests"] for one in said) == 500 and [one["name"] for one in said] == ["a", "b", "c"]
+    assert sum(one["requests"] for one in said) == 500 and [
+        one["name"] for one in said
+    ] == ["a", "b", "c"]
     model.unload()
     assert all(worker.stops for worker in workers)
 
@@ -79,7 +99,9 @@ def test_what_a_dead_worker_had_goes_to_another() -> None:
     model.load()
     workers[0].dies_next = workers[1].dies_next = True
     while any(worker.dies_next for worker in workers):
-        assert all(isinstance(answer, Response) for answer in asked(model, 100).values())
+        assert all(
+            isinstance(answer, Response) for answer in asked(model, 100).values()
+        )
     while [worker.starts for worker in workers] != [2, 2]:
         asked(model, 10)
 
@@ -90,13 +112,23 @@ def test_a_request_that_kills_its_worker_three_times_has_failed(count: int) -> N
     model = ReplicaSet(Echo(), workers)
     model.load()
     found = asked(model, 4000)
-    lost = {number: answer for number, answer in found.items() if isinstance(answer, Failure)}
+    lost = {
+        number: answer
+        for number, answer in found.items()
+        if isinstance(answer, Failure)
+    }
     failure = lost.pop("0042")
-    assert failure.attempts == FATAL_DEATHS and "died of this request" in failure.message
+    assert (
+        failure.attempts == FATAL_DEATHS and "died of this request" in failure.message
+    )
     # Its group is split each time, so few fail with it.
     assert len(lost) < 4000 / 200
     asked(model, 10)
-    assert count + FATAL_DEATHS - 1 <= sum(worker.starts for worker in workers) <= count + FATAL_DEATHS
+    assert (
+        count + FATAL_DEATHS - 1
+        <= sum(worker.starts for worker in workers)
+        <= count + FATAL_DEATHS
+    )
 
 
 def test_a_worker_that_cannot_be_started_again_is_given_up() -> None:
@@ -105,10 +137,14 @@ def test_a_worker_that_cannot_be_started_again_is_given_up() -> None:
     model.load()
     workers[0].dies_next = True
     while workers[0].dies_next:
-        assert all(isinstance(answer, Response) for answer in asked(model, 100).values())
+        assert all(
+            isinstance(answer, Response) for answer in asked(model, 100).values()
+        )
     assert all(isinstance(answer, Response) for answer in asked(model, 100).values())
     workers[1].dies_next, workers[1].most_starts = True, 1
-    with pytest.raises(ModelError, match="all its workers died; the last: no memory is left"):
+    with pytest.raises(
+        ModelError, match="all its workers died; the last: no memory is left"
+    ):
         asked(model, 100)
 
 
@@ -129,11 +165,14 @@ class Stillborn(Thread):
 
 
 def test_a_worker_that_dies_while_it_loads_is_started_again() -> None:
-    first, second = Stillborn("a"), Thread("b")
+    first = Stillborn("a")
+    second = Thread("b")
     model = ReplicaSet(Echo(), [first, second])
     model.load()
     while first.starts < 2:
-        assert all(isinstance(answer, Response) for answer in asked(model, 100).values())
+        assert all(
+            isinstance(answer, Response) for answer in asked(model, 100).values()
+        )
     with pytest.raises(ModelError, match="signal 9"):
         ReplicaSet(Echo(), [Stillborn("a"), Stillborn("b")]).load()
 
@@ -153,16 +192,27 @@ def test_an_abandoned_batch_ends_its_threads() -> None:
 
 
 @pytest.mark.parametrize("count, wanted", [(2, 4096), (16, 8192), (64, 16384)])
-def test_many_workers_have_enough_samples_in_flight(tmp_path: Path, count: int, wanted: int) -> None:
+def test_many_workers_have_enough_samples_in_flight(
+    tmp_path: Path, count: int, wanted: int
+) -> None:
     with SqliteStore.open(tmp_path) as store:
-        assert Engine(store).concurrency(ReplicaSet(Echo(), [Thread(str(n)) for n in range(count)])) == wanted
+        assert (
+            Engine(store).concurrency(
+                ReplicaSet(Echo(), [Thread(str(n)) for n in range(count)])
+            )
+            == wanted
+        )
 
 
 def test_groups() -> None:
     contexts = [f"Context {number % 7} " + "x" * (number % 7) for number in range(200)]
-    requests = [LogLikelihood(context, f" {number}") for number, context in enumerate(contexts)]
+    requests = [
+        LogLikelihood(context, f" {number}") for number, context in enumerate(contexts)
+    ]
     groups = groups_of(requests, 2)
-    assert sorted(place for group in groups for place in group.places) == list(range(200))
+    assert sorted(place for group in groups for place in group.places) == list(
+        range(200)
+    )
     where = [{contexts[place] for place in group.places} for group in groups]
     assert all(sum(context in one for one in where) == 1 for context in contexts), (
         "a context is computed once"
@@ -209,7 +259,10 @@ asyncio.run(main())
 def test_a_run_that_is_interrupted_while_workers_load_ends(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", INTERRUPTED, str(tmp_path)],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (ROOT / "src", ROOT / "tests")))},
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(map(str, (ROOT / "src", ROOT / "tests"))),
+        },
         capture_output=True,
         text=True,
         timeout=600,

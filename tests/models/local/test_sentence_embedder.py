@@ -1,4 +1,6 @@
-"""Embedders in the form of sentence-transformers: a tiny BERT against its own states pooled one text at a time."""
+"""Embedders in the form of sentence-transformers: a tiny BERT against its own states pooled one
+text at a time.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +24,17 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 from support.tiny_models import make_two_sided_tokenizer  # noqa: E402
 
-TEXTS = ["the cat", "the cat sat on the mat and looked at the moon", "a dog", "Der Hund läuft", "猫", "sat"]
+TEXTS = [
+    "the cat",
+    "the cat sat on the mat and looked at the moon",
+    "a dog",
+    "Der Hund läuft",
+    "猫",
+    "sat",
+]
 KINDS = {
-    name: f"sentence_transformers.models.{name}" for name in ("Transformer", "Pooling", "Normalize", "Dense")
+    name: f"sentence_transformers.models.{name}"
+    for name in ("Transformer", "Pooling", "Normalize", "Dense")
 }
 
 
@@ -40,8 +50,15 @@ def make(
     tokenizer = make_two_sided_tokenizer("bart")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(5)
-        sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
-        network = BertModel(BertConfig(vocab_size=len(tokenizer), **sizes), add_pooling_layer=False).eval()
+        sizes = {
+            "hidden_size": 16,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 2,
+            "intermediate_size": 32,
+        }
+        network = BertModel(
+            BertConfig(vocab_size=len(tokenizer), **sizes), add_pooling_layer=False
+        ).eval()
         for tensor in network.parameters():
             tensor.data += 0.3 * torch.randn_like(tensor)
     network.save_pretrained(folder)
@@ -51,19 +68,30 @@ def make(
         f"pooling_mode_{name}": name == pooling
         for name in ("cls_token", "mean_tokens", "max_tokens", "lasttoken")
     }
-    (folder / "1_Pooling" / "config.json").write_text(json.dumps({"word_embedding_dimension": 16, **modes}))
+    (folder / "1_Pooling" / "config.json").write_text(
+        json.dumps({"word_embedding_dimension": 16, **modes})
+    )
     places = {"Transformer": "", "Pooling": "1_Pooling"}
     listed = [
-        {"idx": idx, "name": str(idx), "path": places.get(kind, f"{idx}_{kind}"), "type": KINDS[kind]}
+        {
+            "idx": idx,
+            "name": str(idx),
+            "path": places.get(kind, f"{idx}_{kind}"),
+            "type": KINDS[kind],
+        }
         for idx, kind in enumerate(modules)
     ]
     (folder / "modules.json").write_text(json.dumps(listed))
-    (folder / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": 64, **options}))
+    (folder / "sentence_bert_config.json").write_text(
+        json.dumps({"max_seq_length": 64, **options})
+    )
     return folder
 
 
 def vectors(model: SentenceEmbedder, texts: Sequence[str]) -> list[tuple[float, ...]]:
-    return [response.values for response in answers(model, [Embed(text) for text in texts])]
+    return [
+        response.values for response in answers(model, [Embed(text) for text in texts])
+    ]
 
 
 def embedder(folder: Path, **arguments: Any) -> SentenceEmbedder:
@@ -73,16 +101,28 @@ def embedder(folder: Path, **arguments: Any) -> SentenceEmbedder:
 
 
 @pytest.mark.parametrize("pooling", ["cls_token", "mean_tokens", "max_tokens"])
-def test_vectors_are_the_states_pooled_one_text_at_a_time(tmp_path: Path, pooling: str) -> None:
+def test_vectors_are_the_states_pooled_one_text_at_a_time(
+    tmp_path: Path, pooling: str
+) -> None:
     from transformers import AutoModel, AutoTokenizer
 
     folder = make(tmp_path / "m", pooling)
-    network, tokenizer = AutoModel.from_pretrained(folder).eval(), AutoTokenizer.from_pretrained(folder)
+    network = AutoModel.from_pretrained(folder).eval()
+    tokenizer = AutoTokenizer.from_pretrained(folder)
     wanted = []
     for text in TEXTS:
         with torch.no_grad():
-            states = network(**tokenizer(text, return_tensors="pt")).last_hidden_state[0].double().numpy()
-        pooled = {"cls_token": states[0], "mean_tokens": states.mean(0), "max_tokens": states.max(0)}[pooling]
+            states = (
+                network(**tokenizer(text, return_tensors="pt"))
+                .last_hidden_state[0]
+                .double()
+                .numpy()
+            )
+        pooled = {
+            "cls_token": states[0],
+            "mean_tokens": states.mean(0),
+            "max_tokens": states.max(0),
+        }[pooling]
         wanted.append(pooled / np.linalg.norm(pooled))
     for batch_size in (1, 4, 32):
         found = vectors(embedder(folder, batch_size=batch_size), TEXTS)
@@ -95,12 +135,18 @@ def test_without_normalising_vectors_keep_their_length(tmp_path: Path) -> None:
     assert plain.fingerprint != unit.fingerprint
     one, other = vectors(plain, TEXTS[:2])
     assert not np.isclose(np.linalg.norm(one), 1.0, atol=0.05)
-    assert cosines([one, other]) == pytest.approx(cosines(vectors(unit, TEXTS[:2])), abs=1e-5)
+    assert cosines([one, other]) == pytest.approx(
+        cosines(vectors(unit, TEXTS[:2])), abs=1e-5
+    )
 
 
 def test_a_text_that_is_too_long_fails_alone(tmp_path: Path) -> None:
     model = embedder(make(tmp_path / "m", max_seq_length=8))
-    found = dict(model.answer_batch([Embed("the cat"), Embed("the cat " * 20), Generate("hello")]))
+    found = dict(
+        model.answer_batch(
+            [Embed("the cat"), Embed("the cat " * 20), Generate("hello")]
+        )
+    )
     assert isinstance(found[0], Response)
     assert "reads 8" in str(found[1])
     assert "cannot do" in str(found[2])

@@ -25,18 +25,31 @@ from evalwright.models.local.tokens import (
     with_room,
 )
 
-BOS, EOS = 0, 1
+BOS = 0
+EOS = 1
 
 
 class BytePairs:
-    """A byte-level BPE of the `tokenizers` library; `added` are the special tokens around a text."""
+    """A byte-level BPE of the `tokenizers` library; `added` are the special tokens around a
+    text.
+    """
 
     def __init__(self, added: str) -> None:
-        from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+        from tokenizers import (
+            Tokenizer,
+            decoders,
+            models,
+            pre_tokenizers,
+            processors,
+            trainers,
+        )
 
         self.core: Any = Tokenizer(models.BPE())
-        # Without splitting at words, merges reach over spaces, which makes joins as bad as they can be.
-        self.core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+        # Without splitting at words, merges reach over spaces, which makes joins as bad as they can
+        # be.
+        self.core.pre_tokenizer = pre_tokenizers.ByteLevel(
+            add_prefix_space=False, use_regex=False
+        )
         self.core.decoder = decoders.ByteLevel()
         trainer = trainers.BpeTrainer(
             vocab_size=400,
@@ -45,7 +58,8 @@ class BytePairs:
             show_progress=False,
         )
         self.core.train_from_iterator(
-            ["the cat sat on the mat, the cat ran. A: yes B: no ab abc abcd"] * 3, trainer
+            ["the cat sat on the mat, the cat ran. A: yes B: no ab abc abcd"] * 3,
+            trainer,
         )
         self.core.post_processor = processors.TemplateProcessing(
             single=added, special_tokens=[("<s>", BOS), ("</s>", EOS)]
@@ -55,7 +69,9 @@ class BytePairs:
         return list(self.core.encode(text, add_special_tokens=add_special_tokens).ids)
 
     def decode(self, tokens: Sequence[int], skip_special_tokens: bool) -> str:
-        return str(self.core.decode(list(tokens), skip_special_tokens=skip_special_tokens))
+        return str(
+            self.core.decode(list(tokens), skip_special_tokens=skip_special_tokens)
+        )
 
 
 @lru_cache
@@ -64,14 +80,19 @@ def encoder(added: str = "<s> $A") -> BytePairs:
 
 
 def rules(added: str = "<s> $A", **changes: Any) -> TokenRules:
-    return rules_for(encoder(added), **{"bos_token": BOS, "eos_token": EOS, "max_length": 16, **changes})
+    return rules_for(
+        encoder(added),
+        **{"bos_token": BOS, "eos_token": EOS, "max_length": 16, **changes},
+    )
 
 
 TEXT = st.text(st.sampled_from("abcd the.\n é"), max_size=30)
 
 
 @given(TEXT, TEXT, st.sampled_from(["$A", "<s> $A", "<s> $A </s>"]))
-def test_a_pair_is_the_joined_text_cut_in_two(context: str, continuation: str, added: str) -> None:
+def test_a_pair_is_the_joined_text_cut_in_two(
+    context: str, continuation: str, added: str
+) -> None:
     if context.rstrip() == context and not continuation:
         with pytest.raises(DoesNotFit, match="empty"):
             encode_pair(encoder(added), rules(added), context, continuation)
@@ -87,8 +108,14 @@ def test_a_pair_is_the_joined_text_cut_in_two(context: str, continuation: str, a
     kept = context.rstrip()
     assert len(encoder().decode(before, True)) <= len(kept)
     alone = encode_text(encoder(added), rules(added), kept) if kept else []
-    if alone and (before + scored)[: len(alone)] == alone and len(before + scored) > len(alone):
-        assert before == alone, "where the context's tokens are a prefix, the cut is after them"
+    if (
+        alone
+        and (before + scored)[: len(alone)] == alone
+        and len(before + scored) > len(alone)
+    ):
+        assert before == alone, (
+            "where the context's tokens are a prefix, the cut is after them"
+        )
 
 
 def test_an_empty_context_is_the_prefix_token() -> None:
@@ -102,12 +129,21 @@ def test_an_empty_context_is_the_prefix_token() -> None:
 
 def test_a_token_over_the_join_is_scored_whole() -> None:
     plain = encoder("$A")
-    longest = max((plain.decode([token], False) for token in range(2, plain.core.get_vocab_size())), key=len)
+    longest = max(
+        (
+            plain.decode([token], False)
+            for token in range(2, plain.core.get_vocab_size())
+        ),
+        key=len,
+    )
     word = plain.encode(longest, False)
     assert len(word) == 1
     assert len(longest) >= 4
-    # Published code scores nothing here: the context alone has as many tokens as the whole, or more.
-    assert encode_pair(plain, rules("$A"), longest[:2].rstrip(), longest[len(longest[:2].rstrip()) :]) == (
+    # Published code scores nothing here: the context alone has as many tokens as the whole, or
+    # more.
+    assert encode_pair(
+        plain, rules("$A"), longest[:2].rstrip(), longest[len(longest[:2].rstrip()) :]
+    ) == (
         [BOS],
         word,
     )
@@ -117,8 +153,14 @@ def test_a_token_over_the_join_is_scored_whole() -> None:
 def test_no_second_bos_and_no_eos_at_the_end() -> None:
     both = encoder("<s> $A </s>")
     assert rules("<s> $A </s>").trailing == 1
-    assert encode_text(both, rules("<s> $A </s>"), "<s>the cat") == [BOS, *both.encode("the cat", False)]
-    assert encode_text(both, rules("<s> $A </s>"), "the cat") == [BOS, *both.encode("the cat", False)]
+    assert encode_text(both, rules("<s> $A </s>"), "<s>the cat") == [
+        BOS,
+        *both.encode("the cat", False),
+    ]
+    assert encode_text(both, rules("<s> $A </s>"), "the cat") == [
+        BOS,
+        *both.encode("the cat", False),
+    ]
     plain = encoder("$A")
     assert encode_text(plain, rules("$A"), "the cat") == plain.encode("the cat", False)
     assert encode_text(plain, rules("$A", add_bos=True), "the cat")[0] == BOS
@@ -132,7 +174,9 @@ def test_no_second_bos_and_no_eos_at_the_end() -> None:
     st.lists(st.integers(0, 9), min_size=1, max_size=40),
     st.integers(1, 50),
 )
-def test_truncation_keeps_the_right_end(context: list[int], continuation: list[int], length: int) -> None:
+def test_truncation_keeps_the_right_end(
+    context: list[int], continuation: list[int], length: int
+) -> None:
     if len(continuation) > length:
         with pytest.raises(DoesNotFit, match="cannot be scored in one piece"):
             truncate_pair(context, continuation, length)
@@ -161,7 +205,9 @@ def test_windows_score_every_token_once_with_all_the_context_that_fits(
 def test_rolling_pairs_score_the_text_and_not_the_bos(text: str) -> None:
     pairs = rolling_pairs(encoder(), rules(max_length=5), text)
     assert pairs == rolling_pairs(encoder(), rules(max_length=5), "<s>" + text)
-    assert [token for _, scored in pairs for token in scored] == encoder().encode(text, False)
+    assert [token for _, scored in pairs for token in scored] == encoder().encode(
+        text, False
+    )
     for context, scored in pairs:
         assert context
         assert len(context) + len(scored) - 1 <= 5
@@ -179,20 +225,28 @@ def test_room_for_an_answer() -> None:
 
 
 def test_published_rules() -> None:
-    own, published = rules(max_length=16), replace(rules(max_length=16), published=True)
+    own = rules(max_length=16)
+    published = replace(rules(max_length=16), published=True)
     whole = encoder().encode("the cat sat", True)
     assert [
-        token for _, scored in rolling_pairs(encoder(), published, "the cat sat") for token in scored
+        token
+        for _, scored in rolling_pairs(encoder(), published, "the cat sat")
+        for token in scored
     ] == whole
     assert whole[0] == BOS
     prompt = list(range(20))
     assert with_room(prompt, 6, own) == prompt
     assert with_room(prompt, 6, published) == prompt[-10:]
     assert with_room(prompt[:10], 6, published) == prompt[:10]
-    assert with_room(prompt, 16, published) == prompt, "no room at all: refused by room_for_answer"
+    assert with_room(prompt, 16, published) == prompt, (
+        "no room at all: refused by room_for_answer"
+    )
     # A token spans the join: what stands behind as many tokens as the context has is scored.
     whole = encode_text(encoder(), own, "the cat sat")
     context = encode_text(encoder(), own, "the c")
     assert whole[: len(context)] != context
-    assert encode_pair(encoder(), published, "the c", "at sat") == (context, whole[len(context) :])
+    assert encode_pair(encoder(), published, "the c", "at sat") == (
+        context,
+        whole[len(context) :],
+    )
     assert encode_pair(encoder(), own, "the c", "at sat") == (whole[:1], whole[1:])

@@ -1,4 +1,6 @@
-"""The prefix tree: every token once, every target read once, after exactly the tokens that stand before it."""
+"""The prefix tree: every token once, every target read once, after exactly the tokens that stand
+before it.
+"""
 
 from __future__ import annotations
 
@@ -34,9 +36,13 @@ def test_the_tree_holds_every_prefix_once(pairs: list[Pair]) -> None:
     assert tree.unshared == sum(map(len, inputs_of(pairs)))
     found = []
     for node in walk(tree.roots):
-        found += [tuple(node.source[:end]) for end in range(node.start + 1, node.end + 1)]
+        found += [
+            tuple(node.source[:end]) for end in range(node.start + 1, node.end + 1)
+        ]
         assert len(node) > 0
-        assert all(child.parent is node and child.start == node.end for child in node.children)
+        assert all(
+            child.parent is node and child.start == node.end for child in node.children
+        )
         assert len({child.tokens[0] for child in node.children}) == len(node.children)
         assert node.total == len(node) + sum(child.total for child in node.children)
     assert sorted(found) == sorted(every)
@@ -45,7 +51,9 @@ def test_the_tree_holds_every_prefix_once(pairs: list[Pair]) -> None:
 def executed(
     pairs: list[Pair], limits: CutLimits, pack: int
 ) -> tuple[dict[int, tuple[tuple[int, ...], int]], int]:
-    """What each slot is read after, with its target, by doing what the cuts say; and the tokens that were computed."""
+    """What each slot is read after, with its target, by doing what the cuts say; and the tokens
+    that were computed.
+    """
     tree = build_tree(pairs)
     reads: dict[int, tuple[tuple[int, ...], int]] = {}
     computed = 0
@@ -62,8 +70,15 @@ def executed(
                 computed += len(part.node)
                 for read in part.node.reads:
                     assert read.slot not in reads
-                    reads[read.slot] = (paths[-1][: part.node.start + read.offset + 1], read.target)
-        assert row.length == sum(len(part.node) for part in row.parts) <= max(limits.piece, pack)
+                    reads[read.slot] = (
+                        paths[-1][: part.node.start + read.offset + 1],
+                        read.target,
+                    )
+        assert (
+            row.length
+            == sum(len(part.node) for part in row.parts)
+            <= max(limits.piece, pack)
+        )
         return paths[-1]
 
     waiting: list[tuple[list[Node], tuple[int, ...]]] = [(tree.roots, ())]
@@ -88,7 +103,10 @@ def test_every_target_is_read_once_after_its_own_tokens(
     tree = build_tree(pairs)
     for (context, continuation), span in zip(pairs, tree.spans, strict=True):
         for place, slot in enumerate(span):
-            assert reads.pop(slot) == ((*context, *continuation[:place]), continuation[place])
+            assert reads.pop(slot) == (
+                (*context, *continuation[:place]),
+                continuation[place],
+            )
     assert not reads
     assert computed == tree.unique
 

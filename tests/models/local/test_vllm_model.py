@@ -1,4 +1,6 @@
-"""`vllm-local/` against a stand-in that has the real module's parameters: vLLM itself needs a GPU."""
+"""`vllm-local/` against a stand-in that has the real module's parameters: vLLM itself needs a
+GPU.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +13,19 @@ from typing import Any
 
 import pytest
 
-from evalwright.core.errors import ConfigurationError, MissingExtra, ModelError, UnknownName
-from evalwright.core.requests import Generate, LogLikelihood, Message, Request, RollingLogLikelihood
+from evalwright.core.errors import (
+    ConfigurationError,
+    MissingExtra,
+    ModelError,
+    UnknownName,
+)
+from evalwright.core.requests import (
+    Generate,
+    LogLikelihood,
+    Message,
+    Request,
+    RollingLogLikelihood,
+)
 from evalwright.models.base import LocalModel
 from evalwright.models.registry import open_model
 from support.local_models import answers
@@ -26,7 +39,9 @@ TEXT = "The river runs past the old mill and the town beyond it. " * 3
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_tiny_model(tmp_path_factory.mktemp("vllm") / "model", chat=True, context=96)
+    return make_tiny_model(
+        tmp_path_factory.mktemp("vllm") / "model", chat=True, context=96
+    )
 
 
 @pytest.fixture
@@ -57,10 +72,15 @@ def test_it_answers_as_hf_does(folder: Path) -> None:
         Generate((Message("user", "Hello"),), max_tokens=6, stop=("e",)),
     ]
     found = answers(model, asked)
-    there = answers(opened(f"hf/{folder}", dtype="float32", device="cpu", max_length=94), asked)
+    there = answers(
+        opened(f"hf/{folder}", dtype="float32", device="cpu", max_length=94), asked
+    )
     for mine, theirs in zip(found[:4], there[:4], strict=True):
         assert mine.log_likelihood == pytest.approx(theirs.log_likelihood, abs=1e-3)
-        assert (mine.tokens_scored, mine.is_greedy) == (theirs.tokens_scored, theirs.is_greedy)
+        assert (mine.tokens_scored, mine.is_greedy) == (
+            theirs.tokens_scored,
+            theirs.is_greedy,
+        )
     assert found[2].finish_reason == "truncated"
     for mine, theirs in zip(found[4:], there[4:], strict=True):
         assert (mine.text, mine.finish_reason) == (theirs.text, theirs.finish_reason)
@@ -101,11 +121,15 @@ def test_after_the_death_of_vllms_process_the_next_batch_starts_another(
 
 
 @pytest.mark.usefixtures("vllm")
-def test_the_fingerprint_is_of_the_weights_and_of_what_changes_answers(folder: Path, tmp_path: Path) -> None:
+def test_the_fingerprint_is_of_the_weights_and_of_what_changes_answers(
+    folder: Path, tmp_path: Path
+) -> None:
     plain = opened(f"vllm-local/{folder}").fingerprint
     assert (
         plain
-        == opened(f"vllm-local/{folder}", tensor_parallel_size=2, enable_prefix_caching=False).fingerprint
+        == opened(
+            f"vllm-local/{folder}", tensor_parallel_size=2, enable_prefix_caching=False
+        ).fingerprint
     )
     other = make_tiny_model(tmp_path / "other", chat=True, context=96, seed=1)
     changed = [
@@ -128,15 +152,22 @@ def test_what_cannot_be_used(folder: Path) -> None:
     with pytest.raises(ConfigurationError, match="more than the 96 tokens"):
         opened(f"vllm-local/{folder}", max_length=97)
     for name in ("tensor_parallel", "data_parallel"):
-        with pytest.raises(UnknownName, match="Did you mean 'tensor_parallel_size'") as refused:
+        with pytest.raises(
+            UnknownName, match="Did you mean 'tensor_parallel_size'"
+        ) as refused:
             opened(f"vllm-local/{folder}", **{name: 2})
         assert "data_parallel_size" not in str(refused.value)
-    with pytest.raises(UnknownName, match="Unknown argument 'data_parallel' of") as refused:
+    with pytest.raises(
+        UnknownName, match="Unknown argument 'data_parallel' of"
+    ) as refused:
         opened(f"vllm-local/{folder}", engine={"data_parallel": 2}).check()
-    assert not {"data_parallel_size", "tensor_parallel_size"} & set(refused.value.suggestions)
+    assert not {"data_parallel_size", "tensor_parallel_size"} & set(
+        refused.value.suggestions
+    )
     wrong = opened(f"vllm-local/{folder}", engine={"gpu_memory": 1})
     with pytest.raises(
-        UnknownName, match=r"Unknown argument 'gpu_memory' of vllm.LLM. Did you mean .*gpu_memory_utilization"
+        UnknownName,
+        match=r"Unknown argument 'gpu_memory' of vllm.LLM. Did you mean .*gpu_memory_utilization",
     ):
         wrong.check()
     with pytest.raises(ModelError, match=r"vLLM cannot load .*gpu_memory"):
@@ -166,7 +197,9 @@ def test_without_vllm_the_message_says_what_to_install(folder: Path) -> None:
         opened(f"vllm-local/{folder}")
 
 
-def test_without_a_gpu_it_is_refused(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_gpu_it_is_refused(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     install(tmp_path)
     (tmp_path / "vllm-0.33.0+cpu.dist-info" / "METADATA").write_text(
         "Metadata-Version: 2.1\nName: vllm\nVersion: 0.33.0\n", encoding="utf-8"
@@ -181,4 +214,7 @@ def test_the_recorded_interface_is_that_of_the_wheel() -> None:
     wheel = os.environ.get("EVALWRIGHT_VLLM_WHEEL")
     if not wheel:
         pytest.skip("$EVALWRIGHT_VLLM_WHEEL names no wheel of vllm")
-    assert interface_of(Path(wheel)) == json.loads(RECORDED.read_text(encoding="utf-8"))["interface"]
+    assert (
+        interface_of(Path(wheel))
+        == json.loads(RECORDED.read_text(encoding="utf-8"))["interface"]
+    )

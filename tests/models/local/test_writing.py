@@ -1,4 +1,6 @@
-"""An answer ends at the first token that completes a stop string, whatever way the tokens cut the text."""
+"""An answer ends at the first token that completes a stop string, whatever way the tokens cut
+the text.
+"""
 
 from __future__ import annotations
 
@@ -40,13 +42,19 @@ def metaspace() -> HubEncoder:
 
 @given(st.data())
 def test_the_first_token_that_completes_a_stop_string_ends(data: st.DataObject) -> None:
-    found: Any = data.draw(st.sampled_from([encoder("llama"), encoder("gpt2"), metaspace()]))
+    found: Any = data.draw(
+        st.sampled_from([encoder("llama"), encoder("gpt2"), metaspace()])
+    )
     size = len(found.tokenizer)
-    tokens = data.draw(st.lists(st.integers(3 if size > 20 else 1, size - 1), min_size=1, max_size=24))
+    tokens = data.draw(
+        st.lists(st.integers(3 if size > 20 else 1, size - 1), min_size=1, max_size=24)
+    )
     text = found.decode(tokens, False)
     pieces = [text[i : i + n] for i in range(len(text)) for n in (1, 2, 4)]
     some = st.sampled_from([*pieces, "é", " ", "\n\n", "東"])
-    stops = data.draw(st.lists(some.filter(lambda stop: "�" not in stop), min_size=1, max_size=2))
+    stops = data.draw(
+        st.lists(some.filter(lambda stop: "�" not in stop), min_size=1, max_size=2)
+    )
     job = Job([1], len(tokens), Generate("x", stop=tuple(stops)))
     writer = AnswerWriter(found, frozenset(), job, Pieces(found))
     expected = next(

@@ -1,4 +1,6 @@
-"""What servers say where a prompt does not fit, and what they say of a limit that is too high for one that does."""
+"""What servers say where a prompt does not fit, and what they say of a limit that is too high
+for one that does.
+"""
 
 from __future__ import annotations
 
@@ -51,25 +53,34 @@ TOO_LITTLE_ROOM = [
 @pytest.mark.parametrize("message", TOO_LONG)
 def test_a_prompt_that_does_not_fit(message: str) -> None:
     for status in (400, 422, 500):
-        fault = error_of_reply("host", status, {}, json.dumps({"error": {"message": message}}).encode())
+        fault = error_of_reply(
+            "host", status, {}, json.dumps({"error": {"message": message}}).encode()
+        )
         assert type(fault) is PromptTooLong
         assert fault.as_failure().party == "model" and not fault.retryable
 
 
 @pytest.mark.parametrize("message", TOO_LITTLE_ROOM)
 def test_a_limit_that_is_too_high_is_no_fault_of_the_model(message: str) -> None:
-    fault = error_of_reply("host", 400, {}, json.dumps({"error": {"message": message}}).encode())
+    fault = error_of_reply(
+        "host", 400, {}, json.dumps({"error": {"message": message}}).encode()
+    )
     assert type(fault) is Rejected
 
 
 def test_a_rate_limit_in_tokens_is_a_rate_limit() -> None:
     message = "Request too large: maximum context length of this tier is 6000 tokens per minute."
-    assert type(error_of_reply("host", 429, {}, json.dumps({"error": message}).encode())) is RateLimited
+    assert (
+        type(error_of_reply("host", 429, {}, json.dumps({"error": message}).encode()))
+        is RateLimited
+    )
 
 
 def test_a_filter_on_the_prompt_and_one_on_the_reply() -> None:
     """What never reached the model is the provider's; what the model wrote is the model's."""
-    prompt = {"error": {"code": "content_filter", "message": "The prompt was filtered."}}
+    prompt = {
+        "error": {"code": "content_filter", "message": "The prompt was filtered."}
+    }
     fault = error_of_reply("host", 400, {}, json.dumps(prompt).encode())
     assert type(fault) is Filtered and fault.party == "provider"
     alibaba = {
@@ -78,7 +89,9 @@ def test_a_filter_on_the_prompt_and_one_on_the_reply() -> None:
             "message": "Output data may contain inappropriate content.",
         }
     }
-    reply = {"choices": [{"finish_reason": "content_filter", "message": {"content": ""}}]}
+    reply = {
+        "choices": [{"finish_reason": "content_filter", "message": {"content": ""}}]
+    }
     for body in (alibaba, reply):
         fault = error_of_reply("host", 400, {}, json.dumps(body).encode())
         assert type(fault) is ReplyFiltered and fault.party == "model"

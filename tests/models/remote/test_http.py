@@ -1,4 +1,6 @@
-"""The HTTP client against a real server on loopback that writes exactly the bytes that a test gives it."""
+"""The HTTP client against a real server on loopback that writes exactly the bytes that a test
+gives it.
+"""
 
 from __future__ import annotations
 
@@ -45,10 +47,16 @@ def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Connection:
-    """The server's end of one connection. number: which it is, from 1 on. heads, bodies: of the requests that came on it."""
+    """The server's end of one connection. number: which it is, from 1 on. heads, bodies: of the
+    requests that came on it.
+    """
 
-    def __init__(self, number: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.number, self.reader, self.writer = number, reader, writer
+    def __init__(
+        self, number: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        self.number = number
+        self.reader = reader
+        self.writer = writer
         self.heads: list[str] = []
         self.bodies: list[bytes] = []
         self.ended = asyncio.Event()
@@ -56,7 +64,9 @@ class Connection:
     async def request(self) -> None:
         """Read one."""
         head = await self.reader.readuntil(b"\r\n\r\n")
-        length = int(head.lower().partition(b"content-length:")[2].split(b"\r\n")[0] or 0)
+        length = int(
+            head.lower().partition(b"content-length:")[2].split(b"\r\n")[0] or 0
+        )
         self.heads.append(head.decode("latin-1"))
         self.bodies.append(await self.reader.readexactly(length))
 
@@ -76,7 +86,10 @@ class Connection:
 
 
 def http(
-    body: bytes | str = b"{}", *headers: str, status: str = "200 OK", length: int | None = None
+    body: bytes | str = b"{}",
+    *headers: str,
+    status: str = "200 OK",
+    length: int | None = None,
 ) -> bytes:
     """A reply. length: what it says, where that is not the body's."""
     raw = body.encode() if isinstance(body, str) else body
@@ -90,7 +103,12 @@ def http(
         if any("chunked" in header for header in headers)
         else [f"Content-Length: {len(raw) if length is None else length}"]
     )
-    return "\r\n".join([f"HTTP/1.1 {status}", *kind, *size, *headers, "", ""]).encode("latin-1") + raw
+    return (
+        "\r\n".join([f"HTTP/1.1 {status}", *kind, *size, *headers, "", ""]).encode(
+            "latin-1"
+        )
+        + raw
+    )
 
 
 def replying(*parts: bytes, close: bool = False) -> Talk:
@@ -107,7 +125,9 @@ def replying(*parts: bytes, close: bool = False) -> Talk:
 
 
 class Served:
-    """A server that does `talk` on each connection, its connections, and what came of the calls to it."""
+    """A server that does `talk` on each connection, its connections, and what came of the calls
+    to it.
+    """
 
     def __init__(self, talk: Talk) -> None:
         self.talk = talk
@@ -120,9 +140,15 @@ class Served:
         self, tls: ssl.SSLContext | None = None, scheme: str = "http", **options: Any
     ) -> AsyncIterator[HttpClient]:
         """A client of the running server."""
-        server = await asyncio.start_server(self._connected, "127.0.0.1", self.port, ssl=tls)
+        server = await asyncio.start_server(
+            self._connected, "127.0.0.1", self.port, ssl=tls
+        )
         self.port = server.sockets[0].getsockname()[1]
-        url = f"https://localhost:{self.port}" if tls else f"{scheme}://127.0.0.1:{self.port}"
+        url = (
+            f"https://localhost:{self.port}"
+            if tls
+            else f"{scheme}://127.0.0.1:{self.port}"
+        )
         client = HttpClient(url, **options)
         try:
             yield client
@@ -136,7 +162,9 @@ class Served:
         await asyncio.gather(*(connection.end() for connection in self.connections))
         await server.wait_closed()
 
-    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _connected(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         connection = Connection(len(self.connections) + 1, reader, writer)
         self.connections.append(connection)
         try:
@@ -174,11 +202,14 @@ def reply_of(*parts: bytes, close: bool = False, **options: Any) -> Any:
     return serve(replying(*parts, close=close), **options).results[0]
 
 
-# -- what goes out and comes in -------------------------------------------------------------------------------------------
+# -- what goes out and comes in
+# -------------------------------------------------------------------------------------------
 
 
 def test_json_goes_out_and_comes_in() -> None:
-    served = Served(replying(http('{"text": "žluť 😀"}', "x-ratelimit-remaining-requests: 5")))
+    served = Served(
+        replying(http('{"text": "žluť 😀"}', "x-ratelimit-remaining-requests: 5"))
+    )
 
     async def go() -> Reply:
         async with served.client(headers={"Authorization": "Bearer abc"}) as client:
@@ -190,20 +221,30 @@ def test_json_goes_out_and_comes_in() -> None:
     assert reply.data == {"text": "žluť 😀"} and 0 < reply.seconds <= elapsed_seconds
     assert reply.rate_limits is not None and reply.rate_limits.remaining_requests == 5
     head = served.heads[0].lower()
-    assert head.startswith("post /x http/1.1\r\n") and served.connections[0].bodies == [b'{"a":1}']
-    for line in ("content-type: application/json", "accept-encoding: gzip", "authorization: bearer abc"):
+    assert head.startswith("post /x http/1.1\r\n") and served.connections[0].bodies == [
+        b'{"a":1}'
+    ]
+    for line in (
+        "content-type: application/json",
+        "accept-encoding: gzip",
+        "authorization: bearer abc",
+    ):
         assert f"\r\n{line}\r\n" in head
     assert "\r\nuser-agent: evalwright/" in head
 
 
-@pytest.mark.parametrize("kind", ["application/json; charset=utf-8", "application/problem+json", "Text/JSON"])
+@pytest.mark.parametrize(
+    "kind", ["application/json; charset=utf-8", "application/problem+json", "Text/JSON"]
+)
 def test_json_content_types(kind: str) -> None:
     assert reply_of(http('{"a": 1}', f"Content-Type: {kind}")) == {"a": 1}
 
 
 def test_a_reply_without_a_content_type_must_still_be_json() -> None:
     assert reply_of(b'HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n{"a": 1}') == {"a": 1}
-    assert isinstance(reply_of(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"), BadReply)
+    assert isinstance(
+        reply_of(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"), BadReply
+    )
 
 
 @pytest.mark.parametrize(
@@ -213,7 +254,9 @@ def test_a_reply_without_a_content_type_must_still_be_json() -> None:
         ("[" * 200_000, "application/json"), ("<html>wait</html>", "text/html"), ('{"a": 1}', "text/plain"),
     ],
 )  # fmt: skip
-def test_what_is_not_whole_valid_json_is_a_bad_reply(body: str | bytes, kind: str) -> None:
+def test_what_is_not_whole_valid_json_is_a_bad_reply(
+    body: str | bytes, kind: str
+) -> None:
     error = reply_of(http(body, f"Content-Type: {kind}"))
     assert isinstance(error, BadReply) and error.retryable and len(str(error)) < 250
 
@@ -224,37 +267,63 @@ CHUNKED = "Transfer-Encoding: chunked"
 
 def test_a_reply_may_come_in_any_form_but_not_too_large() -> None:
     parts = [b"%X\r\n%b\r\n" % (1000, b"x" * 1000)] * 50
-    long = [http("", CHUNKED) + b'A\r\n{"text": "\r\n', *parts, b'2\r\n"}\r\n0\r\nx-sum: 1\r\n\r\n']
+    long = [
+        http("", CHUNKED) + b'A\r\n{"text": "\r\n',
+        *parts,
+        b'2\r\n"}\r\n0\r\nx-sum: 1\r\n\r\n',
+    ]
     assert len(reply_of(*long)["text"]) == 50_000
     until_closed = b'HTTP/1.1 200 OK\r\nContent-Type: text/json\r\n\r\n{"a": '
     assert reply_of(until_closed, b"[]}", close=True) == {"a": []}
     packed = gzip.compress(b'{"a"') + gzip.compress(b": 1}")
     for at in (1, 11, len(packed) - 1, len(packed)):
-        assert reply_of(http(packed[:at], "Content-Encoding: gzip", length=len(packed)), packed[at:]) == {
-            "a": 1
-        }
+        assert reply_of(
+            http(packed[:at], "Content-Encoding: gzip", length=len(packed)), packed[at:]
+        ) == {"a": 1}
     assert len(reply_of(http(PACKED, "Content-Encoding: gzip"))["text"]) == 5_000_000
-    for large in (long, [http(PACKED, "Content-Encoding: gzip")], [http(b'"' + b"x" * 30_000 + b'"')]):
+    for large in (
+        long,
+        [http(PACKED, "Content-Encoding: gzip")],
+        [http(b'"' + b"x" * 30_000 + b'"')],
+    ):
         error = reply_of(*large, largest_reply=20_000)
         assert isinstance(error, Rejected) and "more than 20000 bytes" in str(error)
 
 
 def test_interim_replies_are_passed_over() -> None:
-    interim = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\n"
+    interim = (
+        b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\n"
+    )
     assert reply_of(interim + http('{"a": 1}')) == {"a": 1}
 
 
 def test_urls_keep_their_percent_encoding_and_bytes_are_sent_as_they_are() -> None:
-    calls = [Call("/model/a%3A1%2Fb/converse", {}), Call("/models/x:stream?alt=sse", {})]
-    served = serve(replying(http()), *calls, Call("/files", b"--x", headers={"Content-Type": "text/x"}))
-    assert [head.split(" ")[1] for head in served.heads] == [*(call.path for call in calls), "/files"]
-    assert "Content-Type: text/x\r\n" in served.heads[2] and served.connections[0].bodies[2] == b"--x"
+    calls = [
+        Call("/model/a%3A1%2Fb/converse", {}),
+        Call("/models/x:stream?alt=sse", {}),
+    ]
+    served = serve(
+        replying(http()),
+        *calls,
+        Call("/files", b"--x", headers={"Content-Type": "text/x"}),
+    )
+    assert [head.split(" ")[1] for head in served.heads] == [
+        *(call.path for call in calls),
+        "/files",
+    ]
+    assert (
+        "Content-Type: text/x\r\n" in served.heads[2]
+        and served.connections[0].bodies[2] == b"--x"
+    )
 
 
 def test_redirects_are_not_followed_and_cookies_are_not_kept() -> None:
     moved = http("", "Location: /elsewhere", "Set-Cookie: who=you", status="307 Moved")
     served = serve(replying(moved), POST, GET)
-    assert all(isinstance(error, Rejected) and "/elsewhere" in str(error) for error in served.results)
+    assert all(
+        isinstance(error, Rejected) and "/elsewhere" in str(error)
+        for error in served.results
+    )
     assert [head.split(" ")[1] for head in served.heads] == ["/x", "/x"]
     assert "cookie" not in "".join(served.heads).lower()
 
@@ -266,7 +335,8 @@ def test_a_file_is_read_line_by_line(path: str, largest: int) -> None:
             await connection.request()
             status = "404 Not Found" if "missing" in connection.heads[-1] else "200 OK"
             await connection.write(
-                http(b"one\ntw", "Content-Type: text/x", status=status, length=12), b"o\n\nend"
+                http(b"one\ntw", "Content-Type: text/x", status=status, length=12),
+                b"o\n\nend",
             )
 
     async def go() -> list[bytes]:
@@ -283,7 +353,8 @@ def test_a_file_is_read_line_by_line(path: str, largest: int) -> None:
 
 
 def test_a_stream_may_be_compressed_and_is_never_short() -> None:
-    gather, kind = wire("openai-chat").gather, "Content-Type: text/event-stream"
+    gather = wire("openai-chat").gather
+    kind = "Content-Type: text/event-stream"
     assert gather is not None
 
     def streamed(*parts: bytes) -> Any:
@@ -299,7 +370,8 @@ def test_a_stream_may_be_compressed_and_is_never_short() -> None:
     assert isinstance(streamed(http("{}", status="500 Oops")), RequestError)
 
 
-# -- what goes wrong ------------------------------------------------------------------------------------------------------
+# -- what goes wrong
+# ------------------------------------------------------------------------------------------------------
 
 HEAD = b"HTTP/1.1 200 OK\r\n"
 PACKED_CUT = gzip.compress(b'{"a": 1}', mtime=0)[:-9]
@@ -332,20 +404,28 @@ PACKED_CUT = gzip.compress(b'{"a": 1}', mtime=0)[:-9]
 )
 def test_what_is_no_whole_reply_is_a_failure_that_may_pass(reply: bytes) -> None:
     error = reply_of(reply, close=True)
-    assert isinstance(error, BadReply | ConnectionFailed | Rejected) and "127.0.0.1" in str(error)
+    assert isinstance(
+        error, BadReply | ConnectionFailed | Rejected
+    ) and "127.0.0.1" in str(error)
     assert error.retryable or "101" in str(error)
 
 
 def test_what_breaks_is_told_apart() -> None:
     assert "before a response arrived" in str(reply_of(b"", close=True))
-    assert "before the response was complete" in str(reply_of(http("{", length=9), close=True))
+    assert "before the response was complete" in str(
+        reply_of(http("{", length=9), close=True)
+    )
     assert "is not HTTP" in str(reply_of(b"220 mail ready\r\n\r\n", close=True))
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         refused = failing(f"http://127.0.0.1:{free.getsockname()[1]}")
-    assert isinstance(refused, ConnectionFailed) and "No connection to 127.0.0.1:" in str(refused)
+    assert isinstance(
+        refused, ConnectionFailed
+    ) and "No connection to 127.0.0.1:" in str(refused)
     unknown = failing("http://no-such-host.invalid")
-    assert isinstance(unknown, ConnectionFailed) and "No connection to no-such-host.invalid" in str(unknown)
+    assert isinstance(
+        unknown, ConnectionFailed
+    ) and "No connection to no-such-host.invalid" in str(unknown)
 
 
 def failing(url: str, **options: Any) -> RequestError:
@@ -367,7 +447,9 @@ def test_a_server_that_speaks_first_is_no_http_server() -> None:
         await connection.reader.read()
 
     served = serve(mail, POST, POST)
-    assert all(isinstance(error, BadReply | ConnectionFailed) for error in served.results)
+    assert all(
+        isinstance(error, BadReply | ConnectionFailed) for error in served.results
+    )
 
 
 @pytest.mark.parametrize("parts", [(), (http('{"a":', length=50),)])
@@ -390,12 +472,39 @@ def test_plain_http_on_a_tls_port_is_said_and_not_retried() -> None:
     assert isinstance(error, ConnectionFailed) and not error.retryable
 
 
-@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
-def test_certificates_are_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    key, certificate = tmp_path / "key.pem", tmp_path / "cert.pem"
-    make = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-    make += ["-keyout", str(key), "-out", str(certificate), "-days", "2", "-subj", "/CN=localhost"]
-    subprocess.run([*make, "-addext", "subjectAltName=DNS:localhost"], check=True, capture_output=True)
+@pytest.mark.skipif(
+    shutil.which("openssl") is None, reason="openssl makes the certificate"
+)
+def test_certificates_are_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = tmp_path / "key.pem"
+    certificate = tmp_path / "cert.pem"
+    make = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:prime256v1",
+        "-nodes",
+    ]
+    make += [
+        "-keyout",
+        str(key),
+        "-out",
+        str(certificate),
+        "-days",
+        "2",
+        "-subj",
+        "/CN=localhost",
+    ]
+    subprocess.run(
+        [*make, "-addext", "subjectAltName=DNS:localhost"],
+        check=True,
+        capture_output=True,
+    )
     tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     tls.load_cert_chain(certificate, key)
     unknown = serve(replying(http()), tls=tls).results[0]
@@ -405,7 +514,8 @@ def test_certificates_are_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert served.results == [{}, {}, {}] and len(served.connections) == 1
 
 
-# -- kept connections -----------------------------------------------------------------------------------------------------
+# -- kept connections
+# -----------------------------------------------------------------------------------------------------
 
 
 def test_connections_are_kept_and_bounded() -> None:
@@ -430,17 +540,22 @@ def test_connections_are_kept_and_bounded() -> None:
     assert len(served.connections) == most == 4
 
 
-def test_a_connection_that_the_server_closes_between_requests_is_not_used_again() -> None:
+def test_a_connection_that_the_server_closes_between_requests_is_not_used_again() -> (
+    None
+):
     served = serve(replying(http(), close=True), POST, POST, POST, pause=0.2)
     assert served.results == [{}, {}, {}] and len(served.connections) == 3
 
 
 @pytest.mark.parametrize("call", [POST, GET])
-def test_a_request_that_meets_the_end_of_its_connection_fails_once_and_is_not_sent_again(call: Call) -> None:
+def test_a_request_that_meets_the_end_of_its_connection_fails_once_and_is_not_sent_again(
+    call: Call,
+) -> None:
     async def twice(connection: Connection) -> None:
         await connection.request()
         await connection.write(http())
-        await connection.request()  # and no reply, so the client cannot know whether it was carried out
+        # and no reply, so the client cannot know whether it was carried out
+        await connection.request()
 
     served = serve(twice, call, call, call)
     first, second, third = served.results
@@ -449,12 +564,18 @@ def test_a_request_that_meets_the_end_of_its_connection_fails_once_and_is_not_se
     assert len(served.heads) == 3, "every sending is the engine's, which counts it"
 
 
-@pytest.mark.parametrize("late", [http('"fake"'), b"HTTP/1.1 408 Timeout\r\n\r\n", b"\0"])
+@pytest.mark.parametrize(
+    "late", [http('"fake"'), b"HTTP/1.1 408 Timeout\r\n\r\n", b"\0"]
+)
 @pytest.mark.parametrize("pause", [0.0, 0.01])
-def test_a_second_reply_is_never_given_to_the_next_request(late: bytes, pause: float) -> None:
+def test_a_second_reply_is_never_given_to_the_next_request(
+    late: bytes, pause: float
+) -> None:
     async def chatty(connection: Connection) -> None:
         await connection.request()
-        connection.writer.write(http("1") if pause or connection.number > 1 else http("1") + late)
+        connection.writer.write(
+            http("1") if pause or connection.number > 1 else http("1") + late
+        )
         await asyncio.sleep(pause)
         if pause and connection.number == 1:
             connection.writer.write(late)
@@ -482,20 +603,30 @@ def test_a_connection_left_by_a_cancelled_request_is_ended_and_not_used_again() 
             sent.append(asyncio.ensure_future(client.send(Call("/x", "slow"))))
             with pytest.raises(asyncio.CancelledError):
                 await sent[0]
-            return [(await client.send(Call("/x", text))).data for text in ("one", "two")]
+            return [
+                (await client.send(Call("/x", text))).data for text in ("one", "two")
+            ]
 
     assert asyncio.run(go()) == ["one", "two"]
     assert ended == [b""]
 
 
-def test_a_connection_is_not_trusted_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_connection_is_not_trusted_after_a_while(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     for seconds, connections in ((1e6, 1), (0, 2)):
         monkeypatch.setattr(http_pool, "IDLE_SECONDS", seconds)
-        assert len(serve(replying(http()), POST, POST, pause=0.01).connections) == connections
+        assert (
+            len(serve(replying(http()), POST, POST, pause=0.01).connections)
+            == connections
+        )
 
 
-def test_a_host_that_has_moved_is_looked_up_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    look_up, moved = socket.getaddrinfo, ["127.255.255.254"]
+def test_a_host_that_has_moved_is_looked_up_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    look_up = socket.getaddrinfo
+    moved = ["127.255.255.254"]
 
     def found(host: Any, port: Any, *rest: Any, **more: Any) -> Any:
         if host == "model.example":
@@ -530,24 +661,31 @@ def test_one_client_on_several_loops_one_after_another() -> None:
     gc.collect()
 
 
-# -- proxies, logins, arguments -------------------------------------------------------------------------------------------
+# -- proxies, logins, arguments
+# -------------------------------------------------------------------------------------------
 
 
 def test_a_proxy_from_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     async def talk(connection: Connection) -> None:
         await connection.request()
         refused = "CONNECT" in connection.heads[0]
-        await connection.write(http(status="407 No") if refused else http('{"via": "proxy"}'))
+        await connection.write(
+            http(status="407 No") if refused else http('{"via": "proxy"}')
+        )
 
     async def go() -> None:
         served = Served(talk)
         async with served.client():
             for name in ("HTTP_PROXY", "HTTPS_PROXY"):
                 monkeypatch.setenv(name, f"http://me:secret@127.0.0.1:{served.port}")
-            plain, secure = HttpClient("http://api.example.com/v1"), HttpClient("https://api.example.com/v1")
-            assert (await plain.send(Call("/models", method="GET"))).data == {"via": "proxy"}
+            plain = HttpClient("http://api.example.com/v1")
+            secure = HttpClient("https://api.example.com/v1")
+            assert (await plain.send(Call("/models", method="GET"))).data == {
+                "via": "proxy"
+            }
             with pytest.raises(
-                ConnectionFailed, match=r"proxy on the way to api\.example\.com refused \(407\)"
+                ConnectionFailed,
+                match=r"proxy on the way to api\.example\.com refused \(407\)",
             ):
                 await secure.send(POST)
             await plain.close()
@@ -558,13 +696,16 @@ def test_a_proxy_from_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) -
     asyncio.run(go())
 
 
-def test_a_proxy_that_is_not_there_is_named_without_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proxy_that_is_not_there_is_named_without_its_password(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with socket.socket() as taken:  # bound and not listening: nobody else gets the port
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
         monkeypatch.setenv("HTTP_PROXY", f"http://me:pr0xyS3cret@127.0.0.1:{port}")
         with pytest.raises(
-            ConnectionFailed, match=rf"the proxy 127.0.0.1:{port} on the way to api\.example\.com"
+            ConnectionFailed,
+            match=rf"the proxy 127.0.0.1:{port} on the way to api\.example\.com",
         ) as caught:
             asyncio.run(HttpClient("http://api.example.com/v1").send(POST))
     assert "pr0xyS3cret" not in str(caught.value) and not caught.value.taken
@@ -591,7 +732,9 @@ def test_a_login_is_made_ready_before_each_request_and_signs_what_is_sent() -> N
         if len(order) > 2:
             raise ConnectionFailed("No token.")
 
-    def sign(method: str, url: str, body: bytes, headers: Mapping[str, str]) -> Mapping[str, str]:
+    def sign(
+        method: str, url: str, body: bytes, headers: Mapping[str, str]
+    ) -> Mapping[str, str]:
         order.append((method, url.rpartition("/")[2], body, headers["Content-Type"]))
         return {**headers, "X-Signed": "yes"}
 
@@ -610,7 +753,15 @@ def test_what_cannot_be_json_is_rejected() -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["localhost:8000", "ftp://host/v1", "http://", "http://a b/", "http://h:99999/", ""]
+    "url",
+    [
+        "localhost:8000",
+        "ftp://host/v1",
+        "http://",
+        "http://a b/",
+        "http://h:99999/",
+        "",
+    ],
 )
 def test_urls_that_cannot_be_used(url: str) -> None:
     with pytest.raises(ConfigurationError, match="not a usable base_url"):

@@ -10,24 +10,37 @@ from hypothesis import strategies as st
 from multidict import CIMultiDict
 
 from evalwright.core.responses import RateLimits
-from evalwright.models.remote.http_limits import parse_rate_limits, parse_reset, parse_retry_after
+from evalwright.models.remote.http_limits import (
+    parse_rate_limits,
+    parse_reset,
+    parse_retry_after,
+)
 from support.tables import rows
 
 NOW = 1_763_640_000.0  # 2025-11-20T12:00:00Z
 
 
 def limits(headers: dict[str, str]) -> RateLimits | None:
-    return parse_rate_limits([(name.encode(), value.encode()) for name, value in headers.items()], NOW)
+    return parse_rate_limits(
+        [(name.encode(), value.encode()) for name, value in headers.items()], NOW
+    )
 
 
 @pytest.mark.parametrize(("headers", "expected"), rows(__file__, "rate_limits"))
 def test_header_forms(headers: dict[str, str], expected: dict[str, Any]) -> None:
-    """OpenAI's, Anthropic's with the tightest of three windows, the plain ones, both drafts of one structured header."""
+    """OpenAI's, Anthropic's with the tightest of three windows, the plain ones, both drafts of
+    one structured header.
+    """
     assert limits(headers) == RateLimits(**expected)
 
 
 @pytest.mark.parametrize(
-    "headers", [{}, {"content-type": "application/json", "date": "x"}, {"x-ratelimit-limit-requests": "lots"}]
+    "headers",
+    [
+        {},
+        {"content-type": "application/json", "date": "x"},
+        {"x-ratelimit-limit-requests": "lots"},
+    ],
 )
 def test_headers_that_say_nothing(headers: dict[str, str]) -> None:
     assert limits(headers) is None
@@ -45,7 +58,11 @@ def test_retry_after(headers: dict[str, str], seconds: float | None) -> None:
     assert parse_retry_after(CIMultiDict(headers), NOW) == seconds
 
 
-@given(st.dictionaries(st.text(max_size=8).map(lambda end: "x-ratelimit-" + end), st.text(max_size=12)))
+@given(
+    st.dictionaries(
+        st.text(max_size=8).map(lambda end: "x-ratelimit-" + end), st.text(max_size=12)
+    )
+)
 def test_no_header_breaks_the_parser(headers: dict[str, str]) -> None:
     raw = [(name.encode(), value.encode()) for name, value in headers.items()]
     found = parse_rate_limits(raw, NOW)

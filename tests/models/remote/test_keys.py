@@ -28,7 +28,14 @@ def empty_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_secret_shows_itself_only_when_asked() -> None:
     secret = Secret(KEY, "$A_KEY")
-    shown = [str(secret), repr(secret), f"{secret}", f"{secret!r:>40}", str({"key": secret}), str([secret])]
+    shown = [
+        str(secret),
+        repr(secret),
+        f"{secret}",
+        f"{secret!r:>40}",
+        str({"key": secret}),
+        str([secret]),
+    ]
     assert not any(KEY in text for text in shown)
     assert secret.reveal() == KEY
     assert secret == Secret(KEY) != Secret("other-value")
@@ -37,7 +44,9 @@ def test_a_secret_shows_itself_only_when_asked() -> None:
     assert not hasattr(secret, "__dict__")
 
 
-def test_the_environment_wins_over_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_wins_over_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / ".env").write_text("A_KEY=from-the-file\n")
     found = find_key("A_KEY")
     assert found is not None
@@ -70,7 +79,9 @@ def test_env_file_lines(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe\x00", None])
-def test_an_env_file_that_cannot_be_read_is_said(tmp_path: Path, content: bytes | None) -> None:
+def test_an_env_file_that_cannot_be_read_is_said(
+    tmp_path: Path, content: bytes | None
+) -> None:
     file = tmp_path / ".env"
     if content is None:
         file.mkdir()
@@ -81,9 +92,12 @@ def test_an_env_file_that_cannot_be_read_is_said(tmp_path: Path, content: bytes 
 
 
 @pytest.mark.parametrize(
-    "value", ["two words-secret", "line\nbreak-secret", "schlüssel-secret", "nul\x7f-secret"]
+    "value",
+    ["two words-secret", "line\nbreak-secret", "schlüssel-secret", "nul\x7f-secret"],
 )
-def test_a_key_that_no_header_can_carry_is_refused_unseen(tmp_path: Path, value: str) -> None:
+def test_a_key_that_no_header_can_carry_is_refused_unseen(
+    tmp_path: Path, value: str
+) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("A_KEY", value)
         with pytest.raises(ConfigurationError, match=r"\$A_KEY") as caught:
@@ -91,9 +105,14 @@ def test_a_key_that_no_header_can_carry_is_refused_unseen(tmp_path: Path, value:
     assert "secret" not in str(caught.value)
 
 
-@given(st.text(alphabet=st.characters(min_codepoint=33, max_codepoint=126), min_size=9), st.text(), st.text())
+@given(
+    st.text(alphabet=st.characters(min_codepoint=33, max_codepoint=126), min_size=9),
+    st.text(),
+    st.text(),
+)
 def test_mask_removes_every_known_key(key: str, before: str, after: str) -> None:
-    with pytest.MonkeyPatch.context() as patch:  # "000000000" would be a secret of all tests after this one
+    # "000000000" would be a secret of all tests after this one
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(secrets, "_forms", secrets._forms)
         patch.setattr(secrets, "_bytes", secrets._bytes)
         remember(key)
@@ -126,7 +145,9 @@ def test_a_key_in_the_place_of_its_variables_name_is_not_repeated(name: str) -> 
     if name.startswith("litellm"):
         pytest.importorskip("litellm")
     key = "sk-proj-0123456789abcdef"
-    with pytest.raises(ConfigurationError, match="name of the environment variable") as caught:
+    with pytest.raises(
+        ConfigurationError, match="name of the environment variable"
+    ) as caught:
         open_model(name, {"api_key_env": key})
     assert key not in str(caught.value)
 

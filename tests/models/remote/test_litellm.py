@@ -1,4 +1,6 @@
-"""`litellm/...`: the real library against a real server, its errors in our tree, and nothing of what it would do on its own."""
+"""`litellm/...`: the real library against a real server, its errors in our tree, and nothing of
+what it would do on its own.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,8 @@ from support.openai_server import OpenAIServer, serving
 from support.tables import rows
 
 needs_litellm = pytest.mark.skipif(
-    find_spec("litellm") is None, reason="needs the library litellm (the extra of that name)"
+    find_spec("litellm") is None,
+    reason="needs the library litellm (the extra of that name)",
 )
 KEY = "sk-test-0123456789abcdef"
 
@@ -54,7 +57,12 @@ pytestmark = [
 
 @pytest.fixture(autouse=True)
 def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_API_BASE", "MISTRAL_API_KEY"):
+    for name in (
+        "OPENAI_API_KEY",
+        "OPENAI_BASE_URL",
+        "OPENAI_API_BASE",
+        "MISTRAL_API_KEY",
+    ):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(tmp_path)
 
@@ -73,7 +81,10 @@ def at(url: str, model: str = "gpt-4o-mini", **arguments: Any) -> Any:
 
 
 def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evalwright.models.remote.litellm._import_library", litellm._import_library.__wrapped__)
+    monkeypatch.setattr(
+        "evalwright.models.remote.litellm._import_library",
+        litellm._import_library.__wrapped__,
+    )
     monkeypatch.setattr("importlib.import_module", _missing)
     model = LiteLLMModel("openai/gpt-4o-mini")
     with pytest.raises(MissingExtra, match=r"pip install 'evalwright\[litellm\]'"):
@@ -161,7 +172,9 @@ def test_it_speaks_to_nobody_else(server: OpenAIServer) -> None:
         [sys.executable, "-W", "ignore", "-c", WATCHED, server.url],
         env={
             **os.environ,
-            "PYTHONPATH": os.pathsep.join([str(folder / "src"), os.environ.get("PYTHONPATH", "")]),
+            "PYTHONPATH": os.pathsep.join(
+                [str(folder / "src"), os.environ.get("PYTHONPATH", "")]
+            ),
         },
         capture_output=True,
         text=True,
@@ -175,7 +188,9 @@ def test_it_speaks_to_nobody_else(server: OpenAIServer) -> None:
 
 @needs_litellm
 def test_through_the_engine(server: OpenAIServer, tmp_path: Path) -> None:
-    request = Generate(TALK, max_tokens=20, temperature=0.5, top_p=0.9, stop=("zzz",), seed=3, draw=2)
+    request = Generate(
+        TALK, max_tokens=20, temperature=0.5, top_p=0.9, stop=("zzz",), seed=3, draw=2
+    )
     model = at(server.url)
 
     async def go() -> tuple[Response, dict[str, Any]]:
@@ -217,7 +232,9 @@ def test_usage_reasoning_and_prefills() -> None:
         return reply
 
     with serving(edit=edit, limits=Limits(requests_per_minute=9)) as server:
-        found = ask(at(server.url, model="some-model"), Generate(PREFILLED, max_tokens=20))
+        found = ask(
+            at(server.url, model="some-model"), Generate(PREFILLED, max_tokens=20)
+        )
     assert found.reasoning == "Hm."
     assert found.usage == Usage(30, 20, 12, 16)
     assert found.cost is None
@@ -226,11 +243,16 @@ def test_usage_reasoning_and_prefills() -> None:
 
 @needs_litellm
 def test_a_parameter_is_never_dropped_in_silence(server: OpenAIServer) -> None:
-    error = failing(at(server.url, model="gpt-5-mini"), Generate("hello", temperature=0.3))
+    error = failing(
+        at(server.url, model="gpt-5-mini"), Generate("hello", temperature=0.3)
+    )
     assert isinstance(error, Rejected)
     assert "temperature" in str(error)
     with serving() as fresh:
-        ask(at(fresh.url, model="gpt-5-mini", leave_out="temperature"), Generate("hello", max_tokens=20))
+        ask(
+            at(fresh.url, model="gpt-5-mini", leave_out="temperature"),
+            Generate("hello", max_tokens=20),
+        )
         assert fresh.log is not None
         assert "temperature" not in fresh.log[0]["body"]
         assert fresh.log[0]["body"]["max_completion_tokens"] == 20
@@ -252,11 +274,17 @@ FAULTS: dict[str, tuple[type[RequestError], str]] = {
 
 @needs_litellm
 @pytest.mark.parametrize("kind", FAULTS)
-def test_errors_have_our_names_and_are_not_repeated(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_have_our_names_and_are_not_repeated(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("A_KEY", KEY)
     error, words = FAULTS[kind]
-    with serving(faults=Faults(retry_after=3, script=lambda body, before: kind)) as server:
-        found = failing(at(server.url, api_key_env="A_KEY", timeout=0.5 if kind == "hang" else 60))
+    with serving(
+        faults=Faults(retry_after=3, script=lambda body, before: kind)
+    ) as server:
+        found = failing(
+            at(server.url, api_key_env="A_KEY", timeout=0.5 if kind == "hang" else 60)
+        )
         assert server.log is not None and len(server.log) == 1
     assert type(found) is error
     assert words in str(found)
@@ -268,7 +296,9 @@ def test_errors_have_our_names_and_are_not_repeated(kind: str, monkeypatch: pyte
 
 
 @needs_litellm
-def test_a_missing_key_is_said_before_anything_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_key_is_said_before_anything_is_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with pytest.raises(ConfigurationError, match="OPENAI_API_KEY"):
         LiteLLMModel("openai/gpt-4o-mini").check()
     with pytest.raises(ConfigurationError, match="OTHER_KEY"):

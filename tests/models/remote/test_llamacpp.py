@@ -10,7 +10,12 @@ from typing import Any
 import pytest
 
 from evalwright.core.errors import ConfigurationError, Rejected
-from evalwright.core.requests import Generate, LogLikelihood, Request, RollingLogLikelihood
+from evalwright.core.requests import (
+    Generate,
+    LogLikelihood,
+    Request,
+    RollingLogLikelihood,
+)
 from evalwright.core.responses import Response
 from evalwright.models.base import LocalModel, RemoteModel
 from evalwright.models.registry import open_model
@@ -42,9 +47,13 @@ def server(folder: Path) -> Iterator[LlamaCppServer]:
         yield found
 
 
-def ask(server: LlamaCppServer, requests: list[Request], **given: Any) -> list[Response]:
+def ask(
+    server: LlamaCppServer, requests: list[Request], **given: Any
+) -> list[Response]:
     async def every() -> list[Response]:
-        model = open_model(f"llamacpp/{server.url}#tiny", {"interface": "completions", **given})
+        model = open_model(
+            f"llamacpp/{server.url}#tiny", {"interface": "completions", **given}
+        )
         assert isinstance(model, RemoteModel)
         model.check()
         try:
@@ -69,12 +78,17 @@ def test_log_likelihoods_are_those_of_the_weights(
     there = by_hf(folder, **({} if window is None else {"max_length": window - 1}))
     for mine, theirs in zip(ask(server, ASKED, **given), there, strict=True):
         assert mine.log_likelihood == pytest.approx(theirs.log_likelihood, abs=1e-3)
-        assert (mine.tokens_scored, mine.is_greedy) == (theirs.tokens_scored, theirs.is_greedy)
+        assert (mine.tokens_scored, mine.is_greedy) == (
+            theirs.tokens_scored,
+            theirs.is_greedy,
+        )
         assert mine.usage.input_tokens > 0
 
 
 def test_nothing_is_forced_on_an_answer(server: LlamaCppServer, folder: Path) -> None:
-    (told,) = ask(server, [Generate("The capital of Peru is", max_tokens=4, top_logprobs=2)])
+    (told,) = ask(
+        server, [Generate("The capital of Peru is", max_tokens=4, top_logprobs=2)]
+    )
     assert "grammar" not in server.received[-1]
     assert told.tokens and all(len(token.alternatives) == 2 for token in told.tokens)
 
@@ -93,7 +107,8 @@ def test_what_the_server_refuses(server: LlamaCppServer, folder: Path) -> None:
 
 def test_a_bos_by_its_text(server: LlamaCppServer) -> None:
     plain, named = (
-        ask(server, [LogLikelihood("", "A whole text.")], **given)[0] for given in ({}, {"bos": "<s>"})
+        ask(server, [LogLikelihood("", "A whole text.")], **given)[0]
+        for given in ({}, {"bos": "<s>"})
     )
     assert named.log_likelihood == pytest.approx(plain.log_likelihood, abs=1e-4)
 

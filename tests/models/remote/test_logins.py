@@ -1,4 +1,6 @@
-"""Logins that are more than a key: Amazon's signatures, recomputed by botocore, and Google's tokens, by a real token server."""
+"""Logins that are more than a key: Amazon's signatures, recomputed by botocore, and Google's
+tokens, by a real token server.
+"""
 
 from __future__ import annotations
 
@@ -17,17 +19,22 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from google.auth import jwt
 
-from evalwright.core.errors import AuthenticationFailed, ConfigurationError, ConnectionFailed, MissingExtra
+from evalwright.core.errors import (
+    AuthenticationFailed,
+    ConfigurationError,
+    ConnectionFailed,
+    MissingExtra,
+)
 from evalwright.models.remote.logins import SCOPES
 from support.openai_asking import HELLO, ask, failing, remote
 from support.openai_server import OpenAIServer, running, serving
 
-ACCESS, SECRET, TOKEN = "AKIATESTACCESSKEY0", "wJalrXUtnFEMI/K7MDENG/test-secret", "FwoGZXIvYXdzTESTTOKEN"
+ACCESS = "AKIATESTACCESSKEY0"
+SECRET = "wJalrXUtnFEMI/K7MDENG/test-secret"
+TOKEN = "FwoGZXIvYXdzTESTTOKEN"
 REGION = "eu-west-1"
 CLAUDE = "eu.anthropic.claude-sonnet-4-5-20250929-v1:0"
-PROFILE = (
-    "arn:aws:bedrock:eu-west-1:123456789012:inference-profile/eu.anthropic.claude-sonnet-4-5-20250929-v1:0"
-)
+PROFILE = "arn:aws:bedrock:eu-west-1:123456789012:inference-profile/eu.anthropic.claude-sonnet-4-5-20250929-v1:0"
 
 
 @pytest.fixture(autouse=True)
@@ -77,7 +84,10 @@ def bedrock(server: OpenAIServer, model: str = CLAUDE, **arguments: Any) -> Any:
 def is_signed(entry: Mapping[str, Any], token: str | None = None) -> bool:
     """Whether the signature is the one that botocore computes anew from the request as it came."""
     headers = entry["headers"]
-    parts = dict(part.strip().split("=", 1) for part in headers["Authorization"].split(" ", 1)[1].split(","))
+    parts = dict(
+        part.strip().split("=", 1)
+        for part in headers["Authorization"].split(" ", 1)[1].split(",")
+    )
     signed = parts["SignedHeaders"].split(";")
     assert {"host", "x-amz-date", "content-type"} <= set(signed)
     assert ("x-amz-security-token" in signed) == (token is not None)
@@ -89,14 +99,20 @@ def is_signed(entry: Mapping[str, Any], token: str | None = None) -> bool:
     )
     request.context["timestamp"] = headers["X-Amz-Date"]
     signer = SigV4Auth(Credentials(ACCESS, SECRET, token), "bedrock", REGION)
-    wanted = signer.signature(signer.string_to_sign(request, signer.canonical_request(request)), request)
+    wanted = signer.signature(
+        signer.string_to_sign(request, signer.canonical_request(request)), request
+    )
     scope = f"{ACCESS}/{headers['X-Amz-Date'][:8]}/{REGION}/bedrock/aws4_request"
     return bool((parts["Credential"], parts["Signature"]) == (scope, wanted))
 
 
-@pytest.mark.parametrize("model", [CLAUDE, PROFILE, "amazon.nova-pro-v1:0", "my~model_1"])
+@pytest.mark.parametrize(
+    "model", [CLAUDE, PROFILE, "amazon.nova-pro-v1:0", "my~model_1"]
+)
 @pytest.mark.parametrize("stream", [False, True])
-def test_requests_are_signed_as_they_are_sent(server: OpenAIServer, model: str, stream: bool) -> None:
+def test_requests_are_signed_as_they_are_sent(
+    server: OpenAIServer, model: str, stream: bool
+) -> None:
     """Ids and ARNs are percent-encoded once, in the path and in the signature alike."""
     made = bedrock(server, model, stream=stream)
     assert ask(made).text == "hello"
@@ -126,15 +142,23 @@ def test_credentials_and_region_of_a_profile(
     assert is_signed(sent(server))
     model = remote(f"bedrock/{CLAUDE}")
     model.check()
-    assert model.describe()["base_url"] == f"https://bedrock-runtime.{REGION}.amazonaws.com"
+    assert (
+        model.describe()["base_url"]
+        == f"https://bedrock-runtime.{REGION}.amazonaws.com"
+    )
     assert model.describe()["key"] == "AWS credentials (shared-credentials-file)"
 
 
-def test_a_bearer_in_place_of_a_signature(server: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bearer_in_place_of_a_signature(
+    server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("AWS_BEARER_TOKEN_BEDROCK", "bedrock-api-key-0123456789")
     ask(bedrock(server))
     headers = sent(server)["headers"]
-    assert headers["Authorization"] == "Bearer bedrock-api-key-0123456789" and "X-Amz-Date" not in headers
+    assert (
+        headers["Authorization"] == "Bearer bedrock-api-key-0123456789"
+        and "X-Amz-Date" not in headers
+    )
 
 
 def test_missing_credentials_are_said_before_anything_is_sent(
@@ -147,10 +171,14 @@ def test_missing_credentials_are_said_before_anything_is_sent(
     assert type(error) is AuthenticationFailed and "AWS_ACCESS_KEY_ID" in str(error)
 
 
-def test_a_missing_library_is_named(server: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    signed, local = remote(f"bedrock/{CLAUDE}"), bedrock(server)
+def test_a_missing_library_is_named(
+    server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    signed = remote(f"bedrock/{CLAUDE}")
+    local = bedrock(server)
     monkeypatch.setenv("AWS_BEARER_TOKEN_BEDROCK", "bedrock-api-key-0123456789")
-    streamed, whole = remote(f"bedrock/{CLAUDE}", stream=True), bedrock(server)
+    streamed = remote(f"bedrock/{CLAUDE}", stream=True)
+    whole = bedrock(server)
     monkeypatch.setitem(sys.modules, "botocore", None)
     for model in (signed, streamed):
         with pytest.raises(MissingExtra, match=r"evalwright\[bedrock\]"):
@@ -166,17 +194,23 @@ EMAIL = "evaluator@project-1.iam.gserviceaccount.com"
 
 
 class TokenServer(OpenAIServer):
-    """POST /token as RFC 7523 says it: a signed assertion in, an access token out. lifetime: in seconds."""
+    """POST /token as RFC 7523 says it: a signed assertion in, an access token out. lifetime: in
+    seconds.
+    """
 
     def __init__(self) -> None:
         super().__init__(str)
-        self.lifetime, self.given, self.refusing = 3600, list[str](), False
+        self.lifetime = 3600
+        self.given = list[str]()
+        self.refusing = False
         self._private = rsa.generate_private_key(public_exponent=65537, key_size=2048)
 
     def account_file(self, folder: Path, token_uri: str = "") -> Path:
         """A service account's file of credentials, with this server as its token_uri."""
         pem = self._private.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
         )
         account = {
             "type": "service_account", "project_id": "project-1", "private_key_id": "key-1", "private_key": pem.decode(),
@@ -194,16 +228,29 @@ class TokenServer(OpenAIServer):
             serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
         )
         claims = jwt.decode(
-            str(form["assertion"]), certs=public, audience="https://oauth2.googleapis.com/token"
+            str(form["assertion"]),
+            certs=public,
+            audience="https://oauth2.googleapis.com/token",
         )
-        if self.refusing or (claims["iss"], claims["scope"]) != (EMAIL, " ".join(SCOPES)):
+        if self.refusing or (claims["iss"], claims["scope"]) != (
+            EMAIL,
+            " ".join(SCOPES),
+        ):
             return web.json_response(
-                {"error": "invalid_grant", "error_description": "Invalid JWT Signature."}, status=400
+                {
+                    "error": "invalid_grant",
+                    "error_description": "Invalid JWT Signature.",
+                },
+                status=400,
             )
         self.given.append(f"ya29.test-token-{len(self.given)}-0123456789")
         self.key = self.given[-1]
         return web.json_response(
-            {"access_token": self.key, "expires_in": self.lifetime, "token_type": "Bearer"}
+            {
+                "access_token": self.key,
+                "expires_in": self.lifetime,
+                "token_type": "Bearer",
+            }
         )
 
 
@@ -211,7 +258,9 @@ class TokenServer(OpenAIServer):
 def account(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[TokenServer]:
     """A service account, and a server of models that takes its newest token alone."""
     with running(TokenServer()) as made:
-        monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(made.account_file(tmp_path)))
+        monkeypatch.setenv(
+            "GOOGLE_APPLICATION_CREDENTIALS", str(made.account_file(tmp_path))
+        )
         yield made
 
 
@@ -230,7 +279,9 @@ def test_a_token_is_fetched_once_while_it_is_good(account: TokenServer) -> None:
 
 
 def test_a_token_is_renewed_before_it_runs_out(account: TokenServer) -> None:
-    """One that is good for 100 s is too old for a request that may take minutes, so each gets a new one."""
+    """One that is good for 100 s is too old for a request that may take minutes, so each gets a
+    new one.
+    """
     account.lifetime = 100
     model = vertex(account, "claude-sonnet-4-5@20250929")
     for _ in range(3):
@@ -238,7 +289,9 @@ def test_a_token_is_renewed_before_it_runs_out(account: TokenServer) -> None:
     assert len(account.given) == 3
 
 
-def test_a_token_that_is_refused_or_cannot_be_fetched(account: TokenServer, tmp_path: Path) -> None:
+def test_a_token_that_is_refused_or_cannot_be_fetched(
+    account: TokenServer, tmp_path: Path
+) -> None:
     account.refusing = True
     error = failing(vertex(account))
     assert type(error) is AuthenticationFailed and "Invalid JWT Signature" in str(error)

@@ -97,7 +97,9 @@ def test_a_missing_key_is_said_before_anything_is_asked() -> None:
         model.check()
     assert isinstance(failing(model), AuthenticationFailed)
     with pytest.raises(ConfigurationError, match="OTHER_KEY"):
-        openai_model("m", base_url="https://api.example.com/v1", api_key_env="OTHER_KEY").check()
+        openai_model(
+            "m", base_url="https://api.example.com/v1", api_key_env="OTHER_KEY"
+        ).check()
 
 
 def test_local_servers_need_no_key(server: OpenAIServer) -> None:
@@ -110,12 +112,18 @@ def test_local_servers_need_no_key(server: OpenAIServer) -> None:
 def test_the_key_is_sent_and_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with serving(key=KEY) as server:
-        model = model_at(server.url, headers={"X-Api-Token": "another-secret-value"}, organisation="org-1")
+        model = model_at(
+            server.url,
+            headers={"X-Api-Token": "another-secret-value"},
+            organisation="org-1",
+        )
         assert ask(model).text == hash_answer("hello")
         assert server.request_headers["Authorization"] == f"Bearer {KEY}"
         assert server.request_headers["OpenAI-Organization"] == "org-1"
         assert server.request_headers["X-Api-Token"] == "another-secret-value"
-        shown = json.dumps(model.describe()) + repr(model) + model.name + model.fingerprint
+        shown = (
+            json.dumps(model.describe()) + repr(model) + model.name + model.fingerprint
+        )
     assert KEY not in shown
     assert "another-secret" not in shown
     assert model.describe()["key"] == "$OPENAI_API_KEY"
@@ -154,12 +162,22 @@ def test_every_fault_is_named(interface: str) -> None:
     assert {kind for kind, *_ in faults_by_kind} == set(KINDS)
 
     async def go() -> None:
-        faults = Faults(retry_after=3, script=lambda body, before: body["user"] if before == 0 else None)
+        faults = Faults(
+            retry_after=3,
+            script=lambda body, before: body["user"] if before == 0 else None,
+        )
         async with OpenAIServer(faults=faults) as server:
 
-            async def is_named(kind: str, error: str, retryable: bool, words: str) -> None:
+            async def is_named(
+                kind: str, error: str, retryable: bool, words: str
+            ) -> None:
                 timeout = 2 if kind in ("hang", "still-writing", "still-silent") else 60
-                model = model_at(server.url, interface=interface, timeout=timeout, extra_body={"user": kind})
+                model = model_at(
+                    server.url,
+                    interface=interface,
+                    timeout=timeout,
+                    extra_body={"user": kind},
+                )
                 with pytest.raises(RequestError, match=words) as caught:
                     await model.answer(HELLO)
                 assert type(caught.value).__name__ == error, kind

@@ -1,4 +1,6 @@
-"""Log-likelihoods from echoed log-probabilities: whatever unit and habit the server has, the same numbers."""
+"""Log-likelihoods from echoed log-probabilities: whatever unit and habit the server has, the
+same numbers.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,11 @@ def echoed(
     }
     shown = "".join(tokens) if echo is None else echo
     choice = {"text": shown, "logprobs": logprobs, "finish_reason": "length"}
-    return Reply({"model": "m", "choices": [choice], "usage": {"prompt_tokens": len(tokens)}}, 0.1, None)
+    return Reply(
+        {"model": "m", "choices": [choice], "usage": {"prompt_tokens": len(tokens)}},
+        0.1,
+        None,
+    )
 
 
 def pair(reply: Reply, context: str, continuation: str) -> Any:
@@ -48,7 +54,10 @@ def pair(reply: Reply, context: str, continuation: str) -> Any:
 
 
 def test_trailing_whitespace_belongs_to_the_continuation() -> None:
-    assert split_pair(LogLikelihood("The answer is \n", "Paris"), SETTINGS) == ("The answer is \nParis", 13)
+    assert split_pair(LogLikelihood("The answer is \n", "Paris"), SETTINGS) == (
+        "The answer is \nParis",
+        13,
+    )
     assert split_pair(LogLikelihood("", " Paris"), SETTINGS) == (" Paris", 0)
     assert split_pair(LogLikelihood(" \n", "Paris"), SETTINGS) == (" \nParis", 0)
     with pytest.raises(Rejected, match="takes text, not chat messages"):
@@ -81,14 +90,46 @@ def test_greedy_is_told_from_the_best_of_each_place() -> None:
         ({"tokens": ["a", " b"], "token_logprobs": [None, 0.5]}, BadReply),
         ({"tokens": ["a", " b"], "token_logprobs": [None, -1e308]}, BadReply),
         ({"tokens": ["x", "y"], "token_logprobs": [None, -1.0]}, BadReply),
-        ({"tokens": ["?", "?"], "token_logprobs": [None, -1.0], "text_offset": [3, 0]}, BadReply),
-        ({"tokens": ["?", "?"], "token_logprobs": [None, -1.0], "text_offset": [0, 900]}, BadReply),
-        ({"tokens": ["?", "?"], "token_logprobs": [None, -1.0], "text_offset": ["0", "1"]}, BadReply),
+        (
+            {
+                "tokens": ["?", "?"],
+                "token_logprobs": [None, -1.0],
+                "text_offset": [3, 0],
+            },
+            BadReply,
+        ),
+        (
+            {
+                "tokens": ["?", "?"],
+                "token_logprobs": [None, -1.0],
+                "text_offset": [0, 900],
+            },
+            BadReply,
+        ),
+        (
+            {
+                "tokens": ["?", "?"],
+                "token_logprobs": [None, -1.0],
+                "text_offset": ["0", "1"],
+            },
+            BadReply,
+        ),
         ({"tokens": [], "token_logprobs": []}, BadReply),
         # Tokens that end before the text does.
-        ({"tokens": ["a", " "], "token_logprobs": [None, -1.0], "text_offset": [0, 1]}, BadReply),
         (
-            {"tokens": ["<s>", "a", " "], "token_logprobs": [None, -1.0, -1.0], "text_offset": [0, 0, 1]},
+            {
+                "tokens": ["a", " "],
+                "token_logprobs": [None, -1.0],
+                "text_offset": [0, 1],
+            },
+            BadReply,
+        ),
+        (
+            {
+                "tokens": ["<s>", "a", " "],
+                "token_logprobs": [None, -1.0, -1.0],
+                "text_offset": [0, 0, 1],
+            },
             BadReply,
         ),
     ],
@@ -103,15 +144,27 @@ def test_a_reply_without_what_is_needed(block: Any, error: type[BadReply]) -> No
 
 
 def test_habits_of_servers() -> None:
-    """Echo ignored, a leading space lost, a BOS without text, no probability of the first token, or one."""
+    """Echo ignored, a leading space lost, a BOS without text, no probability of the first token,
+    or one.
+    """
     for generated, offset in (("!", 0), (" Washington", 0), ("!", 3)):
         with pytest.raises(NoEcho, match="ignores 'echo'"):
             pair(echoed([generated], [-1.0], [offset]), "a", " b")
     assert (
-        pair(echoed(["Par", "is", " in"], [None, -0.5, -1.0], [0, 4, 6]), " Par", "is").log_likelihood == -0.5
+        pair(
+            echoed(["Par", "is", " in"], [None, -0.5, -1.0], [0, 4, 6]), " Par", "is"
+        ).log_likelihood
+        == -0.5
     )
-    assert pair(echoed(["", " Par", "is"], [None, -3.0, -0.5]), "", " Paris").log_likelihood == -3.5
-    assert pair(echoed([" Par", "is"], [-3.0, -0.5]), "", " Paris").log_likelihood == -3.5
+    assert (
+        pair(
+            echoed(["", " Par", "is"], [None, -3.0, -0.5]), "", " Paris"
+        ).log_likelihood
+        == -3.5
+    )
+    assert (
+        pair(echoed([" Par", "is"], [-3.0, -0.5]), "", " Paris").log_likelihood == -3.5
+    )
     with pytest.raises(Rejected, match="bos="):
         pair(echoed([" Par", "is"], [None, -0.5]), "", " Paris")
 
@@ -125,26 +178,44 @@ WORDS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=4
 
 
 @given(st.lists(WORDS, min_size=2, max_size=12), st.data())
-def test_the_sum_is_right_in_every_unit_and_habit(pieces: list[str], data: st.DataObject) -> None:
+def test_the_sum_is_right_in_every_unit_and_habit(
+    pieces: list[str], data: st.DataObject
+) -> None:
     """Against the definition: the sum over tokens that end after the boundary."""
     text = "".join(pieces)
     values = [
         None,
-        *data.draw(st.lists(st.floats(-50, -0.001), min_size=len(pieces) - 1, max_size=len(pieces) - 1)),
+        *data.draw(
+            st.lists(
+                st.floats(-50, -0.001),
+                min_size=len(pieces) - 1,
+                max_size=len(pieces) - 1,
+            )
+        ),
     ]
     ends = [len("".join(pieces[: index + 1])) for index in range(len(pieces))]
-    boundary = data.draw(st.integers(ends[0], len(text) - 1)) if ends[0] < len(text) else ends[0]
-    context, continuation = text[:boundary], text[boundary:]
+    boundary = (
+        data.draw(st.integers(ends[0], len(text) - 1))
+        if ends[0] < len(text)
+        else ends[0]
+    )
+    context = text[:boundary]
+    continuation = text[boundary:]
     true_boundary = len(context.rstrip())
-    scored = [value for value, end in zip(values, ends, strict=True) if end > true_boundary]
+    scored = [
+        value for value, end in zip(values, ends, strict=True) if end > true_boundary
+    ]
 
     unit = data.draw(st.sampled_from([*UNITS, "token texts", "after a BOS"]))
-    shown, given_values, starts = list(pieces), list(values), [0, *ends[:-1]]
+    shown = list(pieces)
+    given_values = list(values)
+    starts = [0, *ends[:-1]]
     if unit in UNITS:
         offsets = [UNITS[unit](text[:start]) for start in [*starts, len(text)]]
         shown = ["\ufffd"] * len(pieces)
     elif unit == "after a BOS":
-        shown, given_values = ["<s>", *shown], [None, -7.0, *values[1:]]
+        shown = ["<s>", *shown]
+        given_values = [None, -7.0, *values[1:]]
         scored = [-7.0 if value is None else value for value in scored]
         offsets = [0] * (len(shown) + 1)
     else:
@@ -155,6 +226,12 @@ def test_the_sum_is_right_in_every_unit_and_habit(pieces: list[str], data: st.Da
             pair(reply, context, continuation)
         return
     found = pair(reply, context, continuation)
-    assert (found.usage.input_tokens, found.latency, found.text) == (len(shown) + 1, 0.1, "")
-    assert found.log_likelihood == pytest.approx(math.fsum(value for value in scored if value is not None))
+    assert (found.usage.input_tokens, found.latency, found.text) == (
+        len(shown) + 1,
+        0.1,
+        "",
+    )
+    assert found.log_likelihood == pytest.approx(
+        math.fsum(value for value in scored if value is not None)
+    )
     assert found.tokens_scored == len(scored)

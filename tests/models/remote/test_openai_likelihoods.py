@@ -1,4 +1,6 @@
-"""Log-likelihoods through a real server: every unit of offsets, servers without echo, windows, a real transformer."""
+"""Log-likelihoods through a real server: every unit of offsets, servers without echo, windows, a
+real transformer.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,12 @@ from typing import Any
 import pytest
 
 from evalwright.core.errors import Rejected
-from evalwright.core.requests import Generate, LogLikelihood, Message, RollingLogLikelihood
+from evalwright.core.requests import (
+    Generate,
+    LogLikelihood,
+    Message,
+    RollingLogLikelihood,
+)
 from evalwright.models.remote.openai_echo import NoEcho
 from support.openai_asking import ask, failing, model_at, openai_model
 from support.openai_server import OpenAIServer, serving
@@ -38,11 +45,17 @@ def test_empty_context_and_empty_continuation(server: OpenAIServer) -> None:
     nothing = ask(model, LogLikelihood("context", ""))
     assert (nothing.log_likelihood, nothing.tokens_scored) == (0.0, 0)
     assert "bos=" in str(failing(model, LogLikelihood("", " one two")))
-    started = ask(model_at(server.url, interface="completions", bos="<s>"), LogLikelihood("", " one two"))
+    started = ask(
+        model_at(server.url, interface="completions", bos="<s>"),
+        LogLikelihood("", " one two"),
+    )
     assert started.tokens_scored == 2
     with serving(echo="bos") as other:
         assert (
-            ask(model_at(other.url, interface="completions"), LogLikelihood("", " one two")).tokens_scored
+            ask(
+                model_at(other.url, interface="completions"),
+                LogLikelihood("", " one two"),
+            ).tokens_scored
             == 2
         )
 
@@ -97,14 +110,20 @@ def test_long_texts_in_windows() -> None:
     text = " ".join(f"word{number % 7}" for number in range(300))
     with serving(context_length=50) as server:
         whole = model_at(server.url, interface="completions", echo=True)
-        assert "maximum context length is 50" in str(failing(whole, RollingLogLikelihood(text)))
-        model = model_at(server.url, interface="completions", echo=True, context_length=50)
+        assert "maximum context length is 50" in str(
+            failing(whole, RollingLogLikelihood(text))
+        )
+        model = model_at(
+            server.url, interface="completions", echo=True, context_length=50
+        )
         found = ask(model, RollingLogLikelihood(text))
     assert found.tokens_scored == 299
     assert found.usage.input_tokens > 300
 
 
-def real_log_likelihood(folder: Path, context: str, continuation: str) -> tuple[float, int, bool]:
+def real_log_likelihood(
+    folder: Path, context: str, continuation: str
+) -> tuple[float, int, bool]:
     """From the weights, by the definition: tokens of the whole text after those of the context."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -114,7 +133,9 @@ def real_log_likelihood(folder: Path, context: str, continuation: str) -> tuple[
     before = len(tokenizer(context.rstrip())["input_ids"])
     ids = tokenizer(context + continuation)["input_ids"]
     with torch.inference_mode():
-        table = torch.log_softmax(model(input_ids=torch.tensor([ids])).logits[0].double(), dim=-1)
+        table = torch.log_softmax(
+            model(input_ids=torch.tensor([ids])).logits[0].double(), dim=-1
+        )
     places = range(max(before, 1), len(ids))
     values = [float(table[place - 1, ids[place]]) for place in places]
     greedy = all(int(table[place - 1].argmax()) == ids[place] for place in places)
@@ -147,7 +168,11 @@ def test_a_transformer_behind_the_server(kind: Any, tmp_path: Path) -> None:
             best = ask(model, Generate(context, max_tokens=1)).text
             judged = ask(model, LogLikelihood(context, best))
             # A single byte of a character has no text that could be sent back.
-            assert judged.is_greedy is True or judged.tokens_scored != 1 or "\ufffd" in best
+            assert (
+                judged.is_greedy is True
+                or judged.tokens_scored != 1
+                or "\ufffd" in best
+            )
             greedy_seen += judged.is_greedy is True
         assert greedy_seen
         rolled = ask(model, RollingLogLikelihood(pairs[2][0]))
@@ -159,5 +184,7 @@ def test_a_transformer_behind_the_server(kind: Any, tmp_path: Path) -> None:
         first, again = (ask(chat, Generate(turns, max_tokens=8)) for _ in range(2))
         assert first.text == again.text
         assert first.usage.output_tokens <= 8
-        prefilled = ask(chat, Generate((*turns, Message("assistant", "It is")), max_tokens=4))
+        prefilled = ask(
+            chat, Generate((*turns, Message("assistant", "It is")), max_tokens=4)
+        )
         assert prefilled.finish_reason in ("stop", "length")

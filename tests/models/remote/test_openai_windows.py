@@ -1,4 +1,6 @@
-"""Rolling log-likelihood in windows, against a server whose model sees one token back, so that any windows must agree."""
+"""Rolling log-likelihood in windows, against a server whose model sees one token back, so that
+any windows must agree.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ _PIECE = re.compile(r"\s*\S{1,6}|\s+")
 
 
 class Bigram:
-    """Echoes tokens whose log-probability depends on the one before; takes at most `most` tokens."""
+    """Echoes tokens whose log-probability depends on the one before; takes at most `most`
+    tokens.
+    """
 
     def __init__(self, most: int) -> None:
         self.most = most
@@ -31,12 +35,16 @@ class Bigram:
             raise Rejected("too long", status=400)
         tokens = []
         for index, match in enumerate(found):
-            value = -float(len(found[index - 1][0]) + 10 * len(match[0])) if index else None
+            value = (
+                -float(len(found[index - 1][0]) + 10 * len(match[0])) if index else None
+            )
             tokens.append(EchoedToken(match.start(), match.end(), value, True))
         return tokens, Reply({"usage": {"prompt_tokens": len(found)}}, 0.5, None)
 
 
-def rolled(text: str, server: Bigram, context_length: int | None, bos: str = "") -> Response:
+def rolled(
+    text: str, server: Bigram, context_length: int | None, bos: str = ""
+) -> Response:
     """The Response of the windows, each sent to the server."""
     windows = score_rolling(text, context_length, bos)
     try:
@@ -56,11 +64,14 @@ def whole(text: str) -> tuple[float, int]:
     """The definition: every token but the first, given the one before."""
     sizes = [len(piece) for piece in _PIECE.findall(text)]
     pairs = pairwise(sizes)
-    return -float(sum(before + 10 * size for before, size in pairs)), max(0, len(sizes) - 1)
+    return -float(sum(before + 10 * size for before, size in pairs)), max(
+        0, len(sizes) - 1
+    )
 
 
 @pytest.mark.parametrize(
-    ("text", "bos", "sent"), [("one two three", "", 1), ("", "", 0), (" one two", "<s>", 1)]
+    ("text", "bos", "sent"),
+    [("one two three", "", 1), ("", "", 0), (" one two", "<s>", 1)],
 )
 def test_short_texts_are_one_request_or_none(text: str, bos: str, sent: int) -> None:
     server = Bigram(100)
@@ -76,7 +87,10 @@ def test_texts_that_are_refused() -> None:
         rolled("word " * 400, Bigram(0), 16)
 
 
-@given(st.lists(st.text("abc defgh", min_size=1, max_size=9), min_size=1, max_size=60), st.integers(8, 40))
+@given(
+    st.lists(st.text("abc defgh", min_size=1, max_size=9), min_size=1, max_size=60),
+    st.integers(8, 40),
+)
 def test_windows_score_every_token_once(words: list[str], most: int) -> None:
     text = " ".join(words)
     server = Bigram(most)

@@ -1,4 +1,6 @@
-"""Jobs that are answered later, against a real server: looked at until they end, given up where nobody wants them any more."""
+"""Jobs that are answered later, against a real server: looked at until they end, given up where
+nobody wants them any more.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,13 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from evalwright.core.errors import BadReply, Overloaded, Rejected, RequestError, TimedOut
+from evalwright.core.errors import (
+    BadReply,
+    Overloaded,
+    Rejected,
+    RequestError,
+    TimedOut,
+)
 from evalwright.core.requests import Generate
 from evalwright.models.base import RemoteModel
 from evalwright.models.registry import open_model
@@ -21,24 +29,38 @@ class Jobs:
     """Predictions that end after so many looks. status: of looks that fail, by their number."""
 
     def __init__(
-        self, looks: int, status: dict[int, int] | None = None, address: str = "", end: Any = ()
+        self,
+        looks: int,
+        status: dict[int, int] | None = None,
+        address: str = "",
+        end: Any = (),
     ) -> None:
-        self.looks, self.status, self.address, self.end = looks, status or {}, address, end
+        self.looks = looks
+        self.status = status or {}
+        self.address = address
+        self.end = end
         self.log: list[tuple[str, str]] = []
         self.url = ""
 
     def _prediction(self, running: bool) -> web.Response:
         here = self.address or self.url
-        urls = {"get": f"{here}/predictions/p0", "cancel": f"{here}/predictions/p0/cancel"}
+        urls = {
+            "get": f"{here}/predictions/p0",
+            "cancel": f"{here}/predictions/p0/cancel",
+        }
         ended = {"status": "succeeded", "output": ["Pa", "ris"], **dict(self.end)}
-        return web.json_response({"urls": urls, **({"status": "processing"} if running else ended)})
+        return web.json_response(
+            {"urls": urls, **({"status": "processing"} if running else ended)}
+        )
 
     async def answer(self, request: web.Request) -> web.Response:
         """Make, show or cancel the prediction."""
         self.log.append((request.method, request.path))
         looked = sum(method == "GET" for method, _ in self.log)
         if request.method == "GET" and looked in self.status:
-            return web.json_response({"detail": "wrong on purpose"}, status=self.status[looked])
+            return web.json_response(
+                {"detail": "wrong on purpose"}, status=self.status[looked]
+            )
         return self._prediction(looked < self.looks)
 
     @asynccontextmanager
@@ -100,7 +122,9 @@ def test_a_job_is_looked_at_until_it_ends(looks: int, status: dict[int, int]) ->
         (Jobs(2, address="http://127.0.0.1:9/v1"), Rejected, "the key would be sent to it"),
     ],
 )  # fmt: skip
-def test_jobs_that_come_to_nothing(jobs: Jobs, error: type[RequestError], words: str) -> None:
+def test_jobs_that_come_to_nothing(
+    jobs: Jobs, error: type[RequestError], words: str
+) -> None:
     with pytest.raises(error, match=words):
         outcome(jobs)
 

@@ -1,4 +1,6 @@
-"""A server that sends two replies to a request: none is ever taken for another request's, whenever the second one comes."""
+"""A server that sends two replies to a request: none is ever taken for another request's,
+whenever the second one comes.
+"""
 
 from __future__ import annotations
 
@@ -17,17 +19,22 @@ from evalwright.models.remote.exchange import Call
 from evalwright.models.remote.http import HttpClient
 
 Delay = Callable[[int], float | None]
-"""By the number of a request, the seconds after which its reply is sent again; None for never, 0 for in one piece."""
+"""By the number of a request, the seconds after which its reply is sent again; None for never, 0
+for in one piece.
+"""
 
 
 MACHINE_SECONDS = 0.002
-"""By so much a second reply may come later than it should before the machine, and not the setting, is what it shows."""
+"""By so much a second reply may come later than it should before the machine, and not the
+setting, is what it shows.
+"""
 
 
 class DuplicatingServer:
     """Answers each request with its own JSON after `seconds`, and again after a delay.
 
-    delayed: numbers of requests whose second reply a busy machine held back for longer than the setting says.
+    delayed: numbers of requests whose second reply a busy machine held back for longer than the
+    setting says.
     """
 
     def __init__(self, delay: Delay, seconds: float) -> None:
@@ -37,13 +44,17 @@ class DuplicatingServer:
         self._delay = delay
         self._seconds = seconds
 
-    async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def talk(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         self.n_connections += 1
         tasks = []
         try:
             while True:
                 head = await reader.readuntil(b"\r\n\r\n")
-                length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
+                length = int(
+                    head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0]
+                )
                 body = await reader.readexactly(length)
                 self.n_requests += 1
                 reply = (
@@ -58,7 +69,9 @@ class DuplicatingServer:
                 await asyncio.sleep(self._seconds)
                 writer.write(reply + reply if delay == 0 else reply)
                 if delay:
-                    tasks.append(asyncio.create_task(self._again(writer, reply, delay, number)))
+                    tasks.append(
+                        asyncio.create_task(self._again(writer, reply, delay, number))
+                    )
         except (asyncio.IncompleteReadError, asyncio.CancelledError, ConnectionError):
             pass
         finally:
@@ -66,7 +79,9 @@ class DuplicatingServer:
                 task.cancel()
             writer.close()
 
-    async def _again(self, writer: asyncio.StreamWriter, reply: bytes, delay: float, number: int) -> None:
+    async def _again(
+        self, writer: asyncio.StreamWriter, reply: bytes, delay: float, number: int
+    ) -> None:
         began = time.monotonic()
         await asyncio.sleep(delay)
         writer.write(reply)
@@ -79,16 +94,21 @@ def serving(delay: Delay, seconds: float) -> Iterator[tuple[str, DuplicatingServ
     """The address of such a server, which runs in a thread of its own."""
     server = DuplicatingServer(delay, seconds)
     addresses: list[int] = []
-    ready, loop = threading.Event(), asyncio.new_event_loop()
+    ready = threading.Event()
+    loop = asyncio.new_event_loop()
     stop = asyncio.Event()
 
     async def serve() -> None:
-        listening = await asyncio.start_server(server.talk, "127.0.0.1", 0, backlog=1024)
+        listening = await asyncio.start_server(
+            server.talk, "127.0.0.1", 0, backlog=1024
+        )
         addresses.append(listening.sockets[0].getsockname()[1])
         ready.set()
         await stop.wait()
         listening.close()
-        tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        tasks = [
+            task for task in asyncio.all_tasks() if task is not asyncio.current_task()
+        ]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -105,8 +125,12 @@ def serving(delay: Delay, seconds: float) -> Iterator[tuple[str, DuplicatingServ
         loop.close()
 
 
-async def ask_all(url: str, count: int, at_once: int, busy_seconds: float) -> dict[int, int | None]:
-    """What each of `count` requests got: the number in its reply, None where it failed. busy_seconds: for which the loop is busy."""
+async def ask_all(
+    url: str, count: int, at_once: int, busy_seconds: float
+) -> dict[int, int | None]:
+    """What each of `count` requests got: the number in its reply, None where it failed.
+    busy_seconds: for which the loop is busy.
+    """
     client = HttpClient(url, max_connections=at_once)
     answers: dict[int, int | None] = {}
     numbers = iter(range(count))

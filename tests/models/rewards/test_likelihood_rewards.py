@@ -1,4 +1,6 @@
-"""Rewards by log-likelihoods: mean of the reply's tokens, log-odds of a verdict; over local models and a server that echoes."""
+"""Rewards by log-likelihoods: mean of the reply's tokens, log-odds of a verdict; over local
+models and a server that echoes.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,12 @@ from evalwright.core.requests import LogLikelihood, Message, Request, Reward
 from evalwright.core.responses import Response
 from evalwright.models.base import LocalModel, RemoteModel
 from evalwright.models.registry import open_model
-from evalwright.models.rewards.likelihood import TEMPLATE, _Remote, likelihood_model, verdict_model
+from evalwright.models.rewards.likelihood import (
+    TEMPLATE,
+    _Remote,
+    likelihood_model,
+    verdict_model,
+)
 from support.tiny_models import make_tiny_model
 
 
@@ -49,7 +56,9 @@ def test_the_mean_log_likelihood_of_the_reply() -> None:
     for one, other in zip(found, wanted, strict=True):
         assert isinstance(one, Response)
         assert other.log_likelihood is not None and other.tokens_scored
-        assert one.values == pytest.approx((other.log_likelihood / other.tokens_scored,))
+        assert one.values == pytest.approx(
+            (other.log_likelihood / other.tokens_scored,)
+        )
     empty, wrong = answers(model, [Reward("x", ""), LogLikelihood("x", "y")])
     assert isinstance(empty, Failure) and "no mean log-likelihood" in empty.message
     assert isinstance(wrong, Failure) and "cannot do 'log-likelihood'" in wrong.message
@@ -61,20 +70,19 @@ def test_it_is_that_of_transformers(tmp_path: Path) -> None:
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     folder = make_tiny_model(tmp_path / "gpt2", "gpt2")
-    prompt, reply = "What is the capital of France?", " Paris is the capital of it."
+    prompt = "What is the capital of France?"
+    reply = " Paris is the capital of it."
     found = answers(open_model(f"likelihood/hf/{folder}"), [Reward(prompt, reply)])[0]
     assert isinstance(found, Response)
-    network, tokenizer = (
-        AutoModelForCausalLM.from_pretrained(folder).eval(),
-        AutoTokenizer.from_pretrained(folder),
-    )
-    start, ids = (
-        len(tokenizer(prompt)["input_ids"]),
-        tokenizer(prompt + reply, return_tensors="pt")["input_ids"],
-    )
+    network = AutoModelForCausalLM.from_pretrained(folder).eval()
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    start = len(tokenizer(prompt)["input_ids"])
+    ids = tokenizer(prompt + reply, return_tensors="pt")["input_ids"]
     with torch.no_grad():
         logs = network(ids).logits[0].double().log_softmax(-1)
-    each = [float(logs[place - 1, ids[0, place]]) for place in range(start, ids.shape[1])]
+    each = [
+        float(logs[place - 1, ids[0, place]]) for place in range(start, ids.shape[1])
+    ]
     assert found.values == pytest.approx((sum(each) / len(each),), abs=1e-5)
 
 
@@ -88,18 +96,27 @@ def test_a_verdict_is_the_log_odds_of_two_words() -> None:
         .replace("{prompt}", "Name a colour. {response}")
         .replace("\0", "Red {prompt}")
     )
-    yes, no = asked("demo/small", LogLikelihood(question, " Yes"), LogLikelihood(question, " No"))
+    yes, no = asked(
+        "demo/small", LogLikelihood(question, " Yes"), LogLikelihood(question, " No")
+    )
     assert yes.log_likelihood is not None and no.log_likelihood is not None
     assert found.values == pytest.approx((yes.log_likelihood - no.log_likelihood,))
     assert found.usage.input_tokens == yes.usage.input_tokens + no.usage.input_tokens
     own = open_model(
-        "verdict/demo/small", {"template": "Is {response} like {reference}?", "yes": " so", "no": " not"}
+        "verdict/demo/small",
+        {"template": "Is {response} like {reference}?", "yes": " so", "no": " not"},
     )
     with_reference, without = answers(own, [Reward("x", "a", "b"), Reward("x", "a")])
-    yes, no = asked("demo/small", LogLikelihood("Is a like b?", " so"), LogLikelihood("Is a like b?", " not"))
+    yes, no = asked(
+        "demo/small",
+        LogLikelihood("Is a like b?", " so"),
+        LogLikelihood("Is a like b?", " not"),
+    )
     assert yes.log_likelihood is not None and no.log_likelihood is not None
     assert isinstance(with_reference, Response)
-    assert with_reference.values == pytest.approx((yes.log_likelihood - no.log_likelihood,))
+    assert with_reference.values == pytest.approx(
+        (yes.log_likelihood - no.log_likelihood,)
+    )
     assert isinstance(without, Failure)
 
 
@@ -110,11 +127,14 @@ def test_a_chat_model_is_asked_in_a_turn(tmp_path: Path) -> None:
     (found,) = answers(open_model(f"verdict/hf/{folder}"), [request])
     question = TEMPLATE.format(prompt="Say one.", response="one")
     yes, no = asked(
-        f"hf/{folder}", *(LogLikelihood((Message("user", question),), word) for word in ("Yes", "No"))
+        f"hf/{folder}",
+        *(LogLikelihood((Message("user", question),), word) for word in ("Yes", "No")),
     )
     assert isinstance(found, Response)
     assert yes.log_likelihood is not None and no.log_likelihood is not None
-    assert found.values == pytest.approx((yes.log_likelihood - no.log_likelihood,), abs=1e-5)
+    assert found.values == pytest.approx(
+        (yes.log_likelihood - no.log_likelihood,), abs=1e-5
+    )
 
 
 def test_the_fingerprint_is_of_the_model_and_of_how() -> None:
@@ -125,7 +145,10 @@ def test_the_fingerprint_is_of_the_model_and_of_how() -> None:
         ("verdict/demo/small", {"yes": " yes"}),
     ]
     assert len({open_model(name, given).fingerprint for name, given in names}) == 4
-    assert open_model("verdict/demo/small").fingerprint == open_model("verdict/demo/small").fingerprint
+    assert (
+        open_model("verdict/demo/small").fingerprint
+        == open_model("verdict/demo/small").fingerprint
+    )
 
 
 def test_what_cannot_be_used_is_said() -> None:
@@ -143,7 +166,9 @@ class Echo(RemoteModel):
     """A remote model of which every second request fails."""
 
     def __init__(self) -> None:
-        self.name, self.abilities, self.sent = "echo/x", frozenset({"log-likelihood"}), 0
+        self.name = "echo/x"
+        self.abilities = frozenset({"log-likelihood"})
+        self.sent = 0
         self.fingerprint = "echo"
 
     async def answer(self, request: Request) -> Response:
@@ -155,7 +180,10 @@ class Echo(RemoteModel):
             raise Overloaded("busy")
         assert isinstance(request, LogLikelihood)
         return Response(
-            log_likelihood=-float(len(request.continuation)), tokens_scored=2, usage=Usage(10, 1), cost=0.5
+            log_likelihood=-float(len(request.continuation)),
+            tokens_scored=2,
+            usage=Usage(10, 1),
+            cost=0.5,
         )
 
 

@@ -1,4 +1,6 @@
-"""Reward models behind HTTP: every protocol against a local server that holds requests against its schema; bad replies; keys."""
+"""Reward models behind HTTP: every protocol against a local server that holds requests against
+its schema; bad replies; keys.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,10 @@ MESSAGES = {
     "minItems": 1,
     "items": {
         "type": "object",
-        "properties": {"role": {"enum": ["system", "user", "assistant"]}, "content": {"type": "string"}},
+        "properties": {
+            "role": {"enum": ["system", "user", "assistant"]},
+            "content": {"type": "string"},
+        },
         "required": ["role", "content"],
         "additionalProperties": False,
     },
@@ -70,9 +75,15 @@ REPLIES: dict[str, Any] = {
     },
     "/classify": {
         "object": "list",
-        "data": [{"index": 0, "label": "good", "probs": [0.25, 0.75], "num_classes": 2}],
+        "data": [
+            {"index": 0, "label": "good", "probs": [0.25, 0.75], "num_classes": 2}
+        ],
     },
-    "/v1/score": {"object": "list", "data": [{"index": 0, "object": "score", "score": 0.75}], "usage": {}},
+    "/v1/score": {
+        "object": "list",
+        "data": [{"index": 0, "object": "score", "score": 0.75}],
+        "usage": {},
+    },
 }
 CHAT = (Message("user", "What is two and two?"),)
 REQUEST = Reward(CHAT, "Four.")
@@ -92,13 +103,21 @@ def asked(
     async def handle(given: web.Request) -> web.Response:
         body = await given.json()
         seen.append((given.path, body, given.headers.get("Authorization", "")))
-        faults = [error.message for error in Draft202012Validator(SCHEMAS[given.path]).iter_errors(body)]
+        faults = [
+            error.message
+            for error in Draft202012Validator(SCHEMAS[given.path]).iter_errors(body)
+        ]
         if faults:
             return web.json_response({"error": faults}, status=400)
-        return web.json_response(REPLIES[given.path] if reply is None else reply, status=status)
+        return web.json_response(
+            REPLIES[given.path] if reply is None else reply, status=status
+        )
 
     found = answered(
-        handle, SCHEMAS, lambda at: open_model(f"reward-server/{at}{url}#my-model", arguments), request
+        handle,
+        SCHEMAS,
+        lambda at: open_model(f"reward-server/{at}{url}#my-model", arguments),
+        request,
     )
     return found, seen
 
@@ -119,7 +138,9 @@ def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("url", ["", "/v1"])
-def test_every_protocol(protocol: str, arguments: dict[str, Any], path: str, value: float, url: str) -> None:
+def test_every_protocol(
+    protocol: str, arguments: dict[str, Any], path: str, value: float, url: str
+) -> None:
     if url and protocol == "reward":
         return
     response, seen = asked(protocol=protocol, url=url, **arguments)
@@ -145,7 +166,11 @@ def test_our_protocol_has_texts_references_and_more() -> None:
         "more": 1,
     }
     refused, seen = asked(Reward("2 + 2", "4", "four"), protocol="score")
-    assert isinstance(refused, Rejected) and "takes no reference" in str(refused) and not seen
+    assert (
+        isinstance(refused, Rejected)
+        and "takes no reference" in str(refused)
+        and not seen
+    )
     refused, _ = asked(Embed("x"))
     assert isinstance(refused, Rejected)
 
@@ -189,12 +214,22 @@ def test_malformed_replies_of_vllms_forms(protocol: str, data: Any) -> None:
 
 @pytest.mark.parametrize("value", [-3, 1.5])
 def test_what_is_no_probability_is_no_reward_of_a_class(value: float) -> None:
-    found, _ = asked(reply={"data": [{"probs": [value, 1 - value]}]}, protocol="classify")
-    assert isinstance(found, BadReply) and "probabilities under data[0].probs" in str(found)
+    found, _ = asked(
+        reply={"data": [{"probs": [value, 1 - value]}]}, protocol="classify"
+    )
+    assert isinstance(found, BadReply) and "probabilities under data[0].probs" in str(
+        found
+    )
 
 
 @pytest.mark.parametrize(
-    ("status", "kind"), [(401, AuthenticationFailed), (400, Rejected), (429, RateLimited), (503, Overloaded)]
+    ("status", "kind"),
+    [
+        (401, AuthenticationFailed),
+        (400, Rejected),
+        (429, RateLimited),
+        (503, Overloaded),
+    ],
 )
 def test_errors_say_what_they_are(status: int, kind: type[Exception]) -> None:
     found, _ = asked(reply={"error": "no"}, status=status)
@@ -213,7 +248,9 @@ def test_a_key_goes_to_the_server_that_it_is_named_for_and_nowhere_else(
     assert "zut" not in str(model.describe())
     monkeypatch.delenv("MY_KEY")
     with pytest.raises(ConfigurationError, match="MY_KEY"):
-        open_model("reward-server/https://rewards.example.org#m", {"api_key_env": "MY_KEY"}).check()
+        open_model(
+            "reward-server/https://rewards.example.org#m", {"api_key_env": "MY_KEY"}
+        ).check()
 
 
 def test_what_decides_the_reward_is_in_the_fingerprint() -> None:

@@ -1,4 +1,6 @@
-"""What the page reads is what was recorded: every record, filter and search of the page against the same made in Python."""
+"""What the page reads is what was recorded: every record, filter and search of the page against
+the same made in Python.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ from support.runs import make_run, rewrite
 
 pytestmark = IN_BROWSER
 
-QUESTION = "What is the capital of the country whose king wrote ไทย 中文 \U0001f600? " * 2
+QUESTION = (
+    "What is the capital of the country whose king wrote ไทย 中文 \U0001f600? " * 2
+)
 TEXTS = (
     *HOSTILE, "\x01e\x010", "\ud800 alone", "line\u2028separator\r\n\t\x00", "a \"quoted phrase\" here", "x" * 100_000, "\x010" + QUESTION,
     QUESTION + QUESTION, "straße STRASSE", "e\u0301" * 50, "",
@@ -37,7 +41,9 @@ def odd_run(folder: Path) -> Run:
             "reasoning": QUESTION + text,
             "prompt": [["user", f"Q: {QUESTION}\n{text}"]],
         }
-        row["responses"] = [{"text": text + QUESTION, "usage": {"output_tokens": place}}]
+        row["responses"] = [
+            {"text": text + QUESTION, "usage": {"output_tokens": place}}
+        ]
         row["metadata"] = {
             "__proto__": text,
             "constructor": [text, {"deep": text}],
@@ -46,13 +52,18 @@ def odd_run(folder: Path) -> Run:
         }
         row["targets"] = [text, str(place)]
 
-    return rewrite(make_run(folder, scores=[float(place % 2) for place in range(300)], name="odd"), change)
+    return rewrite(
+        make_run(folder, scores=[float(place % 2) for place in range(300)], name="odd"),
+        change,
+    )
 
 
 async def ask(tab: Tab, expression: str) -> Any:
     """What a promise of the page comes to, with the page's data as `data`."""
     code = f"(async () => {{ while (!window.explorerData) await new Promise((go) => setTimeout(go, 10)); const data = window.explorerData; {expression} }})()"
-    found = await tab.send("Runtime.evaluate", expression=code, returnByValue=True, awaitPromise=True)
+    found = await tab.send(
+        "Runtime.evaluate", expression=code, returnByValue=True, awaitPromise=True
+    )
     assert "exceptionDetails" not in found, found
     return json.loads(found["result"]["value"])
 
@@ -115,20 +126,34 @@ def test_records_filters_and_searches_are_those_of_the_run(tmp_path: Path) -> No
         wanted = [p for p in range(300) if p % 3 and 50 <= p <= 200 and p % 2]
         assert await ask(tab, CHOSEN) == wanted
         assert await ask(tab, SORTED) == [*range(299, 0, -1), 0]
-        assert await ask(tab, searched('"quoted phrase" HERE')) == having(rows, "quoted phrase", "here")
+        assert await ask(tab, searched('"quoted phrase" HERE')) == having(
+            rows, "quoted phrase", "here"
+        )
         assert await ask(tab, searched("中文 คงไม่มี")) == []
-        for word in ("Capital", "<script>", "e\u0301", "\\", "separator", "299", "\ud800"):
+        for word in (
+            "Capital",
+            "<script>",
+            "e\u0301",
+            "\\",
+            "separator",
+            "299",
+            "\ud800",
+        ):
             found = await ask(tab, searched(word))
             assert found == having(rows, word), word
             assert found, word
         assert not [
-            event for event in tab.events if event[0] in ("Runtime.exceptionThrown", "Log.entryAdded")
+            event
+            for event in tab.events
+            if event[0] in ("Runtime.exceptionThrown", "Log.entryAdded")
         ]
 
     drive(tmp_path, steps)
 
 
-def test_a_site_and_a_server_give_the_same_and_what_grows_is_seen(tmp_path: Path) -> None:
+def test_a_site_and_a_server_give_the_same_and_what_grows_is_seen(
+    tmp_path: Path,
+) -> None:
     run = odd_run(tmp_path)
     rows = list(run.rows())
     write_site([run], tmp_path / "site", title="odd", progress=lambda _: None)
@@ -138,15 +163,15 @@ def test_a_site_and_a_server_give_the_same_and_what_grows_is_seen(tmp_path: Path
         writer.show()
         follower = Follower([run.folder, folder], "odd")
         server = Server(follower)
-        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}).start()
+        threading.Thread(
+            target=server.serve_forever, kwargs={"poll_interval": 0.02}
+        ).start()
         follower.start()
 
         async def steps(tab: Tab) -> None:
             await tab.open(server.url)
             grown = "const run = await data.run('1'); return JSON.stringify([data.catalog.runs[1].state, run.size, run.id(run.size - 1)]);"
-            complete = (
-                "while ((await data.run('0')).size < 300) await new Promise((go) => setTimeout(go, 50));"
-            )
+            complete = "while ((await data.run('0')).size < 300) await new Promise((go) => setTimeout(go, 50));"
             assert await ask(tab, complete + RECORDS) == rows
             assert await ask(tab, grown) == ["running", 1, "item-0"]
             writer.add(1, record(1))

@@ -1,4 +1,6 @@
-"""The explorer in a real browser, opened as a file: hostile texts do nothing, keys are enough, and no serious fault of accessibility."""
+"""The explorer in a real browser, opened as a file: hostile texts do nothing, keys are enough,
+and no serious fault of accessibility.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,9 @@ async def go(tab: Tab, address: str) -> None:
 
 
 def complaints(tab: Tab) -> list[Any]:
-    """What the browser told of errors, dialogs, and anything fetched but the page and what it holds."""
+    """What the browser told of errors, dialogs, and anything fetched but the page and what it
+    holds.
+    """
     kinds = (
         "Runtime.exceptionThrown",
         "Runtime.consoleAPICalled",
@@ -52,22 +56,43 @@ def complaints(tab: Tab) -> list[Any]:
         "Network.loadingFailed",
     )
     told = [event for event in tab.events if event[0] in kinds]
-    urls = [told["request"]["url"] for method, told in tab.events if method == "Network.requestWillBeSent"]
+    urls = [
+        told["request"]["url"]
+        for method, told in tab.events
+        if method == "Network.requestWillBeSent"
+    ]
     return [
         *told,
-        *(url for url in urls if not url.startswith(("file:", "data:", "blob:")) and url != "about:blank"),
+        *(
+            url
+            for url in urls
+            if not url.startswith(("file:", "data:", "blob:")) and url != "about:blank"
+        ),
     ]
 
 
-# -- hostile samples -----------------------------------------------------------------------------------------------------
+# -- hostile samples
+# -----------------------------------------------------------------------------------------------------
 
 
 def hostile(row: dict[str, Any], place: int) -> None:
-    """Every field of the second sample holds what strangers may write, the third is very long, the first is as it was."""
+    """Every field of the second sample holds what strangers may write, the third is very long,
+    the first is as it was.
+    """
     if place == 0:
         return
     text = {1: TRAPS, 2: LINE, 3: STACK}[place]
-    turn = ["user", [text, {"image": "a" * 64, "media_type": text[:90], "source": "javascript:alert(1)"}]]
+    turn = [
+        "user",
+        [
+            text,
+            {
+                "image": "a" * 64,
+                "media_type": text[:90],
+                "source": "javascript:alert(1)",
+            },
+        ],
+    ]
     judged = {
         "role": text[:90],
         "request": {"generate": [turn]},
@@ -101,14 +126,23 @@ TEXTS = "[...document.querySelectorAll('main .said')].map(e => e.textContent)"
 
 
 def test_a_hostile_sample_is_text_and_nothing_else(tmp_path: Path) -> None:
-    """Nothing runs, nothing leaves its box, the rest of the page stands where it stood, and the text is what was recorded."""
-    run = rewrite(make_run(tmp_path, scores=[1, 0, 0, 0], label="<script>alert(1)</script>"), hostile)
+    """Nothing runs, nothing leaves its box, the rest of the page stands where it stood, and the
+    text is what was recorded.
+    """
+    run = rewrite(
+        make_run(tmp_path, scores=[1, 0, 0, 0], label="<script>alert(1)</script>"),
+        hostile,
+    )
     page = page_of(tmp_path, run)
 
     async def steps(tab: Tab) -> None:
         await tab.open(page)
         await tab.send(
-            "Emulation.setDeviceMetricsOverride", width=1280, height=800, deviceScaleFactor=1, mobile=False
+            "Emulation.setDeviceMetricsOverride",
+            width=1280,
+            height=800,
+            deviceScaleFactor=1,
+            mobile=False,
         )
         await go(tab, f"#/run/{run.name}/samples")
         await until(tab, "document.querySelectorAll('.table-rows .row').length === 4")
@@ -117,17 +151,23 @@ def test_a_hostile_sample_is_text_and_nothing_else(tmp_path: Path) -> None:
             "[...document.querySelectorAll('.table-rows a')].map(a => a.getAttribute('href'))"
         )
         frame = ""
-        for place, (link, text) in enumerate(zip(links, ("an answer", TRAPS, LINE, STACK), strict=True)):
+        for place, (link, text) in enumerate(
+            zip(links, ("an answer", TRAPS, LINE, STACK), strict=True)
+        ):
             await go(tab, link)
             await until(tab, "document.querySelectorAll('main .part').length > 3")
-            await tab.evaluate("document.querySelectorAll('main details').forEach(d => d.open = true)")
+            await tab.evaluate(
+                "document.querySelectorAll('main details').forEach(d => d.open = true)"
+            )
             await asyncio.sleep(0.2)
             # The frame above the sample stands where it stands for a harmless one.
             now = await tab.evaluate(FRAME)
             if not place:
                 frame = now
             assert now == frame
-            assert await tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+            assert await tab.evaluate(
+                "document.documentElement.scrollWidth <= innerWidth"
+            )
             assert await tab.evaluate("[...document.querySelectorAll('main h2')].every(e => { e.scrollIntoView({block: 'center'}); "
                                       "const r = e.getBoundingClientRect(); return e.contains(document.elementFromPoint(r.x + 5, r.y + r.height / 2)); })")  # fmt: skip
             assert await tab.evaluate(CENSUS) == census
@@ -136,7 +176,12 @@ def test_a_hostile_sample_is_text_and_nothing_else(tmp_path: Path) -> None:
                 texts = await tab.evaluate(TEXTS)
                 start = text if len(text) < 4000 else text[:4000]
                 assert sum(one == start for one in map(surrogates, texts)) >= 12
-            assert await tab.evaluate("document.querySelectorAll('main mark, main img').length") == 0
+            assert (
+                await tab.evaluate(
+                    "document.querySelectorAll('main mark, main img').length"
+                )
+                == 0
+            )
         # The whole of the line, a step at a time.
         await go(tab, links[2])
         last = "[...document.querySelectorAll('main section')].find(e => e.innerText.startsWith('Answer')).querySelector('.said-box:last-of-type')"
@@ -146,7 +191,9 @@ def test_a_hostile_sample_is_text_and_nothing_else(tmp_path: Path) -> None:
                 f"[...{last}.querySelectorAll('button')].find(b => b.innerText.startsWith('Show'))?.click()"
             )
             await asyncio.sleep(0.2)
-        assert await until(tab, f"{last}.querySelector('.said').textContent.length === {len(LINE)}")
+        assert await until(
+            tab, f"{last}.querySelector('.said').textContent.length === {len(LINE)}"
+        )
         assert await tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
         assert await tab.evaluate("!/\\p{C}/u.test(document.title)")
         assert not complaints(tab)
@@ -159,7 +206,8 @@ def surrogates(text: str) -> str:
     return text.replace("\ufffd", "\udc80")
 
 
-# -- keys alone ----------------------------------------------------------------------------------------------------------
+# -- keys alone
+# ----------------------------------------------------------------------------------------------------------
 
 KEYS = {"Tab": 9, "Enter": 13, "Escape": 27, "ArrowDown": 40}
 
@@ -167,7 +215,9 @@ KEYS = {"Tab": 9, "Enter": 13, "Escape": 27, "ArrowDown": 40}
 async def press(tab: Tab, *keys: str) -> None:
     for key in keys:
         await tab.press(
-            key, KEYS.get(key) or ord(key.upper()), {"Enter": "\r"}.get(key, key if len(key) == 1 else "")
+            key,
+            KEYS.get(key) or ord(key.upper()),
+            {"Enter": "\r"}.get(key, key if len(key) == 1 else ""),
         )
 
 
@@ -187,7 +237,8 @@ async def tab_to(tab: Tab, words: str) -> None:
 
 def judged_runs(folder: Path) -> tuple[Run, Run]:
     """Two models on eight items; the judge's words to the second are recorded."""
-    right, wrong = Score(1.0, "correct", "It names Paris."), Score(0.0, "incorrect", REASON)
+    right = Score(1.0, "correct", "It names Paris.")
+    wrong = Score(0.0, "incorrect", REASON)
     small = make_run(
         folder,
         scores=[right, wrong, wrong, right, None, wrong, right, right],
@@ -204,7 +255,10 @@ def judged_runs(folder: Path) -> tuple[Run, Run]:
     )
 
     def exchange(row: dict[str, Any], place: int) -> None:
-        turns = [["system", "Judge the answer."], ["user", f"Is it right? Item {place}"]]
+        turns = [
+            ["system", "Judge the answer."],
+            ["user", f"Is it right? Item {place}"],
+        ]
         row["exchanges"] = {
             "score": [
                 {
@@ -219,13 +273,16 @@ def judged_runs(folder: Path) -> tuple[Run, Run]:
 
 
 def test_keys_alone_lead_to_the_judges_reason_and_a_link(tmp_path: Path) -> None:
-    """From the first page to a wrong answer of one model that the other got right, the judge's words, and the copied link."""
+    """From the first page to a wrong answer of one model that the other got right, the judge's
+    words, and the copied link.
+    """
     page = page_of(tmp_path, *judged_runs(tmp_path))
 
     async def steps(tab: Tab) -> None:
         await tab.open(page)
         await tab.send(
-            "Browser.grantPermissions", permissions=["clipboardReadWrite", "clipboardSanitizedWrite"]
+            "Browser.grantPermissions",
+            permissions=["clipboardReadWrite", "clipboardSanitizedWrite"],
         )
         await until(tab, "document.querySelectorAll('main a').length > 1")
         await tab_to(tab, "Compare")
@@ -241,22 +298,33 @@ def test_keys_alone_lead_to_the_judges_reason_and_a_link(tmp_path: Path) -> None
         )
         await tab_to(tab, lost)
         await press(tab, "Enter")
-        await until(tab, f"document.querySelector('.pair-of-samples')?.innerText?.includes({REASON!r})")
+        await until(
+            tab,
+            f"document.querySelector('.pair-of-samples')?.innerText?.includes({REASON!r})",
+        )
         await tab_to(tab, "The whole sample")
         if lost == "B lost":
             await press(tab, "Tab")
             await tab_to(tab, "The whole sample")
         await press(tab, "Enter")
         await until(tab, "location.hash.includes('/sample/factual/item-2/0')")
-        await until(tab, f"document.querySelector('main')?.innerText?.includes({REASON!r})")
+        await until(
+            tab, f"document.querySelector('main')?.innerText?.includes({REASON!r})"
+        )
         await tab_to(tab, "was sent and replied")
         await press(tab, "Enter")
-        await until(tab, "document.querySelector('main')?.innerText?.includes('Is it right? Item 2')")
+        await until(
+            tab,
+            "document.querySelector('main')?.innerText?.includes('Is it right? Item 2')",
+        )
         assert await tab.evaluate(
             f"document.querySelector('main').innerText.includes('INCORRECT. ' + {REASON!r})"
         )
         await press(tab, "c")
-        await until(tab, "document.querySelector('[role=status].message')?.innerText === 'Link copied.'")
+        await until(
+            tab,
+            "document.querySelector('[role=status].message')?.innerText === 'Link copied.'",
+        )
         address = await tab.evaluate("location.href")
         pasted = await tab.send(
             "Runtime.evaluate",
@@ -267,17 +335,28 @@ def test_keys_alone_lead_to_the_judges_reason_and_a_link(tmp_path: Path) -> None
         assert pasted["result"]["value"] == address
         # The link holds after a reload, and the list is one key away, with the sample marked in it.
         await tab.evaluate("window.before = 1, location.reload()")
-        await until(tab, f"!window.before && document.querySelector('main')?.innerText?.includes({REASON!r})")
+        await until(
+            tab,
+            f"!window.before && document.querySelector('main')?.innerText?.includes({REASON!r})",
+        )
         await press(tab, "u")
-        await until(tab, "document.querySelector('.row.active')?.innerText?.includes('Question 2')")
+        await until(
+            tab,
+            "document.querySelector('.row.active')?.innerText?.includes('Question 2')",
+        )
         await press(tab, "/")
         await until(tab, "document.activeElement?.tagName === 'INPUT'")
         await press(tab, *"item-5")
-        await until(tab, "document.querySelector('.status')?.innerText?.startsWith('1 of 8')")
+        await until(
+            tab, "document.querySelector('.status')?.innerText?.startsWith('1 of 8')"
+        )
         await press(tab, "Enter", "Enter")
         await until(tab, "location.hash.includes('/sample/factual/item-5/0')")
         await press(tab, "?")
-        await until(tab, "document.querySelector('dialog[open]')?.innerText?.includes('Next sample')")
+        await until(
+            tab,
+            "document.querySelector('dialog[open]')?.innerText?.includes('Next sample')",
+        )
         await press(tab, "Escape", "j")
         await until(tab, "!document.querySelector('dialog')")
         assert not complaints(tab)
@@ -285,7 +364,8 @@ def test_keys_alone_lead_to_the_judges_reason_and_a_link(tmp_path: Path) -> None
     drive(tmp_path, steps)
 
 
-# -- for those who hear the page, and contrast ---------------------------------------------------------------------------
+# -- for those who hear the page, and contrast
+# ---------------------------------------------------------------------------
 
 RUN_AXE = (
     "axe.run(document, {{resultTypes: ['violations'], {only}}}).then(found => JSON.stringify(found.violations"
@@ -293,7 +373,9 @@ RUN_AXE = (
 )
 
 
-def test_two_runs_that_compare_refuses_say_why_and_stay_side_by_side(tmp_path: Path) -> None:
+def test_two_runs_that_compare_refuses_say_why_and_stay_side_by_side(
+    tmp_path: Path,
+) -> None:
     small, large = judged_runs(tmp_path)
     with edited(small.folder) as run:
         run["tasks"][0]["scorers"][0]["name"] = "another"
@@ -306,13 +388,17 @@ def test_two_runs_that_compare_refuses_say_why_and_stay_side_by_side(tmp_path: P
         await tab.open(page)
         await go(tab, f"#/compare/{small.name}/{large.name}")
         await until(tab, "!!document.querySelector('.pair-of-samples .answer')")
-        said = await tab.evaluate("document.querySelector('main .note')?.innerText ?? ''")
+        said = await tab.evaluate(
+            "document.querySelector('main .note')?.innerText ?? ''"
+        )
         assert str(refused.value).replace("`", "") in said
 
     drive(tmp_path, steps)
 
 
-@pytest.mark.skipif(not AXE.is_file(), reason="web/node_modules is absent: npm install there brings axe")
+@pytest.mark.skipif(
+    not AXE.is_file(), reason="web/node_modules is absent: npm install there brings axe"
+)
 def test_no_serious_fault_in_either_theme(tmp_path: Path) -> None:
     """axe on every page: all rules in the light theme, contrast in the dark one."""
     small, large = judged_runs(tmp_path)
@@ -334,13 +420,16 @@ def test_no_serious_fault_in_either_theme(tmp_path: Path) -> None:
         faults = {}
         for theme in ("light", "dark"):
             await tab.send(
-                "Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": theme}]
+                "Emulation.setEmulatedMedia",
+                features=[{"name": "prefers-color-scheme", "value": theme}],
             )
             only = "" if theme == "light" else "runOnly: ['color-contrast']"
             for address, there in pages.items():
                 await go(tab, address)
                 await until(tab, f"!!document.querySelector({there!r})")
-                await tab.evaluate("document.querySelectorAll('main details').forEach(d => d.open = true)")
+                await tab.evaluate(
+                    "document.querySelectorAll('main details').forEach(d => d.open = true)"
+                )
                 await asyncio.sleep(0.1)
                 found = await tab.send(
                     "Runtime.evaluate",
@@ -350,6 +439,8 @@ def test_no_serious_fault_in_either_theme(tmp_path: Path) -> None:
                 )
                 if serious := json.loads(found["result"]["value"]):
                     faults[theme, address] = serious
-        assert not faults, json.dumps([[*where, *what] for where, what in faults.items()], indent=1)
+        assert not faults, json.dumps(
+            [[*where, *what] for where, what in faults.items()], indent=1
+        )
 
     drive(tmp_path, steps)

@@ -1,4 +1,6 @@
-"""`view` follows a run while it is made: to its end, a kill, an interruption and a resume; and what it serves is for this machine alone."""
+"""`view` follows a run while it is made: to its end, a kill, an interruption and a resume; and
+what it serves is for this machine alone.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,12 @@ ABOUT = {
             "slice_keys": [],
             "scorers": [{"name": "exact-match", "kind": "exact-match", "options": {}}],
             "metric_specs": [
-                {"label": "accuracy", "kind": "accuracy", "scorer": "exact-match", "options": {}}
+                {
+                    "label": "accuracy",
+                    "kind": "accuracy",
+                    "scorer": "exact-match",
+                    "options": {},
+                }
             ],
         }
     ],
@@ -52,8 +59,14 @@ ABOUT = {
 
 def record(number: int) -> SampleRecord:
     sample = Sample(id=f"item-{number}", input=f"Question {number}?")
-    scores = {"exact-match": Score(float(number % 2), "correct" if number % 2 else "incorrect")}
-    return SampleRecord("factual", number, 0, sample, Answer(text=f"answer {number}"), scores)
+    scores = {
+        "exact-match": Score(
+            float(number % 2), "correct" if number % 2 else "incorrect"
+        )
+    }
+    return SampleRecord(
+        "factual", number, 0, sample, Answer(text=f"answer {number}"), scores
+    )
 
 
 @pytest.fixture
@@ -73,12 +86,18 @@ def seen(run: FollowedRun) -> list[str]:
     """Look until nothing is new, and give the ids that the page would show."""
     while run.look():
         pass
-    parts = [run.part("block", number, run.generation) for number in range(len(run.samples.starts))]
+    parts = [
+        run.part("block", number, run.generation)
+        for number in range(len(run.samples.starts))
+    ]
     rows = []
     for part in parts:
         assert part is not None
         order, *lines = zlib.decompress(part, -15).split(b"\n")
-        rows += [json.loads(lines[place])["id"] for place in map(json.loads(order).index, range(len(lines)))]
+        rows += [
+            json.loads(lines[place])["id"]
+            for place in map(json.loads(order).index, range(len(lines)))
+        ]
     assert len(rows) == run.info()["records"]
     return rows
 
@@ -99,16 +118,26 @@ def test_a_run_is_followed_to_its_end(tmp_path: Path, follow: Follow) -> None:
         writer.show()
         assert seen(run) == ["item-2", "item-0"]
         info = run.info()
-        assert (info["state"], info["label"], info["expected"]) == ("running", "Model X", 5)
+        assert (info["state"], info["label"], info["expected"]) == (
+            "running",
+            "Model X",
+            5,
+        )
         accuracy = info["tasks"][0]["metrics"][0]
-        assert (accuracy["name"], accuracy["value"], accuracy["n"]) == ("accuracy", 0.0, 2)
+        assert (accuracy["name"], accuracy["value"], accuracy["n"]) == (
+            "accuracy",
+            0.0,
+            2,
+        )
         first = run.generation
         writer.add(1, record(1))
         finish(writer, folder)
     assert seen(run) == ["item-0", "item-1", "item-2"]
     assert run.generation == first + 1, "the order is another: everything is read again"
     assert run.info()["state"] == "finished"
-    assert run.part("columns", 0, first) is None, "a reader of before must not mix the two"
+    assert run.part("columns", 0, first) is None, (
+        "a reader of before must not mix the two"
+    )
 
 
 def test_half_a_line_is_kept_back(tmp_path: Path, follow: Follow) -> None:
@@ -128,7 +157,9 @@ def test_half_a_line_is_kept_back(tmp_path: Path, follow: Follow) -> None:
             assert seen(run) == ["item-0", "item-0"]
 
 
-def test_a_killed_run_is_stopped_and_its_resume_is_followed(tmp_path: Path, follow: Follow) -> None:
+def test_a_killed_run_is_stopped_and_its_resume_is_followed(
+    tmp_path: Path, follow: Follow
+) -> None:
     folder = tmp_path / "x"
     code = (
         "import json, sys, time; from pathlib import Path; from evalwright.runs.writer import RunWriter; from "
@@ -151,9 +182,10 @@ def test_a_killed_run_is_stopped_and_its_resume_is_followed(tmp_path: Path, foll
     assert seen(run) == ["item-1"]
     info = run.info()
     assert info["state"] == "stopped"
-    assert ("State", "The process that wrote it ended; run the same command again to resume.") in info[
-        "facts"
-    ]
+    assert (
+        "State",
+        "The process that wrote it ended; run the same command again to resume.",
+    ) in info["facts"]
     with RunWriter(folder, ABOUT) as writer:
         writer.add(0, record(0))
         writer.show()
@@ -161,7 +193,9 @@ def test_a_killed_run_is_stopped_and_its_resume_is_followed(tmp_path: Path, foll
         assert run.state == "running"
 
 
-def test_what_was_seen_of_an_interrupted_run_stays(tmp_path: Path, follow: Follow) -> None:
+def test_what_was_seen_of_an_interrupted_run_stays(
+    tmp_path: Path, follow: Follow
+) -> None:
     folder = tmp_path / "x"
     with RunWriter(folder, ABOUT) as writer:
         writer.add(0, record(0))
@@ -184,7 +218,9 @@ def test_what_was_seen_of_an_interrupted_run_stays(tmp_path: Path, follow: Follo
         b"\xff\xfe\n",
     ],
 )
-def test_a_broken_record_is_told_and_the_others_stay(line: bytes, tmp_path: Path, follow: Follow) -> None:
+def test_a_broken_record_is_told_and_the_others_stay(
+    line: bytes, tmp_path: Path, follow: Follow
+) -> None:
     folder = tmp_path / "x"
     with RunWriter(folder, ABOUT) as writer:
         writer.add(0, record(0))
@@ -209,13 +245,16 @@ def test_links_and_pipes_are_not_followed(tmp_path: Path, follow: Follow) -> Non
 
 def test_records_that_were_changed_are_told(tmp_path: Path, follow: Follow) -> None:
     made = make_run(tmp_path, scores=[1.0, 0.0])
-    made.samples_file.write_bytes(made.samples_file.read_bytes().replace(b"answer", b"ANSWER"))
+    made.samples_file.write_bytes(
+        made.samples_file.read_bytes().replace(b"answer", b"ANSWER")
+    )
     run = follow(made.folder)
     assert len(seen(run)) == 2
     assert "was changed after the run" in dict(run.info()["facts"])["Cannot be read"]
 
 
-# -- the server ----------------------------------------------------------------------------------------------------------
+# -- the server
+# ----------------------------------------------------------------------------------------------------------
 
 
 @contextmanager
@@ -223,7 +262,9 @@ def serving(*folders: Path) -> Iterator[Server]:
     follower = Follower(folders, "Runs")
     server = Server(follower)
     follower.start()
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread = threading.Thread(
+        target=server.serve_forever, kwargs={"poll_interval": 0.02}
+    )
     thread.start()
     try:
         yield server
@@ -240,7 +281,9 @@ def get(
     connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=60)
     try:
         connection.request(
-            method, path, headers={name.replace("_", "-"): value for name, value in headers.items()}
+            method,
+            path,
+            headers={name.replace("_", "-"): value for name, value in headers.items()},
         )
         reply = connection.getresponse()
         return reply.status, reply.read(), reply.headers
@@ -286,7 +329,12 @@ def test_the_server_refuses_whoever_does_not_know_its_address(tmp_path: Path) ->
         assert "default-src 'none'" in headers["Content-Security-Policy"]
         assert headers["Cache-Control"] == "no-store"
         assert get(server, page, Host=f"localhost:{server.server_port}")[0] == 200
-        for host in ("evil.example", f"evil.example:{server.server_port}", "127.0.0.1:1", ""):
+        for host in (
+            "evil.example",
+            f"evil.example:{server.server_port}",
+            "127.0.0.1:1",
+            "",
+        ):
             assert get(server, page, Host=host)[0] == 403, host
         for path in (
             "/",
@@ -304,13 +352,18 @@ def test_the_server_refuses_whoever_does_not_know_its_address(tmp_path: Path) ->
             assert get(server, page, method)[0] == 501, method
 
 
-def test_connections_that_say_nothing_take_no_more_threads_than_there_are(tmp_path: Path) -> None:
+def test_connections_that_say_nothing_take_no_more_threads_than_there_are(
+    tmp_path: Path,
+) -> None:
     run = make_run(tmp_path, scores=[1.0])
     with serving(run.folder) as server, ExitStack() as stack:
         before = threading.active_count()
         for number in range(MOST_CONNECTIONS):
-            stack.enter_context(socket.create_connection(("127.0.0.1", server.server_port)))
-            # Few may wait to be taken; one more would be sent again only after a second, by the system.
+            stack.enter_context(
+                socket.create_connection(("127.0.0.1", server.server_port))
+            )
+            # Few may wait to be taken; one more would be sent again only after a second, by the
+            # system.
             while threading.active_count() <= before + number:
                 time.sleep(0.001)
         assert get(server, f"/{server.token}/")[0] == 503

@@ -1,4 +1,6 @@
-"""Parts of the explorer: what is packed is what was recorded, in columns and blocks of bounded size."""
+"""Parts of the explorer: what is packed is what was recorded, in columns and blocks of bounded
+size.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,13 @@ def row(number: int = 0, **more: Any) -> Row:
         "outcome": "answered",
         "input": "Why?",
     }
-    return {**made, "targets": [], "answer": "Because.", "scores": {"s": {"value": 1.0}}, **more}
+    return {
+        **made,
+        "targets": [],
+        "answer": "Because.",
+        "scores": {"s": {"value": 1.0}},
+        **more,
+    }
 
 
 def inflate(part: bytes) -> bytes:
@@ -43,7 +51,8 @@ def read_columns(part: bytes) -> tuple[list[str], dict[str, list[float]]]:
     """As web/src/data/parts.ts does."""
     data = inflate(part)
     end = data.index(b"\n")
-    head, at = json.loads(data[:end]), end + 1
+    head = json.loads(data[:end])
+    at = end + 1
     assert at % 8 == 0
     found = []
     for kind, length in head["arrays"]:
@@ -86,28 +95,41 @@ def test_a_column_that_comes_late_has_no_values_before() -> None:
 
 
 def test_a_key_with_too_many_values_is_no_column() -> None:
-    _, index = pack([row(n, metadata={"name": f"n{n}", "task": "x"}) for n in range(parts.MOST_NAMES + 1)])
+    _, index = pack(
+        [
+            row(n, metadata={"name": f"n{n}", "task": "x"})
+            for n in range(parts.MOST_NAMES + 1)
+        ]
+    )
     names = {one["name"] for one in index["columns"]}
     assert "name" not in names
-    assert "metadata.task" in names, "a key that is called like a column of ours keeps apart from it"
+    assert "metadata.task" in names, (
+        "a key that is called like a column of ours keeps apart from it"
+    )
 
 
 def test_unsure_missing_and_judged() -> None:
     judge = {"kind": "rate limited", "party": "judge", "message": ""}
     rows = [
-        row(0, scores={"s": {"value": 0.0, "label": "incorrect", "unsure": "two names"}}),
+        row(
+            0, scores={"s": {"value": 0.0, "label": "incorrect", "unsure": "two names"}}
+        ),
         row(1, scores={}, score_failures={"s": judge}),
         row(2, scores={"s": {"value": 0.5, "label": "incorrect"}}),
     ]
     made, index = pack(rows)
     names = {one["name"]: one.get("names") for one in index["columns"]}
     found = read_columns(made["run/0/columns/0"])[1]
-    assert [names["label"][int(code)] if code >= 0 else "" for code in found["label"]] == [
+    assert [
+        names["label"][int(code)] if code >= 0 else "" for code in found["label"]
+    ] == [
         "incorrect",
         "",
         "incorrect",
     ]
-    assert [names["unsure"][int(code)] if code >= 0 else "" for code in found["unsure"]] == ["unsure", "", ""]
+    assert [
+        names["unsure"][int(code)] if code >= 0 else "" for code in found["unsure"]
+    ] == ["unsure", "", ""]
     assert names["failure"] == ["judge: rate limited"]
     assert found["score"][2] == 0.5
 
@@ -115,18 +137,21 @@ def test_unsure_missing_and_judged() -> None:
 def test_blocks_end_by_rows_and_by_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parts, "BLOCK_ROWS", 10)
     monkeypatch.setattr(parts, "BLOCK_BYTES", 5000)
-    made, index = pack([row(n, answer="x" * (3000 if n in (4, 5) else 10)) for n in range(20)])
+    made, index = pack(
+        [row(n, answer="x" * (3000 if n in (4, 5) else 10)) for n in range(20)]
+    )
     assert index["blocks"] == [0, 6, 16]
     lines = inflate(made["run/0/block/1"]).split(b"\n")
     order = json.loads(lines[0])
     assert sorted(order) == list(range(10))
-    assert [json.loads(lines[1 + place])["index"] for place in map(order.index, range(10))] == list(
-        range(6, 16)
-    )
+    assert [
+        json.loads(lines[1 + place])["index"] for place in map(order.index, range(10))
+    ] == list(range(6, 16))
 
 
 def test_a_text_that_stands_several_times_is_packed_once() -> None:
-    question, answer = "What? " * 20, "It is so. " * 20
+    question = "What? " * 20
+    answer = "It is so. " * 20
     one = row(
         0,
         input=question,
@@ -141,15 +166,24 @@ def test_a_text_that_stands_several_times_is_packed_once() -> None:
 
 
 def test_numbers_and_texts_are_never_taken_for_each_other() -> None:
-    question, answer = "0 apples and 1 pear are what? " * 3, "a" * 40
+    question = "0 apples and 1 pear are what? " * 3
+    answer = "a" * 40
     one = compact(
-        row(0, input=question, answer=answer, reasoning=answer + question + answer, cluster="\x01tricky")
+        row(
+            0,
+            input=question,
+            answer=answer,
+            reasoning=answer + question + answer,
+            cluster="\x01tricky",
+        )
     )
     assert one["reasoning"] == "\x011\x010\x011"
     assert one["cluster"] == "\x01e\x01tricky"
 
 
-def test_an_overlong_record_is_shown_with_its_texts_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_overlong_record_is_shown_with_its_texts_cut(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(parts, "LONGEST_LINE_BYTES", 1000)
     monkeypatch.setattr(parts, "LONGEST_TEXT_CHARS", 100)
     made, _ = pack([row(0, answer="a" * 5000)])
@@ -177,8 +211,13 @@ def test_what_is_no_sample_is_said(more: Row) -> None:
 def test_rows_of_one_script_stand_together() -> None:
     texts = ["english words here", "中文文字在这里的", "ข้อความภาษาไทย"] * 3
     order = json.loads(
-        inflate(block_part([block_line(b"", row(n, answer=text)) for n, text in enumerate(texts)])).split(
-            b"\n"
-        )[0]
+        inflate(
+            block_part(
+                [block_line(b"", row(n, answer=text)) for n, text in enumerate(texts)]
+            )
+        ).split(b"\n")[0]
     )
-    assert [place % 3 for place in order] in ([0, 0, 0, 2, 2, 2, 1, 1, 1], [0, 0, 0, 1, 1, 1, 2, 2, 2])
+    assert [place % 3 for place in order] in (
+        [0, 0, 0, 2, 2, 2, 1, 1, 1],
+        [0, 0, 0, 1, 1, 1, 2, 2, 2],
+    )

@@ -1,4 +1,6 @@
-"""What the explorer's plots are made of: bins that lose no sample, with the intervals of the statistics, and the rows of labelling sets."""
+"""What the explorer's plots are made of: bins that lose no sample, with the intervals of the
+statistics, and the rows of labelling sets.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,10 @@ from evalwright.statistics import mean_interval
 from support.judging import judged_run
 from support.runs import make_run, rewrite
 
-WORDS = ["Yes. " + "and so on " * (place % 12) + f"\n\nConfidence: {50 + place % 50}%" for place in range(60)]
+WORDS = [
+    "Yes. " + "and so on " * (place % 12) + f"\n\nConfidence: {50 + place % 50}%"
+    for place in range(60)
+]
 
 
 @pytest.fixture
@@ -33,10 +38,14 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     return judged_run(answers, verdict, name="plotted")
 
 
-def test_bins_hold_every_scored_answer_once_with_the_interval_of_their_scores(run: Run) -> None:
+def test_bins_hold_every_scored_answer_once_with_the_interval_of_their_scores(
+    run: Run,
+) -> None:
     (curve,) = [one for one in plots_of(run)["curves"] if one["against"] == "length"]
     lengths = np.array([len(row["answer"]) for row in run.rows()])
-    scores = np.array([row["scores"]["test-scripted-judge"]["value"] for row in run.rows()])
+    scores = np.array(
+        [row["scores"]["test-scripted-judge"]["value"] for row in run.rows()]
+    )
     bins = curve["bins"]
     assert len(bins) == 6  # 60 answers, at least 10 in each
     assert sum(one["score"]["n"] for one in bins) == 60
@@ -52,7 +61,9 @@ def test_bins_hold_every_scored_answer_once_with_the_interval_of_their_scores(ru
 
 
 def test_stated_confidence_is_a_curve_with_its_calibration_error(run: Run) -> None:
-    (curve,) = [one for one in plots_of(run)["curves"] if one["against"] == "confidence"]
+    (curve,) = [
+        one for one in plots_of(run)["curves"] if one["against"] == "confidence"
+    ]
     assert 0.5 <= curve["bins"][0]["mean"] < curve["bins"][-1]["mean"] <= 0.99
     assert any("Expected calibration error" in note for note in curve["notes"])
 
@@ -63,7 +74,9 @@ def test_clusters_widen_the_intervals(tmp_path: Path) -> None:
         row["cluster"] = f"cluster-{place // 10}"
 
     alone = make_run(tmp_path / "a", scores=[1.0, 0.0, 1.0, 1.0] * 20)
-    together = rewrite(make_run(tmp_path / "b", scores=[1.0] * 40 + [0.0] * 40), clustered_answers)
+    together = rewrite(
+        make_run(tmp_path / "b", scores=[1.0] * 40 + [0.0] * 40), clustered_answers
+    )
     assert plots_of(alone)["curves"] == []  # all answers are equally long
     (curve,) = plots_of(together)["curves"]
     clustered = curve["bins"][0]["score"]
@@ -81,7 +94,9 @@ def test_unbounded_scores_have_bins_of_their_own_unit(tmp_path: Path) -> None:
     def longer(row: dict[str, object], place: int) -> None:
         row["answer"] = "x" * (1 + place)
 
-    run = rewrite(make_run(tmp_path, scores=[3.0 + place for place in range(40)]), longer)
+    run = rewrite(
+        make_run(tmp_path, scores=[3.0 + place for place in range(40)]), longer
+    )
     (curve,) = plots_of(run)["curves"]
     assert not curve["bounded"]
     assert curve["bins"][-1]["score"]["value"] == pytest.approx(37.5)
@@ -95,7 +110,9 @@ def test_rows_of_a_labelling_set_are_the_answers_that_were_drawn(run: Run) -> No
     rows = list(run.rows())
     (shown,) = label_sets_of(run)
     assert shown["name"] == drawn.name
-    assert shown["rows"] == [(rows[place]["task"], rows[place]["id"], 0) for place in drawn.rows]
+    assert shown["rows"] == [
+        (rows[place]["task"], rows[place]["id"], 0) for place in drawn.rows
+    ]
     # A set of other answers is not this run's, and a damaged one is none.
     (run.folder / "labelling-s00000000.json").write_text("{", encoding="utf-8")
     assert len(label_sets_of(run)) == 1

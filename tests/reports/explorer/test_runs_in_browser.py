@@ -1,4 +1,6 @@
-"""The explorer's pages of runs in a real browser: two runs item by item, words that differ, and labels that become a table."""
+"""The explorer's pages of runs in a real browser: two runs item by item, words that differ, and
+labels that become a table.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,10 @@ TABLE = "document.querySelector('main textarea').value"
 
 
 def in_browser(
-    folder: Path, runs: tuple[Run, ...], address: str, steps: Callable[[Tab], Coroutine[Any, Any, None]]
+    folder: Path,
+    runs: tuple[Run, ...],
+    address: str,
+    steps: Callable[[Tab], Coroutine[Any, Any, None]],
 ) -> None:
     file = folder / "page.html"
     write_page(runs, file, title="Runs", progress=lambda _: None)
@@ -34,7 +39,11 @@ def in_browser(
     async def opened(tab: Tab) -> None:
         await tab.open(f"{file.as_uri()}{address}")
         await steps(tab)
-        kinds = ("Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded")
+        kinds = (
+            "Runtime.exceptionThrown",
+            "Runtime.consoleAPICalled",
+            "Log.entryAdded",
+        )
         assert not [event for event in tab.events if event[0] in kinds]
 
     drive(folder, opened)
@@ -42,24 +51,42 @@ def in_browser(
 
 def two_runs(folder: Path) -> tuple[Run, Run]:
     """Six items: on item-2 B alone is right, on item-4 A alone; item-0 both wrong."""
-    right, wrong = Score(1.0, "correct"), Score(0.0, "incorrect", "It names another city.")
-    a = make_run(folder, scores=[wrong, right, wrong, right, right, right], name="a", model="demo/a")
-    b = make_run(folder, scores=[wrong, right, right, right, wrong, right], name="b", model="demo/b")
-    words = "It is the city of Lyon in France.", "It is the old city of Paris in France."
+    right = Score(1.0, "correct")
+    wrong = Score(0.0, "incorrect", "It names another city.")
+    a = make_run(
+        folder,
+        scores=[wrong, right, wrong, right, right, right],
+        name="a",
+        model="demo/a",
+    )
+    b = make_run(
+        folder,
+        scores=[wrong, right, right, right, wrong, right],
+        name="b",
+        model="demo/b",
+    )
+    words = (
+        "It is the city of Lyon in France.",
+        "It is the old city of Paris in France.",
+    )
     return (
         rewrite(a, lambda row, place: row.update(answer=words[0])),
         rewrite(b, lambda row, place: row.update(answer=words[1])),
     )
 
 
-def test_items_that_one_run_lost_come_first_with_the_words_that_differ(tmp_path: Path) -> None:
+def test_items_that_one_run_lost_come_first_with_the_words_that_differ(
+    tmp_path: Path,
+) -> None:
     async def steps(tab: Tab) -> None:
         await until(tab, f"{TEXT}.includes('1 of 2: A lost')")
         await until(tab, f"{MARKED}.length === 2")
         assert await tab.evaluate(MARKED) == [["Lyon"], ["old ", "Paris"]]
         assert "It names another city." in await tab.evaluate(TEXT)
         await tab.press("j", 74, "j")
-        await until(tab, f"{TEXT}.includes('2 of 2: B lost') && {TEXT}.includes('item-4')")
+        await until(
+            tab, f"{TEXT}.includes('2 of 2: B lost') && {TEXT}.includes('item-4')"
+        )
         await tab.press("j", 74, "j")  # the last one
         assert "2 of 2" in await tab.evaluate(TEXT)
         # The place is in the address: a reload shows it again.
@@ -72,7 +99,9 @@ def test_items_that_one_run_lost_come_first_with_the_words_that_differ(tmp_path:
         await tab.evaluate(
             "[...document.querySelectorAll('.kinds a')].find(a => a.innerText.startsWith('Both wrong')).click()"
         )
-        await until(tab, f"{TEXT}.includes('1 of 1: both wrong') && {TEXT}.includes('item-0')")
+        await until(
+            tab, f"{TEXT}.includes('1 of 1: both wrong') && {TEXT}.includes('item-0')"
+        )
         await tab.press("s", 83, "s")
         await until(tab, "location.hash.startsWith('#/compare/b/a')")
 
@@ -81,18 +110,25 @@ def test_items_that_one_run_lost_come_first_with_the_words_that_differ(tmp_path:
 
 def test_an_item_that_both_got_right_opens_by_its_address(tmp_path: Path) -> None:
     async def steps(tab: Tab) -> None:
-        await until(tab, f"{TEXT}.includes('both right') && {TEXT}.includes('factual · item-3')")
+        await until(
+            tab, f"{TEXT}.includes('both right') && {TEXT}.includes('factual · item-3')"
+        )
 
-    in_browser(tmp_path, two_runs(tmp_path), "#/compare/a/b?task=factual&id=item-3", steps)
+    in_browser(
+        tmp_path, two_runs(tmp_path), "#/compare/a/b?task=factual&id=item-3", steps
+    )
 
 
-def test_a_link_to_an_item_that_no_run_has_says_so_and_keys_lead_on(tmp_path: Path) -> None:
+def test_a_link_to_an_item_that_no_run_has_says_so_and_keys_lead_on(
+    tmp_path: Path,
+) -> None:
     async def steps(tab: Tab) -> None:
         await until(tab, f"{TEXT}.includes(\"These runs have no item 'zzz'\")")
         assert not await tab.evaluate("!!document.querySelector('.pair-of-samples')")
         await tab.press("j", 74, "j")
         await until(
-            tab, f"{TEXT}.includes('1 of 2: A lost') && document.querySelectorAll('.answer').length === 2"
+            tab,
+            f"{TEXT}.includes('1 of 2: A lost') && document.querySelectorAll('.answer').length === 2",
         )
         top = "document.querySelector('.pair-of-samples').getBoundingClientRect().top"
         at, high = await tab.evaluate(f"[{top}, innerHeight]")
@@ -105,18 +141,29 @@ def test_a_link_to_an_item_that_no_run_has_says_so_and_keys_lead_on(tmp_path: Pa
 
 def test_a_narrow_board_begins_with_the_overall_score(tmp_path: Path) -> None:
     runs = tuple(
-        make_run(tmp_path, scores={"one": [1.0, 0.0] * 9, "two": [1.0, x] * 9}, name=name)
+        make_run(
+            tmp_path, scores={"one": [1.0, 0.0] * 9, "two": [1.0, x] * 9}, name=name
+        )
         for name, x in (("a", 0.0), ("b", 1.0))
     )
 
     async def steps(tab: Tab) -> None:
-        await until(tab, "document.querySelector('.grid thead')?.innerText.includes('Items')")
+        await until(
+            tab, "document.querySelector('.grid thead')?.innerText.includes('Items')"
+        )
         cells = "[...document.querySelectorAll('.grid tbody tr')].map(e => [...e.cells].slice(-2).map(e => e.innerText))"
         assert await tab.evaluate(cells) == [["36", "0"]] * 2
         await tab.send(
-            "Emulation.setDeviceMetricsOverride", width=390, height=844, deviceScaleFactor=1, mobile=False
+            "Emulation.setDeviceMetricsOverride",
+            width=390,
+            height=844,
+            deviceScaleFactor=1,
+            mobile=False,
         )
-        await until(tab, "document.querySelector('.grid.narrow thead')?.innerText?.includes('Overall')")
+        await until(
+            tab,
+            "document.querySelector('.grid.narrow thead')?.innerText?.includes('Overall')",
+        )
         assert "Column 1 of 3" in await tab.evaluate(TEXT)
 
     in_browser(tmp_path, runs, "#/", steps)
@@ -128,7 +175,10 @@ def test_labels_become_the_table_of_the_set_that_was_drawn(tmp_path: Path) -> No
     write_set(run.folder, drawn)
 
     async def steps(tab: Tab) -> None:
-        await until(tab, f"{TEXT}.includes('0 of 3 labelled') && {TEXT}.includes('city of Lyon')")
+        await until(
+            tab,
+            f"{TEXT}.includes('0 of 3 labelled') && {TEXT}.includes('city of Lyon')",
+        )
         assert "correct" not in await tab.evaluate(TEXT)  # nothing of the verdict
         await tab.evaluate("document.querySelector('main input').focus()")
         await tab.send("Input.insertText", text="=1+Ada")
@@ -138,7 +188,9 @@ def test_labels_become_the_table_of_the_set_that_was_drawn(tmp_path: Path) -> No
         await tab.press("0", 48, "0")
         await until(tab, f"{TEXT}.includes('2 of 3 labelled')")
         table = tmp_path / "labels.csv"
-        table.write_text("\ufeff" + await tab.evaluate(TABLE), encoding="utf-8", newline="")
+        table.write_text(
+            "\ufeff" + await tab.evaluate(TABLE), encoding="utf-8", newline=""
+        )
         (file,) = read_label_files([table])
         assert [(one.set, one.number, one.labeller) for one in file.labels] == [
             (drawn.name, n, "=1+Ada") for n in range(3)
@@ -146,7 +198,10 @@ def test_labels_become_the_table_of_the_set_that_was_drawn(tmp_path: Path) -> No
         assert [one.value for one in file.labels][:2] == [1.0, 0.0]
         # They are there again after a reload.
         await tab.evaluate("location.reload()")
-        await until(tab, f"document.readyState === 'complete' && {TEXT}.includes('2 of 3 labelled')")
+        await until(
+            tab,
+            f"document.readyState === 'complete' && {TEXT}.includes('2 of 3 labelled')",
+        )
 
     in_browser(tmp_path, (run,), "#/labels", steps)
 
@@ -171,18 +226,26 @@ def test_every_plot_of_two_runs_is_drawn_or_says_why_not(tmp_path: Path) -> None
         await tab.evaluate("location.hash = '#/plots?plot=date'")
         assert await until(tab, times) >= 2  # the runs began at the same moment
         await tab.evaluate("location.hash = '#/plots?plot=length'")
-        assert await until(tab, "document.querySelectorAll('.chart circle').length") >= 6
+        assert (
+            await until(tab, "document.querySelectorAll('.chart circle').length") >= 6
+        )
 
     in_browser(tmp_path, runs, "#/plots", steps)
 
 
-def test_many_tasks_are_shown_in_steps_and_the_skip_link_is_no_address(tmp_path: Path) -> None:
-    run = make_run(tmp_path, scores={f"task-{place}": [1.0, 0.0] for place in range(150)}, name="a")
+def test_many_tasks_are_shown_in_steps_and_the_skip_link_is_no_address(
+    tmp_path: Path,
+) -> None:
+    run = make_run(
+        tmp_path, scores={f"task-{place}": [1.0, 0.0] for place in range(150)}, name="a"
+    )
     rows = "document.querySelectorAll('.scores tbody tr').length"
 
     async def steps(tab: Tab) -> None:
         await until(tab, f"{rows} === 100 && {TEXT}.includes('100 of 150 rows')")
-        assert not await tab.evaluate("document.querySelectorAll('details.task .metric').length")
+        assert not await tab.evaluate(
+            "document.querySelectorAll('details.task .metric').length"
+        )
         await tab.evaluate(
             "[...document.querySelectorAll('button')].find(b => b.innerText.startsWith('Show all')).click()"
         )
@@ -201,7 +264,9 @@ def test_thousands_of_parts_of_one_sample_are_shown_in_steps(tmp_path: Path) -> 
             "prompt": [["user", f"message {n}"] for n in range(3000)],
             "passages": [{"id": "p", "text": f"passage {n}"} for n in range(3000)],
             "responses": [{"text": f"reply {n}"} for n in range(3000)],
-            "scores": {f"scorer {n}": {"value": 1.0, "explanation": "why"} for n in range(3000)},
+            "scores": {
+                f"scorer {n}": {"value": 1.0, "explanation": "why"} for n in range(3000)
+            },
         }
 
     a = rewrite(make_run(tmp_path, scores=[1.0, 0.0], name="a", model="demo/a"), large)
@@ -210,22 +275,34 @@ def test_thousands_of_parts_of_one_sample_are_shown_in_steps(tmp_path: Path) -> 
     async def steps(tab: Tab) -> None:
         for what in ("messages", "choices", "scores"):
             await until(tab, f"{TEXT}.includes(' of 3,000 {what}')")
-        await tab.evaluate("document.querySelectorAll('details.fold').forEach(e => { e.open = true; })")
+        await tab.evaluate(
+            "document.querySelectorAll('details.fold').forEach(e => { e.open = true; })"
+        )
         for what in ("replies", "passages"):
             await until(tab, f"{TEXT}.includes('50 of 3,000 {what}')")
         assert await tab.evaluate("document.querySelectorAll('*').length") < 8000
         more = "[...document.querySelectorAll('.paging button')].find(e => e.innerText.includes('choices'))"
         await tab.evaluate(f"{more}.click()")
-        await until(tab, f"{TEXT}.includes('choice 999') && {TEXT}.includes('1,000 of 3,000 choices')")
+        await until(
+            tab,
+            f"{TEXT}.includes('choice 999') && {TEXT}.includes('1,000 of 3,000 choices')",
+        )
         await tab.evaluate("location.hash = '#/compare/a/b?task=factual&id=item-1'")
-        await until(tab, f"{TEXT}.includes('100 of 3,000 choices') && {TEXT}.includes('of 3,000 reasons')")
+        await until(
+            tab,
+            f"{TEXT}.includes('100 of 3,000 choices') && {TEXT}.includes('of 3,000 reasons')",
+        )
         assert await tab.evaluate("document.querySelectorAll('*').length") < 8000
 
     in_browser(tmp_path, (a, b), "#/run/a/sample/factual/item-1/0", steps)
 
 
-def test_the_sentence_of_two_runs_has_the_sign_of_their_table_at_every_width(tmp_path: Path) -> None:
-    """The better run is A, whatever order they were given in; between a phone and a screen nothing is wider than the page."""
+def test_the_sentence_of_two_runs_has_the_sign_of_their_table_at_every_width(
+    tmp_path: Path,
+) -> None:
+    """The better run is A, whatever order they were given in; between a phone and a screen
+    nothing is wider than the page.
+    """
     names = ("worse", 2), ("better", 3)
     runs = tuple(
         make_run(tmp_path, scores={"one": [1.0] * n + [0.0] * (5 - n), "two": [1.0, 0.0] * 3}, name=name, model=f"demo/{name}")
@@ -235,12 +312,19 @@ def test_the_sentence_of_two_runs_has_the_sign_of_their_table_at_every_width(tmp
     async def steps(tab: Tab) -> None:
         await until(tab, "!!document.querySelector('.pick select')")
         await tab.evaluate("document.querySelector('.pick button').click()")
-        await until(tab, f"{TEXT}.includes('demo/better minus demo/worse: +10.0 points')")
-        assert "+10.0" in await tab.evaluate("document.querySelector('.differences tr.group').innerText")
+        await until(
+            tab, f"{TEXT}.includes('demo/better minus demo/worse: +10.0 points')"
+        )
+        assert "+10.0" in await tab.evaluate(
+            "document.querySelector('.differences tr.group').innerText"
+        )
         for width in (390, 721, 800, 993, 1280):
             await tab.send("Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1, mobile=False)  # fmt: skip
             await until(tab, f"innerWidth === {width}")
-            assert await tab.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, width
+            assert (
+                await tab.evaluate("document.documentElement.scrollWidth - innerWidth")
+                <= 0
+            ), width
 
     in_browser(tmp_path, runs, "#/", steps)
 
@@ -254,19 +338,30 @@ def test_the_range_of_dates_is_given_in_days(tmp_path: Path) -> None:
 
     async def steps(tab: Tab) -> None:
         await tab.send(
-            "Emulation.setDeviceMetricsOverride", width=1280, height=1200, deviceScaleFactor=1, mobile=False
+            "Emulation.setDeviceMetricsOverride",
+            width=1280,
+            height=1200,
+            deviceScaleFactor=1,
+            mobile=False,
         )
         await until(
             tab, f"{TEXT}.includes('2 of 6 samples') && {ends}.length === 2"
         )  # the last day belongs to it
-        assert await tab.evaluate(f"{ends}.map(e => e.value)") == ["2026-01-02", "2026-01-03"]
+        assert await tab.evaluate(f"{ends}.map(e => e.value)") == [
+            "2026-01-02",
+            "2026-01-03",
+        ]
         await tab.evaluate(
             f"{ends}[1].value = '2026-01-05', {ends}[1].dispatchEvent(new Event('change', {{bubbles: true}}))"
         )
         await until(tab, f"{TEXT}.includes('4 of 6 samples')")
-        assert "range.date=2026-01-02..2026-01-05" in await tab.evaluate("location.hash")
+        assert "range.date=2026-01-02..2026-01-05" in await tab.evaluate(
+            "location.hash"
+        )
 
-    in_browser(tmp_path, (run,), "#/run/a/samples?range.date=2026-01-02..2026-01-03", steps)
+    in_browser(
+        tmp_path, (run,), "#/run/a/samples?range.date=2026-01-02..2026-01-03", steps
+    )
 
 
 def test_a_sample_with_a_very_long_id_is_opened_by_its_link(tmp_path: Path) -> None:
@@ -287,28 +382,54 @@ def test_a_sample_with_a_very_long_id_is_opened_by_its_link(tmp_path: Path) -> N
     in_browser(tmp_path, (run,), "#/run/a/samples", steps)
 
 
-@pytest.mark.parametrize("value", ["1", [1], True, {"x": "<img src=x onerror=alert(1)>"}])
-def test_a_score_that_is_no_number_is_warned_of_and_breaks_no_page(tmp_path: Path, value: Any) -> None:
+@pytest.mark.parametrize(
+    "value", ["1", [1], True, {"x": "<img src=x onerror=alert(1)>"}]
+)
+def test_a_score_that_is_no_number_is_warned_of_and_breaks_no_page(
+    tmp_path: Path, value: Any
+) -> None:
     a, b = two_runs(tmp_path)
-    b = rewrite(b, lambda row, place: row["scores"]["score"].update(value=value) if place == 3 else None)
+    b = rewrite(
+        b,
+        lambda row, place: (
+            row["scores"]["score"].update(value=value) if place == 3 else None
+        ),
+    )
 
     async def steps(tab: Tab) -> None:
         await until(tab, f"{TEXT}.includes('Impossible records: record 4: the score')")
         await tab.evaluate("location.hash = '#/run/b/samples'")
-        await until(tab, f"{TEXT}.includes('6 samples') && {TEXT}.includes('Question 3 of factual?')")
+        await until(
+            tab,
+            f"{TEXT}.includes('6 samples') && {TEXT}.includes('Question 3 of factual?')",
+        )
         await tab.evaluate("location.hash = '#/run/b/sample/factual/item-3/0'")
-        await until(tab, f"{TEXT}.includes('Raw reply') && {TEXT}.includes('Question 3 of factual?')")
+        await until(
+            tab,
+            f"{TEXT}.includes('Raw reply') && {TEXT}.includes('Question 3 of factual?')",
+        )
         await tab.evaluate("location.hash = '#/'")
         await until(tab, f"{TEXT}.includes('There is no board of these runs')")
-        assert await tab.evaluate("document.querySelectorAll('tbody a[href^=\"#/run/\"]').length") >= 2
+        assert (
+            await tab.evaluate(
+                "document.querySelectorAll('tbody a[href^=\"#/run/\"]').length"
+            )
+            >= 2
+        )
 
     in_browser(tmp_path, (a, b), "#/run/b", steps)
 
 
 def test_a_score_worse_than_guessing_is_drawn_left_of_zero(tmp_path: Path) -> None:
-    run = make_run(tmp_path, scores={"factual": [1.0, 0.0] * 3, "other": [1.0, 0.0] * 3}, name="low")
+    run = make_run(
+        tmp_path,
+        scores={"factual": [1.0, 0.0] * 3, "other": [1.0, 0.0] * 3},
+        name="low",
+    )
     with edited(run.folder) as data:
-        data["tasks"][0]["metrics"][0].update(kind="chance-normalised", value=-0.5, low=-0.8, high=-0.2)
+        data["tasks"][0]["metrics"][0].update(
+            kind="chance-normalised", value=-0.5, low=-0.8, high=-0.2
+        )
 
     async def steps(tab: Tab) -> None:
         await until(tab, f"{TEXT}.includes('-50.0')")

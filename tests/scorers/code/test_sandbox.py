@@ -1,4 +1,6 @@
-"""What programs compute in the sandbox, and that what they return is for their tests what it would be without one. Attacks: tests/trust/test_sandbox.py."""
+"""What programs compute in the sandbox, and that what they return is for their tests what it
+would be without one. Attacks: tests/trust/test_sandbox.py.
+"""
 
 from __future__ import annotations
 
@@ -156,7 +158,9 @@ def test_what_came_before_is_the_tests_own() -> None:
 def test_before_may_have_a_class_that_the_program_makes() -> None:
     before = "class Node:\n    def __init__(self, v, next=None): self.v, self.next = v, next\ndef make(*values):\n    head = None\n    for v in reversed(values): head = Node(v, head)\n    return head\n"
     program = f"{before}\ndef f(head):\n    return 0 if head is None else head.v + f(head.next)\n"
-    assert run(program, "assert f(make(1, 2, 3)) == 6 and make(4).v == 4", before=before) == Outcome("passed")
+    assert run(
+        program, "assert f(make(1, 2, 3)) == 6 and make(4).v == 4", before=before
+    ) == Outcome("passed")
 
 
 NODES = """
@@ -175,23 +179,32 @@ def test_objects_of_what_came_before_cross_by_their_attributes() -> None:
     assert run(right, tests, before=NODES, entry_point="reverse") == Outcome("passed")
     forged = f"{NODES}    head.total = lambda: 3\n    return head\n"
     assert (
-        run(forged, "assert reverse(Node(1)).total() == 3", before=NODES, entry_point="reverse").label
+        run(
+            forged,
+            "assert reverse(Node(1)).total() == 3",
+            before=NODES,
+            entry_point="reverse",
+        ).label
         == "failed"
     )
     colours = "import enum\nclass Colour(enum.Enum):\n    RED = 1\n    BLUE = 2\n\ndef turn(c):\n    ''' to the other '''\n"
     turned = f"{colours}    return Colour.BLUE if c is Colour.RED else Colour.RED\n"
     assert run(
-        turned, "assert turn(Colour.RED) is Colour.BLUE", before=colours, entry_point="turn"
+        turned,
+        "assert turn(Colour.RED) is Colour.BLUE",
+        before=colours,
+        entry_point="turn",
     ) == Outcome("passed")
 
 
 def test_a_class_with_methods_to_write_is_the_programs() -> None:
-    before = (
-        "class Stack:\n    def __init__(self): self.a = []\n    def push(self, x):\n        ''' on top '''\n"
-    )
+    before = "class Stack:\n    def __init__(self): self.a = []\n    def push(self, x):\n        ''' on top '''\n"
     program = f"{before}        self.a.append(x)\n"
     assert run(
-        program, "s = Stack()\ns.push(3)\nassert s.a == [3]", before=before, entry_point="Stack"
+        program,
+        "s = Stack()\ns.push(3)\nassert s.a == [3]",
+        before=before,
+        entry_point="Stack",
     ) == Outcome("passed")
 
 
@@ -220,7 +233,9 @@ def test_no_explanation_has_folders_of_this_machine() -> None:
         ("assert f(1 ==", "its tests are not Python"),
     ],
 )  # fmt: skip
-def test_tests_that_cannot_be_run_are_no_failure_of_the_program(tests: str, why: str) -> None:
+def test_tests_that_cannot_be_run_are_no_failure_of_the_program(
+    tests: str, why: str
+) -> None:
     with pytest.raises(ScoringError, match=why):
         run("def f(x): return x", tests)
 
@@ -230,7 +245,9 @@ def test_output_that_nothing_reads_may_be_captured() -> None:
     assert run("def f(x): return x", tests) == Outcome("passed")
 
 
-@pytest.mark.parametrize("body", [b"[" * 100_000, b'"passed"', b"\xff", b'{"label": ["passed"]}'])
+@pytest.mark.parametrize(
+    "body", [b"[" * 100_000, b'"passed"', b"\xff", b'{"label": ["passed"]}']
+)
 def test_a_verdict_that_is_none_is_no_pass(body: bytes) -> None:
     tests = f"import os, struct\nfor fd in range(3, 9):\n    try: os.write(fd, struct.pack('!cI', b'v', {len(body)}) + {body!r})\n    except OSError: pass"
     assert run("", tests).label == "ended early"
@@ -256,14 +273,19 @@ def test_a_failure_says_why(program: str, tests: str, why: str) -> None:
 def test_a_program_that_reads_and_writes() -> None:
     program = "import sys, atexit\natexit.register(print, 'end')\nname = input()\nprint(name, sum(map(int, sys.stdin)))"
     assert run_script(program, "é\n1\n2\n") == ("é 3\nend\n", Outcome("passed"))
-    assert run_script("import os\nos.write(1, b'x')\nos._exit(0)", "") == ("x", Outcome("passed"))
+    assert run_script("import os\nos.write(1, b'x')\nos._exit(0)", "") == (
+        "x",
+        Outcome("passed"),
+    )
     assert run_script("print('x')\nexit()", "y" * 200_000) == ("x\n", Outcome("passed"))
     assert run_script("print(len(input()))", "y" * 200_000 + "\n").text == "200000\n"
 
 
 def test_no_key_of_the_environment_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
-    assert run("import os\nassert 'OPENAI_API_KEY' not in os.environ, os.environ") == Outcome("passed")
+    assert run(
+        "import os\nassert 'OPENAI_API_KEY' not in os.environ, os.environ"
+    ) == Outcome("passed")
 
 
 def test_nothing_is_left_running() -> None:

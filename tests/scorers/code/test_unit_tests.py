@@ -30,7 +30,12 @@ ASK: Ask = never
 
 def scored(text: str, **options: float) -> Score:
     sample = Sample(
-        "s", metadata={"before": BEFORE, "tests": "assert round(area(1), 2) == 3.14", "entry_point": "area"}
+        "s",
+        metadata={
+            "before": BEFORE,
+            "tests": "assert round(area(1), 2) == 3.14",
+            "entry_point": "area",
+        },
     )
     return asyncio.run(unit_tests(sample, Answer(text), ASK, **options))  # type: ignore[arg-type]
 
@@ -77,7 +82,10 @@ def test_the_program_of_an_answer() -> None:
 @pytest.mark.parametrize(
     ("text", "code"),
     [
-        ("1. ```python\n   def f():\n       return 1\n   ```\n2. Done", "def f():\n    return 1\n"),
+        (
+            "1. ```python\n   def f():\n       return 1\n   ```\n2. Done",
+            "def f():\n    return 1\n",
+        ),
         ("~~~py\na\n~~~", "a\n"),
         ("```python title=a.py\na\n```", "a\n"),
         ("```python\na = '''```b```'''\nc\n```", "a = '''```b```'''\nc\n"),
@@ -110,16 +118,21 @@ def test_long_answers_are_read_once(text: str, code: str) -> None:
 
 @needs_sandbox
 def test_programs_run_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
-    sample, four_at_once = Sample("s", metadata={"tests": "pass"}), threading.Barrier(4)
+    sample = Sample("s", metadata={"tests": "pass"})
+    four_at_once = threading.Barrier(4)
 
     def together(*program: Any, **limits: Any) -> Any:
-        four_at_once.wait(60)  # breaks, and the test with it, where they run one after another
+        four_at_once.wait(
+            60
+        )  # breaks, and the test with it, where they run one after another
         return run(*program, **limits)
 
     monkeypatch.setattr("evalwright.scorers.code.unit_tests.run", together)
 
     async def four() -> list[Score]:
-        return await asyncio.gather(*(unit_tests(sample, Answer("x = 1"), ASK) for _ in range(4)))
+        return await asyncio.gather(
+            *(unit_tests(sample, Answer("x = 1"), ASK) for _ in range(4))
+        )
 
     assert [score.value for score in asyncio.run(four())] == [1.0] * 4
 
@@ -132,7 +145,11 @@ TEXTS = [{"input": "1 2\n", "output": "3"}, {"input": "4 5\n", "output": "9\n\n"
     ("program", "label", "why"),
     [
         ("print(sum(map(int, input().split())), ' ')", "passed", ""),
-        ("import sys\nprint(sum(map(int, sys.stdin.read().split())), end='')", "passed", ""),
+        (
+            "import sys\nprint(sum(map(int, sys.stdin.read().split())), end='')",
+            "passed",
+            "",
+        ),
         ("print(3)", "failed", "case 2 of 2: another output"),
         ("print(' 3')", "failed", "case 1 of 2: another output"),
         ("print(3); exit(1)", "failed", "case 1 of 2: it ended with the exit status 1"),
@@ -148,24 +165,40 @@ def test_programs_that_read_and_write(program: str, label: str, why: str) -> Non
     sample = Sample("s", metadata={"cases": TEXTS})
     score = asyncio.run(
         unit_tests(
-            sample, Answer(f"```python\n{program}\n```"), ASK, seconds=0.5 if label == "timed out" else 60.0
+            sample,
+            Answer(f"```python\n{program}\n```"),
+            ASK,
+            seconds=0.5 if label == "timed out" else 60.0,
         )
     )
-    assert (score.label, score.value) == (label, float(label == "passed")) and why in score.explanation
+    assert (score.label, score.value) == (
+        label,
+        float(label == "passed"),
+    ) and why in score.explanation
 
 
 @needs_sandbox
 def test_all_cases_together_have_their_time() -> None:
     sample = Sample("s", metadata={"cases": TEXTS})
-    score = asyncio.run(unit_tests(sample, Answer("while True: pass"), ASK, seconds=60.0, total_seconds=0.3))
+    score = asyncio.run(
+        unit_tests(
+            sample, Answer("while True: pass"), ASK, seconds=60.0, total_seconds=0.3
+        )
+    )
     assert score.label == "timed out"
 
 
 @needs_sandbox
 def test_cases_of_a_function() -> None:
-    cases = [{"arguments": [2, 3], "result": 5}, {"arguments": [[1], []], "result": [1]}]
+    cases = [
+        {"arguments": [2, 3], "result": 5},
+        {"arguments": [[1], []], "result": [1]},
+    ]
     sample = Sample("s", metadata={"cases": cases, "entry_point": "add"})
-    for program, value in (("def add(a, b): return a + b", 1.0), ("def add(a, b): return 5", 0.0)):
+    for program, value in (
+        ("def add(a, b): return a + b", 1.0),
+        ("def add(a, b): return 5", 0.0),
+    ):
         assert asyncio.run(unit_tests(sample, Answer(program), ASK)).value == value
 
 
@@ -176,17 +209,25 @@ def test_cases_of_a_function() -> None:
         ({"cases": []}, "no tests"),
         ({"cases": ["x"]}, "no tests"),
         ({"cases": [{"input": 1, "output": "1"}]}, "neither all"),
-        ({"cases": [{"arguments": [1], "result": 1}], "entry_point": "f(); g"}, "neither all"),
+        (
+            {"cases": [{"arguments": [1], "result": 1}], "entry_point": "f(); g"},
+            "neither all",
+        ),
     ],
 )
-def test_what_cannot_be_tested_is_an_error(metadata: dict[str, object], why: str) -> None:
+def test_what_cannot_be_tested_is_an_error(
+    metadata: dict[str, object], why: str
+) -> None:
     with pytest.raises(ScoringError, match=why):
         asyncio.run(unit_tests(Sample("s", metadata=metadata), Answer("x"), ASK))
 
 
 @pytest.mark.parametrize(
-    "options", [{"seconds": 0}, {"seconds": 1e9}, {"megabytes": 1 << 40}, {"total_seconds": -1}]
+    "options",
+    [{"seconds": 0}, {"seconds": 1e9}, {"megabytes": 1 << 40}, {"total_seconds": -1}],
 )
-def test_a_task_file_has_bounds_for_what_a_program_may_use(options: dict[str, float]) -> None:
+def test_a_task_file_has_bounds_for_what_a_program_may_use(
+    options: dict[str, float],
+) -> None:
     with pytest.raises(ConfigurationError, match="megabytes"):
         bind("unit-tests", options)

@@ -1,4 +1,6 @@
-"""The written verdict: asked for and read by one table; what is hostile, broken or contradictory is no score."""
+"""The written verdict: asked for and read by one table; what is hostile, broken or contradictory
+is no score.
+"""
 
 from __future__ import annotations
 
@@ -86,13 +88,26 @@ SUPPORTED = [{"n": 1, "supported": True}, {"n": 2, "supported": True}]
         (json.dumps(verdict())[:-3], "without the mark"),
         (json.dumps(verdict(check="0" * 16)), "without the mark"),
         (json.dumps({"grade": 4}), "without the mark"),
-        (json.dumps(verdict()) + json.dumps(verdict(grade=1)), "several verdicts that differ"),
-        (json.dumps({key: value for key, value in verdict().items() if key != "grade"}), "has no 'grade'"),
         (
-            json.dumps({key: value for key, value in verdict().items() if key != "sentences"}),
+            json.dumps(verdict()) + json.dumps(verdict(grade=1)),
+            "several verdicts that differ",
+        ),
+        (
+            json.dumps(
+                {key: value for key, value in verdict().items() if key != "grade"}
+            ),
+            "has no 'grade'",
+        ),
+        (
+            json.dumps(
+                {key: value for key, value in verdict().items() if key != "sentences"}
+            ),
             "has no 'sentences'",
         ),
-        (json.dumps(verdict(grade=5)), "the grade is 5, not a whole number from 1 to 4"),
+        (
+            json.dumps(verdict(grade=5)),
+            "the grade is 5, not a whole number from 1 to 4",
+        ),
         (json.dumps(verdict(grade="2")), 'the grade is "2"'),
         (json.dumps(verdict(grade=True)), "the grade is true"),
         (json.dumps(verdict(grade=2.5)), "the grade is 2.5"),
@@ -100,7 +115,10 @@ SUPPORTED = [{"n": 1, "supported": True}, {"n": 2, "supported": True}]
         (json.dumps(verdict(grade=None)), "the grade is null"),
         (json.dumps(verdict(sentences=[])), "not about 2 sentences"),
         (json.dumps(verdict(sentences=SUPPORTED[:1])), "not about 2 sentences"),
-        (json.dumps(verdict(sentences=SUPPORTED[::-1])), "what should be about sentence 1"),
+        (
+            json.dumps(verdict(sentences=SUPPORTED[::-1])),
+            "what should be about sentence 1",
+        ),
         (
             json.dumps(verdict(sentences=[{"n": 1, "supported": "yes"}, SUPPORTED[1]])),
             "'supported' of sentence 1",
@@ -150,7 +168,9 @@ def test_material_cannot_close_its_own_tag() -> None:
     _, user = messages(ARTICLE, [hostile])
     assert user.text.count(f'</article mark="{mark}">') == 1
     with pytest.raises(BadVerdict, match="without the mark"):
-        build_question(ARTICLE, [hostile]).read(json.dumps(verdict(sentences=SUPPORTED[:1], grade=4)))
+        build_question(ARTICLE, [hostile]).read(
+            json.dumps(verdict(sentences=SUPPORTED[:1], grade=4))
+        )
 
 
 @given(
@@ -159,8 +179,12 @@ def test_material_cannot_close_its_own_tag() -> None:
     st.text(max_size=60),
     st.lists(st.text(max_size=30), max_size=4),
 )
-def test_other_material_has_another_mark(one: str, ones: list[str], other: str, others: list[str]) -> None:
-    assert (hash_material(one, ones) == hash_material(other, others)) == ((one, ones) == (other, others))
+def test_other_material_has_another_mark(
+    one: str, ones: list[str], other: str, others: list[str]
+) -> None:
+    assert (hash_material(one, ones) == hash_material(other, others)) == (
+        (one, ones) == (other, others)
+    )
 
 
 def test_grades_fall_with_their_number() -> None:

@@ -1,4 +1,6 @@
-"""The scorer over real judges: pairs, chunks, sentences, several judges, and what is said where one of them fails."""
+"""The scorer over real judges: pairs, chunks, sentences, several judges, and what is said where
+one of them fails.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,13 @@ from typing import Any
 import pytest
 
 from evalwright import ScriptedModel
-from evalwright.core.errors import ConfigurationError, RequestFailed, ScoringError, UnknownName, UsageError
+from evalwright.core.errors import (
+    ConfigurationError,
+    RequestFailed,
+    ScoringError,
+    UnknownName,
+    UsageError,
+)
 from evalwright.core.requests import Classify
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, NoScore, Passage, Sample, Score
@@ -30,18 +38,24 @@ BAD = "Pilots praised a shiny aeroplane yesterday. The repair cost 3.1 million c
 SAMPLE = Sample("s", passages=(Passage("1", ARTICLE),))
 
 
-def scored(answer: str, models: dict[str, Model], sample: Sample = SAMPLE, **options: Any) -> Score | NoScore:
+def scored(
+    answer: str, models: dict[str, Model], sample: Sample = SAMPLE, **options: Any
+) -> Score | NoScore:
     """The score by real models behind a real engine and store."""
 
     async def run() -> Score | NoScore:
         with open_store(_home()) as store:
             async with Engine(store) as engine:
-                return await consistency(sample, Answer(answer), engine.door(models), **options)
+                return await consistency(
+                    sample, Answer(answer), engine.door(models), **options
+                )
 
     return asyncio.run(run())
 
 
-def certain(answer: str, models: dict[str, Model], sample: Sample = SAMPLE, **options: Any) -> Score:
+def certain(
+    answer: str, models: dict[str, Model], sample: Sample = SAMPLE, **options: Any
+) -> Score:
     found = scored(answer, models, sample, **options)
     assert isinstance(found, Score)
     return found
@@ -64,7 +78,11 @@ def _store(tmp_path: Path) -> Iterator[None]:
 def test_one_judge() -> None:
     judge = OverlapModel("strict")
     found = certain(GOOD, {"judge": judge})
-    assert (found.value, found.label, found.parts) == (1.0, "consistent", {"score": 1.0})
+    assert (found.value, found.label, found.parts) == (
+        1.0,
+        "consistent",
+        {"score": 1.0},
+    )
     assert judge.asked == [Classify(ARTICLE, GOOD)]
     assert found.explanation == "judge 1.000"
     bad = certain(BAD, {"judge": judge}, threshold=0.9)
@@ -74,11 +92,16 @@ def test_one_judge() -> None:
 
 def half(value: float) -> ScriptedModel:
     return ScriptedModel(
-        lambda request: [1 - value, value], name=f"half-{value}", version="1", abilities=["classify"]
+        lambda request: [1 - value, value],
+        name=f"half-{value}",
+        version="1",
+        abilities=["classify"],
     )
 
 
-@pytest.mark.parametrize(("p", "value"), [(0.5, 1.0), (0.4999, 0.0), (0.0, 0.0), (1.0, 1.0)])
+@pytest.mark.parametrize(
+    ("p", "value"), [(0.5, 1.0), (0.4999, 0.0), (0.0, 0.0), (1.0, 1.0)]
+)
 def test_the_threshold_itself_is_consistent(p: float, value: float) -> None:
     # Scores of the leaderboard are rounded to sixteen bits, and hundreds are exactly a half.
     assert certain(GOOD, {"judge": half(p)}).value == value
@@ -95,7 +118,8 @@ def test_what_is_no_answer_is_not_judged() -> None:
 def test_sentences_name_the_least_supported() -> None:
     judge = OverlapModel("strict")
     found = certain(BAD, {"judge": judge}, sentences=True, threshold=0.3)
-    first, second = BAD.split(". ")[0] + ".", BAD.split(". ")[1]
+    first = BAD.split(". ")[0] + "."
+    second = BAD.split(". ")[1]
     assert {one.hypothesis for one in judge.asked} == {BAD, first, second}
     assert found.value == 1.0
     assert found.parts["lowest"] == pytest.approx(overlap(ARTICLE, first))
@@ -121,13 +145,16 @@ def test_of_the_chunks_the_highest_counts() -> None:
 
 
 def test_a_judge_may_have_chunks_of_its_own() -> None:
-    short, long = OverlapModel("strict"), OverlapModel("kind")
+    short = OverlapModel("strict")
+    long = OverlapModel("kind")
     judges = [{"role": "a", "chunk_words": 12}, "b"]
     certain(GOOD, {"a": short, "b": long}, judges=judges)
     assert (len(short.asked), len(long.asked)) == (3, 1)
 
 
-@pytest.mark.parametrize(("combine", "value"), [("mean", 0.0), ("all", 0.0), ("any", 1.0), ("majority", 0.0)])
+@pytest.mark.parametrize(
+    ("combine", "value"), [("mean", 0.0), ("all", 0.0), ("any", 1.0), ("majority", 0.0)]
+)
 def test_several_judges(combine: str, value: float) -> None:
     models: dict[str, Model] = {"a": half(0.6), "b": half(0.2)}
     found = certain(GOOD, models, judges=["a", "b"], combine=combine)
@@ -137,7 +164,9 @@ def test_several_judges(combine: str, value: float) -> None:
 
 def test_a_majority_is_more_than_half() -> None:
     models: dict[str, Model] = {"a": half(0.6), "b": half(0.7), "c": half(0.1)}
-    assert certain(GOOD, models, judges=["a", "b", "c"], combine="majority").value == 1.0
+    assert (
+        certain(GOOD, models, judges=["a", "b", "c"], combine="majority").value == 1.0
+    )
 
 
 def test_a_judge_that_fails_is_a_failure() -> None:
@@ -146,18 +175,31 @@ def test_a_judge_that_fails_is_a_failure() -> None:
         scored(GOOD, models, judges=["a", "b"])
 
 
-@pytest.mark.parametrize("values", [[0.7], [0.1, 0.2, 0.7], [0.5, 1.5], [0.5, -0.5], [0.1, float("nan")]])
+@pytest.mark.parametrize(
+    "values", [[0.7], [0.1, 0.2, 0.7], [0.5, 1.5], [0.5, -0.5], [0.1, float("nan")]]
+)
 def test_other_values_than_two_probabilities_are_a_failure(values: list[float]) -> None:
-    judge = ScriptedModel(lambda request: Response(values=tuple(values)), abilities=["classify"])
+    judge = ScriptedModel(
+        lambda request: Response(values=tuple(values)), abilities=["classify"]
+    )
     with pytest.raises(RequestFailed, match="must give two probabilities"):
         scored(GOOD, {"judge": judge})
 
 
 def test_no_source_is_said() -> None:
-    with pytest.raises(ScoringError, match="has no passages that its answer could be judged by"):
-        scored(GOOD, {"judge": OverlapModel("strict")}, sample=Sample("s", input=ARTICLE))
+    with pytest.raises(
+        ScoringError, match="has no passages that its answer could be judged by"
+    ):
+        scored(
+            GOOD, {"judge": OverlapModel("strict")}, sample=Sample("s", input=ARTICLE)
+        )
     assert (
-        certain(GOOD, {"judge": OverlapModel("strict")}, Sample("s", input=ARTICLE), source="input").value
+        certain(
+            GOOD,
+            {"judge": OverlapModel("strict")},
+            Sample("s", input=ARTICLE),
+            source="input",
+        ).value
         == 1.0
     )
 
@@ -165,7 +207,8 @@ def test_no_source_is_said() -> None:
 def test_who_can_neither_classify_nor_write_is_told() -> None:
     judge = ScriptedModel(lambda request: [1.0], abilities=["embed"])
     with pytest.raises(
-        ConfigurationError, match="can neither classify pairs nor write a verdict; it can do: embed"
+        ConfigurationError,
+        match="can neither classify pairs nor write a verdict; it can do: embed",
     ):
         scored(GOOD, {"judge": judge})
 
@@ -179,21 +222,35 @@ def test_who_can_neither_classify_nor_write_is_told() -> None:
         ({"judges": ["score"]}, ConfigurationError, "cannot have the role 'score'"),
         ({"judges": [{"ask": "verdict"}]}, ConfigurationError, "a mapping with 'role'"),
         ({"judges": [{"role": "a", "asks": "x"}]}, UnknownName, "Did you mean 'ask'"),
-        ({"judges": [{"role": "a", "ask": "verdct"}]}, UnknownName, "Did you mean 'verdict'"),
+        (
+            {"judges": [{"role": "a", "ask": "verdct"}]},
+            UnknownName,
+            "Did you mean 'verdict'",
+        ),
         ({"threshold": 1.5}, ConfigurationError, "from 0 to 1"),
         ({"threshold": "high"}, ConfigurationError, "from 0 to 1"),
         ({"combine": "mode"}, UnknownName, "Known: mean, all, any, majority"),
         ({"hypothesis": "sentence"}, UnknownName, "Did you mean 'sentences'"),
         ({"source": "passage"}, UnknownName, "Did you mean 'passages'"),
-        ({"chunk_words": -1}, ConfigurationError, "'chunk_words' must be a whole number"),
+        (
+            {"chunk_words": -1},
+            ConfigurationError,
+            "'chunk_words' must be a whole number",
+        ),
         ({"overlap": 1.5}, ConfigurationError, "'overlap' must be a whole number"),
         ({"sentences": "yes"}, ConfigurationError, "'sentences' must be true or false"),
-        ({"least_words": 0}, ConfigurationError, "'least_words' must be a whole number"),
+        (
+            {"least_words": 0},
+            ConfigurationError,
+            "'least_words' must be a whole number",
+        ),
         ({"refusals": "No."}, ConfigurationError, "'refusals' is a list of sentences"),
         ({"max_tokens": 0}, ConfigurationError, "'max_tokens' must be a whole number"),
     ],
 )
-def test_options_that_are_none(options: dict[str, Any], error: type[UsageError], message: str) -> None:
+def test_options_that_are_none(
+    options: dict[str, Any], error: type[UsageError], message: str
+) -> None:
     # They are checked when the task is loaded, before a summary is paid for.
     with pytest.raises(error, match=message):
         bind("consistency", options)
@@ -201,7 +258,9 @@ def test_options_that_are_none(options: dict[str, Any], error: type[UsageError],
 
 def test_the_registry_knows_whom_it_asks() -> None:
     assert bind("consistency").roles == ("judge",)
-    assert bind("consistency", {"judges": ["hhem", {"role": "gpt", "ask": "verdict"}]}).roles == (
+    assert bind(
+        "consistency", {"judges": ["hhem", {"role": "gpt", "ask": "verdict"}]}
+    ).roles == (
         "hhem",
         "gpt",
     )

@@ -27,14 +27,26 @@ IDS = ("1", "2", "3")
     [
         ("63 [3]", [("63", "3")]),
         ("63 [3] clocks.", [("63 clocks.", "3")]),
-        ("It opened in 1987 [1] and closes at noon [2].", [("It opened in 1987 and closes at noon", "1 2")]),
-        ("It opened in 1987 [1] and it closes.", [("It opened in 1987 and it closes.", "1")]),
+        (
+            "It opened in 1987 [1] and closes at noon [2].",
+            [("It opened in 1987 and closes at noon", "1 2")],
+        ),
+        (
+            "It opened in 1987 [1] and it closes.",
+            [("It opened in 1987 and it closes.", "1")],
+        ),
         (
             "It opened in 1987. [1] It closes at noon. [2]",
             [("It opened in 1987", "1"), ("It closes at noon", "2")],
         ),
-        ("[1] It opened in 1987. [2] It closes.", [("It opened in 1987.", "1"), ("It closes.", "2")]),
-        ("- [1] It opened in 1987.\n- [2] It closes.", [("It opened in 1987.", "1"), ("It closes.", "2")]),
+        (
+            "[1] It opened in 1987. [2] It closes.",
+            [("It opened in 1987.", "1"), ("It closes.", "2")],
+        ),
+        (
+            "- [1] It opened in 1987.\n- [2] It closes.",
+            [("It opened in 1987.", "1"), ("It closes.", "2")],
+        ),
         ("According to [1], it opened.", [("it opened.", "1")]),
         ("Passage 2 says that it opened.", [("it opened.", "2")]),
         ("It opened.\n\nSources: [1], [3]", [("It opened.", "1 3")]),
@@ -44,12 +56,18 @@ IDS = ("1", "2", "3")
             "Dr. J. R. Marsh came at 5:30 p.m. on 6 May [1].",
             [("Dr. J. R. Marsh came at 5:30 p.m. on 6 May", "1")],
         ),
-        ("Es gab z. B. 63 Uhren [1]. Mehr nicht [2].", [("Es gab z. B. 63 Uhren", "1"), ("Mehr nicht", "2")]),
+        (
+            "Es gab z. B. 63 Uhren [1]. Mehr nicht [2].",
+            [("Es gab z. B. 63 Uhren", "1"), ("Mehr nicht", "2")],
+        ),
         ("有63座钟[3]。中午关门[1]。", [("有63座钟", "3"), ("中午关门", "1")]),
         ("It weighs 2.4 kg [1][2].", [("It weighs 2.4 kg", "1 2")]),
         ("It opened. This is stated in passage 2.", [("It opened.", "2")]),
         ("I found it in passage 1. It opened.", [("It opened.", "1")]),
-        ("It opened in Trench A. (Source: [1][3])", [("It opened in Trench A.", "1 3")]),
+        (
+            "It opened in Trench A. (Source: [1][3])",
+            [("It opened in Trench A.", "1 3")],
+        ),
         ("**Explanation:** It opened [1].", [("It opened", "1")]),
         ("It opened [1]. [2]", [("It opened", "1 2")]),
         ("Paris [1]\n\nQuestion: and now?\nAnswer: Rome [2]", [("Paris", "1")]),
@@ -58,7 +76,8 @@ IDS = ("1", "2", "3")
 def test_claims(text: str, claims: list[tuple[str, str]]) -> None:
     found, loose = extract_claims(text, IDS)
     assert [
-        (claim.text.strip(". ") if claim.cited else claim.text, " ".join(claim.cited)) for claim in found
+        (claim.text.strip(". ") if claim.cited else claim.text, " ".join(claim.cited))
+        for claim in found
     ] == [(said.strip(". ") if cited else said, cited) for said, cited in claims]
     assert not loose
 
@@ -79,7 +98,10 @@ def test_citations_of_nothing() -> None:
         ("Total:", True),
         ("63 clocks", False),
         ("At 17:30:", False),
-        ("Sure enough the museum closes at half past five on a Sunday in the whole of July.", False),
+        (
+            "Sure enough the museum closes at half past five on a Sunday in the whole of July.",
+            False,
+        ),
     ],
 )
 def test_what_claims_nothing(text: str, courtesy: bool) -> None:
@@ -91,10 +113,13 @@ def test_any_text_can_be_read(text: str) -> None:
     claims, loose = extract_claims(text, IDS)
     assert all(claim.text.strip() for claim in claims)
     assert not (claims and loose)
-    assert not any("\ue000" <= char <= "\uf8ff" for claim in claims for char in claim.text)
+    assert not any(
+        "\ue000" <= char <= "\uf8ff" for claim in claims for char in claim.text
+    )
 
 
-# -- citations are read in the forms that people and models write, and what only looks like one is left alone -----------
+# -- citations are read in the forms that people and models write, and what only looks like one is
+# left alone -----------
 
 
 NUMBERS = ("1", "2", "3")
@@ -168,7 +193,10 @@ def test_ids_that_are_no_numbers(text: str, ids: list[str]) -> None:
         ("According to [2], it is 63.", "it is 63."),
         ("Passage 2 says that it is 63.", "it is 63."),
         ("It is 63 (passage 2), no more.", "It is 63, no more."),
-        ("It opened in 1987 [1] and closes at noon [2].", "It opened in 1987 and closes at noon."),
+        (
+            "It opened in 1987 [1] and closes at noon [2].",
+            "It opened in 1987 and closes at noon.",
+        ),
         ("It is 63 clocks.", "It is 63 clocks."),
         ("[1]", ""),
     ],
@@ -185,7 +213,8 @@ def test_places_are_in_order_and_apart(text: str) -> None:
     remove_citations(text, NUMBERS)
 
 
-# -- citations ----------------------------------------------------------------------------------------------------------
+# -- citations
+# ----------------------------------------------------------------------------------------------------------
 
 
 PASSAGES = tuple(Passage(name, "text") for name in ("1", "2", "3"))
@@ -218,7 +247,10 @@ def test_cited_ids(text: str, ids: list[str]) -> None:
 
 
 def test_ids_that_are_words() -> None:
-    assert cited_ids("So [doc-a] and [doc-b, doc-a].", ["doc-a", "doc-b"]) == ["doc-a", "doc-b"]
+    assert cited_ids("So [doc-a] and [doc-b, doc-a].", ["doc-a", "doc-b"]) == [
+        "doc-a",
+        "doc-b",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -237,20 +269,36 @@ def test_ids_that_are_words() -> None:
     ],
 )
 def test_scores(
-    reply: str, gold: list[str], value: float, precision: float, recall: float, label: str
+    reply: str,
+    gold: list[str],
+    value: float,
+    precision: float,
+    recall: float,
+    label: str,
 ) -> None:
     found = citation(sample(citations=gold), Answer(reply))
     assert found.value == pytest.approx(value)
-    assert found.parts == {"precision": pytest.approx(precision), "recall": pytest.approx(recall)}
+    assert found.parts == {
+        "precision": pytest.approx(precision),
+        "recall": pytest.approx(recall),
+    }
     assert found.label == label
 
 
 def test_an_id_that_no_passage_has_is_named() -> None:
-    assert "no passage has the id 7" in citation(sample(citations=["1"]), Answer("[1][7]")).explanation
+    assert (
+        "no passage has the id 7"
+        in citation(sample(citations=["1"]), Answer("[1][7]")).explanation
+    )
 
 
 def test_unanswerable_questions_need_no_citation() -> None:
-    assert citation(sample(citations=["1"], answerable=False), Answer("Not in the passages")).value == 1.0
+    assert (
+        citation(
+            sample(citations=["1"], answerable=False), Answer("Not in the passages")
+        ).value
+        == 1.0
+    )
     assert citation(sample(answerable=False), Answer("It is 5 [1]")).value == 0.0
 
 

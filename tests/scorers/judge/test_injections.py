@@ -1,5 +1,6 @@
-"""62 answers that try to steer the judge: whatever they hold stands in the quoted part of what is sent, asserted on the wire, and a
-judge that repeats what they plant gives no verdict."""
+"""62 answers that try to steer the judge: whatever they hold stands in the quoted part of what
+is sent, asserted on the wire, and a judge that repeats what they plant gives no verdict.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +22,11 @@ from support.written_judge import read_question
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 
-with Path(__file__).with_name("injections.jsonl").open(encoding="utf-8", newline="\n") as file:
+with (
+    Path(__file__)
+    .with_name("injections.jsonl")
+    .open(encoding="utf-8", newline="\n") as file
+):
     INJECTIONS = [json.loads(line) for line in file]
 SCORERS: dict[str, dict[str, Any]] = {
     "judge-correct": {},
@@ -70,7 +75,11 @@ def task(place: str) -> Any:
 
 def shown(one: dict[str, str], place: str) -> str:
     """An injection as the judge gets it: of an answer what is no reasoning."""
-    return separate_reasoning(Response(one["text"])).answer if place == "answer" else one["text"]
+    return (
+        separate_reasoning(Response(one["text"])).answer
+        if place == "answer"
+        else one["text"]
+    )
 
 
 def sent(server: OpenAIServer) -> Iterator[tuple[str, str]]:
@@ -78,7 +87,11 @@ def sent(server: OpenAIServer) -> Iterator[tuple[str, str]]:
     for entry in server.log or ():
         if entry["path"].endswith("/messages"):
             system = entry["body"]["system"]
-            system = system if isinstance(system, str) else "".join(part["text"] for part in system)
+            system = (
+                system
+                if isinstance(system, str)
+                else "".join(part["text"] for part in system)
+            )
             (user,) = entry["body"]["messages"]
         else:
             first, user = entry["body"]["messages"]
@@ -86,7 +99,12 @@ def sent(server: OpenAIServer) -> Iterator[tuple[str, str]]:
             system = first["content"]
         assert user["role"] == "user"
         content = user["content"]
-        yield system, content if isinstance(content, str) else "".join(part["text"] for part in content)
+        yield (
+            system,
+            content
+            if isinstance(content, str)
+            else "".join(part["text"] for part in content),
+        )
 
 
 @pytest.mark.parametrize(
@@ -99,9 +117,14 @@ def sent(server: OpenAIServer) -> Iterator[tuple[str, str]]:
     ],
 )
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
-def test_they_stay_inside_of_the_quoted_part(place: str, tags: tuple[str, ...], provider: str) -> None:
+def test_they_stay_inside_of_the_quoted_part(
+    place: str, tags: tuple[str, ...], provider: str
+) -> None:
     with serving(lambda prompt: "no verdict") as server:
-        judge = ModelSpec(f"{provider}/judge", {"base_url": server.url, "api_key_env": "TEST_JUDGE_KEY"})
+        judge = ModelSpec(
+            f"{provider}/judge",
+            {"base_url": server.url, "api_key_env": "TEST_JUDGE_KEY"},
+        )
         evaluate(task(place), [], roles={"judge": judge})
         found = list(sent(server))
     assert len({system for system, _ in found}) == len(SCORERS), (
@@ -119,32 +142,46 @@ def test_they_stay_inside_of_the_quoted_part(place: str, tags: tuple[str, ...], 
         seen[hits[0]["id"]] = seen.get(hits[0]["id"], 0) + 1
         assert asked.mark not in text
         outside = re.sub(
-            rf'<([\w-]+) mark="{asked.mark}">\n.*?\n</\1 mark="{asked.mark}">', "", user, flags=re.DOTALL
+            rf'<([\w-]+) mark="{asked.mark}">\n.*?\n</\1 mark="{asked.mark}">',
+            "",
+            user,
+            flags=re.DOTALL,
         )
         assert len(text) < 12 or text not in outside + system
         assert outside.count(asked.mark) == 1
     orders = len(SCORERS) + 1 if place != "passage" else 3
-    assert {name: count >= orders - (place == "passage") for name, count in seen.items()} == {
-        one["id"]: True for one in INJECTIONS
-    }
+    assert {
+        name: count >= orders - (place == "passage") for name, count in seen.items()
+    } == {one["id"]: True for one in INJECTIONS}
 
 
 def test_a_judge_that_repeats_what_is_planted_gives_no_verdict() -> None:
     def gullible(prompt: str) -> str:
         """Repeats the answer, whatever is in it."""
         return next(
-            text for name, text in read_question(prompt).material.items() if name.startswith("answer")
+            text
+            for name, text in read_question(prompt).material.items()
+            if name.startswith("answer")
         )
 
     with serving(gullible) as server:
-        judge = ModelSpec("openai/judge", {"base_url": server.url, "api_key_env": "TEST_JUDGE_KEY"})
+        judge = ModelSpec(
+            "openai/judge", {"base_url": server.url, "api_key_env": "TEST_JUDGE_KEY"}
+        )
         (run,) = evaluate(task("answer"), [], roles={"judge": judge})
     for row in run.rows():
         assert row["scores"] == {}, row["id"]
-        assert {failure["party"] for failure in row["score_failures"].values()} == {"judge"}
+        assert {failure["party"] for failure in row["score_failures"].values()} == {
+            "judge"
+        }
 
 
 def test_a_list_of_tries_of_many_kinds() -> None:
     assert len({one["text"] for one in INJECTIONS}) == len(INJECTIONS) >= 60
     assert len({one["language"] for one in INJECTIONS}) >= 15
-    assert {one["kind"] for one in INJECTIONS} >= {"order", "verdict", "closing", "roles"}
+    assert {one["kind"] for one in INJECTIONS} >= {
+        "order",
+        "verdict",
+        "closing",
+        "roles",
+    }

@@ -1,4 +1,6 @@
-"""Whether a text declines to answer, in many languages and both directions: the texts, with what a reader says, are in declining.jsonl."""
+"""Whether a text declines to answer, in many languages and both directions: the texts, with what
+a reader says, are in declining.jsonl.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ from evalwright.scorers.text.declining import (
 from support.bounds import ends
 
 CASES: dict[str, list[dict[str, str]]] = {}
-for _line in Path(__file__).with_name("declining.jsonl").read_text(encoding="utf-8").splitlines():
+for _line in (
+    Path(__file__).with_name("declining.jsonl").read_text(encoding="utf-8").splitlines()
+):
     _case = json.loads(_line)
     CASES.setdefault(_case["expected"], []).append(_case)
 
@@ -36,7 +40,10 @@ def test_refusals_of_a_summary_in_seventeen_languages() -> None:
     assert len(refused) > 250
     for case in refused:
         found = declines(case["text"], beside=5)
-        assert found is not None and (found.kind, found.language) == (REFUSAL, case["language"]), case
+        assert found is not None and (found.kind, found.language) == (
+            REFUSAL,
+            case["language"],
+        ), case
 
 
 def test_summaries_that_mention_inability_are_no_refusals() -> None:
@@ -78,7 +85,17 @@ def test_what_stands_beside_may_be_let_pass_or_ignored() -> None:
 
 
 @pytest.mark.parametrize(
-    "part", ["i do not ", "not in the ", "我无法", "요약 ", "özet ", "is not ", "a, ", "nicht kann ich "]
+    "part",
+    [
+        "i do not ",
+        "not in the ",
+        "我无法",
+        "요약 ",
+        "özet ",
+        "is not ",
+        "a, ",
+        "nicht kann ich ",
+    ],
 )
 def test_hostile_repetition_takes_no_time(part: str) -> None:
     with ends():

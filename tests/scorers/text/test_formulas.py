@@ -36,8 +36,16 @@ from support.bounds import ends
         (r"60\text{ km/h}", "60", True),
         ("10 m^2", "10", True),
         ("9^9^9^9", "1", False),
-        (r"\begin{pmatrix}7&2\\3&1\end{pmatrix}", r"\begin{bmatrix} 7 & 2 \\ 3 & 1 \end{bmatrix}", True),
-        (r"\begin{pmatrix}7&2\\3&1\end{pmatrix}", r"\begin{pmatrix} 7 & 3 \\ 2 & 1 \end{pmatrix}", False),
+        (
+            r"\begin{pmatrix}7&2\\3&1\end{pmatrix}",
+            r"\begin{bmatrix} 7 & 2 \\ 3 & 1 \end{bmatrix}",
+            True,
+        ),
+        (
+            r"\begin{pmatrix}7&2\\3&1\end{pmatrix}",
+            r"\begin{pmatrix} 7 & 3 \\ 2 & 1 \end{pmatrix}",
+            False,
+        ),
         ("7.07", r"5\sqrt{2}", False),
         ("28.27", r"9\pi", False),
         ("7.5", r"5\sqrt{2}", False),
@@ -54,7 +62,9 @@ def test_no_text_breaks_it(text: str) -> None:
     assert is_same_formula(text, "x+1") in (True, False, None)
 
 
-@pytest.mark.parametrize("piece", ["(", "9^", "√", "\\frac{", "x+", "-", "sin ", "{,}", "1,"])
+@pytest.mark.parametrize(
+    "piece", ["(", "9^", "√", "\\frac{", "x+", "-", "sin ", "{,}", "1,"]
+)
 def test_long_formulas_are_bounded(piece: str) -> None:
     with ends():
         is_same_formula(piece * (25_000 // len(piece)), "1")
@@ -79,9 +89,27 @@ def test_long_formulas_are_bounded(piece: str) -> None:
             "correct",
             True,
         ),
-        ("x = 7", "x = 7\nSolve 4x + 3 = 27.\nx = 6", "Solve 3x - 5 = 16.", "correct", True),
-        ("x = 7", "So x = 7.\nCheck: 3*7 - 5 = 16", "Solve 3x - 5 = 16.", "correct", False),
-        ("(-4; 4)", "x is in the interval from -4 to 4.", "Solve x² < 16.", "correct", False),
+        (
+            "x = 7",
+            "x = 7\nSolve 4x + 3 = 27.\nx = 6",
+            "Solve 3x - 5 = 16.",
+            "correct",
+            True,
+        ),
+        (
+            "x = 7",
+            "So x = 7.\nCheck: 3*7 - 5 = 16",
+            "Solve 3x - 5 = 16.",
+            "correct",
+            False,
+        ),
+        (
+            "(-4; 4)",
+            "x is in the interval from -4 to 4.",
+            "Solve x² < 16.",
+            "correct",
+            False,
+        ),
         ("(3, 2)", "3x = 9, x = 3, y = 2", "Solve the system.", "correct", True),
         ("12 km", "12 miles", "How far?", "incorrect", False),
         ("20 m/s", "72 km/h", "How fast?", "correct", True),
@@ -93,7 +121,9 @@ def test_long_formulas_are_bounded(piece: str) -> None:
 def test_the_formula_that_a_reply_gives(
     target: str, reply: str, question: str, label: str, sure: bool
 ) -> None:
-    sample = Sample("s", question, (target,), metadata={"language": "zh" if "等" in reply else "en"})
+    sample = Sample(
+        "s", question, (target,), metadata={"language": "zh" if "等" in reply else "en"}
+    )
     score = final_answer(sample, Answer(reply), kind="math")
     assert (score.label, not score.unsure) == (label, sure)
 
@@ -125,20 +155,29 @@ def test_forms(one: str, other: str, equal: bool) -> None:
         ("2; 3,5", "{2, 3.5}", "de", True),
     ],
 )
-def test_numbers_as_a_language_writes_them(one: str, other: str, language: str, equal: bool) -> None:
+def test_numbers_as_a_language_writes_them(
+    one: str, other: str, language: str, equal: bool
+) -> None:
     assert is_same_formula(one, other, language) is equal
 
 
 CONCLUSIONS = [
     json.loads(line)
-    for line in Path(__file__).with_name("conclusions.jsonl").read_text(encoding="utf-8").splitlines()
+    for line in Path(__file__)
+    .with_name("conclusions.jsonl")
+    .read_text(encoding="utf-8")
+    .splitlines()
 ]
 
 
-@pytest.mark.parametrize("row", CONCLUSIONS, ids=lambda row: f"{row['target']}: {row['reply']}")
+@pytest.mark.parametrize(
+    "row", CONCLUSIONS, ids=lambda row: f"{row['target']}: {row['reply']}"
+)
 def test_the_last_conclusion_decides(row: dict[str, Any]) -> None:
     """A step, a number that is denied, and other brackets than the target's are no answer."""
-    sample = Sample("s", row["question"], (row["target"],), metadata={"language": row["lang"]})
+    sample = Sample(
+        "s", row["question"], (row["target"],), metadata={"language": row["lang"]}
+    )
     score = final_answer(sample, Answer(row["reply"]), kind="math")
     assert bool(score.value) is row["right"]
 

@@ -1,4 +1,6 @@
-"""Where a reply says its answer: marks in many languages, fields, boxes, changes of mind, conclusions."""
+"""Where a reply says its answer: marks in many languages, fields, boxes, changes of mind,
+conclusions.
+"""
 
 from __future__ import annotations
 
@@ -25,13 +27,20 @@ def test_a_marked_answer(reply: str, text: str) -> None:
     ("reply", "text"),
     [("Toronto… euh non, pardon : Ottawa.", "Ottawa"), ("10 May. Correction: 9 May.", "9 May"), ("Lyon. No, wait: Paris.", "Paris")],
 )  # fmt: skip
-def test_a_change_of_mind_overrules_what_stands_before_it(reply: str, text: str) -> None:
+def test_a_change_of_mind_overrules_what_stands_before_it(
+    reply: str, text: str
+) -> None:
     assert parse_reply(reply).text == text
 
 
 def test_a_conclusion_a_repeated_question_and_an_invented_one() -> None:
-    assert parse_reply("Lyon is large. Nice is warm.\nSo it is Paris.").conclusion == "So it is Paris."
+    assert (
+        parse_reply("Lyon is large. Nice is warm.\nSo it is Paris.").conclusion
+        == "So it is Paris."
+    )
     assert parse_reply("Question: Where?\nAnswer: Paris", "Where?").text == "Paris"
-    assert parse_reply("Question: Who was it?\nAnswer: Paris", "Where is it?").text == ""
+    assert (
+        parse_reply("Question: Who was it?\nAnswer: Paris", "Where is it?").text == ""
+    )
     assert parse_reply("Paris\n\nPregunta: ¿Quién?\nRespuesta: Luis").text == "Paris"
     assert parse_reply('{"answer": null}').is_empty_field

@@ -1,4 +1,6 @@
-"""Where words end, against sentences segmented by hand (tests/data/segmentation), at least 20 a language."""
+"""Where words end, against sentences segmented by hand (tests/data/segmentation), at least 20 a
+language.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +22,22 @@ from evalwright.scorers.text.published_words import (
 
 TABLES = Path(__file__).resolve().parents[2] / "data" / "segmentation"
 
-# F1 of the boundaries inside of sentences, as measured with ICU 72.1 and IPADIC 1.0 on tables that were written before: no version may be much worse.
-MEASURED = {"ja": 1.000, "km": 0.950, "lo": 0.938, "my": 0.931, "th": 0.946, "zh": 0.920}
+# F1 of the boundaries inside of sentences, as measured with ICU 72.1 and IPADIC 1.0 on tables that
+# were written before: no version may be much worse.
+MEASURED = {
+    "ja": 1.000,
+    "km": 0.950,
+    "lo": 0.938,
+    "my": 0.931,
+    "th": 0.946,
+    "zh": 0.920,
+}
 
 
 def boundaries(words: Sequence[str], text: str) -> set[int]:
     """Where words begin and end, but for the ends of the text."""
-    out, place = set(), 0
+    out = set()
+    place = 0
     for word in words:
         place = text.index(word, place)
         out |= {place, place + len(word)}
@@ -41,16 +52,22 @@ def test_boundaries_against_tables_by_hand(language: str) -> None:
     except MissingExtra as error:
         pytest.skip(str(error))
     rows = [
-        json.loads(line) for line in (TABLES / f"{language}.jsonl").read_text(encoding="utf-8").splitlines()
+        json.loads(line)
+        for line in (TABLES / f"{language}.jsonl")
+        .read_text(encoding="utf-8")
+        .splitlines()
     ]
     assert len(rows) >= 20
     both = found = wanted = 0
     for row in rows:
         words = [word for word in row["words"] if any(map(str.isalnum, word))]
         ours, theirs = (
-            boundaries(own, row["text"]) for own in (segmentation.segment(row["text"], language), words)
+            boundaries(own, row["text"])
+            for own in (segmentation.segment(row["text"], language), words)
         )
-        both, found, wanted = both + len(ours & theirs), found + len(ours), wanted + len(theirs)
+        both = both + len(ours & theirs)
+        found = found + len(ours)
+        wanted = wanted + len(theirs)
     score = 2 * both / (found + wanted)
     print(
         f"{language}: F1 of word boundaries {score:.3f}, precision {both / found:.3f}, recall {both / wanted:.3f}"
@@ -68,14 +85,22 @@ def test_japanese_that_mecab_alone_refuses() -> None:
     pytest.importorskip("MeCab")
     sentence = "猫は庭で走った。"
     words = segmentation.segment(sentence, "ja")
-    assert segmentation.segment(sentence * 12_000, "ja") == words * 12_000  # 288 kB on one line
+    assert (
+        segmentation.segment(sentence * 12_000, "ja") == words * 12_000
+    )  # 288 kB on one line
     assert "".join(segmentation.segment("9" * 100_000, "ja")) == "9" * 100_000
     assert segmentation.segment(f"\ud800{sentence}", "ja") == words
-    counts = corpus.statistics("bleu", f"{sentence * 9_000}\ud800", [sentence * 9_000], "ja-mecab")
-    assert counts[1] == corpus.statistics("bleu", sentence, [sentence], "ja-mecab")[1] * 9_000
+    counts = corpus.statistics(
+        "bleu", f"{sentence * 9_000}\ud800", [sentence * 9_000], "ja-mecab"
+    )
+    assert (
+        counts[1]
+        == corpus.statistics("bleu", sentence, [sentence], "ja-mecab")[1] * 9_000
+    )
 
 
-# -- words as multilingual ROUGE finds them; those by dictionaries where their libraries are installed ------------------
+# -- words as multilingual ROUGE finds them; those by dictionaries where their libraries are
+# installed ------------------
 
 
 @pytest.mark.parametrize(
@@ -105,5 +130,8 @@ def test_dictionaries(language: str) -> None:
         require(language, "This")
     except MissingExtra:
         pytest.skip(f"{LIBRARIES[language]} is not installed")
-    text, words = {"th": ("ฉันรักแมว", ["ฉัน", "รัก", "แมว"]), "zh": ("我爱北京", ["我", "爱", "北京"])}[language]
+    text, words = {
+        "th": ("ฉันรักแมว", ["ฉัน", "รัก", "แมว"]),
+        "zh": ("我爱北京", ["我", "爱", "北京"]),
+    }[language]
     assert answer_words(text, language) == words

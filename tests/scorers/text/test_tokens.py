@@ -68,7 +68,8 @@ def test_folding_twice_changes_nothing_and_keeps_the_words_apart(text: str) -> N
     assert words.folded.count(" ") == words.joined.count(" ")
 
 
-# -- the part of a reply that counts, and its plain text ----------------------------------------------------------------
+# -- the part of a reply that counts, and its plain text
+# ----------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -95,7 +96,10 @@ def test_regions(reply: str, region: str) -> None:
 
 
 def test_all_paragraphs_up_to_an_invented_question() -> None:
-    assert answer_region("Paris\n\nSources: [1]\n\nQuestion: x", paragraphs=True) == "Paris\n\nSources: [1]"
+    assert (
+        answer_region("Paris\n\nSources: [1]\n\nQuestion: x", paragraphs=True)
+        == "Paris\n\nSources: [1]"
+    )
 
 
 def test_a_word_at_the_limit_is_left_out_whole() -> None:

@@ -22,7 +22,9 @@ from support.typed import typed
 from tasks.conftest import Load, Write
 
 FOLDER = LIBRARY / "long_texts"
-LANGUAGES = [path.stem.removeprefix("words_") for path in sorted(FOLDER.glob("words_*.txt"))]
+LANGUAGES = [
+    path.stem.removeprefix("words_") for path in sorted(FOLDER.glob("words_*.txt"))
+]
 NEEDLES = {
     "tokens": 2000, "count": 20, "words": "words.txt", "sentence": "The number of the {word} is {number}.",
     "books": "book.txt", "hidden": 4, "asked": 2,
@@ -32,7 +34,11 @@ WORDS = {"tokens": 2000, "count": 5, "words": "words.txt", "common": 3, "ratio":
 
 def made(load: Load, **dataset: Any) -> Task:
     kind = "needles" if "needles" in dataset else "common_words"
-    target = "{{ numbers | join(', ') or 'none' }}" if kind == "needles" else "{{ common | join(', ') }}"
+    target = (
+        "{{ numbers | join(', ') or 'none' }}"
+        if kind == "needles"
+        else "{{ common | join(', ') }}"
+    )
     task = {
         "task": "t", "dataset": dataset, "sample": {"input": "q", "target": target},
         "prompt": {"user": "{{ text }}"}, "scorers": [{"listed": {"kind": "words"}}],
@@ -43,12 +49,17 @@ def made(load: Load, **dataset: Any) -> Task:
 @pytest.fixture(autouse=True)
 def _files(write: Write) -> None:
     write("words.txt", "".join(f"word{chr(97 + n)}\n" for n in range(20)) + "worda\n\n")
-    # Sentences that stand in others, and again and again: a needle before one must not tear another.
+    # Sentences that stand in others, and again and again: a needle before one must not tear
+    # another.
     write("book.txt", "So it was. It was. She said so. So it  was. It was.\n\n" * 7)
 
 
-@pytest.mark.parametrize("asked", [{"asked": 2}, {"asked": 4}, {"values": 4}, {"values": 0}])
-def test_every_needle_stands_in_the_text_once(load: Load, asked: dict[str, int]) -> None:
+@pytest.mark.parametrize(
+    "asked", [{"asked": 2}, {"asked": 4}, {"values": 4}, {"values": 0}]
+)
+def test_every_needle_stands_in_the_text_once(
+    load: Load, asked: dict[str, int]
+) -> None:
     task = made(load, needles={**NEEDLES, "asked": None, **asked})
     assert len(task.samples) == 20
     places = set()
@@ -61,13 +72,17 @@ def test_every_needle_stands_in_the_text_once(load: Load, asked: dict[str, int])
             assert set(zip(row["asked"], row["numbers"], strict=True)) <= set(found)
         else:
             (word,) = row["asked"]
-            assert {number for other, number in found if other == word} == set(row["numbers"])
+            assert {number for other, number in found if other == word} == set(
+                row["numbers"]
+            )
             assert len(row["numbers"]) == asked["values"]
         # What is not a needle is the book, repeated, and its white space made even.
         rest = re.sub(r"The number of the \w+ is \d+\. ", "", row["text"])
         whole = re.sub(" +", " ", Path("book.txt").read_text(encoding="utf-8")) * 50
         assert whole.startswith(rest) and abs(len(row["text"]) - 2000) < 40
-        assert len(row["depths"]) == len(row["numbers"]) and all(0 <= depth <= 1 for depth in row["depths"])
+        assert len(row["depths"]) == len(row["numbers"]) and all(
+            0 <= depth <= 1 for depth in row["depths"]
+        )
         places.update(row["depths"])
     if row["numbers"]:
         assert min(places) < 0.2 and max(places) > 0.8
@@ -81,7 +96,11 @@ def test_common_words_are_the_commonest(load: Load) -> None:
         first, *_ = most = words.most_common(3)
         assert {word for word, _ in most} == set(sample.row["common"])
         assert {times for _, times in most} == {first[1]}
-        assert all(4 * times <= first[1] for word, times in words.items() if word not in dict(most))
+        assert all(
+            4 * times <= first[1]
+            for word, times in words.items()
+            if word not in dict(most)
+        )
         assert abs(len(sample.row["text"]) - 2000) < 100
 
 
@@ -94,10 +113,15 @@ def test_content_depends_on_settings_files_and_tokenizer_and_on_nothing_else(
     from transformers import PreTrainedTokenizerFast
 
     def save(name: str, *more: str) -> None:
-        vocabulary = {token: place for place, token in enumerate(["[UNK]", "was", "It", "So", *more])}
+        vocabulary = {
+            token: place
+            for place, token in enumerate(["[UNK]", "was", "It", "So", *more])
+        }
         plain = Made(models.WordLevel(vocabulary, "[UNK]"))
         plain.pre_tokenizer = pre_tokenizers.Split(" ", "isolated")
-        PreTrainedTokenizerFast(tokenizer_object=plain, unk_token="[UNK]").save_pretrained(tmp_path / name)
+        PreTrainedTokenizerFast(
+            tokenizer_object=plain, unk_token="[UNK]"
+        ).save_pretrained(tmp_path / name)
 
     def hash_of(**settings: Any) -> str:
         return made(load, needles={**NEEDLES, **settings}).samples.content_hash
@@ -109,13 +133,17 @@ def test_content_depends_on_settings_files_and_tokenizer_and_on_nothing_else(
         hash_of(seed=1), hash_of(tokens=2001), hash_of(asked=1), hash_of(tokenizer=str(tmp_path / "tokens")),
     ]  # fmt: skip
     tokenizer_of.cache_clear()
-    save("tokens", "so")  # for another process, a folder of the same name with another tokenizer
+    save(
+        "tokens", "so"
+    )  # for another process, a folder of the same name with another tokenizer
     others.append(hash_of(tokenizer=str(tmp_path / "tokens"), tokens=2000))
     write("book.txt", "Another. " * 40)
     others.append(hash_of())
     write("words.txt", "\n".join("abcdefgh"))
     others.append(hash_of())
-    assert len({first, *others}) == 1 + len(others) - 1  # both tokenizers split this text alike
+    assert (
+        len({first, *others}) == 1 + len(others) - 1
+    )  # both tokenizers split this text alike
     copies = list((tmp_path / "home" / "datasets").glob("needles-*.jsonl"))
     assert len(copies) == 1 + len(others)
 
@@ -127,8 +155,14 @@ WRONG = [
     ({"books": None}, "needs `books`, text files, or `frames`"),
     ({"sentence": "{word}"}, r"has no \{number\}"),
     ({"books": None, "frames": ["a"]}, r"`frames` has no \{a\}"),
-    ({"tokens": 100}, "task.yaml:1: this dataset is too small: beside its 4 needles is no room"),
-    ({"count": 10**6}, "1,000,000 texts; with 2,000 tokens and 20 words at most 200,000"),
+    (
+        {"tokens": 100},
+        "task.yaml:1: this dataset is too small: beside its 4 needles is no room",
+    ),
+    (
+        {"count": 10**6},
+        "1,000,000 texts; with 2,000 tokens and 20 words at most 200,000",
+    ),
     ({"tokens": 10**8}, "less than or equal to 10000000"),
     ({"tokens": "8k"}, "`dataset.needles.tokens` must be a whole number"),
     ({"tokenz": 1}, "did you mean `tokens`"),
@@ -157,13 +191,22 @@ def test_what_cannot_be_made_is_said(
     ("settings", "message"),
     [({"common": 20}, "needs more than the 20"), ({"tokens": 50}, "cannot be made"), ({"books": "x"}, "unknown key")],
 )  # fmt: skip
-def test_lists_that_cannot_be_made_say_why(load: Load, settings: dict[str, Any], message: str) -> None:
+def test_lists_that_cannot_be_made_say_why(
+    load: Load, settings: dict[str, Any], message: str
+) -> None:
     with pytest.raises(UsageError, match=message):
         made(load, common_words={**WORDS, **settings})
 
 
 def test_rows_of_ones_own_take_the_place_of_made_ones(write: Write) -> None:
-    rows = [{"text": "The secret number is 7.", "asked": ["x"], "numbers": ["7"], "depths": [0.5]}]
+    rows = [
+        {
+            "text": "The secret number is 7.",
+            "asked": ["x"],
+            "numbers": ["7"],
+            "depths": [0.5],
+        }
+    ]
     write("mine.jsonl", rows)
     task = load_task("needles-one-en-8k", overrides={"dataset.path": "mine.jsonl"})
     assert [sample.target for sample in task.samples] == ["7"]
@@ -172,17 +215,29 @@ def test_rows_of_ones_own_take_the_place_of_made_ones(write: Write) -> None:
 def test_words_are_enough_and_all_different() -> None:
     assert len(LANGUAGES) == 8
     for language in LANGUAGES:
-        words = (FOLDER / f"words_{language}.txt").read_text(encoding="utf-8").splitlines()
+        words = (
+            (FOLDER / f"words_{language}.txt").read_text(encoding="utf-8").splitlines()
+        )
         assert len(words) == len({word.casefold() for word in words}) > 160
-        assert all(word == unicodedata.normalize("NFC", word.strip()) and "," not in word for word in words)
+        assert all(
+            word == unicodedata.normalize("NFC", word.strip()) and "," not in word
+            for word in words
+        )
 
 
 @pytest.mark.parametrize("kind", ["needles", "common-words"])
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_bundled_tasks_are_sound(kind: str, language: str) -> None:
-    names = [one for entry in TaskIndex().files() if entry.name == kind for one in entry.members]
+    names = [
+        one
+        for entry in TaskIndex().files()
+        if entry.name == kind
+        for one in entry.members
+    ]
     assert len(names) == len(LANGUAGES) * (12 if kind == "needles" else 3)
-    for name in (one for one in names if f"-{language}-" in one and one.endswith("-8k")):
+    for name in (
+        one for one in names if f"-{language}-" in one and one.endswith("-8k")
+    ):
         task = load_task(name, chat=True)
         render: Any = task.strategy
         questions = set()
@@ -193,8 +248,14 @@ def test_bundled_tasks_are_sound(kind: str, language: str) -> None:
             assert sample.input in after or not sample.input
             questions.add(after)
             assert abs(len(sample.row["text"]) - 7500) < 100
-            for reply, right in ((sample.target, 1.0), (f"{sample.target}, 5", 0.0), ("", 0.0)):
-                scored: Any = task.scorers[0].function(sample, Answer(f"<Answer>{reply}</Answer>"))
+            for reply, right in (
+                (sample.target, 1.0),
+                (f"{sample.target}, 5", 0.0),
+                ("", 0.0),
+            ):
+                scored: Any = task.scorers[0].function(
+                    sample, Answer(f"<Answer>{reply}</Answer>")
+                )
                 assert scored.value == right
         assert len(questions) > (30 if kind == "needles" else 0)
 
@@ -204,9 +265,13 @@ def found(prompt: str) -> str:
     text, _, question = prompt.rpartition("Which ")
     if "stand most often" in question:
         count = Counter(re.findall(r"\d+\. ([a-z]+)", text))
-        return f"<Answer>{', '.join(word for word, _ in count.most_common(10))}</Answer>"
+        return (
+            f"<Answer>{', '.join(word for word, _ in count.most_common(10))}</Answer>"
+        )
     asked = re.findall("“(.+?)”", question)
-    numbers = [one for word in asked for one in re.findall(rf'"{word}" is (\d+)\.', text)]
+    numbers = [
+        one for word in asked for one in re.findall(rf'"{word}" is (\d+)\.', text)
+    ]
     return f"Let me see. <Answer>{', '.join(numbers) or 'none'}</Answer>"
 
 
@@ -219,8 +284,11 @@ def test_a_reader_on_loopback_is_right_everywhere(tmp_path: Path) -> None:
         for _ in range(2):
             done = typed(*run, folder=tmp_path, extra=extra)
             assert done.code == 0, done.text
-        assert len(server.received) == sum(server.received.values()) == 30  # the second run sends nothing
-    record = json.loads(next((tmp_path / "runs").rglob("run.json")).read_text(encoding="utf-8"))
+        # the second run sends nothing
+        assert len(server.received) == sum(server.received.values()) == 30
+    record = json.loads(
+        next((tmp_path / "runs").rglob("run.json")).read_text(encoding="utf-8")
+    )
     for task in record["tasks"]:
         values = {one["label"]: one["value"] for one in task["metrics"]}
         assert values["accuracy"] == values["share"] == 1.0, task["name"]
@@ -229,15 +297,25 @@ def test_a_reader_on_loopback_is_right_everywhere(tmp_path: Path) -> None:
             for kind in ("needles", "common_words")
             if kind in task["definition"]["dataset"]
         )
-        assert settings["tokenizer"] == "code-points" and task["definition"]["dataset"]["content_hash"]
+        assert (
+            settings["tokenizer"] == "code-points"
+            and task["definition"]["dataset"]["content_hash"]
+        )
 
 
 def test_commands_show_and_check_them(tmp_path: Path) -> None:
     shown = typed(
-        "tasks", "preview", "needles-all-tl-8k", "-T", "dataset.needles.tokens=600", folder=tmp_path
+        "tasks",
+        "preview",
+        "needles-all-tl-8k",
+        "-T",
+        "dataset.needles.tokens=600",
+        folder=tmp_path,
     )
     assert shown.code == 0 and "Ang lihim na numero ng salitang" in shown.text
-    checked = typed("tasks", "check", "needles-several-id-8k", "common-words-zh-8k", folder=tmp_path)
+    checked = typed(
+        "tasks", "check", "needles-several-id-8k", "common-words-zh-8k", folder=tmp_path
+    )
     assert checked.code == 0 and "FAULT" not in checked.text, checked.text
     # A model that always says "none" passes this one, which the check finds.
     alone = typed("tasks", "check", "needles-none-id-8k", folder=tmp_path)

@@ -1,4 +1,6 @@
-"""A hub that is out of reach: one sentence, no retries of its library printed, and what is on this machine still opens."""
+"""A hub that is out of reach: one sentence, no retries of its library printed, and what is on
+this machine still opens.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,9 @@ def answering(status: int) -> Iterator[tuple[str, list[str]]]:
             server.shutdown()
 
 
-def command(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def command(
+    folder: Path, *arguments: str, **environment: str
+) -> subprocess.CompletedProcess[str]:
     """The command in a process of its own, as the hub's library reads its settings once."""
     kept = {
         key: text
@@ -81,23 +85,36 @@ def command(folder: Path, *arguments: str, **environment: str) -> subprocess.Com
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "hub.yaml").write_text(TASK)
-    (tmp_path / "first.yaml").write_text(TASK.replace("revision: abc", "revision: first-fetch"))
+    (tmp_path / "first.yaml").write_text(
+        TASK.replace("revision: abc", "revision: first-fetch")
+    )
     return tmp_path
 
 
-def check_sentence(done: subprocess.CompletedProcess[str], lines_before: int = 0) -> None:
+def check_sentence(
+    done: subprocess.CompletedProcess[str], lines_before: int = 0
+) -> None:
     assert done.returncode == 2, done.stdout + done.stderr
     *before, sentence = done.stderr.strip().splitlines()
     assert len(before) == lines_before
     assert sentence.startswith("Error: ")
-    assert "is not on this machine, and the Hugging Face Hub cannot be reached (" in sentence
+    assert (
+        "is not on this machine, and the Hugging Face Hub cannot be reached ("
+        in sentence
+    )
     assert "Retry" not in done.stderr and "Traceback" not in done.stderr
     assert len(sentence) < MAX_MESSAGE_CHARS
 
 
 @pytest.mark.parametrize("task", ["hub.yaml", "first.yaml"])
 def test_a_closed_port(folder: Path, task: str) -> None:
-    done = command(folder, "tasks", "preview", task, HF_ENDPOINT=f"http://127.0.0.1:{closed_port()}")
+    done = command(
+        folder,
+        "tasks",
+        "preview",
+        task,
+        HF_ENDPOINT=f"http://127.0.0.1:{closed_port()}",
+    )
     check_sentence(done)
     assert "HTTPS_PROXY names a proxy, HF_ENDPOINT a mirror" in done.stderr
 
@@ -106,11 +123,19 @@ def test_a_proxy_that_refuses(folder: Path) -> None:
     with answering(403) as (proxy, asked):
         done = command(folder, "tasks", "preview", "hub.yaml", HTTPS_PROXY=proxy)
     check_sentence(done)
-    assert 1 <= len(asked) <= 2, "one request of ours, and one of the library's own; none is tried again"
+    assert 1 <= len(asked) <= 2, (
+        "one request of ours, and one of the library's own; none is tried again"
+    )
 
 
 def test_a_proxy_that_is_not_there(folder: Path) -> None:
-    done = command(folder, "tasks", "preview", "hub.yaml", HTTPS_PROXY=f"http://127.0.0.1:{closed_port()}")
+    done = command(
+        folder,
+        "tasks",
+        "preview",
+        "hub.yaml",
+        HTTPS_PROXY=f"http://127.0.0.1:{closed_port()}",
+    )
     check_sentence(done)
 
 
@@ -172,13 +197,29 @@ def test_what_the_library_has_opens_without_the_hub_if_it_is_that_revision(
     folder: Path, revision: str
 ) -> None:
     pytest.importorskip("datasets", reason="the extra `hub` is not installed")
-    subprocess.run([sys.executable, "-c", FILL_CACHE, COMMIT], cwd=folder, check=True, capture_output=True)
-    (folder / "hub.yaml").write_text(TASK.replace("revision: abc", f"revision: {revision}"))
-    done = command(folder, "tasks", "preview", "hub.yaml", HF_ENDPOINT=f"http://127.0.0.1:{closed_port()}")
+    subprocess.run(
+        [sys.executable, "-c", FILL_CACHE, COMMIT],
+        cwd=folder,
+        check=True,
+        capture_output=True,
+    )
+    (folder / "hub.yaml").write_text(
+        TASK.replace("revision: abc", f"revision: {revision}")
+    )
+    done = command(
+        folder,
+        "tasks",
+        "preview",
+        "hub.yaml",
+        HF_ENDPOINT=f"http://127.0.0.1:{closed_port()}",
+    )
     if revision == COMMIT:
         assert done.returncode == 0, done.stderr
         assert "2 + 2?" in done.stdout
         assert "Retry" not in done.stderr
     else:
         assert done.returncode == 2
-        assert f"(there is that of revision {COMMIT}) is not on this machine" in done.stderr
+        assert (
+            f"(there is that of revision {COMMIT}) is not on this machine"
+            in done.stderr
+        )

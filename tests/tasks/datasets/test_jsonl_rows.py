@@ -28,7 +28,9 @@ def test_rows_of_several_files_in_any_order(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(
             b"\xef\xbb\xbf\r\n" + b"".join(b'{"n": %d}\r\n\r\n' % n for n in numbers)
         )
-    rows = kept(Rows([file_source(tmp_path / name) for name in ("a", "empty", "b", "c")]))
+    rows = kept(
+        Rows([file_source(tmp_path / name) for name in ("a", "empty", "b", "c")])
+    )
     assert [rows[index]["n"] for index in (4, 0, 2, 1, 3)] == [5, 1, 3, 2, 4]
     assert [rows.where(index).split("/")[-1] for index in range(5)] == [
         "a, row 1", "a, row 2", "b, row 1", "c, row 1", "c, row 2",
@@ -50,10 +52,19 @@ def test_values_of_python_have_a_plain_form() -> None:
     import datetime
     import decimal
 
-    row = {"d": datetime.date(2026, 1, 2), "b": b"\x00\xff", "n": decimal.Decimal("1.10")}
-    assert json.loads(as_json(row, "x")) == {"d": "2026-01-02", "b": "AP8=", "n": "1.10"}
+    row = {
+        "d": datetime.date(2026, 1, 2),
+        "b": b"\x00\xff",
+        "n": decimal.Decimal("1.10"),
+    }
+    assert json.loads(as_json(row, "x")) == {
+        "d": "2026-01-02",
+        "b": "AP8=",
+        "n": "1.10",
+    }
     with pytest.raises(
-        DatasetError, match="x: the row cannot be kept as JSON: object cannot be stored as JSON"
+        DatasetError,
+        match="x: the row cannot be kept as JSON: object cannot be stored as JSON",
     ):
         as_json({"a": object()}, "x")
 
@@ -84,10 +95,14 @@ def test_what_says_nothing_certain_is_an_error_with_file_and_line(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("d.jsonl").write_text('{"a": 1.5e3}\n' + row + '\n{"a": 2}\n')
-    with pytest.raises(DatasetError, match=rf"^d\.jsonl, row 2: this line is no row: {re.escape(why)}"):
+    with pytest.raises(
+        DatasetError, match=rf"^d\.jsonl, row 2: this line is no row: {re.escape(why)}"
+    ):
         kept(Rows([file_source(Path("d.jsonl"))]))
     Path("blank.jsonl").write_text('{"a": 1}\n\n\n' + row)
-    with pytest.raises(DatasetError, match=rf"^blank\.jsonl, row 2 \(line 4\): .*{re.escape(why)}"):
+    with pytest.raises(
+        DatasetError, match=rf"^blank\.jsonl, row 2 \(line 4\): .*{re.escape(why)}"
+    ):
         kept(Rows([file_source(Path("blank.jsonl"))]))
     Path("d.json").write_text(f'[{{"a": 1}}, {row}]')
     with pytest.raises(DatasetError, match=rf"^d\.json, row 2: {re.escape(why)}"):
@@ -98,7 +113,14 @@ def test_what_says_nothing_certain_is_an_error_with_file_and_line(
 
 
 def test_a_copy_of_a_table_may_have_what_json_has_not(tmp_path: Path) -> None:
-    """A column of numbers in Parquet has NaN where a value is missing; the copy was written here."""
-    (tmp_path / "copy.jsonl").write_bytes(as_json({"a": float("nan")}, "t.parquet, row 1"))
-    (row,) = [row for row, *_ in Rows([file_source(tmp_path / "copy.jsonl", "t.parquet")]).scan()]
+    """A column of numbers in Parquet has NaN where a value is missing; the copy was written
+    here.
+    """
+    (tmp_path / "copy.jsonl").write_bytes(
+        as_json({"a": float("nan")}, "t.parquet, row 1")
+    )
+    (row,) = [
+        row
+        for row, *_ in Rows([file_source(tmp_path / "copy.jsonl", "t.parquet")]).scan()
+    ]
     assert row["a"] != row["a"]

@@ -15,17 +15,30 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalwright.core.errors import ConfigurationError, DatasetError, MissingExtra, UsageError
+from evalwright.core.errors import (
+    ConfigurationError,
+    DatasetError,
+    MissingExtra,
+    UsageError,
+)
 from evalwright.core.tasks import Task
 from evalwright.tasks.datasets.opening import Filter
 from evalwright.tasks.loading import load_task
 from evalwright.tasks.yaml_files import Document
 
-ROWS = [{"id": str(number), "input": f"question, {number}\n?", "target": "ä"} for number in range(5)]
+ROWS = [
+    {"id": str(number), "input": f"question, {number}\n?", "target": "ä"}
+    for number in range(5)
+]
 PARQUET = pytest.param(
-    "parquet", marks=pytest.mark.skipif(find_spec("pyarrow") is None, reason="needs the parquet extra")
+    "parquet",
+    marks=pytest.mark.skipif(
+        find_spec("pyarrow") is None, reason="needs the parquet extra"
+    ),
 )
-needs_hub = pytest.mark.skipif(find_spec("datasets") is None, reason="needs the hub extra")
+needs_hub = pytest.mark.skipif(
+    find_spec("datasets") is None, reason="needs the hub extra"
+)
 COPIED = ["json", "csv", "tsv", PARQUET]
 
 
@@ -44,7 +57,9 @@ def put(name: str, rows: list[dict[str, Any]]) -> Path:
         pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), path)
     else:
         with path.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, list(rows[0]), delimiter="," if kind == "csv" else "\t")
+            writer = csv.DictWriter(
+                file, list(rows[0]), delimiter="," if kind == "csv" else "\t"
+            )
             writer.writeheader()
             writer.writerows(rows)
     return path
@@ -62,11 +77,15 @@ def test_every_format_gives_the_same_samples(kind: str) -> None:
     assert [dict(sample.row) for sample in task.samples] == ROWS
     put("same.jsonl", ROWS)
     if kind not in ("jsonl", "ndjson"):
-        assert [one.id for one in load("dataset: same.jsonl\n").samples] == [one.id for one in task.samples]
+        assert [one.id for one in load("dataset: same.jsonl\n").samples] == [
+            one.id for one in task.samples
+        ]
 
 
 @pytest.mark.parametrize("kind", COPIED)
-def test_a_copy_is_made_once_and_again_when_the_content_changes(kind: str, tmp_path: Path) -> None:
+def test_a_copy_is_made_once_and_again_when_the_content_changes(
+    kind: str, tmp_path: Path
+) -> None:
     path = put(f"d.{kind}", ROWS)
     load(f"dataset: d.{kind}\n")
     (copy,) = (tmp_path / "home" / "datasets").iterdir()
@@ -84,9 +103,23 @@ def test_globs_lists_and_a_format_that_the_name_does_not_say() -> None:
     put("data/a.jsonl", ROWS[:2])
     put("data/deep/c.csv", ROWS[4:])
     put("plain.jsonl", ROWS).rename("plain.txt")
-    assert [one.id for one in load('dataset: "data/*.jsonl"\n').samples] == ["0", "1", "2", "3"]
-    assert [one.id for one in load('dataset: "data/**/*.*"\n').samples] == ["0", "1", "2", "3", "4"]
-    assert [one.id for one in load("dataset: {path: [data/deep/c.csv, data/a.jsonl]}\n").samples] == [
+    assert [one.id for one in load('dataset: "data/*.jsonl"\n').samples] == [
+        "0",
+        "1",
+        "2",
+        "3",
+    ]
+    assert [one.id for one in load('dataset: "data/**/*.*"\n').samples] == [
+        "0",
+        "1",
+        "2",
+        "3",
+        "4",
+    ]
+    assert [
+        one.id
+        for one in load("dataset: {path: [data/deep/c.csv, data/a.jsonl]}\n").samples
+    ] == [
         "4",
         "0",
         "1",
@@ -120,12 +153,15 @@ def test_what_cannot_be_opened(text: str, message: str) -> None:
     assert message in str(caught.value)
 
 
-def test_a_folder_for_copies_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_for_copies_that_cannot_be_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     put("d.csv", ROWS)
     Path("in-the-way").write_text("")
     monkeypatch.setenv("EVALWRIGHT_HOME", "in-the-way")
     with pytest.raises(
-        ConfigurationError, match=r"The folder 'in-the-way/datasets' for copies of data cannot be written"
+        ConfigurationError,
+        match=r"The folder 'in-the-way/datasets' for copies of data cannot be written",
     ):
         load("dataset: d.csv\n")
 
@@ -138,37 +174,67 @@ def test_a_broken_file_leaves_no_copy(tmp_path: Path) -> None:
 
 
 def test_where_reaches_into_columns() -> None:
-    put("d.jsonl", [{"id": n, "input": "q", "meta": {"lang": "de" if n % 2 else "en"}} for n in range(4)])
-    assert [one.id for one in load("dataset: d.jsonl\nwhere: {meta.lang: de}\n").samples] == ["1", "3"]
+    put(
+        "d.jsonl",
+        [
+            {"id": n, "input": "q", "meta": {"lang": "de" if n % 2 else "en"}}
+            for n in range(4)
+        ],
+    )
+    assert [
+        one.id for one in load("dataset: d.jsonl\nwhere: {meta.lang: de}\n").samples
+    ] == ["1", "3"]
 
 
 def test_where_tells_true_from_one_and_text_from_number() -> None:
-    put("d.jsonl", [{"id": n, "v": value} for n, value in enumerate([1, True, "1", 1.0, None])])
+    put(
+        "d.jsonl",
+        [{"id": n, "v": value} for n, value in enumerate([1, True, "1", 1.0, None])],
+    )
     found = {
-        where: [one.id for one in load(f"dataset: d.jsonl\nwhere: {{v: {where}}}\n").samples]
+        where: [
+            one.id for one in load(f"dataset: d.jsonl\nwhere: {{v: {where}}}\n").samples
+        ]
         for where in ("1", "true", "'1'", "null", "[true, '1']")
     }
-    assert found == {"1": ["0", "3"], "true": ["1"], "'1'": ["2"], "null": ["4"], "[true, '1']": ["1", "2"]}
+    assert found == {
+        "1": ["0", "3"],
+        "true": ["1"],
+        "'1'": ["2"],
+        "null": ["4"],
+        "[true, '1']": ["1", "2"],
+    }
 
 
 def test_a_broken_line_does_not_hide_behind_where() -> None:
-    rows = [json.dumps({"id": n, "subject": "art history" if n % 2 else "law"}) for n in range(10)]
+    rows = [
+        json.dumps({"id": n, "subject": "art history" if n % 2 else "law"})
+        for n in range(10)
+    ]
     rows[4] = '{"id": 4, "subj'
     Path("d.jsonl").write_text("\n".join(rows))
     for _ in range(2):
-        with pytest.raises(DatasetError, match=r"^d.jsonl, row 5: this line is not JSON"):
+        with pytest.raises(
+            DatasetError, match=r"^d.jsonl, row 5: this line is not JSON"
+        ):
             load('dataset: d.jsonl\nwhere: {subject: "art history"}\n')
 
 
 VALUES = (
-    st.sampled_from(["art history", "law", "a", "xy", "é law", "law-school", 'la"w', "5"])
+    st.sampled_from(
+        ["art history", "law", "a", "xy", "é law", "law-school", 'la"w', "5"]
+    )
     | st.integers(0, 5)
     | st.none()
 )
 
 
 @given(
-    rows=st.lists(st.fixed_dictionaries({"subject": VALUES, "other": VALUES}), min_size=1, max_size=8),
+    rows=st.lists(
+        st.fixed_dictionaries({"subject": VALUES, "other": VALUES}),
+        min_size=1,
+        max_size=8,
+    ),
     wanted=st.lists(VALUES, min_size=1, max_size=2),
     ascii_only=st.booleans(),
 )
@@ -199,7 +265,9 @@ def test_the_hub_is_needed_once(tmp_path: Path) -> None:
     """The real library, over a folder that stands where a hub id would."""
     put("owner/name/data/test.jsonl", [{"input": "a", "n": 1}, {"input": "b", "n": 2}])
     put("owner/name/data/train.jsonl", [{"input": "c", "n": 3}])
-    Path("t.yaml").write_text("task: t\ndataset: {hub: owner/name, revision: 0123abc, split: test}\n")
+    Path("t.yaml").write_text(
+        "task: t\ndataset: {hub: owner/name, revision: 0123abc, split: test}\n"
+    )
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join(sys.path),
@@ -210,7 +278,11 @@ def test_the_hub_is_needed_once(tmp_path: Path) -> None:
 
     def run() -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, "-c", HUB], env=environment, capture_output=True, text=True, check=False
+            [sys.executable, "-c", HUB],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
         )
 
     first = run()
@@ -223,13 +295,16 @@ def test_the_hub_is_needed_once(tmp_path: Path) -> None:
 def test_the_hub_without_its_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "datasets", None)
     with pytest.raises(
-        MissingExtra, match=r"The dataset 'owner/name' needs the library 'datasets'.*evalwright\[hub\]"
+        MissingExtra,
+        match=r"The dataset 'owner/name' needs the library 'datasets'.*evalwright\[hub\]",
     ):
         load("dataset: {hub: owner/name, revision: x}\n")
 
 
 @needs_hub
-def test_a_hub_dataset_that_cannot_be_loaded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_hub_dataset_that_cannot_be_loaded(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     Path("owner/name").mkdir(parents=True)
     with pytest.raises(
@@ -241,11 +316,15 @@ def test_a_hub_dataset_that_cannot_be_loaded(monkeypatch: pytest.MonkeyPatch, tm
     assert not list(tmp_path.glob("home/datasets/*.jsonl"))
 
 
-# -- parts, added columns and what `where` can say ------------------------------------------------------------------
+# -- parts, added columns and what `where` can say
+# ------------------------------------------------------------------
 
 
 def test_rows_know_their_part_and_their_own_column_counts(tmp_path: Path) -> None:
-    put("parts/art.jsonl", [{"input": "a", "target": "x"}, {"input": "b", "target": "y", "part": "own"}])
+    put(
+        "parts/art.jsonl",
+        [{"input": "a", "target": "x"}, {"input": "b", "target": "y", "part": "own"}],
+    )
     put("parts/law.jsonl", [{"input": "a", "target": "x"}])
     task = load(
         "dataset: {path: 'parts/*.jsonl', subset: part}\nsample: {metadata: {domain: '{{ part }}'}}\n"
@@ -268,7 +347,9 @@ def test_every_row_once_for_each_value_is_one_cluster(tmp_path: Path) -> None:
     samples = list(task.samples)
     assert len(samples) == 8 and len({sample.id for sample in samples}) == 8
     clusters = {sample.input: {other.cluster for other in samples if other.input == sample.input} for sample in samples}  # fmt: skip
-    assert [len(found) for found in clusters.values()] == [1, 1] and clusters["a"] != clusters["b"]
+    assert [len(found) for found in clusters.values()] == [1, 1] and clusters[
+        "a"
+    ] != clusters["b"]
     assert (
         load(text.replace("2]}", "2], m: [0]}")).definition["dataset"]["content_hash"]
         != task.definition["dataset"]["content_hash"]
@@ -298,7 +379,9 @@ def test_where_takes_parts_elements_and_expressions(where: str, kept: str) -> No
     assert "".join(sample.input for sample in task.samples) == kept
 
 
-@pytest.mark.parametrize("where", ["{a: {contains: []}}", "{a: {like: b}}", "{a: {holds: '{%'}}"])
+@pytest.mark.parametrize(
+    "where", ["{a: {contains: []}}", "{a: {like: b}}", "{a: {holds: '{%'}}"]
+)
 def test_where_says_what_it_cannot_be(where: str) -> None:
     put("d.jsonl", ROWS)
     with pytest.raises(UsageError, match=r"where|template"):

@@ -16,7 +16,9 @@ from evalwright.tasks.datasets.formats import read_rows
 from evalwright.tasks.loading import load_task
 
 
-def test_the_extra_names_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_extra_names_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "openpyxl", None)
     with pytest.raises(MissingExtra, match=r"evalwright\[xlsx\]"):
         list(read_rows(tmp_path / "d.xlsx", "xlsx"))
@@ -53,10 +55,16 @@ def test_cells_keep_their_types_and_empty_rows_are_none(tmp_path: Path) -> None:
 
 
 def test_a_workbook_is_a_task(tmp_path: Path) -> None:
-    book(tmp_path / "mine.xlsx", [["question", "reference", "date"], ["1 + 1 = ?", 2, datetime(2024, 3, 1)]])
+    book(
+        tmp_path / "mine.xlsx",
+        [["question", "reference", "date"], ["1 + 1 = ?", 2, datetime(2024, 3, 1)]],
+    )
     task = load_task(tmp_path / "mine.xlsx")
     assert (task.samples[0].input, task.samples[0].targets) == ("1 + 1 = ?", ("2",))
-    assert task.samples[0].row is not None and task.samples[0].row["date"] == "2024-03-01T00:00:00"
+    assert (
+        task.samples[0].row is not None
+        and task.samples[0].row["date"] == "2024-03-01T00:00:00"
+    )
 
 
 @pytest.mark.parametrize(
@@ -65,12 +73,17 @@ def test_a_workbook_is_a_task(tmp_path: Path) -> None:
         ([["a", "a"], [1, 2]], "the header has the column 'a' twice"),
         ([["a", None, "b"], [1, 2, 3]], "column 2 of the header has no name"),
         ([["a"], [1, 2]], r"row 1 \(line 2\): it has more cells than the header"),
-        ([["a"], ["=1+1"]], r"row 1 \(line 2\): the cell of 'a' is a formula without a saved value"),
+        (
+            [["a"], ["=1+1"]],
+            r"row 1 \(line 2\): the cell of 'a' is a formula without a saved value",
+        ),
         ([["a"] * 1, *[[None]] * 10_001, [1]], "more than 10,000 empty rows"),
         ([[f"c{number}" for number in range(1_001)]], "more than 1,000 columns"),
     ],
 )
-def test_what_a_sheet_may_not_be(tmp_path: Path, rows: list[list[Any]], message: str) -> None:
+def test_what_a_sheet_may_not_be(
+    tmp_path: Path, rows: list[list[Any]], message: str
+) -> None:
     path = book(tmp_path / "d.xlsx", rows)
     if "empty rows" in message:
         import openpyxl
@@ -82,11 +95,15 @@ def test_what_a_sheet_may_not_be(tmp_path: Path, rows: list[list[Any]], message:
         list(read_rows(path, "xlsx"))
 
 
-def test_no_workbook_and_one_that_fills_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_workbook_and_one_that_fills_the_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("openpyxl")
     path = tmp_path / "d.xlsx"
     path.write_bytes(b"a,b\n1,2\n")
-    with pytest.raises(DatasetError, match=r"not an Excel workbook \(.xlsx\) that can be read"):
+    with pytest.raises(
+        DatasetError, match=r"not an Excel workbook \(.xlsx\) that can be read"
+    ):
         list(read_rows(path, "xlsx"))
     with zipfile.ZipFile(path, "w") as packed:
         packed.writestr("x", "x")
@@ -99,11 +116,18 @@ def test_no_workbook_and_one_that_fills_the_memory(tmp_path: Path, monkeypatch: 
         list(read_rows(tmp_path / "none.xlsx", "xlsx"))
 
 
-def test_a_workbook_with_a_flipped_bit_is_an_error_that_names_it(tmp_path: Path) -> None:
-    path = book(tmp_path / "d.xlsx", [["input", "target"], *([f"{place}", "x"] for place in range(50))])
+def test_a_workbook_with_a_flipped_bit_is_an_error_that_names_it(
+    tmp_path: Path,
+) -> None:
+    path = book(
+        tmp_path / "d.xlsx",
+        [["input", "target"], *([f"{place}", "x"] for place in range(50))],
+    )
     whole = path.read_bytes()
     for place in range(60, len(whole) - 200, 97):
-        path.write_bytes(whole[:place] + bytes([whole[place] ^ 255]) + whole[place + 1 :])
+        path.write_bytes(
+            whole[:place] + bytes([whole[place] ^ 255]) + whole[place + 1 :]
+        )
         try:
             list(read_rows(path, "xlsx"))
         except DatasetError as error:

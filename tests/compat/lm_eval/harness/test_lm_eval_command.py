@@ -1,4 +1,6 @@
-"""`evalwright lm-eval`: every flag of `lm_eval run` is taken or refused with the reason, and the results are those of lm_eval."""
+"""`evalwright lm-eval`: every flag of `lm_eval run` is taken or refused with the reason, and the
+results are those of lm_eval.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +65,10 @@ def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, text in (("sky", SKY), ("gen", GEN), ("heavens", HEAVENS)):
         (folder / "tasks" / f"{name}.yaml").write_text(text)
     for split, n in (("train", 8), ("test", 20)):
-        rows = [{"question": f"{split} {i}?", "choices": ["Mars", "Vega"], "answer": i % 2} for i in range(n)]
+        rows = [
+            {"question": f"{split} {i}?", "choices": ["Mars", "Vega"], "answer": i % 2}
+            for i in range(n)
+        ]
         (folder / "tasks" / "rows" / f"{split}.jsonl").write_text(
             "".join(json.dumps(row) + "\n" for row in rows)
         )
@@ -79,7 +84,9 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def harness(line: str) -> Done:
     """A command line with the model and the folder of tasks in front."""
-    return typed("lm-eval", "--model", "scripted", "--include_path", "tasks", *line.split())
+    return typed(
+        "lm-eval", "--model", "scripted", "--include_path", "tasks", *line.split()
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -100,10 +107,14 @@ def scripted(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_groups_shots_limits_and_files(tasks: Path) -> None:
-    done = harness("--tasks heav* --num_fewshot 2 --limit 0.5 --output_path out --log_samples")
+    done = harness(
+        "--tasks heav* --num_fewshot 2 --limit 0.5 --output_path out --log_samples"
+    )
     assert done.code == 0, done.err
     assert re.search(r"\|heavens *\|N/A +\|none +\| +2\|acc ", done.out)
-    assert re.search(r"\| - sky +\|1.0 +\|none +\| +2\|acc +\|↑\|0\.\d{4}\|±\|0\.\d{4}\|", done.out)
+    assert re.search(
+        r"\| - sky +\|1.0 +\|none +\| +2\|acc +\|↑\|0\.\d{4}\|±\|0\.\d{4}\|", done.out
+    )
     (results,) = (tasks / "out").rglob("results_*.json")
     found = json.loads(results.read_text())
     assert found["n-samples"]["sky"]["effective"] == 10
@@ -165,9 +176,16 @@ def test_what_cannot_be_honoured_says_why(tasks: Path, line: str, said: str) -> 
 
 
 def test_rows_predictions_and_prompts(tasks: Path) -> None:
-    assert harness('--tasks sky --samples {"sky":[3,1]} --output_path a --log_samples').code == 0
+    assert (
+        harness(
+            '--tasks sky --samples {"sky":[3,1]} --output_path a --log_samples'
+        ).code
+        == 0
+    )
     (samples,) = (tasks / "a").rglob("samples_sky_*.jsonl")
-    assert sorted(json.loads(line)["doc_id"] for line in samples.read_text().splitlines()) == [1, 3]
+    assert sorted(
+        json.loads(line)["doc_id"] for line in samples.read_text().splitlines()
+    ) == [1, 3]
     done = harness("--tasks gen --limit 2 --predict_only --output_path b")
     assert (done.code, done.out) == (0, "")
     (samples,) = (tasks / "b").rglob("samples_gen_*.jsonl")
@@ -198,7 +216,9 @@ def test_a_file_of_settings_and_what_it_may_not_set(tasks: Path) -> None:
         ("model_args: [1]", "--model_args takes key=value, or a mapping"),
         ("gen_kwargs: 5", "--gen_kwargs takes key=value, or a mapping"),
     ):
-        (tasks / "bad.yaml").write_text(bad if bad.startswith("tasks") else f"tasks: [sky]\n{bad}\n")
+        (tasks / "bad.yaml").write_text(
+            bad if bad.startswith("tasks") else f"tasks: [sky]\n{bad}\n"
+        )
         done = typed("lm-eval", "run", "--config", "bad.yaml")
         assert done.code == 2
         assert said in done.err
@@ -206,10 +226,20 @@ def test_a_file_of_settings_and_what_it_may_not_set(tasks: Path) -> None:
 
 def test_values_are_read_as_there() -> None:
     read = flags.parse_mapping(
-        "gen_kwargs", ["temperature=0.8,top_k=5", "until=['a,b','c']", "x=True", "y=None", "z=-1"]
+        "gen_kwargs",
+        ["temperature=0.8,top_k=5", "until=['a,b','c']", "x=True", "y=None", "z=-1"],
     )
-    assert read == {"temperature": 0.8, "top_k": 5, "until": ["a,b", "c"], "x": True, "y": None, "z": -1.0}
-    assert flags.parse_mapping("model_args", ['{"pretrained": "a,b"}']) == {"pretrained": "a,b"}
+    assert read == {
+        "temperature": 0.8,
+        "top_k": 5,
+        "until": ["a,b", "c"],
+        "x": True,
+        "y": None,
+        "z": -1.0,
+    }
+    assert flags.parse_mapping("model_args", ['{"pretrained": "a,b"}']) == {
+        "pretrained": "a,b"
+    }
     assert flags.read_arguments(["--tasks", "a,b", "c", "--seed", "1,None,3"]) == {
         "tasks": ["a", "b", "c"],
         "seed": (1, None, 3, 1234),
@@ -218,18 +248,29 @@ def test_values_are_read_as_there() -> None:
 
 def test_shots_in_one_turn_and_a_task_that_a_pattern_has_too(tasks: Path) -> None:
     given = flags.normalise_settings(
-        {"tasks": "sky,s*", "include_path": "tasks", "fewshot_as_multiturn": False, "model": "scripted"}
+        {
+            "tasks": "sky,s*",
+            "include_path": "tasks",
+            "fewshot_as_multiturn": False,
+            "model": "scripted",
+        }
     )
     found = build_evaluation(given).configuration
     assert "multiturn" not in found.dialect, "without messages it says nothing"
     chat = build_evaluation({**given, "apply_chat_template": True}).configuration
     assert chat.dialect["multiturn"] is False
     assert found.tasks == ("lm-eval:s*",)
-    none = build_evaluation({**given, "seed": (0, 0, 0, 0), "bootstrap_iters": 0}).configuration.dialect
+    none = build_evaluation(
+        {**given, "seed": (0, 0, 0, 0), "bootstrap_iters": 0}
+    ).configuration.dialect
     assert (none["seed"], none["bootstrap"]) == (0, 0), "0 is a value"
     (tasks / "sky").mkdir()
-    assert build_evaluation({**given, "tasks": ["sky"]}).configuration.tasks == ("lm-eval:sky",)
-    assert build_evaluation({**given, "tasks": ["tasks"]}).configuration.tasks == ("lm-eval:tasks/*.yaml",)
+    assert build_evaluation({**given, "tasks": ["sky"]}).configuration.tasks == (
+        "lm-eval:sky",
+    )
+    assert build_evaluation({**given, "tasks": ["tasks"]}).configuration.tasks == (
+        "lm-eval:tasks/*.yaml",
+    )
 
 
 def test_arguments_of_models_become_ours() -> None:
@@ -241,7 +282,9 @@ def test_arguments_of_models_become_ours() -> None:
     assert found.arguments == {
         "dtype": "bfloat16", "device_map": "auto", "batch_size": 8, "quantization": "bitsandbytes-4bit",
     }  # fmt: skip
-    plain = build_backend("hf", {"pretrained": "org/m", "add_bos_token": False, "dtype": "float32"}).spec
+    plain = build_backend(
+        "hf", {"pretrained": "org/m", "add_bos_token": False, "dtype": "float32"}
+    ).spec
     assert plain.arguments == {"dtype": "float32", "add_special_tokens": False}
     given = {"tasks": ["sky"], "model": "hf", "model_args": {"pretrained": "org/m"}}
     for scoring, rules in (("published", "published"), ("corrected", None)):
@@ -300,9 +343,19 @@ def test_vllm_runs_in_this_process_and_gguf_on_its_server() -> None:
         ("pretrained=./nothere", "There is no model folder 'nothere'"),
     ],
 )
-def test_a_missing_file_is_an_error_before_anything_is_asked(tasks: Path, arguments: str, said: str) -> None:
+def test_a_missing_file_is_an_error_before_anything_is_asked(
+    tasks: Path, arguments: str, said: str
+) -> None:
     done = typed(
-        "lm-eval", "--model", "hf", "--model_args", arguments, "--include_path", "tasks", "--tasks", "gen"
+        "lm-eval",
+        "--model",
+        "hf",
+        "--model_args",
+        arguments,
+        "--include_path",
+        "tasks",
+        "--tasks",
+        "gen",
     )
     assert done.code == 2
     assert said in done.err
@@ -317,7 +370,9 @@ def test_a_server_without_tokenize_scores_by_echo() -> None:
     from support.openai_server import serving
 
     with serving() as server:
-        model = open_model("llamacpp/gguf", {"base_url": server.url, "interface": "completions"})
+        model = open_model(
+            "llamacpp/gguf", {"base_url": server.url, "interface": "completions"}
+        )
         assert isinstance(model, RemoteModel)
 
         async def both() -> tuple[Response, Response]:
@@ -333,7 +388,9 @@ def test_a_server_without_tokenize_scores_by_echo() -> None:
     assert first.log_likelihood != second.log_likelihood
 
 
-def test_multiple_choice_for_a_chat_interface_offers_the_generative_form(tasks: Path) -> None:
+def test_multiple_choice_for_a_chat_interface_offers_the_generative_form(
+    tasks: Path,
+) -> None:
     line = (
         "lm-eval",
         "--model",
@@ -344,16 +401,24 @@ def test_multiple_choice_for_a_chat_interface_offers_the_generative_form(tasks: 
     folder = ("--include_path", "tasks", "--apply_chat_template", "--tasks", "sky")
     alone = typed(*line, *folder)
     assert alone.code == 2
-    assert "No form of it in which the model writes its answer is among the tasks." in alone.err
-    (tasks / "tasks" / "sky_generative.yaml").write_text(GEN.replace("task: gen", "task: sky_generative"))
+    assert (
+        "No form of it in which the model writes its answer is among the tasks."
+        in alone.err
+    )
+    (tasks / "tasks" / "sky_generative.yaml").write_text(
+        GEN.replace("task: gen", "task: sky_generative")
+    )
     (tasks / "tasks" / "sky_cot.yaml").write_text("include: sky.yaml\ntask: sky_cot\n")
     offered = typed(*line, *folder)
     assert offered.code == 2
-    assert "in which the model writes its answer: lm-eval:sky_generative." in offered.err
+    assert (
+        "in which the model writes its answer: lm-eval:sky_generative." in offered.err
+    )
 
 
 @pytest.mark.skipif(
-    "LM_EVAL_TASKS" not in os.environ, reason="the task files of the released package are not here"
+    "LM_EVAL_TASKS" not in os.environ,
+    reason="the task files of the released package are not here",
 )
 @pytest.mark.parametrize(
     ("task", "form"),
@@ -386,7 +451,11 @@ def test_arguments_of_several_devices() -> None:
         max_cpu_memory="30GiB",
         offload_folder="off",
     )
-    assert spread == {"device_map": "balanced", "max_memory": {"cpu": "30GiB"}, "offload_folder": "off"}
+    assert spread == {
+        "device_map": "balanced",
+        "max_memory": {"cpu": "30GiB"},
+        "offload_folder": "off",
+    }
     assert "device has no effect" in said
     gpus, said = of(device_map="auto", max_memory_per_gpu="10GiB")
     assert gpus["device_map"] == "auto"
@@ -396,27 +465,38 @@ def test_arguments_of_several_devices() -> None:
         "max_cpu_memory has no effect without parallelize=True: the model is on one device. "
         "offload_folder has no effect without parallelize=True: the model is on one device.",
     )
-    for name in ("tensor_parallel_size", "data_parallel_size", "pipeline_parallel_size"):
+    for name in (
+        "tensor_parallel_size",
+        "data_parallel_size",
+        "pipeline_parallel_size",
+    ):
         assert of(**{name: 1}) == ({}, "")
-        with pytest.raises(ConfigurationError, match=rf"{name}=.* is not supported.*local-completions"):
+        with pytest.raises(
+            ConfigurationError, match=rf"{name}=.* is not supported.*local-completions"
+        ):
             of(**{name: 2})
     with pytest.raises(ConfigurationError, match=r"tp_plan=.*parallelize=True"):
         of(tp_plan="auto")
 
 
-@pytest.mark.skipif(bool(installed_tasks()), reason="lm_eval is installed: its own class runs")
+@pytest.mark.skipif(
+    bool(installed_tasks()), reason="lm_eval is installed: its own class runs"
+)
 def test_other_arguments_of_hf_run_without_the_package() -> None:
     found = build_backend("hf", {"pretrained": "org/m", "softmax_dtype": "float32"})
     assert found.spec.model == "lm/hf"
     assert "batch by batch" in found.notes[0]
     with pytest.raises(UnknownName, match="Did you mean 'softmax_dtype'"):
         open_model("lm/hf", {"pretrained": "org/m", "softmax_dtyp": "float32"})
-    with pytest.raises(ConfigurationError, match=r"vllm serve NAME --tensor-parallel-size"):
+    with pytest.raises(
+        ConfigurationError, match=r"vllm serve NAME --tensor-parallel-size"
+    ):
         build_backend("sglang", {"pretrained": "org/m", "tp_size": 2})
 
 
 @pytest.mark.parametrize(
-    "variable", ["WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE"]
+    "variable",
+    ["WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE"],
 )
 def test_one_of_several_processes_is_refused(
     tasks: Path, monkeypatch: pytest.MonkeyPatch, variable: str
@@ -424,7 +504,9 @@ def test_one_of_several_processes_is_refused(
     monkeypatch.setenv(variable, "1")
     assert harness("--tasks gen --limit 1").code == 0
     monkeypatch.setenv(variable, "2")
-    monkeypatch.setenv("RANK" if variable == "WORLD_SIZE" else variable.replace("SIZE", "RANK"), "1")
+    monkeypatch.setenv(
+        "RANK" if variable == "WORLD_SIZE" else variable.replace("SIZE", "RANK"), "1"
+    )
     done = harness("--tasks gen --limit 2")
     assert done.code == 2
     assert f"process 1 of 2 that were launched together ({variable}=2)" in done.err
@@ -432,21 +514,37 @@ def test_one_of_several_processes_is_refused(
         simple_evaluate("scripted", tasks=["gen"], include_path="tasks")
     assert len(list((tasks / "runs").iterdir())) == 1
     assert typed("lm-eval", "ls", "groups", "--include_path", "tasks").code == 0
-    native = ("run", "lm-eval:gen", "--task-root", "tasks", "--model", "scripted/hash", "--limit", "2")
+    native = (
+        "run",
+        "lm-eval:gen",
+        "--task-root",
+        "tasks",
+        "--model",
+        "scripted/hash",
+        "--limit",
+        "2",
+    )
     refused = typed(*native)
     assert refused.code == 2
     assert "-M device_map=auto spreads" in refused.err
-    assert typed(*native, "--shard", "1/2", "--name", "parts").code == 0, "a shard is one of several"
+    assert typed(*native, "--shard", "1/2", "--name", "parts").code == 0, (
+        "a shard is one of several"
+    )
 
 
 @pytest.mark.parametrize(
     "launcher",
-    ["accelerate.commands.launch --num_processes 2 --cpu", "torch.distributed.run --nproc-per-node 2"],
+    [
+        "accelerate.commands.launch --num_processes 2 --cpu",
+        "torch.distributed.run --nproc-per-node 2",
+    ],
 )
 def test_a_launcher_never_runs_an_evaluation_twice(tasks: Path, launcher: str) -> None:
     pytest.importorskip("accelerate")
     clean = {
-        name: value for name, value in os.environ.items() if name not in ("WORLD_SIZE", "RANK", "LOCAL_RANK")
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("WORLD_SIZE", "RANK", "LOCAL_RANK")
     }
     done = subprocess.run(
         [sys.executable, "-m", *launcher.split(), "-m", "evalwright", "lm-eval", "--model", "dummy", "--tasks", "gen", "--include_path", "tasks"],
@@ -534,11 +632,17 @@ def test_a_class_of_ones_own_is_named_by_its_file(tasks: Path) -> None:
     assert wrong.code == 2
     assert "Did you mean 'Plain'?" in wrong.err
     gone = typed("lm-eval", "--model", "nosuch.py:Plain", *front)
-    assert (gone.code, "The plug-in 'nosuch.py' does not exist." in gone.err) == (2, True)
+    assert (gone.code, "The plug-in 'nosuch.py' does not exist." in gone.err) == (
+        2,
+        True,
+    )
     (tasks / "theirs.py").write_text("from lm_eval.nosuch.model import LM\n")
     (tasks / "theirs.yaml").write_text("tasks: [gen]\nmodel: mine.py:Plain\n")
     refused = typed("lm-eval", "run", "--config", "theirs.yaml")
-    assert (refused.code, "sets model, which a file may not" in refused.err) == (2, True)
+    assert (refused.code, "sets model, which a file may not" in refused.err) == (
+        2,
+        True,
+    )
     failing = typed("lm-eval", "--model", "x", "--plugin", "theirs.py", *front)
     assert failing.code == 2
     assert "write evalwright.compat.lm_eval in place of lm_eval" in failing.err
@@ -559,12 +663,27 @@ class Talkative(LM):
 """
 
 
-def test_a_class_is_handed_the_settings_as_written_and_its_text_is_left_alone(tasks: Path) -> None:
-    """As there: it is the class that stops, or does not. Corrected scoring ends the text at the stop string."""
+def test_a_class_is_handed_the_settings_as_written_and_its_text_is_left_alone(
+    tasks: Path,
+) -> None:
+    """As there: it is the class that stops, or does not.
+
+    Corrected scoring ends the text at the stop string.
+    """
     (tasks / "mine.py").write_text(TALKATIVE)
-    line = ("lm-eval", "--model", "mine.py:Talkative", "--include_path", "tasks", "--tasks", "gen")
+    line = (
+        "lm-eval",
+        "--model",
+        "mine.py:Talkative",
+        "--include_path",
+        "tasks",
+        "--tasks",
+        "gen",
+    )
     further = ("--gen_kwargs", "top_k=5,repetition_penalty=1.2")
-    published = typed(*line, *further, "--limit", "2", "--output_path", "out", "--log_samples")
+    published = typed(
+        *line, *further, "--limit", "2", "--output_path", "out", "--log_samples"
+    )
     assert published.code == 0, published.err
     assert "0.0000" in published.out
     (samples,) = (tasks / "out").rglob("samples_gen_*.jsonl")
@@ -596,20 +715,35 @@ class Counting(LM):
 """
 
 
-@pytest.mark.parametrize("settings", ["{until: ['.']}", "{until: ['.'], do_sample: false, temperature: 0}"])
-def test_each_repeat_is_a_request_of_a_class_without_sampling_too(tasks: Path, settings: str) -> None:
+@pytest.mark.parametrize(
+    "settings", ["{until: ['.']}", "{until: ['.'], do_sample: false, temperature: 0}"]
+)
+def test_each_repeat_is_a_request_of_a_class_without_sampling_too(
+    tasks: Path, settings: str
+) -> None:
     """As there: a class may sample by itself. A second run pays for none of them again."""
     (tasks / "mine.py").write_text(COUNTING)
     (tasks / "tasks" / "thrice.yaml").write_text(
         f"include: gen.yaml\ntask: thrice\nrepeats: 3\ngeneration_kwargs: {settings}\n"
     )
-    line = ("lm-eval", "--model", "mine.py:Counting", "--include_path", "tasks", "--tasks", "thrice")
+    line = (
+        "lm-eval",
+        "--model",
+        "mine.py:Counting",
+        "--include_path",
+        "tasks",
+        "--tasks",
+        "thrice",
+    )
     for folder in ("first", "second"):
         done = typed(*line, "--limit", "2", "--output_path", folder, "--log_samples")
         assert done.code == 0, done.err
         (samples,) = (tasks / folder).rglob("samples_thrice_*.jsonl")
         answers = [json.loads(row)["resps"] for row in samples.read_text().splitlines()]
-        assert answers == [[["answer 0", "answer 1", "answer 2"]], [["answer 3", "answer 4", "answer 5"]]]
+        assert answers == [
+            [["answer 0", "answer 1", "answer 2"]],
+            [["answer 3", "answer 4", "answer 5"]],
+        ]
     assert (tasks / "calls.txt").read_text() == "6"
 
 
@@ -619,7 +753,17 @@ def test_a_tokenizer_without_a_bos_begins_without_one_as_there(
     from support.tiny_models import make_tiny_model
 
     folder = make_tiny_model(tasks / "qwen", "qwen2")
-    front = ("lm-eval", "--model", "hf", "--include_path", "tasks", "--tasks", "sky", "--limit", "2")
+    front = (
+        "lm-eval",
+        "--model",
+        "hf",
+        "--include_path",
+        "tasks",
+        "--tasks",
+        "sky",
+        "--limit",
+        "2",
+    )
     numbers = []
     for more in ("", ",add_bos_token=True"):
         caplog.clear()
@@ -634,12 +778,24 @@ def test_a_tokenizer_without_a_bos_begins_without_one_as_there(
         assert done.code == 0, done.err
         assert caplog.text.count("texts begin without one") == (1 if more else 0)
         (samples,) = (tasks / f"out{more}").rglob("samples_sky_*.jsonl")
-        numbers.append([json.loads(row)["resps"] for row in samples.read_text().splitlines()])
+        numbers.append(
+            [json.loads(row)["resps"] for row in samples.read_text().splitlines()]
+        )
     assert numbers[0] == numbers[1]
     refused = typed(
-        "run", "lm-eval:sky", "--task-root", "tasks", "--model", f"hf/{folder}", "-M", "add_bos=true"
+        "run",
+        "lm-eval:sky",
+        "--task-root",
+        "tasks",
+        "--model",
+        f"hf/{folder}",
+        "-M",
+        "add_bos=true",
     )
-    assert (refused.code, "has no BOS token. Leave add_bos out." in refused.err) == (2, True)
+    assert (refused.code, "has no BOS token. Leave add_bos out." in refused.err) == (
+        2,
+        True,
+    )
 
 
 def test_what_is_zero_or_false_is_said() -> None:
@@ -652,11 +808,18 @@ def test_what_is_zero_or_false_is_said() -> None:
     assert "multiturn" not in dialect(*chat, "true")
     assert dialect("--seed", "0")["seed"] == 0
     assert "seed" not in dialect()
-    assert "revision" not in build_backend("hf", {"pretrained": "m", "revision": "main"}).spec.arguments
+    assert (
+        "revision"
+        not in build_backend(
+            "hf", {"pretrained": "m", "revision": "main"}
+        ).spec.arguments
+    )
 
 
 @pytest.mark.torch
-def test_a_system_message_that_the_template_refuses_is_left_out_of_prompt_and_file(tasks: Path) -> None:
+def test_a_system_message_that_the_template_refuses_is_left_out_of_prompt_and_file(
+    tasks: Path,
+) -> None:
     """The file's prompt is the one that was scored, as there."""
     from support.tiny_models import STRICT_TEMPLATE, make_tiny_model
 
@@ -674,8 +837,12 @@ def test_a_system_message_that_the_template_refuses_is_left_out_of_prompt_and_fi
         assert line["arguments"]["gen_args_0"]["arg_0"] == wanted
 
 
-def test_what_a_person_has_installed_is_trusted_and_other_folders_are_not(tasks: Path) -> None:
-    found = build_evaluation({"tasks": ["sky"], "include_path": "tasks", "model": "scripted"}).configuration
+def test_what_a_person_has_installed_is_trusted_and_other_folders_are_not(
+    tasks: Path,
+) -> None:
+    found = build_evaluation(
+        {"tasks": ["sky"], "include_path": "tasks", "model": "scripted"}
+    ).configuration
     assert str(Path("tasks")) in found.dialect["task_root"]
     assert str(Path("tasks")) not in found.dialect.get("trust", ())
 
@@ -693,7 +860,9 @@ def test_a_model_made_in_python(tasks: Path) -> None:
         def generate_until(self, requests: Any) -> list[str]:
             return ["Mars" for _ in requests]
 
-    found = simple_evaluate(Longest(), tasks=["sky", "gen"], include_path="tasks", limit=4, num_fewshot=1)
+    found = simple_evaluate(
+        Longest(), tasks=["sky", "gen"], include_path="tasks", limit=4, num_fewshot=1
+    )
     assert found["results"]["gen"]["exact_match,none"] == 0.5
     assert found["n-samples"]["gen"]["effective"] == 4
     assert len(found["samples"]["gen"]) == 4
@@ -703,7 +872,9 @@ def test_a_model_made_in_python(tasks: Path) -> None:
         simple_evaluate(Longest(), tasks=["sky"], include_path="tasks", nosuch=1)
 
     first = found["samples"]["sky"][0]
-    assert first["arguments"][0][1].startswith(" "), "a context and a choice, as a tuple"
+    assert first["arguments"][0][1].startswith(" "), (
+        "a context and a choice, as a tuple"
+    )
     assert first["resps"][0] == [(-1 / len(first["arguments"][0][1]), False)]
     assert first["filtered_resps"][0] == first["resps"][0][0]
     assert isinstance(first["target"], int)
@@ -713,7 +884,12 @@ def test_a_model_made_in_python(tasks: Path) -> None:
     text = json.dumps([numpy.int64(3), {1}, Path("a")], default=handle_non_serializable)
     assert json.loads(text) == [3, [1], "a"]
     unscored = simple_evaluate(
-        Longest(), tasks=["gen"], include_path="tasks", limit=2, predict_only=True, home="another"
+        Longest(),
+        tasks=["gen"],
+        include_path="tasks",
+        limit=2,
+        predict_only=True,
+        home="another",
     )
     assert repr(unscored["results"]["gen"]["bypass,none"]) == "999"
     assert len(unscored["samples"]["gen"]) == 2
@@ -722,14 +898,20 @@ def test_a_model_made_in_python(tasks: Path) -> None:
 
     manager = lm_eval.tasks.TaskManager(include_path="tasks", include_defaults=False)
     assert manager.all_tasks == ["gen", "heavens", "sky"]
-    assert (manager.all_groups, manager.all_subtasks, manager.all_tags) == (["heavens"], ["gen", "sky"], [])
+    assert (manager.all_groups, manager.all_subtasks, manager.all_tags) == (
+        ["heavens"],
+        ["gen", "sky"],
+        [],
+    )
     assert manager.match_tasks(["s*", "gen"]) == ["gen", "sky"]
     several = lm_eval.simple_evaluate(
         Longest(), tasks=manager.match_tasks(["*e*n"]), task_manager=manager, limit=4
     )
     assert several["results"]["gen"] == found["results"]["gen"]
     asked = lm_eval.tasks.get_task_dict(["gen"], manager)
-    assert evaluate(Longest(), asked, limit=4)["results"]["gen"] == found["results"]["gen"]
+    assert (
+        evaluate(Longest(), asked, limit=4)["results"]["gen"] == found["results"]["gen"]
+    )
     with pytest.raises(UnknownName, match="Did you mean 'sky'"):
         lm_eval.tasks.get_task_dict("skyy", manager)
     with pytest.raises(ConfigurationError, match="does not exist"):
@@ -771,7 +953,12 @@ def page_rows() -> list[Any]:
         for line in PAGE.read_text(encoding="utf-8").splitlines()
         if line.startswith("| `--")
     ]
-    return [pytest.param(set(re.findall(r"`--(\w+)`", row[0])), row[1].strip("`"), id=row[0]) for row in rows]
+    return [
+        pytest.param(
+            set(re.findall(r"`--(\w+)`", row[0])), row[1].strip("`"), id=row[0]
+        )
+        for row in rows
+    ]
 
 
 @pytest.mark.torch
@@ -781,16 +968,27 @@ def test_the_example_of_every_flag(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("WANDB_MODE", "offline")
-    (tmp_path / "settings.yaml").write_text("limit: 1\noutput_path: out\nlog_samples: true\n")
-    for name, body in re.findall(r"# file: (\S+)\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL):
+    (tmp_path / "settings.yaml").write_text(
+        "limit: 1\noutput_path: out\nlog_samples: true\n"
+    )
+    for name, body in re.findall(
+        r"# file: (\S+)\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL
+    ):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(body)
     words = shlex.split(example.replace("pretrained=gpt2", f"pretrained={tiny}"))
-    assert names <= {word.removeprefix("--") for word in words}, "the example has the flags of its row"
+    assert names <= {word.removeprefix("--") for word in words}, (
+        "the example has the flags of its row"
+    )
     front = ["--model", "dummy", "--tasks", "planets", "--include_path", "tasks"]
     done = typed("lm-eval", *front, *words)
-    missing = {"wandb", "trackio"} - {name for name in ("wandb", "trackio") if importlib.util.find_spec(name)}
-    refused = bool(names & {"wandb_config_args", "hf_hub_log_args"} or (missing and "wandb_args" in names))
+    missing = {"wandb", "trackio"} - {
+        name for name in ("wandb", "trackio") if importlib.util.find_spec(name)
+    }
+    refused = bool(
+        names & {"wandb_config_args", "hf_hub_log_args"}
+        or (missing and "wandb_args" in names)
+    )
     assert done.code == (2 if refused else 0), done.err
     said = {
         "wandb_args": "pip install 'evalwright[",
@@ -818,9 +1016,13 @@ def test_every_flag_there_is_taken_and_on_the_page() -> None:
         and isinstance(node.args[0], ast.Constant)
     }
     assert theirs == shown
-    settings = ast.parse((Path(home).parent / "config" / "evaluate_config.py").read_text())
+    settings = ast.parse(
+        (Path(home).parent / "config" / "evaluate_config.py").read_text()
+    )
     (kind,) = [
-        one for one in settings.body if isinstance(one, ast.ClassDef) and one.name == "EvaluatorConfig"
+        one
+        for one in settings.body
+        if isinstance(one, ast.ClassDef) and one.name == "EvaluatorConfig"
     ]
     keys = {
         one.target.id
@@ -831,7 +1033,8 @@ def test_every_flag_there_is_taken_and_on_the_page() -> None:
 
 
 @pytest.mark.parametrize(
-    ("mode", "where_logged"), [("offline", ["offline"]), ("online", ["online"]), ("disabled", [])]
+    ("mode", "where_logged"),
+    [("offline", ["offline"]), ("online", ["online"]), ("disabled", [])],
 )
 def test_weights_and_biases_gets_its_mode(
     tasks: Path, monkeypatch: pytest.MonkeyPatch, mode: str, where_logged: list[str]
@@ -856,12 +1059,20 @@ def test_weights_and_biases_gets_its_mode(
 
 
 def test_lists_and_validation(tasks: Path) -> None:
-    assert typed("lm-eval", "ls", "groups", "--include_path", "tasks").out.split()[-1] == "heavens"
-    assert "gen" in typed("lm-eval", "ls", "tasks", "--include_path", "tasks").out.split()
-    assert typed("lm-eval", "validate", "--tasks", "sky,gen", "--include_path", "tasks").out.startswith(
-        "2 tasks can be read"
+    assert (
+        typed("lm-eval", "ls", "groups", "--include_path", "tasks").out.split()[-1]
+        == "heavens"
     )
-    assert typed("lm-eval", "validate", "--tasks", "skyy", "--include_path", "tasks").code == 2
+    assert (
+        "gen" in typed("lm-eval", "ls", "tasks", "--include_path", "tasks").out.split()
+    )
+    assert typed(
+        "lm-eval", "validate", "--tasks", "sky,gen", "--include_path", "tasks"
+    ).out.startswith("2 tasks can be read")
+    assert (
+        typed("lm-eval", "validate", "--tasks", "skyy", "--include_path", "tasks").code
+        == 2
+    )
 
 
 BESIDE = """
@@ -874,7 +1085,9 @@ dataset_kwargs: {data_files: {test: data/test.jsonl}}
 def test_shared_settings_and_data_beside_a_named_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The usual layout: project/tasks, project/shared, project/data, and the command line is typed in project."""
+    """The usual layout: project/tasks, project/shared, project/data, and the command line is
+    typed in project.
+    """
     project = tmp_path / "project"
     for name in ("tasks", "shared", "data"):
         (project / name).mkdir(parents=True)
@@ -895,15 +1108,30 @@ def test_shared_settings_and_data_beside_a_named_folder(
     command = re.search(r"As our own command: evalwright (.*)", done.err)
     assert command
     assert typed(*shlex.split(command[1])).code == 0
-    assert typed("lm-eval", "validate", "--tasks", "beside", "--include_path", "tasks").code == 0
+    assert (
+        typed(
+            "lm-eval", "validate", "--tasks", "beside", "--include_path", "tasks"
+        ).code
+        == 0
+    )
 
-    with pytest.raises(TaskError, match=r"from Python: include_path\).*from Python: trust="):
+    with pytest.raises(
+        TaskError, match=r"from Python: include_path\).*from Python: trust="
+    ):
         simple_evaluate("scripted", tasks=["beside"], include_path="tasks")
-    (project / "settings.yaml").write_text("model: scripted\ntasks: [beside]\ninclude_path: tasks\n")
-    assert typed("lm-eval", "run", "--config", "settings.yaml").code == 2, "a file may be a stranger's"
+    (project / "settings.yaml").write_text(
+        "model: scripted\ntasks: [beside]\ninclude_path: tasks\n"
+    )
+    assert typed("lm-eval", "run", "--config", "settings.yaml").code == 2, (
+        "a file may be a stranger's"
+    )
 
     file = project / "tasks" / "beside.yaml"
-    for other in ("data/.secret.jsonl", "../elsewhere.jsonl", str(tmp_path / "elsewhere.jsonl")):
+    for other in (
+        "data/.secret.jsonl",
+        "../elsewhere.jsonl",
+        str(tmp_path / "elsewhere.jsonl"),
+    ):
         file.write_text(BESIDE.replace("data/test.jsonl", other))
         refused = typed("lm-eval", *line)
         assert refused.code == 2, other

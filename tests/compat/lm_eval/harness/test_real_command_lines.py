@@ -1,7 +1,9 @@
-"""Command lines as people have written them, from public pages and repositories: each runs, or is refused for the right reason.
+"""Command lines as people have written them, from public pages and repositories: each runs, or
+is refused for the right reason.
 
-Only what cannot be here is another one: the model's name is a tiny model's folder, an address is a server on loopback, and the tasks have
-rows of our own. The program (`lm_eval`, `accelerate launch ... -m lm_eval`, `python main.py`) becomes `evalwright lm-eval`.
+Only what cannot be here is another one: the model's name is a tiny model's folder, an address is a
+server on loopback, and the tasks have rows of our own. The program (`lm_eval`, `accelerate launch
+... -m lm_eval`, `python main.py`) becomes `evalwright lm-eval`.
 """
 
 from __future__ import annotations
@@ -21,7 +23,10 @@ pytest.importorskip("datasets")
 
 LINES = [
     line.split("\t")
-    for line in Path(__file__).with_name("command_lines.tsv").read_text(encoding="utf-8").splitlines()
+    for line in Path(__file__)
+    .with_name("command_lines.tsv")
+    .read_text(encoding="utf-8")
+    .splitlines()
 ]
 """Where it was found, the line, and what its refusal says; "" where it runs."""
 CHOICES = """
@@ -53,7 +58,8 @@ GENERATED = re.compile(
 )
 ROLLING = "output_type: loglikelihood_rolling\ndoc_to_text: ''\ndoc_to_target: '{{question}}'\nmetric_list: [{metric: word_perplexity}]\n"
 ROWS = "".join(
-    f'{{"question": "Is {n} even?", "choices": ["no", "yes"], "answer": {1 - n % 2}}}\n' for n in range(6)
+    f'{{"question": "Is {n} even?", "choices": ["no", "yes"], "answer": {1 - n % 2}}}\n'
+    for n in range(6)
 )
 
 
@@ -74,14 +80,20 @@ def ours(line: str, tiny: Path, server: OpenAIServer) -> list[str]:
     """What a person writes here, with what cannot be here replaced."""
     words = shlex.split(line)
     program = max(
-        at for at, word in enumerate(words[:9]) if Path(word).name in ("lm_eval", "lm-eval", "main.py")
+        at
+        for at, word in enumerate(words[:9])
+        if Path(word).name in ("lm_eval", "lm-eval", "main.py")
     )
     text = "\0".join(words[program + 1 :])
     text = re.sub(r"(?<=pretrained=)[^,\0]*(,revision=\w+)?", str(tiny), text)
-    return re.sub(r"https?://[^/,\"\0]+(/[\w/]+)?/v\d/", f"{server.url}/", text).split("\0")
+    return re.sub(r"https?://[^/,\"\0]+(/[\w/]+)?/v\d/", f"{server.url}/", text).split(
+        "\0"
+    )
 
 
-@pytest.mark.parametrize(("source", "line", "refused"), LINES, ids=[str(n) for n in range(len(LINES))])
+@pytest.mark.parametrize(
+    ("source", "line", "refused"), LINES, ids=[str(n) for n in range(len(LINES))]
+)
 def test_a_command_line(
     source: str,
     line: str,
@@ -94,13 +106,19 @@ def test_a_command_line(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     words = ours(line, tiny, server)
-    names = re.split(r"[,\0]", re.split(r"\0--?\w", re.split(r"--tasks[\0=]", "\0".join(words))[1])[0])
+    names = re.split(
+        r"[,\0]",
+        re.split(r"\0--?\w", re.split(r"--tasks[\0=]", "\0".join(words))[1])[0],
+    )
     (tmp_path / "tasks").mkdir()
     (tmp_path / "tasks" / "rows.jsonl").write_text(ROWS)
     for name in names:
         body = (TEXTS if GENERATED.search(name) else CHOICES).replace("NAME", name)
         if name == "wikitext":
-            body = re.sub(r"(?m)^(output_type|doc_to_\w+|metric_list).*\n", "", body) + ROLLING
+            body = (
+                re.sub(r"(?m)^(output_type|doc_to_\w+|metric_list).*\n", "", body)
+                + ROLLING
+            )
         if name.startswith("humaneval"):
             body += "unsafe_code: true\n"
         (tmp_path / "tasks" / f"{name}.yaml").write_text(body)

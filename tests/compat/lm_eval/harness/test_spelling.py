@@ -1,4 +1,6 @@
-"""A native command that is given lm_eval's flags says the line that was meant, and that line runs."""
+"""A native command that is given lm_eval's flags says the line that was meant, and that line
+runs.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ def meant(*words: str) -> str:
 
 def line(said: str) -> list[str]:
     """The words of the line after "evalwright"."""
-    return shlex.split(said.partition("Write: evalwright ")[2].partition(". Not needed")[0])
+    return shlex.split(
+        said.partition("Write: evalwright ")[2].partition(". Not needed")[0]
+    )
 
 
 @pytest.mark.parametrize(
@@ -41,15 +45,26 @@ def line(said: str) -> list[str]:
         (("--batch_size", "8"), ("-M", "batch_size=8")),
         (("--batch-size", "8"), ("-M", "batch_size=8")),
         (("--batch_size=auto:4",), ("-M", "batch_size=auto")),
-        (("--model_args", "threads=1,max_length=1024"), ("-M", "threads=1", "-M", "max_length=1024")),
+        (
+            ("--model_args", "threads=1,max_length=1024"),
+            ("-M", "threads=1", "-M", "max_length=1024"),
+        ),
         (("--output_path", "mine"), ("--out", "mine")),
-        (("--output_path", "mine", "--log_samples", "--use_cache", "x"), ("--out", "mine")),
+        (
+            ("--output_path", "mine", "--log_samples", "--use_cache", "x"),
+            ("--out", "mine"),
+        ),
         (("--system_instruction", "Be brief."), ("-T", "prompt.system=Be brief.")),
     ],
 )
-def test_a_line_of_ours_with_its_flags(flags: tuple[str, ...], words: tuple[str, ...]) -> None:
+def test_a_line_of_ours_with_its_flags(
+    flags: tuple[str, ...], words: tuple[str, ...]
+) -> None:
     said = meant("run", *TASK, *flags)
-    assert f"Error: {flags[0].partition('=')[0]} is an option of lm_eval. Write: evalwright run" in said
+    assert (
+        f"Error: {flags[0].partition('=')[0]} is an option of lm_eval. Write: evalwright run"
+        in said
+    )
     assert line(said) == ["run", *TASK, *words]
     if words != ("-M", "batch_size=auto"):  # which the demonstration models do not know
         done = typed(*line(said), "--quiet")
@@ -130,6 +145,8 @@ def test_a_data_set_that_cannot_be_loaded_says_the_cause() -> None:
         "test_split: test\ndoc_to_text: '{{q}}'\ndoc_to_target: '{{q}}'\nmetric_list: [{metric: exact_match}]\n",
         encoding="utf-8",
     )
-    said = meant("run", "lm-eval:mine.yaml", "--model", "scripted/echo").splitlines()[-1]
+    said = meant("run", "lm-eval:mine.yaml", "--model", "scripted/echo").splitlines()[
+        -1
+    ]
     assert "The data set 'json' cannot be loaded: " in said
     assert "JSON parse error" in said

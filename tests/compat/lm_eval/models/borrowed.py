@@ -1,4 +1,5 @@
-"""Model classes of lm_eval's own files, with `evalwright.compat.lm_eval` for `lm_eval` in their imports, behind our door.
+"""Model classes of lm_eval's own files, with `evalwright.compat.lm_eval` for `lm_eval` in their
+imports, behind our door.
 
 python borrowed.py FOLDER WHAT SETTINGS
 """
@@ -14,7 +15,13 @@ from typing import Any
 
 from evalwright.compat.lm_eval import LM
 from evalwright.compat.lm_eval.models.adapter import LMAdapter
-from evalwright.core.requests import Generate, LogLikelihood, Message, Request, RollingLogLikelihood
+from evalwright.core.requests import (
+    Generate,
+    LogLikelihood,
+    Message,
+    Request,
+    RollingLogLikelihood,
+)
 
 PAIRS = [
     ("The river rises in", " the hills"),
@@ -53,13 +60,19 @@ def _plain(answer: Any) -> Any:
 def textsynth(settings: dict[str, Any]) -> Any:
     lm = import_module("their_textsynth").TextSynthLM(engine="gptj_6B")
     lm.api_url = settings["url"]
-    return [sorted(LMAdapter("lm/t", type(lm), {}, instance=lm).abilities), answers(lm, SCORED + WRITTEN)]
+    return [
+        sorted(LMAdapter("lm/t", type(lm), {}, instance=lm).abilities),
+        answers(lm, SCORED + WRITTEN),
+    ]
 
 
 def completions(settings: dict[str, Any]) -> Any:
     """Of their file over our template, and of ours: one by one, and several at a time."""
     out = []
-    for module in ("their_openai_completions", "evalwright.compat.lm_eval.models.openai_completions"):
+    for module in (
+        "their_openai_completions",
+        "evalwright.compat.lm_eval.models.openai_completions",
+    ):
         for several in (1, 3):
             lm = import_module(module).LocalCompletionsAPI(
                 base_url=settings["url"] + "/completions", model="m", tokenizer=settings["model"], tokenized_requests=False,
@@ -75,17 +88,24 @@ def chat(settings: dict[str, Any]) -> Any:
         Generate((Message("system", "Be brief."), Message("user", text)), stop=("\n", "."), max_tokens=4, temperature=0.0)
         for text in ("Hello", "What is iron?")
     ]  # fmt: skip
-    for module in ("their_openai_completions", "evalwright.compat.lm_eval.models.openai_completions"):
+    for module in (
+        "their_openai_completions",
+        "evalwright.compat.lm_eval.models.openai_completions",
+    ):
         for several in (1, 3):
             lm = import_module(module).LocalChatCompletion(
-                base_url=settings["url"] + "/chat/completions", model="m", num_concurrent=several
+                base_url=settings["url"] + "/chat/completions",
+                model="m",
+                num_concurrent=several,
             )
             out.append(answers(lm, talk))
     return out
 
 
 def transformers(settings: dict[str, Any]) -> Any:
-    """Their class over our base, ours, one of theirs that derives from ours, and one that sets everything by itself."""
+    """Their class over our base, ours, one of theirs that derives from ours, and one that sets
+    everything by itself.
+    """
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -123,8 +143,14 @@ def transformers(settings: dict[str, Any]) -> Any:
             pretrained=name, steer_path=str(path), device="cpu"
         )
 
-    theirs = import_module("their_huggingface").HFLM(pretrained=name, device="cpu", batch_size=2)
-    ours = HFLM(pretrained=AutoModelForCausalLM.from_pretrained(name), tokenizer=name, batch_size=2)
+    theirs = import_module("their_huggingface").HFLM(
+        pretrained=name, device="cpu", batch_size=2
+    )
+    ours = HFLM(
+        pretrained=AutoModelForCausalLM.from_pretrained(name),
+        tokenizer=name,
+        batch_size=2,
+    )
     return [
         answers(lm, SCORED + WRITTEN + ROLLING)
         for lm in (theirs, ours, Wrapper(), steered(0.0), steered(5.0))

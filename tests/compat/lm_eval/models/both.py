@@ -1,4 +1,5 @@
-"""One script for both packages: random inputs through the helpers and base classes of a root, results as JSON.
+"""One script for both packages: random inputs through the helpers and base classes of a root,
+results as JSON.
 
     python both.py ROOT FOLDER WHAT
 
@@ -39,7 +40,10 @@ def outcome(call: Callable[..., Any], *arguments: Any) -> Any:
     try:
         return call(*arguments)
     except Exception as error:
-        return {"refused": type(error).__name__ in ("AssertionError", "ValueError", "IndexError", "KeyError")}
+        return {
+            "refused": type(error).__name__
+            in ("AssertionError", "ValueError", "IndexError", "KeyError")
+        }
 
 
 def rolling(utils: Any, tokens: list[int], longest: int, context: int) -> Any:
@@ -51,29 +55,43 @@ def normalised(utils: Any, given: dict[str, Any]) -> Any:
 
 
 def pairs(root: str, folder: Path) -> Any:
-    """Pairs through TemplateLM with each tokenizer: special tokens or not, decoder or encoder-decoder."""
+    """Pairs through TemplateLM with each tokenizer: special tokens or not, decoder or
+    encoder-decoder.
+    """
     from tokenizers import Tokenizer
 
     base = import_module(f"{root}.api.model").TemplateLM
     instance = import_module(f"{root}.api.instance").Instance
 
     class Given(base):  # type: ignore[misc, valid-type]
-        def __init__(self, tokenizer: Any, special: bool, backend: str, prefix: int) -> None:
+        def __init__(
+            self, tokenizer: Any, special: bool, backend: str, prefix: int
+        ) -> None:
             super().__init__()
-            self.own, self.special, self.backend, self.prefix = tokenizer, special, backend, prefix
+            self.own = tokenizer
+            self.special = special
+            self.backend = backend
+            self.prefix = prefix
 
         @property
         def eot_token_id(self) -> int:
             return self.prefix
 
-        def tok_encode(self, string: str, add_special_tokens: bool | None = None, **more: Any) -> list[int]:
+        def tok_encode(
+            self, string: str, add_special_tokens: bool | None = None, **more: Any
+        ) -> list[int]:
             wish = self.special if add_special_tokens is None else add_special_tokens
             return list(self.own.encode(string, add_special_tokens=wish).ids)
 
         def _loglikelihood_tokens(self, requests: Any, **more: Any) -> Any:
-            return [[strings, list(context), list(rest)] for strings, context, rest in requests]
+            return [
+                [strings, list(context), list(rest)]
+                for strings, context, rest in requests
+            ]
 
-        def loglikelihood_rolling(self, requests: Any, disable_tqdm: bool = False) -> Any: ...
+        def loglikelihood_rolling(
+            self, requests: Any, disable_tqdm: bool = False
+        ) -> Any: ...
 
         def generate_until(self, requests: Any, disable_tqdm: bool = False) -> Any: ...
 
@@ -86,7 +104,8 @@ def pairs(root: str, folder: Path) -> Any:
                 lm = Given(tokenizer, special, backend, 1)
                 for (context, rest), _ in zip(texts(dice), range(400), strict=False):
                     request = instance("loglikelihood", {}, (context, rest), 0)
-                    if context or lm.tok_encode(rest, False):  # of no tokens theirs has an index error
+                    # of no tokens theirs has an index error
+                    if context or lm.tok_encode(rest, False):
                         out.append(outcome(lm.loglikelihood, [request], True))
                     out.append(outcome(lm._encode_pair, context, rest))
     return out
@@ -99,14 +118,29 @@ def windows(root: str, folder: Path) -> Any:
     out = []
     for _ in range(3000):
         tokens = dice.choices(range(9), k=dice.randint(0, 40))
-        longest, context = dice.randint(1, 12), dice.randint(0, 13)
+        longest = dice.randint(1, 12)
+        context = dice.randint(0, 13)
         found = outcome(rolling, utils, tokens, longest, context)
         out.append(found)
         if isinstance(found, list):
             out.append([utils.make_disjoint_window(window) for window in found])
     out += [
         utils.handle_arg_string(text)
-        for text in ("1", "-1", "+2", "1e3", "0x1", "²", "True", "none", "'1'", " x ", "", "inf", "1_000")
+        for text in (
+            "1",
+            "-1",
+            "+2",
+            "1e3",
+            "0x1",
+            "²",
+            "True",
+            "none",
+            "'1'",
+            " x ",
+            "",
+            "inf",
+            "1_000",
+        )
     ]
     out.append(utils.simple_parse_args_string(" a=1,b=x=y,,c=false "))
     return json.loads(json.dumps(out).replace("Infinity", '"inf"'))
@@ -120,7 +154,8 @@ def collators(root: str, folder: Path) -> Any:
     dice = random.Random(20)
     out: list[Any] = []
     for number in range(600):
-        size, fixed = dice.randint(0, 25), dice.randint(0, 6)
+        size = dice.randint(0, 25)
+        fixed = dice.randint(0, 6)
         batch_fn = (lambda place, items: 1 + place % 3) if number % 5 == 0 else None
         if number % 3 == 0:
             settings = [
@@ -129,7 +164,8 @@ def collators(root: str, folder: Path) -> Any:
                 {"max_gen_toks": 3, "do_sample": False},
             ]
             items: list[Any] = [
-                ("x" * dice.randint(0, 5) + str(i), dice.choice(settings)) for i in range(size)
+                ("x" * dice.randint(0, 5) + str(i), dice.choice(settings))
+                for i in range(size)
             ]
             order = collator(items, lambda one: -len(one[0]), group_by="gen_kwargs")
             batches = list(order.get_batched(n=fixed, batch_fn=batch_fn))
@@ -137,7 +173,8 @@ def collators(root: str, folder: Path) -> Any:
                 [
                     len(order),
                     batches,
-                    order.get_original([one for batch in batches for one in batch]) == items,
+                    order.get_original([one for batch in batches for one in batch])
+                    == items,
                 ]
             )
             continue
@@ -173,8 +210,15 @@ def helpers(root: str, folder: Path) -> Any:
         until = dice.choice([None, "x", ["x", "</s>"], [], "</s>", 3, ("x",)])
         eos = dice.choice([None, "</s>"])
         out.append(outcome(utils.handle_stop_sequences, until, eos))
-        given: dict[str, Any] = {"until": dice.choice(["a", ["a"], []])} if dice.random() < 0.8 else {}
-        for name in ("max_gen_toks", "max_new_tokens", "max_tokens", "max_completion_tokens"):
+        given: dict[str, Any] = (
+            {"until": dice.choice(["a", ["a"], []])} if dice.random() < 0.8 else {}
+        )
+        for name in (
+            "max_gen_toks",
+            "max_new_tokens",
+            "max_tokens",
+            "max_completion_tokens",
+        ):
             if dice.random() < 0.3:
                 given[name] = dice.choice([None, 5, "7"])
         if dice.random() < 0.7:
@@ -183,20 +227,48 @@ def helpers(root: str, folder: Path) -> Any:
             given["temperature"] = dice.choice([0, 0.0, 0.7, 1])
         out.append(outcome(normalised, utils, given))
         tokens = list(range(dice.randint(0, 12)))
-        most, longest, least = dice.randint(0, 9), dice.randint(1, 14), dice.randint(1, 3)
-        side, shrink = dice.choice(["left", "middle", "right"]), dice.random() < 0.5
-        out.append(outcome(utils.maybe_truncate, tokens, most, longest, least, side, shrink, False))
-        text = "".join(dice.choices(["a", "b", "</think>", " ", "\n\n", "stop"], k=dice.randint(0, 8)))
+        most = dice.randint(0, 9)
+        longest = dice.randint(1, 14)
+        least = dice.randint(1, 3)
+        side = dice.choice(["left", "middle", "right"])
+        shrink = dice.random() < 0.5
+        out.append(
+            outcome(
+                utils.maybe_truncate, tokens, most, longest, least, side, shrink, False
+            )
+        )
+        text = "".join(
+            dice.choices(
+                ["a", "b", "</think>", " ", "\n\n", "stop"], k=dice.randint(0, 8)
+            )
+        )
         stop = dice.choice([None, "stop", ["", "\n\n"], ["b", "stop"]])
-        out.append(utils.postprocess_generated_text(text, stop, dice.choice([None, "</think>"])))
+        out.append(
+            utils.postprocess_generated_text(
+                text, stop, dice.choice([None, "</think>"])
+            )
+        )
         out.append(utils.has_bos_prefix(text, dice.choice([None, "a", ["b", "stop"]])))
-        image, most_images = dice.choice(["b", "stop", "<i>"]), dice.randint(0, 3)
-        out.append(utils.replace_placeholders(text, dice.choice(["b", "stop"]), image, most_images))
-        rows = [dice.choices(range(5), k=dice.randint(0, 3)) for _ in range(dice.randint(0, 4))]
+        image = dice.choice(["b", "stop", "<i>"])
+        most_images = dice.randint(0, 3)
+        out.append(
+            utils.replace_placeholders(
+                text, dice.choice(["b", "stop"]), image, most_images
+            )
+        )
+        rows = [
+            dice.choices(range(5), k=dice.randint(0, 3))
+            for _ in range(dice.randint(0, 4))
+        ]
         out.append(utils.undistribute(rows))
         numbers = dice.choices(range(4), k=dice.randint(0, 9))
         order = old.Reorderer(numbers, lambda one: -one)
-        out.append([order.get_reordered(), order.get_original([one * 10 for one in order.get_reordered()])])
+        out.append(
+            [
+                order.get_reordered(),
+                order.get_original([one * 10 for one in order.get_reordered()]),
+            ]
+        )
         out.append(list(utils.chunks(numbers, dice.randint(0, 3))))
     model = import_module(f"{root}.api.model")
     out += [
@@ -224,21 +296,44 @@ def transformer(root: str, folder: Path) -> Any:
                 (context, rest) for (context, rest), _ in zip(texts(dice), range(40), strict=False)
                 if rest.strip() and (not context or context.strip()) and len(lm.tok_encode(rest, add_special_tokens=False)) < 20
             ]  # fmt: skip
-            usable = [pair for pair in found if not pair[0] or all(map(len, lm._encode_pair(*pair)))]
-            pairs = [instance("loglikelihood", {}, pair, place) for place, pair in enumerate(usable)]
-            out += [[round(value, 3), greedy] for value, greedy in lm.loglikelihood(pairs, disable_tqdm=True)]
+            usable = [
+                pair
+                for pair in found
+                if not pair[0] or all(map(len, lm._encode_pair(*pair)))
+            ]
+            pairs = [
+                instance("loglikelihood", {}, pair, place)
+                for place, pair in enumerate(usable)
+            ]
+            out += [
+                [round(value, 3), greedy]
+                for value, greedy in lm.loglikelihood(pairs, disable_tqdm=True)
+            ]
             if lm.backend == "causal":
-                rolling = [instance("loglikelihood_rolling", {}, (a + b,), 0) for a, b in found]
-                out += [round(value, 3) for value in lm.loglikelihood_rolling(rolling, disable_tqdm=True)]
+                rolling = [
+                    instance("loglikelihood_rolling", {}, (a + b,), 0) for a, b in found
+                ]
+                out += [
+                    round(value, 3)
+                    for value in lm.loglikelihood_rolling(rolling, disable_tqdm=True)
+                ]
             prompts = [
                 instance("generate_until", {}, (a, {"until": dice.choice([["\n"], [" "], ["e", "."]]), "max_gen_toks": 6}), 0)
                 for a, _ in found if a.strip()
             ]  # fmt: skip
             out += lm.generate_until(prompts, disable_tqdm=True)
             beams = {"until": ["\n", "e"], "max_gen_toks": 6, "num_beams": 2}
-            some = [instance("generate_until", {}, (one.args[0], beams), 0) for one in prompts[:4]]
+            some = [
+                instance("generate_until", {}, (one.args[0], beams), 0)
+                for one in prompts[:4]
+            ]
             out += lm.generate_until(some, disable_tqdm=True)
-            out += [lm.max_length, lm.tokenizer_name.rpartition("__")[2], lm.prefix_token_id, lm.eot_token_id]
+            out += [
+                lm.max_length,
+                lm.tokenizer_name.rpartition("__")[2],
+                lm.prefix_token_id,
+                lm.eot_token_id,
+            ]
     return out
 
 

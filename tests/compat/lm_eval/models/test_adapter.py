@@ -1,4 +1,6 @@
-"""Classes of lm-evaluation-harness's model interface as models of ours: what is asked of them, and what of their results counts."""
+"""Classes of lm-evaluation-harness's model interface as models of ours: what is asked of them,
+and what of their results counts.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,14 @@ from evalwright.compat.lm_eval.api import registry
 from evalwright.compat.lm_eval.api.model import CachingLM
 from evalwright.compat.lm_eval.models.adapter import LMAdapter
 from evalwright.core.errors import ConfigurationError, Failure, ModelError, UnknownName
-from evalwright.core.requests import Embed, Generate, LogLikelihood, Message, Request, RollingLogLikelihood
+from evalwright.core.requests import (
+    Embed,
+    Generate,
+    LogLikelihood,
+    Message,
+    Request,
+    RollingLogLikelihood,
+)
 from evalwright.core.responses import Response
 from evalwright.core.secrets import MASKED
 from evalwright.models.registry import open_model
@@ -36,7 +45,10 @@ class Three(LM):
 
     def loglikelihood(self, requests: list[Instance]) -> list[tuple[float, bool]]:
         self._note(requests)
-        return [(-float(len(request.args[1])), len(request.args[1]) == self.size) for request in requests]
+        return [
+            (-float(len(request.args[1])), len(request.args[1]) == self.size)
+            for request in requests
+        ]
 
     def loglikelihood_rolling(self, requests: list[Instance]) -> list[float]:
         self._note(requests)
@@ -47,7 +59,9 @@ class Three(LM):
         return [request.args[0].upper() + "\nmore" for request in requests]
 
     def _note(self, requests: list[Instance]) -> None:
-        self.calls.append((requests[0].request_type, [request.args for request in requests]))
+        self.calls.append(
+            (requests[0].request_type, [request.args for request in requests])
+        )
         assert [request.idx for request in requests] == list(range(len(requests)))
 
 
@@ -57,7 +71,9 @@ MIXED: list[Request] = [
 ]  # fmt: skip
 
 
-def answers(made: type, requests: list[Request], **arguments: Any) -> dict[int, Response | Failure]:
+def answers(
+    made: type, requests: list[Request], **arguments: Any
+) -> dict[int, Response | Failure]:
     model = LMAdapter("lm/test", made, arguments)
     model.load()
     return dict(model.answer_batch(requests))
@@ -77,8 +93,25 @@ def test_each_kind_goes_over_in_one_call() -> None:
         (
             "generate_until",
             [
-                ("a", {"until": ["\n"], "do_sample": False, "temperature": 0.0, "max_gen_toks": 5}),
-                ("b", {"until": [], "do_sample": True, "temperature": 0.5, "top_p": 0.9, "seed": 9}),
+                (
+                    "a",
+                    {
+                        "until": ["\n"],
+                        "do_sample": False,
+                        "temperature": 0.0,
+                        "max_gen_toks": 5,
+                    },
+                ),
+                (
+                    "b",
+                    {
+                        "until": [],
+                        "do_sample": True,
+                        "temperature": 0.5,
+                        "top_p": 0.9,
+                        "seed": 9,
+                    },
+                ),
             ],
         ),
     ]
@@ -110,7 +143,11 @@ class Nothing(LM):
 
 
 def test_abilities_are_what_the_class_does() -> None:
-    assert LMAdapter("lm/test", Three, {}).abilities == {"generate", "log-likelihood", "rolling"}
+    assert LMAdapter("lm/test", Three, {}).abilities == {
+        "generate",
+        "log-likelihood",
+        "rolling",
+    }
     assert LMAdapter("lm/test", TextOnly, {}).abilities == {"generate", "chat"}
     assert LMAdapter("lm/test", TextOnly, {}, chat=False).abilities == {"generate"}
     with pytest.raises(ConfigurationError, match="has no abilities"):
@@ -126,7 +163,9 @@ def test_messages_go_through_the_class_own_template() -> None:
             return ["x" for _ in requests]
 
     open_end = (Message("system", "s"), Message("user", "u"))
-    answers(Seeing, [Generate(open_end), Generate((*open_end, Message("assistant", "p")))])
+    answers(
+        Seeing, [Generate(open_end), Generate((*open_end, Message("assistant", "p")))]
+    )
     assert seen == ["<system>s<user>u<assistant>", "<system>s<user>u<assistant>p"]
 
 
@@ -139,7 +178,9 @@ def test_a_template_that_fails_costs_only_its_request() -> None:
                 raise ValueError("no system message, please")
             return "ok"
 
-    found = answers(Picky, [Generate((Message("system", "s"),)), Generate((Message("user", "u"),))])
+    found = answers(
+        Picky, [Generate((Message("system", "s"),)), Generate((Message("user", "u"),))]
+    )
     assert messages(found) == [
         "`apply_chat_template` of 'lm/test' failed: ValueError: no system message, please."
     ]
@@ -176,11 +217,17 @@ def test_wrong_results_are_named(results: Any, message: str) -> None:
     found = answers(scoring(results), PAIR)
     assert any(message in text for text in messages(found)), messages(found)
     assert len(found) == 2
-    assert all(failure.party == "model" for failure in found.values() if isinstance(failure, Failure))
+    assert all(
+        failure.party == "model"
+        for failure in found.values()
+        if isinstance(failure, Failure)
+    )
 
 
 def test_numbers_of_other_libraries_count() -> None:
-    found = answers(scoring([(np.float32(-1.5), np.bool_(True)), [float("-inf"), 0]]), PAIR)
+    found = answers(
+        scoring([(np.float32(-1.5), np.bool_(True)), [float("-inf"), 0]]), PAIR
+    )
     assert found[0] == Response(log_likelihood=-1.5, is_greedy=True)
     assert found[1] == Response(log_likelihood=float("-inf"), is_greedy=False)
 
@@ -196,16 +243,24 @@ def test_what_a_generator_gave_before_it_broke_counts() -> None:
     stream = model.answer_batch([Generate("a"), Generate("b"), Generate("c")])
     assert next(stream) == (0, Response("first", finish_reason="stop"))
     rest = dict(stream)
-    assert messages(rest) == ["`generate_until` of 'lm/test' failed: RuntimeError: the cable is loose."] * 2
+    assert (
+        messages(rest)
+        == ["`generate_until` of 'lm/test' failed: RuntimeError: the cable is loose."]
+        * 2
+    )
 
 
 class Words(TemplateLM):
-    """Words for tokens, each with log-probability -1; the last token of a continuation decides whether it is greedy."""
+    """Words for tokens, each with log-probability -1; the last token of a continuation decides
+    whether it is greedy.
+    """
 
     eot_token_id = 0
     words: list[str] = ["<eot>"]  # noqa: RUF012
 
-    def tok_encode(self, string: str, add_special_tokens: bool | None = None, **options: Any) -> list[int]:
+    def tok_encode(
+        self, string: str, add_special_tokens: bool | None = None, **options: Any
+    ) -> list[int]:
         import re
 
         out = []
@@ -216,7 +271,9 @@ class Words(TemplateLM):
         return out
 
     def _loglikelihood_tokens(
-        self, requests: list[tuple[tuple[str, str], list[int], list[int]]], **options: Any
+        self,
+        requests: list[tuple[tuple[str, str], list[int], list[int]]],
+        **options: Any,
     ) -> list[tuple[float, bool]]:
         assert all(continuation for _, _, continuation in requests)
         return [
@@ -237,24 +294,40 @@ def test_a_template_lm_scores_tokens() -> None:
     assert model.abilities == {"log-likelihood"}
     model.load()
     found = dict(model.answer_batch(asked))
-    scored = [answer.log_likelihood for answer in found.values() if isinstance(answer, Response)]
-    # "a b" + "x c" joins to "a bx c": as there, what comes after as many tokens as the context has is scored.
+    scored = [
+        answer.log_likelihood
+        for answer in found.values()
+        if isinstance(answer, Response)
+    ]
+    # "a b" + "x c" joins to "a bx c": as there, what comes after as many tokens as the context has
+    # is scored.
     assert scored == [-2.0, -2.0, -1.0, -2.0, -1.0]
-    assert [answer.tokens_scored for answer in found.values() if isinstance(answer, Response)][:3] == [
+    assert [
+        answer.tokens_scored
+        for answer in found.values()
+        if isinstance(answer, Response)
+    ][:3] == [
         2,
         2,
         1,
     ]
     with pytest.raises(AssertionError, match="The context is empty"):
         model._lm._encode_pair("", "c")
-    (own,) = model._lm.loglikelihood([Instance("loglikelihood", {}, ("", "<eot> c"), 0)])
+    (own,) = model._lm.loglikelihood(
+        [Instance("loglikelihood", {}, ("", "<eot> c"), 0)]
+    )
     assert own == (-1.0, False)
     assert model._lm.chat_template() == ""
 
 
 def test_one_process_speaks_with_itself() -> None:
     lm = Three()
-    assert (lm.rank, lm.world_size, lm.all_gather([1]), lm.gather_object("x", dst=0)) == (0, 1, [1], ["x"])
+    assert (
+        lm.rank,
+        lm.world_size,
+        lm.all_gather([1]),
+        lm.gather_object("x", dst=0),
+    ) == (0, 1, [1], ["x"])
     lm.barrier()
     lm.device = "cpu"
     assert lm.device == "cpu"
@@ -279,12 +352,17 @@ class Some(Three):
     """Takes requests from among others, whose places are not theirs."""
 
     def _note(self, requests: list[Instance]) -> None:
-        self.calls.append((requests[0].request_type, [request.args for request in requests]))
+        self.calls.append(
+            (requests[0].request_type, [request.args for request in requests])
+        )
 
 
 def test_a_cached_model_is_asked_once_and_sampling_always(tmp_path: Path) -> None:
     def instances(texts: list[str], **settings: Any) -> list[Instance]:
-        return [Instance("generate_until", {}, (text, {"until": [], **settings}), 0) for text in texts]
+        return [
+            Instance("generate_until", {}, (text, {"until": [], **settings}), 0)
+            for text in texts
+        ]
 
     def scored(rest: str) -> list[Instance]:
         return [Instance("loglikelihood", {}, ("a", rest), 0)]
@@ -295,7 +373,11 @@ def test_a_cached_model_is_asked_once_and_sampling_always(tmp_path: Path) -> Non
     assert caching.size == 2
     assert caching.loglikelihood(scored("bc")) == [(-2.0, True)]
     assert caching.generate_until(instances(["x", "y"])) == ["X\nmore", "Y\nmore"]
-    assert caching.generate_until(instances(["y", "z", "x"])) == ["Y\nmore", "Z\nmore", "X\nmore"]
+    assert caching.generate_until(instances(["y", "z", "x"])) == [
+        "Y\nmore",
+        "Z\nmore",
+        "X\nmore",
+    ]
     assert [args[0] for args in first.calls[-1][1]] == ["z"]
     for _ in range(2):
         caching.generate_until(instances(["s"], do_sample=True))
@@ -304,7 +386,9 @@ def test_a_cached_model_is_asked_once_and_sampling_always(tmp_path: Path) -> Non
     second = Some(2)
     again = CachingLM(second, path)
     assert again.loglikelihood(scored("bc")) == [(-2.0, True)]
-    assert again.loglikelihood_rolling([Instance("loglikelihood_rolling", {}, ("told",), 0)]) == [-1.5]
+    assert again.loglikelihood_rolling(
+        [Instance("loglikelihood_rolling", {}, ("told",), 0)]
+    ) == [-1.5]
     assert second.calls == []
     with pytest.raises(AttributeError):
         _ = again.nosuch
@@ -338,7 +422,9 @@ def test_names_and_arguments() -> None:
 def test_a_class_is_made_its_own_way() -> None:
     class ByText(Three):
         @classmethod
-        def create_from_arg_string(cls, arg_string: str, additional_config: Any = None) -> ByText:
+        def create_from_arg_string(
+            cls, arg_string: str, additional_config: Any = None
+        ) -> ByText:
             made = cls(3)
             made.given = arg_string  # type: ignore[attr-defined]
             return made
@@ -386,12 +472,20 @@ def test_every_argument_is_part_of_the_fingerprint_and_a_secret_as_a_digest() ->
         ) -> None:  # fmt: skip
             super().__init__()
 
-    base = {"api_key": "secret-of-one", "max_tokens": 2, "add_bos_token": False, "think_end_token": "</t>"}
+    base = {
+        "api_key": "secret-of-one",
+        "max_tokens": 2,
+        "add_bos_token": False,
+        "think_end_token": "</t>",
+    }
     changes: list[dict[str, Any]] = [
         {}, {"api_key": "secret-of-two"}, {"max_tokens": 3}, {"add_bos_token": True}, {"think_end_token": "</s>"},
         {"tokenized_requests": True},
     ]  # fmt: skip
-    made = [LMAdapter("lm/x", Takes, {**base, **change}, fingerprint="f") for change in changes]
+    made = [
+        LMAdapter("lm/x", Takes, {**base, **change}, fingerprint="f")
+        for change in changes
+    ]
     assert len({each.fingerprint for each in made}) == len(changes)
     shown = made[0].describe()["arguments"]
     assert shown == {**base, "api_key": MASKED}
@@ -425,14 +519,18 @@ def test_a_package_offers_its_class_under_an_entry_point(
     (tmp_path / "offering.py").write_text((SOURCE % "from a package") + "\nvalue = 1\n")
     info = tmp_path / "offering-1.dist-info"
     info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: offering\nVersion: 1\n")
+    (info / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: offering\nVersion: 1\n"
+    )
     (info / "entry_points.txt").write_text(
         "[evalwright.lm]\noffered = offering:Model\nbroken = offering:value\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
     model = open_model("lm/offered")
     assert isinstance(model, LMAdapter)
-    assert dict(model.answer_batch([Generate("a")]))[0] == Response("from a package", finish_reason="stop")
+    assert dict(model.answer_batch([Generate("a")]))[0] == Response(
+        "from a package", finish_reason="stop"
+    )
     with pytest.raises(ConfigurationError, match="is not a model class"):
         open_model("lm/broken")
     with pytest.raises(UnknownName, match="Did you mean 'offered'"):

@@ -1,4 +1,6 @@
-"""Helpers and base classes of model classes give what those of lm_eval 0.4.13 give, on the same random inputs."""
+"""Helpers and base classes of model classes give what those of lm_eval 0.4.13 give, on the same
+random inputs.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +20,18 @@ PACKAGE = ROOT / ".venv" / "lm_eval"
 OURS = "evalwright.compat.lm_eval"
 BOTH = Path(__file__).with_name("both.py")
 
-pytestmark = pytest.mark.skipif(not (PACKAGE / "lm_eval").is_dir(), reason=f"lm_eval is not at {PACKAGE}")
+pytestmark = pytest.mark.skipif(
+    not (PACKAGE / "lm_eval").is_dir(), reason=f"lm_eval is not at {PACKAGE}"
+)
 
 
 def results(root: str, folder: Path, what: str) -> Any:
     """What a root gives, in a process that sees lm_eval only where it is wanted."""
-    paths = [str(ROOT / "src"), str(ROOT / "tests"), *([str(PACKAGE)] if root == "lm_eval" else [])]
+    paths = [
+        str(ROOT / "src"),
+        str(ROOT / "tests"),
+        *([str(PACKAGE)] if root == "lm_eval" else []),
+    ]
     done = subprocess.run(
         [sys.executable, str(BOTH), root, str(folder), what],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "HF_HUB_OFFLINE": "1"},
@@ -36,9 +44,12 @@ def results(root: str, folder: Path, what: str) -> Any:
 
 def same(folder: Path, what: str) -> int:
     """How many results both give, all of them equal."""
-    theirs, ours = results("lm_eval", folder, what), results(OURS, folder, what)
+    theirs = results("lm_eval", folder, what)
+    ours = results(OURS, folder, what)
     wrong = [
-        (number, pair) for number, pair in enumerate(zip(theirs, ours, strict=True)) if pair[0] != pair[1]
+        (number, pair)
+        for number, pair in enumerate(zip(theirs, ours, strict=True))
+        if pair[0] != pair[1]
     ]
     assert not wrong, f"{len(wrong)} of {len(ours)} differ: {wrong[:3]}"
     return len(ours)
@@ -46,15 +57,28 @@ def same(folder: Path, what: str) -> int:
 
 @pytest.fixture(scope="module")
 def tokenizers(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Byte-level BPE without and with BOS, BPE and Unigram with word marks, WordPiece with special tokens at both ends."""
-    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+    """Byte-level BPE without and with BOS, BPE and Unigram with word marks, WordPiece with
+    special tokens at both ends.
+    """
+    from tokenizers import (
+        Tokenizer,
+        decoders,
+        models,
+        normalizers,
+        pre_tokenizers,
+        processors,
+        trainers,
+    )
 
     folder = tmp_path_factory.mktemp("tokenizers")
     special = ["<unk>", "<s>", "</s>", "<|im_start|>"]
     lines = CORPUS.splitlines()
     first = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 1)])
-    both = processors.TemplateProcessing(single="<s> $A </s>", special_tokens=[("<s>", 1), ("</s>", 2)])
-    bytes_, marks = pre_tokenizers.ByteLevel(add_prefix_space=False), pre_tokenizers.Metaspace()
+    both = processors.TemplateProcessing(
+        single="<s> $A </s>", special_tokens=[("<s>", 1), ("</s>", 2)]
+    )
+    bytes_ = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    marks = pre_tokenizers.Metaspace()
     kinds: list[tuple[str, Any, Any, Any, Any]] = [
         ("bytes", models.BPE(), bytes_, trainers.BpeTrainer, None),
         ("bytes-bos", models.BPE(), bytes_, trainers.BpeTrainer, first),
@@ -65,7 +89,11 @@ def tokenizers(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, model, parts, trainer, processor in kinds:
         tokenizer = Tokenizer(model)
         tokenizer.pre_tokenizer = parts
-        how: dict[str, Any] = {"special_tokens": special, "show_progress": False, "vocab_size": 500}
+        how: dict[str, Any] = {
+            "special_tokens": special,
+            "show_progress": False,
+            "vocab_size": 500,
+        }
         if name.startswith("bytes"):
             how["initial_alphabet"] = pre_tokenizers.ByteLevel.alphabet()
             tokenizer.decoder = decoders.ByteLevel()
@@ -84,7 +112,9 @@ def test_pairs_are_split_alike(tokenizers: Path) -> None:
     assert same(tokenizers, "pairs") > 15_000
 
 
-@pytest.mark.parametrize(("what", "least"), [("windows", 4000), ("collators", 600), ("helpers", 13_000)])
+@pytest.mark.parametrize(
+    ("what", "least"), [("windows", 4000), ("collators", 600), ("helpers", 13_000)]
+)
 def test_helpers_give_the_same(tmp_path: Path, what: str, least: int) -> None:
     assert same(tmp_path, what) >= least
 

@@ -1,4 +1,6 @@
-"""What the released package's clients send to a server, and what `lm/<client>/<model>` sends: the same bodies, whole."""
+"""What the released package's clients send to a server, and what `lm/<client>/<model>` sends:
+the same bodies, whole.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ from support.tiny_models import make_tiny_model
 ROOT = Path(__file__).resolve().parents[4]
 PACKAGE = ROOT / ".venv" / "lm_eval"
 CHILD = Path(__file__).with_name("served_child.py")
-needs_package = pytest.mark.skipif(not (PACKAGE / "lm_eval").is_dir(), reason=f"lm_eval is not at {PACKAGE}")
+needs_package = pytest.mark.skipif(
+    not (PACKAGE / "lm_eval").is_dir(), reason=f"lm_eval is not at {PACKAGE}"
+)
 pytestmark = pytest.mark.torch
 pytest.importorskip("datasets")
 
@@ -87,7 +91,9 @@ class Handler(BaseHTTPRequestHandler):
         if self.path not in known:
             self._send(404, {"error": {"message": "no such path"}})
             return
-        if body.get("prompt") != "One two three":  # what finds out whether a server echoes
+        if (
+            body.get("prompt") != "One two three"
+        ):  # what finds out whether a server echoes
             server.bodies.append((self.path, body))
         self._send(200, known[self.path](body))
 
@@ -98,17 +104,31 @@ class Handler(BaseHTTPRequestHandler):
         prompts = body["prompt"]
         if isinstance(prompts, str) or isinstance(prompts[0], int):
             prompts = [prompts]
-        choices = [self._choice(place, prompt, body) for place, prompt in enumerate(prompts)]
+        choices = [
+            self._choice(place, prompt, body) for place, prompt in enumerate(prompts)
+        ]
         return {"id": "x", "model": "m", "choices": choices, "usage": self._usage()}
 
-    def _choice(self, place: int, prompt: Any, body: Mapping[str, Any]) -> dict[str, Any]:
+    def _choice(
+        self, place: int, prompt: Any, body: Mapping[str, Any]
+    ) -> dict[str, Any]:
         choice = {"index": place, "text": "Jupiter", "finish_reason": "stop"}
         if not body.get("echo"):
             return choice
         units = list(prompt)
-        values = [None, *(-(sum(str(unit).encode()) % 7 + 1) / 3 for unit in units[1:]), -1.0]
+        values = [
+            None,
+            *(-(sum(str(unit).encode()) % 7 + 1) / 3 for unit in units[1:]),
+            -1.0,
+        ]
         tokens = [str(unit) for unit in units] + ["!"]
-        tops = [None, *({token: value} for token, value in zip(tokens[1:], values[1:], strict=True))]
+        tops = [
+            None,
+            *(
+                {token: value}
+                for token, value in zip(tokens[1:], values[1:], strict=True)
+            ),
+        ]
         echoed = prompt + "!" if isinstance(prompt, str) else "text"
         logprobs = {"tokens": tokens, "token_logprobs": values, "top_logprobs": tops}
         return {**choice, "text": echoed, "logprobs": logprobs}
@@ -164,7 +184,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("served")
     tasks = folder / "tasks"
     tasks.mkdir()
-    (tasks / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS), encoding="utf-8")
+    (tasks / "rows.jsonl").write_text(
+        "".join(json.dumps(row) + "\n" for row in ROWS), encoding="utf-8"
+    )
     for name, text in TASKS.items():
         head = HEAD.replace("NAME", name).replace("FOLDER", str(tasks))
         (tasks / f"{name}.yaml").write_text(head + text, encoding="utf-8")
@@ -179,7 +201,9 @@ def sent(server: Any) -> list[str]:
     return bodies
 
 
-def theirs(place: Path, model: str, arguments: Mapping[str, Any], settings: Mapping[str, Any]) -> Any:
+def theirs(
+    place: Path, model: str, arguments: Mapping[str, Any], settings: Mapping[str, Any]
+) -> Any:
     paths = [str(place), str(PACKAGE), str(ROOT / "src")]
     environment = {
         **os.environ, "PYTHONPATH": os.pathsep.join(paths), "HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1", "NO_PROXY": "*",
@@ -213,7 +237,8 @@ def numbers(results: Mapping[str, Any]) -> dict[str, float]:
 
 SCORED = ["choice", "empty", "rolling", "plain", "written", "unlimited"]
 GENERATED = ["plain", "written", "unlimited"]
-# Where its client for Anthropic is left without a stop string, it sends [null], which the server refuses; ours sends "\\n\\nHuman:".
+# Where its client for Anthropic is left without a stop string, it sends [null], which the server
+# refuses; ours sends "\\n\\nHuman:".
 CASES = [
     ("local-completions", {"tokenizer": "TINY"}, {"tasks": SCORED, "num_fewshot": 1}),
     ("local-completions", {"tokenizer": "TINY", "max_length": 40, "seed": 7}, {"tasks": SCORED}),
@@ -242,7 +267,9 @@ ENDINGS = {
 
 
 @needs_package
-@pytest.mark.parametrize(("model", "arguments", "settings"), CASES, ids=[str(n) for n in range(len(CASES))])
+@pytest.mark.parametrize(
+    ("model", "arguments", "settings"), CASES, ids=[str(n) for n in range(len(CASES))]
+)
 def test_bodies_and_numbers_are_those_of_the_released_package(
     place: Path,
     tmp_path: Path,
@@ -263,7 +290,11 @@ def test_bodies_and_numbers_are_those_of_the_released_package(
         wanted_results = theirs(place, model, given, settings)
         wanted = sent(server)
         results = simple_evaluate(
-            model, model_args=given, include_path=str(place / "tasks"), bootstrap_iters=0, **settings
+            model,
+            model_args=given,
+            include_path=str(place / "tasks"),
+            bootstrap_iters=0,
+            **settings,
         )["results"]
         ours = sent(server)
     assert wanted, "the package sent nothing"
@@ -271,7 +302,9 @@ def test_bodies_and_numbers_are_those_of_the_released_package(
     assert numbers(results) == pytest.approx(numbers(wanted_results))
 
 
-def asked(place: Path, client: str, tasks: list[str], **arguments: Any) -> tuple[Any, list[dict[str, Any]]]:
+def asked(
+    place: Path, client: str, tasks: list[str], **arguments: Any
+) -> tuple[Any, list[dict[str, Any]]]:
     """The results of a client, and the bodies that it sent."""
     with listening() as server:
         given = {
@@ -279,7 +312,11 @@ def asked(place: Path, client: str, tasks: list[str], **arguments: Any) -> tuple
             **arguments,
         }
         found = simple_evaluate(
-            client, model_args=given, include_path=str(place / "tasks"), bootstrap_iters=0, tasks=tasks
+            client,
+            model_args=given,
+            include_path=str(place / "tasks"),
+            bootstrap_iters=0,
+            tasks=tasks,
         )
         return found, [body for _, body in server.bodies]
 
@@ -290,22 +327,36 @@ def test_each_repeat_is_sent_without_sampling_too(
     monkeypatch.chdir(tmp_path)
     found, bodies = asked(place, "local-chat-completions", ["twice"], model="m")
     assert len(bodies) == 2 * len(ROWS)
-    assert [len(line["resps"][0]) for line in found["samples"]["twice"]] == [2] * len(ROWS)
+    assert [len(line["resps"][0]) for line in found["samples"]["twice"]] == [2] * len(
+        ROWS
+    )
 
 
 def test_without_a_tokenizer_texts_are_sent_and_that_is_said(
-    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    place: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    found, bodies = asked(place, "local-completions", ["choice", "plain"], model="./no-such-model")
+    found, bodies = asked(
+        place, "local-completions", ["choice", "plain"], model="./no-such-model"
+    )
     assert 0 <= found["results"]["choice"]["acc,none"] <= 1
     assert all(isinstance(body["prompt"], str) for body in bodies)
     assert "texts are sent in place of token ids" in caplog.text
     with pytest.raises(
-        ConfigurationError, match="The tokenizer of 'lm/local-completions/m' cannot be opened"
+        ConfigurationError,
+        match="The tokenizer of 'lm/local-completions/m' cannot be opened",
     ):
-        asked(place, "local-completions", ["plain"], model="m", tokenizer="./no-such-tokenizer")
+        asked(
+            place,
+            "local-completions",
+            ["plain"],
+            model="m",
+            tokenizer="./no-such-tokenizer",
+        )
 
 
 def test_a_server_that_does_not_echo_is_no_score_of_zero(
@@ -313,16 +364,37 @@ def test_a_server_that_does_not_echo_is_no_score_of_zero(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     choice = Handler._choice
-    monkeypatch.setattr(Handler, "_choice", lambda self, place, prompt, body: choice(self, place, "ab", body))
+    monkeypatch.setattr(
+        Handler,
+        "_choice",
+        lambda self, place, prompt, body: choice(self, place, "ab", body),
+    )
     with pytest.raises(UsageError, match="log-likelihood"):
-        asked(place, "local-completions", ["choice"], model="m", tokenizer=str(place / "tiny"))
+        asked(
+            place,
+            "local-completions",
+            ["choice"],
+            model="m",
+            tokenizer=str(place / "tiny"),
+        )
 
 
 def test_reasoning_before_its_end_is_left_out(
     place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    found, _ = asked(place, "local-chat-completions", ["plain"], model="m", think_end_token="Jupiter and ")
-    assert [line["resps"] for line in found["samples"]["plain"]] == [[["a"]]] * len(ROWS)
+    found, _ = asked(
+        place,
+        "local-chat-completions",
+        ["plain"],
+        model="m",
+        think_end_token="Jupiter and ",
+    )
+    assert [line["resps"] for line in found["samples"]["plain"]] == [[["a"]]] * len(
+        ROWS
+    )
     with pytest.raises(UnknownName, match="think_end_token"):
-        open_model("lm/local-chat-completions/m", {"base_url": "http://127.0.0.1:1/v1", "think_end": "x"})
+        open_model(
+            "lm/local-chat-completions/m",
+            {"base_url": "http://127.0.0.1:1/v1", "think_end": "x"},
+        )

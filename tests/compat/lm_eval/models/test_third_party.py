@@ -28,7 +28,9 @@ ROOT = Path(__file__).resolve().parents[4]
 FILES = ROOT / ".venv" / "lm_eval" / "lm_eval" / "models"
 CHILD = Path(__file__).with_name("borrowed.py")
 
-pytestmark = pytest.mark.skipif(not FILES.is_dir(), reason=f"lm_eval is not at {FILES.parent}")
+pytestmark = pytest.mark.skipif(
+    not FILES.is_dir(), reason=f"lm_eval is not at {FILES.parent}"
+)
 
 
 @pytest.fixture
@@ -37,7 +39,10 @@ def folder(tmp_path: Path) -> Path:
     for name in ("textsynth", "openai_completions", "huggingface", "hf_steered"):
         text = (FILES / f"{name}.py").read_text(encoding="utf-8")
         changed = re.sub(
-            r"^(\s*)from lm_eval( import|\.)", r"\1from evalwright.compat.lm_eval\2", text, flags=re.MULTILINE
+            r"^(\s*)from lm_eval( import|\.)",
+            r"\1from evalwright.compat.lm_eval\2",
+            text,
+            flags=re.MULTILINE,
         )
         assert changed != text
         (tmp_path / f"their_{name}.py").write_text(changed, encoding="utf-8")
@@ -50,7 +55,9 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(folder: Path, what: str, **settings: Any) -> Any:
-    environment = {name: value for name, value in os.environ.items() if name != "OPENAI_API_KEY"}
+    environment = {
+        name: value for name, value in os.environ.items() if name != "OPENAI_API_KEY"
+    }
     environment |= {
         "PYTHONPATH": str(ROOT / "src"), "HF_HUB_OFFLINE": "1", "TEXTSYNTH_API_SECRET_KEY": "a key", "NO_PROXY": "*",
     }  # fmt: skip
@@ -69,7 +76,12 @@ class TextSynth(BaseHTTPRequestHandler):
 
     FIELDS: ClassVar[dict[str, dict[str, Any]]] = {
         "logprob": {"context": str, "continuation": str},
-        "completions": {"prompt": str, "max_tokens": int, "top_k": int, "stop": (str, list)},
+        "completions": {
+            "prompt": str,
+            "max_tokens": int,
+            "top_k": int,
+            "stop": (str, list),
+        },
     }
 
     def do_POST(self) -> None:
@@ -79,15 +91,27 @@ class TextSynth(BaseHTTPRequestHandler):
         good = body.keys() == fields.keys() and all(
             isinstance(body[name], kind) for name, kind in fields.items()
         )
-        if not good or len(body.get("stop", ())) > 5 or self.headers["Authorization"] != "Bearer a key":
+        if (
+            not good
+            or len(body.get("stop", ())) > 5
+            or self.headers["Authorization"] != "Bearer a key"
+        ):
             self._reply(400, {"status": 400, "error": f"invalid: {sorted(body)}"})
         elif place and place[1] == "logprob":
             size = len(body["context"]) + len(body["continuation"])
-            self._reply(200, {"logprob": -size / 4, "num_tokens": size, "is_greedy": size % 2 == 0})
+            self._reply(
+                200,
+                {"logprob": -size / 4, "num_tokens": size, "is_greedy": size % 2 == 0},
+            )
         else:
             self._reply(
                 200,
-                {"text": body["prompt"].upper(), "reached_end": True, "input_tokens": 1, "output_tokens": 1},
+                {
+                    "text": body["prompt"].upper(),
+                    "reached_end": True,
+                    "input_tokens": 1,
+                    "output_tokens": 1,
+                },
             )
 
     def _reply(self, status: int, body: Any) -> None:
@@ -119,7 +143,15 @@ def test_textsynth(folder: Path) -> None:
     with listening(TextSynth) as url:
         abilities, found = run(folder, "textsynth", url=url)
     assert abilities == ["generate", "log-likelihood"], "its rolling method only raises"
-    assert found == [[-7.0, True], [-11.25, False], [-4.75, False], [-2.5, True], "THE RIVER", "A", "LIGHT"]
+    assert found == [
+        [-7.0, True],
+        [-11.25, False],
+        [-4.75, False],
+        [-2.5, True],
+        "THE RIVER",
+        "A",
+        "LIGHT",
+    ]
 
 
 def test_completions_over_our_template(folder: Path, model: Path) -> None:
@@ -143,7 +175,9 @@ def test_chat_over_our_template(folder: Path) -> None:
     with serving() as server:
         found = run(folder, "chat", url=server.url)
     assert found[0] == found[1] == found[2] == found[3]
-    assert all(isinstance(text, str) and text and "HTTP" not in text for text in found[0])
+    assert all(
+        isinstance(text, str) and text and "HTTP" not in text for text in found[0]
+    )
 
 
 def test_transformers_classes(folder: Path, model: Path) -> None:

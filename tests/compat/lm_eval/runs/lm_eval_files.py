@@ -1,7 +1,9 @@
-"""Results of lm_eval for the tests: those that its release 0.4.13 wrote with its `dummy` model, and made-up ones.
+"""Results of lm_eval for the tests: those that its release 0.4.13 wrote with its `dummy` model,
+and made-up ones.
 
-The released files: a group `both` of `sums` (generate_until) and `pick` (multiple_choice), `roll` (loglikelihood_rolling)
-and `last` (loglikelihood), run with `--model dummy --log_samples` on a few rows.
+The released files: a group `both` of `sums` (generate_until) and `pick` (multiple_choice), `roll`
+(loglikelihood_rolling) and `last` (loglikelihood), run with `--model dummy --log_samples` on a few
+rows.
 """
 
 from __future__ import annotations
@@ -40,7 +42,9 @@ def write(
     """Write results and samples by task under a folder; returns the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     if results is not None:
-        (folder / f"results_{time}.json").write_text(json.dumps(results), encoding="utf-8")
+        (folder / f"results_{time}.json").write_text(
+            json.dumps(results), encoding="utf-8"
+        )
     for task, lines in samples.items():
         text = "".join(json.dumps(line) + "\n" for line in lines)
         (folder / f"samples_{task}_{time}.jsonl").write_text(text, encoding="utf-8")
@@ -54,7 +58,12 @@ def line(doc: int, **metrics: Any) -> dict[str, Any]:
         "doc_id": doc,
         "doc": {"question": f"Question {doc}?"},
         "target": "yes",
-        "arguments": {"gen_args_0": {"arg_0": f"Q: Question {doc}?\nA:", "arg_1": {"until": ["\n"]}}},
+        "arguments": {
+            "gen_args_0": {
+                "arg_0": f"Q: Question {doc}?\nA:",
+                "arg_1": {"until": ["\n"]},
+            }
+        },
         "resps": [["yes, surely"]],
         "filtered_resps": ["yes"],
         "filter": pipeline,
@@ -66,5 +75,7 @@ def line(doc: int, **metrics: Any) -> dict[str, Any]:
 def values(run: Run) -> dict[str, float]:
     """A run's metrics by task and label."""
     return {
-        f"{task.name} {metric.label}": metric.estimate.value for task in run.tasks for metric in task.metrics
+        f"{task.name} {metric.label}": metric.estimate.value
+        for task in run.tasks
+        for metric in task.metrics
     }

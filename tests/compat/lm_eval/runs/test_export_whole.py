@@ -1,4 +1,6 @@
-"""Every field of the files that lm_eval 0.4.13 wrote, against ours for the same model and tasks; each that may differ is named with its reason."""
+"""Every field of the files that lm_eval 0.4.13 wrote, against ours for the same model and tasks;
+each that may differ is named with its reason.
+"""
 
 from __future__ import annotations
 
@@ -35,11 +37,21 @@ ADDRESS = re.compile(r"<function \w+ at 0x[0-9a-f]+>")
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_every_field_is_theirs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_field_is_theirs(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for part in ("tasks", "train.jsonl", "test.jsonl"):
-        (shutil.copytree if part == "tasks" else shutil.copy)(TABLE / part, tmp_path / part)
+        (shutil.copytree if part == "tasks" else shutil.copy)(
+            TABLE / part, tmp_path / part
+        )
     monkeypatch.chdir(tmp_path)
-    ours = simple_evaluate(table_model(LM), tasks=TASKS, include_path="tasks", trust=["tasks"], **RUNS[name])
+    ours = simple_evaluate(
+        table_model(LM),
+        tasks=TASKS,
+        include_path="tasks",
+        trust=["tasks"],
+        **RUNS[name],
+    )
     ours = json.loads(json.dumps(ours).replace(str(tmp_path), "."))
     theirs = json.loads((TABLE / name / "results.json").read_text(encoding="utf-8"))
     samples = ours.pop("samples")
@@ -65,11 +77,19 @@ def written(line: dict[str, Any]) -> dict[str, Any]:
 
 
 def spelled(value: Any) -> Any:
-    return [spelled(one) for one in value] if isinstance(value, list | tuple) else str(value)
+    return (
+        [spelled(one) for one in value]
+        if isinstance(value, list | tuple)
+        else str(value)
+    )
 
 
 def differences(ours: Any, theirs: Any, where: str = "") -> Iterator[str]:
-    """Where two values differ. Numbers are equal by value (31 and 31.0); a truth value is none. Outer keys have their order too."""
+    """Where two values differ.
+
+    Numbers are equal by value (31 and 31.0); a truth value is none. Outer keys have their order
+    too.
+    """
     if isinstance(ours, dict) and isinstance(theirs, dict):
         ordered = where.startswith(("/results", "/groups")) or where.count("/") == 1
         if ordered and list(ours) != list(theirs):
@@ -79,7 +99,9 @@ def differences(ours: Any, theirs: Any, where: str = "") -> Iterator[str]:
                 yield f"{where}/{key}: only {'here' if key in ours else 'there'}"
             else:
                 yield from differences(ours[key], theirs[key], f"{where}/{key}")
-    elif isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):
+    elif (
+        isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs)
+    ):
         for place, (one, other) in enumerate(zip(ours, theirs, strict=True)):
             yield from differences(one, other, f"{where}[{place}]")
     elif isinstance(theirs, str) and ADDRESS.fullmatch(theirs):

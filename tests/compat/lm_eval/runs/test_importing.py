@@ -35,7 +35,9 @@ SCHEMAS = Path(evalwright.runs.__file__).parent / "schemas"
 def check_schemas(folder: Path) -> None:
     jsonschema = pytest.importorskip("jsonschema")
     run, sample = (
-        jsonschema.Draft202012Validator(json.loads((SCHEMAS / f"{name}.schema.json").read_text()))
+        jsonschema.Draft202012Validator(
+            json.loads((SCHEMAS / f"{name}.schema.json").read_text())
+        )
         for name in ("run", "sample")
     )
     run.validate(json.loads((folder / "run.json").read_text()))
@@ -58,8 +60,14 @@ def test_released_results_keep_their_numbers(tmp_path: Path) -> None:
     assert values(run) == pytest.approx(expected, rel=1e-12)
     picks = run.task("lm-eval:pick").metrics
     assert [metric.estimate.method for metric in picks] == ["Wilson", "Wilson"]
-    assert picks[0].estimate.standard_error == pytest.approx(theirs["pick"]["acc_stderr,none"], rel=1e-12)
-    assert (picks[0].estimate.n, picks[0].kind, run.task("lm-eval:pick").version) == (6, "accuracy", "2")
+    assert picks[0].estimate.standard_error == pytest.approx(
+        theirs["pick"]["acc_stderr,none"], rel=1e-12
+    )
+    assert (picks[0].estimate.n, picks[0].kind, run.task("lm-eval:pick").version) == (
+        6,
+        "accuracy",
+        "2",
+    )
 
 
 @pytest.mark.skipif(not GOLDEN.is_file(), reason="the golden results are not here")
@@ -67,23 +75,31 @@ def test_golden_results_are_made_again_from_their_samples(tmp_path: Path) -> Non
     golden = json.loads(gzip.decompress(GOLDEN.read_bytes()))
     compared = 0
     for number, found in enumerate(list(golden.values())[:15]):
-        folder = write(tmp_path / str(number), {**found, "samples": None}, **found["samples"])
+        folder = write(
+            tmp_path / str(number), {**found, "samples": None}, **found["samples"]
+        )
         (run,) = import_lm_eval(folder, tmp_path / "runs", f"golden-{number}")
         for task in run.tasks:
             entry = found["results"][task.name.removeprefix("lm-eval:")]
             for metric in task.metrics:
                 name = metric.label.partition(",")[0]
-                assert metric.estimate.value == pytest.approx(entry[f"{name},{metric.scorer}"], rel=1e-9)
+                assert metric.estimate.value == pytest.approx(
+                    entry[f"{name},{metric.scorer}"], rel=1e-9
+                )
                 error = entry[f"{name}_stderr,{metric.scorer}"]
                 sampled = task.name.removeprefix("lm-eval:") in found["samples"]
                 if sampled and metric.kind in ("accuracy", "exact-match") and error:
-                    assert metric.estimate.standard_error == pytest.approx(error, rel=1e-9)
+                    assert metric.estimate.standard_error == pytest.approx(
+                        error, rel=1e-9
+                    )
                     assert "imported" not in metric.estimate.method
                 compared += 1
     assert compared > 25
 
 
-def test_without_samples_the_standard_error_makes_a_normal_interval(tmp_path: Path) -> None:
+def test_without_samples_the_standard_error_makes_a_normal_interval(
+    tmp_path: Path,
+) -> None:
     results = {
         "results": {
             "t": {
@@ -95,7 +111,10 @@ def test_without_samples_the_standard_error_makes_a_normal_interval(tmp_path: Pa
             },
             "edge": {"acc,none": 0.01, "acc_stderr,none": 0.02},
         },
-        "n-samples": {"t": {"original": 500, "effective": 76}, "edge": {"original": 30, "effective": 30}},
+        "n-samples": {
+            "t": {"original": 500, "effective": 76},
+            "edge": {"original": 30, "effective": 30},
+        },
         "config": {
             "model": "hf",
             "model_args": "pretrained=org/some-model,api_key=sk-1,base_url=http://me:pass-1@h/v1,dtype=float16",
@@ -106,9 +125,18 @@ def test_without_samples_the_standard_error_makes_a_normal_interval(tmp_path: Pa
     (run,) = import_lm_eval(write(tmp_path / "r", results), tmp_path, "plain")
     check_schemas(run.folder)
     acc, bleu = run.task("lm-eval:t").metrics
-    assert (acc.estimate.low, acc.estimate.high) == pytest.approx((0.152, 0.348), abs=1e-4)
-    assert acc.estimate.method == "imported from lm_eval: normal interval from its standard error"
-    assert (acc.estimate.n, run.task("lm-eval:t").n_samples, run.model) == (76, 76, "org/some-model")
+    assert (acc.estimate.low, acc.estimate.high) == pytest.approx(
+        (0.152, 0.348), abs=1e-4
+    )
+    assert (
+        acc.estimate.method
+        == "imported from lm_eval: normal interval from its standard error"
+    )
+    assert (acc.estimate.n, run.task("lm-eval:t").n_samples, run.model) == (
+        76,
+        76,
+        "org/some-model",
+    )
     assert math.isnan(bleu.estimate.low)
     assert "no standard error" in bleu.estimate.method
     assert run.task("lm-eval:edge").metrics[0].estimate.low == 0.0
@@ -131,7 +159,9 @@ def test_results_of_old_versions(tmp_path: Path) -> None:
     (run,) = import_lm_eval(path, tmp_path, "old")
     assert run.model == "gpt2"
     assert run.task("lm-eval:boolq").metrics[0].estimate.n == 100
-    (tmp_path / "pretrained__gpt2_boolq.jsonl").write_text("".join(json.dumps(row) + "\n" for row in lines))
+    (tmp_path / "pretrained__gpt2_boolq.jsonl").write_text(
+        "".join(json.dumps(row) + "\n" for row in lines)
+    )
     (run,) = import_lm_eval(path, tmp_path, "old-samples")
     (record, *_) = run.samples()
     assert record.sample.choices == ("no", "yes")
@@ -175,29 +205,44 @@ SEVERAL_METRICS: dict[str, dict[str, list[float | None]]] = {
 """By case, the metrics of a task, in the order of their files, with the items' numbers."""
 
 
-def write_several(folder: Path, case: str, pipeline: str = "none", right: float = 1.0) -> Path:
+def write_several(
+    folder: Path, case: str, pipeline: str = "none", right: float = 1.0
+) -> Path:
     """Results of a case of `SEVERAL_METRICS`. right: what its numbers are multiplied by."""
     columns = {
         name: [None if one is None else one * right for one in numbers]
         for name, numbers in SEVERAL_METRICS[case].items()
     }
     rows = [
-        line(doc, filter=pipeline, **{name: numbers[doc] for name, numbers in columns.items()})
+        line(
+            doc,
+            filter=pipeline,
+            **{name: numbers[doc] for name, numbers in columns.items()},
+        )
         for doc in range(len(HITS))
     ]
     if case == "choices":
         arguments = {
-            f"gen_args_{place}": {"arg_0": "Q?", "arg_1": text} for place, text in enumerate((" no", " yes"))
+            f"gen_args_{place}": {"arg_0": "Q?", "arg_1": text}
+            for place, text in enumerate((" no", " yes"))
         }
         resps = [[["-0.5", "True"]], [["-1.5", "False"]]]
         rows = [
-            {**row, "arguments": arguments, "resps": resps, "filtered_resps": [one[0] for one in resps]}
+            {
+                **row,
+                "arguments": arguments,
+                "resps": resps,
+                "filtered_resps": [one[0] for one in resps],
+            }
             for row in rows
         ]
     entry: dict[str, Any] = {"alias": "t"}
     for name, numbers in columns.items():
         there = [one for one in numbers if one is not None]
-        entry |= {f"{name},{pipeline}": sum(there) / len(there), f"{name}_stderr,{pipeline}": 0.1}
+        entry |= {
+            f"{name},{pipeline}": sum(there) / len(there),
+            f"{name}_stderr,{pipeline}": 0.1,
+        }
     better = {name: name not in ("errors", "slips") for name in columns}
     results = {
         "results": {"t": entry},
@@ -210,8 +255,12 @@ def write_several(folder: Path, case: str, pipeline: str = "none", right: float 
 
 @pytest.mark.parametrize("pipeline", ["none", "last"])
 @pytest.mark.parametrize("case", SEVERAL_METRICS)
-def test_each_of_several_metrics_is_made_of_its_own_numbers(case: str, pipeline: str, tmp_path: Path) -> None:
-    (run,) = import_lm_eval(write_several(tmp_path / "theirs", case, pipeline), tmp_path, "run")
+def test_each_of_several_metrics_is_made_of_its_own_numbers(
+    case: str, pipeline: str, tmp_path: Path
+) -> None:
+    (run,) = import_lm_eval(
+        write_several(tmp_path / "theirs", case, pipeline), tmp_path, "run"
+    )
     export_lm_eval(run, tmp_path / "ours")
     (back,) = import_lm_eval(tmp_path / "ours", tmp_path, "back")
     # An item without the first metric has no score, and so no line of its own in our files.
@@ -223,20 +272,33 @@ def test_each_of_several_metrics_is_made_of_its_own_numbers(case: str, pipeline:
         assert [(metric.label, metric.kind) for metric in task.metrics] == [
             (metric.label, metric.kind) for metric in recorded.metrics
         ]
-        for metric, numbers in zip(task.metrics, SEVERAL_METRICS[case].values(), strict=True):
+        for metric, numbers in zip(
+            task.metrics, SEVERAL_METRICS[case].values(), strict=True
+        ):
             there = [number for number in numbers if number is not None]
-            assert metric.estimate.value == pytest.approx(sum(there) / len(there), rel=1e-9)
-            assert (metric.estimate.n, metric.estimate.n_missing) == (len(there), len(numbers) - len(there))
+            assert metric.estimate.value == pytest.approx(
+                sum(there) / len(there), rel=1e-9
+            )
+            assert (metric.estimate.n, metric.estimate.n_missing) == (
+                len(there),
+                len(numbers) - len(there),
+            )
         published = [task.metrics[1].label] if case == "scoreless" else []
         assert confirmed.numbers_from is not None
-        assert list(confirmed.numbers_from.as_published) == [f"lm-eval:t: {label}" for label in published]
+        assert list(confirmed.numbers_from.as_published) == [
+            f"lm-eval:t: {label}" for label in published
+        ]
 
 
 @pytest.mark.parametrize("case", ["share and match", "choices", "custom", "less"])
-def test_runs_of_several_metrics_rank_and_compare_by_each(case: str, tmp_path: Path) -> None:
+def test_runs_of_several_metrics_rank_and_compare_by_each(
+    case: str, tmp_path: Path
+) -> None:
     runs = [
         import_lm_eval(
-            write_several(tmp_path / f"r{right:g}", case, right=right), tmp_path, f"run-{right:g}"
+            write_several(tmp_path / f"r{right:g}", case, right=right),
+            tmp_path,
+            f"run-{right:g}",
         )[0]
         for right in (1.0, 0.5)
     ]
@@ -247,15 +309,37 @@ def test_runs_of_several_metrics_rank_and_compare_by_each(case: str, tmp_path: P
         assert abs(compared.result.difference) == pytest.approx(mean / 2, rel=1e-6)
 
 
-def test_missing_values_are_failures_and_other_aggregations_are_not_made_up(tmp_path: Path) -> None:
-    rows = [line(0, acc=1.0, f1=[1, 0]), line(1, acc=None, f1=[1, 1]), line(2, acc=0.0, f1=[0, 0])]
-    entry = {"t": {"acc,none": 0.5, "acc_stderr,none": 0.5, "f1,none": 0.66, "f1_stderr,none": 0.2}}
-    (run,) = import_lm_eval(write(tmp_path / "r", {"results": entry}, t=rows), tmp_path, "x")
+def test_missing_values_are_failures_and_other_aggregations_are_not_made_up(
+    tmp_path: Path,
+) -> None:
+    rows = [
+        line(0, acc=1.0, f1=[1, 0]),
+        line(1, acc=None, f1=[1, 1]),
+        line(2, acc=0.0, f1=[0, 0]),
+    ]
+    entry = {
+        "t": {
+            "acc,none": 0.5,
+            "acc_stderr,none": 0.5,
+            "f1,none": 0.66,
+            "f1_stderr,none": 0.2,
+        }
+    }
+    (run,) = import_lm_eval(
+        write(tmp_path / "r", {"results": entry}, t=rows), tmp_path, "x"
+    )
     task = run.task("lm-eval:t")
-    assert (task.n_samples, task.n_missing, dict(task.failures)) == (3, 1, {"no score": 1})
+    assert (task.n_samples, task.n_missing, dict(task.failures)) == (
+        3,
+        1,
+        {"no score": 1},
+    )
     acc, f1 = task.metrics
     assert (acc.estimate.value, acc.estimate.n, acc.estimate.n_missing) == (0.5, 2, 1)
-    assert (f1.estimate.value, f1.estimate.method.partition(":")[0]) == (0.66, "imported from lm_eval")
+    assert (f1.estimate.value, f1.estimate.method.partition(":")[0]) == (
+        0.66,
+        "imported from lm_eval",
+    )
 
 
 def test_where_less_is_better_scores_are_better_when_higher(tmp_path: Path) -> None:
@@ -297,17 +381,28 @@ def test_samples_alone_are_enough(tmp_path: Path) -> None:
         ("\xff\n", "no results of lm_eval"),
     ],
 )  # fmt: skip
-def test_broken_samples_are_named_with_their_line(tmp_path: Path, text: str, says: str) -> None:
+def test_broken_samples_are_named_with_their_line(
+    tmp_path: Path, text: str, says: str
+) -> None:
     name = "samples_t_2026.jsonl" if says != "no results of lm_eval" else "other.jsonl"
     (tmp_path / name).write_bytes(text.encode("latin-1"))
     with pytest.raises(RunError, match=says) as caught:
         import_lm_eval(tmp_path, tmp_path / "runs")
     assert says.startswith("no results") or name in str(caught.value)
-    assert not (tmp_path / "runs").exists() or not list((tmp_path / "runs").rglob("run.json"))
+    assert not (tmp_path / "runs").exists() or not list(
+        (tmp_path / "runs").rglob("run.json")
+    )
 
 
 @pytest.mark.parametrize(
-    "text", ["{", "[]", '{"results": {}}', '{"results": {"t": 3}}', '{"results": {"t": {"alias": "t"}}}']
+    "text",
+    [
+        "{",
+        "[]",
+        '{"results": {}}',
+        '{"results": {"t": 3}}',
+        '{"results": {"t": {"alias": "t"}}}',
+    ],
 )
 def test_broken_results_are_named(tmp_path: Path, text: str) -> None:
     path = tmp_path / "results_x.json"
@@ -332,9 +427,13 @@ ODD: list[Any] = [
 
 
 @pytest.mark.parametrize("odd", ODD, ids=repr)
-@pytest.mark.parametrize("key", ["doc", "target", "arguments", "resps", "filtered_resps"])
+@pytest.mark.parametrize(
+    "key", ["doc", "target", "arguments", "resps", "filtered_resps"]
+)
 def test_odd_parts_of_a_line_do_no_harm(tmp_path: Path, key: str, odd: Any) -> None:
-    folder = write(tmp_path / "r", None, t=[{**line(0, acc=1.0), key: odd}, line(1, acc=0.0)])
+    folder = write(
+        tmp_path / "r", None, t=[{**line(0, acc=1.0), key: odd}, line(1, acc=0.0)]
+    )
     (run,) = import_lm_eval(folder, tmp_path, "odd")
     assert values(run) == {"lm-eval:t acc": 0.5}
     check_schemas(run.folder)
@@ -342,13 +441,26 @@ def test_odd_parts_of_a_line_do_no_harm(tmp_path: Path, key: str, odd: Any) -> N
 
 
 @pytest.mark.parametrize(
-    "odd", [None, 3, "x", [1], {"sums": 5, "pick": [2], "both": None}, {"model_args": [1], "rows": 1}]
+    "odd",
+    [
+        None,
+        3,
+        "x",
+        [1],
+        {"sums": 5, "pick": [2], "both": None},
+        {"model_args": [1], "rows": 1},
+    ],
 )
 def test_odd_parts_of_results_do_no_harm(tmp_path: Path, odd: Any) -> None:
     whole = read_results(RELEASED)
     lines = {task: read_lines(RELEASED, task) for task in ("sums", "pick")}
     for number, key in enumerate(key for key in whole if key != "results"):
-        folder = write(tmp_path / f"in-{number}", {**whole, key: odd}, sums=lines["sums"], pick=lines["pick"])
+        folder = write(
+            tmp_path / f"in-{number}",
+            {**whole, key: odd},
+            sums=lines["sums"],
+            pick=lines["pick"],
+        )
         (run,) = import_lm_eval(folder, tmp_path / "runs", f"run-{number}")
         check_schemas(run.folder)
         export_lm_eval(run, tmp_path / f"out-{number}")

@@ -14,11 +14,16 @@ from evalwright.compat.lm_eval.runs.sample_lines import ExportedMetric, Rows
 from evalwright.runs.records import record_from, record_row
 from evalwright.runs.writer import to_json
 
-TASK = {"definition": {"dialect": "lm-eval"}, "scorers": [{"name": "none", "kind": "lm-eval", "options": {}}]}
+TASK = {
+    "definition": {"dialect": "lm-eval"},
+    "scorers": [{"name": "none", "kind": "lm-eval", "options": {}}],
+}
 texts = st.text(max_size=8)
 likelihoods = st.floats(-1e6, 0).map(str)
 settings_of = st.fixed_dictionaries({"until": st.lists(texts, max_size=2)})
-docs = st.dictionaries(st.text(max_size=3), st.none() | st.booleans() | st.integers() | texts, max_size=3)
+docs = st.dictionaries(
+    st.text(max_size=3), st.none() | st.booleans() | st.integers() | texts, max_size=3
+)
 
 
 @st.composite
@@ -31,10 +36,13 @@ def lines(draw: st.DrawFn) -> dict[str, Any]:
         arguments: list[list[Any]] = [[draw(texts), draw(texts)] for _ in range(count)]
         resps: list[Any] = [[[draw(likelihoods), draw(greedy)]] for _ in range(count)]
     elif kind == "roll":
-        arguments, resps = [[draw(texts)]], [[draw(likelihoods)]]
+        arguments = [[draw(texts)]]
+        resps = [[draw(likelihoods)]]
     else:
-        arguments, resps = [[draw(texts), draw(settings_of)]], [[draw(texts) for _ in range(count)]]
-    doc, target = draw(docs), draw(texts)
+        arguments = [[draw(texts), draw(settings_of)]]
+        resps = [[draw(texts) for _ in range(count)]]
+    doc = draw(docs)
+    target = draw(texts)
     item = draw(st.floats(0, 1) | st.lists(st.integers(0, 3), min_size=2, max_size=2))
     return {
         "doc_id": draw(st.integers(0, 99)),
@@ -45,7 +53,9 @@ def lines(draw: st.DrawFn) -> dict[str, Any]:
             for i, parts in enumerate(arguments)
         },
         "resps": resps,
-        "filtered_resps": draw(st.just([one[0] for one in resps]) | st.lists(texts, max_size=2)),
+        "filtered_resps": draw(
+            st.just([one[0] for one in resps]) | st.lists(texts, max_size=2)
+        ),
         "filter": "none",
         "metrics": ["m"],
         "doc_hash": doc_digest(doc),
@@ -59,7 +69,9 @@ def lines(draw: st.DrawFn) -> dict[str, Any]:
 def test_every_line_comes_back_as_it_was(line: dict[str, Any]) -> None:
     record = build_record("lm-eval:t", line["doc_id"], {"none": line}, {"none": ["m"]})
     stored = record_from(json.loads(to_json(record_row(record))))
-    (back,) = Rows(TASK, [ExportedMetric("m", "none", "m", "mean", "none", theirs=True)]).lines([stored])
+    (back,) = Rows(
+        TASK, [ExportedMetric("m", "none", "m", "mean", "none", theirs=True)]
+    ).lines([stored])
     assert back == line
     assert list(back) == list(line)
 
@@ -67,7 +79,9 @@ def test_every_line_comes_back_as_it_was(line: dict[str, Any]) -> None:
 def test_a_tree_of_groups_may_be_deeper_than_calls() -> None:
     chain = {str(place): [str(place + 1)] for place in range(5000)}
     names = [*map(str, range(5001)), "alone"]
-    assert list(depths(chain, names)) == [(str(place), place) for place in range(5001)] + [("alone", 0)]
+    assert list(depths(chain, names)) == [
+        (str(place), place) for place in range(5001)
+    ] + [("alone", 0)]
     assert list(depths({"a": ["b", "c"], "b": ["c"], "d": ["d"]}, ["d", "a", "b", "c"])) == [
         ("a", 0), ("b", 1), ("c", 2), ("d", 0),
     ]  # fmt: skip

@@ -1,6 +1,8 @@
-"""Run with the released package on the path: a class task by its own runner and by ours, with one and the same model.
+"""Run with the released package on the path: a class task by its own runner and by ours, with
+one and the same model.
 
-Arguments: the folder of task files, and cases as JSON. Prints a JSON object for each case: both runs' results. The model's answers are a pure function of the request's text.
+Arguments: the folder of task files, and cases as JSON. Prints a JSON object for each case: both
+runs' results. The model's answers are a pure function of the request's text.
 """
 
 from __future__ import annotations
@@ -41,7 +43,9 @@ def text(prompt: str) -> str:
 
 def template(messages: list[dict[str, str]], add_generation_prompt: bool = True) -> str:
     joined = "".join(f"<{turn['role']}>{turn['content']}</>" for turn in messages)
-    return joined + "<assistant>" if add_generation_prompt else joined.removesuffix("</>")
+    return (
+        joined + "<assistant>" if add_generation_prompt else joined.removesuffix("</>")
+    )
 
 
 class Theirs(LM):  # type: ignore[misc]
@@ -58,7 +62,9 @@ class Theirs(LM):  # type: ignore[misc]
     def generate_until(self, requests: Any) -> Any:
         return [text(request.args[0]) for request in requests]
 
-    def apply_chat_template(self, messages: Any, add_generation_prompt: bool = True) -> str:
+    def apply_chat_template(
+        self, messages: Any, add_generation_prompt: bool = True
+    ) -> str:
         return template(messages, add_generation_prompt)
 
 
@@ -89,13 +95,18 @@ def their_results(folder: Path, name: str, shots: int, chat: bool) -> dict[str, 
     )
     assert found is not None
     result = found["results"][name]
-    return {"results": {key: value for key, value in result.items() if "," in key}, "n": result["sample_len"]}
+    return {
+        "results": {key: value for key, value in result.items() if "," in key},
+        "n": result["sample_len"],
+    }
 
 
 def our_run(folder: Path, name: str, shots: int, chat: bool, scoring: Any) -> Run:
     options = Options((folder,), (folder,), shots, scoring, chat, bootstrap=100)
     (run,) = evaluate(
-        Library(options).load(name), ScriptedModel(ours, version="1"), name=f"{name}-{shots}-{chat}-{scoring}"
+        Library(options).load(name),
+        ScriptedModel(ours, version="1"),
+        name=f"{name}-{shots}-{chat}-{scoring}",
     )
     return run
 
@@ -104,7 +115,10 @@ def compared(folder: Path, name: str, shots: int, how: str) -> dict[str, Any]:
     chat = how == "chat"
     run = our_run(folder, name, shots, chat, "published")
     found = task_results(run.data["tasks"])[name]
-    again = score_run(run, dialect={"task_root": [str(folder)], "trust": [str(folder)], "bootstrap": 100})
+    again = score_run(
+        run,
+        dialect={"task_root": [str(folder)], "trust": [str(folder)], "bootstrap": 100},
+    )
     corrected = our_run(folder, name, shots, chat, "corrected")
     return {
         "theirs": their_results(folder, name, shots, chat),
@@ -118,7 +132,10 @@ def compared(folder: Path, name: str, shots: int, how: str) -> dict[str, Any]:
         "better": run.data["tasks"][0]["definition"]["higher_is_better"],
         "corrected": corrected.data["tasks"][0]["metrics"],
         "prompts": [
-            [record.sample.metadata["doc"]["question"], prompt_as_text(record.answer.prompt, template)]
+            [
+                record.sample.metadata["doc"]["question"],
+                prompt_as_text(record.answer.prompt, template),
+            ]
             for record in corrected.samples()
             if record.answer is not None
         ],
@@ -127,5 +144,8 @@ def compared(folder: Path, name: str, shots: int, how: str) -> dict[str, Any]:
 
 if __name__ == "__main__":
     os.environ["DISABLE_MULTIPROC"] = "1"
-    lines = [json.dumps(compared(Path(sys.argv[1]), *case)) for case in json.loads(sys.argv[2])]
+    lines = [
+        json.dumps(compared(Path(sys.argv[1]), *case))
+        for case in json.loads(sys.argv[2])
+    ]
     print(*lines, sep="\n")

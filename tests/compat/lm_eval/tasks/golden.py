@@ -1,6 +1,7 @@
 """The golden runs of lm-evaluation-harness 0.4.13, and a model that answers as it did.
 
-A run's key is `task|shots|{arguments}`; its samples hold requests, answers, filtered answers and worth.
+A run's key is `task|shots|{arguments}`; its samples hold requests, answers, filtered answers and
+worth.
 """
 
 from __future__ import annotations
@@ -18,7 +19,13 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.compat.lm_eval.tasks.asking import prompt_as_text
-from evalwright.core.requests import Generate, LogLikelihood, Prompt, Request, RollingLogLikelihood
+from evalwright.core.requests import (
+    Generate,
+    LogLikelihood,
+    Prompt,
+    Request,
+    RollingLogLikelihood,
+)
 from evalwright.core.responses import Response
 from evalwright.models.scripted import ScriptedModel
 
@@ -55,23 +62,42 @@ def parts(key: str) -> tuple[str, int | None, dict[str, Any]]:
     """Task, shots and further arguments of a run."""
     task, _, rest = key.partition("|")
     shots, _, arguments = rest.partition("|")
-    return task, None if shots == "None" else int(shots), json.loads(arguments) if arguments else {}
+    return (
+        task,
+        None if shots == "None" else int(shots),
+        json.loads(arguments) if arguments else {},
+    )
 
 
 def package_spec() -> ModuleSpec | None:
-    """Where the released package is installed here. Our stand-in for it, which a test may have made, is none."""
+    """Where the released package is installed here.
+
+    Our stand-in for it, which a test may have made, is none.
+    """
     stands_in = "lm_eval" in sys.modules and sys.modules["lm_eval"].__spec__ is None
     return None if stands_in else importlib.util.find_spec("lm_eval")
 
 
 def shipped_folder() -> Path | None:
-    """The released package's task files: in $LM_EVAL_TASKS, or of the package installed here or beside its command."""
-    places = [Path(os.environ["LM_EVAL_TASKS"])] if os.environ.get("LM_EVAL_TASKS") else []
+    """The released package's task files: in $LM_EVAL_TASKS, or of the package installed here or
+    beside its command.
+    """
+    places = (
+        [Path(os.environ["LM_EVAL_TASKS"])] if os.environ.get("LM_EVAL_TASKS") else []
+    )
     spec = package_spec()
-    places += [Path(place) / "tasks" for place in (spec.submodule_search_locations or [])] if spec else []
+    places += (
+        [Path(place) / "tasks" for place in (spec.submodule_search_locations or [])]
+        if spec
+        else []
+    )
     command = shutil.which("lm_eval")
     if command:
-        places += Path(command).resolve().parent.parent.glob("lib/python3*/site-packages/lm_eval/tasks")
+        places += (
+            Path(command)
+            .resolve()
+            .parent.parent.glob("lib/python3*/site-packages/lm_eval/tasks")
+        )
     return next((place for place in places if place.is_dir()), None)
 
 
@@ -80,13 +106,24 @@ def write_tasks(folder: Path, shipped: Path) -> None:
     import yaml
 
     def write(name: str, include: Path, rows: str, **more: Any) -> None:
-        files = {path.stem: str(path) for path in sorted((PARITY / "rows" / rows).glob("*.jsonl"))}
-        data = {"dataset_path": "json", "dataset_name": None, "dataset_kwargs": {"data_files": files}}
+        files = {
+            path.stem: str(path)
+            for path in sorted((PARITY / "rows" / rows).glob("*.jsonl"))
+        }
+        data = {
+            "dataset_path": "json",
+            "dataset_name": None,
+            "dataset_kwargs": {"data_files": files},
+        }
         content = {"include": str(include), "task": name, **data, **more}
         (folder / f"{name}.yaml").write_text(yaml.safe_dump(content), encoding="utf-8")
 
     for name, (file, rows) in SHIPPED.items():
-        more = {"gen_prefix": "Let me think:", "description": "Maths.\n\n"} if name == "syn_prefix" else {}
+        more = (
+            {"gen_prefix": "Let me think:", "description": "Maths.\n\n"}
+            if name == "syn_prefix"
+            else {}
+        )
         write(name, shipped / file, rows, **more)
     for name in MMLU:
         write(name, shipped / "mmlu/default" / f"{name}.yaml", name)
@@ -98,7 +135,9 @@ def write_tasks(folder: Path, shipped: Path) -> None:
     (folder / "group.yaml").write_text(yaml.safe_dump(group), encoding="utf-8")
 
 
-def chat_template(messages: Sequence[Mapping[str, str]], add_generation_prompt: bool) -> str:
+def chat_template(
+    messages: Sequence[Mapping[str, str]], add_generation_prompt: bool
+) -> str:
     """How the golden model's template renders messages; a begun answer is left open."""
     text = "".join(f"<{turn['role']}>{turn['content']}</>" for turn in messages)
     return text + "<assistant>" if add_generation_prompt else text.removesuffix("</>")
@@ -116,7 +155,9 @@ def model_of(run: Mapping[str, Any], name: str) -> ScriptedModel:
     def script(request: Request) -> Response:
         if isinstance(request, LogLikelihood):
             found = table[text_of(request.context), request.continuation]
-            return Response(log_likelihood=found[0], is_greedy=found[1], tokens_scored=1)
+            return Response(
+                log_likelihood=found[0], is_greedy=found[1], tokens_scored=1
+            )
         if isinstance(request, RollingLogLikelihood):
             return Response(log_likelihood=table[request.text,], tokens_scored=1)
         assert isinstance(request, Generate)
@@ -128,7 +169,9 @@ def model_of(run: Mapping[str, Any], name: str) -> ScriptedModel:
 def _answers(run: Mapping[str, Any]) -> Iterator[tuple[tuple[Any, ...], Any]]:
     for samples in run["samples"].values():
         for sample in samples:
-            for arguments, answers in zip(sample["arguments"], sample["resps"], strict=True):
+            for arguments, answers in zip(
+                sample["arguments"], sample["resps"], strict=True
+            ):
                 if len(arguments) == 2 and isinstance(arguments[1], dict):
                     yield (arguments[0], tuple(arguments[1]["until"])), answers[0]
                 else:

@@ -1,4 +1,6 @@
-"""Aggregations and their standard errors, against plain loops over Python's own generator and against scikit-learn."""
+"""Aggregations and their standard errors, against plain loops over Python's own generator and
+against scikit-learn.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from hypothesis import strategies as st
 
 from evalwright.compat.lm_eval.tasks import aggregation, estimates, labels
 
-LABELS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=40)
+LABELS = st.lists(
+    st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=40
+)
 
 
 def by_loop(function: Any, items: list[Any], iterations: int) -> float:
@@ -27,7 +31,9 @@ def by_loop(function: Any, items: list[Any], iterations: int) -> float:
 
 
 @pytest.mark.parametrize("iterations", [100, 2_000, 2_500])
-@pytest.mark.parametrize("name", ["perplexity", "median", "nanmean", "matthews_corrcoef", "f1"])
+@pytest.mark.parametrize(
+    "name", ["perplexity", "median", "nanmean", "matthews_corrcoef", "f1"]
+)
 def test_bootstrap_draws_are_those_of_python(name: str, iterations: int) -> None:
     chance = random.Random(name)
     items: list[Any] = [chance.uniform(-9, 0) for _ in range(23)]
@@ -36,16 +42,25 @@ def test_bootstrap_draws_are_those_of_python(name: str, iterations: int) -> None
     if name == "nanmean":
         items[3] = math.nan
     found = aggregation.standard_error(name, items, name, iterations)
-    assert found == pytest.approx(by_loop(aggregation.BUILT_IN[name], items, iterations), rel=1e-9)
+    assert found == pytest.approx(
+        by_loop(aggregation.BUILT_IN[name], items, iterations), rel=1e-9
+    )
 
 
 def test_the_error_of_a_mean_has_n_minus_one() -> None:
     items = [0.0, 1.0, 1.0, 1.0]
     wanted = statistics.stdev(items) / math.sqrt(4)
-    assert aggregation.standard_error("mean", items, "acc", 100) == pytest.approx(wanted, rel=1e-15)
+    assert aggregation.standard_error("mean", items, "acc", 100) == pytest.approx(
+        wanted, rel=1e-15
+    )
     assert aggregation.standard_error("mean", [1.0], "acc", 100) is None
     assert aggregation.standard_error("mean", items, "acc", 0) is None
-    assert aggregation.standard_error("weighted_perplexity", [(1.0, 2), (1.0, 2)], "x", 100) is None
+    assert (
+        aggregation.standard_error(
+            "weighted_perplexity", [(1.0, 2), (1.0, 2)], "x", 100
+        )
+        is None
+    )
 
 
 @pytest.mark.filterwarnings("ignore:A single label")
@@ -55,8 +70,12 @@ def test_labels_agree_with_scikit_learn(pairs: list[tuple[int, int]]) -> None:
     golds, predicted = zip(*pairs, strict=True)
     wanted = {
         "matthews_corrcoef": metrics.matthews_corrcoef(golds, predicted),
-        "macro_f1": metrics.f1_score(golds, predicted, average="macro", zero_division=0.0),
-        "weighted_f1": metrics.f1_score(golds, predicted, average="weighted", zero_division=0.0),
+        "macro_f1": metrics.f1_score(
+            golds, predicted, average="macro", zero_division=0.0
+        ),
+        "weighted_f1": metrics.f1_score(
+            golds, predicted, average="weighted", zero_division=0.0
+        ),
     }
     for kind, value in wanted.items():
         assert labels.label_metric(kind, pairs) == pytest.approx(value, abs=1e-12)
@@ -69,7 +88,12 @@ def test_labels_agree_with_scikit_learn(pairs: list[tuple[int, int]]) -> None:
 
 
 PAIRS = [(-30.0, 12.0), (-55.0, 20.0), (-12.0, 7.0), (-80.0, 31.0)]
-BRIER = [(0, [0.7, 0.2, 0.1]), (1, [0.3, 0.3, 0.4]), (2, [0.1, 0.1, 0.8]), (0, [0.2, 0.5, 0.3])]
+BRIER = [
+    (0, [0.7, 0.2, 0.1]),
+    (1, [0.3, 0.3, 0.4]),
+    (2, [0.1, 0.1, 0.8]),
+    (0, [0.2, 0.5, 0.3]),
+]
 
 
 @pytest.mark.parametrize(
@@ -81,7 +105,9 @@ BRIER = [(0, [0.7, 0.2, 0.1]), (1, [0.3, 0.3, 0.4]), (2, [0.1, 0.1, 0.8]), (0, [
         ("bits_per_byte", PAIRS),
     ],
 )
-def test_corrected_scores_have_the_published_value_and_an_interval(name: str, items: list[Any]) -> None:
+def test_corrected_scores_have_the_published_value_and_an_interval(
+    name: str, items: list[Any]
+) -> None:
     found = estimates.INTERVALS[name](items, 2)
     assert found.value == pytest.approx(aggregation.BUILT_IN[name](items))
     assert found.low < found.value < found.high
@@ -89,5 +115,7 @@ def test_corrected_scores_have_the_published_value_and_an_interval(name: str, it
 
 
 def test_a_brier_score_stays_within_0_and_2() -> None:
-    found = estimates.INTERVALS["brier_score"]([(0, [0.0, 1.0]), (0, [0.1, 0.9])] * 3, 0)
+    found = estimates.INTERVALS["brier_score"](
+        [(0, [0.0, 1.0]), (0, [0.1, 0.9])] * 3, 0
+    )
     assert 0.5 < found.low < found.value < found.high <= 2.0

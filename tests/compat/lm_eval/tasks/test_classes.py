@@ -1,4 +1,6 @@
-"""Tasks that are Python classes: by the released package's own runner and by ours, to the last digit."""
+"""Tasks that are Python classes: by the released package's own runner and by ours, to the last
+digit.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,11 @@ from evalwright.core.requests import Message
 pytest.importorskip("datasets")
 
 ROWS = [
-    {"question": f"Is {i} odd?", "answer": ("ja", "nein")[(i + 1) % 2], "choices": ["ja", "nein"]}
+    {
+        "question": f"Is {i} odd?",
+        "answer": ("ja", "nein")[(i + 1) % 2],
+        "choices": ["ja", "nein"],
+    }
     for i in range(12)
 ]
 FILES = {
@@ -140,13 +146,20 @@ FILES = {
 }
 
 
-CASES = [("odd", 0, "text"), ("odd", 3, "text"), ("odd", 2, "chat"), ("words", 0, "text")]
+CASES = [
+    ("odd", 0, "text"),
+    ("odd", 3, "text"),
+    ("odd", 2, "chat"),
+    ("words", 0, "text"),
+]
 """Task, shots, and how prompts are rendered."""
 
 
 @lru_cache(maxsize=1)
 def package() -> Path | None:
-    """The folder in which the released package can be imported, with all that it imports; None where there is none."""
+    """The folder in which the released package can be imported, with all that it imports; None
+    where there is none.
+    """
     shipped = golden.shipped_folder()
     if shipped is None:
         return None
@@ -155,7 +168,9 @@ def package() -> Path | None:
     return folder if found.returncode == 0 else None
 
 
-def child(folder: Path, *arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+def child(
+    folder: Path, *arguments: str, cwd: Path | None = None
+) -> subprocess.CompletedProcess[str]:
     path = os.pathsep.join([*(part for part in sys.path if part), str(folder)])
     home = {"EVALWRIGHT_HOME": str(cwd / "home")} if cwd else {}
     environment = {
@@ -194,7 +209,9 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     """What one child process found for every case."""
     there = package()
     if there is None:
-        pytest.skip("the released package cannot be imported here: it needs requests, certifi and urllib3")
+        pytest.skip(
+            "the released package cannot be imported here: it needs requests, certifi and urllib3"
+        )
     folder = tmp_path_factory.mktemp("classes")
     write_files(folder)
     script = str(Path(__file__).with_name("class_child.py"))
@@ -203,8 +220,12 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     return [json.loads(line) for line in done.stdout.splitlines()[-len(CASES) :]]
 
 
-@pytest.mark.parametrize("case", range(len(CASES)), ids=lambda case: "-".join(map(str, CASES[case])))
-def test_a_class_gives_the_numbers_of_its_own_runner(runs: list[dict[str, Any]], case: int) -> None:
+@pytest.mark.parametrize(
+    "case", range(len(CASES)), ids=lambda case: "-".join(map(str, CASES[case]))
+)
+def test_a_class_gives_the_numbers_of_its_own_runner(
+    runs: list[dict[str, Any]], case: int
+) -> None:
     (task, shots, _), found = CASES[case], runs[case]
     assert found["failed"] == 0
     assert found["ours"]["n"] == found["theirs"]["n"] == len(ROWS)
@@ -213,7 +234,11 @@ def test_a_class_gives_the_numbers_of_its_own_runner(runs: list[dict[str, Any]],
     assert len(wanted) == (8 if task == "odd" else 2)
     for key, value in wanted.items():
         ours = found["ours"]["results"][key]
-        assert ours == value or math.isclose(ours, value, rel_tol=1e-9), (key, ours, value)
+        assert ours == value or math.isclose(ours, value, rel_tol=1e-9), (
+            key,
+            ours,
+            value,
+        )
     assert found["again"] == found["metrics"]
     if task == "odd":
         check_corrected(found, shots)
@@ -235,7 +260,8 @@ def test_a_class_needs_trust_and_the_package(folder: Path, load: Load) -> None:
     if golden.package_spec() is not None:
         pytest.skip("the package is installed here")
     with pytest.raises(
-        ConfigurationError, match=r"not installed. Install it with: pip install 'evalwright\[lm-eval\]'"
+        ConfigurationError,
+        match=r"not installed. Install it with: pip install 'evalwright\[lm-eval\]'",
     ):
         load("odd", trust=(folder,))
 
@@ -247,9 +273,15 @@ def test_a_class_that_is_none(write: Write, load: Load) -> None:
 
 
 def test_messages_pass_through_a_class_or_are_refused() -> None:
-    turns = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Why?"}]
+    turns = [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "Why?"},
+    ]
     made = Conversation.of(turns, add_generation_prompt=True)
-    assert as_prompt(made, "odd") == (Message("system", "Be brief."), Message("user", "Why?"))
+    assert as_prompt(made, "odd") == (
+        Message("system", "Be brief."),
+        Message("user", "Why?"),
+    )
     assert as_prompt("Why?", "odd") == "Why?"
     with pytest.raises(TaskError, match=r"adds to its prompt .* --format text"):
         as_prompt(f"{made} Because", "odd")

@@ -1,4 +1,6 @@
-"""Corpus metrics of lm-evaluation-harness's tasks in comparisons: made again from the record, against sacrebleu."""
+"""Corpus metrics of lm-evaluation-harness's tasks in comparisons: made again from the record,
+against sacrebleu.
+"""
 
 from __future__ import annotations
 
@@ -44,13 +46,22 @@ def text(n: int) -> str:
 
 def says(share: float, n: int) -> str:
     rng = random.Random(f"{share} {n}")
-    return " ".join(word if rng.random() < share else rng.choice(WORDS) for word in text(n).split())
+    return " ".join(
+        word if rng.random() < share else rng.choice(WORDS) for word in text(n).split()
+    )
 
 
 def model(name: str, share: float) -> ScriptedModel:
     def answer(request: Request) -> str:
         assert isinstance(request, Generate)
-        return says(share, int("".join(c for c in last_text(request.prompt).split(":")[0] if c.isdecimal())))
+        return says(
+            share,
+            int(
+                "".join(
+                    c for c in last_text(request.prompt).split(":")[0] if c.isdecimal()
+                )
+            ),
+        )
 
     return ScriptedModel(answer, name=name, version=f"{share}")
 
@@ -59,30 +70,42 @@ def test_corpus_chrf_against_sacrebleu(write: Write, load: Load) -> None:
     write("say.jsonl", [{"n": n, "text": text(n)} for n in range(COUNT)])
     write("say.yaml", TASK)
     (task,) = load("say")
-    runs = [evaluate(task, model(name, share), name=name)[0] for name, share in (("one", 0.9), ("two", 0.7))]
+    runs = [
+        evaluate(task, model(name, share), name=name)[0]
+        for name, share in (("one", 0.9), ("two", 0.7))
+    ]
     found = compare(*runs)
     assert isinstance(found, Comparison)
     main = found.tasks[0].paired
     rows = list(runs[0].rows())
     places = [int(row["metadata"]["doc"]["n"]) for row in rows]
     scores = read_matrices(runs)[0].of_items
-    units, keys = scores.units, scores.keys
-    groups = jackknife_groups(units[np.searchsorted(keys, [hashed(row["id"]) for row in rows])], 100)
+    units = scores.units
+    keys = scores.keys
+    groups = jackknife_groups(
+        units[np.searchsorted(keys, [hashed(row["id"]) for row in rows])], 100
+    )
 
     def gap(kept: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> float:
         there = [n for n, keep in zip(places, kept, strict=True) if keep]
         one, two = (
-            sacrebleu.corpus_chrf([says(share, n) for n in there], [[text(n) for n in there]]).score
+            sacrebleu.corpus_chrf(
+                [says(share, n) for n in there], [[text(n) for n in there]]
+            ).score
             for share in (0.9, 0.7)
         )
         return float(one - two)
 
     count = int(groups.max()) + 1
     without = np.array([gap(groups != each) for each in range(count)])
-    error = math.sqrt((count - 1) / count * float(((without - without.mean()) ** 2).sum()))
+    error = math.sqrt(
+        (count - 1) / count * float(((without - without.mean()) ** 2).sum())
+    )
     assert main is not None
     assert main.difference == pytest.approx(gap(groups >= 0))
-    assert main.high - main.difference == pytest.approx(error * stats.t.ppf(0.975, count - 1))
+    assert main.high - main.difference == pytest.approx(
+        error * stats.t.ppf(0.975, count - 1)
+    )
     assert main.n == COUNT and main.verdict == "better"
     assert [other.metric for other in found.tasks[0].others] == ["likelihood"]
     (ter,) = found.tasks[0].others

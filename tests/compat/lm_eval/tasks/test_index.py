@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from evalwright.compat.lm_eval.tasks import task_yaml as files
-from evalwright.compat.lm_eval.tasks.task_yaml import Files
 from evalwright.compat.lm_eval.tasks.index import Index
+from evalwright.compat.lm_eval.tasks.task_yaml import Files
 from evalwright.core.errors import TaskError, UnknownName
 
 from .conftest import Write
@@ -28,10 +28,14 @@ def test_kinds_and_tags(write: Write, tmp_path: Path) -> None:
     }  # fmt: skip
     assert index["both"].members == ("a", "b")
     assert len(index.problems) == 2
-    assert "broken.yaml, line" in next(text for text in index.problems.values() if "broken" in text)
+    assert "broken.yaml, line" in next(
+        text for text in index.problems.values() if "broken" in text
+    )
 
 
-def test_the_first_of_a_folder_and_the_last_folder_win(write: Write, tmp_path: Path) -> None:
+def test_the_first_of_a_folder_and_the_last_folder_win(
+    write: Write, tmp_path: Path
+) -> None:
     write("a.yaml", "task: same\n")
     write("b.yaml", "task: same\n")
     other = tmp_path / "other"
@@ -68,9 +72,13 @@ def test_a_damaged_cache_is_like_none(write: Write, tmp_path: Path) -> None:
     assert list(Index([tmp_path / "tasks"])) == ["a"]
 
 
-def test_an_unknown_name_comes_with_files_that_could_not_be_read(write: Write, tmp_path: Path) -> None:
+def test_an_unknown_name_comes_with_files_that_could_not_be_read(
+    write: Write, tmp_path: Path
+) -> None:
     write("a.yaml", "include: nowhere\ntask: a\n")
-    with pytest.raises(UnknownName, match=r"Not used: The task file '.*nowhere' cannot be read"):
+    with pytest.raises(
+        UnknownName, match=r"Not used: The task file '.*nowhere' cannot be read"
+    ):
         Index([tmp_path / "tasks"])["a"]
 
 
@@ -78,7 +86,10 @@ def test_a_diamond_is_fine_and_a_cycle_is_not(write: Write) -> None:
     write("base", "a: 1\n")
     write("left", "include: base\n")
     write("right", "include: base\nb: 2\n")
-    assert Files().read(write("task.yaml", "include: [left, right]\n")) == {"a": 1, "b": 2}
+    assert Files().read(write("task.yaml", "include: [left, right]\n")) == {
+        "a": 1,
+        "b": 2,
+    }
     write("self", "include: self\n")
     with pytest.raises(TaskError, match="includes itself"):
         Files().read(write("loop.yaml", "include: self\n"))
@@ -94,6 +105,8 @@ def test_a_diamond_is_fine_and_a_cycle_is_not(write: Write) -> None:
         ("include: nowhere\n", "cannot be read: No such file"),
     ],
 )
-def test_what_cannot_be_used_is_a_sentence(write: Write, text: str, reason: str) -> None:
+def test_what_cannot_be_used_is_a_sentence(
+    write: Write, text: str, reason: str
+) -> None:
     with pytest.raises(TaskError, match=reason):
         Files().read(write("task.yaml", text))

@@ -1,4 +1,6 @@
-"""A library that a task's Python lacks is named with what installs it, also where the module has words of its own, or none."""
+"""A library that a task's Python lacks is named with what installs it, also where the module has
+words of its own, or none.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +12,26 @@ from pathlib import Path
 import pytest
 
 from evalwright.compat.lm_eval.tasks import functions, squad_metrics
-from evalwright.compat.lm_eval.tasks.functions import EXTRAS, advice, imported_by, install_command
+from evalwright.compat.lm_eval.tasks.functions import (
+    EXTRAS,
+    advice,
+    imported_by,
+    install_command,
+)
 from evalwright.core.errors import TaskError
 
 from .conftest import Load, Write
 
 ROOT = Path(__file__).parents[4]
-OF_SCRIPTS = {"bigbench", "bs4", "html2text", "httpx", "lang_libs", "langcodes", "pytest"}
+OF_SCRIPTS = {
+    "bigbench",
+    "bs4",
+    "html2text",
+    "httpx",
+    "lang_libs",
+    "langcodes",
+    "pytest",
+}
 """What only scripts beside the tasks import, which made their files or test them."""
 WITH_THE_REST = {
     "datasets",
@@ -34,7 +49,9 @@ WITH_THE_REST = {
 
 
 def test_every_extra_that_is_named_exists() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))[
+        "project"
+    ]
     extras = project["optional-dependencies"]
     assert set(EXTRAS) <= set(extras)
     page = (ROOT / "docs" / "migrate-lm-eval.md").read_text(encoding="utf-8")
@@ -49,7 +66,11 @@ def test_the_table_knows_all_that_shipped_tasks_import() -> None:
     found: dict[str, Path] = {}
     for file in Path(home).rglob("*/*.py"):
         beside = {path.stem for path in file.parent.glob("*.py")}
-        found |= {name: file for name in imported_by(file) if name not in sys.stdlib_module_names | beside}
+        found |= {
+            name: file
+            for name in imported_by(file)
+            if name not in sys.stdlib_module_names | beside
+        }
     left = set(found) - known - OF_SCRIPTS - WITH_THE_REST
     assert left == {"tinyBenchmarks", "radgraph"}, (
         "of which neither is in an extra: one is not on PyPI, the other needs BLEURT, which is not"
@@ -57,7 +78,10 @@ def test_the_table_knows_all_that_shipped_tasks_import() -> None:
 
 
 def test_what_installs_a_library() -> None:
-    assert install_command("rouge_score.rouge_scorer") == "pip install 'evalwright[lm-eval]'"
+    assert (
+        install_command("rouge_score.rouge_scorer")
+        == "pip install 'evalwright[lm-eval]'"
+    )
     assert install_command("no_such") == "pip install no_such"
     assert install_command("tinyBenchmarks").startswith("pip install git+https://")
     for error, said in (
@@ -66,8 +90,14 @@ def test_what_installs_a_library() -> None:
             "evalwright[lm-eval-japanese-leaderboard]",
         ),
         (AssertionError('pip install lm_eval["math"]'), "evalwright[lm-eval]"),
-        (Exception("Please install unitxt via 'pip install unitxt'."), "evalwright[lm-eval-unitxt]"),
-        (OSError("[E050] Can't find model 'ca_core_news_sm'."), "python -m spacy download ca_core_news_sm"),
+        (
+            Exception("Please install unitxt via 'pip install unitxt'."),
+            "evalwright[lm-eval-unitxt]",
+        ),
+        (
+            OSError("[E050] Can't find model 'ca_core_news_sm'."),
+            "python -m spacy download ca_core_news_sm",
+        ),
     ):
         assert said in advice(error)
     assert advice(ValueError("no")) == ""
@@ -91,7 +121,10 @@ def test_reworded_and_caught_errors(
         ),
     ):
         write(f"{name}_code.py", code)
-        write(f"{name}.yaml", f"{head}task: {name}\nprocess_docs: !function {name}_code.f\n")
+        write(
+            f"{name}.yaml",
+            f"{head}task: {name}\nprocess_docs: !function {name}_code.f\n",
+        )
     for name, extra in (("reworded", "lm-eval-longbench"), ("caught", "lm-eval-libra")):
         (task,) = load(name, trust=(tmp_path / "tasks",))
         with pytest.raises(TaskError, match=rf"pip install 'evalwright\[{extra}\]'"):

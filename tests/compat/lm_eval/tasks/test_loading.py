@@ -1,4 +1,6 @@
-"""Names as tasks: groups, tags, overrides, trust, shots, coercions; and published and corrected scoring side by side."""
+"""Names as tasks: groups, tags, overrides, trust, shots, coercions; and published and corrected
+scoring side by side.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,12 @@ from evalwright.analysis.task_checks.material import preview_requests
 from evalwright.compat.lm_eval.tasks.loading import Library, load, read_options
 from evalwright.compat.lm_eval.tasks.options import Options
 from evalwright.compat.lm_eval.tasks.results import all_results
-from evalwright.core.errors import ConfigurationError, DatasetError, TaskError, UnknownName
+from evalwright.core.errors import (
+    ConfigurationError,
+    DatasetError,
+    TaskError,
+    UnknownName,
+)
 from evalwright.core.requests import Generate, Request
 from evalwright.core.responses import Response
 from evalwright.core.tasks import Task
@@ -24,7 +31,9 @@ from .conftest import Load, Write, work_of
 
 pytest.importorskip("datasets")
 
-ROWS = [{"q": f"Is {n} even?", "options": ["no", "yes"], "a": 1 - n % 2} for n in range(6)]
+ROWS = [
+    {"q": f"Is {n} even?", "options": ["no", "yes"], "a": 1 - n % 2} for n in range(6)
+]
 CHOICE = """
     task: even
     dataset_path: json
@@ -51,10 +60,14 @@ def asked(task: Task, index: int = 0) -> list[Request]:
 def scored(task: Task, answer: Any, **settings: Any) -> dict[str, Any]:
     (run,) = evaluate(task, ScriptedModel(answer, version="1"), **settings)
     assert run.n_missing == 0, run.data["tasks"]
-    return {metric["label"]: metric["value"] for metric in run.data["tasks"][0]["metrics"]}
+    return {
+        metric["label"]: metric["value"] for metric in run.data["tasks"][0]["metrics"]
+    }
 
 
-def test_published_shots_follow_places_and_corrected_ones_rows(load: Load, write: Write) -> None:
+def test_published_shots_follow_places_and_corrected_ones_rows(
+    load: Load, write: Write
+) -> None:
     def shots(scoring: str, rows: list[dict[str, Any]]) -> dict[str, str]:
         write("rows.jsonl", rows)
         (task,) = load("even", num_fewshot=2, scoring=scoring)
@@ -93,8 +106,13 @@ def test_digits_as_answers(load: Load, write: Write) -> None:
     assert scored(load("digits", scoring="published")[0], script)["acc"] == 0.0
 
 
-def test_several_right_answers_keep_graded_scores_only_when_corrected(load: Load, write: Write) -> None:
-    write("half.py", "def half(references, predictions):\n    return 0.5 if references[0] == 'b' else 0.0\n")
+def test_several_right_answers_keep_graded_scores_only_when_corrected(
+    load: Load, write: Write
+) -> None:
+    write(
+        "half.py",
+        "def half(references, predictions):\n    return 0.5 if references[0] == 'b' else 0.0\n",
+    )
     write(
         "graded.yaml",
         """
@@ -107,7 +125,10 @@ def test_several_right_answers_keep_graded_scores_only_when_corrected(load: Load
         """,
     )
     trust = (Path("tasks"),)
-    assert scored(load("graded", trust=trust)[0], "b") == {"half": 0.5, "exact_match": 1.0}
+    assert scored(load("graded", trust=trust)[0], "b") == {
+        "half": 0.5,
+        "exact_match": 1.0,
+    }
     assert scored(load("graded", trust=trust, scoring="published")[0], "b") == {
         "half": 1.0,
         "exact_match": 1.0,
@@ -116,8 +137,13 @@ def test_several_right_answers_keep_graded_scores_only_when_corrected(load: Load
 
 def test_python_needs_trust(load: Load, write: Write, tmp_path: Path) -> None:
     marked = f"pathlib.Path({str(tmp_path / 'ran')!r}).touch()"
-    write("docs.py", f"import pathlib\n{marked}\ndef only(t):\n    return t.select([0, 1])\n")
-    write("few.yaml", "include: even.yaml\ntask: few\nprocess_docs: !function docs.only\n")
+    write(
+        "docs.py",
+        f"import pathlib\n{marked}\ndef only(t):\n    return t.select([0, 1])\n",
+    )
+    write(
+        "few.yaml", "include: even.yaml\ntask: few\nprocess_docs: !function docs.only\n"
+    )
     with pytest.raises(TaskError, match="allow it with --trust"):
         load("few")
     with pytest.raises(TaskError, match="allow it with --trust"):
@@ -127,14 +153,22 @@ def test_python_needs_trust(load: Load, write: Write, tmp_path: Path) -> None:
 
 
 def test_installed_modules_need_trust_too(load: Load, write: Write) -> None:
-    write("system.yaml", "include: even.yaml\ntask: system\nprocess_results: !function os.system\n")
+    write(
+        "system.yaml",
+        "include: even.yaml\ntask: system\nprocess_results: !function os.system\n",
+    )
     with pytest.raises(TaskError, match="allow it with --trust"):
         load("system")
 
 
-def test_a_missing_library_is_said_before_anything_is_asked(load: Load, write: Write) -> None:
+def test_a_missing_library_is_said_before_anything_is_asked(
+    load: Load, write: Write
+) -> None:
     write("lacks.py", "import no_such_library\n")
-    write("lacks.yaml", "include: even.yaml\ntask: lacks\nprocess_docs: !function lacks.f\n")
+    write(
+        "lacks.yaml",
+        "include: even.yaml\ntask: lacks\nprocess_docs: !function lacks.f\n",
+    )
     (task,) = load("lacks", trust=(Path("tasks"),))
     with pytest.raises(TaskError, match="pip install no_such_library"):
         len(task.samples)
@@ -170,7 +204,9 @@ def test_task_modules_have_the_helpers_of_the_package(load: Load, write: Write) 
 
 
 @pytest.mark.parametrize("package", ["lm_eval", "evalwright.compat.lm_eval"])
-def test_a_filter_that_a_module_registers_is_named_in_a_task(package: str, load: Load, write: Write) -> None:
+def test_a_filter_that_a_module_registers_is_named_in_a_task(
+    package: str, load: Load, write: Write
+) -> None:
     """By the released package's name, or by ours, as scripts have it that need no other package."""
     code = f"""
     from {package}.api.filter import Filter
@@ -210,7 +246,9 @@ def test_the_metrics_that_scripts_import() -> None:
     from evalwright.compat.lm_eval.api import metrics
 
     assert metrics.mean_stderr([1, 2, 3]) == pytest.approx(3**-0.5)
-    assert metrics.median([3, 1, 2, 4]) == 3 and metrics.sample_stddev([1, 3]) == pytest.approx(2**0.5)
+    assert metrics.median([3, 1, 2, 4]) == 3 and metrics.sample_stddev(
+        [1, 3]
+    ) == pytest.approx(2**0.5)
     assert metrics.perplexity([math.log(0.5)]) == pytest.approx(2)
     assert metrics.weighted_perplexity([(math.log(0.25), 2)]) == pytest.approx(2)
     assert metrics.bypass_agg([1]) == 999 and metrics.bypass([1]) is None  # type: ignore[func-returns-value]
@@ -222,12 +260,14 @@ def test_the_metrics_that_scripts_import() -> None:
 def test_rows_that_fail_are_counted_and_not_scored(load: Load, write: Write) -> None:
     write("bad.yaml", 'include: even.yaml\ntask: bad\ndoc_to_target: "{{a + 5}}"\n')
     (run,) = evaluate(
-        load("bad")[0], ScriptedModel(lambda request: Response(log_likelihood=-1.0, is_greedy=False))
+        load("bad")[0],
+        ScriptedModel(lambda request: Response(log_likelihood=-1.0, is_greedy=False)),
     )
     assert run.n_missing == len(ROWS)
     published = load("bad", scoring="published")[0]
     (run,) = evaluate(
-        published, ScriptedModel(lambda request: Response(log_likelihood=-1.0, is_greedy=False))
+        published,
+        ScriptedModel(lambda request: Response(log_likelihood=-1.0, is_greedy=False)),
     )
     assert run.n_missing == 0 and run.tasks[0].metrics[0].estimate.value == 0.0
 
@@ -248,7 +288,10 @@ def test_generation_settings(load: Load, write: Write) -> None:
     )
     (task,) = load("write")
     wanted = {"max_tokens": 7, "temperature": 0.5, "top_p": 0.9, "stop": (".",)}
-    assert asked(task) == [Generate("Is 0 even?", draw=draw, **wanted) for draw in range(2)]  # type: ignore[arg-type]
+    assert asked(task) == [
+        Generate("Is 0 even?", draw=draw, **wanted)  # type: ignore[arg-type]
+        for draw in range(2)
+    ]
 
 
 def test_groups_tags_and_overrides(load: Load, write: Write) -> None:
@@ -279,7 +322,9 @@ def test_groups_tags_and_overrides(load: Load, write: Write) -> None:
     assert results["all"]["alias"] == "All of it"
 
 
-def test_misspelt_keys(load: Load, write: Write, caplog: pytest.LogCaptureFixture) -> None:
+def test_misspelt_keys(
+    load: Load, write: Write, caplog: pytest.LogCaptureFixture
+) -> None:
     write("typo.yaml", "include: even.yaml\ntask: typo\ndoc_to_txt: x\n")
     with pytest.raises(UnknownName, match="Did you mean 'doc_to_text'"):
         load("typo")
@@ -295,7 +340,9 @@ def test_misspelt_keys(load: Load, write: Write, caplog: pytest.LogCaptureFixtur
 
 def test_a_split_that_is_not_there(load: Load, write: Write) -> None:
     write("off.yaml", "include: even.yaml\ntask: lost\ntest_split: tset\n")
-    with pytest.raises(DatasetError, match="have no split 'tset'; they have: test, train"):
+    with pytest.raises(
+        DatasetError, match="have no split 'tset'; they have: test, train"
+    ):
         len(load("lost")[0].samples)
 
 
@@ -312,9 +359,13 @@ def test_settings_from_a_configuration(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("wanted", [100_000_000, 0, "many", 1.5])
-def test_a_file_cannot_want_any_number_of_requests(load: Load, write: Write, wanted: Any) -> None:
+def test_a_file_cannot_want_any_number_of_requests(
+    load: Load, write: Write, wanted: Any
+) -> None:
     write("often.yaml", f"include: even.yaml\ntask: often\nrepeats: {wanted}\n")
-    with pytest.raises(TaskError, match=r"'often' has `repeats: .*whole number from 1 to 10,000"):
+    with pytest.raises(
+        TaskError, match=r"'often' has `repeats: .*whole number from 1 to 10,000"
+    ):
         load("often")
 
 

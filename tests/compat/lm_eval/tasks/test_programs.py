@@ -1,4 +1,6 @@
-"""humaneval, mbpp and their kin under the released package's own names: its prompts, filters and arithmetic, programs in our sandbox."""
+"""humaneval, mbpp and their kin under the released package's own names: its prompts, filters and
+arithmetic, programs in our sandbox.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ from support.typed import typed
 
 pytest.importorskip("datasets")
 HOME = os.environ.get("LM_EVAL_TASKS")
-needs_files = pytest.mark.skipif(not HOME, reason="the task files of the released package are not here")
+needs_files = pytest.mark.skipif(
+    not HOME, reason="the task files of the released package are not here"
+)
 
 PROBLEMS = [
     {
@@ -58,25 +62,43 @@ def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "tasks"
     for name, rows in (("humaneval", PROBLEMS), ("mbpp", SENTENCES)):
         shutil.copytree(Path(str(HOME)) / name, folder / name)
-        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        (tmp_path / f"{name}.jsonl").write_text(
+            "".join(json.dumps(row) + "\n" for row in rows)
+        )
         for file in (folder / name).glob("*.yaml"):
             text = re.sub(r"(?m)^dataset_(path|name):.*\n", "", file.read_text())
-            kwargs = (
-                f"dataset_path: json\ndataset_kwargs: {{data_files: {{test: {tmp_path / name}.jsonl}}}}\n"
-            )
+            kwargs = f"dataset_path: json\ndataset_kwargs: {{data_files: {{test: {tmp_path / name}.jsonl}}}}\n"
             file.write_text(text + ("" if "include:" in text else kwargs))
     (tmp_path / "coder.py").write_text(CLASS)
     return tmp_path
 
 
 @needs_files
-@pytest.mark.parametrize(("task", "label"), [("humaneval", "pass@1,create_test"), ("mbpp", "pass_at_1,none")])
+@pytest.mark.parametrize(
+    ("task", "label"), [("humaneval", "pass@1,create_test"), ("mbpp", "pass_at_1,none")]
+)
 def test_they_run_under_their_own_names(tasks: Path, task: str, label: str) -> None:
-    line = ("lm-eval", "--model", "coder.py:Coder", "--include_path", "tasks", "--tasks", task)
+    line = (
+        "lm-eval",
+        "--model",
+        "coder.py:Coder",
+        "--include_path",
+        "tasks",
+        "--tasks",
+        task,
+    )
     untrusted = typed(*line)
     assert untrusted.code == 2
     assert "--trust" in untrusted.err
-    done = typed(*line, "--trust", "tasks", "--output_path", "out", "--log_samples", "--show_config")
+    done = typed(
+        *line,
+        "--trust",
+        "tasks",
+        "--output_path",
+        "out",
+        "--log_samples",
+        "--show_config",
+    )
     assert done.code == 0, done.err
     (file,) = (tasks / "out").rglob("results_*.json")
     assert json.loads(file.read_text())["results"][task][label] == 0.5
@@ -85,7 +107,9 @@ def test_they_run_under_their_own_names(tasks: Path, task: str, label: str) -> N
     assert again.code == 0, again.err
     (metric,) = open_run(tasks / "runs" / "again").data["tasks"][0]["metrics"]
     assert metric["value"] == 0.5
-    assert "evaluate" not in sys.modules, "the stand-in is there only while modules are imported"
+    assert "evaluate" not in sys.modules, (
+        "the stand-in is there only while modules are imported"
+    )
 
 
 @needs_files
@@ -123,13 +147,20 @@ def test_the_metric_is_that_of_the_library() -> None:
         references=["assert add(2, 3) == 5"], predictions=[programs], k=[1, 2, 100]
     )
     assert estimates == {"pass@1": 0.25, "pass@2": 0.5}
-    assert [outcome["passed"] for _, outcome in outcomes[0]] == [True, False, False, False]
+    assert [outcome["passed"] for _, outcome in outcomes[0]] == [
+        True,
+        False,
+        False,
+        False,
+    ]
     assert pass_at_k(5, 2, 3) == pytest.approx(1 - (3 * 2 * 1) / (5 * 4 * 3))
 
 
 @needs_files
 def test_what_runs_programs_by_itself_is_still_refused(tasks: Path) -> None:
-    """A task that says so, and whose module has no metric of ours, brings its own way to run them."""
+    """A task that says so, and whose module has no metric of ours, brings its own way to run
+    them.
+    """
     (tasks / "tasks" / "humaneval" / "utils.py").write_text(
         "def pass_at_k(references, predictions, k):\n    exec(predictions[0][0])\n    return 1.0\n\n\n"
         "def build_predictions(resps, docs):\n    return resps\n\n\nbuild_predictions_instruct = build_predictions\n"

@@ -1,4 +1,6 @@
-"""Metrics, aggregations and filters that a module of a task's folder registers are used by their names."""
+"""Metrics, aggregations and filters that a module of a task's folder registers are used by their
+names.
+"""
 
 from __future__ import annotations
 
@@ -90,12 +92,23 @@ def test_they_are_used_by_name(name: str, tmp_path: Path) -> None:
         assert row[f"own-metric-{name}"] == 2 * len(text) + 1
         assert row[f"own-other-{name}"] == float((text * 2).startswith(row["target"]))
     longest = max(row[f"own-metric-{name}"] for row in rows)
-    assert re.search(rf"own-metric-{name} *\|↓\| *{longest}.0000\|±\| *N/A\|", done.out), done.out
+    assert re.search(
+        rf"own-metric-{name} *\|↓\| *{longest}.0000\|±\| *N/A\|", done.out
+    ), done.out
 
 
 def test_answers_are_scored_again_by_the_files(name: str, tmp_path: Path) -> None:
     """A record alone does not have what was registered, and does not decide what runs."""
-    line = ("run", f"lm-eval:{name}", "--task-root", "tasks", "--model", "scripted/hash", "--trust", "tasks")
+    line = (
+        "run",
+        f"lm-eval:{name}",
+        "--task-root",
+        "tasks",
+        "--model",
+        "scripted/hash",
+        "--trust",
+        "tasks",
+    )
     assert typed(*line, "--name", "first").code == 0
     before = open_run("runs/first").data["tasks"][0]["metrics"]
     refused = typed("score", "first")
@@ -104,14 +117,27 @@ def test_answers_are_scored_again_by_the_files(name: str, tmp_path: Path) -> Non
     again = typed("score", "first", "--trust", "tasks", "--name", "second")
     assert again.code == 0, again.err
     after = open_run("runs/second").data["tasks"][0]["metrics"]
-    assert [metric["value"] for metric in after] == [metric["value"] for metric in before]
+    assert [metric["value"] for metric in after] == [
+        metric["value"] for metric in before
+    ]
 
 
 def test_a_name_that_nobody_registered_is_an_error(name: str, tmp_path: Path) -> None:
     file = tmp_path / "tasks" / f"{name}.yaml"
-    file.write_text(file.read_text().replace(f"aggregation: own-aggregation-{name}", "aggregation: own-agg"))
+    file.write_text(
+        file.read_text().replace(
+            f"aggregation: own-aggregation-{name}", "aggregation: own-agg"
+        )
+    )
     done = typed(
-        "run", f"lm-eval:{name}", "--task-root", "tasks", "--trust", "tasks", "--model", "scripted/hash"
+        "run",
+        f"lm-eval:{name}",
+        "--task-root",
+        "tasks",
+        "--trust",
+        "tasks",
+        "--model",
+        "scripted/hash",
     )
     assert done.code == 2
     assert "Unknown aggregation 'own-agg'" in done.err

@@ -1,4 +1,6 @@
-"""Stopping rules over tasks of lm-evaluation-harness: by the names of their metrics, on the scores of their pipelines."""
+"""Stopping rules over tasks of lm-evaluation-harness: by the names of their metrics, on the
+scores of their pipelines.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,10 @@ CHOICE = """
 
 @pytest.fixture(autouse=True)
 def _files(write: Write) -> None:
-    rows = [{"n": n, "q": f"Is {n} even?", "options": ["no", "yes"], "a": 1 - n % 2} for n in range(COUNT)]
+    rows = [
+        {"n": n, "q": f"Is {n} even?", "options": ["no", "yes"], "a": 1 - n % 2}
+        for n in range(COUNT)
+    ]
     write("rows.jsonl", rows)
     write("sum.jsonl", rows)
     write("even.yaml", CHOICE)
@@ -41,8 +46,12 @@ def _files(write: Write) -> None:
 def knows(name: str, share: float) -> ScriptedModel:
     def says(request: Request) -> str:
         assert isinstance(request, LogLikelihood | Generate)
-        prompt = request.context if isinstance(request, LogLikelihood) else request.prompt
-        number = int(next(word for word in last_text(prompt).split() if word.isdecimal()))
+        prompt = (
+            request.context if isinstance(request, LogLikelihood) else request.prompt
+        )
+        number = int(
+            next(word for word in last_text(prompt).split() if word.isdecimal())
+        )
         right = random.Random(f"{name} {number}").random() < share
         if isinstance(request, Generate):
             return f"It is {number + 1 if right else 0}."

@@ -1,4 +1,6 @@
-"""RAPL's counters as files, and NVIDIA's driver as a small library with its interface, compiled here."""
+"""RAPL's counters as files, and NVIDIA's driver as a small library with its interface, compiled
+here.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,9 @@ def meter(root: Path) -> EnergyMeter:
 
 
 def test_packages_and_memory_are_added_and_nothing_twice(tmp_path: Path) -> None:
-    found = meter(write(tmp_path, {"intel-rapl:0": 1_000_000, "intel-rapl:0:1": 500_000}))
+    found = meter(
+        write(tmp_path, {"intel-rapl:0": 1_000_000, "intel-rapl:0:1": 500_000})
+    )
     write(tmp_path, dict.fromkeys(ZONES, 3500000))
     said = found.as_dict()
     assert said["cpu_joules"] == 2.5 + 3.0
@@ -60,9 +64,15 @@ def test_packages_and_memory_are_added_and_nothing_twice(tmp_path: Path) -> None
     assert "NVML" not in said["method"]
 
 
-def test_a_counter_that_ran_round_at_every_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_counter_that_ran_round_at_every_look(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     found = meter(write(tmp_path, {"intel-rapl:0": 9_000_000}))
-    for value in (4_000_000, 2_000_000, 1_000_000):  # each has run round: 5, 8 and 9 joules
+    for value in (
+        4_000_000,
+        2_000_000,
+        1_000_000,
+    ):  # each has run round: 5, 8 and 9 joules
         write(tmp_path, {"intel-rapl:0": value})
         found.look()  # too early: nothing is read
         found.look(now=True)
@@ -77,7 +87,8 @@ def test_a_counter_that_ran_round_at_every_look(tmp_path: Path, monkeypatch: pyt
 def test_vanished_hidden_and_missing_counters_give_no_number(tmp_path: Path) -> None:
     assert "no readable counter" in meter(tmp_path).as_dict()["method"]
     found = meter(write(tmp_path, {}))
-    # A user who may not read it sees no more than one who finds no file; root could read it in spite of its mode.
+    # A user who may not read it sees no more than one who finds no file; root could read it in
+    # spite of its mode.
     (tmp_path / "sys/class/powercap/intel-rapl:0/energy_uj").unlink()
     assert found.as_dict()["cpu_joules"] is None
     said = meter(tmp_path).as_dict()
@@ -91,7 +102,9 @@ def test_cards_by_the_drivers_own_interface(tmp_path: Path) -> None:
         pytest.skip("no C compiler")
     (tmp_path / "driver.c").write_text(DRIVER)
     library = tmp_path / "driver.so"
-    subprocess.run([compiler, "-shared", "-fPIC", "-o", library, tmp_path / "driver.c"], check=True)
+    subprocess.run(
+        [compiler, "-shared", "-fPIC", "-o", library, tmp_path / "driver.c"], check=True
+    )
     meter = EnergyMeter(tmp_path, str(library))
     first, second = cards(str(library))
     assert first.energy is not None

@@ -1,4 +1,6 @@
-"""What a process may use: the real machine, a process with a real limit, and control groups as files."""
+"""What a process may use: the real machine, a process with a real limit, and control groups as
+files.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,11 @@ def tree(root: Path, files: dict[str, str]) -> Path:
 
 def child(code: str) -> list[str]:
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=dict(os.environ)
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=dict(os.environ),
     )
     return done.stdout.split()
 
@@ -80,7 +86,11 @@ def test_version_2_of_control_groups(tmp_path: Path) -> None:
     )
     machine = find_machine(root, library="no such library")
     assert (machine.cpu, machine.cores) == ("Some Chip @ 2GHz", 0.5)
-    assert (machine.memory, machine.memory_limit, machine.free) == (16 * GIB, 4 * GIB, 3 * GIB)
+    assert (machine.memory, machine.memory_limit, machine.free) == (
+        16 * GIB,
+        4 * GIB,
+        3 * GIB,
+    )
     assert machine.gpus == ()
 
 

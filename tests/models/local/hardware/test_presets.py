@@ -1,4 +1,6 @@
-"""Presets are arguments that their backends have, fill only what is open, and never ask for more than a model takes."""
+"""Presets are arguments that their backends have, fill only what is open, and never ask for more
+than a model takes.
+"""
 
 from __future__ import annotations
 
@@ -23,18 +25,34 @@ def test_every_preset_names_arguments_that_exist() -> None:
     for found in presets().values():
         assert found["title"]
         for backend in found.keys() - {"title"}:
-            assert set(found[backend]) <= set(inspect.signature(BACKENDS[backend]).parameters)
+            assert set(found[backend]) <= set(
+                inspect.signature(BACKENDS[backend]).parameters
+            )
 
 
 def test_what_a_person_says_wins_and_the_rest_is_filled_in() -> None:
-    given = {"device": "auto", "dtype": "bfloat16", "max_length": None, "memory": None, "fit": False}
+    given = {
+        "device": "auto",
+        "dtype": "bfloat16",
+        "max_length": None,
+        "memory": None,
+        "fit": False,
+    }
     found = with_preset("t4", "hf", given, 8192)
-    assert found == {"device": "cuda", "dtype": "bfloat16", "max_length": 4096, "memory": 4, "fit": True}
+    assert found == {
+        "device": "cuda",
+        "dtype": "bfloat16",
+        "max_length": 4096,
+        "memory": 4,
+        "fit": True,
+    }
     assert with_preset("t4", "hf", given, 1024)["max_length"] is None
     assert with_preset(None, "hf", given) == given
     with pytest.raises(UnknownName, match="t4"):
         with_preset("t5", "hf", {})
-    with pytest.raises(ConfigurationError, match="has no settings for onnx/ models; use laptop"):
+    with pytest.raises(
+        ConfigurationError, match="has no settings for onnx/ models; use laptop"
+    ):
         with_preset("t4", "onnx", {})
 
 
@@ -43,10 +61,16 @@ def test_real_models_by_preset(tmp_path: Path) -> None:
     folder = make_tiny_model(tmp_path / "m", "llama", context=128)
     model = open_model(f"hf/{folder}", {"preset": "small"})
     assert isinstance(model, TransformersModel)
-    assert (model.options.dtype, model.options.device, model.options.max_length) == ("bfloat16", "cpu", None)
+    assert (model.options.dtype, model.options.device, model.options.max_length) == (
+        "bfloat16",
+        "cpu",
+        None,
+    )
     assert model.options.memory == 2**29
     same = open_model(f"hf/{folder}", {"dtype": "bfloat16", "device": "cpu"})
     assert model.fingerprint == same.fingerprint
-    embedded = open_model(f"onnx/{EMBEDDED / 'demo-small'}", {"preset": "small", "batch_size": 7})
+    embedded = open_model(
+        f"onnx/{EMBEDDED / 'demo-small'}", {"preset": "small", "batch_size": 7}
+    )
     assert isinstance(embedded, OnnxModel)
     assert (embedded.threads, embedded.batch_size) == (2, 7)

@@ -18,7 +18,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(scope="session")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Model folders by kind; "strict" is a llama whose template has no system role, "plain" one without a template."""
+    """Model folders by kind; "strict" is a llama whose template has no system role, "plain" one
+    without a template.
+    """
     # Threads of so small a model wait for each other more than they work.
     pytest.importorskip("torch").set_num_threads(1)
     pytest.importorskip("transformers")

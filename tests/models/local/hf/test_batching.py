@@ -31,7 +31,9 @@ def _nothing_to_collect(monkeypatch: pytest.MonkeyPatch) -> None:
     st.integers(1, 120),
     st.integers(1, 200),
 )
-def test_every_item_once_within_limits(costs: list[int], rows: int | None, tokens: int, memory: int) -> None:
+def test_every_item_once_within_limits(
+    costs: list[int], rows: int | None, tokens: int, memory: int
+) -> None:
     finished: list[list[int]] = []
 
     def work(batch: list[int]) -> list[int]:
@@ -51,7 +53,9 @@ def test_every_item_once_within_limits(costs: list[int], rows: int | None, token
             assert "Out of memory" in result.message
         else:
             assert result == item
-    assert sum(map(len, finished)) == sum(cost <= memory for cost in costs), "finished work is done once"
+    assert sum(map(len, finished)) == sum(cost <= memory for cost in costs), (
+        "finished work is done once"
+    )
 
 
 def test_only_the_item_at_fault_fails() -> None:
@@ -68,7 +72,9 @@ def test_only_the_item_at_fault_fails() -> None:
 def test_which_errors_say_that_memory_ran_out() -> None:
     assert is_out_of_memory(torch.OutOfMemoryError("x"))
     assert is_out_of_memory(
-        RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried")
+        RuntimeError(
+            "[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried"
+        )
     )
     assert is_out_of_memory(RuntimeError("MPS backend out of memory"))
     assert is_out_of_memory(RuntimeError("std::bad_alloc"))
@@ -110,7 +116,9 @@ def test_a_stream_loses_nothing(
             yield item, item
 
     order = sorted(range(len(costs)), key=lambda item: -costs[item])
-    found = list(BatchRunner[int](rows, tokens).stream(dict(enumerate(costs)), order, work, 6))
+    found = list(
+        BatchRunner[int](rows, tokens).stream(dict(enumerate(costs)), order, work, 6)
+    )
     assert sorted(item for item, _ in found) == list(range(len(costs)))
     assert len(set(finished)) == len(finished), "finished work is done once"
     for item, result in found:

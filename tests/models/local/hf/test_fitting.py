@@ -1,4 +1,6 @@
-"""What fits, by machines as data, and for real: a checkpoint that is opened, asked and measured on this one."""
+"""What fits, by machines as data, and for real: a checkpoint that is opened, asked and measured
+on this one.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,8 @@ from support.tiny_models import make_tiny_model
 
 pytestmark = pytest.mark.torch
 
-# Llama 3.1 8B: 8,030,261,248 parameters, 32 layers, 8 key-value heads of 128, a vocabulary of 128,256, untied.
+# Llama 3.1 8B: 8,030,261,248 parameters, 32 layers, 8 key-value heads of 128, a vocabulary of
+# 128,256, untied.
 LLAMA = Size(8_030_261_248, 2 * 128_256 * 4096, 2 * 32 * 8 * 128, 128_256, 4096)
 
 
@@ -35,7 +38,11 @@ def machine(main: float, card: float | None = None) -> Machine:
 
 
 def fitted(
-    where: Machine, size: Size = LLAMA, device: str = "cuda", dtype: str = "bfloat16", **more: object
+    where: Machine,
+    size: Size = LLAMA,
+    device: str = "cuda",
+    dtype: str = "bfloat16",
+    **more: object,
 ) -> Fit:
     settings = {"fixed_dtype": False, **more}
     return choose_fit("hf/x", size, where, device=device, dtype=dtype, **settings)  # type: ignore[arg-type]
@@ -48,7 +55,8 @@ def with_bitsandbytes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("free", "chosen"), [(24, None), (15, "bitsandbytes-8bit"), (8, "bitsandbytes-4bit")]
+    ("free", "chosen"),
+    [(24, None), (15, "bitsandbytes-8bit"), (8, "bitsandbytes-4bit")],
 )
 def test_the_most_exact_that_fits_on_a_card(free: float, chosen: str | None) -> None:
     found = fitted(machine(2, free))
@@ -64,14 +72,19 @@ def test_more_memory_is_never_less_exact() -> None:
     for step in range(28, 200):
         fit = fitted(machine(step / 4), device="cpu", dtype="float32")
         found.append(
-            exact[fit.dtype] if fit.quantisation is None else float(fit.quantisation == "bitsandbytes-8bit")
+            exact[fit.dtype]
+            if fit.quantisation is None
+            else float(fit.quantisation == "bitsandbytes-8bit")
         )
     assert found == sorted(found)
     assert set(found) == {0.0, 1.0, 2.0, 4.0}
 
 
 def test_refusals_say_what_would_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ConfigurationError, match=r"does not fit.*It would fit into main memory: device=cpu"):
+    with pytest.raises(
+        ConfigurationError,
+        match=r"does not fit.*It would fit into main memory: device=cpu",
+    ):
         fitted(machine(64, 4))
     long = replace(LLAMA, tokens=100_000)
     with pytest.raises(
@@ -79,7 +92,10 @@ def test_refusals_say_what_would_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     ) as refused:
         fitted(machine(2, 8), long)
     shorter = int(str(refused.value).rpartition("=")[2].rstrip("."))
-    assert fitted(machine(2, 8), replace(long, tokens=shorter)).quantisation == "bitsandbytes-4bit"
+    assert (
+        fitted(machine(2, 8), replace(long, tokens=shorter)).quantisation
+        == "bitsandbytes-4bit"
+    )
     with pytest.raises(ConfigurationError, match="Use a smaller model"):
         fitted(machine(2, 4))
     with pytest.raises(ConfigurationError, match="No NVIDIA card"):
@@ -87,13 +103,17 @@ def test_refusals_say_what_would_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ConfigurationError, match="cannot find out"):
         fitted(replace(machine(8), free=None), device="cpu")
     monkeypatch.setattr("evalwright.models.local.hf.fitting.find_spec", lambda _: None)
-    with pytest.raises(ConfigurationError, match=r"only as bitsandbytes-8bit .*pip install"):
+    with pytest.raises(
+        ConfigurationError, match=r"only as bitsandbytes-8bit .*pip install"
+    ):
         fitted(machine(2, 15))
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_tiny_model(tmp_path_factory.mktemp("fit") / "m", "llama", hidden=512, layers=6, context=128)
+    return make_tiny_model(
+        tmp_path_factory.mktemp("fit") / "m", "llama", hidden=512, layers=6, context=128
+    )
 
 
 def test_the_size_is_that_of_the_real_model(folder: Path, tmp_path: Path) -> None:
@@ -129,7 +149,9 @@ print(json.dumps([peak_memory() - before, model._fit.need, model.describe()["dty
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 def test_what_was_reckoned_is_enough_on_this_machine(tmp_path: Path) -> None:
-    folder = make_tiny_model(tmp_path / "m", "llama", hidden=1024, layers=8, context=128)
+    folder = make_tiny_model(
+        tmp_path / "m", "llama", hidden=1024, layers=8, context=128
+    )
     done = subprocess.run(
         [sys.executable, "-c", MEASURE, str(folder)],
         capture_output=True,
@@ -149,13 +171,19 @@ def test_a_real_model_is_loaded_as_was_chosen(
     pytest.importorskip("bitsandbytes")
     size = model_size(find_source(str(folder), None), None)
     room = size.needs("bfloat16", method, "cpu")
-    monkeypatch.setattr(hf_model, "find_machine", lambda: replace(machine(1), free=room))
+    monkeypatch.setattr(
+        hf_model, "find_machine", lambda: replace(machine(1), free=room)
+    )
     model = TransformersModel(str(folder), device="cpu", fit=True)
-    named = TransformersModel(str(folder), device="cpu", dtype="bfloat16", quantization=method)
+    named = TransformersModel(
+        str(folder), device="cpu", dtype="bfloat16", quantization=method
+    )
     assert model.fingerprint == named.fingerprint
     assert "bfloat16 was chosen" in model.describe()["fit"]
     assert "fit" not in named.describe()
-    assert isinstance(answers(model, [Generate("The river", max_tokens=3)])[0], Response)
+    assert isinstance(
+        answers(model, [Generate("The river", max_tokens=3)])[0], Response
+    )
     network = engine_of(model).loaded.model
     if method is None:
         assert {str(each.dtype) for each in network.parameters()} == {"torch.bfloat16"}

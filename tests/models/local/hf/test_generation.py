@@ -1,4 +1,6 @@
-"""Generation: the numbers of a plain forward, what is computed once, who leaves when, and that nothing is lost."""
+"""Generation: the numbers of a plain forward, what is computed once, who leaves when, and that
+nothing is lost.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,9 @@ def by_hand(model: TransformersModel, request: Generate) -> tuple[str, str]:
 def passes_of(model: TransformersModel) -> list[tuple[int, int]]:
     """The shape (rows, tokens) of every pass from now on."""
     passes: list[tuple[int, int]] = []
-    replaced(model, lambda forward, given: passes.append(tuple(given["input_ids"].shape)))
+    replaced(
+        model, lambda forward, given: passes.append(tuple(given["input_ids"].shape))
+    )
     return passes
 
 
@@ -69,7 +73,11 @@ def few_tokens_share(monkeypatch: pytest.MonkeyPatch) -> None:
     """Families from few tokens and few members on, as tiny models have short contexts."""
     from evalwright.models.local.hf import decoding
 
-    for name, value in (("MIN_EXTRA_SHARED_TOKENS", 8), ("MIN_SHARED_TOKENS", 2), ("MIN_FAMILY_PROMPTS", 2)):
+    for name, value in (
+        ("MIN_EXTRA_SHARED_TOKENS", 8),
+        ("MIN_SHARED_TOKENS", 2),
+        ("MIN_FAMILY_PROMPTS", 2),
+    ):
         monkeypatch.setattr(decoding, name, value)
 
 
@@ -80,9 +88,14 @@ def test_greedy_answers_are_those_of_a_plain_forward(
     folders: dict[str, Path], kind: str, attention: str
 ) -> None:
     model = opened(folders[kind], attn_implementation=attention)
-    requests = [Generate(prompt, max_tokens=min(5 + 4 * i, 20)) for i, prompt in enumerate(PROMPTS * 2)]
+    requests = [
+        Generate(prompt, max_tokens=min(5 + 4 * i, 20))
+        for i, prompt in enumerate(PROMPTS * 2)
+    ]
     found = answers(model, requests)
-    assert [(each.text, each.finish_reason) for each in found] == [by_hand(model, each) for each in requests]
+    assert [(each.text, each.finish_reason) for each in found] == [
+        by_hand(model, each) for each in requests
+    ]
     decoder = engine_of(model).decoder
     assert decoder.refusal is None
     assert decoder.forward.cascading is (attention == "sdpa")
@@ -90,16 +103,29 @@ def test_greedy_answers_are_those_of_a_plain_forward(
 
 
 @pytest.mark.parametrize(
-    ("kind", "window"), [("gemma2", 1000), ("gemma2", 16), ("cohere", 16), ("gpt_neo", 1000), ("mamba", 16)]
+    ("kind", "window"),
+    [
+        ("gemma2", 1000),
+        ("gemma2", 16),
+        ("cohere", 16),
+        ("gpt_neo", 1000),
+        ("mamba", 16),
+    ],
 )
 def test_other_architectures(
     kind: Unusual, window: int, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     model = opened(make_unusual_model(tmp_path, kind, window=window))
-    requests = [Generate(prompt, max_tokens=4 + i) for i, prompt in enumerate(PROMPTS[3:])]
+    requests = [
+        Generate(prompt, max_tokens=4 + i) for i, prompt in enumerate(PROMPTS[3:])
+    ]
     with caplog.at_level(logging.WARNING, logger="evalwright"):
         found = answers(model, requests) + answers(model, requests)
-    said = [record.getMessage() for record in caplog.records if "own loop" in record.getMessage()]
+    said = [
+        record.getMessage()
+        for record in caplog.records
+        if "own loop" in record.getMessage()
+    ]
     assert [(each.text, each.finish_reason) for each in found] == 2 * [
         by_hand(model, each) for each in requests
     ]
@@ -108,10 +134,16 @@ def test_other_architectures(
 
 
 @pytest.mark.parametrize("kind", ["llama", "gpt2", "qwen2"])
-def test_a_stop_string_ends_its_row_only_and_limits_are_kept(folders: dict[str, Path], kind: str) -> None:
+def test_a_stop_string_ends_its_row_only_and_limits_are_kept(
+    folders: dict[str, Path], kind: str
+) -> None:
     model = opened(folders[kind])
     free = [(prompt, *answers(model, [Generate(prompt)])) for prompt in PROMPTS]
-    long_ones = [(prompt, before, before.text[6:8]) for prompt, before in free if len(before.text) > 8]
+    long_ones = [
+        (prompt, before, before.text[6:8])
+        for prompt, before in free
+        if len(before.text) > 8
+    ]
     cut = [Generate(prompt, stop=(stop, "\n\n\n")) for prompt, _, stop in long_ones]
     for (_, before, stop), after in zip(long_ones, answers(model, cut), strict=True):
         assert (after.text, after.finish_reason) == (before.text.split(stop)[0], "stop")
@@ -132,9 +164,12 @@ def test_a_stop_string_ends_its_row_only_and_limits_are_kept(folders: dict[str, 
 
 def test_who_is_done_leaves_and_who_waits_comes_in(folders: dict[str, Path]) -> None:
     model = opened(folders["llama"], batch_size=4)
-    requests = [Generate(f"{i} legs", max_tokens=20 if i == 0 else 2 + i % 3) for i in range(10)]
+    requests = [
+        Generate(f"{i} legs", max_tokens=20 if i == 0 else 2 + i % 3) for i in range(10)
+    ]
     expected = [answers(model, [request])[0] for request in requests]
-    passes, arrived = passes_of(model), []
+    passes = passes_of(model)
+    arrived = []
     found = []
     for each in model.answer_batch(requests):
         found.append(each)
@@ -142,9 +177,9 @@ def test_who_is_done_leaves_and_who_waits_comes_in(folders: dict[str, Path]) -> 
     assert dict(found) == dict(enumerate(expected))
     assert max(rows for rows, _ in passes) <= 4
     written = sum(response.usage.output_tokens for response in expected)
-    assert sum(rows for rows, tokens in passes if tokens == 1) == written - len(requests), (
-        "no row is computed after its end; prompts give the first token"
-    )
+    assert sum(rows for rows, tokens in passes if tokens == 1) == written - len(
+        requests
+    ), "no row is computed after its end; prompts give the first token"
     assert found[-1][0] == 0, "the others do not wait for the longest"
     assert len(set(arrived)) > 3, "answers come as their rows end"
 
@@ -155,7 +190,13 @@ def test_every_prompt_token_is_computed_once(folders: dict[str, Path]) -> None:
     answers(model, [Generate("a", max_tokens=1)])
     encode = engine_of(model).loaded.encoder.encode
     passes = passes_of(model)
-    answers(model, [Generate(PROMPTS[0], max_tokens=3, temperature=1.0, draw=draw) for draw in range(8)])
+    answers(
+        model,
+        [
+            Generate(PROMPTS[0], max_tokens=3, temperature=1.0, draw=draw)
+            for draw in range(8)
+        ],
+    )
     prompts = sum(rows * tokens for rows, tokens in passes if (rows, tokens) != (8, 1))
     assert prompts == len(encode(PROMPTS[0], True))
     passes.clear()
@@ -179,7 +220,8 @@ def test_draws_are_the_same_in_any_batch(folders: dict[str, Path]) -> None:
             for i in range(12)
         ]
 
-    model, greedy = opened(folders["llama"]), Generate(PROMPTS[4], max_tokens=8)
+    model = opened(folders["llama"])
+    greedy = Generate(PROMPTS[4], max_tokens=8)
     *together, beside = answers(model, [*draws(3), greedy])
     assert together == [answers(model, [request])[0] for request in draws(3)]
     assert together == answers(opened(folders["llama"], batch_size=5), draws(3))
@@ -192,24 +234,40 @@ def test_draws_are_the_same_in_any_batch(folders: dict[str, Path]) -> None:
     assert together != answers(model, draws(4))
 
 
-def test_the_checkpoints_own_sampling_settings_do_not_apply(folders: dict[str, Path], tmp_path: Path) -> None:
+def test_the_checkpoints_own_sampling_settings_do_not_apply(
+    folders: dict[str, Path], tmp_path: Path
+) -> None:
     folder = tmp_path / "opinionated"
     shutil.copytree(folders["llama"], folder)
-    settings = {"do_sample": True, "temperature": 5.0, "repetition_penalty": 3.0, "eos_token_id": [1, 3]}
+    settings = {
+        "do_sample": True,
+        "temperature": 5.0,
+        "repetition_penalty": 3.0,
+        "eos_token_id": [1, 3],
+    }
     (folder / "generation_config.json").write_text(json.dumps(settings))
-    theirs, ours = opened(folder), opened(folders["llama"])
+    theirs = opened(folder)
+    ours = opened(folders["llama"])
     requests = [Generate(prompt, max_tokens=10) for prompt in PROMPTS[:5]]
-    assert [r.text for r in answers(theirs, requests)] == [r.text for r in answers(ours, requests)]
+    assert [r.text for r in answers(theirs, requests)] == [
+        r.text for r in answers(ours, requests)
+    ]
     assert engine_of(theirs).loaded.end_tokens == {1, 3}
 
 
-def test_end_tokens_end_an_answer_and_are_no_part_of_it(folders: dict[str, Path]) -> None:
+def test_end_tokens_end_an_answer_and_are_no_part_of_it(
+    folders: dict[str, Path],
+) -> None:
     model = opened(folders["plain"])
     request = Generate("Iron", max_tokens=10)
     [free] = answers(model, [request])
     engine = engine_of(model)
     tokens = greedy_by_hand(model, "Iron", 10)
-    end = next(token for place, token in enumerate(tokens) if place and token not in tokens[:place])
+    end = next(
+        token
+        for place, token in enumerate(tokens)
+        if place and token not in tokens[:place]
+    )
     engine.decoder._loaded = replace(engine.loaded, end_tokens=frozenset({end}))
     [ended] = answers(model, [request])
     assert ended.text == engine.loaded.encoder.decode(tokens[: tokens.index(end)], True)
@@ -221,11 +279,16 @@ def test_a_row_that_is_not_a_number_fails_alone(folders: dict[str, Path]) -> Non
     model = opened(folders["llama"])
     loaded = engine_of(model).loaded
     texts = ("Iron", "naïve", "1 2 3", "A baker", "東京", "gold")
-    requests = [Generate(text, max_tokens=6, temperature=float(text == "東京")) for text in texts]
+    requests = [
+        Generate(text, max_tokens=6, temperature=float(text == "東京"))
+        for text in texts
+    ]
     expected = answers(model, requests)
     bad = loaded.encoder.encode("東京", False)[-1]
     for place in (0, 1, 2, 3, 5):
-        assert bad not in loaded.encoder.encode(texts[place] + " " + expected[place].text, True)
+        assert bad not in loaded.encoder.encode(
+            texts[place] + " " + expected[place].text, True
+        )
     loaded.model.get_input_embeddings().weight.data[bad] = float("nan")
     for _ in range(2):
         found = answers(model, requests)
@@ -263,11 +326,18 @@ def test_a_model_whose_logits_come_out_differently_is_left_to_transformers(
 
     def from_zero(x: Any, position_ids: Any) -> Any:
         """As a model that knows no positions but those of a whole text."""
-        return forward(x, torch.zeros_like(position_ids) if position_ids.shape[1] == 1 else position_ids)
+        return forward(
+            x,
+            torch.zeros_like(position_ids)
+            if position_ids.shape[1] == 1
+            else position_ids,
+        )
 
     rotary.forward = from_zero
     with caplog.at_level(logging.WARNING, logger="evalwright"):
-        found = answers(model, [Generate(prompt, max_tokens=6) for prompt in PROMPTS[:3]])
+        found = answers(
+            model, [Generate(prompt, max_tokens=6) for prompt in PROMPTS[:3]]
+        )
     assert not any(isinstance(each, Failure) for each in found)
     assert engine_of(model).decoder.refusal == "its logits differ"
     assert sum("own loop" in record.getMessage() for record in caplog.records) == 1

@@ -1,4 +1,6 @@
-"""Memory that the operating system refuses in the middle of a run, and the budget that a person sets."""
+"""Memory that the operating system refuses in the middle of a run, and the budget that a person
+sets.
+"""
 
 from __future__ import annotations
 
@@ -68,15 +70,22 @@ print(json.dumps([expected, answers(models["plain"]), answers(models["tree"])]))
 
 @pytest.fixture(scope="module")
 def long_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Room for 4,096 tokens, whose attention to each other takes a quarter of a GiB in a layer if it is done at once."""
+    """Room for 4,096 tokens, whose attention to each other takes a quarter of a GiB in a layer
+    if it is done at once.
+    """
     folder = tmp_path_factory.mktemp("long")
     return make_tiny_model(folder, "llama", hidden=256, context=4096)
 
 
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the limit is set as Linux counts memory")
+@pytest.mark.skipif(
+    not Path("/proc/self/status").exists(),
+    reason="the limit is set as Linux counts memory",
+)
 def test_memory_that_the_system_refuses(long_model: Path) -> None:
     command = [sys.executable, "-W", "ignore", "-c", CHILD, str(long_model), "40"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=1800, check=False)
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=1800, check=False
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     (expected, _, _), plain, tree = json.loads(done.stdout.splitlines()[-1])
     assert all(isinstance(value, float) for value in expected)
@@ -86,7 +95,10 @@ def test_memory_that_the_system_refuses(long_model: Path) -> None:
             assert isinstance(value, float), value
             assert math.isclose(value, wanted, rel_tol=1e-5)
     assert 1 <= plain[1] < 25, "the batch is smaller now"
-    assert plain[0][-1] == "Out of memory for this request even when it is alone in its batch."
+    assert (
+        plain[0][-1]
+        == "Out of memory for this request even when it is alone in its batch."
+    )
     # The tree reads it in pieces, each of which fits.
     assert isinstance(tree[0][-1], float)
     assert math.isclose(tree[0][-1], expected[-1], rel_tol=1e-4)
@@ -95,10 +107,13 @@ def test_memory_that_the_system_refuses(long_model: Path) -> None:
 def test_a_budget_that_a_person_sets(long_model: Path) -> None:
     as_written: Any = "0.0625"
     model = TransformersModel(str(long_model), device="cpu", memory=as_written)
-    engine, given = engine_of(model), 2**26
+    engine = engine_of(model)
+    given = 2**26
     inside = engine.loaded.model
     # 16 hidden and 4 inner numbers of four bytes for a token, in a third of it.
-    assert scoring_budget(inside, "cpu", given) == given // 3 // ((16 * 256 + 4 * 512) * 4)
+    assert scoring_budget(inside, "cpu", given) == given // 3 // (
+        (16 * 256 + 4 * 512) * 4
+    )
     assert scoring_budget(inside, "cpu", given) == engine.scorer._batcher.tokens
     assert stored_budget("cpu", given) == given // 4 == engine.scorer._stored
     assert generation_budget(inside, "cpu", given) < generation_budget(inside, "cpu")
@@ -106,4 +121,7 @@ def test_a_budget_that_a_person_sets(long_model: Path) -> None:
     for wrong in (0, -1, "much", True, float("nan"), float("inf")):
         with pytest.raises(ConfigurationError, match="positive number of GiB"):
             TransformersModel(str(long_model), memory=wrong)
-    assert model.fingerprint == TransformersModel(str(long_model), device="cpu").fingerprint
+    assert (
+        model.fingerprint
+        == TransformersModel(str(long_model), device="cpu").fingerprint
+    )

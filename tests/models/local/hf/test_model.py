@@ -1,4 +1,6 @@
-"""The hf backend from outside: what it knows before it loads, what names it, and what it refuses."""
+"""The hf backend from outside: what it knows before it loads, what names it, and what it
+refuses.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,13 @@ from typing import Any
 import pytest
 
 import evalwright
-from evalwright.core.errors import AbilityError, ConfigurationError, Failure, ModelError, UnknownName
+from evalwright.core.errors import (
+    AbilityError,
+    ConfigurationError,
+    Failure,
+    ModelError,
+    UnknownName,
+)
 from evalwright.core.requests import Embed, Generate, LogLikelihood, Message, Request
 from evalwright.core.responses import Response
 from evalwright.models.local.hf.model import TransformersModel
@@ -52,7 +60,11 @@ def test_abilities_and_description(folders: dict[str, Path]) -> None:
     assert "chat" not in open_model(f"hf/{folders['plain']}").abilities
     before = model.describe()
     assert before["architecture"] == "LlamaForCausalLM"
-    assert (before["dtype"], before["device"], before["context_length"]) == ("float32", "cpu", 128)
+    assert (before["dtype"], before["device"], before["context_length"]) == (
+        "float32",
+        "cpu",
+        128,
+    )
     assert before["chat_template"] is True
     assert json.loads(json.dumps(before)) == before
     assert before.pop("scoring") == {"path": "auto"}
@@ -64,21 +76,34 @@ def test_abilities_and_description(folders: dict[str, Path]) -> None:
     assert model._engine is None
 
 
-def test_the_fingerprint_follows_what_changes_answers(folders: dict[str, Path], tmp_path: Path) -> None:
+def test_the_fingerprint_follows_what_changes_answers(
+    folders: dict[str, Path], tmp_path: Path
+) -> None:
     folder = folders["llama"]
     template = tmp_path / "template.jinja"
     template.write_text("{{ messages[0]['content'] }}")
 
     def of(**arguments: Any) -> str:
-        return TransformersModel(str(folder), **{"device": "cpu", **arguments}).fingerprint
+        return TransformersModel(
+            str(folder), **{"device": "cpu", **arguments}
+        ).fingerprint
 
     base = of()
     assert of(scoring="plain") == base, "the ways of scoring agree up to rounding"
     assert of() == of(batch_size=4) == of(max_tokens=256) == of(dtype="float32") == base
-    assert TransformersModel(str(copy_of(folder, tmp_path / "copy")), device="cpu").fingerprint == base
+    assert (
+        TransformersModel(
+            str(copy_of(folder, tmp_path / "copy")), device="cpu"
+        ).fingerprint
+        == base
+    )
     four = of(quantization="bitsandbytes-4bit")
     assert four == of(
-        quantization={"method": "bitsandbytes-4bit", "quant_type": "nf4", "double_quant": False}
+        quantization={
+            "method": "bitsandbytes-4bit",
+            "quant_type": "nf4",
+            "double_quant": False,
+        }
     )
     others = [
         of(dtype="bfloat16"),
@@ -116,14 +141,21 @@ def test_the_fingerprint_follows_what_changes_answers(folders: dict[str, Path], 
             ({"batch_size": wrong}, ConfigurationError, "batch_size=.*whole number")
             for wrong in ("many", 0, -1, True, 1.5, "0")
         ),
-        *(({"prefix_token": wrong}, ConfigurationError, "prefix_token") for wrong in (True, "", 1.5)),
+        *(
+            ({"prefix_token": wrong}, ConfigurationError, "prefix_token")
+            for wrong in (True, "", 1.5)
+        ),
         ({"add_bos": "maybe"}, ConfigurationError, "true or false"),
         ({"dtype": "int4"}, ConfigurationError, "dtype='int4' is not known"),
         ({"device": "tpu"}, ConfigurationError, "is not a device"),
         ({"scoring": "fast"}, ConfigurationError, "must be one of auto, tree, plain"),
         ({"max_length": 4096}, ConfigurationError, "more than the 128 tokens"),
         ({"max_length": 0}, ConfigurationError, "whole number"),
-        ({"chat_template": "nowhere.jinja"}, ConfigurationError, "neither a file nor a template"),
+        (
+            {"chat_template": "nowhere.jinja"},
+            ConfigurationError,
+            "neither a file nor a template",
+        ),
         ({"chat_template_args": "x"}, ConfigurationError, "must be a mapping"),
         ({"chat_template": False}, ConfigurationError, "--format text"),
         ({"tokenizer": "./nowhere"}, ConfigurationError, "no model folder"),
@@ -131,19 +163,28 @@ def test_the_fingerprint_follows_what_changes_answers(folders: dict[str, Path], 
     ],
 )
 def test_arguments_that_do_not_fit(
-    folders: dict[str, Path], arguments: dict[str, Any], error: type[Exception], message: str
+    folders: dict[str, Path],
+    arguments: dict[str, Any],
+    error: type[Exception],
+    message: str,
 ) -> None:
     with pytest.raises(error, match=message):
         open_model(f"hf/{folders['llama']}", arguments)
 
 
-def test_check_and_load_say_what_cannot_work(folders: dict[str, Path], tmp_path: Path) -> None:
+def test_check_and_load_say_what_cannot_work(
+    folders: dict[str, Path], tmp_path: Path
+) -> None:
     folder = copy_of(folders["llama"], tmp_path / "model")
     TransformersModel(str(folder)).check()
     config = json.loads((folder / "config.json").read_text())
     for architecture in ("EncoderDecoderModel", "BertForSequenceClassification"):
-        (folder / "config.json").write_text(json.dumps({**config, "architectures": [architecture]}))
-        with pytest.raises(AbilityError, match="not a language model that generates text"):
+        (folder / "config.json").write_text(
+            json.dumps({**config, "architectures": [architecture]})
+        )
+        with pytest.raises(
+            AbilityError, match="not a language model that generates text"
+        ):
             TransformersModel(str(folder)).check()
     (folder / "config.json").write_text(json.dumps(config))
     (folder / "model.safetensors").write_bytes(b"torn")
@@ -158,23 +199,35 @@ def test_check_and_load_say_what_cannot_work(folders: dict[str, Path], tmp_path:
     with pytest.raises(ConfigurationError, match="no BOS token"):
         TransformersModel(str(folders["qwen2"]), device="cpu", add_bos=True).load()
     make_tokenizer("llama", vocab=600).save_pretrained(tmp_path / "other")
-    model = TransformersModel(str(folders["llama"]), device="cpu", tokenizer=str(tmp_path / "other"))
+    model = TransformersModel(
+        str(folders["llama"]), device="cpu", tokenizer=str(tmp_path / "other")
+    )
     with pytest.raises(ConfigurationError, match="do not match"):
         model.load()
 
 
-def test_a_prefix_token_stands_before_a_text_without_context(folders: dict[str, Path]) -> None:
+def test_a_prefix_token_stands_before_a_text_without_context(
+    folders: dict[str, Path],
+) -> None:
     from transformers import AutoTokenizer
 
     end = AutoTokenizer.from_pretrained(folders["llama"]).eos_token_id
-    plain = TransformersModel(str(folders["llama"]), device="cpu", add_special_tokens=False)
+    plain = TransformersModel(
+        str(folders["llama"]), device="cpu", add_special_tokens=False
+    )
     expected = log_likelihood(plain, "</s>", "Iron melts")
     for prefix in ("</s>", end):
-        model = TransformersModel(str(folders["llama"]), device="cpu", prefix_token=prefix)
-        assert log_likelihood(model, "", "Iron melts") == pytest.approx(expected, abs=1e-5)
+        model = TransformersModel(
+            str(folders["llama"]), device="cpu", prefix_token=prefix
+        )
+        assert log_likelihood(model, "", "Iron melts") == pytest.approx(
+            expected, abs=1e-5
+        )
     for wrong in ("<nowhere>", 10**6):
         with pytest.raises(ConfigurationError, match="not a token of this tokenizer"):
-            TransformersModel(str(folders["llama"]), device="cpu", prefix_token=wrong).load()
+            TransformersModel(
+                str(folders["llama"]), device="cpu", prefix_token=wrong
+            ).load()
 
 
 def test_a_mixed_batch_is_answered_once_each_and_nothing_is_written_over_the_runs_output(
@@ -200,12 +253,16 @@ def test_a_mixed_batch_is_answered_once_each_and_nothing_is_written_over_the_run
     assert capfd.readouterr() == ("", "")
 
 
-def test_marks_of_reasoning_stay_in_the_text(folders: dict[str, Path], tmp_path: Path) -> None:
+def test_marks_of_reasoning_stay_in_the_text(
+    folders: dict[str, Path], tmp_path: Path
+) -> None:
     from evalwright.core.reasoning import separate_reasoning
     from evalwright.models.local.hf.loading import HubEncoder
 
     tokenizer = make_tokenizer("llama")
-    tokenizer.add_special_tokens({"additional_special_tokens": ["<think>", "</think>", "<tool>"]})
+    tokenizer.add_special_tokens(
+        {"additional_special_tokens": ["<think>", "</think>", "<tool>"]}
+    )
     encoder = HubEncoder(tokenizer)
     tokens = encoder.encode("<think>so<tool></think>yes</s>", False)
     text = encoder.decode(tokens, True)
@@ -214,17 +271,27 @@ def test_marks_of_reasoning_stay_in_the_text(folders: dict[str, Path], tmp_path:
 
 
 @pytest.mark.parametrize("kind", ["llama", "gpt2", "qwen2"])
-def test_texts_prepared_together_are_encoded_as_one_by_one(kind: str, folders: dict[str, Path]) -> None:
+def test_texts_prepared_together_are_encoded_as_one_by_one(
+    kind: str, folders: dict[str, Path]
+) -> None:
     model = TransformersModel(str(folders[kind]), device="cpu")
     encoder = engine_of(model).loaded.encoder
     assert encoder._batch is not None
-    texts = ["", " a", "<s>Iron</s> melts\n\nat 1538 <|im_start|>", "東京 naïve  ", "x" * 5000]
+    texts = [
+        "",
+        " a",
+        "<s>Iron</s> melts\n\nat 1538 <|im_start|>",
+        "東京 naïve  ",
+        "x" * 5000,
+    ]
     asked = [(text, special) for text in texts for special in (True, False)]
     expected = [encoder.encode(*each) for each in asked]
     encoder.prepare(asked)
     assert len(encoder._prepared) == len(asked)
     assert [encoder.encode(*each) for each in asked] == expected
-    assert encoder.encode("not prepared", False) == list(encoder._encode_once("not prepared", False))
+    assert encoder.encode("not prepared", False) == list(
+        encoder._encode_once("not prepared", False)
+    )
     # One text that no tokenizer takes does not keep the others from being encoded.
     encoder.prepare([*asked, ("\ud800", False)])
     assert [encoder.encode(*each) for each in asked] == expected
@@ -238,27 +305,42 @@ def test_by_published_rules_a_tokenizer_adds_its_bos_to_a_chat_template(
     import torch
 
     model = TransformersModel(str(folders[kind]), device="cpu", token_rules="published")
-    [found] = answers(model, [LogLikelihood((Message("user", "Which river?"),), " the Rhine")])
+    [found] = answers(
+        model, [LogLikelihood((Message("user", "Which river?"),), " the Rhine")]
+    )
     loaded = engine_of(model).loaded
     tokenizer = loaded.encoder.tokenizer
     prompt = tokenizer.apply_chat_template(
-        [{"role": "user", "content": "Which river?"}], tokenize=False, add_generation_prompt=True
+        [{"role": "user", "content": "Which river?"}],
+        tokenize=False,
+        add_generation_prompt=True,
     )
     # White space at the prompt's end is the continuation's.
     before = tokenizer.encode(prompt.rstrip().removeprefix("<s>"))
     tokens = tokenizer.encode(prompt.removeprefix("<s>") + " the Rhine")
     assert tokens.count(0) == texts or kind == "qwen2"
     with torch.no_grad():
-        values = torch.log_softmax(loaded.model(torch.tensor([tokens])).logits[0].double(), -1)
-    wanted = sum(float(values[place - 1, tokens[place]]) for place in range(len(before), len(tokens)))
+        values = torch.log_softmax(
+            loaded.model(torch.tensor([tokens])).logits[0].double(), -1
+        )
+    wanted = sum(
+        float(values[place - 1, tokens[place]])
+        for place in range(len(before), len(tokens))
+    )
     assert isinstance(found, Response)
     assert found.log_likelihood == pytest.approx(wanted, abs=1e-4)
 
 
-def test_tokens_that_a_file_marks_as_special_are_no_text(folders: dict[str, Path]) -> None:
+def test_tokens_that_a_file_marks_as_special_are_no_text(
+    folders: dict[str, Path],
+) -> None:
     """As with transformers, where the tokenizer names no role for them too (Llama's headers)."""
-    encoder = engine_of(open_model(f"hf/{folders['llama']}", {"device": "cpu"})).loaded.encoder
+    encoder = engine_of(
+        open_model(f"hf/{folders['llama']}", {"device": "cpu"})
+    ).loaded.encoder
     tokens = encoder.encode("a<|im_start|> river</s>", False)
     assert encoder.decode(tokens, False) == "a<|im_start|> river</s>"
-    assert encoder.decode(tokens, True) == encoder.tokenizer.decode(tokens, skip_special_tokens=True)
+    assert encoder.decode(tokens, True) == encoder.tokenizer.decode(
+        tokens, skip_special_tokens=True
+    )
     assert encoder.decode(tokens, True) == "a river"

@@ -33,18 +33,23 @@ def test_dtype(dtype: str, device: str, config: dict[str, Any], expected: str) -
 
 
 @pytest.mark.parametrize(
-    ("build", "kernel", "expected"), [("2.13.0+cpu", True, "cpu"), ("2.13.0+rocm6", True, "cuda")]
+    ("build", "kernel", "expected"),
+    [("2.13.0+cpu", True, "cpu"), ("2.13.0+rocm6", True, "cuda")],
 )
 def test_auto_device_goes_by_the_build_and_the_driver(
     monkeypatch: pytest.MonkeyPatch, build: str, kernel: bool, expected: str
 ) -> None:
     monkeypatch.setattr(options, "version", lambda _: build)
-    monkeypatch.setattr(Path, "exists", lambda path: kernel if str(path) == "/dev/kfd" else False)
+    monkeypatch.setattr(
+        Path, "exists", lambda path: kernel if str(path) == "/dev/kfd" else False
+    )
     assert resolve_device("auto") == expected
     assert resolve_device("cuda:1") == "cuda:1"
 
 
 def test_a_missing_library_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(options, "find_spec", lambda name: None if name == "torch" else object())
+    monkeypatch.setattr(
+        options, "find_spec", lambda name: None if name == "torch" else object()
+    )
     with pytest.raises(MissingExtra, match=r"evalwright\[hf\]"):
         require_libraries()

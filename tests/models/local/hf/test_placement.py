@@ -1,4 +1,6 @@
-"""Device maps: the same numbers wherever the parts lie, on one CPU and on disk, and sentences for what does not fit."""
+"""Device maps: the same numbers wherever the parts lie, on one CPU and on disk, and sentences
+for what does not fit.
+"""
 
 from __future__ import annotations
 
@@ -42,10 +44,16 @@ def test_the_same_numbers_wherever_the_parts_lie(
         pytest.skip("auto takes the GPU here, which rounds differently")
     plain = TransformersModel(str(folders["llama"]), device="cpu")
     spread = TransformersModel(
-        str(folders["llama"]), device_map=device_map, offload_folder=str(tmp_path / "offload")
+        str(folders["llama"]),
+        device_map=device_map,
+        offload_folder=str(tmp_path / "offload"),
     )
-    assert spread.fingerprint == plain.fingerprint, "where the parts lie changes no answer"
-    for ours, theirs in zip(answers(spread, REQUESTS), answers(plain, REQUESTS), strict=True):
+    assert spread.fingerprint == plain.fingerprint, (
+        "where the parts lie changes no answer"
+    )
+    for ours, theirs in zip(
+        answers(spread, REQUESTS), answers(plain, REQUESTS), strict=True
+    ):
         assert ours.text == theirs.text
         if theirs.log_likelihood is not None:
             assert ours.log_likelihood == pytest.approx(theirs.log_likelihood, abs=1e-5)

@@ -1,4 +1,6 @@
-"""Fewer bits: bitsandbytes on a CPU where it is installed, what the loader is handed, and what is refused."""
+"""Fewer bits: bitsandbytes on a CPU where it is installed, what the loader is handed, and what
+is refused.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ PAIR = ("Question: What is the capital of France? Answer:", " Paris is the capit
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Wide enough for a block of 64 weights."""
     pytest.importorskip("torch").set_num_threads(1)
-    return make_tiny_model(tmp_path_factory.mktemp("wide") / "llama", "llama", hidden=64)
+    return make_tiny_model(
+        tmp_path_factory.mktemp("wide") / "llama", "llama", hidden=64
+    )
 
 
 @pytest.mark.parametrize(
@@ -40,7 +44,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
     ids=["8bit", "nf4", "fp4"],
 )
-def test_scores_are_those_of_the_quantised_model(folder: Path, quantization: Any) -> None:
+def test_scores_are_those_of_the_quantised_model(
+    folder: Path, quantization: Any
+) -> None:
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer, BitsAndBytesConfig
 
@@ -64,7 +70,10 @@ def test_scores_are_those_of_the_quantised_model(folder: Path, quantization: Any
     with torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         reference = AutoModelForCausalLM.from_pretrained(
-            folder, quantization_config=config, device_map={"": "cpu"}, dtype=torch.float32
+            folder,
+            quantization_config=config,
+            device_map={"": "cpu"},
+            dtype=torch.float32,
         ).eval()
         logits = reference(torch.tensor([whole])).logits[0, -len(targets) - 1 : -1]
     expected = float(logits.log_softmax(-1)[range(len(targets)), targets].sum())
@@ -82,11 +91,31 @@ def test_scores_are_those_of_the_quantised_model(folder: Path, quantization: Any
         ("gptq", ConfigurationError, r"says it in its config\.json"),
         ({"quant_type": "nf4"}, UnknownName, "must be bitsandbytes-8bit or"),
         ({"method": "bitsandbytes-4bit", "quanttype": 1}, UnknownName, "quant_type"),
-        ({"method": "bitsandbytes-4bit", "quant_type": "int4"}, ConfigurationError, "nf4, fp4"),
-        ({"method": "bitsandbytes-4bit", "compute_dtype": "int8"}, ConfigurationError, "compute_dtype"),
-        ({"method": "bitsandbytes-8bit", "threshold": "x"}, ConfigurationError, "threshold"),
-        ({"method": "bitsandbytes-8bit", "skip_modules": [1]}, ConfigurationError, "list of module names"),
-        ({"method": "bitsandbytes-8bit", "cpu_offload": "x"}, ConfigurationError, "true or false"),
+        (
+            {"method": "bitsandbytes-4bit", "quant_type": "int4"},
+            ConfigurationError,
+            "nf4, fp4",
+        ),
+        (
+            {"method": "bitsandbytes-4bit", "compute_dtype": "int8"},
+            ConfigurationError,
+            "compute_dtype",
+        ),
+        (
+            {"method": "bitsandbytes-8bit", "threshold": "x"},
+            ConfigurationError,
+            "threshold",
+        ),
+        (
+            {"method": "bitsandbytes-8bit", "skip_modules": [1]},
+            ConfigurationError,
+            "list of module names",
+        ),
+        (
+            {"method": "bitsandbytes-8bit", "cpu_offload": "x"},
+            ConfigurationError,
+            "true or false",
+        ),
     ],
 )
 def test_what_does_not_fit(value: Any, error: type[Exception], message: str) -> None:
@@ -101,18 +130,29 @@ def test_what_does_not_fit(value: Any, error: type[Exception], message: str) -> 
         ("gptq", "optimum", r"evalwright\[gptq\]"),
         ("awq", "gptqmodel", r"evalwright\[awq\]"),
         ("bitsandbytes", "bitsandbytes", r"evalwright\[bitsandbytes\]"),
-        ("compressed-tensors", "compressed_tensors", r"evalwright\[compressed-tensors\]"),
+        (
+            "compressed-tensors",
+            "compressed_tensors",
+            r"evalwright\[compressed-tensors\]",
+        ),
         ("fp8", "accelerate", r"evalwright\[hf\]"),
     ],
 )
 def test_a_checkpoint_says_how_it_was_quantised_and_what_that_needs(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str, missing: str, command: str
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    method: str,
+    missing: str,
+    command: str,
 ) -> None:
     made = Path(shutil.copytree(folder, tmp_path / "quantised"))
     config = json.loads((made / "config.json").read_text())
     config["quantization_config"] = {"quant_method": method, "bits": 4}
     (made / "config.json").write_text(json.dumps(config))
-    monkeypatch.setattr(options, "find_spec", lambda name: None if name == missing else object())
+    monkeypatch.setattr(
+        options, "find_spec", lambda name: None if name == missing else object()
+    )
     model = TransformersModel(str(made), device="cpu")
     assert model.describe()["quantisation"]["quant_method"] == method
     for use in (model.check, model.load):
@@ -122,4 +162,6 @@ def test_a_checkpoint_says_how_it_was_quantised_and_what_that_needs(
         TransformersModel(str(made), device="cpu", quantization="bitsandbytes-8bit")
     if method == "bitsandbytes":
         with pytest.raises(MissingExtra, match=command):
-            TransformersModel(str(folder), device="cpu", quantization="bitsandbytes-8bit").check()
+            TransformersModel(
+                str(folder), device="cpu", quantization="bitsandbytes-8bit"
+            ).check()

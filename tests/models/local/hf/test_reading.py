@@ -14,12 +14,14 @@ from evalwright.models.local.hf import reading  # noqa: E402
 from evalwright.models.local.hf.reading import LogitReader, read_log_likelihoods  # noqa: E402
 from support.tiny_models import make_tiny_model, make_unusual_model  # noqa: E402
 
-POSITIONS, VOCABULARY = 300, 1000
+POSITIONS = 300
+VOCABULARY = 1000
 
 
 def blocks_of(logits: Any, columns: int) -> reading.LogitsOf:
     return lambda start, end: (
-        (first, logits[start:end, first : first + columns].clone()) for first in range(0, VOCABULARY, columns)
+        (first, logits[start:end, first : first + columns].clone())
+        for first in range(0, VOCABULARY, columns)
     )
 
 
@@ -28,7 +30,10 @@ def test_any_blocks_give_the_whole_softmax(columns: int) -> None:
     torch.manual_seed(0)
     logits = torch.randn(POSITIONS, VOCABULARY) * 4
     best = logits.argmax(dim=-1).tolist()
-    reads = [(place, best[place] if place % 3 else place) for place in reversed(range(POSITIONS))]
+    reads = [
+        (place, best[place] if place % 3 else place)
+        for place in reversed(range(POSITIONS))
+    ]
     reads += [(5, 1), (5, 999), (5, 1)]  # several reads of one position
     values, greedy = read_log_likelihoods(blocks_of(logits, columns), POSITIONS, reads)
     wanted = torch.log_softmax(logits.double(), dim=-1)
@@ -48,7 +53,9 @@ def test_of_several_highest_logits_the_first_is_the_most_probable(columns: int) 
 
 
 @pytest.mark.parametrize("kind", ["llama", "gemma2", "cohere"])
-def test_a_models_head_by_blocks(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_models_head_by_blocks(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from transformers import AutoModelForCausalLM
 
     if kind == "llama":
@@ -64,4 +71,8 @@ def test_a_models_head_by_blocks(kind: str, tmp_path: Path, monkeypatch: pytest.
         blocks = list(reader.blocks(hidden))
         assert len(blocks) > 3
         assert [first for first, _ in blocks] == list(range(0, reader.vocabulary, 11))
-        assert torch.allclose(torch.cat([part for _, part in blocks], dim=1), reader.head(hidden), atol=1e-6)
+        assert torch.allclose(
+            torch.cat([part for _, part in blocks], dim=1),
+            reader.head(hidden),
+            atol=1e-6,
+        )

@@ -1,5 +1,7 @@
-"""Further options of requests: beams are transformers' own, samplers keep the tokens that transformers keeps, log-probabilities are
-those of one plain forward, and the checkpoint's own sampling is used where the request leaves it to the model."""
+"""Further options of requests: beams are transformers' own, samplers keep the tokens that
+transformers keeps, log-probabilities are those of one plain forward, and the checkpoint's own
+sampling is used where the request leaves it to the model.
+"""
 
 from __future__ import annotations
 
@@ -45,23 +47,35 @@ def generated(model: TransformersModel, prompt: str, **how: Any) -> list[int]:
             pad_token_id=loaded.pad_token,
             eos_token_id=sorted(loaded.end_tokens),
             do_sample=False,
-            decoder_start_token_id=loaded.start_tokens[0] if loaded.start_tokens else None,
+            decoder_start_token_id=loaded.start_tokens[0]
+            if loaded.start_tokens
+            else None,
             **how,
         )[0].tolist()
-    new = found[len(loaded.start_tokens) :] if loaded.start_tokens else found[ids.shape[1] :]
+    new = (
+        found[len(loaded.start_tokens) :]
+        if loaded.start_tokens
+        else found[ids.shape[1] :]
+    )
     ends = [place for place, token in enumerate(new) if token in loaded.end_tokens]
     return list(new[: ends[0]] if ends else new)
 
 
 @pytest.mark.parametrize("kind", ["llama", "gpt2", "qwen2", "t5", "bart"])
-def test_beams_are_those_of_transformers(folders: dict[str, Path], tmp_path: Path, kind: str) -> None:
+def test_beams_are_those_of_transformers(
+    folders: dict[str, Path], tmp_path: Path, kind: str
+) -> None:
     folder = folders.get(kind) or make_two_sided_model(tmp_path / kind, kind)  # type: ignore[arg-type]
     model = opened(folder)
     differing = 0
     for beams in (2, 3, 5):
-        requests = [Generate(prompt, max_tokens=12, num_beams=beams) for prompt in PROMPTS]
+        requests = [
+            Generate(prompt, max_tokens=12, num_beams=beams) for prompt in PROMPTS
+        ]
         plain = answers(model, [Generate(prompt, max_tokens=12) for prompt in PROMPTS])
-        for prompt, found, greedy in zip(PROMPTS, answers(model, requests), plain, strict=True):
+        for prompt, found, greedy in zip(
+            PROMPTS, answers(model, requests), plain, strict=True
+        ):
             tokens = generated(model, prompt, num_beams=beams, max_new_tokens=12)
             assert found.text == engine_of(model).loaded.encoder.decode(tokens, True)
             assert found.usage.output_tokens in (len(tokens), len(tokens) + 1)
@@ -85,33 +99,54 @@ def test_arguments_of_generate_are_passed_on(
     folder = folders.get(kind) or make_two_sided_model(tmp_path / kind, kind)  # type: ignore[arg-type]
     model = opened(folder)
     beams = arguments.get("num_beams", 1)
-    written = json.dumps({name: value for name, value in arguments.items() if name != "num_beams"})
+    written = json.dumps(
+        {name: value for name, value in arguments.items() if name != "num_beams"}
+    )
     requests = [
-        Generate(prompt, max_tokens=12, num_beams=beams, generation_arguments=written) for prompt in PROMPTS
+        Generate(prompt, max_tokens=12, num_beams=beams, generation_arguments=written)
+        for prompt in PROMPTS
     ]
-    plain = answers(model, [Generate(prompt, max_tokens=12, num_beams=beams) for prompt in PROMPTS])
+    plain = answers(
+        model, [Generate(prompt, max_tokens=12, num_beams=beams) for prompt in PROMPTS]
+    )
     differing = 0
-    for prompt, found, usual in zip(PROMPTS, answers(model, requests), plain, strict=True):
+    for prompt, found, usual in zip(
+        PROMPTS, answers(model, requests), plain, strict=True
+    ):
         tokens = generated(model, prompt, max_new_tokens=12, **arguments)
         assert found.text == engine_of(model).loaded.encoder.decode(tokens, True)
         differing += found.text != usual.text
     assert differing, "arguments that change nothing would show nothing"
 
 
-def test_what_narrows_a_drawn_token_is_as_in_transformers(folders: dict[str, Path]) -> None:
-    """Where the mass that is kept is tiny, one token is left: the answer is the same in every draw."""
+def test_what_narrows_a_drawn_token_is_as_in_transformers(
+    folders: dict[str, Path],
+) -> None:
+    """Where the mass that is kept is tiny, one token is left: the answer is the same in every
+    draw.
+    """
     model = opened(folders["llama"])
     written = json.dumps({"typical_p": 1e-9})
     requests = [
         Generate(
-            PROMPTS[0], max_tokens=8, temperature=1.0, top_p=0.99, draw=draw, generation_arguments=written
+            PROMPTS[0],
+            max_tokens=8,
+            temperature=1.0,
+            top_p=0.99,
+            draw=draw,
+            generation_arguments=written,
         )
         for draw in range(4)
     ]
     assert len({found.text for found in answers(model, requests)}) == 1
-    free = [Generate(PROMPTS[0], max_tokens=8, temperature=1.0, draw=draw) for draw in range(4)]
+    free = [
+        Generate(PROMPTS[0], max_tokens=8, temperature=1.0, draw=draw)
+        for draw in range(4)
+    ]
     assert len({found.text for found in answers(model, free)}) > 1
-    unknown = Generate(PROMPTS[0], generation_arguments='{"custom_generate": "stranger/code"}')
+    unknown = Generate(
+        PROMPTS[0], generation_arguments='{"custom_generate": "stranger/code"}'
+    )
     assert "does not take custom_generate" in str(model.refuses(unknown))
 
 
@@ -127,11 +162,22 @@ def test_beams_with_a_length_penalty_and_early_stopping_are_those_of_transformer
     differing = 0
     for most in (3, 9, 16):
         requests = [
-            Generate(prompt, max_tokens=most, num_beams=3, length_penalty=penalty, early_stopping=early)
+            Generate(
+                prompt,
+                max_tokens=most,
+                num_beams=3,
+                length_penalty=penalty,
+                early_stopping=early,
+            )
             for prompt in PROMPTS
         ]
-        plain = answers(model, [Generate(prompt, max_tokens=most, num_beams=3) for prompt in PROMPTS])
-        for prompt, found, other in zip(PROMPTS, answers(model, requests), plain, strict=True):
+        plain = answers(
+            model,
+            [Generate(prompt, max_tokens=most, num_beams=3) for prompt in PROMPTS],
+        )
+        for prompt, found, other in zip(
+            PROMPTS, answers(model, requests), plain, strict=True
+        ):
             how = {"num_beams": 3, "length_penalty": penalty, "early_stopping": early}
             tokens = generated(model, prompt, max_new_tokens=most, **how)
             assert found.text == loaded.encoder.decode(tokens, True)
@@ -139,18 +185,30 @@ def test_beams_with_a_length_penalty_and_early_stopping_are_those_of_transformer
     assert differing or early or penalty > 0
 
 
-def test_beams_and_others_in_one_batch_each_get_their_own(folders: dict[str, Path]) -> None:
+def test_beams_and_others_in_one_batch_each_get_their_own(
+    folders: dict[str, Path],
+) -> None:
     model = opened(folders["llama"])
     requests = [
-        Generate(prompt, max_tokens=8, num_beams=beams, stop=("e",) if beams == 2 else ())
+        Generate(
+            prompt, max_tokens=8, num_beams=beams, stop=("e",) if beams == 2 else ()
+        )
         for prompt in PROMPTS
         for beams in (1, 2, 3)
     ]
     together = answers(model, requests)
-    assert [answers(model, [request])[0].text for request in requests] == [each.text for each in together]
-    assert all("e" not in each.text for each, request in zip(together, requests, strict=True) if request.stop)
+    assert [answers(model, [request])[0].text for request in requests] == [
+        each.text for each in together
+    ]
+    assert all(
+        "e" not in each.text
+        for each, request in zip(together, requests, strict=True)
+        if request.stop
+    )
     why = model.refuses(Generate("x", num_beams=2, temperature=0.5))
-    assert why is not None and why.startswith(f"'{model.name}' draws no beams: set the temperature to 0")
+    assert why is not None and why.startswith(
+        f"'{model.name}' draws no beams: set the temperature to 0"
+    )
 
 
 def log_probabilities(model: TransformersModel, prompt: str, answer: list[int]) -> Any:
@@ -158,7 +216,9 @@ def log_probabilities(model: TransformersModel, prompt: str, answer: list[int]) 
     loaded = engine_of(model).loaded
     tokens = loaded.encoder.encode(prompt, True)
     with torch.inference_mode():
-        logits = loaded.model(torch.tensor([tokens + answer]), use_cache=False).logits[0]
+        logits = loaded.model(torch.tensor([tokens + answer]), use_cache=False).logits[
+            0
+        ]
     return torch.log_softmax(logits[len(tokens) - 1 : -1].float(), dim=-1)
 
 
@@ -169,7 +229,9 @@ def test_log_probabilities_are_those_of_a_plain_forward(
 ) -> None:
     model = opened(folders[kind])
     decode = engine_of(model).loaded.encoder.decode
-    requests = [Generate(p, max_tokens=10, num_beams=beams, top_logprobs=3) for p in PROMPTS]
+    requests = [
+        Generate(p, max_tokens=10, num_beams=beams, top_logprobs=3) for p in PROMPTS
+    ]
     for request, found in zip(requests, answers(model, requests), strict=True):
         prompt = str(request.prompt)
         wanted = generated(model, prompt, num_beams=beams, max_new_tokens=10)
@@ -179,20 +241,28 @@ def test_log_probabilities_are_those_of_a_plain_forward(
         for token, place, row in zip(found.tokens, wanted, logs, strict=True):
             assert token.log_prob == pytest.approx(float(row[place]), abs=1e-4)
             best = row.topk(3)
-            assert [value for _, value in token.alternatives] == pytest.approx(best.values.tolist(), abs=1e-4)
+            assert [value for _, value in token.alternatives] == pytest.approx(
+                best.values.tolist(), abs=1e-4
+            )
             if best.values[0] - best.values[1] > 1e-3:
                 assert token.alternatives[0][0] == decode([int(best.indices[0])], False)
-    plain = answers(model, [Generate(p, max_tokens=10, num_beams=beams) for p in PROMPTS])
+    plain = answers(
+        model, [Generate(p, max_tokens=10, num_beams=beams) for p in PROMPTS]
+    )
     assert all(each.tokens == () for each in plain)
     [bare] = answers(model, [Generate(PROMPTS[0], max_tokens=10, top_logprobs=0)])
     assert bare.tokens and all(token.alternatives == () for token in bare.tokens)
 
 
-def test_log_probabilities_stop_where_the_answer_is_cut(folders: dict[str, Path]) -> None:
+def test_log_probabilities_stop_where_the_answer_is_cut(
+    folders: dict[str, Path],
+) -> None:
     model = opened(folders["llama"])
     [whole] = answers(model, [Generate(PROMPTS[0], max_tokens=16, top_logprobs=0)])
     stop = whole.text[5]
-    [cut] = answers(model, [Generate(PROMPTS[0], max_tokens=16, top_logprobs=0, stop=(stop,))])
+    [cut] = answers(
+        model, [Generate(PROMPTS[0], max_tokens=16, top_logprobs=0, stop=(stop,))]
+    )
     assert cut.text == whole.text[: whole.text.index(stop)]
     texts = "".join(token.text for token in cut.tokens)
     assert texts.startswith(cut.text) and len(cut.tokens) < len(whole.tokens)
@@ -207,7 +277,9 @@ def warped(logits: Any, temperature: float, **how: Any) -> list[float]:
     some += [process.TopKLogitsWarper(how["top_k"])] if "top_k" in how else []
     some += [process.TopPLogitsWarper(how["top_p"])] if "top_p" in how else []
     some += [process.MinPLogitsWarper(how["min_p"])] if "min_p" in how else []
-    found: list[float] = torch.softmax(LogitsProcessorList(some)(None, logits), dim=-1)[0].tolist()
+    found: list[float] = torch.softmax(LogitsProcessorList(some)(None, logits), dim=-1)[
+        0
+    ].tolist()
     return found
 
 
@@ -227,7 +299,9 @@ def warped(logits: Any, temperature: float, **how: Any) -> list[float]:
     ids=str,
 )
 @pytest.mark.parametrize("temperature", [0.7, 1.5])
-def test_samplers_draw_from_what_transformers_draws_from(how: dict[str, Any], temperature: float) -> None:
+def test_samplers_draw_from_what_transformers_draws_from(
+    how: dict[str, Any], temperature: float
+) -> None:
     from evalwright.models.local.hf.sampling import _draw_rows
 
     logits = torch.randn(1, 12, generator=torch.Generator().manual_seed(3)) * 2
@@ -239,18 +313,34 @@ def test_samplers_draw_from_what_transformers_draws_from(how: dict[str, Any], te
     assert {token for token, share in enumerate(wanted) if share > 1e-3} <= set(found)
     for token, share in enumerate(wanted):
         assert found[token] / len(at) == pytest.approx(share, abs=2e-3)
-    assert wanted[_draw_rows(logits, [request], [1.0])[0]] > 0, "rounding leads to no token that cannot come"
+    assert wanted[_draw_rows(logits, [request], [1.0])[0]] > 0, (
+        "rounding leads to no token that cannot come"
+    )
 
 
-def test_a_temperature_of_none_is_the_checkpoints_own(folders: dict[str, Path], tmp_path: Path) -> None:
+def test_a_temperature_of_none_is_the_checkpoints_own(
+    folders: dict[str, Path], tmp_path: Path
+) -> None:
     own = {"do_sample": True, "temperature": 1.7, "top_k": 4, "top_p": 0.95}
     folder = shutil.copytree(folders["llama"], tmp_path / "own")
     path = folder / "generation_config.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), **own}))
-    model, plain = opened(folder), opened(folders["llama"])
-    draws = [Generate(PROMPTS[0], max_tokens=8, temperature=None, seed=5, draw=n) for n in range(6)]
+    model = opened(folder)
+    plain = opened(folders["llama"])
+    draws = [
+        Generate(PROMPTS[0], max_tokens=8, temperature=None, seed=5, draw=n)
+        for n in range(6)
+    ]
     said = [
-        Generate(PROMPTS[0], max_tokens=8, temperature=1.7, top_k=4, top_p=0.95, seed=5, draw=n)
+        Generate(
+            PROMPTS[0],
+            max_tokens=8,
+            temperature=1.7,
+            top_k=4,
+            top_p=0.95,
+            seed=5,
+            draw=n,
+        )
         for n in range(6)
     ]
     found = [each.text for each in answers(model, draws)]
@@ -259,17 +349,24 @@ def test_a_temperature_of_none_is_the_checkpoints_own(folders: dict[str, Path], 
     [greedy] = answers(plain, [Generate(PROMPTS[0], max_tokens=8)])
     assert {each.text for each in answers(plain, draws)} == {greedy.text}
     # What the request says itself wins.
-    one = [Generate(PROMPTS[0], max_tokens=8, temperature=None, top_k=1, seed=5, draw=n) for n in range(6)]
+    one = [
+        Generate(PROMPTS[0], max_tokens=8, temperature=None, top_k=1, seed=5, draw=n)
+        for n in range(6)
+    ]
     assert {each.text for each in answers(model, one)} == {greedy.text}
     assert model.fingerprint != plain.fingerprint
 
 
 def test_what_a_generation_config_leaves_open_is_transformers_default() -> None:
     request = Generate("x", temperature=None)
-    assert settle_sampling(request, {"do_sample": True, "temperature": None}) == Generate(
-        "x", temperature=1.0, top_k=50
+    assert settle_sampling(
+        request, {"do_sample": True, "temperature": None}
+    ) == Generate("x", temperature=1.0, top_k=50)
+    assert (
+        settle_sampling(request, {"temperature": 0.5})
+        == settle_sampling(request, {})
+        == Generate("x")
     )
-    assert settle_sampling(request, {"temperature": 0.5}) == settle_sampling(request, {}) == Generate("x")
     kept = Generate("x", temperature=0.3)
     assert settle_sampling(kept, {"do_sample": True, "top_k": 4}) is kept
 
@@ -289,14 +386,26 @@ def test_what_the_backend_does_not_take_is_a_sentence(folders: dict[str, Path]) 
 
 
 def test_values_are_finite_and_texts_whole_characters(folders: dict[str, Path]) -> None:
-    """Byte-level tokens are parts of characters: the texts of tokens together are the answer all the same."""
+    """Byte-level tokens are parts of characters: the texts of tokens together are the answer all
+    the same.
+    """
     for kind in ("gpt2", "llama"):
         model = opened(folders[kind])
         requests = [
-            Generate("東京 Москва Łódź", max_tokens=20, temperature=2.0, seed=n, draw=n, top_logprobs=2)
+            Generate(
+                "東京 Москва Łódź",
+                max_tokens=20,
+                temperature=2.0,
+                seed=n,
+                draw=n,
+                top_logprobs=2,
+            )
             for n in range(8)
         ]
         for found in answers(model, requests):
             assert isinstance(found, Response)
             assert "".join(token.text for token in found.tokens) == found.text
-            assert all(math.isfinite(token.log_prob) and token.log_prob <= 0 for token in found.tokens)
+            assert all(
+                math.isfinite(token.log_prob) and token.log_prob <= 0
+                for token in found.tokens
+            )

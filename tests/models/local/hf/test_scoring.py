@@ -7,7 +7,12 @@ from pathlib import Path
 import pytest
 
 from evalwright.core.errors import Failure
-from evalwright.core.requests import LogLikelihood, Message, Request, RollingLogLikelihood
+from evalwright.core.requests import (
+    LogLikelihood,
+    Message,
+    Request,
+    RollingLogLikelihood,
+)
 from evalwright.core.responses import Response
 from evalwright.models.local.hf.model import TransformersModel
 from support.local_models import answers, engine_of
@@ -22,7 +27,10 @@ PAIRS = [
     (CONTEXT, " The river rises in the hills above the town"), ("Iron melts at ", "1538 degrees"),
     ("", "Light takes about eight minutes"), ("naïve ", "Übermut 東京"), ("x", "y"), (CONTEXT, " Paris"),
 ]  # fmt: skip
-BOOK = "A baker gets up at three o'clock, when the street is dark, lights the oven and weighs flour. " * 8
+BOOK = (
+    "A baker gets up at three o'clock, when the street is dark, lights the oven and weighs flour. "
+    * 8
+)
 
 
 class Naive:
@@ -40,7 +48,9 @@ class Naive:
         if self.prefix is None:
             self.prefix = self.tokenizer.eos_token_id
 
-    def token_log_probabilities(self, tokens: list[int]) -> tuple[list[float], list[bool]]:
+    def token_log_probabilities(
+        self, tokens: list[int]
+    ) -> tuple[list[float], list[bool]]:
         """Of tokens[1:], each after all before it."""
         import torch
 
@@ -48,9 +58,13 @@ class Naive:
             logits = self.model(torch.tensor([tokens[:-1]])).logits[0].double()
         table = torch.log_softmax(logits, -1)
         nexts = torch.tensor(tokens[1:])
-        return table[torch.arange(len(nexts)), nexts].tolist(), (table.argmax(-1) == nexts).tolist()
+        return table[torch.arange(len(nexts)), nexts].tolist(), (
+            table.argmax(-1) == nexts
+        ).tolist()
 
-    def pair(self, context: str, continuation: str, limit: int = 128) -> tuple[float, bool, int]:
+    def pair(
+        self, context: str, continuation: str, limit: int = 128
+    ) -> tuple[float, bool, int]:
         spaces = len(context) - len(context.rstrip())
         if spaces:
             context, continuation = context[:-spaces], context[-spaces:] + continuation
@@ -60,7 +74,10 @@ class Naive:
             assert whole[: len(before)] == before, "pick pairs whose join is no token"
         else:
             before = [self.prefix]
-            whole = [self.prefix, *self.tokenizer.encode(continuation, add_special_tokens=False)]
+            whole = [
+                self.prefix,
+                *self.tokenizer.encode(continuation, add_special_tokens=False),
+            ]
         scored = len(whole) - len(before)
         values, greedy = self.token_log_probabilities(whole[-(limit + 1) :])
         return sum(values[-scored:]), all(greedy[-scored:]), scored
@@ -71,7 +88,9 @@ class Naive:
         total = 0.0
         for start in range(0, len(tokens), limit):
             end = min(start + limit, len(tokens))
-            values, _ = self.token_log_probabilities(padded[max(0, end - limit) : end + 1])
+            values, _ = self.token_log_probabilities(
+                padded[max(0, end - limit) : end + 1]
+            )
             total += sum(values[-(end - start) :])
         return total, len(tokens)
 
@@ -91,25 +110,36 @@ def naive(kind: str, folders: dict[str, Path]) -> Naive:
 def test_pairs_agree_with_the_naive_way(
     kind: str, way: str, batch_size: int | str, folders: dict[str, Path], naive: Naive
 ) -> None:
-    model = TransformersModel(str(folders[kind]), device="cpu", scoring=way, batch_size=batch_size)
+    model = TransformersModel(
+        str(folders[kind]), device="cpu", scoring=way, batch_size=batch_size
+    )
     requests: list[Request] = [LogLikelihood(*pair) for pair in PAIRS]
-    for pair, response in zip(PAIRS, answers(model, [*requests, RollingLogLikelihood(BOOK)]), strict=False):
+    for pair, response in zip(
+        PAIRS, answers(model, [*requests, RollingLogLikelihood(BOOK)]), strict=False
+    ):
         value, greedy, count = naive.pair(*pair)
         assert response.log_likelihood == pytest.approx(value, abs=1e-5 * count)
-        assert (response.is_greedy, response.tokens_scored, response.finish_reason) == (greedy, count, "")
+        assert (response.is_greedy, response.tokens_scored, response.finish_reason) == (
+            greedy,
+            count,
+            "",
+        )
     reader = engine_of(model).scorer._reader
     assert reader.sliced, "these architectures let the head see chosen positions only"
     if (way, batch_size) != ("plain", "auto"):
         return
     sliced = answers(model, requests)
     for accepted in (reader._accepted, reader._accepted - {"logits_to_keep"}):
-        reader.sliced, reader._accepted = False, accepted
+        reader.sliced = False
+        reader._accepted = accepted
         for one, other in zip(sliced, answers(model, requests), strict=True):
             assert one.log_likelihood == pytest.approx(other.log_likelihood, abs=1e-5)
             assert one.is_greedy == other.is_greedy
 
 
-def test_a_greedy_continuation_is_known_as_one(kind: str, folders: dict[str, Path], naive: Naive) -> None:
+def test_a_greedy_continuation_is_known_as_one(
+    kind: str, folders: dict[str, Path], naive: Naive
+) -> None:
     import torch
 
     model = TransformersModel(str(folders[kind]), device="cpu")
@@ -134,10 +164,14 @@ def test_a_greedy_continuation_is_known_as_one(kind: str, folders: dict[str, Pat
     ]:
         tokens = naive.tokenizer.encode(word)
         with torch.no_grad():
-            text = naive.tokenizer.decode([int(naive.model(torch.tensor([tokens])).logits[0, -1].argmax())])
+            text = naive.tokenizer.decode(
+                [int(naive.model(torch.tensor([tokens])).logits[0, -1].argmax())]
+            )
         if naive.tokenizer.encode(word + text)[:-1] == tokens:
             tried += 1
-            likely, unlikely = answers(model, [LogLikelihood(word, text), LogLikelihood(word, "###")])
+            likely, unlikely = answers(
+                model, [LogLikelihood(word, text), LogLikelihood(word, "###")]
+            )
             assert likely.is_greedy
             assert not unlikely.is_greedy
     assert tried, "no word has a greedy next token that encodes to itself"
@@ -148,8 +182,17 @@ def test_a_greedy_continuation_is_known_as_one(kind: str, folders: dict[str, Pat
 def test_rolling_agrees_with_the_naive_way(
     kind: str, folders: dict[str, Path], naive: Naive, limit: int, way: str
 ) -> None:
-    model = TransformersModel(str(folders[kind]), device="cpu", max_length=limit, scoring=way)
-    found = answers(model, [RollingLogLikelihood(BOOK), RollingLogLikelihood("x"), RollingLogLikelihood("")])
+    model = TransformersModel(
+        str(folders[kind]), device="cpu", max_length=limit, scoring=way
+    )
+    found = answers(
+        model,
+        [
+            RollingLogLikelihood(BOOK),
+            RollingLogLikelihood("x"),
+            RollingLogLikelihood(""),
+        ],
+    )
     for text, response in zip([BOOK, "x"], found, strict=False):
         value, count = naive.rolling(text, limit)
         assert response.log_likelihood == pytest.approx(value, rel=1e-6)
@@ -157,10 +200,17 @@ def test_rolling_agrees_with_the_naive_way(
     assert found[2] == Response(log_likelihood=0.0, is_greedy=True, tokens_scored=0)
 
 
-def test_a_long_context_loses_its_left(kind: str, folders: dict[str, Path], naive: Naive) -> None:
+def test_a_long_context_loses_its_left(
+    kind: str, folders: dict[str, Path], naive: Naive
+) -> None:
     model = TransformersModel(str(folders[kind]), device="cpu", max_length=20)
-    short, long = answers(model, [LogLikelihood("Iron melts", " at"), LogLikelihood(BOOK + "so", " it was")])
-    assert long.log_likelihood == pytest.approx(naive.pair(BOOK + "so", " it was", limit=20)[0], abs=1e-5)
+    short, long = answers(
+        model,
+        [LogLikelihood("Iron melts", " at"), LogLikelihood(BOOK + "so", " it was")],
+    )
+    assert long.log_likelihood == pytest.approx(
+        naive.pair(BOOK + "so", " it was", limit=20)[0], abs=1e-5
+    )
     assert (short.finish_reason, long.finish_reason) == ("", "truncated")
     assert long.usage.input_tokens == 21
 
@@ -183,11 +233,14 @@ def test_what_cannot_be_scored_fails_alone(folders: dict[str, Path]) -> None:
 
 
 @pytest.mark.parametrize("way", ["plain", "tree"])
-def test_one_forward_serves_letters_and_repeated_inputs(folders: dict[str, Path], way: str) -> None:
+def test_one_forward_serves_letters_and_repeated_inputs(
+    folders: dict[str, Path], way: str
+) -> None:
     model = TransformersModel(str(folders["llama"]), device="cpu", scoring=way)
     rows: list[int] = []
     engine_of(model).loaded.model.base_model.register_forward_pre_hook(
-        lambda _, args, given: rows.append(given["input_ids"].shape[0]), with_kwargs=True
+        lambda _, args, given: rows.append(given["input_ids"].shape[0]),
+        with_kwargs=True,
     )
     letters = [LogLikelihood(CONTEXT + " The letter (", letter) for letter in "ABCD"]
     found = answers(model, [*letters, *letters])
@@ -204,12 +257,15 @@ def test_not_a_number_is_a_failure(folders: dict[str, Path], way: str) -> None:
     assert "not a finite number" in found.message
 
 
-def test_chat_contexts_are_rendered_without_a_second_bos(folders: dict[str, Path]) -> None:
+def test_chat_contexts_are_rendered_without_a_second_bos(
+    folders: dict[str, Path],
+) -> None:
     model = TransformersModel(str(folders["strict"]), device="cpu")
     naive = Naive(folders["strict"])
     [found] = answers(model, [LogLikelihood((Message("user", "Yes or no?"),), "yes")])
     before = naive.tokenizer.encode(
-        "<s><|im_start|>user\nYes or no?<|im_end|>\n<|im_start|>assistant", add_special_tokens=False
+        "<s><|im_start|>user\nYes or no?<|im_end|>\n<|im_start|>assistant",
+        add_special_tokens=False,
     )
     after = naive.tokenizer.encode("\nyes", add_special_tokens=False)
     values, _ = naive.token_log_probabilities(before + after)
@@ -219,12 +275,18 @@ def test_chat_contexts_are_rendered_without_a_second_bos(folders: dict[str, Path
 
 @pytest.mark.parametrize("way", ["plain", "auto"])
 @pytest.mark.parametrize("name", ["gemma2", "cohere", "granite", "bloom", "mamba"])
-def test_unusual_models_are_scored_right(name: Unusual, way: str, tmp_path: Path) -> None:
+def test_unusual_models_are_scored_right(
+    name: Unusual, way: str, tmp_path: Path
+) -> None:
     make_unusual_model(tmp_path, name)
     model = TransformersModel(str(tmp_path), device="cpu", max_length=128, scoring=way)
     naive = Naive(tmp_path)
-    found = answers(model, [*(LogLikelihood(*pair) for pair in PAIRS), RollingLogLikelihood(BOOK)])
+    found = answers(
+        model, [*(LogLikelihood(*pair) for pair in PAIRS), RollingLogLikelihood(BOOK)]
+    )
     for pair, response in zip(PAIRS, found, strict=False):
         assert response.log_likelihood == pytest.approx(naive.pair(*pair)[0], abs=1e-4)
-    assert found[-1].log_likelihood == pytest.approx(naive.rolling(BOOK, 128)[0], rel=1e-6)
+    assert found[-1].log_likelihood == pytest.approx(
+        naive.rolling(BOOK, 128)[0], rel=1e-6
+    )
     assert engine_of(model).scorer._reader.sliced

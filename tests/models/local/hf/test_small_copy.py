@@ -18,7 +18,10 @@ pytest.importorskip("transformers")
 
 SHOWN = ("path", "attention", "because")
 REQUESTS: list[Request] = [
-    *(LogLikelihood("The river rises in the hills", f" {word}") for word in ("and", "above", "runs")),
+    *(
+        LogLikelihood("The river rises in the hills", f" {word}")
+        for word in ("and", "above", "runs")
+    ),
     *(Generate(f"The river rises {word}", max_tokens=2) for word in ("in", "above")),
 ]
 
@@ -40,11 +43,15 @@ def test_the_way_that_is_foretold_is_the_way_that_is_taken(
     taken = model.describe()["scoring"]
     assert foretold["scoring"] == {key: taken[key] for key in SHOWN if key in taken}
     refused = engine.decoder.refusal is not None
-    assert foretold["generation"]["path"] == ("transformers" if refused else "shared prefixes")
+    assert foretold["generation"]["path"] == (
+        "transformers" if refused else "shared prefixes"
+    )
 
 
 def test_a_large_model_is_tried_small(tmp_path: Path, folders: dict[str, Path]) -> None:
-    """Its configuration says 80 layers and a vocabulary of a quarter of a million; the weights are not read at all."""
+    """Its configuration says 80 layers and a vocabulary of a quarter of a million; the weights
+    are not read at all.
+    """
     folder = Path(shutil.copytree(folders["llama"], tmp_path / "large"))
     config = json.loads((folder / "config.json").read_text())
     config |= {
@@ -58,11 +65,17 @@ def test_a_large_model_is_tried_small(tmp_path: Path, folders: dict[str, Path]) 
     assert model_of(folder).try_out()["scoring"]["path"] == "tree"
 
 
-def test_what_cannot_be_tried_is_left_to_loading(tmp_path: Path, folders: dict[str, Path]) -> None:
+def test_what_cannot_be_tried_is_left_to_loading(
+    tmp_path: Path, folders: dict[str, Path]
+) -> None:
     folder = Path(shutil.copytree(folders["llama"], tmp_path / "unknown"))
     config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps(config | {"model_type": "of-tomorrow"}))
-    assert model_of(folder).try_out()["scoring"] == {"path": "known when the model is loaded"}
+    (folder / "config.json").write_text(
+        json.dumps(config | {"model_type": "of-tomorrow"})
+    )
+    assert model_of(folder).try_out()["scoring"] == {
+        "path": "known when the model is loaded"
+    }
     both = make_two_sided_model(tmp_path / "t5", "t5")
     assert model_of(both).try_out()["scoring"] == {"path": "encoder-decoder"}
 
@@ -74,6 +87,13 @@ def test_the_command_shows_it(folders: dict[str, Path], tmp_path: Path) -> None:
         return done.out
 
     llama = folders["llama"]
-    assert json.loads(check(llama, "--json"))["scoring"] == {"path": "tree", "attention": "cascade"}
-    assert "scoring        path plain, because scoring=plain" in check(llama, "-M", "scoring=plain")
-    assert "because it does not use position_ids" in check(make_unusual_model(tmp_path / "bloom", "bloom"))
+    assert json.loads(check(llama, "--json"))["scoring"] == {
+        "path": "tree",
+        "attention": "cascade",
+    }
+    assert "scoring        path plain, because scoring=plain" in check(
+        llama, "-M", "scoring=plain"
+    )
+    assert "because it does not use position_ids" in check(
+        make_unusual_model(tmp_path / "bloom", "bloom")
+    )

@@ -1,4 +1,6 @@
-"""Finding models: folders, their content hash, and a hub, which is a real HTTP server on loopback."""
+"""Finding models: folders, their content hash, and a hub, which is a real HTTP server on
+loopback.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,13 @@ import pytest
 import evalwright
 from evalwright.core.errors import ConfigurationError
 from evalwright.models.local import model_files as files
-from evalwright.models.local.model_files import content_hash, context_length, parameter_count, weight_files
 from evalwright.models.local.hf.source import find_source
+from evalwright.models.local.model_files import (
+    content_hash,
+    context_length,
+    parameter_count,
+    weight_files,
+)
 
 
 @pytest.fixture
@@ -28,7 +35,9 @@ def folder(tmp_path: Path) -> Path:
     (made / "config.json").write_text(
         '{"architectures": ["LlamaForCausalLM"], "max_position_embeddings": 64}'
     )
-    (made / "tokenizer_config.json").write_text('{"chat_template": "old", "model_max_length": 1e30}')
+    (made / "tokenizer_config.json").write_text(
+        '{"chat_template": "old", "model_max_length": 1e30}'
+    )
     (made / "model.safetensors").write_bytes(b"x" * (2 << 20))
     os.utime(made / "model.safetensors", (1_000_000_000, 1_000_000_000))
     return made
@@ -45,7 +54,9 @@ def test_a_folder(folder: Path) -> None:
     (folder / "additional_chat_templates").mkdir()
     (folder / "additional_chat_templates" / "tools.jinja").write_text("with tools")
     entries = [{"name": "default", "template": "a"}, {"name": "rag", "template": "b"}]
-    (folder / "tokenizer_config.json").write_text(json.dumps({"chat_template": entries}))
+    (folder / "tokenizer_config.json").write_text(
+        json.dumps({"chat_template": entries})
+    )
     found = find_source(str(folder), None).templates
     assert found == {"default": "new", "rag": "b", "tools": "with tools"}
 
@@ -128,14 +139,19 @@ def test_context_length(
 
 
 def test_parameters_are_counted_from_the_headers(folder: Path) -> None:
-    header = json.dumps({"__metadata__": {}, "a": {"shape": [3, 4]}, "b": {"shape": []}}).encode()
-    (folder / "model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header)
+    header = json.dumps(
+        {"__metadata__": {}, "a": {"shape": [3, 4]}, "b": {"shape": []}}
+    ).encode()
+    (folder / "model.safetensors").write_bytes(
+        len(header).to_bytes(8, "little") + header
+    )
     assert parameter_count(folder) == 13
     (folder / "model.safetensors").write_bytes(b"12345678 nothing of the kind")
     assert parameter_count(folder) is None
 
 
-# --- the hub --------------------------------------------------------------------------------------------------------
+# --- the hub
+# --------------------------------------------------------------------------------------------------------
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 FILES = {
@@ -144,8 +160,14 @@ FILES = {
     "chat_template.jinja": b"{{ messages }}",
     "inner/config.json": b"{}",
 }
-ADAPTER = {"adapter_config.json": b'{"peft_type": "LORA", "base_model_name_or_path": "owner/model"}'}
-REPOSITORIES: dict[str, dict[str, bytes]] = {"model": FILES, "empty": {}, "adapter": ADAPTER}
+ADAPTER = {
+    "adapter_config.json": b'{"peft_type": "LORA", "base_model_name_or_path": "owner/model"}'
+}
+REPOSITORIES: dict[str, dict[str, bytes]] = {
+    "model": FILES,
+    "empty": {},
+    "adapter": ADAPTER,
+}
 
 
 class Hub(BaseHTTPRequestHandler):
@@ -161,7 +183,11 @@ class Hub(BaseHTTPRequestHandler):
         parts = self.path.partition("?")[0].lstrip("/").split("/", 4)
         about = parts[:2] == ["api", "models"]
         owner, name = parts[2:4] if about else parts[:2]
-        revision = self.path.rpartition("/revision/")[2] if "/revision/" in self.path else "main"
+        revision = (
+            self.path.rpartition("/revision/")[2]
+            if "/revision/" in self.path
+            else "main"
+        )
         file = ""
         if not about and len(parts) == 5:
             revision, file = parts[3:]
@@ -173,7 +199,13 @@ class Hub(BaseHTTPRequestHandler):
             self._refuse(404, "RevisionNotFound")
         elif about:
             self._send(
-                json.dumps({"id": f"{owner}/{name}", "sha": COMMIT, "siblings": self._listed(name)}).encode(),
+                json.dumps(
+                    {
+                        "id": f"{owner}/{name}",
+                        "sha": COMMIT,
+                        "siblings": self._listed(name),
+                    }
+                ).encode(),
                 "",
             )
         elif file not in REPOSITORIES[name]:
@@ -232,9 +264,17 @@ assert "torch" not in sys.modules and "transformers" not in sys.modules
 def ask(
     endpoint: str, cache: Path, names: Sequence[tuple[Any, ...]], **more: str
 ) -> tuple[list[object], str]:
-    """Look names up in a process of their own: the hub's client reads its address when it is imported."""
+    """Look names up in a process of their own: the hub's client reads its address when it is
+    imported.
+    """
     source = str(Path(evalwright.__file__).parents[1])
-    environment = {**os.environ, "HF_ENDPOINT": endpoint, "HF_HOME": str(cache), "PYTHONPATH": source, **more}
+    environment = {
+        **os.environ,
+        "HF_ENDPOINT": endpoint,
+        "HF_HOME": str(cache),
+        "PYTHONPATH": source,
+        **more,
+    }
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", ASK, json.dumps(names)],
         env=environment,
@@ -249,7 +289,12 @@ def ask(
 
 def test_the_hub(hub: str, tmp_path: Path) -> None:
     pytest.importorskip("huggingface_hub")
-    names = [("owner/model", None), ("owner/model", "v9"), ("owner/none", None), ("owner/empty", None)]
+    names = [
+        ("owner/model", None),
+        ("owner/model", "v9"),
+        ("owner/none", None),
+        ("owner/empty", None),
+    ]
     names += [("gated/model", None), ("no such name", None)]
     found, errors = ask(hub, tmp_path, names)
     public = [
@@ -262,7 +307,13 @@ def test_the_hub(hub: str, tmp_path: Path) -> None:
     assert found[0] == public
     for answer, words in zip(
         found[1:],
-        ["no revision 'v9'", "There is no repository", "has no config.json", "is gated", "neither a folder"],
+        [
+            "no revision 'v9'",
+            "There is no repository",
+            "has no config.json",
+            "is gated",
+            "neither a folder",
+        ],
         strict=True,
     ):
         assert isinstance(answer, str)
@@ -270,7 +321,10 @@ def test_the_hub(hub: str, tmp_path: Path) -> None:
     assert errors == ""
     offline = {"HF_HUB_OFFLINE": "1"}
     found, errors = ask(
-        "http://127.0.0.1:9", tmp_path, [("owner/model", None), ("owner/other", None)], **offline
+        "http://127.0.0.1:9",
+        tmp_path,
+        [("owner/model", None), ("owner/other", None)],
+        **offline,
     )
     assert found[0] == [*public[:2], True, *public[3:]], "the cache has it"
     assert "the hub cannot be reached" in str(found[1])

@@ -1,4 +1,6 @@
-"""Scores by the prefix tree against the plain way, over architectures, shapes of trees, and troubles on the way."""
+"""Scores by the prefix tree against the plain way, over architectures, shapes of trees, and
+troubles on the way.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalwright.core.errors import Failure, ModelError
-from evalwright.core.requests import Generate, LogLikelihood, Request, RollingLogLikelihood
+from evalwright.core.requests import (
+    Generate,
+    LogLikelihood,
+    Request,
+    RollingLogLikelihood,
+)
 from evalwright.core.responses import Response
 from evalwright.models.local.hf.model import TransformersModel
 from evalwright.models.local.tokens import Pair
@@ -37,17 +44,26 @@ WORDS = "river hills town mill sea spring water baker street oven flour salt sun
 
 
 @pytest.fixture(scope="session")
-def wide(tmp_path_factory: pytest.TempPathFactory, folders: dict[str, Path]) -> dict[str, Path]:
+def wide(
+    tmp_path_factory: pytest.TempPathFactory, folders: dict[str, Path]
+) -> dict[str, Path]:
     """Models with room for a few hundred tokens."""
     root = tmp_path_factory.mktemp("wide")
-    made = {kind: make_tiny_model(root / kind, kind, context=512) for kind in ("llama", "gpt2", "qwen2")}
+    made = {
+        kind: make_tiny_model(root / kind, kind, context=512)
+        for kind in ("llama", "gpt2", "qwen2")
+    }
     for unusual in ("gemma2", "cohere"):
-        made[unusual] = make_unusual_model(root / unusual, unusual, context=512, window=400)
+        made[unusual] = make_unusual_model(
+            root / unusual, unusual, context=512, window=400
+        )
     return made
 
 
 def model_of(folder: Path, **arguments: Any) -> TransformersModel:
-    return TransformersModel(str(folder), **{"device": "cpu", "max_length": 512, **arguments})
+    return TransformersModel(
+        str(folder), **{"device": "cpu", "max_length": 512, **arguments}
+    )
 
 
 def words(rng: random.Random, least: int, most: int) -> str:
@@ -55,7 +71,9 @@ def words(rng: random.Random, least: int, most: int) -> str:
 
 
 def benchmark_requests(questions: int, seed: int = 0) -> list[Request]:
-    """Shots that all questions share; letters, full texts, repeats, and other kinds of requests among them."""
+    """Shots that all questions share; letters, full texts, repeats, and other kinds of requests
+    among them.
+    """
     rng = random.Random(seed)
     shots = words(rng, 60, 60)
     out: list[Request] = []
@@ -64,9 +82,20 @@ def benchmark_requests(questions: int, seed: int = 0) -> list[Request]:
         out += [LogLikelihood(context, f" {letter}") for letter in "ABCD"]
         out += [LogLikelihood(context, words(rng, 1, 5)) for _ in range(4)]
         if place % 4 == 0:
-            out += [out[-1], RollingLogLikelihood(context), LogLikelihood("", words(rng, 1, 9))]
-            out += [Generate("The river", max_tokens=2), LogLikelihood(shots, " Question: river")]
-    out += [LogLikelihood("", "river"), LogLikelihood("a", ""), LogLikelihood(shots * 20, " sea")]
+            out += [
+                out[-1],
+                RollingLogLikelihood(context),
+                LogLikelihood("", words(rng, 1, 9)),
+            ]
+            out += [
+                Generate("The river", max_tokens=2),
+                LogLikelihood(shots, " Question: river"),
+            ]
+    out += [
+        LogLikelihood("", "river"),
+        LogLikelihood("a", ""),
+        LogLikelihood(shots * 20, " sea"),
+    ]
     return out
 
 
@@ -85,13 +114,15 @@ def test_a_benchmark_scores_as_the_plain_way_does(
         told = model.describe()["scoring"]
         assert told["path"] == "tree"
         # Gemma 2 bends its attention scores, so it attends by its own code.
-        assert told["attention"] == ("cascade" if cascading and kind != "gemma2" else "portable")
+        assert told["attention"] == (
+            "cascade" if cascading and kind != "gemma2" else "portable"
+        )
         assert told["tokens_computed"] < 0.3 * told["tokens_given"]
         # Its window of 400 tokens is shorter than one of the inputs.
         said = [record.getMessage() for record in caplog.records]
-        assert [re.search(r"\b1 of \d+ inputs", each) is not None for each in said] == [True] * (
-            kind == "gemma2"
-        )
+        assert [re.search(r"\b1 of \d+ inputs", each) is not None for each in said] == [
+            True
+        ] * (kind == "gemma2")
 
 
 def _forward(model: TransformersModel) -> TreeForward:
@@ -104,12 +135,19 @@ class Scorers:
     """Both ways over one model, without text; the tree with any budget."""
 
     def __init__(self, folder: Path) -> None:
-        self.model = engine_of(TransformersModel(str(folder), device="cpu")).loaded.model
+        self.model = engine_of(
+            TransformersModel(str(folder), device="cpu")
+        ).loaded.model
         self.reader = LogitReader(self.model, "cpu")
         self.plain = PlainScorer(self.reader, BatchRunner(None, 4096), "cpu")
 
     def tree(
-        self, *, tokens: int = 2048, rows: int | None = None, stored: int = 1 << 30, **how: Any
+        self,
+        *,
+        tokens: int = 2048,
+        rows: int | None = None,
+        stored: int = 1 << 30,
+        **how: Any,
     ) -> TreeScorer:
         cascading = how.pop("cascading", True)
         forward = TreeForward(self.model, self.reader, "cpu")
@@ -123,13 +161,17 @@ def scorers(wide: dict[str, Path]) -> dict[str, Scorers]:
     return {kind: Scorers(folder) for kind, folder in wide.items()}
 
 
-def same(found: dict[int, PairScore | Failure], expected: dict[int, PairScore | Failure]) -> None:
+def same(
+    found: dict[int, PairScore | Failure], expected: dict[int, PairScore | Failure]
+) -> None:
     assert found.keys() == expected.keys()
     for index, theirs in expected.items():
         ours = found[index]
         assert isinstance(ours, PairScore)
         assert isinstance(theirs, PairScore)
-        assert ours.log_likelihood == pytest.approx(theirs.log_likelihood, abs=1e-5 * theirs.tokens)
+        assert ours.log_likelihood == pytest.approx(
+            theirs.log_likelihood, abs=1e-5 * theirs.tokens
+        )
         assert (ours.is_greedy, ours.tokens) == (theirs.is_greedy, theirs.tokens)
 
 
@@ -155,9 +197,18 @@ def trees(draw: st.DrawFn) -> list[Pair]:
 
 
 @settings(max_examples=25)
-@given(trees(), st.sampled_from(ARCHITECTURES), st.booleans(), st.sampled_from([64, 150, 2048]))
+@given(
+    trees(),
+    st.sampled_from(ARCHITECTURES),
+    st.booleans(),
+    st.sampled_from([64, 150, 2048]),
+)
 def test_any_tree_scores_as_the_plain_way_does(
-    scorers: dict[str, Scorers], pairs: list[Pair], kind: str, cascading: bool, tokens: int
+    scorers: dict[str, Scorers],
+    pairs: list[Pair],
+    kind: str,
+    cascading: bool,
+    tokens: int,
 ) -> None:
     both = scorers[kind]
     tree = both.tree(tokens=tokens, cascading=cascading, insist=True)
@@ -171,7 +222,10 @@ def shared_pairs(seed: int = 0, prefixes: int = 2, questions: int = 40) -> list[
         shots = [1, *(rng.randrange(5, 300) for _ in range(120))]
         for _ in range(questions):
             question = [rng.randrange(5, 300) for _ in range(rng.randint(5, 40))]
-            out += [(shots + question, [rng.randrange(5, 300) for _ in range(3)]) for _ in range(3)]
+            out += [
+                (shots + question, [rng.randrange(5, 300) for _ in range(3)])
+                for _ in range(3)
+            ]
     return out
 
 
@@ -179,7 +233,8 @@ class Cramped:
     """Wraps the model's base: passes of more than `tokens` tokens do not fit into memory."""
 
     def __init__(self, forward: Any, tokens: int) -> None:
-        self.forward, self.tokens = forward, tokens
+        self.forward = forward
+        self.tokens = tokens
         self.refused = self.done = 0
 
     def __call__(self, *args: Any, **given: Any) -> Any:
@@ -195,7 +250,8 @@ class Cramped:
 def test_memory_that_runs_out_costs_no_finished_work(
     scorers: dict[str, Scorers], cascading: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    both, pairs = scorers["llama"], shared_pairs(questions=6)
+    both = scorers["llama"]
+    pairs = shared_pairs(questions=6)
     expected = dict(both.plain.score(pairs))
     tree = both.tree(cascading=cascading)
     assert dict(tree.score(pairs)).keys() == expected.keys()
@@ -205,23 +261,32 @@ def test_memory_that_runs_out_costs_no_finished_work(
     same(dict(tree.score(pairs)), expected)
     assert cramped.refused
     assert tree._batcher.tokens <= 100, "the smaller size is kept"
-    assert cramped.done < 1.3 * tree._tokens_computed / 2, "passes that were done are not done again"
+    assert cramped.done < 1.3 * tree._tokens_computed / 2, (
+        "passes that were done are not done again"
+    )
     refused = cramped.refused
     same(dict(tree.score(pairs)), expected)
     assert cramped.refused == refused
     # Where nothing fits, every request fails by itself.
     cramped.tokens = 0
-    assert all(isinstance(outcome, Failure) for outcome in dict(tree.score(pairs[:4])).values())
+    assert all(
+        isinstance(outcome, Failure) for outcome in dict(tree.score(pairs[:4])).values()
+    )
 
 
-def test_prefixes_that_may_not_be_kept_go_the_plain_way(scorers: dict[str, Scorers]) -> None:
-    both, pairs = scorers["llama"], shared_pairs()
+def test_prefixes_that_may_not_be_kept_go_the_plain_way(
+    scorers: dict[str, Scorers],
+) -> None:
+    both = scorers["llama"]
+    pairs = shared_pairs()
     tree = both.tree(stored=1000)
     dict(tree.score(pairs))  # with the comparison that comes first
     left: list[int] = []
 
     class Counted:
-        def score(self, pairs: Sequence[Pair]) -> Iterator[tuple[int, PairScore | Failure]]:
+        def score(
+            self, pairs: Sequence[Pair]
+        ) -> Iterator[tuple[int, PairScore | Failure]]:
             left.append(len(pairs))
             return both.plain.score(pairs)
 
@@ -246,7 +311,8 @@ def test_a_pass_stays_within_its_budget(
     tree = both.tree(tokens=200, rows=3, cascading=cascading)
     dict(tree.score(pairs))
     monkeypatch.setattr(both.model.base_model, "forward", noted)
-    run, passes = tree.forward.run, []
+    run = tree.forward.run
+    passes = []
 
     def counted(rows: Sequence[Row], *args: Any, **given: Any) -> Any:
         passes.append([row.length for row in rows])
@@ -258,14 +324,17 @@ def test_a_pass_stays_within_its_budget(
     assert all(rows * length <= 200 for rows, length in sizes)
     assert max(map(len, passes)) == 3
     if cascading:
-        assert sizes == [(1, sum(lengths)) for lengths in passes], "rows lie end to end, without padding"
+        assert sizes == [(1, sum(lengths)) for lengths in passes], (
+            "rows lie end to end, without padding"
+        )
         assert sum(map(sum, passes)) == tree._tokens_computed - before
     else:
         assert sizes == [(len(lengths), max(lengths)) for lengths in passes]
 
 
 def test_results_come_while_the_work_goes_on(scorers: dict[str, Scorers]) -> None:
-    both, pairs = scorers["llama"], shared_pairs(prefixes=6, questions=12)
+    both = scorers["llama"]
+    pairs = shared_pairs(prefixes=6, questions=12)
     tree = both.tree(tokens=256)
     dict(tree.score(pairs))  # with the comparison that comes first
     passes = 0
@@ -284,7 +353,8 @@ def test_results_come_while_the_work_goes_on(scorers: dict[str, Scorers]) -> Non
     assert early < passes / 3
 
 
-# --- models that cannot take part -----------------------------------------------------------------------------------------
+# --- models that cannot take part
+# -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -295,7 +365,11 @@ def test_results_come_while_the_work_goes_on(scorers: dict[str, Scorers]) -> Non
     ],
 )
 def test_a_model_that_cannot_take_part_says_so_and_goes_the_plain_way(
-    kind: Unusual, reason: str, tmp_path: Path, folders: dict[str, Path], caplog: pytest.LogCaptureFixture
+    kind: Unusual,
+    reason: str,
+    tmp_path: Path,
+    folders: dict[str, Path],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     folder = make_unusual_model(tmp_path, kind, context=512)
     requests = benchmark_requests(questions=3)
@@ -306,14 +380,22 @@ def test_a_model_that_cannot_take_part_says_so_and_goes_the_plain_way(
     told = model.describe()["scoring"]
     assert told["path"] == "plain"
     assert reason in told["because"]
-    lines = [record.getMessage() for record in caplog.records if record.name.startswith("evalwright")]
+    lines = [
+        record.getMessage()
+        for record in caplog.records
+        if record.name.startswith("evalwright")
+    ]
     [line] = [each for each in lines if "log-likelihoods" in each]
-    assert f"log-likelihoods are computed one at a time, because {told['because']}" in line
+    assert (
+        f"log-likelihoods are computed one at a time, because {told['because']}" in line
+    )
     with pytest.raises(ModelError, match="cannot be scored by a prefix tree"):
         model_of(folder, scoring="tree").load()
 
 
-@pytest.mark.parametrize(("kind", "scoring"), [("gemma2", "tree"), ("gemma2", "auto"), ("gpt_neo", "auto")])
+@pytest.mark.parametrize(
+    ("kind", "scoring"), [("gemma2", "tree"), ("gemma2", "auto"), ("gpt_neo", "auto")]
+)
 def test_longer_texts_than_a_window_go_the_plain_way(
     kind: Unusual, scoring: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -321,7 +403,9 @@ def test_longer_texts_than_a_window_go_the_plain_way(
     requests = benchmark_requests(questions=3)
     requests += [LogLikelihood("river hills", f" {letter}") for letter in "ABCD"]
     model = model_of(folder, scoring=scoring)
-    agree(answers(model, requests), answers(model_of(folder, scoring="plain"), requests))
+    agree(
+        answers(model, requests), answers(model_of(folder, scoring="plain"), requests)
+    )
     assert _forward(model).longest == 16
     told = model.describe()["scoring"]
     if kind == "gemma2":
@@ -333,9 +417,11 @@ def test_longer_texts_than_a_window_go_the_plain_way(
 def test_wrong_numbers_are_found_before_any_is_given_out(
     scorers: dict[str, Scorers], caplog: pytest.LogCaptureFixture
 ) -> None:
-    both, pairs = scorers["llama"], shared_pairs()
+    both = scorers["llama"]
+    pairs = shared_pairs()
     tree = both.tree()
-    inner, positions = tree.forward.base, []
+    inner = tree.forward.base
+    positions = []
 
     class Misplaced:
         """A model that goes by the place in the row instead of by the position that it is given."""
@@ -343,7 +429,9 @@ def test_wrong_numbers_are_found_before_any_is_given_out(
         def __call__(self, **given: Any) -> Any:
             if "position_ids" in given:
                 positions.append(given["position_ids"])
-                given["position_ids"] = torch.arange(given["position_ids"].shape[1])[None]
+                given["position_ids"] = torch.arange(given["position_ids"].shape[1])[
+                    None
+                ]
             return inner(**given)
 
     tree.forward.base = Misplaced()
@@ -355,14 +443,17 @@ def test_wrong_numbers_are_found_before_any_is_given_out(
     assert "differ by" in tree.describe()["because"]
     again = both.tree(insist=True)
     again.forward.base = Misplaced()
-    with pytest.raises(ModelError, match="cannot be scored by a prefix tree: scores differ"):
+    with pytest.raises(
+        ModelError, match="cannot be scored by a prefix tree: scores differ"
+    ):
         dict(again.score(pairs))
 
 
 def test_wrong_numbers_of_long_texts_are_found_too(
     scorers: dict[str, Scorers], caplog: pytest.LogCaptureFixture
 ) -> None:
-    both, pairs = scorers["llama"], shared_pairs()
+    both = scorers["llama"]
+    pairs = shared_pairs()
     tree = both.tree()
     inner = tree.forward.base
 
@@ -380,8 +471,11 @@ def test_wrong_numbers_of_long_texts_are_found_too(
     assert "differ by" in tree.describe()["because"]
 
 
-def test_a_model_that_refuses_masks_goes_the_plain_way(scorers: dict[str, Scorers]) -> None:
-    both, pairs = scorers["qwen2"], shared_pairs()
+def test_a_model_that_refuses_masks_goes_the_plain_way(
+    scorers: dict[str, Scorers],
+) -> None:
+    both = scorers["qwen2"]
+    pairs = shared_pairs()
     tree = both.tree()
     inner = tree.forward.base
     tried: list[bool] = []
@@ -396,7 +490,10 @@ def test_a_model_that_refuses_masks_goes_the_plain_way(scorers: dict[str, Scorer
     tree.forward.base = Stubborn()
     same(dict(tree.score(pairs)), dict(both.plain.score(pairs)))
     assert tree.describe()["path"] == "plain"
-    assert "ValueError: attention mask must be of two dimensions" in tree.describe()["because"]
+    assert (
+        "ValueError: attention mask must be of two dimensions"
+        in tree.describe()["because"]
+    )
     assert True in tried
     assert tried[-1] is False, "the portable way was tried after the cascade"
 
@@ -412,15 +509,19 @@ def test_eager_attention_and_half_precision_take_part(
     wide: dict[str, Path], how: dict[str, Any], attention: str, near: dict[str, Any]
 ) -> None:
     requests = benchmark_requests(questions=4)
-    model, plain = model_of(wide["llama"], **how), model_of(wide["llama"], scoring="plain", **how)
-    for ours, theirs in zip(answers(model, requests), answers(plain, requests), strict=True):
+    model = model_of(wide["llama"], **how)
+    plain = model_of(wide["llama"], scoring="plain", **how)
+    for ours, theirs in zip(
+        answers(model, requests), answers(plain, requests), strict=True
+    ):
         if isinstance(theirs, Response) and theirs.tokens_scored:
             assert ours.log_likelihood == pytest.approx(theirs.log_likelihood, **near)
     told = model.describe()["scoring"]
     assert (told["path"], told["attention"]) == ("tree", attention)
 
 
-# --- how long a path may be ------------------------------------------------------------------------------------------------
+# --- how long a path may be
+# ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -430,14 +531,39 @@ def test_eager_attention_and_half_precision_take_part(
         ({"sliding_window": None}, None),
         ({"sliding_window": 512}, 512),
         ({"sliding_window": 512, "layer_types": ["full_attention"]}, None),
-        ({"sliding_window": 512, "layer_types": ["full_attention", "sliding_attention"]}, 512),
+        (
+            {
+                "sliding_window": 512,
+                "layer_types": ["full_attention", "sliding_attention"],
+            },
+            512,
+        ),
         ({"sliding_window": 512, "use_sliding_window": False}, None),
         ({"attention_chunk_size": 256, "sliding_window": 512}, 256),
-        ({"rope_parameters": {"rope_type": "llama3", "original_max_position_embeddings": 100}}, None),
-        ({"rope_parameters": {"rope_type": "longrope", "original_max_position_embeddings": 100}}, 100),
+        (
+            {
+                "rope_parameters": {
+                    "rope_type": "llama3",
+                    "original_max_position_embeddings": 100,
+                }
+            },
+            None,
+        ),
+        (
+            {
+                "rope_parameters": {
+                    "rope_type": "longrope",
+                    "original_max_position_embeddings": 100,
+                }
+            },
+            100,
+        ),
         ({"rope_parameters": {"rope_type": "dynamic"}}, 4096),
         ({"rope_parameters": {"full_attention": {"rope_type": "dynamic"}}}, 4096),
     ],
 )
 def test_the_longest_path(given_config: dict[str, Any], longest: int | None) -> None:
-    assert longest_path(SimpleNamespace(max_position_embeddings=4096, **given_config)) == longest
+    assert (
+        longest_path(SimpleNamespace(max_position_embeddings=4096, **given_config))
+        == longest
+    )

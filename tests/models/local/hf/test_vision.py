@@ -1,4 +1,6 @@
-"""A transformers model that sees images (a tiny LLaVA with random weights): its answers are those that transformers gives by itself."""
+"""A transformers model that sees images (a tiny LLaVA with random weights): its answers are
+those that transformers gives by itself.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> TransformersModel:
 
 
 def seen(*parts: str | Image, **how: Any) -> Generate:
-    return Generate((Message("system", "Look."), Message("user", parts)), max_tokens=8, **how)
+    return Generate(
+        (Message("system", "Look."), Message("user", parts)), max_tokens=8, **how
+    )
 
 
 def by_transformers(model: TransformersModel, request: Generate, **how: Any) -> str:
@@ -45,27 +49,40 @@ def by_transformers(model: TransformersModel, request: Generate, **how: Any) -> 
 
     folder = model._source.where
     processor = AutoProcessor.from_pretrained(folder)
-    plain = AutoModelForImageTextToText.from_pretrained(folder, dtype=torch.float32).eval()
+    plain = AutoModelForImageTextToText.from_pretrained(
+        folder, dtype=torch.float32
+    ).eval()
     turns = [
         {"role": turn.role, "content": [{"type": "image"} if isinstance(p, Image) else {"type": "text", "text": p} for p in turn.parts]}
         for turn in request.prompt
         if isinstance(turn, Message)
     ]  # fmt: skip
     text = processor.apply_chat_template(turns, add_generation_prompt=True)
-    pictures = [Pictures.open(BytesIO(image.data)).convert("RGB") for image in images_of(request)]
-    inputs = processor(text=[text], images=pictures or None, return_tensors="pt", add_special_tokens=False)
+    pictures = [
+        Pictures.open(BytesIO(image.data)).convert("RGB")
+        for image in images_of(request)
+    ]
+    inputs = processor(
+        text=[text],
+        images=pictures or None,
+        return_tensors="pt",
+        add_special_tokens=False,
+    )
     with torch.inference_mode():
         found = plain.generate(**inputs, max_new_tokens=8, do_sample=False, **how)[
             0, inputs["input_ids"].shape[1] :
         ].tolist()
     ends = engine_of(model).loaded.end_tokens
-    cut = next((place for place, token in enumerate(found) if token in ends), len(found))
+    cut = next(
+        (place for place, token in enumerate(found) if token in ends), len(found)
+    )
     return str(engine_of(model).loaded.encoder.decode(found[:cut], True))
 
 
 def test_answers_are_those_of_transformers(model: TransformersModel) -> None:
     assert {"images", "chat"} <= model.carries | model.abilities
-    red, blue = picture("red"), picture("blue", "JPEG")
+    red = picture("red")
+    blue = picture("blue", "JPEG")
     requests = [
         seen(red, "What is this?"),
         seen(blue, "What is this?"),
@@ -87,9 +104,14 @@ def test_answers_are_those_of_transformers(model: TransformersModel) -> None:
 def test_log_probabilities_and_draws_with_images(model: TransformersModel) -> None:
     [found] = answers(model, [seen(picture("red"), "What is this?", top_logprobs=2)])
     assert "".join(token.text for token in found.tokens) == found.text
-    assert all(token.log_prob <= 0 and len(token.alternatives) == 2 for token in found.tokens)
-    draws = [seen(picture("red"), "What?", temperature=2.0, seed=1, draw=n) for n in range(3)]
-    first, again = answers(model, draws), answers(model, draws)
+    assert all(
+        token.log_prob <= 0 and len(token.alternatives) == 2 for token in found.tokens
+    )
+    draws = [
+        seen(picture("red"), "What?", temperature=2.0, seed=1, draw=n) for n in range(3)
+    ]
+    first = answers(model, draws)
+    again = answers(model, draws)
     assert [each.text for each in first] == [each.text for each in again]
     assert len({each.text for each in first}) > 1
 
@@ -97,10 +119,17 @@ def test_log_probabilities_and_draws_with_images(model: TransformersModel) -> No
 def test_text_alone_is_scored_and_written_as_ever(model: TransformersModel) -> None:
     loaded = engine_of(model).loaded
     [found] = answers(model, [LogLikelihood("The river", " rises")])
-    context, whole = (loaded.encoder.encode(text, True) for text in ("The river", "The river rises"))
+    context, whole = (
+        loaded.encoder.encode(text, True) for text in ("The river", "The river rises")
+    )
     with torch.inference_mode():
-        logs = torch.log_softmax(loaded.model(input_ids=torch.tensor([whole])).logits[0].float(), dim=-1)
-    by_hand = sum(float(logs[place - 1, whole[place]]) for place in range(len(context), len(whole)))
+        logs = torch.log_softmax(
+            loaded.model(input_ids=torch.tensor([whole])).logits[0].float(), dim=-1
+        )
+    by_hand = sum(
+        float(logs[place - 1, whole[place]])
+        for place in range(len(context), len(whole))
+    )
     assert found.log_likelihood == pytest.approx(by_hand, abs=1e-3)
 
 
@@ -109,13 +138,19 @@ def test_an_image_that_cannot_be_decoded_fails_alone(model: TransformersModel) -
     cut = Image.read(good.data[: len(good.data) - 30], "cut.png")
     bad, fine = answers(model, [seen(cut, "What?"), seen(good, "What?")])
     assert isinstance(bad, Failure) and not bad.retryable
-    assert bad.message.startswith("The image 'cut.png' cannot be decoded: ") and "\n" not in bad.message
+    assert (
+        bad.message.startswith("The image 'cut.png' cannot be decoded: ")
+        and "\n" not in bad.message
+    )
     assert isinstance(fine, Response)
 
 
 def test_a_prompt_of_too_many_images_does_not_fit(model: TransformersModel) -> None:
     [found] = answers(model, [seen(*[picture("red")] * 70, "What?")])
-    assert isinstance(found, Failure) and "tokens and the model's context has 256" in found.message
+    assert (
+        isinstance(found, Failure)
+        and "tokens and the model's context has 256" in found.message
+    )
 
 
 def test_likelihoods_with_images_are_refused(model: TransformersModel) -> None:

@@ -1,4 +1,6 @@
-"""The onnx backend on real files: random decoders of several kinds, against plain one-by-one computation and torch."""
+"""The onnx backend on real files: random decoders of several kinds, against plain one-by-one
+computation and torch.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +13,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evalwright.core.errors import ConfigurationError, EvalwrightError, Failure, UnknownName
-from evalwright.core.requests import Embed, Generate, LogLikelihood, Message, Request, RollingLogLikelihood
+from evalwright.core.errors import (
+    ConfigurationError,
+    EvalwrightError,
+    Failure,
+    UnknownName,
+)
+from evalwright.core.requests import (
+    Embed,
+    Generate,
+    LogLikelihood,
+    Message,
+    Request,
+    RollingLogLikelihood,
+)
 from evalwright.core.responses import Response
 from evalwright.models.local.onnx.decode import log_likelihood
 from evalwright.models.local.onnx.model import OnnxModel
@@ -40,11 +54,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def make_folder(folder: Path, *, seed: int = 0, chat: str | None = None) -> Path:
-    """Write model.onnx (two layers, cache), config.json, tokenizer.json and tokenizer_config.json."""
+    """Write model.onnx (two layers, cache), config.json, tokenizer.json and
+    tokenizer_config.json.
+    """
     tokenizer = byte_level_bpe(["<|end|>"], vocab=300, texts=[" ".join(WORDS), SHOTS])
     tokenizer.save(str(folder / "tokenizer.json"))
     write_model(folder / "model.onnx", tokenizer.get_vocab_size(), seed)
-    (folder / "config.json").write_text(json.dumps({"max_position_embeddings": 256, "eos_token_id": 0}))
+    (folder / "config.json").write_text(
+        json.dumps({"max_position_embeddings": 256, "eos_token_id": 0})
+    )
     settings = {"bos_token": "<|end|>", "eos_token": {"content": "<|end|>"}}
     if chat:
         settings["chat_template"] = chat
@@ -60,15 +78,25 @@ def write_model(path: Path, vocabulary: int, seed: int) -> None:
         from scripts.demo_models.shape import Shape
     random = np.random.default_rng(seed)
     shape = Shape(vocabulary, width=32, layers=2, heads=2, inner=48, context=256)
-    weights = {"embedding.weight": random.normal(0, 0.3, (vocabulary, 32)), "norm.weight": np.ones(32)}
+    weights = {
+        "embedding.weight": random.normal(0, 0.3, (vocabulary, 32)),
+        "norm.weight": np.ones(32),
+    }
     for layer in range(2):
-        sizes = {"query": (32, 32), "key": (32, 32), "value": (32, 32), "output": (32, 32)}
+        sizes = {
+            "query": (32, 32),
+            "key": (32, 32),
+            "value": (32, 32),
+            "output": (32, 32),
+        }
         sizes |= {"gate": (48, 32), "up": (48, 32), "down": (32, 48)}
         for name, size in sizes.items():
             weights[f"layers.{layer}.{name}.weight"] = random.normal(0, 0.3, size)
         for name in ("attention_norm", "inner_norm"):
             weights[f"layers.{layer}.{name}.weight"] = np.ones(32)
-    export(shape, {name: array.astype(np.float32) for name, array in weights.items()}, path)
+    export(
+        shape, {name: array.astype(np.float32) for name, array in weights.items()}, path
+    )
 
 
 def ask(model: OnnxModel, *requests: Request) -> list[Response | Failure]:
@@ -94,20 +122,28 @@ def sentence(random: np.random.Generator, most: int = 12) -> str:
 
 
 def likelihood_requests() -> list[Request]:
-    """Options behind shared shots, letters of one question, a context of its own, an empty one, a repeated request."""
+    """Options behind shared shots, letters of one question, a context of its own, an empty one,
+    a repeated request.
+    """
     random = np.random.default_rng(3)
     requests: list[Request] = []
     for _ in range(6):
         context = SHOTS + sentence(random) + " is"
-        requests += [LogLikelihood(context, " " + sentence(random, 5)) for _ in range(4)]
+        requests += [
+            LogLikelihood(context, " " + sentence(random, 5)) for _ in range(4)
+        ]
         requests += [LogLikelihood(context, f" {letter}") for letter in "ABCD"]
-    requests += [LogLikelihood(sentence(random), " " + sentence(random)) for _ in range(5)]
+    requests += [
+        LogLikelihood(sentence(random), " " + sentence(random)) for _ in range(5)
+    ]
     requests += [LogLikelihood("", "the river"), requests[0]]
     return requests
 
 
 def reference(model: OnnxModel, request: LogLikelihood) -> tuple[float, bool]:
-    """One forward of the whole sequence, a log-softmax in float64, and nothing shared with any other request."""
+    """One forward of the whole sequence, a log-softmax in float64, and nothing shared with any
+    other request.
+    """
     (context, continuation) = parts(model)._pair(request)[0]
     tokens = [*context, *continuation[:-1]]
     decoder = parts(model).decoder
@@ -138,7 +174,8 @@ def test_log_likelihoods_equal_one_by_one(folder: Path) -> None:
 def greedy_tokens(model: OnnxModel, prompt: str, count: int) -> list[int]:
     """The most probable tokens, each from a forward of everything before it."""
     tokens = parts(model).tokenizer.encode(prompt, True)
-    start, decoder = len(tokens), parts(model).decoder
+    start = len(tokens)
+    decoder = parts(model).decoder
     while len(tokens) < start + count:
         logits, _ = decoder.run_row(tokens, 0, decoder.empty_cache(1))
         tokens.append(int(logits[-1].argmax()))
@@ -163,7 +200,9 @@ def test_rolling_is_the_sum_over_windows(folder: Path) -> None:
     decoder = parts(model).decoder
     expected = 0.0
     for context, continuation in pairs:
-        logits, _ = decoder.run_row([*context, *continuation[:-1]], 0, decoder.empty_cache(1))
+        logits, _ = decoder.run_row(
+            [*context, *continuation[:-1]], 0, decoder.empty_cache(1)
+        )
         expected += log_likelihood(logits[len(context) - 1 :], continuation)[0].sum()
     assert whole.log_likelihood == pytest.approx(expected, abs=1e-3)
     assert short.log_likelihood is not None and short.log_likelihood < 0
@@ -174,7 +213,9 @@ def generate_requests(**options: Any) -> list[Request]:
     """Prompts of many lengths, some behind shared shots."""
     random = np.random.default_rng(7)
     prompts = (
-        [SHOTS + sentence(random) for _ in range(8)] + [sentence(random) for _ in range(8)] + ["", "sea"]
+        [SHOTS + sentence(random) for _ in range(8)]
+        + [sentence(random) for _ in range(8)]
+        + ["", "sea"]
     )
     return [Generate(prompt, max_tokens=12, **options) for prompt in prompts]
 
@@ -201,7 +242,11 @@ def test_generation_equals_recomputing_every_token_one_by_one(folder: Path) -> N
 def test_sampling_depends_on_prompt_seed_and_draw_alone(folder: Path) -> None:
     model = OnnxModel(str(folder))
     options: dict[str, Any] = {"max_tokens": 8, "temperature": 1.0, "seed": 4}
-    requests = [Generate(prompt, draw=draw, **options) for prompt in ("the", "sea") for draw in range(6)]
+    requests = [
+        Generate(prompt, draw=draw, **options)
+        for prompt in ("the", "sea")
+        for draw in range(6)
+    ]
     answers = [answer.text for answer in good(ask(model, *requests))]
     backwards = [answer.text for answer in good(ask(model, *reversed(requests)))]
     assert answers == backwards[::-1]
@@ -209,22 +254,31 @@ def test_sampling_depends_on_prompt_seed_and_draw_alone(folder: Path) -> None:
     (other,) = good(ask(model, Generate("the", max_tokens=8, temperature=1.0, seed=5)))
     assert other.text != answers[0]
     (greedy,) = good(ask(model, Generate("the", max_tokens=8)))
-    (narrow,) = good(ask(model, Generate("the", max_tokens=8, temperature=1.0, top_p=1e-9)))
+    (narrow,) = good(
+        ask(model, Generate("the", max_tokens=8, temperature=1.0, top_p=1e-9))
+    )
     assert narrow.text == greedy.text
 
 
 def test_sampled_frequencies_follow_the_softmax(folder: Path) -> None:
     model = OnnxModel(str(folder))
-    requests = [Generate("the mill", max_tokens=1, temperature=0.7, draw=draw) for draw in range(600)]
+    requests = [
+        Generate("the mill", max_tokens=1, temperature=0.7, draw=draw)
+        for draw in range(600)
+    ]
     texts = [answer.text for answer in good(ask(model, *requests))]
     decoder = parts(model).decoder
-    logits, _ = decoder.run_row(parts(model).tokenizer.encode("the mill", True), 0, decoder.empty_cache(1))
+    logits, _ = decoder.run_row(
+        parts(model).tokenizer.encode("the mill", True), 0, decoder.empty_cache(1)
+    )
     scaled = logits[-1].astype(np.float64) / 0.7
     chances = np.exp(scaled - scaled.max())
     chances /= chances.sum()
     best = int(chances.argmax())
     share = texts.count(parts(model).tokenizer.decode([best], True)) / len(texts)
-    assert abs(share - chances[best]) < 5 * math.sqrt(chances[best] * (1 - chances[best]) / len(texts))
+    assert abs(share - chances[best]) < 5 * math.sqrt(
+        chances[best] * (1 - chances[best]) / len(texts)
+    )
 
 
 def test_stop_strings_end_rows_and_are_cut(folder: Path) -> None:
@@ -244,14 +298,20 @@ def test_stop_strings_end_rows_and_are_cut(folder: Path) -> None:
     assert other.text == free.text and other.finish_reason == "length"
 
 
-def test_every_end_token_of_the_configuration_ends_an_answer(folder: Path, tmp_path: Path) -> None:
+def test_every_end_token_of_the_configuration_ends_an_answer(
+    folder: Path, tmp_path: Path
+) -> None:
     written = greedy_tokens(OnnxModel(str(folder)), "the", 20)
     made = make_folder(tmp_path)
-    (made / "generation_config.json").write_text(json.dumps({"eos_token_id": [0, written[3]]}))
+    (made / "generation_config.json").write_text(
+        json.dumps({"eos_token_id": [0, written[3]]})
+    )
     model = OnnxModel(str(made))
     (ended,) = good(ask(model, Generate("the", max_tokens=20)))
     assert ended.finish_reason == "stop"
-    assert ended.text == parts(model).tokenizer.decode(written[: written.index(written[3])], True)
+    assert ended.text == parts(model).tokenizer.decode(
+        written[: written.index(written[3])], True
+    )
 
 
 def test_chat_template_renders_messages(tmp_path: Path) -> None:
@@ -274,7 +334,9 @@ def test_chat_template_renders_messages(tmp_path: Path) -> None:
     )
     assert answers[0].text == answers[1].text
     assert answers[2].text == answers[3].text
-    assert answers[4].log_likelihood == pytest.approx(answers[5].log_likelihood, abs=1e-5)
+    assert answers[4].log_likelihood == pytest.approx(
+        answers[5].log_likelihood, abs=1e-5
+    )
     plain = OnnxModel(str(folder), chat_template=False)
     assert "chat" not in plain.abilities
     (refused,) = ask(plain, Generate(messages))
@@ -282,7 +344,9 @@ def test_chat_template_renders_messages(tmp_path: Path) -> None:
     assert plain.fingerprint != model.fingerprint
 
 
-def test_what_cannot_be_asked_fails_alone_and_a_cut_context_says_so(tmp_path: Path) -> None:
+def test_what_cannot_be_asked_fails_alone_and_a_cut_context_says_so(
+    tmp_path: Path,
+) -> None:
     template = "{% if messages[0].role == 'system' %}{{ raise_exception('no system role') }}{% endif %}hello"
     model = OnnxModel(str(make_folder(tmp_path)), chat_template=template)
     *failed, answered, whole, cut = ask(
@@ -295,8 +359,14 @@ def test_what_cannot_be_asked_fails_alone_and_a_cut_context_says_so(tmp_path: Pa
         LogLikelihood("sea", " sun"),
         LogLikelihood("sea" + " sea" * 400, " sun"),
     )
-    for answer, words in zip(failed, ("no system role", "embed", "no room", "empty"), strict=True):
-        assert isinstance(answer, Failure) and words in answer.message and not answer.retryable
+    for answer, words in zip(
+        failed, ("no system role", "embed", "no room", "empty"), strict=True
+    ):
+        assert (
+            isinstance(answer, Failure)
+            and words in answer.message
+            and not answer.retryable
+        )
     _, whole, cut = good([answered, whole, cut])
     assert (whole.finish_reason, cut.finish_reason) == ("", "truncated")
     assert cut.tokens_scored == whole.tokens_scored
@@ -308,18 +378,35 @@ def without_cache(source: Path, target: Path) -> None:
     graph = model.graph
     for entry in list(graph.input):
         if entry.name.startswith("past_key_values"):
-            shape = [1, *(axis.dim_value for axis in entry.type.tensor_type.shape.dim[1:])]
+            shape = [
+                1,
+                *(axis.dim_value for axis in entry.type.tensor_type.shape.dim[1:]),
+            ]
             graph.input.remove(entry)
             graph.initializer.append(
-                onnx.numpy_helper.from_array(np.zeros(shape, np.float32), f"{entry.name}.one")
+                onnx.numpy_helper.from_array(
+                    np.zeros(shape, np.float32), f"{entry.name}.one"
+                )
             )
             batch = f"{entry.name}.batch"
-            graph.node.insert(0, onnx.helper.make_node("Expand", [f"{entry.name}.one", batch], [entry.name]))
+            graph.node.insert(
+                0,
+                onnx.helper.make_node(
+                    "Expand", [f"{entry.name}.one", batch], [entry.name]
+                ),
+            )
             sizes = [f"{batch}.rows", f"{batch}.rest"]
             rest = np.array(shape[1:], np.int64)
             graph.initializer.append(onnx.numpy_helper.from_array(rest, sizes[1]))
-            graph.node.insert(0, onnx.helper.make_node("Concat", sizes, [batch], axis=0))
-            graph.node.insert(0, onnx.helper.make_node("Shape", ["input_ids"], [sizes[0]], start=0, end=1))
+            graph.node.insert(
+                0, onnx.helper.make_node("Concat", sizes, [batch], axis=0)
+            )
+            graph.node.insert(
+                0,
+                onnx.helper.make_node(
+                    "Shape", ["input_ids"], [sizes[0]], start=0, end=1
+                ),
+            )
     for entry in list(graph.output):
         if entry.name.startswith("present"):
             graph.output.remove(entry)
@@ -329,9 +416,11 @@ def without_cache(source: Path, target: Path) -> None:
 def test_a_file_without_cache_answers_the_same(folder: Path, tmp_path: Path) -> None:
     made = make_folder(tmp_path)
     without_cache(folder, made)
-    with_cache, plain = OnnxModel(str(folder)), OnnxModel(str(made), batch_size=6)
+    with_cache = OnnxModel(str(folder))
+    plain = OnnxModel(str(made), batch_size=6)
     requests = [*likelihood_requests(), *generate_requests()]
-    expected, answers = good(ask(with_cache, *requests)), good(ask(plain, *requests))
+    expected = good(ask(with_cache, *requests))
+    answers = good(ask(plain, *requests))
     assert not parts(plain).decoder.has_cache
     for left, right in zip(expected, answers, strict=True):
         assert left.text == right.text
@@ -341,19 +430,32 @@ def test_a_file_without_cache_answers_the_same(folder: Path, tmp_path: Path) -> 
 
 
 def quantise(source: Path, target: Path) -> None:
-    """Eight-bit weights, with activations quantised on the fly over the whole batch, as many published exports have."""
+    """Eight-bit weights, with activations quantised on the fly over the whole batch, as many
+    published exports have.
+    """
     quantization = pytest.importorskip("onnxruntime.quantization")
     model = onnx.load(str(source))
-    weights = {entry.name: onnx.numpy_helper.to_array(entry) for entry in model.graph.initializer}
-    for node in [node for node in model.graph.node if node.op_type == "Cast" and node.input[0] in weights]:
+    weights = {
+        entry.name: onnx.numpy_helper.to_array(entry)
+        for entry in model.graph.initializer
+    }
+    for node in [
+        node
+        for node in model.graph.node
+        if node.op_type == "Cast" and node.input[0] in weights
+    ]:
         full = weights[node.input[0]].astype(np.float32)
-        model.graph.initializer.append(onnx.numpy_helper.from_array(full, node.output[0]))
+        model.graph.initializer.append(
+            onnx.numpy_helper.from_array(full, node.output[0])
+        )
         model.graph.node.remove(node)
     onnx.save_model(model, str(target))
     quantization.quantize_dynamic(str(target), str(target))
 
 
-def test_a_quantised_file_gives_the_same_numbers_in_any_company(folder: Path, tmp_path: Path) -> None:
+def test_a_quantised_file_gives_the_same_numbers_in_any_company(
+    folder: Path, tmp_path: Path
+) -> None:
     made = make_folder(tmp_path)
     quantise(folder / "model.onnx", made / "model.onnx")
     model = OnnxModel(str(made))
@@ -364,15 +466,22 @@ def test_a_quantised_file_gives_the_same_numbers_in_any_company(folder: Path, tm
         (alone,) = good(ask(model, request))
         assert alone.text == answer.text
         if answer.log_likelihood is not None:
-            assert alone.log_likelihood == pytest.approx(answer.log_likelihood, abs=1e-5)
+            assert alone.log_likelihood == pytest.approx(
+                answer.log_likelihood, abs=1e-5
+            )
 
 
 @pytest.mark.parametrize("sharing", list(Sharing))
-def test_every_way_of_sharing_gives_the_same_answers(folder: Path, sharing: Sharing) -> None:
+def test_every_way_of_sharing_gives_the_same_answers(
+    folder: Path, sharing: Sharing
+) -> None:
     requests = [*likelihood_requests(), *generate_requests()]
-    usual, limited = OnnxModel(str(folder)), OnnxModel(str(folder))
+    usual = OnnxModel(str(folder))
+    limited = OnnxModel(str(folder))
     parts(limited).decoder.sharing = sharing
-    for left, right in zip(good(ask(usual, *requests)), good(ask(limited, *requests)), strict=True):
+    for left, right in zip(
+        good(ask(usual, *requests)), good(ask(limited, *requests)), strict=True
+    ):
         assert left.text == right.text
         if left.log_likelihood is not None:
             assert right.log_likelihood == pytest.approx(left.log_likelihood, abs=2e-4)
@@ -383,8 +492,16 @@ BROKEN: list[tuple[Callable[[Path], Any], str, dict[str, Any]]] = [
     (lambda folder: (folder / "model.onnx").unlink(), "has no .onnx file", {}),
     (lambda folder: (folder / "tokenizer.json").unlink(), "has no tokenizer.json", {}),
     (lambda folder: None, "Unknown file", {"file": "modle.onnx"}),
-    (lambda folder: (folder / "config.json").write_text("{"), "cannot be read as JSON", {}),
-    (lambda folder: (folder / "config.json").write_text("[]"), "is not a JSON object", {}),
+    (
+        lambda folder: (folder / "config.json").write_text("{"),
+        "cannot be read as JSON",
+        {},
+    ),
+    (
+        lambda folder: (folder / "config.json").write_text("[]"),
+        "is not a JSON object",
+        {},
+    ),
     (
         lambda folder: [
             (folder / "model.onnx").rename(folder / "a.onnx"),
@@ -395,22 +512,49 @@ BROKEN: list[tuple[Callable[[Path], Any], str, dict[str, Any]]] = [
     ),
     (lambda folder: None, "threads must be", {"threads": -1}),
     (lambda folder: None, "max_length must be", {"max_length": "many"}),
-    (lambda folder: None, "There is no chat template file", {"chat_template": "none.jinja"}),
-    (lambda folder: None, "The chat template cannot be read", {"chat_template": "{% if %}"}),
-    (lambda folder: (folder / "model.onnx").write_bytes(b"not a model"), "onnxruntime cannot open", {}),
-    (lambda folder: (folder / "tokenizer.json").write_text("{}"), "is not a tokenizer file", {}),
-    (lambda folder: write_adder(folder / "model.onnx", ["a", "b"]), "is not a decoder model", {}),
     (
-        lambda folder: write_adder(folder / "model.onnx", ["input_ids", "beam_idx"], output="logits"),
+        lambda folder: None,
+        "There is no chat template file",
+        {"chat_template": "none.jinja"},
+    ),
+    (
+        lambda folder: None,
+        "The chat template cannot be read",
+        {"chat_template": "{% if %}"},
+    ),
+    (
+        lambda folder: (folder / "model.onnx").write_bytes(b"not a model"),
+        "onnxruntime cannot open",
+        {},
+    ),
+    (
+        lambda folder: (folder / "tokenizer.json").write_text("{}"),
+        "is not a tokenizer file",
+        {},
+    ),
+    (
+        lambda folder: write_adder(folder / "model.onnx", ["a", "b"]),
+        "is not a decoder model",
+        {},
+    ),
+    (
+        lambda folder: write_adder(
+            folder / "model.onnx", ["input_ids", "beam_idx"], output="logits"
+        ),
         "needs the input 'beam_idx'",
         {},
     ),
 ]
 
 
-@pytest.mark.parametrize(("spoil", "message", "arguments"), BROKEN, ids=[row[1] for row in BROKEN])
+@pytest.mark.parametrize(
+    ("spoil", "message", "arguments"), BROKEN, ids=[row[1] for row in BROKEN]
+)
 def test_bad_folders_are_named_in_a_sentence(
-    tmp_path: Path, spoil: Callable[[Path], Any], message: str, arguments: dict[str, Any]
+    tmp_path: Path,
+    spoil: Callable[[Path], Any],
+    message: str,
+    arguments: dict[str, Any],
 ) -> None:
     folder = tmp_path / "made"
     folder.mkdir()
@@ -422,7 +566,8 @@ def test_bad_folders_are_named_in_a_sentence(
 
 def write_adder(path: Path, inputs: list[str], output: str = "sum") -> None:
     """A graph that adds two numbers."""
-    helper, kind = onnx.helper, onnx.TensorProto.FLOAT
+    helper = onnx.helper
+    kind = onnx.TensorProto.FLOAT
     entries = [helper.make_tensor_value_info(name, kind, [1]) for name in inputs]
     graph = helper.make_graph(
         [helper.make_node("Add", inputs, [output])],
@@ -431,11 +576,14 @@ def write_adder(path: Path, inputs: list[str], output: str = "sum") -> None:
         [helper.make_tensor_value_info(output, kind, [1])],
     )
     opsets = [helper.make_opsetid("", 17)]
-    onnx.save_model(helper.make_model(graph, opset_imports=opsets, ir_version=8), str(path))
+    onnx.save_model(
+        helper.make_model(graph, opset_imports=opsets, ir_version=8), str(path)
+    )
 
 
 def test_the_fingerprint_is_the_content(folder: Path, tmp_path: Path) -> None:
-    same, other = tmp_path / "same", tmp_path / "other"
+    same = tmp_path / "same"
+    other = tmp_path / "other"
     same.mkdir()
     other.mkdir()
     make_folder(same)
@@ -456,8 +604,13 @@ def test_an_onnx_folder_inside_and_a_named_file(folder: Path, tmp_path: Path) ->
     model = open_model(f"onnx/{made}")
     assert model.name == f"onnx/{made}"
     assert isinstance(model, OnnxModel) and not model.heavy and model.max_length == 256
-    (made / "onnx" / "model_int8.onnx").write_bytes((made / "onnx" / "model.onnx").read_bytes())
-    assert OnnxModel(str(made), file="onnx/model_int8.onnx").fingerprint == model.fingerprint
+    (made / "onnx" / "model_int8.onnx").write_bytes(
+        (made / "onnx" / "model.onnx").read_bytes()
+    )
+    assert (
+        OnnxModel(str(made), file="onnx/model_int8.onnx").fingerprint
+        == model.fingerprint
+    )
     (before,) = good(ask(model, Generate("the", max_tokens=4)))
     model.unload()
     assert model._open is None
@@ -467,7 +620,9 @@ def test_an_onnx_folder_inside_and_a_named_file(folder: Path, tmp_path: Path) ->
 
 
 def test_samplers_and_log_probabilities(folder: Path) -> None:
-    """top_k and min_p keep what they say; values are those of one forward; the checkpoint's own sampling where it is left to it."""
+    """top_k and min_p keep what they say; values are those of one forward; the checkpoint's own
+    sampling where it is left to it.
+    """
     model = OnnxModel(str(folder))
     (greedy,) = good(ask(model, Generate("the river", max_tokens=8, top_logprobs=2)))
     assert "".join(token.text for token in greedy.tokens) == greedy.text
@@ -486,12 +641,22 @@ def test_samplers_and_log_probabilities(folder: Path) -> None:
     narrow: list[dict[str, Any]] = [{"top_k": 1}, {"min_p": 1.0}]
     for how in narrow:
         drawn = [
-            Generate("the river", max_tokens=8, temperature=3.0, seed=n, draw=n, **how) for n in range(3)
+            Generate("the river", max_tokens=8, temperature=3.0, seed=n, draw=n, **how)
+            for n in range(3)
         ]
         assert {each.text for each in good(ask(model, *drawn))} == {greedy.text}
-    wide = [Generate("the river", max_tokens=8, temperature=3.0, seed=n, draw=n) for n in range(3)]
+    wide = [
+        Generate("the river", max_tokens=8, temperature=3.0, seed=n, draw=n)
+        for n in range(3)
+    ]
     assert len({each.text for each in good(ask(model, *wide))}) == 3
-    own = [Generate("the river", max_tokens=8, temperature=None, seed=n, draw=n) for n in range(3)]
+    own = [
+        Generate("the river", max_tokens=8, temperature=None, seed=n, draw=n)
+        for n in range(3)
+    ]
     assert {each.text for each in good(ask(model, *own))} == {greedy.text}
     refused = model.refuses(Generate("x", num_beams=2))
-    assert refused is not None and "does not take num_beams (it takes: min_p, top_k, top_logprobs)" in refused
+    assert (
+        refused is not None
+        and "does not take num_beams (it takes: min_p, top_k, top_logprobs)" in refused
+    )

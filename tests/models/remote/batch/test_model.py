@@ -1,4 +1,6 @@
-"""A model asked in batches, through the real engine and store: every request is paid for once, whatever happens in between."""
+"""A model asked in batches, through the real engine and store: every request is paid for once,
+whatever happens in between.
+"""
 
 from __future__ import annotations
 
@@ -27,14 +29,19 @@ def question(body: Any) -> str:
 
 def opened(server: BatchServer, home: Path, **given: Any) -> Model:
     return open_batched(
-        f"openai/{server.url}#m", {"batch_poll": 0.02, "batch_size": 50, **given}, batch=True, home=home
+        f"openai/{server.url}#m",
+        {"batch_poll": 0.02, "batch_size": 50, **given},
+        batch=True,
+        home=home,
     )
 
 
 def ask(
     model: Model, n: int, home: Path, *, store: str = "store", seconds: float = 30.0
 ) -> list[Response | str]:
-    """The answers to questions 0 to n-1, or why there is none; ends after `seconds` like a run that is interrupted."""
+    """The answers to questions 0 to n-1, or why there is none; ends after `seconds` like a run
+    that is interrupted.
+    """
 
     async def run() -> list[Response | str]:
         with open_store(home / store) as opened_store:
@@ -72,7 +79,11 @@ def test_many_requests_go_up_together_and_each_gets_its_answer(tmp_path: Path) -
     assert [len(batch.bodies) for batch in server.batches.values()] == [50, 50, 20]
     assert set(server.asked.values()) == {1}
     first = answers[0]
-    assert isinstance(first, Response) and first.usage.input_tokens == 10 and first.finish_reason == "stop"
+    assert (
+        isinstance(first, Response)
+        and first.usage.input_tokens == 10
+        and first.finish_reason == "stop"
+    )
 
 
 @pytest.mark.parametrize("kind", ["anthropic", "gemini"])
@@ -87,7 +98,9 @@ def test_other_providers_batches(
         if kind == "gemini":
             return f"answer to {body['contents'][-1]['parts'][0]['text']}"
         content = body["messages"][-1]["content"]
-        return f"answer to {content if isinstance(content, str) else content[0]['text']}"
+        return (
+            f"answer to {content if isinstance(content, str) else content[0]['text']}"
+        )
 
     def fails_once(item: str, asked: int) -> str:
         return fate if asked == 0 and item < "4" else "ok"
@@ -95,7 +108,9 @@ def test_other_providers_batches(
     model_name = {"anthropic": "claude-sonnet-4-5", "gemini": "gemini-2.5-flash"}[kind]
     with serving_batches(kind, last, fate=fails_once) as server:
         given = {"batch_poll": 0.02, "batch_size": 50}
-        model = open_batched(f"{kind}/{server.url}#{model_name}", given, batch=True, home=tmp_path)
+        model = open_batched(
+            f"{kind}/{server.url}#{model_name}", given, batch=True, home=tmp_path
+        )
         answers = ask(model, 30, tmp_path)
     assert texts(answers) == expected(30)
     for item, times in server.asked.items():
@@ -117,9 +132,14 @@ def test_it_is_the_same_model_as_without_batches(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("each_store")
 def test_an_interrupted_run_finds_its_batch_again(tmp_path: Path) -> None:
     with serving_batches("openai", question, seconds=1.0) as server:
-        assert set(texts(ask(opened(server, tmp_path), 30, tmp_path, seconds=0.5))) == {"cancelled"}
+        assert set(texts(ask(opened(server, tmp_path), 30, tmp_path, seconds=0.5))) == {
+            "cancelled"
+        }
         assert len(server.batches) == 1
-        with pytest.raises(ConfigurationError, match=r"still in progress .* add --batch .* batches forget 1"):
+        with pytest.raises(
+            ConfigurationError,
+            match=r"still in progress .* add --batch .* batches forget 1",
+        ):
             open_batched(f"openai/{server.url}#m", home=tmp_path)
         events: list[str] = []
         again = opened(server, tmp_path)
@@ -129,14 +149,19 @@ def test_an_interrupted_run_finds_its_batch_again(tmp_path: Path) -> None:
         assert texts(ask(again, 30, tmp_path)) == expected(30)
     assert len(server.batches) == 1 and set(server.asked.values()) == {1}
     assert any(event.startswith("Found again: batch batch_1") for event in events)
-    open_batched(f"openai/{server.url}#m", home=tmp_path)  # it has ended, so nothing is in the way
+    open_batched(
+        f"openai/{server.url}#m", home=tmp_path
+    )  # it has ended, so nothing is in the way
 
 
 def test_answers_that_were_never_stored_are_fetched_again(tmp_path: Path) -> None:
     with serving_batches("openai", question) as server:
         ask(opened(server, tmp_path), 10, tmp_path)
-        # As after a crash between the fetching and the commit: the journal knows the batch, the store knows no answer.
-        assert texts(ask(opened(server, tmp_path), 10, tmp_path, store="another")) == expected(10)
+        # As after a crash between the fetching and the commit: the journal knows the batch, the
+        # store knows no answer.
+        assert texts(
+            ask(opened(server, tmp_path), 10, tmp_path, store="another")
+        ) == expected(10)
     assert len(server.batches) == 1
 
 
@@ -156,7 +181,10 @@ def test_a_submission_that_never_arrived_is_sent_again(tmp_path: Path) -> None:
         lost = [item_id(Generate(f"question {place}")) for place in range(6)]
         journal.begin("evalwright-lost", model.fingerprint, "host", model.name, lost)
         assert texts(ask(model, 6, tmp_path)) == expected(6)
-        marks = [(entry.mark == "evalwright-lost", entry.n, entry.ended) for entry in journal.entries()]
+        marks = [
+            (entry.mark == "evalwright-lost", entry.n, entry.ended)
+            for entry in journal.entries()
+        ]
         journal.close()
     assert marks == [(False, 6, True)] and set(server.asked.values()) == {1}
 
@@ -175,14 +203,22 @@ def test_what_has_no_answer_is_asked_again_alone(fate: str, tmp_path: Path) -> N
 
 
 def test_what_the_provider_rejects_fails_and_is_not_asked_again(tmp_path: Path) -> None:
-    with serving_batches("openai", question, fate=lambda item, asked: "error:400") as server:
-        assert set(texts(ask(opened(server, tmp_path), 4, tmp_path))) == {"request rejected"}
+    with serving_batches(
+        "openai", question, fate=lambda item, asked: "error:400"
+    ) as server:
+        assert set(texts(ask(opened(server, tmp_path), 4, tmp_path))) == {
+            "request rejected"
+        }
     assert set(server.asked.values()) == {1}
 
 
 def test_a_refused_batch_fails_with_its_reason(tmp_path: Path) -> None:
-    with serving_batches("openai", question, refuse="too many tokens enqueued") as server:
-        assert set(texts(ask(opened(server, tmp_path), 3, tmp_path))) == {"request rejected"}
+    with serving_batches(
+        "openai", question, refuse="too many tokens enqueued"
+    ) as server:
+        assert set(texts(ask(opened(server, tmp_path), 3, tmp_path))) == {
+            "request rejected"
+        }
         server.refuse = ""
         assert texts(ask(opened(server, tmp_path), 3, tmp_path)) == expected(3)
 
@@ -191,9 +227,13 @@ def test_a_batch_that_is_gone_is_asked_anew(tmp_path: Path) -> None:
     with serving_batches("openai", question) as server:
         ask(opened(server, tmp_path), 3, tmp_path)
         server.gone = True
-        assert set(texts(ask(opened(server, tmp_path), 3, tmp_path, store="another"))) == {"request rejected"}
+        assert set(
+            texts(ask(opened(server, tmp_path), 3, tmp_path, store="another"))
+        ) == {"request rejected"}
         server.gone = False
-        assert texts(ask(opened(server, tmp_path), 3, tmp_path, store="another")) == expected(3)
+        assert texts(
+            ask(opened(server, tmp_path), 3, tmp_path, store="another")
+        ) == expected(3)
     assert len(server.batches) == 2
 
 

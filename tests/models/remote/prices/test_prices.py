@@ -1,4 +1,6 @@
-"""Prices: the arithmetic to the last digit, how a model is found, a person's own, and what the package's table holds."""
+"""Prices: the arithmetic to the last digit, how a model is found, a person's own, and what the
+package's table holds.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ def test_cost_is_the_float_next_to_the_exact_sum(
     if not read and not written:
         assert price.cost(usage) is None
         return
-    wanted = ((read - known) * exact(into) + known * exact(cached) + written * exact(out)) / 1_000_000
+    wanted = (
+        (read - known) * exact(into) + known * exact(cached) + written * exact(out)
+    ) / 1_000_000
     assert price.cost(usage) == float(wanted)
 
 
@@ -53,12 +57,22 @@ def test_cost_is_the_float_next_to_the_exact_sum(
         (Price(3, 15, cached_input=0.3), Usage(1000, 100, cached_tokens=900), 0.00207),
         (Price(3, 15), Usage(1000, 100, cached_tokens=900), 0.0045),
         (Price(1, 2, request=0.005), Usage(10, 10), 0.00503),
-        (Price(1.25, 10, long_above=200_000, long_input=2.5, long_output=15), Usage(200_000, 10), 0.2501),
-        (Price(1.25, 10, long_above=200_000, long_input=2.5, long_output=15), Usage(200_001, 10), 0.5001525),
+        (
+            Price(1.25, 10, long_above=200_000, long_input=2.5, long_output=15),
+            Usage(200_000, 10),
+            0.2501,
+        ),
+        (
+            Price(1.25, 10, long_above=200_000, long_input=2.5, long_output=15),
+            Usage(200_001, 10),
+            0.5001525,
+        ),
         (Price(1, 2), Usage(), None),
     ],
 )
-def test_cost_of_what_was_counted(price: Price, usage: Usage, cost: float | None) -> None:
+def test_cost_of_what_was_counted(
+    price: Price, usage: Usage, cost: float | None
+) -> None:
     assert price.cost(usage) == cost
 
 
@@ -84,7 +98,10 @@ def test_how_a_model_is_found(model: str, found: float | None) -> None:
     price = read_book(BOOK, "here").find(model)
     assert (price.input if price else None) == found
     if price:
-        assert (price.as_of, price.source) == ("2026-01-31", "https://example.com/prices")
+        assert (price.as_of, price.source) == (
+            "2026-01-31",
+            "https://example.com/prices",
+        )
 
 
 @pytest.mark.parametrize(
@@ -92,16 +109,30 @@ def test_how_a_model_is_found(model: str, found: float | None) -> None:
     [
         ({"m": "0.15/0.6"}, ConfigurationError, "input = 0.15"),
         ({"m": {"input": 1}}, ConfigurationError, "'output' is missing"),
-        ({"m": {"input": -1, "output": 1}}, ConfigurationError, "'input' must be a number"),
-        ({"m": {"input": float("nan"), "output": 1}}, ConfigurationError, "'input' must be a number"),
-        ({"m": {"input": True, "output": 1}}, ConfigurationError, "'input' must be a number"),
+        (
+            {"m": {"input": -1, "output": 1}},
+            ConfigurationError,
+            "'input' must be a number",
+        ),
+        (
+            {"m": {"input": float("nan"), "output": 1}},
+            ConfigurationError,
+            "'input' must be a number",
+        ),
+        (
+            {"m": {"input": True, "output": 1}},
+            ConfigurationError,
+            "'input' must be a number",
+        ),
         ({"m": {"input": 1, "ouput": 1}}, UnknownName, "output"),
         ({"m": {"input": 1, "output": 1, "as_of": "2026-01-01"}}, UnknownName, "as_of"),
         ({"as_of": "yesterday"}, ConfigurationError, "2026-11-12"),
         ({"source": 5}, ConfigurationError, "'source' must be text"),
     ],
 )
-def test_faults_are_told(rows: dict[str, object], error: type[Exception], words: str) -> None:
+def test_faults_are_told(
+    rows: dict[str, object], error: type[Exception], words: str
+) -> None:
     with pytest.raises(error, match=words) as raised:
         read_book(rows, "mine.toml, prices of 'x'")
     assert "mine.toml" in str(raised.value)
@@ -122,7 +153,9 @@ def test_old_prices_are_said_once(caplog: pytest.LogCaptureFixture) -> None:
 
 def test_the_package_s_table_holds() -> None:
     document = tomllib.loads(TABLE.read_text(encoding="utf-8"))
-    assert datetime.date.fromisoformat(document["as_of"]) == datetime.date.fromisoformat(prices.as_of())
+    assert datetime.date.fromisoformat(
+        document["as_of"]
+    ) == datetime.date.fromisoformat(prices.as_of())
     books = {name: rows for name, rows in document.items() if isinstance(rows, dict)}
     assert list(books) == sorted(books) and len(books) >= 15
     assert sum(prices.count_of(name) for name in books) >= 150
@@ -130,7 +163,9 @@ def test_the_package_s_table_holds() -> None:
         book = read_book({"as_of": document["as_of"], **rows}, name)
         for model, price in book.names.items():
             at = f"{name}/{model}"
-            assert price.source.startswith("https://") and price.as_of == document["as_of"], at
+            assert (
+                price.source.startswith("https://") and price.as_of == document["as_of"]
+            ), at
             assert price.output > 0 or price.input > 0, at
             assert price.cached_input is None or price.cached_input <= price.input, at
             assert price.batch is None or 0 < price.batch <= 1, at

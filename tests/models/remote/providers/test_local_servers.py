@@ -1,4 +1,6 @@
-"""Rows of servers on one's own machine: what is sent are fields that the servers' sources declare, and log-likelihoods are the weights'."""
+"""Rows of servers on one's own machine: what is sent are fields that the servers' sources
+declare, and log-likelihoods are the weights'.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +23,19 @@ from support.openai_server import serving
 from support.tiny_models import make_tiny_model
 
 FIELDS: dict[str, Any] = json.loads(
-    Path(openai_server.__file__).with_name("local_server_fields.json").read_text(encoding="utf-8")
+    Path(openai_server.__file__)
+    .with_name("local_server_fields.json")
+    .read_text(encoding="utf-8")
 )
 """By row the version of which the fields were read, and the fields of both interfaces."""
 SCHEMA = '{"type":"object"}'
-EVERY: dict[str, Any] = {"top_k": 5, "min_p": 0.1, "num_beams": 2, "top_logprobs": 1, "json_schema": SCHEMA}
+EVERY: dict[str, Any] = {
+    "top_k": 5,
+    "min_p": 0.1,
+    "num_beams": 2,
+    "top_logprobs": 1,
+    "json_schema": SCHEMA,
+}
 
 
 def ask(name: str, request: Request, **given: Any) -> Response:
@@ -45,16 +55,30 @@ def ask(name: str, request: Request, **given: Any) -> Response:
 @pytest.mark.parametrize("interface", ["chat", "completions"])
 def test_only_declared_fields_are_sent(row: str, interface: str) -> None:
     declared = FIELDS[row][interface]
-    beyond = {"top_k", "min_p", "use_beam_search", "length_penalty", "n"}.intersection(declared)
+    beyond = {"top_k", "min_p", "use_beam_search", "length_penalty", "n"}.intersection(
+        declared
+    )
     with serving(extra=tuple(beyond)) as server:
         name = f"{row}/{server.url}#m"
         model = open_model(name, {"interface": interface})
-        options = {option: value for option, value in EVERY.items() if option in model.carries}
+        options = {
+            option: value for option, value in EVERY.items() if option in model.carries
+        }
         asked: list[dict[str, Any]] = [
             {"temperature": 0.0},
-            {"temperature": 0.7, "top_p": 0.9, "seed": 3, "stop": ("x",), "max_tokens": 9},
+            {
+                "temperature": 0.7,
+                "top_p": 0.9,
+                "seed": 3,
+                "stop": ("x",),
+                "max_tokens": 9,
+            },
         ]
-        asked += [{option: value} for option, value in options.items() if option != "top_logprobs"]
+        asked += [
+            {option: value}
+            for option, value in options.items()
+            if option != "top_logprobs"
+        ]
         prompt = (
             "Hello"
             if interface == "completions"
@@ -64,7 +88,9 @@ def test_only_declared_fields_are_sent(row: str, interface: str) -> None:
             ask(name, Generate(prompt, **settings), interface=interface)
         assert server.log is not None and len(server.log) == len(asked)
         sent = {field for entry in server.log for field in entry["body"]}
-    assert sent <= set(declared), f"{row} {FIELDS[row]['version']} does not declare {sent - set(declared)}"
+    assert sent <= set(declared), (
+        f"{row} {FIELDS[row]['version']} does not declare {sent - set(declared)}"
+    )
 
 
 def test_what_each_row_can_do() -> None:
@@ -79,7 +105,9 @@ def test_what_each_row_can_do() -> None:
 def test_a_stop_string_that_a_server_leaves_in_its_text_is_cut_off() -> None:
     with serving(lambda prompt: "one two three", edit=_with_stop) as server:
         found = ask(
-            f"transformers-serve/{server.url}#m", Generate("x", stop=("two",)), interface="completions"
+            f"transformers-serve/{server.url}#m",
+            Generate("x", stop=("two",)),
+            interface="completions",
         )
     assert found.text == "one "
 
@@ -91,7 +119,9 @@ def _with_stop(reply: dict[str, Any], body: Mapping[str, Any]) -> dict[str, Any]
 
 @pytest.mark.torch
 @pytest.mark.parametrize("context", ["시험에", "A town", ""])
-def test_sglang_writes_parts_of_characters_byte_by_byte(tmp_path: Path, context: str) -> None:
+def test_sglang_writes_parts_of_characters_byte_by_byte(
+    tmp_path: Path, context: str
+) -> None:
     folder = make_tiny_model(tmp_path / "model")
     request = LogLikelihood(context, " 문제가 café 쉽다")
 
@@ -105,6 +135,8 @@ def test_sglang_writes_parts_of_characters_byte_by_byte(tmp_path: Path, context:
         return reply
 
     with serving(folder, edit=as_sglang) as server:
-        found = ask(f"sglang/{server.url}#m", request, interface="completions", echo=True)
+        found = ask(
+            f"sglang/{server.url}#m", request, interface="completions", echo=True
+        )
     there = log_likelihood(open_model(f"hf/{folder}"), context, request.continuation)  # type: ignore[arg-type]
     assert found.log_likelihood == pytest.approx(there, abs=1e-3)

@@ -1,4 +1,6 @@
-"""A person's own file of providers and prices: three lines make a provider, and its cost is recorded to the last digit."""
+"""A person's own file of providers and prices: three lines make a provider, and its cost is
+recorded to the last digit.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,10 @@ def server() -> Iterator[OpenAIServer]:
 
 def write(server_url: str, more: str = "", name: str = "mine.toml") -> Path:
     path = Path(name)
-    path.write_text(f'[mine]\nbase_url = "{server_url}"\nkey = "MINE_API_KEY"\n{more}', encoding="utf-8")
+    path.write_text(
+        f'[mine]\nbase_url = "{server_url}"\nkey = "MINE_API_KEY"\n{more}',
+        encoding="utf-8",
+    )
     return path
 
 
@@ -67,12 +72,17 @@ PRICES = '[mine.prices]\nas_of = "2026-11-01"\n"m*" = { input = 0.15, output = 0
 
 def exact_cost(usage: dict[str, int]) -> Fraction:
     cached = usage.get("cached_tokens", 0)
-    into = (usage["input_tokens"] - cached) * Fraction("0.15") + cached * Fraction("0.0375")
+    into = (usage["input_tokens"] - cached) * Fraction("0.15") + cached * Fraction(
+        "0.0375"
+    )
     return (into + usage["output_tokens"] * Fraction("0.6")) / 1_000_000
 
 
 def samples(folder: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (folder / "samples.jsonl").read_text(encoding="utf-8").splitlines()]
+    return [
+        json.loads(line)
+        for line in (folder / "samples.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
 
 
 def responses(value: Any) -> Iterator[dict[str, Any]]:
@@ -87,10 +97,20 @@ def responses(value: Any) -> Iterator[dict[str, Any]]:
             yield from responses(part)
 
 
-def test_the_recorded_cost_is_tokens_times_price_to_the_last_digit(server: OpenAIServer) -> None:
+def test_the_recorded_cost_is_tokens_times_price_to_the_last_digit(
+    server: OpenAIServer,
+) -> None:
     file = write(server.url, PRICES)
     done = typed(
-        "run", "questions.yaml", "--model", "mine/m1", "--plugin", str(file), "--name", "r", "--json"
+        "run",
+        "questions.yaml",
+        "--model",
+        "mine/m1",
+        "--plugin",
+        str(file),
+        "--name",
+        "r",
+        "--json",
     )
     assert done.code == 0, done.err
     run = json.loads(done.out)[0]
@@ -103,20 +123,37 @@ def test_the_recorded_cost_is_tokens_times_price_to_the_last_digit(server: OpenA
         assert response["cost"] == float(exact_cost(response["usage"]))
     assert "Cost" in typed("runs", "show", "runs/r").out
     price = run["model"]["price"]
-    assert (price["input"], price["cached_input"], price["as_of"]) == (0.15, 0.0375, "2026-11-01")
+    assert (price["input"], price["cached_input"], price["as_of"]) == (
+        0.15,
+        0.0375,
+        "2026-11-01",
+    )
     assert KEY not in Path("runs/r/run.json").read_text()
 
 
-def test_a_budget_in_dollars_needs_no_price_where_one_is_known(server: OpenAIServer) -> None:
+def test_a_budget_in_dollars_needs_no_price_where_one_is_known(
+    server: OpenAIServer,
+) -> None:
     file = write(server.url)
-    arguments = ("run", "questions.yaml", "--model", "mine/m1", "--plugin", str(file), "--budget", "5 USD")
+    arguments = (
+        "run",
+        "questions.yaml",
+        "--model",
+        "mine/m1",
+        "--plugin",
+        str(file),
+        "--budget",
+        "5 USD",
+    )
     done = typed(*arguments, "--name", "a")
     assert done.code == 2 and "price of 'mine/m1' is not known" in done.err
     write(server.url, PRICES)
     done = typed(*arguments, "--name", "b")
     assert done.code == 0, done.err
     run = json.loads(Path("runs/b/run.json").read_text())
-    assert run["stopping"]["budget"]["spent"]["dollars"] == pytest.approx(run["usage"]["cost"], abs=1e-6)
+    assert run["stopping"]["budget"]["spent"]["dollars"] == pytest.approx(
+        run["usage"]["cost"], abs=1e-6
+    )
     assert run["usage"]["cost"] > 0
 
 
@@ -126,7 +163,16 @@ def test_a_cost_that_replies_name_is_taken_at_its_word() -> None:
 
     with serving(key=KEY, edit=edit) as server:
         write(server.url, 'cost_field = "usage.cost"\n')
-        arguments = ("run", "questions.yaml", "--model", "mine/m1", "--plugin", "mine.toml", "--name", "r")
+        arguments = (
+            "run",
+            "questions.yaml",
+            "--model",
+            "mine/m1",
+            "--plugin",
+            "mine.toml",
+            "--name",
+            "r",
+        )
         done = typed(*arguments, "--budget", "1 USD")
         assert done.code == 1, done.err
         run = json.loads(Path("runs/r/run.json").read_text())
@@ -162,10 +208,14 @@ def test_only_prices_for_a_known_provider(tmp_path: Path) -> None:
         add_file(path)
 
 
-def test_the_variable_names_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_variable_names_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write("https://a.example/v1", name="a.toml")
     Path("b.toml").write_text('[yours]\nbase_url = "https://b.example/v1"\n')
-    monkeypatch.setenv("EVALWRIGHT_PROVIDERS", os.pathsep.join(("a.toml", str(tmp_path / "b.toml"))))
+    monkeypatch.setenv(
+        "EVALWRIGHT_PROVIDERS", os.pathsep.join(("a.toml", str(tmp_path / "b.toml")))
+    )
     assert {"mine", "yours"} <= set(names())
     assert open_model("yours/x").describe()["base_url"] == "https://b.example/v1"
     monkeypatch.setenv("EVALWRIGHT_PROVIDERS", "gone.toml")
@@ -187,7 +237,10 @@ def test_nothing_is_read_from_the_working_folder_by_itself(tmp_path: Path) -> No
     (tmp_path / ".env").write_text("EVALWRIGHT_PROVIDERS=providers.toml\n")
     done = typed("models", "check", "openai/gpt-4o-mini", "--json")
     assert "evil" not in done.text
-    assert open_model("openai/gpt-4o-mini").describe()["base_url"] == "https://api.openai.com/v1"
+    assert (
+        open_model("openai/gpt-4o-mini").describe()["base_url"]
+        == "https://api.openai.com/v1"
+    )
 
 
 def test_a_configuration_names_its_files(server: OpenAIServer, tmp_path: Path) -> None:
@@ -198,12 +251,16 @@ def test_a_configuration_names_its_files(server: OpenAIServer, tmp_path: Path) -
     (folder / "suite.yaml").write_text(
         "plugins: mine.toml\ntasks: [questions.yaml]\nmodels: [mine/m1]\nname: s\n"
     )
-    done = typed("run", "--config", "suite/suite.yaml", "--trust-file", "suite/suite.yaml")
+    done = typed(
+        "run", "--config", "suite/suite.yaml", "--trust-file", "suite/suite.yaml"
+    )
     assert done.code == 0, done.err
     run = json.loads(Path("runs/s/run.json").read_text())
     assert run["configuration"]["plugins"] == ["suite/mine.toml"]
     assert run["usage"]["cost"] > 0
-    again = typed("run", "--config", "runs/s/run.json", "--trust-file", "runs/s/run.json")
+    again = typed(
+        "run", "--config", "runs/s/run.json", "--trust-file", "runs/s/run.json"
+    )
     assert again.code == 0, again.err
 
 
@@ -212,14 +269,20 @@ def test_a_configuration_runs_no_python(tmp_path: Path) -> None:
     (tmp_path / "suite.yaml").write_text(
         "plugins: [boom.py]\ntasks: [questions.yaml]\nmodels: [demo/small]\n"
     )
-    with pytest.raises(ConfigurationError, match=r"suite.yaml:1.*not a TOML file.*--plugin"):
+    with pytest.raises(
+        ConfigurationError, match=r"suite.yaml:1.*not a TOML file.*--plugin"
+    ):
         read_configuration(tmp_path / "suite.yaml")
 
 
 def test_what_is_shown_of_ones_own(server: OpenAIServer) -> None:
     file = str(write(server.url, PRICES))
     shown = typed("models", "list", "--plugin", file).out
-    assert "mine/...  http://127.0.0.1" in shown and "key set, prices known" in shown and KEY not in shown
+    assert (
+        "mine/...  http://127.0.0.1" in shown
+        and "key set, prices known" in shown
+        and KEY not in shown
+    )
     rows_shown = json.loads(typed("models", "list", "--plugin", file, "--json").out)
     mine = next(row for row in rows_shown if row["provider"] == "mine")
     named = [mine[name] for name in ("group", "key", "priced", "variables")]
@@ -228,14 +291,22 @@ def test_what_is_shown_of_ones_own(server: OpenAIServer) -> None:
     assert done.code == 0, done.err
     assert "input 0.15, output 0.6, cached_input 0.0375, as_of 2026-11-01" in done.out
     money = (
-        plan("questions.yaml", "mine/m1", assume={"output_tokens": 10, "discordant": 0.2})
+        plan(
+            "questions.yaml", "mine/m1", assume={"output_tokens": 10, "discordant": 0.2}
+        )
         .models["mine/m1"]
         .money
     )
-    assert money.value is not None and money.value > 0 and "prices of 2026-11-01" in money.basis
+    assert (
+        money.value is not None
+        and money.value > 0
+        and "prices of 2026-11-01" in money.basis
+    )
 
 
-@pytest.mark.parametrize(("more", "error", "words"), rows(str(Path(__file__).parent), "broken_rows"))
+@pytest.mark.parametrize(
+    ("more", "error", "words"), rows(str(Path(__file__).parent), "broken_rows")
+)
 def test_faults_of_a_file_are_told(more: str, error: str, words: str) -> None:
     path = write("https://h.example/v1", more)
     with pytest.raises(getattr(errors, error), match=words) as raised:
@@ -246,8 +317,15 @@ def test_faults_of_a_file_are_told(more: str, error: str, words: str) -> None:
 
 def test_a_name_that_a_backend_has() -> None:
     Path("mine.toml").write_text('[hf]\nbase_url = "https://h.example/v1"\n')
-    with pytest.raises(ConfigurationError, match=r"mine.toml, provider 'hf'.*another name"):
+    with pytest.raises(
+        ConfigurationError, match=r"mine.toml, provider 'hf'.*another name"
+    ):
         add_file(Path("mine.toml"))
-    Path("mine.toml").write_text('[openai]\nbase_url = "https://h.example/v1"\nkey = "MINE_API_KEY"\n')
+    Path("mine.toml").write_text(
+        '[openai]\nbase_url = "https://h.example/v1"\nkey = "MINE_API_KEY"\n'
+    )
     add_file(Path("mine.toml"))
-    assert open_model("openai/gpt-4o-mini").describe()["base_url"] == "https://h.example/v1"
+    assert (
+        open_model("openai/gpt-4o-mini").describe()["base_url"]
+        == "https://h.example/v1"
+    )

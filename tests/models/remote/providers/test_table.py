@@ -1,4 +1,6 @@
-"""The table of providers: the package's rows hold, and every fault of a person's file is told with its row."""
+"""The table of providers: the package's rows hold, and every fault of a person's file is told
+with its row.
+"""
 
 from __future__ import annotations
 
@@ -14,20 +16,32 @@ from evalwright.core.errors import UnknownName
 from evalwright.core.requests import Generate
 from evalwright.models.registry import open_model
 from evalwright.models.remote.api import ApiModel
-from evalwright.models.remote.providers import TABLE, Provider, find, apply_rules, read_table
+from evalwright.models.remote.providers import (
+    TABLE,
+    Provider,
+    apply_rules,
+    find,
+    read_table,
+)
 from support.tables import rows
 
 CASES = str(Path(__file__).parent)
 """Beside this folder."""
 
 
-@pytest.mark.parametrize(("model", "reasoning", "refuses"), rows(CASES, "openai_families"))
+@pytest.mark.parametrize(
+    ("model", "reasoning", "refuses"), rows(CASES, "openai_families")
+)
 def test_model_families(model: str, reasoning: bool, refuses: bool) -> None:
     row = find("openai")
     assert row is not None
     found = apply_rules(row, model)
-    assert found.tokens_field == ("max_completion_tokens" if reasoning else "max_tokens")
-    assert set(found.refuses) == ({"temperature", "top_p", "stop"} if refuses else set())
+    assert found.tokens_field == (
+        "max_completion_tokens" if reasoning else "max_tokens"
+    )
+    assert set(found.refuses) == (
+        {"temperature", "top_p", "stop"} if refuses else set()
+    )
 
 
 ROWS = read_table(TABLE)
@@ -35,17 +49,26 @@ ROWS = read_table(TABLE)
 
 def variables(row: Provider) -> list[str]:
     """All environment variables that a row names."""
-    return [*row.key, *(name for value in row.variables.values() for name in value.split("|"))]
+    return [
+        *row.key,
+        *(name for value in row.variables.values() for name in value.split("|")),
+    ]
 
 
 @pytest.mark.parametrize("name", ROWS)
 def test_the_packaged_rows_are_whole(name: str) -> None:
     row = ROWS[name]
     assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name)
-    assert row.title and row.docs.startswith("https://") and row.example.startswith(f"{name}/")
+    assert (
+        row.title
+        and row.docs.startswith("https://")
+        and row.example.startswith(f"{name}/")
+    )
     local = re.match(r"http://localhost:\d+/", row.base_url) is not None
     parts = urlsplit(re.sub(r"\{\w+\}", "x", row.base_url))
-    assert local or (row.base_url.startswith("{") or (parts.scheme == "https" and parts.hostname))
+    assert local or (
+        row.base_url.startswith("{") or (parts.scheme == "https" and parts.hostname)
+    )
     assert not parts.path.endswith("/") and not parts.query
     assert local or row.key or row.auth in ("aws", "google")
     for variable in variables(row):
@@ -54,7 +77,9 @@ def test_the_packaged_rows_are_whole(name: str) -> None:
     assert set(re.findall(r"\{(\w+)\}", row.base_url)) <= set(row.variables) | found
     for rule in row.models:
         for example in rule.examples:
-            assert re.fullmatch(rule.match, example, re.IGNORECASE), f"{rule.match} does not fit {example}"
+            assert re.fullmatch(rule.match, example, re.IGNORECASE), (
+                f"{rule.match} does not fit {example}"
+            )
 
 
 @pytest.mark.parametrize(("model", "arguments", "has", "lacks"), rows(CASES, "sent"))
@@ -63,7 +88,9 @@ def test_what_is_sent(
 ) -> None:
     made = open_model(model, arguments)
     assert isinstance(made, ApiModel)
-    request = Generate("Hello?", max_tokens=9, temperature=0.5, top_p=0.9, stop=("x",), seed=1)
+    request = Generate(
+        "Hello?", max_tokens=9, temperature=0.5, top_p=0.9, stop=("x",), seed=1
+    )
     body = made.wire.payload(request, made.settings)
     assert {name: body.get(name) for name in has} == has
     assert not set(lacks) & set(body)
@@ -80,18 +107,26 @@ def test_the_least_temperature(model: str, asked: float, sent: float) -> None:
 
 
 def test_who_has_to_stream() -> None:
-    for name, stream in (("qwen/qwen-plus", True), ("groq/llama-3.3-70b-versatile", False)):
+    for name, stream in (
+        ("qwen/qwen-plus", True),
+        ("groq/llama-3.3-70b-versatile", False),
+    ):
         made = open_model(name)
         assert isinstance(made, ApiModel) and made.settings.stream is stream
     told = open_model("qwen/qwen-plus", {"stream": False})
     assert isinstance(told, ApiModel) and told.settings.stream is False
 
 
-@pytest.mark.parametrize("host", ["dbc-1.cloud.databricks.com", "https://dbc-1.cloud.databricks.com"])
+@pytest.mark.parametrize(
+    "host", ["dbc-1.cloud.databricks.com", "https://dbc-1.cloud.databricks.com"]
+)
 def test_variables_fill_an_address(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DATABRICKS_HOST", host)
     made = open_model("databricks/databricks-gpt-oss-120b")
-    assert made.describe()["base_url"] == "https://dbc-1.cloud.databricks.com/serving-endpoints"
+    assert (
+        made.describe()["base_url"]
+        == "https://dbc-1.cloud.databricks.com/serving-endpoints"
+    )
     assert isinstance(made, ApiModel) and made.official
 
 
@@ -108,7 +143,9 @@ def test_whose_address_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(("text", "error", "words"), rows(CASES, "broken_files"))
-def test_faults_of_a_file_are_told(text: str, error: str, words: str, tmp_path: Path) -> None:
+def test_faults_of_a_file_are_told(
+    text: str, error: str, words: str, tmp_path: Path
+) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(text)
     with pytest.raises(getattr(errors, error), match=words) as raised:
@@ -123,7 +160,11 @@ def test_rules_of_another_row(tmp_path: Path) -> None:
         "[b]\nbase_url = 'https://b.example'\nrules_of = ['a']\n[[b.models]]\nmatch = 'mm'\nrefuses = ['seed']\n"
     )
     row = read_table(path)["b"]
-    assert [apply_rules(row, name).refuses for name in ("m1", "mm", "x")] == [("stop",), ("seed",), ()]
+    assert [apply_rules(row, name).refuses for name in ("m1", "mm", "x")] == [
+        ("stop",),
+        ("seed",),
+        (),
+    ]
     path.write_text(
         "[b]\nbase_url = 'https://b.example'\nrules_of = ['openia']\n[openai]\nbase_url = 'https://h'"
     )
@@ -133,7 +174,8 @@ def test_rules_of_another_row(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("model", "refuses", "levels"), rows(CASES, "claude_families"))
 @pytest.mark.parametrize(
-    ("provider", "form"), [("anthropic", "{}"), ("vertex", "{}"), ("bedrock", "us.anthropic.{}-v1:0")]
+    ("provider", "form"),
+    [("anthropic", "{}"), ("vertex", "{}"), ("bedrock", "us.anthropic.{}-v1:0")],
 )
 def test_the_families_of_claude(
     provider: str, form: str, model: str, refuses: list[str], levels: list[str]

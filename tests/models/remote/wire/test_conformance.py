@@ -1,8 +1,10 @@
-"""Every wire format against recorded requests and replies: `cases/<format>.json`, one table for each format.
+"""Every wire format against recorded requests and replies: `cases/<format>.json`, one table for
+each format.
 
-build: a request (and what differs from the file's settings) -> path and body, or the error. read: a reply's JSON -> the Response, or
-the error. stream: events, each a name and its data -> the Response, or the error. fault: a reply that is none -> the error.
-Replies are as the providers' documentation shows them. What differs between bodies is also checked against the documented schema.
+build: a request (and what differs from the file's settings) -> path and body, or the error. read: a
+reply's JSON -> the Response, or the error. stream: events, each a name and its data -> the
+Response, or the error. fault: a reply that is none -> the error. Replies are as the providers'
+documentation shows them. What differs between bodies is also checked against the documented schema.
 """
 
 from __future__ import annotations
@@ -30,7 +32,10 @@ from evalwright.models.remote.wire import FORMATS, wire
 from evalwright.models.remote.wire.format import Settings
 from support.wire_schemas import refusal
 
-CASES = {name: json.loads((Path(__file__).parent / "cases" / f"{name}.json").read_text()) for name in FORMATS}
+CASES = {
+    name: json.loads((Path(__file__).parent / "cases" / f"{name}.json").read_text())
+    for name in FORMATS
+}
 ROWS = read_table(TABLE)
 EXAMPLE = Settings("m", "host", base_url="http://host/v1")
 
@@ -47,7 +52,11 @@ def cases(section: str) -> list[Any]:
 def settings_of(given: Mapping[str, Any]) -> Settings:
     lists = {"refuses": frozenset, "reasoning_fields": tuple}
     return replace(
-        EXAMPLE, **{name: lists.get(name, lambda value: value)(value) for name, value in given.items()}
+        EXAMPLE,
+        **{
+            name: lists.get(name, lambda value: value)(value)
+            for name, value in given.items()
+        },
     )
 
 
@@ -56,8 +65,13 @@ def request_of(given: Mapping[str, Any] | None) -> Any:
         return Generate("hello")
     if "text" in given:
         return Embed(given["text"])
-    prompt, stop = given["prompt"], tuple(given.get("stop", ()))
-    turns = prompt if isinstance(prompt, str) else tuple(Message(role, text) for role, text in prompt)
+    prompt = given["prompt"]
+    stop = tuple(given.get("stop", ()))
+    turns = (
+        prompt
+        if isinstance(prompt, str)
+        else tuple(Message(role, text) for role, text in prompt)
+    )
     return Generate(**{**given, "prompt": turns, "stop": stop})
 
 
@@ -74,21 +88,29 @@ def error_of(case: Mapping[str, Any]) -> type[Exception]:
     return found
 
 
-def check_error(case: Mapping[str, Any], caught: pytest.ExceptionInfo[Exception]) -> None:
+def check_error(
+    case: Mapping[str, Any], caught: pytest.ExceptionInfo[Exception]
+) -> None:
     assert type(caught.value) is error_of(case)
     assert case.get("says", "") in str(caught.value)
 
 
 @pytest.mark.parametrize(("name", "case"), cases("build"))
 def test_build(name: str, case: dict[str, Any]) -> None:
-    settings = settings_of({**CASES[name].get("settings", {}), **case.get("settings", {})})
+    settings = settings_of(
+        {**CASES[name].get("settings", {}), **case.get("settings", {})}
+    )
     request = request_of(case["request"])
     if "error" in case:
         with pytest.raises(RequestError) as caught:
             wire(name).build(request, settings)
         return check_error(case, caught)
     call = wire(name).build(request, settings)
-    assert (call.path, call.payload, call.method) == (case["path"], case["body"], "POST")
+    assert (call.path, call.payload, call.method) == (
+        case["path"],
+        case["body"],
+        "POST",
+    )
     assert (call.gatherer is not None) == settings.stream
     whole = wire(name).build(request, settings, unstreamed=True)
     assert whole.gatherer is None and "stream" not in whole.payload
@@ -108,13 +130,22 @@ def test_read(name: str, case: dict[str, Any]) -> None:
     return None
 
 
-def gathered(name: str, events: list[Any], settings: Settings = EXAMPLE) -> Response | None:
+def gathered(
+    name: str, events: list[Any], settings: Settings = EXAMPLE
+) -> Response | None:
     """The Response of a stream; None where it ends before the answer is whole."""
     form = wire(name)
     assert form.gather is not None
     gatherer = form.gather(settings)
-    whole = any(gatherer.add(event, copy.deepcopy(data)) for event, data in events) or gatherer.ended()
-    return form.read(Reply(gatherer.result()), Generate("hello"), settings) if whole else None
+    whole = (
+        any(gatherer.add(event, copy.deepcopy(data)) for event, data in events)
+        or gatherer.ended()
+    )
+    return (
+        form.read(Reply(gatherer.result()), Generate("hello"), settings)
+        if whole
+        else None
+    )
 
 
 @pytest.mark.parametrize(("name", "case"), cases("stream"))
@@ -124,7 +155,8 @@ def test_stream(name: str, case: dict[str, Any]) -> None:
             gathered(name, case["events"])
         return check_error(case, caught)
     assert gathered(name, case["events"]) == response_of(case["response"])
-    # Without its end a stream is no answer. `[DONE]` may be missing where the reason for the end was said.
+    # Without its end a stream is no answer. `[DONE]` may be missing where the reason for the end
+    # was said.
     events = case["events"][:-1]
     if case["events"][-1][1] == "[DONE]":
         assert gathered(name, events) == response_of(case["response"])
@@ -141,10 +173,14 @@ def test_stream(name: str, case: dict[str, Any]) -> None:
 @pytest.mark.parametrize(("name", "case"), cases("fault"))
 def test_fault(name: str, case: dict[str, Any]) -> None:
     body = b"" if case["body"] is None else json.dumps(case["body"]).encode()
-    found = error_of_reply("host", case["status"], case.get("headers", {}), body, key_source="$KEY")
+    found = error_of_reply(
+        "host", case["status"], case.get("headers", {}), body, key_source="$KEY"
+    )
     assert type(found) is error_of(case)
     assert found.retry_after == case.get("retry_after")
-    assert ("The key came from $KEY" in str(found)) == (case["error"] == "AuthenticationFailed")
+    assert ("The key came from $KEY" in str(found)) == (
+        case["error"] == "AuthenticationFailed"
+    )
 
 
 # ---- bodies fit what is documented
@@ -157,14 +193,21 @@ def switches(row: Provider) -> Iterator[tuple[str, Any]]:
         found = apply_rules(row, model).thinking
         effort = found.get("effort", "")
         effort = effort.get(row.wires[0]) if isinstance(effort, Mapping) else effort
-        levels = {*found, *(found.get("efforts", ()) if effort else ())} - {"effort", "efforts"}
+        levels = {*found, *(found.get("efforts", ()) if effort else ())} - {
+            "effort",
+            "efforts",
+        }
         for level in sorted(levels):
             yield model, 2048 if level == "budget" else level
 
 
 def models_of(row: Provider) -> list[str]:
     example = row.example.partition("/")[2]
-    return list(dict.fromkeys([example, *(name for rule in row.models for name in rule.examples)]))
+    return list(
+        dict.fromkeys(
+            [example, *(name for rule in row.models for name in rule.examples)]
+        )
+    )
 
 
 @pytest.mark.parametrize("provider", ROWS)
@@ -174,7 +217,8 @@ def test_every_row_and_switch_makes_a_body_that_is_taken(
     row = ROWS[provider]
     for variable in ["AWS_REGION", "AWS_BEARER_TOKEN_BEDROCK", *row.variables.values()]:
         monkeypatch.setenv(
-            variable.split("|")[0], "https://host.example.com" if "ENDPOINT" in variable else "value-123"
+            variable.split("|")[0],
+            "https://host.example.com" if "ENDPOINT" in variable else "value-123",
         )
     talk = (
         Message("system", "Be brief."),
@@ -184,7 +228,9 @@ def test_every_row_and_switch_makes_a_body_that_is_taken(
     )
     prompt = "hello" if provider in ("replicate", "mockingbird") else talk
     requests = [
-        Generate(prompt, max_tokens=100, temperature=0.0, top_p=0.95, stop=("END",), seed=1),
+        Generate(
+            prompt, max_tokens=100, temperature=0.0, top_p=0.95, stop=("END",), seed=1
+        ),
         Generate("hello", temperature=1.0, top_p=1.0, draw=3),
     ]
     for model, level in switches(row):
@@ -197,12 +243,32 @@ def test_every_row_and_switch_makes_a_body_that_is_taken(
                     continue
                 body = made.wire.build(made._with_defaults(request), settings).payload
                 extra = frozenset(made.settings.extra_body)
-                assert refusal(made.wire.name, body, made.model, extra) is None, (model, level, stream)
+                assert refusal(made.wire.name, body, made.model, extra) is None, (
+                    model,
+                    level,
+                    stream,
+                )
 
 
-# ---- whatever a server sends, and whatever a person adds to a body: an answer or an error in words, never a traceback
+# ---- whatever a server sends, and whatever a person adds to a body: an answer or an error in
+# words, never a traceback
 
-VALUES: list[Any] = [None, True, 7, -1, 0.5, "", "x", [], [None], ["x"], {}, {"a": 1}, [{}], [[]]]
+VALUES: list[Any] = [
+    None,
+    True,
+    7,
+    -1,
+    0.5,
+    "",
+    "x",
+    [],
+    [None],
+    ["x"],
+    {},
+    {"a": 1},
+    [{}],
+    [[]],
+]
 
 
 def changed(value: Any) -> Iterator[Any]:
@@ -214,7 +280,9 @@ def changed(value: Any) -> Iterator[Any]:
             yield from ({**value, name: other} for other in changed(part))
     elif isinstance(value, list):
         for place, part in enumerate(value):
-            yield from ([*value[:place], other, *value[place + 1 :]] for other in changed(part))
+            yield from (
+                [*value[:place], other, *value[place + 1 :]] for other in changed(part)
+            )
 
 
 def good(name: str, section: str) -> list[dict[str, Any]]:
@@ -235,28 +303,50 @@ def test_any_reply(name: str) -> None:
                 assert isinstance(found.as_dict(), dict)
 
 
-@pytest.mark.parametrize("name", [name for name in FORMATS if CASES[name].get("stream")])
+@pytest.mark.parametrize(
+    "name", [name for name in FORMATS if CASES[name].get("stream")]
+)
 def test_any_event(name: str) -> None:
     case = min(good(name, "stream"), key=lambda case: len(str(case["events"])))
     for place, (event, data) in enumerate(case["events"]):
         for other in changed(data):
             try:
-                gathered(name, [*case["events"][:place], [event, other], *case["events"][place + 1 :]])
+                gathered(
+                    name,
+                    [
+                        *case["events"][:place],
+                        [event, other],
+                        *case["events"][place + 1 :],
+                    ],
+                )
             except RequestError as error:
                 assert len(str(error)) > 20
 
 
 @pytest.mark.parametrize(
-    "name", ["anthropic", "gemini", "bedrock", "vertex", "vertex-anthropic", "openai-responses"]
+    "name",
+    [
+        "anthropic",
+        "gemini",
+        "bedrock",
+        "vertex",
+        "vertex-anthropic",
+        "openai-responses",
+    ],
 )
 def test_any_field_that_a_person_adds(name: str) -> None:
     for case in CASES[name]["build"]:
-        for extra in changed(case.get("settings", {}).get("extra_body", {"thinking": {"a": 1}})):
+        for extra in changed(
+            case.get("settings", {}).get("extra_body", {"thinking": {"a": 1}})
+        ):
             if isinstance(extra, dict):
                 try:
                     assert (
                         wire(name)
-                        .build(Generate("hello", max_tokens=5), replace(EXAMPLE, extra_body=extra))
+                        .build(
+                            Generate("hello", max_tokens=5),
+                            replace(EXAMPLE, extra_body=extra),
+                        )
                         .payload
                     )
                 except RequestError as error:
@@ -269,7 +359,10 @@ def test_any_field_that_a_person_adds(name: str) -> None:
 PREDICTION = {
     "id": "p0",
     "status": "processing",
-    "urls": {"get": "http://host/v1/predictions/p0", "cancel": "http://host/v1/predictions/p0/cancel"},
+    "urls": {
+        "get": "http://host/v1/predictions/p0",
+        "cancel": "http://host/v1/predictions/p0/cancel",
+    },
 }
 
 
@@ -277,8 +370,11 @@ def test_a_prediction_is_followed_below_the_base_url() -> None:
     polling = wire("replicate").polling
     assert polling is not None
     running = Reply(PREDICTION)
-    assert not polling.ended(running, EXAMPLE) and polling.ended(Reply({"status": "succeeded"}), EXAMPLE)
-    look, cancel = polling.look(running, EXAMPLE), polling.cancel(running, EXAMPLE)
+    assert not polling.ended(running, EXAMPLE) and polling.ended(
+        Reply({"status": "succeeded"}), EXAMPLE
+    )
+    look = polling.look(running, EXAMPLE)
+    cancel = polling.cancel(running, EXAMPLE)
     assert (look.method, look.path, look.payload) == ("GET", "/predictions/p0", None)
     assert (cancel.method, cancel.path) == ("POST", "/predictions/p0/cancel")
     for data in changed(PREDICTION):

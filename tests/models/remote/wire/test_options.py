@@ -1,5 +1,7 @@
-"""What each format carries of a request's further options: bodies that fit what is documented, log-probabilities read back, images in
-each format's own form, and a sentence before anything is sent for what it does not carry."""
+"""What each format carries of a request's further options: bodies that fit what is documented,
+log-probabilities read back, images in each format's own form, and a sentence before anything is
+sent for what it does not carry.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,10 @@ PIXEL = base64.b64decode(
 )
 IMAGE = Image.read(PIXEL, "dot.png")
 GIF = Image.read(b"GIF89a\x01\x00\x01\x00\x00\x00\x00;", "dot.gif")
-SEEN = (Message("system", "Be brief."), Message("user", ("What is this?", IMAGE, "One word.")))
+SEEN = (
+    Message("system", "Be brief."),
+    Message("user", ("What is this?", IMAGE, "One word.")),
+)
 DATA = base64.b64encode(PIXEL).decode()
 SCHEMA = {
     "type": "object",
@@ -50,13 +55,20 @@ USED = Generate(
     json_schema=json.dumps(SCHEMA, sort_keys=True),
 )
 CARRIED = table(__file__, "carried")
-"""(model, arguments, what it does not take of USED, the fields that say the rest, the user's content)."""
+"""(model, arguments, what it does not take of USED, the fields that say the rest, the user's
+content).
+"""
 WAYS = [f"{name}{''.join(given.values())}" for name, given, *_ in CARRIED]
 
 
 @pytest.fixture(autouse=True)
 def keys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for name in ("AWS_REGION", "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION", "AWS_BEARER_TOKEN_BEDROCK"):
+    for name in (
+        "AWS_REGION",
+        "GOOGLE_CLOUD_PROJECT",
+        "GOOGLE_CLOUD_LOCATION",
+        "AWS_BEARER_TOKEN_BEDROCK",
+    ):
         monkeypatch.setenv(name, "eu-west-1")
     for name in ("AZURE_OPENAI_ENDPOINT", "AZURE_INFERENCE_ENDPOINT"):
         monkeypatch.setenv(name, "https://host.example.com")
@@ -80,14 +92,20 @@ def content_of(body: Any) -> Any:
     return turn.get("parts") or turn["content"]
 
 
-@pytest.mark.parametrize(("name", "given", "refused", "fields", "content"), CARRIED, ids=WAYS)
+@pytest.mark.parametrize(
+    ("name", "given", "refused", "fields", "content"), CARRIED, ids=WAYS
+)
 def test_options_and_images_in_each_format(
     name: str, given: dict[str, Any], refused: str, fields: dict[str, Any], content: Any
 ) -> None:
     model = opened(name, **given)
     for option in refused.split():
-        why = model.refuses(without(USED, *(other for other in refused.split() if other != option)))
-        assert why is not None and why.startswith(f"'{model.name}' does not take {option} (it takes: ")
+        why = model.refuses(
+            without(USED, *(other for other in refused.split() if other != option))
+        )
+        assert why is not None and why.startswith(
+            f"'{model.name}' does not take {option} (it takes: "
+        )
     request = without(USED, *refused.split())
     assert model.refuses(request) is None
     body = model.body(request)
@@ -95,7 +113,9 @@ def test_options_and_images_in_each_format(
     for key, value in fields.items():
         found = body[key]
         if isinstance(value, dict) and isinstance(plain.get(key), dict):
-            found = {inner: part for inner, part in found.items() if inner not in plain[key]}
+            found = {
+                inner: part for inner, part in found.items() if inner not in plain[key]
+            }
         assert found == value
     assert set(body) - set(plain) == {key for key in fields if key not in plain}
     assert content_of(body) == content
@@ -105,15 +125,35 @@ def test_options_and_images_in_each_format(
 def test_what_is_the_models_own_is_not_sent_and_the_persons_fields_win() -> None:
     model = opened("openai/gpt-4o-mini", extra_body={"top_logprobs": 7})
     body = model.body(Generate("hello", temperature=None, top_logprobs=2))
-    assert "temperature" not in body and body["top_logprobs"] == 7 and body["logprobs"] is True
     assert (
-        opened("openai/gpt-4o-mini", temperature=0.5).body(Generate("x", temperature=None))["temperature"]
+        "temperature" not in body
+        and body["top_logprobs"] == 7
+        and body["logprobs"] is True
+    )
+    assert (
+        opened("openai/gpt-4o-mini", temperature=0.5).body(
+            Generate("x", temperature=None)
+        )["temperature"]
         == 0.5
     )
-    assert opened("gemini/gemini-2.5-flash").body(Generate("x", temperature=None))["generationConfig"] == {}
+    assert (
+        opened("gemini/gemini-2.5-flash").body(Generate("x", temperature=None))[
+            "generationConfig"
+        ]
+        == {}
+    )
     beams = opened("vllm/m").body(Generate("x", num_beams=3, length_penalty=0.5))
-    assert (beams["use_beam_search"], beams["n"], beams["length_penalty"]) == (True, 3, 0.5)
-    assert opened("vllm/m", interface="completions").body(Generate("x", top_logprobs=0))["logprobs"] == 0
+    assert (beams["use_beam_search"], beams["n"], beams["length_penalty"]) == (
+        True,
+        3,
+        0.5,
+    )
+    assert (
+        opened("vllm/m", interface="completions").body(Generate("x", top_logprobs=0))[
+            "logprobs"
+        ]
+        == 0
+    )
 
 
 @pytest.mark.parametrize(
@@ -141,7 +181,9 @@ def test_what_is_the_models_own_is_not_sent_and_the_persons_fields_win() -> None
         ("demo/small", Generate("x", top_k=5, num_beams=2), "'demo/small' does not take num_beams"),
     ],
 )  # fmt: skip
-def test_what_is_not_carried_is_refused_by_name(name: str, request_: Any, says: str) -> None:
+def test_what_is_not_carried_is_refused_by_name(
+    name: str, request_: Any, says: str
+) -> None:
     why = open_model(name, {}).refuses(request_)
     assert why is not None and says in why
     assert "\n" not in why and why.endswith(".")
@@ -154,54 +196,97 @@ def test_reasoning_of_a_request_is_the_rows_switch_and_the_argument_wins() -> No
     assert body["max_tokens"] == 2148 and "temperature" not in body
     assert "thinking" not in claude.body(Generate("x"))
     over = opened("anthropic/claude-sonnet-4-5", thinking=4096)
-    assert over.body(Generate("x", reasoning_budget=2048))["thinking"]["budget_tokens"] == 4096
+    assert (
+        over.body(Generate("x", reasoning_budget=2048))["thinking"]["budget_tokens"]
+        == 4096
+    )
     assert over.body(Generate("x", reasoning_budget=2048)) == over.body(Generate("x"))
-    assert opened("openai/o3").body(Generate("x", reasoning_effort="low"))["reasoning_effort"] == "low"
-    responses = opened("openai/o3", interface="responses").body(Generate("x", reasoning_effort="low"))
+    assert (
+        opened("openai/o3").body(Generate("x", reasoning_effort="low"))[
+            "reasoning_effort"
+        ]
+        == "low"
+    )
+    responses = opened("openai/o3", interface="responses").body(
+        Generate("x", reasoning_effort="low")
+    )
     assert responses["reasoning"] == {"effort": "low"}
 
 
 # ---- log-probabilities read back
 
-_TOKENS = (TokenLogProb("Yes", -0.1, (("Yes", -0.1), ("No", -2.5))), TokenLogProb("!", -0.5))
+_TOKENS = (
+    TokenLogProb("Yes", -0.1, (("Yes", -0.1), ("No", -2.5))),
+    TokenLogProb("!", -0.5),
+)
 _BARE = (TokenLogProb("Yes", -0.1), TokenLogProb("!", -0.5))
-READ = {name: (reply, events) for name, reply, events in table(__file__, "log_probabilities")}
+READ = {
+    name: (reply, events)
+    for name, reply, events in table(__file__, "log_probabilities")
+}
 """By format: a reply, and the same in pieces where it streams them."""
 
 
 @pytest.mark.parametrize("name", READ)
 def test_log_probabilities_are_read_back(name: str) -> None:
-    settings, request = Settings("m", "host"), Generate("x", top_logprobs=2)
+    settings = Settings("m", "host")
+    request = Generate("x", top_logprobs=2)
     found = wire(name).read(Reply(READ[name][0]), request, settings)
-    assert (found.text, found.tokens) == ("Yes!", _BARE if name == "cohere" else _TOKENS)
-    assert Response.from_dict(json.loads(json.dumps(found.as_dict()))).tokens == found.tokens
+    assert (found.text, found.tokens) == (
+        "Yes!",
+        _BARE if name == "cohere" else _TOKENS,
+    )
+    assert (
+        Response.from_dict(json.loads(json.dumps(found.as_dict()))).tokens
+        == found.tokens
+    )
     assert wire(name).read(Reply(READ[name][0]), Generate("x"), settings).tokens == ()
 
 
 @pytest.mark.parametrize("name", READ)
 @pytest.mark.parametrize("broken", ["missing", "text", "nan", "above 0"])
-def test_a_reply_without_log_probabilities_fails_for_good(name: str, broken: str) -> None:
+def test_a_reply_without_log_probabilities_fails_for_good(
+    name: str, broken: str
+) -> None:
     """It is paid, and another one would be no better: it is not sent again."""
     text = json.dumps(READ[name][0])
     if broken == "missing":
         text = text.replace("logprob", "other").replace("chosenCandidates", "other")
     else:
-        text = text.replace("-0.5", {"text": '"half"', "nan": "NaN", "above 0": "0.5"}[broken])
-    with pytest.raises(Rejected, match="sent no log-probabilities of the answer's tokens") as caught:
-        wire(name).read(Reply(json.loads(text)), Generate("x", top_logprobs=0), Settings("m", "host"))
+        text = text.replace(
+            "-0.5", {"text": '"half"', "nan": "NaN", "above 0": "0.5"}[broken]
+        )
+    with pytest.raises(
+        Rejected, match="sent no log-probabilities of the answer's tokens"
+    ) as caught:
+        wire(name).read(
+            Reply(json.loads(text)),
+            Generate("x", top_logprobs=0),
+            Settings("m", "host"),
+        )
     assert caught.value.taken and not caught.value.retryable
 
 
 def test_an_empty_list_of_log_probabilities_is_none() -> None:
     reply = {
-        "choices": [{"message": {"content": "Yes"}, "logprobs": {"content": []}, "finish_reason": "stop"}]
+        "choices": [
+            {
+                "message": {"content": "Yes"},
+                "logprobs": {"content": []},
+                "finish_reason": "stop",
+            }
+        ]
     }
     with pytest.raises(Rejected, match="sent no log-probabilities"):
-        wire("openai-chat").read(Reply(reply), Generate("x", top_logprobs=0), Settings("m", "host"))
+        wire("openai-chat").read(
+            Reply(reply), Generate("x", top_logprobs=0), Settings("m", "host")
+        )
 
 
 def test_tokens_are_the_answers_own() -> None:
-    """Servers of open models report the tokens of reasoning and of the end, too; a stop string cuts the text."""
+    """Servers of open models report the tokens of reasoning and of the end, too; a stop string
+    cuts the text.
+    """
     rows: list[dict[str, Any]] = [
         {"token": token, "logprob": -1.0, "top_logprobs": []}
         for token in ("<think>", "hm", "</think>", "Yes", ", yes", "<|im_end|>")
@@ -215,21 +300,30 @@ def test_tokens_are_the_answers_own() -> None:
             }
         ]
     }
-    found = wire("openai-chat").read(Reply(reply), Generate("x", top_logprobs=0), Settings("m", "host"))
+    found = wire("openai-chat").read(
+        Reply(reply), Generate("x", top_logprobs=0), Settings("m", "host")
+    )
     assert [token.text for token in found.tokens] == ["Yes", ", yes"]
     cut = Settings("m", "host", refuses=frozenset(("stop",)))
-    found = wire("openai-chat").read(Reply(reply), Generate("x", top_logprobs=0, stop=(", ",)), cut)
+    found = wire("openai-chat").read(
+        Reply(reply), Generate("x", top_logprobs=0, stop=(", ",)), cut
+    )
     assert (found.text, [token.text for token in found.tokens]) == ("Yes", ["Yes"])
 
 
 @pytest.mark.parametrize("name", [name for name, (_, events) in READ.items() if events])
 def test_streams_gather_log_probabilities(name: str) -> None:
-    form, settings, (whole, events) = wire(name), Settings("m", "host"), READ[name]
+    form = wire(name)
+    settings = Settings("m", "host")
+    (whole, events) = READ[name]
     assert form.gather is not None
     gatherer = form.gather(settings)
     assert any(gatherer.add(event, data) for event, data in events) or gatherer.ended()
     found = form.read(Reply(gatherer.result()), Generate("x", top_logprobs=2), settings)
-    assert found.tokens == form.read(Reply(whole), Generate("x", top_logprobs=2), settings).tokens
+    assert (
+        found.tokens
+        == form.read(Reply(whole), Generate("x", top_logprobs=2), settings).tokens
+    )
 
 
 # ---- over real connections
@@ -265,11 +359,15 @@ def form_asks(body: Any) -> bool:
     ],
 )
 @pytest.mark.parametrize("stream", [False, True])
-def test_an_image_and_options_over_http(provider: str, path: str, model: str, stream: bool) -> None:
+def test_an_image_and_options_over_http(
+    provider: str, path: str, model: str, stream: bool
+) -> None:
     """A strict server takes the request, and the image's bytes arrive whole."""
     if provider == "cohere" and not stream:
         assert format_at("/v2/chat") is not None
-    with serving(lambda prompt: "A dot.", key=KEY, edit=_served, extra=("top_k",)) as server:
+    with serving(
+        lambda prompt: "A dot.", key=KEY, edit=_served, extra=("top_k",)
+    ) as server:
         given = {"api_key_env": "TEST_KEY", "stream": stream}
         made = open_model(f"{provider}/{server.root}{path}#{model}", given)
         assert isinstance(made, RemoteModel)
@@ -281,7 +379,9 @@ def test_an_image_and_options_over_http(provider: str, path: str, model: str, st
             and provider != "mistral"
             else None
         )
-        request = replace(USED, top_logprobs=wanted, top_k=5 if "top_k" in made.carries else None)
+        request = replace(
+            USED, top_logprobs=wanted, top_k=5 if "top_k" in made.carries else None
+        )
         if "json_schema" not in made.carries:
             request = without(request, "json_schema")
         assert made.refuses(request) is None
@@ -290,7 +390,9 @@ def test_an_image_and_options_over_http(provider: str, path: str, model: str, st
         sent = json.dumps(server.log[-1]["body"])
     assert found.text == "A dot."
     assert DATA in sent and sent.count(DATA) == 1
-    assert [token.log_prob for token in found.tokens] == ([] if wanted is None else [-0.25])
+    assert [token.log_prob for token in found.tokens] == (
+        [] if wanted is None else [-0.25]
+    )
 
 
 def test_a_silent_server_is_asked_once() -> None:

@@ -1,4 +1,6 @@
-"""Streamed answers as bytes over a real connection: however they are cut, and whatever servers do to them."""
+"""Streamed answers as bytes over a real connection: however they are cut, and whatever servers
+do to them.
+"""
 
 from __future__ import annotations
 
@@ -18,16 +20,25 @@ from evalwright.models.registry import open_model
 from support.wire_formats import aws_frame, sse
 
 CASES = Path(__file__).parent / "cases"
-SSE, AWS = "text/event-stream; charset=utf-8", "application/vnd.amazon.eventstream"
+SSE = "text/event-stream; charset=utf-8"
+AWS = "application/vnd.amazon.eventstream"
 DONE = b"data: [DONE]\n\n"
 
 
-async def served(pieces: Sequence[bytes], kind: str, use: Callable[[str], Awaitable[Response]]) -> Response:
-    """What `use` makes of a server that answers each request with a body in exactly these pieces, then closes."""
+async def served(
+    pieces: Sequence[bytes], kind: str, use: Callable[[str], Awaitable[Response]]
+) -> Response:
+    """What `use` makes of a server that answers each request with a body in exactly these
+    pieces, then closes.
+    """
 
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def answer(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         await reader.readuntil(b"\r\n\r\n")
-        writer.write(f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nConnection: close\r\n\r\n".encode())
+        writer.write(
+            f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nConnection: close\r\n\r\n".encode()
+        )
         for piece in pieces:
             writer.write(piece)
             await writer.drain()
@@ -40,11 +51,15 @@ async def served(pieces: Sequence[bytes], kind: str, use: Callable[[str], Awaita
 
 
 def streamed(
-    pieces: Sequence[bytes], provider: str = "openai", kind: str = SSE, **arguments: object
+    pieces: Sequence[bytes],
+    provider: str = "openai",
+    kind: str = SSE,
+    **arguments: object,
 ) -> Response:
     async def use(url: str) -> Response:
         model = open_model(
-            f"{provider}/{url}#claude", {"stream": True, "api_key_env": "TEST_KEY", **arguments}
+            f"{provider}/{url}#claude",
+            {"stream": True, "api_key_env": "TEST_KEY", **arguments},
         )
         assert isinstance(model, RemoteModel)
         try:
@@ -63,10 +78,14 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
 def recorded(name: str) -> tuple[bytes, dict[str, Any]]:
     """The first recorded stream of a format as bytes, and its Response."""
     case = next(
-        case for case in json.loads((CASES / f"{name}.json").read_text())["stream"] if "response" in case
+        case
+        for case in json.loads((CASES / f"{name}.json").read_text())["stream"]
+        if "response" in case
     )
     write = aws_frame if name == "bedrock" else sse
-    return b"".join(write(event, data) for event, data in case["events"]), case["response"]
+    return b"".join(write(event, data) for event, data in case["events"]), case[
+        "response"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -82,14 +101,20 @@ def recorded(name: str) -> tuple[bytes, dict[str, Any]]:
 def test_a_stream_cut_anywhere_is_the_whole_reply(provider: str, name: str) -> None:
     data, wanted = recorded(name)
     kind = AWS if provider == "bedrock" else SSE
-    places = [*range(1, len(data), max(1, len(data) // 25)), *(len(data) - n for n in range(1, 5))]
+    places = [
+        *range(1, len(data), max(1, len(data) // 25)),
+        *(len(data) - n for n in range(1, 5)),
+    ]
     for pieces in [
         [data],
         [data[at : at + 1] for at in range(len(data))],
         *([data[:at], data[at:]] for at in places),
     ]:
         found = streamed(pieces, provider, kind)
-        assert (found.text, found.reasoning) == (wanted.get("text", ""), wanted.get("reasoning", ""))
+        assert (found.text, found.reasoning) == (
+            wanted.get("text", ""),
+            wanted.get("reasoning", ""),
+        )
         assert found.usage.output_tokens == wanted["usage"].get("output_tokens", 0)
 
 
@@ -102,25 +127,44 @@ def test_what_other_servers_do_to_a_stream() -> None:
         b"data: [DONE]"
     )
     found = streamed([stream])
-    assert (found.text, found.finish_reason, found.usage.input_tokens) == ("ab", "stop", 3)
+    assert (found.text, found.finish_reason, found.usage.input_tokens) == (
+        "ab",
+        "stop",
+        3,
+    )
 
 
 @pytest.mark.parametrize("reason", ["stop", "length"])
 @pytest.mark.parametrize("is_text", [True, False])
-def test_an_answer_that_says_why_it_ended_is_whole_without_done(reason: str, is_text: bool) -> None:
-    parts = [{"delta": {"content": "a"}}, {"delta": {"content": "b"}, "finish_reason": reason}]
+def test_an_answer_that_says_why_it_ended_is_whole_without_done(
+    reason: str, is_text: bool
+) -> None:
+    parts = [
+        {"delta": {"content": "a"}},
+        {"delta": {"content": "b"}, "finish_reason": reason},
+    ]
     if is_text:
         parts = [{"text": "a"}, {"text": "b", "finish_reason": reason}]
-    stream = b"".join(b"data: %b\n\n" % json.dumps({"choices": [part]}).encode() for part in parts)
+    stream = b"".join(
+        b"data: %b\n\n" % json.dumps({"choices": [part]}).encode() for part in parts
+    )
     usage = b'data: {"choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 2}}\n\n'
     for after, written in ((b"", 0), (usage, 2)):
-        found = streamed([stream + after], interface="completions" if is_text else "chat")
-        assert (found.text, found.finish_reason, found.usage.output_tokens) == ("ab", reason, written)
+        found = streamed(
+            [stream + after], interface="completions" if is_text else "chat"
+        )
+        assert (found.text, found.finish_reason, found.usage.output_tokens) == (
+            "ab",
+            reason,
+            written,
+        )
 
 
 def test_a_server_that_answers_in_one_piece_is_taken_at_its_word() -> None:
     reply = {"choices": [{"message": {"content": "whole"}, "finish_reason": "stop"}]}
-    assert streamed([json.dumps(reply).encode()], kind="application/json").text == "whole"
+    assert (
+        streamed([json.dumps(reply).encode()], kind="application/json").text == "whole"
+    )
 
 
 @pytest.mark.parametrize(
@@ -161,9 +205,13 @@ def test_a_bit_that_fell_over_is_seen() -> None:
         ("openai", "openai-responses", ("response", "model")),
     ],
 )
-def test_every_name_in_a_stream_is_kept(provider: str, name: str, place: tuple[str, ...]) -> None:
+def test_every_name_in_a_stream_is_kept(
+    provider: str, name: str, place: tuple[str, ...]
+) -> None:
     case = next(
-        case for case in json.loads((CASES / f"{name}.json").read_text())["stream"] if "response" in case
+        case
+        for case in json.loads((CASES / f"{name}.json").read_text())["stream"]
+        if "response" in case
     )
     given: list[Any] = []
     for _, data in case["events"]:

@@ -36,7 +36,10 @@ def table_model(base: Any) -> Any:
         tokenizer_name = "table"
 
         def loglikelihood(self, requests: Any, **_: Any) -> list[tuple[float, bool]]:
-            return [(-number(*one.args) / 16 - 0.125, number(*one.args) % 2 == 0) for one in requests]
+            return [
+                (-number(*one.args) / 16 - 0.125, number(*one.args) % 2 == 0)
+                for one in requests
+            ]
 
         def loglikelihood_rolling(self, requests: Any, **_: Any) -> list[float]:
             return [-number(*one.args) / 4 - 1 for one in requests]
@@ -48,8 +51,12 @@ def table_model(base: Any) -> Any:
         def chat_template(self, chat_template: Any = False) -> str:
             return TEMPLATE
 
-        def apply_chat_template(self, chat_history: Any, add_generation_prompt: bool = True) -> str:
-            text = "".join(f"<{turn['role']}>{turn['content']}" for turn in chat_history)
+        def apply_chat_template(
+            self, chat_history: Any, add_generation_prompt: bool = True
+        ) -> str:
+            text = "".join(
+                f"<{turn['role']}>{turn['content']}" for turn in chat_history
+            )
             return text + ("<assistant>" if add_generation_prompt else "")
 
     return TableLM()
@@ -72,7 +79,11 @@ def main() -> None:
         tracker = EvaluationTracker(output_path=str(HERE / name / "results.json"))
         manager = TaskManager(include_path=str(HERE / "tasks"), include_defaults=False)
         results = simple_evaluate(
-            table_model(LM), tasks=TASKS, task_manager=manager, evaluation_tracker=tracker, **settings
+            table_model(LM),
+            tasks=TASKS,
+            task_manager=manager,
+            evaluation_tracker=tracker,
+            **settings,
         )
         samples = results.pop("samples")
         results |= {"pretty_env_info": "", "git_hash": None, "upper_git_hash": None}
