@@ -85,7 +85,7 @@ def test_the_number_of_missing_answers_is_that_of_brute_force(
         assert tipping == TippingPoint(len(lost), _brute_missing(a, b, *worst))
         compared += 1
         overturned += tipping.fewest is not None
-    assert n_cases / 5 < overturned < n_cases * 4 / 5  # both kinds are there
+    assert n_cases / 10 < overturned < n_cases * 9 / 10  # both kinds are there
 
 
 @in_many_cases
@@ -122,7 +122,7 @@ def test_the_number_of_unsure_readings_is_that_of_brute_force(
         assert tipping == TippingPoint(len(places), fewest)
         compared += 1
         overturned += fewest is not None
-    assert n_cases / 5 < overturned < n_cases * 4 / 5
+    assert n_cases / 10 < overturned < n_cases * 9 / 10
 
 
 def test_what_has_fallen_stays_fallen() -> None:
