@@ -211,10 +211,10 @@ def test_functions_stay_small() -> None:
                 )
 
 
-MOST_VAGUE_NAMES = 0.02
-MOST_EMPTY_NAMES = 0.068
-MOST_TOKENS_PER_LINE = 8.0
-MOST_UNFORMATTED = 30
+MOST_VAGUE_NAMES = 0.01
+MOST_EMPTY_NAMES = 0.04
+MOST_TOKENS_PER_LINE = 7.6
+MOST_UNFORMATTED = 20
 """Of `# fmt: skip`, for tables of data."""
 
 
