@@ -134,20 +134,20 @@ def entries_of(text: str) -> dict[str, str]:
         at = _end(text, match.start() + len(match[1]) + 1)
         if match[1].lower() in _NO_ENTRIES:
             continue
-        entry = text[match.start() : at]
-        for command in re.findall(r"\\([A-Za-z]+|.)", entry, re.DOTALL):
+        bibtex_entry = text[match.start() : at]
+        for command in re.findall(r"\\([A-Za-z]+|.)", bibtex_entry, re.DOTALL):
             if command not in _COMMANDS:
                 raise ValueError(
                     f"the entry '{match[2]}' uses the TeX command"
                     f" \\{command.strip() or 'newline'}"
                 )
-        if _UNREADABLE.search(entry):
+        if _UNREADABLE.search(bibtex_entry):
             raise ValueError(f"the entry '{match[2]}' has control characters")
-        if "^^" in entry:
+        if "^^" in bibtex_entry:
             raise ValueError(
                 f"the entry '{match[2]}' has '^^', which TeX reads as another sign"
             )
-        for name, value in _fields(entry):
+        for name, value in _fields(bibtex_entry):
             if name not in _NOT_SET and (
                 unescaped := _BARE.search(_MATH.sub("", _ESCAPED.sub("", value)))
             ):
@@ -159,7 +159,7 @@ def entries_of(text: str) -> dict[str, str]:
             match[2].lower() in keys
         ):  # BibTeX does not tell large and small letters apart
             raise ValueError(f"two entries have the key '{match[2]}'")
-        entry_by_key[match[2]] = entry
+        entry_by_key[match[2]] = bibtex_entry
         keys.add(match[2].lower())
     if not entry_by_key:
         raise ValueError("there is no entry such as @misc{key, title = {...}}")
@@ -175,32 +175,32 @@ _BARE = re.compile(r"[&%$#_^]")
 
 def _fields(entry: str) -> list[tuple[str, str]]:
     """The fields of an entry: what stands between its outermost commas."""
-    parts = []
+    chunks = []
     depth = 0
     start = 0
     quoted = False
-    for place, sign in enumerate(entry):
-        escaped = place > 0 and entry[place - 1] == "\\"
+    for offset, sign in enumerate(entry):
+        escaped = offset > 0 and entry[offset - 1] == "\\"
         if sign in "{}":
             depth += 1 if sign == "{" else -1
         elif sign == '"' and depth == 1 and not escaped:
             quoted = not quoted
         elif sign == "," and depth == 1 and not quoted:
-            parts.append(entry[start:place])
-            start = place + 1
-    parts.append(entry[start:])
-    named = [(match, part) for part in parts[1:] if (match := _FIELD.match(part))]
-    return [(match[1].lower(), part[match.end() :]) for match, part in named]
+            chunks.append(entry[start:offset])
+            start = offset + 1
+    chunks.append(entry[start:])
+    named = [(match, chunk) for chunk in chunks[1:] if (match := _FIELD.match(chunk))]
+    return [(match[1].lower(), chunk[match.end() :]) for match, chunk in named]
 
 
 def _end(text: str, start: int) -> int:
     depth = 0
-    for place in range(start, len(text)):
-        sign = text[place]
+    for offset in range(start, len(text)):
+        sign = text[offset]
         if sign in "{}":  # BibTeX counts those behind a backslash too
             depth += 1 if sign == "{" else -1
             if depth == 0:
-                return place + 1
+                return offset + 1
     raise ValueError("the braces of an entry are not closed")
 
 

@@ -125,12 +125,12 @@ def from_entry_point(name: str) -> Registered | None:
     if target is None:
         return None
     loaded = resolve_name(target)
-    entry = _registered.get(name)
-    if entry is None:
+    registered_task = _registered.get(name)
+    if registered_task is None:
         _check(name, loaded)
-        entry = Registered(name, loaded, base=_folder(loaded))
-        _registered[name] = entry
-    return entry
+        registered_task = Registered(name, loaded, base=_folder(loaded))
+        _registered[name] = registered_task
+    return registered_task
 
 
 def _check(name: str, function: TaskFunction) -> None:

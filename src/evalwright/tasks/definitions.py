@@ -69,7 +69,9 @@ def with_includes(document: Document, chain: tuple[Path, ...] = ()) -> Document:
         combined = merge(combined, with_includes(read_document(target), chain))
     own_document = replace(
         document,
-        value={key: item for key, item in document.value.items() if key != "include"},
+        value={
+            key: setting for key, setting in document.value.items() if key != "include"
+        },
     )
     return merge(combined, own_document)
 
@@ -117,7 +119,9 @@ def _below_strategy(below: Any, over: Mapping[str, Any]) -> Any:
 def expand(document: Document) -> list[Definition]:
     """One definition per row of `for_each`, or the one that the document is."""
     for_each = document.value.get("for_each")
-    value = {name: item for name, item in document.value.items() if name != "for_each"}
+    value = {
+        name: setting for name, setting in document.value.items() if name != "for_each"
+    }
     plain = replace(document, value=value)
     if for_each is None:
         return [Definition(plain)]
@@ -229,13 +233,13 @@ def _filled(
         return value
     if isinstance(value, Mapping):
         return {
-            key: _filled(item, (*path, key), variables, document)
-            for key, item in value.items()
+            key: _filled(member, (*path, key), variables, document)
+            for key, member in value.items()
         }
     if isinstance(value, list):
         return [
-            _filled(item, (*path, index), variables, document)
-            for index, item in enumerate(value)
+            _filled(element, (*path, index), variables, document)
+            for index, element in enumerate(value)
         ]
     if not templates.is_template(value):
         return value

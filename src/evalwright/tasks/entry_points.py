@@ -18,10 +18,10 @@ def offered(group: str) -> dict[str, str]:
     targets: dict[str, str] = {}
     for folder in sys.path:
         with suppress(OSError):
-            for item in os.scandir(folder or "."):
-                if item.name.endswith((".dist-info", ".egg-info")):
+            for file in os.scandir(folder or "."):
+                if file.name.endswith((".dist-info", ".egg-info")):
                     for name, target in _read(
-                        Path(item.path, "entry_points.txt"), group
+                        Path(file.path, "entry_points.txt"), group
                     ):
                         targets.setdefault(name, target)
     return targets

@@ -175,7 +175,7 @@ def _folders(document: Document, dataset: Dataset) -> tuple[Path, ...]:
 
 def marks_of(images: Sequence[Image]) -> tuple[str, ...]:
     """What templates see as `images`: a mark for each."""
-    return tuple(f"{_MARK}:{place}\ue001" for place in range(len(images)))
+    return tuple(f"{_MARK}:{position}\ue001" for position in range(len(images)))
 
 
 def with_images(text: str, images: Sequence[Image]) -> str | tuple[Part, ...]:
@@ -186,11 +186,12 @@ def with_images(text: str, images: Sequence[Image]) -> str | tuple[Part, ...]:
         return text
     pieces = _MARKS.split(text)
     placed = [int(piece) for piece in pieces[1::2]]
-    first = [image for place, image in enumerate(images) if place not in placed]
+    first = [image for position, image in enumerate(images) if position not in placed]
     content = [
-        images[int(piece)] if place % 2 else piece for place, piece in enumerate(pieces)
+        images[int(piece)] if position % 2 else piece
+        for position, piece in enumerate(pieces)
     ]
-    return tuple(part for part in (*first, *content) if part != "")
+    return tuple(piece for piece in (*first, *content) if piece != "")
 
 
 def _content(path: Path, named: str) -> bytes:
@@ -229,17 +230,17 @@ def fetched(url: str) -> Image:
         return Image.read(check_ordinary(cached).read_bytes(), printed_url)
     try:
         with _opener().open(url, timeout=_TIMEOUT) as reply:
-            data = reply.read(MOST_BYTES + 1)
+            content = reply.read(MOST_BYTES + 1)
     except (OSError, ValueError, urllib.error.URLError) as error:
         reason = getattr(error, "reason", None) or error
         raise DatasetError(
             f"The image {_short(printed_url)} cannot be fetched: {_short(str(reason), 200)}."
         ) from None
-    image = Image.read(data, printed_url)
+    image = Image.read(content, printed_url)
     private_folder(cached.parent)
-    part = cached.with_name(f"{cached.name}.{os.getpid()}")
-    part.write_bytes(data)
-    part.replace(cached)
+    partial = cached.with_name(f"{cached.name}.{os.getpid()}")
+    partial.write_bytes(content)
+    partial.replace(cached)
     return image
 
 

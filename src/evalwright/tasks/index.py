@@ -177,18 +177,18 @@ def _task_files(folder: str) -> Iterator[tuple[str, Stamp]]:
     not tasks.
     """
     try:
-        items = sorted(os.scandir(folder), key=lambda item: item.name)
+        files = sorted(os.scandir(folder), key=lambda file: file.name)
     except OSError:
         return
-    for item in items:
-        if item.name.startswith((".", "_")):
+    for file in files:
+        if file.name.startswith((".", "_")):
             continue
-        if item.is_dir(follow_symlinks=False):
-            yield from _task_files(item.path)
-        elif item.name.endswith((".yaml", ".yml")):
+        if file.is_dir(follow_symlinks=False):
+            yield from _task_files(file.path)
+        elif file.name.endswith((".yaml", ".yml")):
             with suppress(OSError):
-                status = item.stat()
-                yield item.path, [status.st_size, status.st_mtime_ns]
+                status = file.stat()
+                yield file.path, [status.st_size, status.st_mtime_ns]
 
 
 class _Cache:

@@ -124,9 +124,9 @@ def load_tasks(
     definitions = find_definitions(
         name_or_path, overrides=overrides, folders=folders, chat=chat, trust=trust
     )
-    definitions = [with_shots(item, num_fewshot) for item in definitions]
+    definitions = [with_shots(definition, num_fewshot) for definition in definitions]
     if _only_one and len(definitions) != 1:
-        names = [item.name for item in definitions]
+        names = [definition.name for definition in definitions]
         listed = ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
         raise TaskError(
             f"'{name_or_path}' is {len(names)} tasks ({listed}); name one of them."
@@ -138,8 +138,8 @@ def load_tasks(
         "may_fail_alone": may_fail_alone,
     }
     tasks = [
-        item if isinstance(item, Task) else compile_task(item, **how)
-        for item in definitions
+        definition if isinstance(definition, Task) else compile_task(definition, **how)
+        for definition in definitions
     ]
     if trust.used and used is not None:
         used.add("trust")
@@ -333,9 +333,9 @@ def task_from_definition(
 def _lists(value: Any) -> Any:
     """Python's values as a file would have them: tuples as lists, paths as text."""
     if isinstance(value, Mapping):
-        return {str(key): _lists(item) for key, item in value.items()}
+        return {str(key): _lists(element) for key, element in value.items()}
     if isinstance(value, list | tuple):
-        return [_lists(item) for item in value]
+        return [_lists(element) for element in value]
     return str(value) if isinstance(value, Path) else value
 
 

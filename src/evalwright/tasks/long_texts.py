@@ -118,7 +118,7 @@ def tokenizer_of(name: str) -> Tokenizer:
     )
 
 
-def text_of(files: Iterable[Path], what: str) -> str:
+def text_of(files: Iterable[Path], subject: str) -> str:
     """The text of files, an empty line between them. what: what is made of them, for errors.
 
     Raises DatasetError.
@@ -130,19 +130,19 @@ def text_of(files: Iterable[Path], what: str) -> str:
             size += path.stat().st_size
             if size > MOST:
                 raise DatasetError(
-                    f"The files up to '{shown_path(path)}', of which {what} is made, have"
+                    f"The files up to '{shown_path(path)}', of which {subject} is made, have"
                     f" more than {MOST:,} bytes."
                 )
             texts.append(check_ordinary(path).read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError) as error:
             raise DatasetError(
-                f"'{shown_path(path)}', of which {what} is made, cannot be read: {error}."
+                f"'{shown_path(path)}', of which {subject} is made, cannot be read: {error}."
             ) from error
     return "\n\n".join(texts)
 
 
 def haystacks(
-    what: str,
+    subject: str,
     books: str,
     words: Sequence[str],
     filled: Callable[[str, str], str],
@@ -159,21 +159,22 @@ def haystacks(
     """What hides `keys` sentences `filled(word, number)` in the beginning of books, each before one
     of its sentences, drawn by the seed.
 
-    what: the task, for errors. size: in tokens, of text and needles. seed: of the task, which draws
-    the needle that is measured. asked_for: how many of the numbers are asked for: those of one word
-    (`one_word`), which may be none, or of as many words. An instance has the `text`, the words that
-    are `asked`, the `numbers` that are right, and at which shares of the text these stand
-    (`depths`, not where published). Raises TaskError for too few words, or no room for a sentence.
+    subject: the task, for errors. size: in tokens, of text and needles. seed: of the task, which
+    draws the needle that is measured. asked_for: how many of the numbers are asked for: those of
+    one word (`one_word`), which may be none, or of as many words. An instance has the `text`, the
+    words that are `asked`, the `numbers` that are right, and at which shares of the text these
+    stand (`depths`, not where published). Raises TaskError for too few words, or no room for a
+    sentence.
     """
     if len(words) <= keys:
         raise TaskError(
-            f"{what} has too few words, {len(words):,}, to hide {keys:,} needles."
+            f"{subject} has too few words, {len(words):,}, to hide {keys:,} needles."
         )
     needle = filled(random.Random(seed).choice(words), "123456789")
     tokens = size - keys * measure.lengths([needle])[0]
     if tokens < 1:
         raise TaskError(
-            f"{what} is too small: beside its {keys:,} needles is no room for a text."
+            f"{subject} is too small: beside its {keys:,} needles is no room for a text."
         )
     text = measure.beginning(
         re.sub(r"[ \t]+", " ", books[: _LONGEST_TOKEN * size]), tokens
@@ -182,7 +183,7 @@ def haystacks(
     starts = list[int]()
     end = 0
     if not sentences:
-        raise TaskError(f"{what} has no text with a sentence to hide needles.")
+        raise TaskError(f"{subject} has no text with a sentence to hide needles.")
     for sentence in sentences:
         starts.append(text.index(sentence, end))
         end = starts[-1] + len(sentence)
@@ -202,9 +203,9 @@ def haystacks(
 
         if one_word:
             asked_words.append(drawn())
-        for place in range(keys):
+        for needle_index in range(keys):
             number = str(rng.randint(0, GREATEST))
-            word = asked_words[0] if one_word and place < asked_for else drawn()
+            word = asked_words[0] if one_word and needle_index < asked_for else drawn()
             before = rng.choice(range(len(sentences)))
             if published:
                 # A sentence that an earlier needle has torn is not found, and that needle is then
@@ -214,16 +215,16 @@ def haystacks(
                     sentence, filled(word, number) + sentence, 1
                 )
             hidden.append((starts[before], filled(word, number)))
-            if place < asked_for:
+            if needle_index < asked_for:
                 numbers.append(number)
                 asked_words += [] if one_word else [word]
         if not published:
-            parts = list[str]()
+            pieces = list[str]()
             end = 0
             for start, sentence in sorted(hidden):
-                parts += [text[end:start], sentence]
+                pieces += [text[end:start], sentence]
                 end = start
-            haystack = "".join([*parts, text[end:]])
+            haystack = "".join([*pieces, text[end:]])
         depths = [round(start / len(text), 3) for start, _ in hidden[:asked_for]]
         return {
             "text": haystack,
@@ -240,17 +241,23 @@ def made_up(frames: Sequence[str], words: Sequence[str], size: int, seed: int) -
     size: in characters, at least.
     """
     rng = random.Random(seed)
-    parts = list[str]()
+    sentences = list[str]()
     length = 0
     while length < size:
         first_word, second_word = rng.sample(words, 2)
         sentence = (
             rng.choice(frames).replace("{a}", first_word).replace("{b}", second_word)
         )
-        gap = "\n\n" if len(parts) % 8 == 7 else "" if sentence.endswith("。") else " "
-        parts.append(sentence + gap)
-        length += len(parts[-1])
-    return "".join(parts)
+        gap = (
+            "\n\n"
+            if len(sentences) % 8 == 7
+            else ""
+            if sentence.endswith("。")
+            else " "
+        )
+        sentences.append(sentence + gap)
+        length += len(sentences[-1])
+    return "".join(sentences)
 
 
 def sentences_of(text: str, language: str) -> Iterator[str]:
@@ -266,21 +273,23 @@ def sentences_of(text: str, language: str) -> Iterator[str]:
     )
     for paragraph in re.split(r"[\r\n|]", text):
         begin = 0
-        parts = []
+        sentences = []
         for match in end.finditer(paragraph):
             if match[2] and (
                 len(match[1]) > 1
                 or not paragraph[max(0, match.start() - 1)].isdecimal()
             ):
-                parts.append(paragraph[begin : match.start(2)])
+                sentences.append(paragraph[begin : match.start(2)])
                 begin = match.end()
         yield from (
-            part.strip() for part in [*parts, paragraph[begin:]] if part.strip(NO_TEXT)
+            sentence.strip()
+            for sentence in [*sentences, paragraph[begin:]]
+            if sentence.strip(NO_TEXT)
         )
 
 
 def word_lists(
-    what: str,
+    subject: str,
     words: Sequence[str],
     *,
     common: int,
@@ -293,9 +302,9 @@ def word_lists(
     """What lists words by number, of which `common` stand `often` times and the others `seldom`
     times at most, shuffled by the seed.
 
-    what: the task, for errors. size: of the list, in tokens. published: a list that these words do
-    not fill is an error; else it is shorter, and the length is met to 100 tokens or one percent. An
-    instance has the `text`, the `common` words and its `tokens`; it raises TaskError where words
+    subject: the task, for errors. size: of the list, in tokens. published: a list that these words
+    do not fill is an error; else it is shorter, and the length is met to 100 tokens or one percent.
+    An instance has the `text`, the `common` words and its `tokens`; it raises TaskError where words
     are too few, or the size too small for the common ones.
     """
     draws, tolerance = (
@@ -324,14 +333,14 @@ def word_lists(
                 count = min(count, most)
             if not 0 <= count - common * often <= len(others):
                 raise TaskError(
-                    f"{what} cannot be made with this tokenizer: about {count:,} words"
+                    f"{subject} cannot be made with this tokenizer: about {count:,} words"
                     f" are to be listed, and there are {common * often:,} common and"
                     f" {len(others):,} others."
                 )
             listed = chosen * often + others[: count - common * often]
             random.Random(seed).shuffle(listed)
             text = " ".join(
-                f"{place}.{word}" for place, word in enumerate(listed, start=1)
+                f"{number}.{word}" for number, word in enumerate(listed, start=1)
             )
             tokens = measure.lengths([text], with_special_tokens=True)[0]
             if abs(size - tokens) < tolerance or (

@@ -128,8 +128,8 @@ def _replace_sources(task_values: Any, values: dict[str, Any]) -> None:
 def nested(overrides: Mapping[str, Any]) -> dict[str, Any]:
     """Settings with dotted keys as mappings in mappings; of two for one key the later wins."""
     value: dict[str, Any] = {}
-    for key, item in overrides.items():
-        inner: Any = nested(item) if isinstance(item, Mapping) else item
+    for key, setting in overrides.items():
+        inner: Any = nested(setting) if isinstance(setting, Mapping) else setting
         for step in reversed(str(key).split(".")):
             inner = {step: inner}
         value = merged(value, inner)
@@ -138,8 +138,8 @@ def nested(overrides: Mapping[str, Any]) -> dict[str, Any]:
 
 def _leaves(value: Any, path: KeyPath = ()) -> Iterator[KeyPath]:
     if isinstance(value, Mapping) and value:
-        for key, item in value.items():
-            yield from _leaves(item, (*path, key))
+        for key, setting in value.items():
+            yield from _leaves(setting, (*path, key))
     else:
         yield path
 
@@ -153,16 +153,16 @@ def _with_options(
     names = [_name_of(use) for use in uses]
     for name, options in options_by_name.items():
         if name not in names:
-            kind = key.removesuffix("s")
+            noun = key.removesuffix("s")
             hint = f"It has: {', '.join(names)}." if names else f"It names no {key}."
-            raise UnknownName(f"{kind} of the task", name, names, hint)
+            raise UnknownName(f"{noun} of the task", name, names, hint)
         if not isinstance(options, Mapping):
             raise TaskError(
                 f"'{key}.{name}' takes options, such as {key}.{name}.option=value, not"
                 f" {kind_of(options)}."
             )
-        place = names.index(name)
-        uses[place] = _changed(uses[place], options)
+        position = names.index(name)
+        uses[position] = _changed(uses[position], options)
     return uses
 
 

@@ -59,8 +59,8 @@ def copy_of_file(path: Path, kind: str, key: str | None) -> Path:
 
 def copy_of_hub(repository: str, revision: str, config: str | None, split: str) -> Path:
     """The JSONL copy of a hub dataset's split."""
-    parts = (repository, revision, config or "", split, str(_VERSION))
-    digest = hashlib.blake2b(json.dumps(parts).encode(), digest_size=8).hexdigest()
+    identity = (repository, revision, config or "", split, str(_VERSION))
+    digest = hashlib.blake2b(json.dumps(identity).encode(), digest_size=8).hexdigest()
     name = re.sub(
         r"[^A-Za-z0-9_.-]+", "--", f"{repository}-{config or 'default'}-{split}"
     )[:80]
@@ -82,20 +82,20 @@ def file_of_hub(repository: str, revision: str, name: str) -> Path:
         raise MissingExtra(
             f"The dataset '{repository}'", "hub", "huggingface_hub"
         ) from None
-    what = f"The file '{name[:200]}' of the dataset '{repository}'"
+    subject = f"The file '{name[:200]}' of the dataset '{repository}'"
     try:
         cached = try_to_load_from_cache(
             repository, name, repo_type="dataset", revision=revision
         )
         if not isinstance(cached, str):
-            with hub_libraries(what, repository, revision):
+            with hub_libraries(subject, repository, revision):
                 cached = hf_hub_download(
                     repository, name, repo_type="dataset", revision=revision
                 )
     except DatasetError:
         raise
     except Exception as error:
-        raise OutOfReach(f"{what} cannot be fetched: {cause_of(error)}.") from None
+        raise OutOfReach(f"{subject} cannot be fetched: {cause_of(error)}.") from None
     return Path(cached)
 
 
@@ -127,14 +127,14 @@ def first_fetched(repository: str) -> str:
             raise MissingExtra(
                 f"The dataset '{repository}'", "hub", "huggingface_hub"
             ) from None
-        what = f"The revision of the dataset '{repository}'"
+        subject = f"The revision of the dataset '{repository}'"
         try:
-            with hub_libraries(what, repository):
+            with hub_libraries(subject, repository):
                 revisions[repository] = str(HfApi().dataset_info(repository).sha)
         except DatasetError:
             raise
         except Exception as error:
-            raise OutOfReach(f"{what} cannot be found: {cause_of(error)}.") from None
+            raise OutOfReach(f"{subject} cannot be found: {cause_of(error)}.") from None
         private_folder(revisions_file.parent)
         write_text(
             revisions_file.resolve(), json.dumps(revisions, indent=1, sort_keys=True)
@@ -175,8 +175,8 @@ def _copy_of_rows(name: str, rows: Any, most: float = math.inf) -> Path:
     return path
 
 
-def _hash_of_file(path: Path, *parts: str) -> str:
-    digest = hashlib.blake2b(json.dumps([*parts, _VERSION]).encode(), digest_size=12)
+def _hash_of_file(path: Path, *blocks: str) -> str:
+    digest = hashlib.blake2b(json.dumps([*blocks, _VERSION]).encode(), digest_size=12)
     unread = failing_as(
         DatasetError, f"The data file '{shown_path(path)}' cannot be read"
     )
@@ -208,45 +208,47 @@ def _hub_rows(
             f"'{repository}' is a format and no data set of the hub; name the files"
             " with `path`."
         )
-    what = (
+    subject = (
         f"The dataset '{repository}' (configuration {config or 'default'}, split"
         f" {split}, revision {revision})"
     )
     try:
-        with hub_libraries(what, repository, revision) as unreachable:
-            data = datasets.load_dataset(
+        with hub_libraries(subject, repository, revision) as unreachable:
+            dataset = datasets.load_dataset(
                 address, config, split=split, revision=revision
             )
-        if unreachable and (other_revision := _other_commit(data, revision)):
+        if unreachable and (other_revision := _other_commit(dataset, revision)):
             raise not_here(
-                f"{what} (there is that of revision {other_revision})", unreachable
+                f"{subject} (there is that of revision {other_revision})", unreachable
             )
         for (
             name,
             feature,
-        ) in data.features.items():  # images stay the bytes that they are
+        ) in dataset.features.items():  # images stay the bytes that they are
             many = getattr(feature, "feature", None)
             if isinstance(many or feature, datasets.Image):
                 image = datasets.Image(decode=False)
-                data = data.cast_column(name, type(feature)(image) if many else image)
+                dataset = dataset.cast_column(
+                    name, type(feature)(image) if many else image
+                )
     except DatasetError:
         raise
     except Exception as error:
-        raise OutOfReach(f"{what} cannot be loaded: {cause_of(error)}.") from None
-    for number, row in enumerate(data, 1):
+        raise OutOfReach(f"{subject} cannot be loaded: {cause_of(error)}.") from None
+    for number, row in enumerate(dataset, 1):
         yield f"{repository} ({split}), row {number:,}", dict(row)
 
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
-def _other_commit(data: Any, revision: str) -> str:
+def _other_commit(dataset: Any, revision: str) -> str:
     """The commit of data from the library's cache where it is another than was asked for, ""
     otherwise.
 
     Without the hub the library takes the newest that it has, whatever revision it is asked for.
     """
-    folders = [Path(file["filename"]).parent.name for file in data.cache_files]
+    folders = [Path(file["filename"]).parent.name for file in dataset.cache_files]
     commits = [name for name in folders if _COMMIT.fullmatch(name)]
     if _COMMIT.fullmatch(revision) and commits and commits[0] != revision:
         return commits[0]

@@ -39,23 +39,23 @@ def made_source(
     where: the place of these settings, for errors. files: those that a key of theirs names. Raises
     TaskError, DatasetError, ConfigurationError, MissingExtra.
     """
-    what = f"{where}: this dataset"
-    lines = (line.strip() for line in text_of(files("words"), what).splitlines())
+    subject = f"{where}: this dataset"
+    lines = (line.strip() for line in text_of(files("words"), subject).splitlines())
     words = list(dict.fromkeys(filter(None, lines)))
     most = MOST // max(settings.tokens, len(words), 1000)
     if settings.count > most:
         raise TaskError(
-            f"{what} is to have {settings.count:,} texts; with {settings.tokens:,} tokens and"
+            f"{subject} is to have {settings.count:,} texts; with {settings.tokens:,} tokens and"
             f" {len(words):,} words at most {most:,} are made."
         )
-    books = text_of(files("books"), what)
+    books = text_of(files("books"), subject)
     measure = tokenizer_of(settings.tokenizer)
 
     def rows() -> Iterator[tuple[str, Row]]:
         if isinstance(settings, schema.Needles):
-            make = _needles(settings, what, words, books, measure)
+            make = _needles(settings, subject, words, books, measure)
         else:
-            make = _common_words(settings, what, words, measure)
+            make = _common_words(settings, subject, words, measure)
         for number, seed in enumerate(
             random.Random(settings.seed).sample(range(GREATEST), settings.count), 1
         ):
@@ -69,14 +69,14 @@ def made_source(
 
 def _needles(
     settings: schema.Needles,
-    what: str,
+    subject: str,
     words: list[str],
     books: str,
     measure: Tokenizer,
 ) -> Make:
     if len(words) < 2:
         raise TaskError(
-            f"{what} needs at least two words, one a line, in its file of words."
+            f"{subject} needs at least two words, one a line, in its file of words."
         )
     gap = "" if settings.sentence.endswith("。") else " "
 
@@ -90,7 +90,7 @@ def _needles(
         settings.frames or [], words, 8 * settings.tokens, settings.seed
     )
     return haystacks(
-        what,
+        subject,
         text,
         words,
         filled,
@@ -107,11 +107,11 @@ def _needles(
 
 
 def _common_words(
-    settings: schema.CommonWords, what: str, words: list[str], measure: Tokenizer
+    settings: schema.CommonWords, subject: str, words: list[str], measure: Tokenizer
 ) -> Make:
     if len(words) <= settings.common:
         raise TaskError(
-            f"{what} has {len(words):,} words, and needs more than the {settings.common:,}"
+            f"{subject} has {len(words):,} words, and needs more than the {settings.common:,}"
             " that are to be common."
         )
     often, seldom = repeats(
@@ -122,7 +122,7 @@ def _common_words(
         measure=measure,
     )
     return word_lists(
-        what,
+        subject,
         words,
         common=settings.common,
         often=often,

@@ -73,7 +73,7 @@ def _asked_in_vain(repository: str, revision: str | None) -> str:
     return ""
 
 
-def not_here(what: str, reason: str) -> OutOfReach:
+def not_here(subject: str, reason: str) -> OutOfReach:
     """The error for data of the hub that are not on this machine while the hub cannot be
     reached.
     """
@@ -88,20 +88,20 @@ def not_here(what: str, reason: str) -> OutOfReach:
             " network."
         )
     return OutOfReach(
-        f"{what} is not on this machine, and the Hugging Face Hub cannot be reached"
+        f"{subject} is not on this machine, and the Hugging Face Hub cannot be reached"
         f" ({reason}). {advice}"
     )
 
 
 @contextmanager
 def hub_libraries(
-    what: str, repository: str, revision: str | None = None
+    subject: str, repository: str, revision: str | None = None
 ) -> Iterator[str]:
     """Within the block the libraries of the hub print no retries, and stay offline where the hub is
     out of reach.
 
     Args:
-        what: the beginning of the error's sentence, such as "The dataset 'owner/name'".
+        subject: the beginning of the error's sentence, such as "The dataset 'owner/name'".
         repository: the dataset that is asked for.
         revision: its commit or tag.
 
@@ -123,7 +123,7 @@ def hub_libraries(
             if not _is_absence(error):
                 raise
             _logger.debug("Without the hub: %s", cause_of(error))
-            raise not_here(what, reason) from error
+            raise not_here(subject, reason) from error
 
 
 def _is_absence(error: Exception) -> bool:
@@ -162,14 +162,14 @@ def _offline() -> Iterator[None]:
 
         places.append(config)
     with _settings_of_libraries:
-        before = [place.HF_HUB_OFFLINE for place in places]
+        before = [variable.HF_HUB_OFFLINE for variable in places]
         try:
-            for place in places:
-                place.HF_HUB_OFFLINE = True
+            for variable in places:
+                variable.HF_HUB_OFFLINE = True
             yield
         finally:
-            for place, was_offline in zip(places, before, strict=True):
-                place.HF_HUB_OFFLINE = was_offline
+            for variable, was_offline in zip(places, before, strict=True):
+                variable.HF_HUB_OFFLINE = was_offline
 
 
 def _reason(error: BaseException) -> str:

@@ -87,24 +87,24 @@ class FileSource:
     def lines(self) -> Iterator[tuple[int, bytes]]:
         """Every line with the offset of its first byte."""
         offset = 0
-        parts: list[bytes] = []
+        chunks: list[bytes] = []
         for chunk in self._chunks():
             *complete, remainder = chunk.split(b"\n")
             for line in complete:
-                parts.append(line)
-                full = b"".join((*parts, b"\n"))
-                parts.clear()
+                chunks.append(line)
+                full = b"".join((*chunks, b"\n"))
+                chunks.clear()
                 yield offset, full
                 offset += len(full)
             if remainder:
-                parts.append(remainder)
-                if len(parts) * _CHUNK > LONGEST_LINE:
+                chunks.append(remainder)
+                if len(chunks) * _CHUNK > LONGEST_LINE:
                     raise DatasetError(
                         f"{self.label}: a line from byte {offset:,} on is longer than"
                         f" {LONGEST_LINE >> 20} MiB, the longest that a row may be."
                     )
-        if parts:
-            yield offset, b"".join(parts)
+        if chunks:
+            yield offset, b"".join(chunks)
 
     def _open(self) -> int:
         with failing_as(DatasetError, f"The data file '{self.label}' cannot be read"):
@@ -190,8 +190,8 @@ class Rows:
         return len(self._offsets)
 
     def __getitem__(self, index: int) -> Row:
-        place = bisect_right(self._starts, index) - 1
-        source = self.sources[place]
+        source_index = bisect_right(self._starts, index) - 1
+        source = self.sources[source_index]
         line = source.read(self._offsets[index], self._lengths[index])
         try:
             row: Row = json.loads(line)
@@ -199,7 +199,7 @@ class Rows:
             raise DatasetError(
                 f"{source.label}: the file changed during the run; run again."
             ) from None
-        return {**self.added[place], **row} if self.added else row
+        return {**self.added[source_index], **row} if self.added else row
 
     @property
     def label(self) -> str:
@@ -216,7 +216,7 @@ class Rows:
         `skip` may drop a line unread. Raises DatasetError with file and row where a line is not a
         JSON object.
         """
-        for place, source in enumerate(self.sources):
+        for source_index, source in enumerate(self.sources):
             self._starts.append(len(self._offsets))
             number = 0
             for line_number, (offset, raw) in enumerate(source.lines(), 1):
@@ -238,7 +238,7 @@ class Rows:
                     is_copy=isinstance(source, FileSource) and source.is_copy,
                 )
                 if self.added:
-                    row = {**self.added[place], **row}
+                    row = {**self.added[source_index], **row}
                 start = offset + raw.index(line[:1]) if raw[:1] != line[:1] else offset
 
                 def keep(start: int = start, length: int = len(line)) -> None:

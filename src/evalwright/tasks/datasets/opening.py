@@ -110,37 +110,39 @@ def _files(names: list[str] | None, document: Document, at: KeyPath) -> list[Pat
     paths: list[Path] = []
     obtain = str((document.value.get("metadata") or {}).get("obtain") or "")
     for index, name in enumerate(names or []):
-        place = (*at, index)
+        key_path = (*at, index)
         if why := why_not_local(name):
             raise document.error(
-                place, f"'{mask(without_login(name))}' is not a local path: {why}."
+                key_path, f"'{mask(without_login(name))}' is not a local path: {why}."
             )
         beside = (
-            document.folder(place) / name
+            document.folder(key_path) / name
         )  # what a person must get may lie in the working folder
         pattern = beside if beside.exists() or not obtain else Path.cwd() / name
-        fixed = list(takewhile(lambda part: not glob.has_magic(part), pattern.parts))
-        document.allowed(place, Path(*fixed))
+        fixed = list(
+            takewhile(lambda path_part: not glob.has_magic(path_part), pattern.parts)
+        )
+        document.allowed(key_path, Path(*fixed))
         if ".." in pattern.parts[len(fixed) :]:
             raise document.error(
-                place, f"'{name}' has '..' after a pattern; name the folder instead."
+                key_path, f"'{name}' has '..' after a pattern; name the folder instead."
             )
         if not glob.has_magic(name):
             if not pattern.is_file():
                 raise document.error(
-                    place,
+                    key_path,
                     f"the data file '{shown_path(pattern)}' {no_file(pattern)}. {obtain}".rstrip(),
                 )
             paths.append(pattern)
             continue
         matching_names = glob.glob(str(pattern), recursive=True)  # noqa: PTH207
         matches = [
-            document.allowed(place, match)
+            document.allowed(key_path, match)
             for match in sorted(map(Path, matching_names))
             if match.is_file()
         ]
         if not matches:
-            raise document.error(place, f"no file matches '{shown_path(pattern)}'.")
+            raise document.error(key_path, f"no file matches '{shown_path(pattern)}'.")
         paths.extend(matches)
     return list(dict.fromkeys(paths))
 
@@ -225,13 +227,13 @@ class Filter:
             cells = _cells(_column(row, name, where, self._at))
             if not any(_same(cell, allowed) for cell in cells for allowed in values):
                 return False
-        for name, parts in self._parts:
+        for name, substrings in self._parts:
             cells = _cells(_column(row, name, where, self._at))
             if not any(
-                part in str(cell).casefold()
+                substring in str(cell).casefold()
                 for cell in cells
                 if cell is not None
-                for part in parts
+                for substring in substrings
             ):
                 return False
         for condition in self._conditions:

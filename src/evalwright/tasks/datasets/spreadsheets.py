@@ -94,7 +94,10 @@ def _rows(values: Any, formulas: Any, label: str) -> Iterator[tuple[int, Row]]:
             f"{label}: the sheet has more than {MOST_COLUMNS:,} columns; save it as"
             " CSV."
         )
-    names = [_named(cell, columns, place, label) for place, cell in enumerate(columns)]
+    names = [
+        _named(cell, columns, column_index, label)
+        for column_index, cell in enumerate(columns)
+    ]
     wide = len(names) + 1
     pairs = zip(
         values.iter_rows(min_row=2, max_col=wide, values_only=True),
@@ -119,11 +122,13 @@ def _rows(values: Any, formulas: Any, label: str) -> Iterator[tuple[int, Row]]:
         )
 
 
-def _named(cell: Any, columns: Sequence[Any], place: int, label: str) -> str:
+def _named(cell: Any, columns: Sequence[Any], reference: int, label: str) -> str:
     name = "" if cell is None else str(cell)
     if not name.strip():
-        raise DatasetError(f"{label}: column {place + 1} of the header has no name.")
-    if name in map(str, columns[:place]):
+        raise DatasetError(
+            f"{label}: column {reference + 1} of the header has no name."
+        )
+    if name in map(str, columns[:reference]):
         raise DatasetError(f"{label}: the header has the column '{name}' twice.")
     return name
 
@@ -134,11 +139,15 @@ def _row(
     if len(written) > len(names) and written[len(names)] is not None:
         raise DatasetError(f"{where}: it has more cells than the header.")
     row = {
-        name: cells[place] if place < len(cells) else None
-        for place, name in enumerate(names)
+        name: cells[column_index] if column_index < len(cells) else None
+        for column_index, name in enumerate(names)
     }
-    for place, name in enumerate(names):
-        if row[name] is None and place < len(written) and written[place] is not None:
+    for column_index, name in enumerate(names):
+        if (
+            row[name] is None
+            and column_index < len(written)
+            and written[column_index] is not None
+        ):
             raise DatasetError(
                 f"{where}: the cell of '{name}' is a formula without a saved value."
                 " Open the file in a spreadsheet program and save it, or put values in"
