@@ -161,3 +161,20 @@ def test_a_count_of_options_chooses_none() -> None:
         Answer("There are three options here."),
     )
     assert score.label == "unreadable"
+
+
+@pytest.mark.parametrize("language", ["pl", "ru", "tr", "fi", "en"])
+@pytest.mark.parametrize(
+    ("target", "reply"),
+    [
+        ("Euro 2012", "Euro 2016"),
+        ("Windows 2000", "Windows 2003"),
+        ("Airbus A320", "Airbus A321"),
+    ],
+)
+def test_another_number_is_no_ending_of_a_word(
+    target: str, reply: str, language: str
+) -> None:
+    sample = Sample("s", "Which?", (target,), metadata={"language": language})
+    score: Any = bind("short-answer").function(sample, Answer(reply))
+    assert score.value == 0

@@ -69,6 +69,29 @@ def test_east_asian_dates(target: str, reply: str, label: str) -> None:
     assert reading_of((target,), reply) == label
 
 
+@pytest.mark.parametrize(
+    "target",
+    ["3 maja 1997 r.", "3 maja 1997 roku", "3 мая 1997 года", "3 травня 1997 р."],
+)
+def test_a_target_with_the_word_for_year_is_a_date(target: str) -> None:
+    assert reading_of((target,), "1997-05-03") == CORRECT
+    assert reading_of((target,), target) == CORRECT
+    assert reading_of((target,), target.replace("1997", "1998")) == INCORRECT
+
+
+@pytest.mark.parametrize(
+    ("target", "reply", "label"),
+    [
+        ("1997-05-03", "3 May '97", CORRECT),
+        ("1997-05-03", "3 May '98", INCORRECT),
+    ],
+)
+def test_a_year_without_its_century_apart_from_the_day(
+    target: str, reply: str, label: str
+) -> None:
+    assert reading_of((target,), reply) == label
+
+
 @given(
     st.dates(date(1000, 1, 1), date(2199, 12, 31)),
     st.dates(date(1000, 1, 1), date(2199, 12, 31)),

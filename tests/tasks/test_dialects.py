@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from textwrap import dedent
+from typing import Any
 
 import pytest
 
@@ -126,3 +127,50 @@ def test_what_is_wrong_is_a_sentence(plugin: str) -> None:
         dialects.dialect_of({"dialect": "some-import"}) is None
         and dialects.named("nothing:here") is None
     )
+
+
+class Complete:
+    right_or_wrong: frozenset[str] = frozenset()
+
+    def names(self, roots: object) -> list[Any]:
+        return []
+
+    def load(self, name: str, settings: object, **options: object) -> list[Any]:
+        return []
+
+    def groups(self, tasks: object) -> list[Any]:
+        return []
+
+    def rules(self, *recorded: object) -> None:
+        return None
+
+
+class WithoutLoad:
+    names = groups = rules = Complete.names
+
+
+def test_an_entry_point_may_name_a_class(monkeypatch: pytest.MonkeyPatch) -> None:
+    entry_points = {
+        "complete": f"{__name__}:Complete",
+        "half": f"{__name__}:WithoutLoad",
+        "gone": f"{__name__}:NotThere",
+    }
+    monkeypatch.setattr(dialects, "_registered", {})
+    monkeypatch.setattr(dialects, "_all_dialects", lambda: entry_points)
+    monkeypatch.setattr(
+        dialects, "resolve_name", lambda target: globals()[target.rpartition(":")[2]]
+    )
+    assert isinstance(dialects.dialect("complete"), Complete)
+    with pytest.raises(ConfigurationError, match="'half' has no method load"):
+        dialects.dialect("half")
+
+
+def test_an_entry_point_that_is_not_there_is_a_sentence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(dialects, "_registered", {})
+    monkeypatch.setattr(
+        dialects, "_all_dialects", lambda: {"gone": "evalwright.extend:NotThere"}
+    )
+    with pytest.raises(ConfigurationError, match=r"'gone' .* cannot be loaded"):
+        dialects.dialect("gone")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.core.outcomes import Outcome
@@ -196,6 +196,7 @@ class Dialect(Protocol):
         """
 
 
+_METHODS = ("load", "names", "groups", "rules")
 _registered: dict[str, Dialect] = {}
 
 
@@ -214,7 +215,7 @@ def register(name: str, dialect: Dialect) -> None:
             f"'{name}' cannot name a dialect: it must be non-empty, without ':', and"
             f" not one of {', '.join(DIALECTS)}."
         )
-    _registered[name] = dialect
+    _registered[name] = _check_dialect(name, dialect)
 
 
 def names() -> list[str]:
@@ -232,8 +233,42 @@ def dialect(name: str) -> Dialect:
     if name not in _registered:
         if name not in _all_dialects():
             raise UnknownName("dialect", name, names(), f"Known: {', '.join(names())}.")
-        _registered[name] = resolve_name(_all_dialects()[name])
+        _registered[name] = _load_dialect(name, _all_dialects()[name])
     return _registered[name]
+
+
+def _load_dialect(name: str, target: str) -> Dialect:
+    """The dialect of an entry point, "module:object".
+
+    Raises:
+        ConfigurationError: it cannot be imported, or lacks a method.
+    """
+    try:
+        loaded = resolve_name(target)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ConfigurationError(
+            f"The dialect '{name}' ({target}) cannot be loaded: {error}."
+        ) from error
+    return _check_dialect(name, loaded)
+
+
+def _check_dialect(name: str, dialect: Any) -> Dialect:
+    """The dialect; of a class, an instance.
+
+    Raises:
+        ConfigurationError: it lacks a method.
+    """
+    if isinstance(dialect, type):
+        dialect = dialect()
+    lacking = [
+        method for method in _METHODS if not callable(getattr(dialect, method, None))
+    ]
+    if lacking:
+        raise ConfigurationError(
+            f"The dialect '{name}' has no method {' and no method '.join(lacking)}: it"
+            f" is a module, a class or an object with {', '.join(_METHODS)}."
+        )
+    return cast("Dialect", dialect)
 
 
 def named(task: str) -> tuple[Dialect, str] | None:

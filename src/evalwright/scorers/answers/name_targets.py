@@ -209,6 +209,8 @@ def _is_inflected(token: str, word: str) -> bool:
     """Whether a word is a target's word with an ending ("Kiven", "Marii") or an Arabic prefix."""
     if token[:1] in "بولفك" and token[1:] == word:
         return True
+    if any(map(str.isdigit, word)):
+        return False  # 2016 is no form of 2012
     return token.startswith(word[:-1]) and len(token) <= len(word) + 3
 
 

@@ -139,6 +139,8 @@ _WEEKDAY_OR_ERA = re.compile(
     r"(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day,? )?(?:the )?|พ\.ศ\. ?|ค\.ศ\. ?",
     re.IGNORECASE,
 )
+_WORD_FOR_YEAR = re.compile(r"(?<=\d) ?(?:r|roku|г|года?|р|року)$", re.IGNORECASE)
+"""The Polish, Russian or Ukrainian word behind a year: "3 maja 1997 r."."""
 DAYS_IN_MONTH = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
@@ -261,9 +263,19 @@ def _join_year_and_day(dates: list[FoundDate]) -> list[FoundDate]:
     if not {first.parts, second.parts} <= {1, 2} or first.conflicts(second):
         return dates
 
-    pairs = zip(first, second, strict=True)
-    joined = Date(*(in_first or in_second for in_first, in_second in pairs))
-    return [FoundDate((joined,), dates[0].start, dates[1].end)]
+    readings = [
+        _join(date, other_date)
+        for date in dates[0].readings
+        for other_date in dates[1].readings
+        if not date.conflicts(other_date)
+    ]
+    return [FoundDate(tuple(dict.fromkeys(readings)), dates[0].start, dates[1].end)]
+
+
+def _join(date: Date, other_date: Date) -> Date:
+    """The parts of both, the first's where both have one."""
+    pairs = zip(date, other_date, strict=True)
+    return Date(*(in_first or in_second for in_first, in_second in pairs))
 
 
 def _possible_dates(match: re.Match[str]) -> tuple[Date, ...]:
@@ -325,6 +337,7 @@ def _is_in_calendar(date: Date) -> bool:
 def parse_date(text: str) -> tuple[Date, ...]:
     """The readings of a text that is only a date; () for any other text."""
     text = _WEEKDAY_OR_ERA.sub("", text.strip().removesuffix("."))
+    text = _WORD_FOR_YEAR.sub("", text)
     dates = find_dates(Words(text))
     if len(dates) != 1 or (dates[0].start, dates[0].end) != (0, len(text)):
         return ()

@@ -3,9 +3,8 @@
 The dialect (`tasks.dialects`) is this module.
 
     options.py    how they are run: folders, trust, shots, published or corrected
-    index.py      every name in a folder, cached; `TaskManager`, for scripts that were written for
-    it
-    files.py      YAML with `include` and `!function`; what is not run, and why
+    index.py      every name in a folder, cached; `TaskManager`, for scripts written for it
+    task_yaml.py  YAML with `include` and `!function`; what is not run, and why
     functions.py  the Python that a file names, once its folder is trusted
     config.py     one task's settings, unknown keys refused
     rendering.py  columns, templates and literals as text, targets and choices
@@ -15,8 +14,8 @@ The dialect (`tasks.dialects`) is this module.
     filters.py    what is taken from its answers
     scoring.py    what that is worth, metric by metric
     aggregation.py, labels.py, estimates.py  scores as one number with its standard error
-    compiling.py  all of it as a Task; classes.py: tasks that are Python classes, by the released
-    package
+    compiling.py  all of it as a Task
+    classes.py    tasks that are Python classes, by the released package
     rescoring.py  filters and metrics again, over recorded answers
     results.py    averages over groups, and a run's numbers in the published form
     loading.py    the way in: a name as Tasks

@@ -89,7 +89,7 @@ class Settings:
 _MOST_TOKENS = 1 << 40
 _MOST_DOLLARS = 1e6
 """What one reply may say that it used. More is no count, and would not fit into the ledger."""
-_LIMITS = frozenset(
+_LENGTH_LIMIT_FIELDS = frozenset(
     [
         "max_tokens",
         "max_completion_tokens",
@@ -99,6 +99,9 @@ _LIMITS = frozenset(
         "max_new_tokens",
     ]
 )
+"""Fields of a body that limit the length of a reply; a new format's own one belongs here, or the
+size of its replies has no bound.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -505,7 +508,7 @@ def get_nested(data: Any, *place: str) -> Any:
 def limit_within(body: Any) -> int | None:
     """The token limit in a body of any format, or None."""
     for name, value in body.items():
-        if name in _LIMITS and type(value) is int:
+        if name in _LENGTH_LIMIT_FIELDS and type(value) is int:
             return value
         if isinstance(value, Mapping) and (limit := limit_within(value)) is not None:
             return limit
