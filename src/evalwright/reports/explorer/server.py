@@ -40,6 +40,7 @@ class Server(ThreadingHTTPServer):
 
     daemon_threads = True
     allow_reuse_address = False
+    request_queue_size = 128
 
     def __init__(self, follower: Follower, port: int = 0) -> None:
         self.follower = follower
