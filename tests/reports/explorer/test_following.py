@@ -12,7 +12,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
