@@ -48,6 +48,6 @@ def test_from_ask_to_the_http_library(
         evaluate(task, f"{provider}/{server.url}#m", budget=budget)
     (stack,) = stacks
     ours = [place.rpartition("/")[2] for place in stack if place.startswith(OURS)]
-    ask = ours.index("engine.py:Door.__call__")
+    ask = ours.index("engine.py:RoleClient.__call__")
     assert ours[0] == "http_pool.py:Pool.open"
     assert ask + 1 <= MOST, ours[: ask + 1]
