@@ -157,7 +157,7 @@ class Dialect(Protocol):
             chat: whether the model under test takes messages.
 
         Returns:
-            The tasks, each named `DIALECT:NAME`.
+            The tasks, whose names begin with the name of the dialect and a colon.
 
         Raises:
             UsageError: there is no such task, or it cannot be used.
