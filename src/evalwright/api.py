@@ -142,17 +142,17 @@ def compare(
         UnknownName: there is no such run or metric.
         ConfigurationError: arguments that do not fit together.
     """
-    given: Any = runs
+    runs_or_models: Any = runs
     if (
         len(runs) == 1
         and isinstance(runs[0], Iterable)
         and not isinstance(runs[0], str)
     ):
-        given = runs[0]  # a list, as `evaluate` returns and takes it
+        runs_or_models = runs[0]  # a list, as `evaluate` returns and takes it
     if tasks is not None:
         from evalwright.evaluation.evaluating import evaluate
 
-        given = evaluate(tasks, given, **settings)
+        runs_or_models = evaluate(tasks, runs_or_models, **settings)
     elif settings:
         raise ConfigurationError(
             f"Finished runs take no {' or '.join(settings)}: name tasks= to make runs"
@@ -165,12 +165,12 @@ def compare(
         "tasks_are": tasks_are,
         "missing": missing,
     }
-    opened = [open_run(run, runs_folder) for run in given]
+    opened = [open_run(run, runs_folder) for run in runs_or_models]
     if len(opened) == 2 and baseline is None:
-        found = compare_runs(
+        comparison = compare_runs(
             *opened, most_flips=most_flips, equivalent=equivalent, **shared
         )
-        return worded_comparison(found)
+        return worded_comparison(comparison)
     if equivalent is not None:
         raise ConfigurationError(
             "Equivalence is tested between two runs. Compare them pair by pair."
@@ -210,8 +210,8 @@ def leaderboard(
     """
     from evalwright.analysis.board import make_board
 
-    several = [runs] if isinstance(runs, (Run, str, Path)) else runs
-    opened = [open_run(run, runs_folder) for run in several]
+    listed_runs = [runs] if isinstance(runs, (Run, str, Path)) else runs
+    opened = [open_run(run, runs_folder) for run in listed_runs]
     refuse_baseline_judges(opened, allow_baseline_judge)
     return make_board(opened, metric, tasks_are, ratings=ratings)
 

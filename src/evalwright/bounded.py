@@ -135,8 +135,8 @@ def each(
         ) from None
     try:
         return [
-            _opened(*one)
-            for one in (process or _process).ask(message, len(rows), seconds)
+            _opened(*reply)
+            for reply in (process or _process).ask(message, len(rows), seconds)
         ]
     except LimitExceeded:
         _strikes[blamed] += 1
@@ -232,7 +232,7 @@ class Process:
                 "OPENBLAS_NUM_THREADS": "1",
                 "OMP_NUM_THREADS": "1",
             }
-            path = [one or str(Path.cwd()) for one in sys.path]
+            path = [folder or str(Path.cwd()) for folder in sys.path]
             self._running = subprocess.Popen(
                 [sys.executable, "-I", "-c", _START, json.dumps([path, self._memory])],
                 stdin=subprocess.PIPE,
@@ -338,14 +338,14 @@ def from_json(text: str | bytes) -> Any:
         raise ValueError("it is nested too deeply") from None
 
 
-def _whole(digits: str) -> int:
+def _parse_integer(digits: str) -> int:
     # A number that no float can hold would raise wherever it is first put to use.
     if len(digits) > _MOST_DIGITS:
         raise ValueError(f"it has a number of {len(digits):,} digits")
     return int(digits)
 
 
-_DECODER = json.JSONDecoder(parse_int=_whole)
+_DECODER = json.JSONDecoder(parse_int=_parse_integer)
 """Made once: it takes as long as a reply of usual size."""
 
 
@@ -367,8 +367,8 @@ def serve(memory: int | None) -> NoReturn:
     if memory is not None:
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-    given = os.fdopen(os.dup(0), "rb")
-    taken = os.fdopen(os.dup(1), "wb")
+    incoming = os.fdopen(os.dup(0), "rb")
+    outgoing = os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)
     os.dup2(nothing, 1)
@@ -377,13 +377,13 @@ def serve(memory: int | None) -> NoReturn:
     def read() -> None:
         with contextlib.suppress(EOFError):
             while True:
-                messages.put(_read(given))
+                messages.put(_read(incoming))
         os._exit(0)
 
     threading.Thread(target=read, daemon=True).start()
     while True:
         function, rows, seconds = pickle.loads(messages.get())
-        _write(taken, _packed(list(_worked(function, rows, seconds))))
+        _write(outgoing, _packed(list(_worked(function, rows, seconds))))
 
 
 def _worked(
@@ -392,27 +392,28 @@ def _worked(
     for row in rows:
         signal.setitimer(signal.ITIMER_PROF, seconds)
         try:
-            found = "", function(*row)
+            outcome = "", function(*row)
         except RecursionError:
-            found = "LimitExceeded", "it is nested too deeply"
+            outcome = "LimitExceeded", "it is nested too deeply"
         except MemoryError:
-            found = _TOO_LARGE
+            outcome = _TOO_LARGE
         except (Exception, SystemExit) as error:
-            found = type(error).__name__, str(error)[:2000]
+            outcome = type(error).__name__, str(error)[:2000]
         finally:
             signal.setitimer(signal.ITIMER_PROF, 0)
-        yield found
+        yield outcome
 
 
-def _packed(found: list[tuple[str, Any]]) -> bytes:
+def _packed(outcomes: list[tuple[str, Any]]) -> bytes:
     try:
-        message = pickle.dumps(found, pickle.HIGHEST_PROTOCOL)
+        message = pickle.dumps(outcomes, pickle.HIGHEST_PROTOCOL)
     except MemoryError:
-        return pickle.dumps([_TOO_LARGE] * len(found))
+        return pickle.dumps([_TOO_LARGE] * len(outcomes))
     except Exception as error:
-        return pickle.dumps([(type(error).__name__, str(error)[:2000])] * len(found))
+        return pickle.dumps([(type(error).__name__, str(error)[:2000])] * len(outcomes))
     if len(message) > _LONGEST:
         return pickle.dumps(
-            [("LimitExceeded", f"it gives more than {_LONGEST >> 20} MiB")] * len(found)
+            [("LimitExceeded", f"it gives more than {_LONGEST >> 20} MiB")]
+            * len(outcomes)
         )
     return message

@@ -34,8 +34,10 @@ __all__ = [
     "set_scoring",
 ]
 
-_found, __dir__ = lazy_names(__name__, _NAMES)
+_lazy_attribute, __dir__ = lazy_names(__name__, _NAMES)
 
 
 def __getattr__(name: str) -> Any:
-    return import_module(f"{__name__}.hret") if name == "hret" else _found(name)
+    return (
+        import_module(f"{__name__}.hret") if name == "hret" else _lazy_attribute(name)
+    )
