@@ -82,7 +82,7 @@ _BROKEN = (KeyError, IndexError, TypeError, ValueError, AttributeError)
 
 Asked = Mapping[str, tuple[Any, str]]
 """What a judge is asked, by name: the system message, None for none, and the user's."""
-Said = Mapping[str, Any]
+Verdicts = Mapping[str, Any]
 """Verdicts by what was asked; None for one that could not be read."""
 
 
@@ -193,7 +193,7 @@ class Judged(Scoring):
     able: frozenset[Ability] = frozenset({"generate"})
     scale: Scale = pass_or_fail(0.5)
     read_verdict: Callable[[str], Any]
-    worth: Callable[[Row, Said], Opinion]
+    worth: Callable[[Row, Verdicts], Opinion]
 
     def prepare(self) -> None:
         task = self.task
@@ -263,7 +263,7 @@ class Judged(Scoring):
             "reference_text_block": reference,
         }
 
-    def in_order(self, row: Row, verdicts: Said) -> list[Any]:
+    def in_order(self, row: Row, verdicts: Verdicts) -> list[Any]:
         """The verdicts of a row's criteria.
 
         Published: in the order of their names as texts ("criteria10" before "criteria2"), which
@@ -279,7 +279,7 @@ class Judged(Scoring):
             )
         return [verdicts[name] for name in sorted(verdicts)]
 
-    def opinion(self, value: float, verdicts: Said, **parts: float) -> Opinion:
+    def opinion(self, value: float, verdicts: Verdicts, **parts: float) -> Opinion:
         """What verdicts come to."""
         listing = ", ".join(
             f"{name}: {'unread' if verdict is None else float(verdict)}"
@@ -414,7 +414,7 @@ class Criteria(Judged):
             else None
         )
 
-    def worth(self, row: Row, verdicts: Said) -> Opinion:
+    def worth(self, row: Row, verdicts: Verdicts) -> Opinion:
         return self.opinion(
             mean([verdict or 0.0 for verdict in self.in_order(row, verdicts)]), verdicts
         )
@@ -423,7 +423,7 @@ class Criteria(Judged):
 class TwoTurns(Criteria):
     """MT-Bench's criteria: each belongs to a turn, whose mean counts as much as the other's."""
 
-    def worth(self, row: Row, verdicts: Said) -> Opinion:
+    def worth(self, row: Row, verdicts: Verdicts) -> Opinion:
         self.in_order(row, verdicts)
         turns = {
             f"turn {turn + 1}": [
@@ -445,7 +445,7 @@ class TwoTurns(Criteria):
 class Lindsea(Criteria):
     """Criteria weighed by severity, times those that any sentence must meet ("generic")."""
 
-    def worth(self, row: Row, verdicts: Said) -> Opinion:
+    def worth(self, row: Row, verdicts: Verdicts) -> Opinion:
         kinds = [str(criterion["severity"]).lower() for criterion in row["criteria"]]
         values = self.in_order(row, verdicts)
         parts = {}
@@ -507,7 +507,7 @@ class Points(Judged):
                     return json.loads(json_text).get("criteria_met")
         return None
 
-    def worth(self, row: Row, verdicts: Said) -> Opinion:
+    def worth(self, row: Row, verdicts: Verdicts) -> Opinion:
         points = [int(criterion["points"]) for criterion in row["criteria"]]
         values = self.in_order(row, verdicts)
         if any(not isinstance(verdict, int | float | None) for verdict in values):
@@ -549,7 +549,7 @@ class Correct(Judged):
         right, wrong = (re.search(rf"\b{word}\b", text) is not None for word in words)
         return float(right) if right != wrong else None
 
-    def worth(self, row: Row, verdicts: Said) -> Opinion:
+    def worth(self, row: Row, verdicts: Verdicts) -> Opinion:
         return self.opinion(verdicts["verdict"] or 0.0, verdicts)
 
 
@@ -624,7 +624,7 @@ class Pairs(Judged):
         labels_named = [name for name in self.known if self.labels[name] in text]
         return labels_named[0] if len(labels_named) == 1 else None
 
-    def worth(self, row: Row, verdicts: Said) -> Opinion:
+    def worth(self, row: Row, verdicts: Verdicts) -> Opinion:
         neither = {"Tie": 0.5, None: None}
         won = {
             name: neither.get(
