@@ -51,9 +51,13 @@ IMPORTERS = _entry_points(
         "hret": "Saved results of the HaeRae Evaluation Toolkit.",
         "inspect": "Logs of inspect_ai.",
         "every-eval-ever": "Records of Every Eval Ever.",
-        "parquet": "Runs that were exported as Parquet.",
     },
-)
+) | {
+    "parquet": (
+        "evalwright.cli.parquet:IMPORTER",
+        "Runs that were exported as Parquet.",
+    )
+}
 EXPORTERS = _entry_points(
     "EXPORTER",
     {
@@ -61,9 +65,9 @@ EXPORTERS = _entry_points(
         "sea-helm": "Result folders as SEA-HELM writes them.",
         "inspect": "Logs as inspect_ai writes them.",
         "every-eval-ever": "Records of Every Eval Ever.",
-        "parquet": "Samples and scores as Parquet.",
     },
 ) | {
+    "parquet": ("evalwright.cli.parquet:EXPORTER", "Samples and scores as Parquet."),
     "hf-results": (
         "evalwright.compat.huggingface.huggingface_command:RESULTS",
         "Structured results for a leaderboard on the Hugging Face Hub.",
