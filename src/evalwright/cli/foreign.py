@@ -19,6 +19,7 @@ from evalwright.core.errors import ConfigurationError
 from evalwright.tasks.entry_points import offered
 
 if TYPE_CHECKING:
+    from evalwright.evaluation.configuration import Configuration
     from evalwright.extend import CommandLine, Exporter, Importer
 
 Row = tuple[str, str]
@@ -203,11 +204,22 @@ class _CommandLine:
         )
         return code if isinstance(code, int) else 0
 
-    def load_plugins(self, files: Sequence[str]) -> None:
-        """Load plug-ins: Python files, and TOML files of providers. Raises ConfigurationError."""
-        from evalwright.cli.arguments import load_plugins
+    def check(self, arguments: Sequence[str]) -> None:
+        """Parse a command's arguments without running it. Raises UsageError."""
+        name, *remaining = arguments
+        context = click.Context(cli, info_name="evalwright")
+        command = cli.get_command(context, name)
+        assert command is not None, f"a program names the command '{name}'"
+        with command.make_context(name, remaining, parent=context):
+            pass
 
-        load_plugins(files)
+    def read_suite(
+        self, file: Path, suite: str | None = None, trust_file: str | None = None
+    ) -> Configuration:
+        """Read a suite file. Raises UsageError."""
+        from evalwright.evaluation.configuration_file import read_configuration
+
+        return read_configuration(file, suite, trust_file)
 
 
 def import_command(name: str, importer: Importer) -> click.Command:

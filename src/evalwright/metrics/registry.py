@@ -317,6 +317,9 @@ def is_known(spec: MetricSpec) -> bool:
 
     Args:
         spec: the metric and its options; its scorer does not matter.
+
+    Returns:
+        False where `TaskTally.result` would refuse it.
     """
     try:
         check_options(spec.kind, spec.options)
