@@ -381,8 +381,11 @@ def test_a_name_for_extensions_is_documented_and_used(name: str) -> None:
     assert is_used_here or is_shown, f"only compat uses {name}"
 
 
-def is_overload(decorator: ast.expr) -> bool:
-    return isinstance(decorator, ast.Name) and decorator.id == "overload"
+def is_overload(node: ast.FunctionDef | ast.ClassDef) -> bool:
+    return any(
+        isinstance(mark, ast.Name) and mark.id == "overload"
+        for mark in node.decorator_list
+    )
 
 
 def docstring_of(tree: ast.Module, name: str) -> str:
@@ -390,9 +393,12 @@ def docstring_of(tree: ast.Module, name: str) -> str:
     it stands.
     """
     for place, node in enumerate(tree.body):
-        if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name == name:
-            if not any(is_overload(mark) for mark in node.decorator_list):
-                return ast.get_docstring(node) or ""
+        if (
+            isinstance(node, (ast.FunctionDef, ast.ClassDef))
+            and node.name == name
+            and not is_overload(node)
+        ):
+            return ast.get_docstring(node) or ""
         targets = (
             node.targets
             if isinstance(node, ast.Assign)

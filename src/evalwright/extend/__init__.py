@@ -71,14 +71,14 @@ if TYPE_CHECKING:
     from evalwright.runs.simulations import refuse_left_out as require_scores
     from evalwright.runs.writer import to_json
     from evalwright.scorers.registry import bind as bind_scorer
-    from evalwright.strategies.generate import (
+    from evalwright.strategies.registry import bind as bind_strategy
+    from evalwright.strategies.sampling import (
         TARGET,
         Sampling,
         answer_from,
         log_likelihood_of,
     )
-    from evalwright.strategies.registry import Setup
-    from evalwright.strategies.registry import bind as bind_strategy
+    from evalwright.strategies.task_setup import Setup
     from evalwright.tasks.dialects import (
         SCORINGS,
         Dialect,
@@ -136,8 +136,9 @@ _NAMES = {
     "runs.simulations": "refuse_left_out:require_scores",
     "runs.writer": "to_json",
     "scorers.registry": "bind:bind_scorer",
-    "strategies.generate": "Sampling TARGET answer_from log_likelihood_of",
-    "strategies.registry": "Setup bind:bind_strategy",
+    "strategies.registry": "bind:bind_strategy",
+    "strategies.sampling": "Sampling TARGET answer_from log_likelihood_of",
+    "strategies.task_setup": "Setup",
     "tasks.dialects": (
         "Dialect GroupAverage ListedTask SCORINGS ScoringRules TaskGroup"
         " register:register_dialect"
