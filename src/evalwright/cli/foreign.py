@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalwright.cli import LazyGroup, cli, run_command, say
+from evalwright.cli.command_line import cli
+from evalwright.cli.exit_codes import run_command, say
+from evalwright.cli.groups import LazyGroup
 from evalwright.cli.options import AS_JSON, open_runs, option
 from evalwright.cli.output import echo, print_json
 from evalwright.core.errors import ConfigurationError

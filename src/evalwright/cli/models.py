@@ -301,14 +301,14 @@ def test(
     only_with(suite="config", trust_file="config")
     load_plugins(params["plugins"])
     if model is None:
-        from evalwright.cli.suite_test import test_suite
+        from evalwright.cli.suite_models import try_models
 
         if params["arguments"]:
             raise ConfigurationError(
                 "-M sets an argument of MODEL; the models of a suite have theirs in its"
                 " file."
             )
-        return test_suite(params, words=words, home=home, as_json=as_json)
+        return try_models(params, words=words, home=home, as_json=as_json)
     opened_model = open_model(model, key_values(params["arguments"], "-M"))
     verdicts = smoke_test(opened_model, words=words, home=home)
     if as_json:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from evalwright.cli import say
+from evalwright.cli.exit_codes import say
 from evalwright.cli.output import echo, print_json
 from evalwright.core.errors import ConfigurationError, UsageError
 from evalwright.evaluation.common_arguments import without_refused
@@ -20,7 +20,7 @@ SHOWN_ANSWER_CHARS = 1_200  # a summary of some 200 words
 LINE_CHARS = 100
 
 
-def test_suite(
+def try_models(
     params: Mapping[str, Any], *, words: int, home: str | None, as_json: bool
 ) -> int:
     """Ask each model of a suite three questions, as its task does, and print the verdicts.
