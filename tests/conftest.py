@@ -134,13 +134,14 @@ def _nothing_learnt(monkeypatch: pytest.MonkeyPatch) -> None:
     the next test it is forgotten.
     """
     from evalwright.core import secrets
-    from evalwright.models.remote import prices, providers
+    from evalwright.models.remote.prices import price_table
+    from evalwright.models.remote.providers import provider_table
 
     for module, name in (
         (secrets, "_forms"),
         (secrets, "_bytes"),
-        (providers, "_added"),
-        (prices, "_own"),
+        (provider_table, "_added"),
+        (price_table, "_own"),
     ):
         value = getattr(module, name)
         monkeypatch.setattr(

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-import evalwright.trackers as trackers
 from evalwright import Run, SampleRecord, ScriptedModel, evaluate
 from evalwright.cli import main
 from evalwright.core.errors import ConfigurationError, MissingExtra, UnknownName
 from evalwright.runs.callbacks import Callback
+from evalwright.trackers import tracker
 from evalwright.trackers.facts import TrackedRun
 
 ONES = ScriptedModel("1", name="ones")
@@ -130,7 +130,7 @@ def logged(monkeypatch: pytest.MonkeyPatch) -> list[TrackedRun]:
         found.append(run)
         return before or f"id-{len(found)}"
 
-    monkeypatch.setitem(trackers._TRACKERS._found, "mine", log)
+    monkeypatch.setitem(tracker._TRACKERS._found, "mine", log)
     return found
 
 
@@ -146,7 +146,7 @@ def test_a_run_is_logged_once_however_often_it_is_made(
     )
     assert one.settings["model"] == "ones" and one.usage["usage/requests_sent"] == 3
     assert [file.name for file in one.files] == ["run.json", "samples.jsonl"]
-    kept = json.loads((run.folder / trackers.FILE).read_text(encoding="utf-8"))
+    kept = json.loads((run.folder / tracker.FILE).read_text(encoding="utf-8"))
     assert kept["logged"]["mine=here"]["id"] == "id-1"
     evaluate("one.csv", ONES, track="mine=there", name="a")
     assert len(logged) == 2 and logged[1].key == one.key
@@ -203,7 +203,7 @@ def test_keys_are_not_logged(
     )
     (one,) = logged
     assert secret not in str((one.settings, one.name, one.numbers))
-    for file in (*one.files, run.folder / trackers.FILE):
+    for file in (*one.files, run.folder / tracker.FILE):
         assert secret not in file.read_text(encoding="utf-8")
 
 
@@ -213,14 +213,14 @@ def test_names_are_checked_before_anything_is_sent(
     model = ScriptedModel("1")
     with pytest.raises(UnknownName, match="mlflow"):
         evaluate("one.csv", model, track="mlfow")
-    monkeypatch.setattr(trackers, "find_spec", lambda name: None)
-    for name in trackers.BUILT_IN:
+    monkeypatch.setattr(tracker, "find_spec", lambda name: None)
+    for name in tracker.BUILT_IN:
         monkeypatch.delitem(__import__("sys").modules, name, raising=False)
         with pytest.raises(MissingExtra, match=rf"pip install 'evalwright\[{name}\]'"):
             evaluate("one.csv", model, track=name)
     assert model.asked == 0
     with pytest.raises(ConfigurationError, match="must be `def log"):
-        trackers._TRACKERS.register("short", lambda run: "")  # type: ignore[arg-type, misc]
+        tracker._TRACKERS.register("short", lambda run: "")  # type: ignore[arg-type, misc]
 
 
 def test_a_file_of_trackers_from_elsewhere_is_not_believed(
@@ -233,6 +233,6 @@ def test_a_file_of_trackers_from_elsewhere_is_not_believed(
         '{"key": "a", "logged": 3}',
         "{",
     ):
-        (run.folder / trackers.FILE).write_text(text, encoding="utf-8")
+        (run.folder / tracker.FILE).write_text(text, encoding="utf-8")
         evaluate("one.csv", ONES, name="a", track="mine")
     assert len(logged) == 4 and all(one.key.isalnum() for one in logged)

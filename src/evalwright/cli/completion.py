@@ -196,6 +196,8 @@ def _name_parameters(command: click.Command) -> None:
 class _CompletionGroup(LazyGroup):
     """The command line while a shell completes it; listing commands imports no module."""
 
+    table = COMMANDS
+
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         command = super().get_command(ctx, cmd_name)
         if command is not None:
@@ -208,7 +210,7 @@ class _CompletionGroup(LazyGroup):
         """The names of the commands."""
         completions = [
             CompletionItem(name, help=text)
-            for name, (_, text) in COMMANDS.items()
+            for name, (_, text) in self.table.items()
             if name.startswith(incomplete)
         ]
         return completions or click.Command.shell_complete(self, ctx, incomplete)

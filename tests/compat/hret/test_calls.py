@@ -16,7 +16,6 @@ from typing import Any
 
 import pytest
 
-from evalwright import trackers
 from evalwright.compat.hret import (
     EvaluationResult,
     Evaluator,
@@ -37,6 +36,7 @@ from evalwright.compat.hret.judging import Judging
 from evalwright.compat.hret.models import BaseModel, load_model
 from evalwright.compat.hret.utils.prompt_template import format_few_shot_prompt_prefix
 from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.trackers import tracker
 
 ROWS = [
     {
@@ -614,7 +614,7 @@ def test_settings_of_the_facade_have_their_effect(
         logged.append(run.name)
         return "id"
 
-    monkeypatch.setitem(trackers._TRACKERS._found, "mine", log)
+    monkeypatch.setitem(tracker._TRACKERS._found, "mine", log)
     monkeypatch.setattr(
         hret, "_global_config", hret.HRETConfig(auto_save_results=False)
     )

@@ -62,13 +62,13 @@ from evalwright.models.remote.logins import (
 from evalwright.models.remote.polling import follow_job
 from evalwright.models.remote.prices import price_of, warn_if_old
 from evalwright.models.remote.providers import (
-    TOKENS_FIELDS,
     Provider,
     apply_rules,
     is_at,
     is_packaged,
     may_have_keys,
 )
+from evalwright.models.remote.providers.provider_rows import TOKENS_FIELDS
 from evalwright.models.remote.wire import wire as wire_of
 from evalwright.models.remote.wire.format import (
     Settings,

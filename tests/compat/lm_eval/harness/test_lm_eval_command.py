@@ -1040,7 +1040,7 @@ def test_weights_and_biases_gets_its_mode(
     tasks: Path, monkeypatch: pytest.MonkeyPatch, mode: str, where_logged: list[str]
 ) -> None:
     """Who asks for offline or disabled sends nothing to a server."""
-    from evalwright import trackers
+    from evalwright.trackers import tracker
 
     logged: list[str] = []
 
@@ -1050,7 +1050,7 @@ def test_weights_and_biases_gets_its_mode(
 
     monkeypatch.delenv("WANDB_MODE", raising=False)
     monkeypatch.setitem(sys.modules, "wandb", ModuleType("wandb"))
-    monkeypatch.setattr(trackers._TRACKERS, "get", lambda name: log)
+    monkeypatch.setattr(tracker._TRACKERS, "get", lambda name: log)
     done = harness(f"--tasks gen --limit 1 --wandb_args project=planets,mode={mode}")
     assert done.code == 0, done.err
     assert logged == where_logged

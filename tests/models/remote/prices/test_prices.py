@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.core.responses import Usage
 from evalwright.models.remote import prices
-from evalwright.models.remote import prices as table
-from evalwright.models.remote.prices import TABLE, Price, read_book
+from evalwright.models.remote.prices import Price, price_table
+from evalwright.models.remote.prices.price_table import TABLE, read_book
 
 PRICES = st.decimals(min_value=0, max_value=1000, places=4).map(float)
 TOKENS = st.integers(min_value=0, max_value=3_000_000)
@@ -25,8 +25,8 @@ TOKENS = st.integers(min_value=0, max_value=3_000_000)
 
 @pytest.fixture(autouse=True)
 def _nothing_of_ones_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table, "_own", {})
-    monkeypatch.setattr(table, "_warned_dates", set())
+    monkeypatch.setattr(price_table, "_own", {})
+    monkeypatch.setattr(price_table, "_warned_dates", set())
 
 
 def exact(price: float) -> Fraction:

@@ -20,9 +20,14 @@ from evalwright.core.errors import ConfigurationError
 from evalwright.evaluation.configuration_file import read_configuration
 from evalwright.models.registry import open_model
 from evalwright.models.remote import prices
-from evalwright.models.remote import providers as provider_table
 from evalwright.models.remote.prices import Price
-from evalwright.models.remote.providers import add_file, find, names, user_names
+from evalwright.models.remote.providers import (
+    add_file,
+    find,
+    names,
+    provider_table,
+    user_names,
+)
 from support.command import write_questions
 from support.openai_server import OpenAIServer, serving
 from support.tables import rows

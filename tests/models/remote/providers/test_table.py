@@ -16,13 +16,9 @@ from evalwright.core.errors import UnknownName
 from evalwright.core.requests import Generate
 from evalwright.models.registry import open_model
 from evalwright.models.remote.api import ApiModel
-from evalwright.models.remote.providers import (
-    TABLE,
-    Provider,
-    apply_rules,
-    find,
-    read_table,
-)
+from evalwright.models.remote.providers import Provider, apply_rules, find
+from evalwright.models.remote.providers.provider_rows import read_table
+from evalwright.models.remote.providers.provider_table import TABLE
 from support.tables import rows
 
 CASES = str(Path(__file__).parent)

@@ -27,7 +27,9 @@ from evalwright.models.remote import http_faults
 from evalwright.models.remote.api import ApiModel
 from evalwright.models.remote.exchange import Reply
 from evalwright.models.remote.http_faults import error_of_reply
-from evalwright.models.remote.providers import TABLE, Provider, apply_rules, read_table
+from evalwright.models.remote.providers import Provider, apply_rules
+from evalwright.models.remote.providers.provider_rows import read_table
+from evalwright.models.remote.providers.provider_table import TABLE
 from evalwright.models.remote.wire import FORMATS, wire
 from evalwright.models.remote.wire.format import Settings
 from support.wire_schemas import refusal
