@@ -31,7 +31,7 @@ from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.requests import Request
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample
-from evalwright.models.base import LocalModel, RemoteModel
+from evalwright.models.model_interface import LocalModel, RemoteModel
 from evalwright.scorers.registry import bind
 
 SCORERS = {

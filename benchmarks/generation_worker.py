@@ -24,7 +24,7 @@ def ours(
 ) -> tuple[float, float, list[str], Any]:
     """Load and generation seconds, the text of every answer, and how it was written."""
     from evalwright.core.requests import Generate
-    from evalwright.models.local.hf.model import TransformersModel
+    from evalwright.models.local.hf.transformers_model import TransformersModel
 
     began = clock()
     opened = TransformersModel(

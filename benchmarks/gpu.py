@@ -108,7 +108,7 @@ def ours(
 ) -> tuple[Callable[[Pairs], Any], Callable[[list[str]], Any]]:
     """Functions that get log-likelihoods and texts from one of our backends."""
     from evalwright.core.requests import Generate, LogLikelihood
-    from evalwright.models.base import LocalModel
+    from evalwright.models.model_interface import LocalModel
     from evalwright.models.registry import open_model
 
     place = {"device": options.device} if name == "hf" else {}

@@ -43,7 +43,7 @@ def ours(
     """The base, how many were answered, what the others said, and how it was computed."""
     from evalwright.core.errors import Failure
     from evalwright.core.requests import LogLikelihood
-    from evalwright.models.local.hf.model import TransformersModel
+    from evalwright.models.local.hf.transformers_model import TransformersModel
 
     more: dict[str, Any] = {} if memory is None else {"memory": memory}
     opened = TransformersModel(model, device="cpu", scoring=way, **more)

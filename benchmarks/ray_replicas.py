@@ -32,8 +32,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 from evalwright.core.errors import Failure
 from evalwright.core.requests import Generate, LogLikelihood, Request
 from evalwright.core.responses import Response
-from evalwright.models.base import LocalModel
 from evalwright.models.local.cluster import Cluster, Placement
+from evalwright.models.model_interface import LocalModel
 from evalwright.models.registry import open_model
 from support.ray_cluster import descendants
 from support.tiny_models import CORPUS, make_tiny_model

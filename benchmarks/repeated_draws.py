@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
 
 from evalwright.core.requests import Generate  # noqa: E402
-from evalwright.models.local.hf.model import TransformersModel  # noqa: E402
+from evalwright.models.local.hf.transformers_model import TransformersModel  # noqa: E402
 from support.tiny_models import CORPUS, make_tiny_model  # noqa: E402
 
 SETTINGS = ((64, 32), (512, 32), (1800, 8))

@@ -26,7 +26,7 @@ def ours(
     """
     from evalwright.core.requests import LogLikelihood, RollingLogLikelihood
     from evalwright.core.responses import Response
-    from evalwright.models.local.hf.model import TransformersModel
+    from evalwright.models.local.hf.transformers_model import TransformersModel
 
     began = clock()
     opened = TransformersModel(model, device="cpu", scoring=way)

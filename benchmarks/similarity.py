@@ -21,7 +21,7 @@ import numpy as np
 from evalwright import open_model
 from evalwright.core.requests import Embed
 from evalwright.core.responses import Response
-from evalwright.models.base import LocalModel
+from evalwright.models.model_interface import LocalModel
 from evalwright.scorers.similarity import THRESHOLDS, character_f, cosines
 from evalwright.scorers.text.normalise import answer_region, plain
 from evalwright.scorers.token_f1 import overlap, words

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from evalwright import bounded
-from evalwright.core.asking import Ask
+from evalwright.core.ask import Ask
 from evalwright.core.errors import EvalwrightError, RequestFailed
 from evalwright.core.requests import Request
 from evalwright.core.responses import Response

@@ -33,7 +33,7 @@ def ours(
         RollingLogLikelihood,
     )
     from evalwright.core.responses import Response
-    from evalwright.models.local.hf.model import TransformersModel
+    from evalwright.models.local.hf.transformers_model import TransformersModel
 
     opened = TransformersModel(
         model, device="cpu", scoring=way, attn_implementation=attention

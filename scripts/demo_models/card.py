@@ -36,7 +36,7 @@ def accuracy(folder: Path, facts: Sequence[Fact]) -> dict[str, bool]:
     """
     from evalwright.core.errors import Failure
     from evalwright.core.requests import Generate
-    from evalwright.models.local.onnx.model import OnnxModel
+    from evalwright.models.local.onnx.onnx_model import OnnxModel
 
     model = OnnxModel(str(folder))
     opening = read_opening(BENCHMARK / "_questions.yaml").text()

@@ -16,7 +16,7 @@ from evalwright.core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from evalwright.api import compare, leaderboard, open_run, plan
-    from evalwright.core.asking import Ask
+    from evalwright.core.ask import Ask
     from evalwright.core.deprecation import Undecided
     from evalwright.core.errors import (
         EvalwrightError,
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from evalwright.evaluation.evaluating import evaluate
     from evalwright.evaluation.rescoring import score_run
     from evalwright.metrics.registry import Column, metric
-    from evalwright.models.base import LocalModel, Model, Pacing, RemoteModel
+    from evalwright.models.model_interface import LocalModel, Model, Pacing, RemoteModel
     from evalwright.models.registry import model, open_model
     from evalwright.models.scripted import ScriptedModel
     from evalwright.runs.callbacks import Callback
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "api": "compare leaderboard open_run plan",
-    "core.asking": "Ask",
+    "core.ask": "Ask",
     "core.deprecation": "Undecided",
     "core.errors": "EvalwrightError Failure RequestFailed UsageError",
     "core.requests": (
@@ -75,7 +75,7 @@ _NAMES = {
     "evaluation.evaluating": "evaluate",
     "evaluation.rescoring": "score_run",
     "metrics.registry": "Column metric",
-    "models.base": "LocalModel Model Pacing RemoteModel",
+    "models.model_interface": "LocalModel Model Pacing RemoteModel",
     "models.registry": "model open_model",
     "models.scripted": "ScriptedModel",
     "runs.callbacks": "Callback",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evalwright.core.asking import Ask
+from evalwright.core.ask import Ask
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers.registry import bind, registry, scorer

@@ -38,7 +38,7 @@ pytestmark = [
 PLUGIN = '''
 import time
 from evalwright.core.responses import Response
-from evalwright.models.base import LocalModel
+from evalwright.models.model_interface import LocalModel
 from evalwright.models.registry import model
 
 @model("slow")

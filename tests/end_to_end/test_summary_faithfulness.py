@@ -25,7 +25,7 @@ from evalwright.core.errors import (
 )
 from evalwright.core.requests import Generate
 from evalwright.core.responses import Response
-from evalwright.models.base import Pacing
+from evalwright.models.model_interface import Pacing
 from evalwright.models.scripted import ScriptedModel
 from evalwright.runs.reader import Run
 from evalwright.statistics import wilson

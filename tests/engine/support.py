@@ -19,7 +19,7 @@ from evalwright.engine.counts import Counts
 from evalwright.engine.ledger import Account
 from evalwright.engine.store import Store
 from evalwright.engine.store_rows import Row
-from evalwright.models.base import LocalModel, Pacing, RemoteModel
+from evalwright.models.model_interface import LocalModel, Pacing, RemoteModel
 from evalwright.models.scripted import ScriptedModel
 
 T = TypeVar("T")

@@ -19,7 +19,7 @@ from evalwright.core.responses import Response, Usage
 from evalwright.engine.budget import SPENT, Amount, Budget, Limits, Reservation
 from evalwright.engine.counts import Counts
 from evalwright.engine.ledger import Account
-from evalwright.models.base import Model
+from evalwright.models.model_interface import Model
 from evalwright.models.remote.prices import Price
 from evalwright.models.scripted import ScriptedLocalModel, ScriptedModel
 

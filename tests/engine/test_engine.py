@@ -26,7 +26,7 @@ from evalwright.core.responses import RateLimits, Response, Usage
 from evalwright.engine.engine import Engine
 from evalwright.engine.opening import open_store
 from evalwright.engine.store_rows import MINE, Batch
-from evalwright.models.base import Model, Pacing
+from evalwright.models.model_interface import Model, Pacing
 from support.stores import Statements, make_read_only
 
 pytestmark = pytest.mark.usefixtures("each_store")

@@ -34,7 +34,7 @@ from evalwright.core.responses import Response
 from evalwright.engine.pacing import Pacer
 from evalwright.engine.remote import RemoteSender
 from evalwright.engine.sending import Endpoint, SendingQueue
-from evalwright.models.base import Pacing
+from evalwright.models.model_interface import Pacing
 from evalwright.models.replicas import Replica
 
 

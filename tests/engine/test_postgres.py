@@ -28,7 +28,7 @@ from evalwright.engine.exchange import UNWRITTEN_FOLDER
 from evalwright.engine.opening import open_store
 from evalwright.engine.store import Store
 from evalwright.engine.store_rows import MINE, row_of
-from evalwright.models.base import Pacing
+from evalwright.models.model_interface import Pacing
 from evalwright.models.remote.batch.journal import Journal
 from support.postgres import PASSWORD, Server, missing, running
 from support.stores import make_read_only

@@ -15,7 +15,7 @@ from evalwright.core.requests import Request
 from evalwright.core.responses import Response
 from evalwright.engine.counts import Counts
 from evalwright.engine.remote import RemoteSender, cancelled
-from evalwright.models.base import Pacing
+from evalwright.models.model_interface import Pacing
 
 
 def sender_of(model: Remote, events: list[str] | None = None) -> RemoteSender:

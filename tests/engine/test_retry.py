@@ -15,7 +15,7 @@ from evalwright.engine.retry import (
     Breaker,
     backoff_seconds,
 )
-from evalwright.models.base import Pacing
+from evalwright.models.model_interface import Pacing
 
 _POLICY: list[tuple[type[RequestError], int]] = [
     (errors.RateLimited, 10), (errors.Overloaded, 10), (errors.ConnectionFailed, 10), (errors.TimedOut, 10),

@@ -38,7 +38,7 @@ from evalwright.core.responses import Response
 from evalwright.engine.budget import Budget, Limits
 from evalwright.engine.counts import Counts
 from evalwright.engine.remote import RemoteSender
-from evalwright.models.base import Pacing
+from evalwright.models.model_interface import Pacing
 from evalwright.models.replicated import ReplicaPool
 
 Reply = Callable[[Request], Awaitable[Response]]

@@ -13,7 +13,7 @@ from evalwright import ScriptedModel, aggregate_run, compare, evaluate, score_ru
 from evalwright.core.errors import ConfigurationError, Overloaded, RunError, UnknownName
 from evalwright.core.requests import Generate, Request
 from evalwright.core.tasks import MetricSpec
-from evalwright.models.base import Pacing
+from evalwright.models.model_interface import Pacing
 from evalwright.runs.reader import Run
 from evalwright.statistics import mean_interval
 from evalwright.tasks.loading import task_from_definition

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from evaluation.test_schedule import knows, quiz, stopping
 from evalwright import ScriptedModel, evaluate, scorer
-from evalwright.core.asking import Ask
+from evalwright.core.ask import Ask
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.core.requests import Generate, Request
 from evalwright.core.responses import Response, Usage
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.engine.budget import SPENT, Limits
 from evalwright.evaluation.budgets import parse_budget, parse_prices
-from evalwright.models.base import Pacing
+from evalwright.models.model_interface import Pacing
 from evalwright.models.remote.prices import Price
 from support.command import records
 

@@ -16,7 +16,7 @@ from evalwright.core.errors import AbilityError, ConfigurationError
 from evalwright.core.requests import Generate, LogLikelihood, Request
 from evalwright.core.responses import Response
 from evalwright.evaluation.drift import TaskDrift, _tokens, measure_drift
-from evalwright.models.base import RemoteModel
+from evalwright.models.model_interface import RemoteModel
 from evalwright.models.registry import open_model
 from evalwright.models.scripted import ScriptedModel
 from evalwright.statistics.paired import equivalence_paired

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from evalwright import ScriptedModel, evaluate, scorer
-from evalwright.core.asking import Ask
+from evalwright.core.ask import Ask
 from evalwright.core.errors import (
     EmptyReply,
     Failure,
@@ -26,7 +26,7 @@ from evalwright.core.responses import Response, Usage
 from evalwright.core.samples import Answer, Passage, Sample, SampleRecord, Score
 from evalwright.core.tasks import Scorer, Task
 from evalwright.evaluation.scoring import score_record
-from evalwright.models.base import Pacing
+from evalwright.models.model_interface import Pacing
 from evalwright.runs.reader import Run
 from evalwright.scorers.registry import BUNDLED, bind
 from evalwright.tasks.loading import task_from_definition

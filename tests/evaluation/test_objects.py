@@ -25,7 +25,7 @@ from evalwright.core.errors import UsageError
 from evalwright.evaluation.configuration import ModelSpec
 from evalwright.evaluation.objects import Objects
 from evalwright.evaluation.opening import open_roles, open_under_test
-from evalwright.models.base import Model
+from evalwright.models.model_interface import Model
 from evalwright.models.registry import open_model
 from evalwright.models.scripted import ScriptedModel
 from evalwright.runs.reader import Run

@@ -19,13 +19,13 @@ from evalwright import (
     score_run,
     scorer,
 )
-from evalwright.core.asking import Ask
+from evalwright.core.ask import Ask
 from evalwright.core.errors import Overloaded, RunError, UnknownName, UsageError
 from evalwright.core.requests import Generate
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import Task
-from evalwright.models.base import Pacing
+from evalwright.models.model_interface import Pacing
 from evalwright.reports.endings import unscored_sentences
 from evalwright.runs.reader import Run
 from evalwright.tasks.loading import task_from_definition

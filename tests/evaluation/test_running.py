@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from evalwright import ModelSpec, ScriptedModel, evaluate, scorer
-from evalwright.core.asking import Ask
+from evalwright.core.ask import Ask
 from evalwright.core.errors import (
     ConfigurationError,
     Failure,
@@ -36,7 +36,7 @@ from evalwright.evaluation.configuration import Configuration
 from evalwright.evaluation.evaluating import evaluate_settings
 from evalwright.evaluation.running import run_blocking
 from evalwright.evaluation.settings import Settings
-from evalwright.models.base import Pacing
+from evalwright.models.model_interface import Pacing
 from evalwright.models.scripted import ScriptedLocalModel, last_text
 from evalwright.runs.progress import Progress
 from evalwright.runs.reader import Run

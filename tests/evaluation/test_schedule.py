@@ -20,7 +20,7 @@ from evalwright.core.samples import SampleRecord, Score
 from evalwright.core.tasks import Task
 from evalwright.evaluation.rules import ModelRule, score_kind
 from evalwright.evaluation.schedule import ScoreTable, look_places
-from evalwright.models.base import Pacing
+from evalwright.models.model_interface import Pacing
 from evalwright.models.scripted import ScriptedLocalModel, last_text
 from evalwright.reports.documents.summary import board_summary
 from evalwright.reports.endings import stopping_sentences

@@ -20,7 +20,7 @@ from evalwright.core.samples import Answer, Sample, SampleRecord, Score
 from evalwright.engine import loop_turns
 from evalwright.evaluation import interruption
 from evalwright.metrics.registry import Column, metric
-from evalwright.models.base import Pacing
+from evalwright.models.model_interface import Pacing
 from evalwright.runs.callbacks import Callback
 from evalwright.statistics import Estimate, mean_interval
 

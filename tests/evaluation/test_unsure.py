@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from evalwright import ScriptedModel, evaluate, open_run, score_run, scorer
-from evalwright.core.asking import Ask
+from evalwright.core.ask import Ask
 from evalwright.core.errors import AuthenticationFailed, Overloaded
 from evalwright.core.requests import Generate
 from evalwright.core.samples import Answer, NoScore, Sample, Score
 from evalwright.core.tasks import Task
-from evalwright.models.base import Pacing
+from evalwright.models.model_interface import Pacing
 from evalwright.reports.endings import (
     judge_failed_throughout,
     remarks,

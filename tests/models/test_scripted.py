@@ -33,7 +33,7 @@ from evalwright.core.requests import (
     RollingLogLikelihood,
 )
 from evalwright.core.responses import Response
-from evalwright.models.base import LocalModel, RemoteModel
+from evalwright.models.model_interface import LocalModel, RemoteModel
 from evalwright.models.registry import open_model
 from evalwright.models.scripted import UNLIKELY, ScriptedLocalModel, ScriptedModel
 

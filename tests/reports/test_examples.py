@@ -8,7 +8,7 @@ from pathlib import Path
 
 from compat.hhem.hhem_trees import PLACEHOLDERS, REFUSAL, Line, Model, text_of
 from evalwright.compat.hhem.importing import import_hhem
-from evalwright.reports.documents.model import LONGEST_TEXT_CHARS, read_samples
+from evalwright.reports.documents.model_page import LONGEST_TEXT_CHARS, read_samples
 from support.runs import make_run
 
 

@@ -14,7 +14,7 @@ from evalwright.core.errors import RateLimited
 from evalwright.core.responses import Response, Usage
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import Task
-from evalwright.models.base import Pacing
+from evalwright.models.model_interface import Pacing
 from evalwright.runs.reader import Run
 from evalwright.runs.records import record_row
 from evalwright.tasks.loading import task_from_definition

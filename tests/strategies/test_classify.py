@@ -11,7 +11,7 @@ import pytest
 
 import evalwright
 from evalwright.analysis.task_checks.material import preview_requests
-from evalwright.core.asking import Ask
+from evalwright.core.ask import Ask
 from evalwright.core.errors import DatasetError, RequestFailed, ScoringError, TaskError
 from evalwright.core.requests import Classify, Request
 from evalwright.core.responses import Response

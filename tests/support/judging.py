@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from evalwright import Run, ScriptedModel, evaluate, scorer
-from evalwright.core.asking import Ask
+from evalwright.core.ask import Ask
 from evalwright.core.requests import Generate
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.tasks.loading import task_from_definition

@@ -12,7 +12,7 @@ import pytest
 from evalwright.core.errors import Failure
 from evalwright.core.requests import LogLikelihood, Request
 from evalwright.core.responses import Response
-from evalwright.models.base import LocalModel
+from evalwright.models.model_interface import LocalModel
 
 
 def answers(model: LocalModel, requests: Sequence[Request]) -> list[Any]:

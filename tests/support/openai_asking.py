@@ -12,7 +12,7 @@ from aiohttp import web
 from evalwright.core.errors import RequestError
 from evalwright.core.requests import Generate, Message, Request
 from evalwright.core.responses import Response
-from evalwright.models.base import RemoteModel
+from evalwright.models.model_interface import RemoteModel
 from evalwright.models.registry import open_model
 from evalwright.models.remote.openai import OpenAIModel
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from evalwright.core.errors import Failure
 from evalwright.core.requests import Classify, Request
 from evalwright.core.responses import Response
-from evalwright.models.base import LocalModel, fingerprint_of
+from evalwright.models.model_interface import LocalModel, fingerprint_of
 from evalwright.models.registry import model
 
 WORDS = re.compile(r"\w+")

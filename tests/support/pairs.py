@@ -7,7 +7,7 @@ from typing import Any
 
 from evalwright.core.errors import Failure
 from evalwright.core.requests import Classify
-from evalwright.models.base import LocalModel
+from evalwright.models.model_interface import LocalModel
 from evalwright.models.registry import open_model
 
 PAIRS = [

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from evalwright.core.asking import Ask
+from evalwright.core.ask import Ask
 from evalwright.core.requests import Request
 from evalwright.core.responses import Response
 from evalwright.core.samples import SampleRecord

@@ -26,11 +26,11 @@ from evalwright.core.errors import (
 )
 from evalwright.core.requests import Generate
 from evalwright.core.responses import Response
-from evalwright.models.base import LocalModel
 from evalwright.models.built_in import BUILT_IN
 from evalwright.models.local.demo import EMBEDDED
 from evalwright.models.local.hf.source import find_source
 from evalwright.models.local.model_files import content_hash
+from evalwright.models.model_interface import LocalModel
 from evalwright.models.registry import model, open_model
 from evalwright.models.remote.batch.opening import open_batched
 from evalwright.models.remote.litellm import LiteLLMModel

@@ -354,7 +354,7 @@ def _ask(model: object, text: str) -> str:
     from evalwright.engine.engine import Engine
     from evalwright.engine.opening import open_store
     from evalwright.evaluation.running import run_blocking
-    from evalwright.models.base import Model
+    from evalwright.models.model_interface import Model
 
     assert isinstance(model, Model)
     prompt: Prompt = (Message("user", text),) if "chat" in model.abilities else text

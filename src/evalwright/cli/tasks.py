@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from evalwright.analysis.task_checks.examining import TaskExamination
     from evalwright.core.requests import Request
     from evalwright.core.tasks import Task
-    from evalwright.models.base import Model
+    from evalwright.models.model_interface import Model
 
 
 @click.group(cls=CommandGroup)

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from evalwright.core.asking import Ask
+from evalwright.core.ask import Ask
 from evalwright.core.outcomes import Outcome
 from evalwright.core.requests import Ability
 from evalwright.core.samples import Answer, NoScore, Sample, Score

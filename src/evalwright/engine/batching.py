@@ -20,7 +20,7 @@ from evalwright.core.requests import Request
 from evalwright.core.responses import Response
 from evalwright.engine.model_slots import ModelSlots, patience_of
 from evalwright.engine.speed import Speed
-from evalwright.models.base import LocalModel, answers_of
+from evalwright.models.model_interface import LocalModel, answers_of
 
 _log = logging.getLogger("evalwright.engine")
 _QUIET_SECONDS = 0.002

@@ -18,7 +18,7 @@ from dataclasses import replace
 from hashlib import blake2b
 from typing import Self
 
-from evalwright.core.asking import Ask
+from evalwright.core.ask import Ask
 from evalwright.core.errors import (
     ConfigurationError,
     EvalwrightError,
@@ -47,7 +47,7 @@ from evalwright.engine.remote import RemoteSender, cancelled
 from evalwright.engine.speed import Speed
 from evalwright.engine.store import Store
 from evalwright.engine.store_rows import MINE, STORED, row_of, storable_text
-from evalwright.models.base import LocalModel, Model, RemoteModel
+from evalwright.models.model_interface import LocalModel, Model, RemoteModel
 
 _log = logging.getLogger("evalwright.engine")
 _LOCAL_SAMPLES = 4096

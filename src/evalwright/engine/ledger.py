@@ -31,7 +31,7 @@ from evalwright.core.responses import Response, Usage
 from evalwright.engine.budget import Amount, Reservation
 from evalwright.engine.counts import Counts
 from evalwright.engine.store_rows import BillKey
-from evalwright.models.base import Model, RemoteModel
+from evalwright.models.model_interface import Model, RemoteModel
 
 BYTES_PER_TOKEN = 3
 """Bytes of a request's JSON per token. English has more, Korean and code about as many."""

@@ -29,7 +29,7 @@ from evalwright.core.errors import (
 from evalwright.core.responses import RateLimits, Response
 from evalwright.engine.rate_limit import Moment, RateLimit
 from evalwright.engine.retry import BASE_BACKOFF_SECONDS, MAX_BACKOFF_SECONDS
-from evalwright.models.base import Pacing
+from evalwright.models.model_interface import Pacing
 
 _GENTLE_CUT = 0.97
 _CUT = 0.85

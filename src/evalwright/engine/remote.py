@@ -27,7 +27,7 @@ from evalwright.engine.name_guard import NameGuard
 from evalwright.engine.pacing import Permit
 from evalwright.engine.retry import Attempts, format_seconds
 from evalwright.engine.sending import Endpoint, SendingQueue
-from evalwright.models.base import RemoteModel
+from evalwright.models.model_interface import RemoteModel
 from evalwright.models.replicas import Replica
 from evalwright.models.replicated import ReplicaPool
 from evalwright.models.reply_names import NameRule

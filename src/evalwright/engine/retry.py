@@ -29,7 +29,7 @@ from evalwright.core.errors import (
     TimedOut,
     WrongModel,
 )
-from evalwright.models.base import Pacing
+from evalwright.models.model_interface import Pacing
 
 BASE_BACKOFF_SECONDS = 0.5
 MAX_BACKOFF_SECONDS = 30.0

@@ -23,7 +23,7 @@ from evalwright.core.errors import BadReply, Rejected, RequestError
 from evalwright.core.responses import Response
 from evalwright.engine.pacing import Pacer, Permit
 from evalwright.engine.retry import Breaker, is_closed_endpoint
-from evalwright.models.base import RemoteModel
+from evalwright.models.model_interface import RemoteModel
 from evalwright.models.replicas import Replica
 
 _FIRST_GAP_SECONDS = 1.0

@@ -16,7 +16,7 @@ from evalwright.core.errors import ConfigurationError, StoreError, UnknownName
 from evalwright.engine.budget import Budget, Limits
 from evalwright.engine.shared_budget import Allotments, SharedBudget
 from evalwright.evaluation.configuration import ModelSpec
-from evalwright.models.base import LocalModel, Model, RemoteModel
+from evalwright.models.model_interface import LocalModel, Model, RemoteModel
 from evalwright.models.remote.prices import Price, warn_if_old
 
 _EXAMPLES = (

@@ -12,7 +12,7 @@ from typing import Any
 
 from evalwright._version import __version__
 from evalwright.core.errors import ConfigurationError
-from evalwright.models.base import fingerprint_of
+from evalwright.models.model_interface import fingerprint_of
 from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.confirmed import remember_numbers
 from evalwright.runs.grouping import group_records, groups_of

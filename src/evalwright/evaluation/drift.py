@@ -38,7 +38,7 @@ from evalwright.engine.engine import Engine
 from evalwright.engine.sqlite import SqliteStore
 from evalwright.evaluation.running import run_blocking
 from evalwright.evaluation.scoring import evaluate_sample
-from evalwright.models.base import Model
+from evalwright.models.model_interface import Model
 from evalwright.statistics.paired import Equivalence, equivalence_paired
 from evalwright.tasks.loading import load_tasks
 

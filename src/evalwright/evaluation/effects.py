@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.tasks import Scorer, Task
-from evalwright.models.base import LocalModel, Model
+from evalwright.models.model_interface import LocalModel, Model
 from evalwright.scorers.registry import BUNDLED, RUN_PROGRAMS, registry
 from evalwright.tasks.images import BY_FLAG, VARIABLE
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from evalwright.core.asking import Ask, abilities_of, options_of, refusal_of
+from evalwright.core.ask import Ask, abilities_of, options_of, refusal_of
 from evalwright.core.errors import Party, RequestFailed
 from evalwright.core.outcomes import ANSWERED, EMPTY, failure_of, outcome_of
 from evalwright.core.requests import Ability, Request

@@ -18,9 +18,9 @@ from evalwright.evaluation.settings import (
     as_list,
     fields_from_python,
 )
-from evalwright.models.base import Model
 from evalwright.models.functions import FunctionModel, function_model
 from evalwright.models.local.cluster import Placement
+from evalwright.models.model_interface import Model
 from evalwright.models.remote.providers import add_file
 from evalwright.tasks.yaml_files import kind_of
 

@@ -9,8 +9,8 @@ from evalwright.core.errors import ConfigurationError
 from evalwright.core.private import home_folder
 from evalwright.core.tasks import Scorer, Task
 from evalwright.evaluation.configuration import ModelSpec
-from evalwright.models.base import LocalModel, Model
 from evalwright.models.local.cluster import Cluster
+from evalwright.models.model_interface import LocalModel, Model
 from evalwright.models.oracle import OracleModel
 from evalwright.models.remote.batch.opening import open_batched
 from evalwright.scorers.registry import RUN_PROGRAMS

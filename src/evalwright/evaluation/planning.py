@@ -22,7 +22,7 @@ from evalwright.evaluation.rules import (
     UnitOrder,
 )
 from evalwright.evaluation.sharding import Shard, check_shard, share_of
-from evalwright.models.base import Model, fingerprint_of
+from evalwright.models.model_interface import Model, fingerprint_of
 from evalwright.runs.reader import open_run
 from evalwright.runs.writer import PLAN_FILE, RUN_FILE, read_plan, slug
 from evalwright.tasks.data_files import as_data_file

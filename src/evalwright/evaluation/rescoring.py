@@ -29,7 +29,7 @@ from evalwright.evaluation.settings import OLD_NAMES
 from evalwright.evaluation.task_checks import check_able
 from evalwright.metrics.registry import usual_metric
 from evalwright.metrics.repeats import KINDS, check_multiplied
-from evalwright.models.base import Model
+from evalwright.models.model_interface import Model
 from evalwright.runs.aggregation import TaskTally, derived_task, rules_record
 from evalwright.runs.environment import environment
 from evalwright.runs.images import KeptImages

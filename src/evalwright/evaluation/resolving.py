@@ -29,9 +29,9 @@ from evalwright.evaluation.settings import Settings
 from evalwright.evaluation.sharding import Shard, read_shard
 from evalwright.evaluation.task_checks import check_task
 from evalwright.evaluation.task_choice import order_units, task_choice
-from evalwright.models.base import Model, fingerprint_of
 from evalwright.models.functions import FunctionModel
 from evalwright.models.local.cluster import Cluster
+from evalwright.models.model_interface import Model, fingerprint_of
 from evalwright.models.oracle import OracleModel
 from evalwright.models.registry import open_model
 from evalwright.runs.accepted_failures import is_id_file, read_given_up

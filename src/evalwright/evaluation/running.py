@@ -50,7 +50,7 @@ from evalwright.evaluation.schedule import (
     write_plans,
 )
 from evalwright.evaluation.scoring import evaluate_sample
-from evalwright.models.base import LocalModel
+from evalwright.models.model_interface import LocalModel
 from evalwright.runs.callbacks import Callbacks
 from evalwright.runs.progress import ProgressReporter, Unfailing
 from evalwright.runs.reader import Run

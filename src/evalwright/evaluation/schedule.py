@@ -29,7 +29,7 @@ from evalwright.evaluation.rules import (
     model_label,
     score_kind,
 )
-from evalwright.models.base import LocalModel, Model
+from evalwright.models.model_interface import LocalModel, Model
 from evalwright.runs.writer import write_plan
 from evalwright.statistics.tipping import MAX_MISSING_SHARE
 

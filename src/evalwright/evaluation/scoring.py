@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from inspect import isawaitable
 
-from evalwright.core.asking import Ask
+from evalwright.core.ask import Ask
 from evalwright.core.errors import (
     ConfigurationError,
     EvalwrightError,

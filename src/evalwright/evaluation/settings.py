@@ -20,8 +20,8 @@ from evalwright.tasks.yaml_files import kind_of
 
 if TYPE_CHECKING:
     from evalwright.core.tasks import Task
-    from evalwright.models.base import Model
     from evalwright.models.local.cluster import Placement
+    from evalwright.models.model_interface import Model
 
 KINDS: dict[str, tuple[Any, str]] = {
     **dict.fromkeys(("max_resident", "num_fewshot", "seed"), (int, "a whole number")),

@@ -22,7 +22,7 @@ from evalwright.core.postgres import store_url
 from evalwright.core.tasks import Task
 from evalwright.evaluation.processes import launched_process
 from evalwright.evaluation.rules import UnitOrder
-from evalwright.models.base import Model
+from evalwright.models.model_interface import Model
 from evalwright.tasks.dialects import dialect_of
 
 OWN_STORE = re.compile(r"shard-[0-9]+-of-[0-9]+")

@@ -21,7 +21,7 @@ from evalwright.engine.opening import open_store
 from evalwright.evaluation.configuration import Configuration, PromptFormat
 from evalwright.evaluation.running import run_blocking
 from evalwright.evaluation.scoring import evaluate_sample
-from evalwright.models.base import Model
+from evalwright.models.model_interface import Model
 from evalwright.tasks.loading import load_task, load_tasks
 from evalwright.tasks.overrides import nested
 

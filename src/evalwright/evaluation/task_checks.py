@@ -14,7 +14,7 @@ from evalwright.core.errors import (
 from evalwright.core.requests import Ability
 from evalwright.core.tasks import Scorer, Task
 from evalwright.models.answers import RecordedAnswers
-from evalwright.models.base import Model
+from evalwright.models.model_interface import Model
 from evalwright.scorers.registry import JUDGE
 from evalwright.strategies.likelihood import RecordedColumn
 from evalwright.strategies.sampling import TARGET

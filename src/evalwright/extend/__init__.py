@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from evalwright.core.asking import abilities_of, options_of
+    from evalwright.core.ask import abilities_of, options_of
     from evalwright.core.errors import (
         AbilityError,
         ConfigurationError,
@@ -63,8 +63,8 @@ if TYPE_CHECKING:
     from evalwright.metrics.registry import is_known as is_known_metric
     from evalwright.metrics.registry import metric_range
     from evalwright.metrics.tree import Node as TreeNode
-    from evalwright.models.base import fingerprint_of
     from evalwright.models.functions import function_model
+    from evalwright.models.model_interface import fingerprint_of
     from evalwright.runs.aggregation import TaskTally
     from evalwright.runs.confirmed import AS_PUBLISHED
     from evalwright.runs.results import MetricResult, TaskResult
@@ -101,7 +101,7 @@ if TYPE_CHECKING:
     from evalwright.tasks.yaml_files import read_document as read_yaml
 
 _NAMES = {
-    "core.asking": "abilities_of options_of",
+    "core.ask": "abilities_of options_of",
     "core.errors": (
         "AbilityError ConfigurationError DatasetError MissingExtra ModelError"
         " RequestError RunError ScoringError TaskError UnknownName check_known"
@@ -128,7 +128,7 @@ _NAMES = {
         " is_known:is_known_metric metric_range"
     ),
     "metrics.tree": "Node:TreeNode",
-    "models.base": "fingerprint_of",
+    "models.model_interface": "fingerprint_of",
     "models.functions": "function_model",
     "runs.aggregation": "TaskTally",
     "runs.confirmed": "AS_PUBLISHED",

@@ -20,7 +20,7 @@ from evalwright.core.responses import Usage
 from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import MetricSpec, Scorer
 from evalwright.engine.counts import Counts
-from evalwright.models.base import fingerprint_of
+from evalwright.models.model_interface import fingerprint_of
 from evalwright.runs.aggregation import TaskTally, rules_record
 from evalwright.runs.reader import Run, open_run
 from evalwright.runs.results import TaskResult

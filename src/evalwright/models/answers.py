@@ -7,7 +7,7 @@ from typing import Any
 from evalwright.core.errors import Rejected
 from evalwright.core.requests import Ability, Request
 from evalwright.core.responses import Response
-from evalwright.models.base import RemoteModel, fingerprint_of
+from evalwright.models.model_interface import RemoteModel, fingerprint_of
 
 RECORDED = "answers/"
 """How the names of such models begin."""

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 from evalwright.bounded import from_json
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.text import printable
-from evalwright.models.base import Pacing
+from evalwright.models.model_interface import Pacing
 
 _DEFAULT_START_CONCURRENCY = 64
 _MAX_START_CONCURRENCY = 512

@@ -27,7 +27,7 @@ from typing import Any
 from evalwright.core.errors import ConfigurationError, Failure, ModelError, RequestError
 from evalwright.core.requests import OPTIONS, Ability, Generate, Prompt, Request
 from evalwright.core.responses import Response
-from evalwright.models.base import (
+from evalwright.models.model_interface import (
     LocalModel,
     Model,
     Pacing,

@@ -14,7 +14,7 @@ from typing import Any
 from evalwright.core.errors import ConfigurationError, Failure, check_known
 from evalwright.core.requests import Request
 from evalwright.core.responses import Response
-from evalwright.models.base import EVERY_OPTION, LocalModel, fingerprint_of
+from evalwright.models.model_interface import EVERY_OPTION, LocalModel, fingerprint_of
 
 NAMES = {"gold": 1.0, "wrong": 0.0}
 """The default share of samples that each answers rightly."""

@@ -19,9 +19,14 @@ from evalwright.core.errors import ConfigurationError, UnknownName, closest, kno
 from evalwright.core.registry import Registry
 from evalwright.core.requests import Generate
 from evalwright.core.secrets import MASKED, digested_arguments, remember_within
-from evalwright.models.base import LocalModel, Model, RemoteModel, fingerprint_of
 from evalwright.models.built_in import BUILT_IN
 from evalwright.models.functions import FunctionModel, function_model
+from evalwright.models.model_interface import (
+    LocalModel,
+    Model,
+    RemoteModel,
+    fingerprint_of,
+)
 from evalwright.models.model_names import not_a_model_name, unknown_provider
 from evalwright.models.remote import providers as table
 from evalwright.models.replicated import ARGUMENTS as REPLICAS

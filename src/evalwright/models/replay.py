@@ -44,8 +44,8 @@ from evalwright.core.requests import (
     prompt_payload,
 )
 from evalwright.core.responses import Response
-from evalwright.models.base import EVERY_OPTION, LocalModel, fingerprint_of
 from evalwright.models.local.model_files import file_state
+from evalwright.models.model_interface import EVERY_OPTION, LocalModel, fingerprint_of
 
 Subject = tuple[str, Any, str]
 """What a response answers: kind ("generate", "input", "log-likelihood", "rolling"), prompt as JSON,

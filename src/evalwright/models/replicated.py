@@ -18,14 +18,14 @@ from evalwright.core.requests import Request
 from evalwright.core.responses import Response
 from evalwright.core.secrets import without_login
 from evalwright.models import arguments
-from evalwright.models.base import (
+from evalwright.models.built_in import BUILT_IN
+from evalwright.models.model_interface import (
     Forwarding,
     LocalModel,
     Model,
     RemoteModel,
     fingerprint_of,
 )
-from evalwright.models.built_in import BUILT_IN
 from evalwright.models.replicas import Replica
 
 ARGUMENTS = ("replicas", "replicas_differ")

@@ -47,7 +47,7 @@ from evalwright.core.requests import (
     prompt_payload,
 )
 from evalwright.core.responses import Response
-from evalwright.models.base import (
+from evalwright.models.model_interface import (
     EVERY_OPTION,
     LocalModel,
     Model,

@@ -14,7 +14,7 @@ from urllib.parse import quote
 from evalwright.analysis.board import Board
 from evalwright.core.errors import ConfigurationError
 from evalwright.reports.documents.board import board_labels
-from evalwright.reports.documents.model import model_document
+from evalwright.reports.documents.model_page import model_document
 from evalwright.reports.html import to_html
 from evalwright.runs.reader import Run
 from evalwright.tasks.safe_files import failing_as, write_file

@@ -6,9 +6,9 @@ import sys
 from typing import Any
 
 from evalwright.engine.speed import Speed
-from evalwright.models.base import LocalModel, Model
 from evalwright.models.local.hardware.energy import EnergyMeter
 from evalwright.models.local.hardware.machine import find_machine, peak_memory
+from evalwright.models.model_interface import LocalModel, Model
 
 
 class HardwareWatch:

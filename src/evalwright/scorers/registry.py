@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, TypeVar, cast
 
 from evalwright import bounded
-from evalwright.core.asking import Ask
+from evalwright.core.ask import Ask
 from evalwright.core.deprecation import warn_old_name
 from evalwright.core.errors import ConfigurationError, RequestFailed, ScoringError
 from evalwright.core.registry import Registry, positional_count

@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from evalwright.core.asking import Ask
+from evalwright.core.ask import Ask
 from evalwright.core.errors import ConfigurationError, ScoringError, UnknownName
 from evalwright.core.requests import Embed
 from evalwright.core.samples import Answer, Sample, Score

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from evalwright.core.asking import Ask
+from evalwright.core.ask import Ask
 from evalwright.core.errors import Failure, RequestFailed
 from evalwright.core.outcomes import is_models_own, response_of_fault
 from evalwright.core.requests import Request

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Sequence
 from string import ascii_uppercase
 
-from evalwright.core.asking import Ask
+from evalwright.core.ask import Ask
 from evalwright.core.errors import Failure, RequestFailed
 from evalwright.core.requests import (
     Ability,

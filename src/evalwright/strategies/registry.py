@@ -7,7 +7,7 @@ import sys
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any, TypeVar
 
-from evalwright.core.asking import Ask
+from evalwright.core.ask import Ask
 from evalwright.core.errors import ConfigurationError, check_known
 from evalwright.core.registry import Registry, positional_count
 from evalwright.core.requests import Ability

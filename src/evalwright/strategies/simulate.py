@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from hashlib import blake2b
 from string import ascii_uppercase
 
-from evalwright.core.asking import Ask, abilities_of
+from evalwright.core.ask import Ask, abilities_of
 from evalwright.core.requests import Ability, Classify, Generate, LogLikelihood, Request
 from evalwright.core.responses import Response, TokenLogProb
 from evalwright.core.samples import Answer, NoScore, Sample, Score

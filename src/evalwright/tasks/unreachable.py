@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from evalwright.core.asking import Ask
+from evalwright.core.ask import Ask
 from evalwright.core.errors import Failure, RequestFailed
 from evalwright.core.requests import Ability
 from evalwright.core.samples import Answer, Sample

@@ -25,7 +25,7 @@ from evalwright.core.secrets import (
     remember_environment,
     remember_within,
 )
-from evalwright.models.base import fingerprint_of
+from evalwright.models.model_interface import fingerprint_of
 from evalwright.runs.reader import Run
 from evalwright.runs.writer import write_json
 from evalwright.trackers.facts import TrackedRun, describe_run

@@ -11,7 +11,7 @@ import pytest
 from evalwright import scorer
 from evalwright.analysis.task_checks.examining import examine
 from evalwright.analysis.task_checks.material import preview_requests
-from evalwright.core.asking import Ask
+from evalwright.core.ask import Ask
 from evalwright.core.requests import Generate, LogLikelihood, RollingLogLikelihood
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import Task

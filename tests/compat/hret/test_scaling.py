@@ -30,7 +30,7 @@ from evalwright.core.requests import Generate, Request, Reward
 from evalwright.core.responses import Response, TokenLogProb
 from evalwright.core.samples import Answer, Sample
 from evalwright.core.tasks import Strategy
-from evalwright.models.base import Model
+from evalwright.models.model_interface import Model
 from evalwright.strategies.sampling import Sampling
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.core.requests import Classify, Generate
 from evalwright.core.responses import Response
-from evalwright.models.base import LocalModel
+from evalwright.models.model_interface import LocalModel
 from evalwright.models.registry import open_model
 from support.bounds import ends
 

@@ -13,7 +13,7 @@ import pytest
 
 from evalwright.core.errors import ConfigurationError, EvalwrightError
 from evalwright.core.requests import Classify
-from evalwright.models.base import LocalModel
+from evalwright.models.model_interface import LocalModel
 from evalwright.models.registry import open_model
 from support.pairs import supported
 from support.tiny_models import make_tokenizer, saved, seeded

@@ -28,8 +28,8 @@ from evalwright.core.requests import (
     RollingLogLikelihood,
 )
 from evalwright.core.responses import Response
-from evalwright.models.base import LocalModel
 from evalwright.models.local.cluster import Cluster, Placement, share_out
+from evalwright.models.model_interface import LocalModel
 from evalwright.models.registry import open_model
 from support.command import evalwright
 from support.local_models import agree, answers
@@ -158,7 +158,7 @@ PLUGIN = '''
 import os, time
 from evalwright.core.requests import Generate
 from evalwright.core.responses import Response, Usage
-from evalwright.models.base import LocalModel
+from evalwright.models.model_interface import LocalModel
 from evalwright.models.registry import model
 
 @model("deadly")
@@ -319,7 +319,7 @@ def test_a_replica_whose_files_differ_is_refused(
 SLOW = """
 import time
 from pathlib import Path
-from evalwright.models.base import LocalModel
+from evalwright.models.model_interface import LocalModel
 from evalwright.models.registry import model
 
 @model("slow")

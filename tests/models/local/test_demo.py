@@ -18,7 +18,7 @@ from evalwright.core.errors import Failure, UnknownName
 from evalwright.core.requests import Generate, LogLikelihood
 from evalwright.core.responses import Response
 from evalwright.models.local.demo import EMBEDDED, demo_model, demo_names
-from evalwright.models.local.onnx.model import OnnxModel
+from evalwright.models.local.onnx.onnx_model import OnnxModel
 from evalwright.models.local.onnx.session import Sharing
 from evalwright.models.registry import open_model
 from support.local_models import answers as answers_of

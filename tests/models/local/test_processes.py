@@ -29,13 +29,13 @@ from evalwright.core.requests import (
     RollingLogLikelihood,
 )
 from evalwright.core.responses import Response
-from evalwright.models.base import LocalModel
 from evalwright.models.local.processes import (
     ProcessWorker,
     request_as_json,
     request_from,
 )
 from evalwright.models.local.replica_set import ReplicaSet
+from evalwright.models.model_interface import LocalModel
 from evalwright.models.registry import open_model
 from support.command import record, records, write_questions
 from support.local_models import agree, answers

@@ -26,7 +26,7 @@ from evalwright.core.requests import (
     Request,
     RollingLogLikelihood,
 )
-from evalwright.models.base import LocalModel
+from evalwright.models.model_interface import LocalModel
 from evalwright.models.registry import open_model
 from support.local_models import answers
 from support.tiny_models import make_tiny_model

@@ -17,7 +17,7 @@ from evalwright.core.requests import (
     RollingLogLikelihood,
 )
 from evalwright.core.responses import Response
-from evalwright.models.base import LocalModel, RemoteModel
+from evalwright.models.model_interface import LocalModel, RemoteModel
 from evalwright.models.registry import open_model
 from support.llamacpp_server import LlamaCppServer
 from support.local_models import answers

@@ -21,7 +21,7 @@ from evalwright.core.errors import (
     TimedOut,
 )
 from evalwright.core.requests import Generate
-from evalwright.models.base import RemoteModel
+from evalwright.models.model_interface import RemoteModel
 from evalwright.models.registry import open_model
 
 

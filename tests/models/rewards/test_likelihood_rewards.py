@@ -13,7 +13,7 @@ import pytest
 from evalwright.core.errors import ConfigurationError, Failure, UnknownName
 from evalwright.core.requests import LogLikelihood, Message, Request, Reward
 from evalwright.core.responses import Response
-from evalwright.models.base import LocalModel, RemoteModel
+from evalwright.models.model_interface import LocalModel, RemoteModel
 from evalwright.models.registry import open_model
 from evalwright.models.rewards.likelihood import (
     TEMPLATE,

@@ -14,7 +14,7 @@ import pytest
 from evalwright.core.errors import ConfigurationError, Failure
 from evalwright.core.requests import Embed, Message, Request, Reward
 from evalwright.core.responses import Response
-from evalwright.models.base import LocalModel
+from evalwright.models.model_interface import LocalModel
 from evalwright.models.registry import open_model
 from support.tiny_models import make_tiny_model
 from support.tiny_rewards import (

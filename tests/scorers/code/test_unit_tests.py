@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from evalwright.core.asking import Ask
+from evalwright.core.ask import Ask
 from evalwright.core.errors import ConfigurationError, ScoringError
 from evalwright.core.requests import Request
 from evalwright.core.responses import Response

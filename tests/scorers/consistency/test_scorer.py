@@ -24,7 +24,7 @@ from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, NoScore, Passage, Sample, Score
 from evalwright.engine.engine import Engine
 from evalwright.engine.opening import open_store
-from evalwright.models.base import Model
+from evalwright.models.model_interface import Model
 from evalwright.scorers.consistency.scorer import consistency
 from evalwright.scorers.registry import bind
 from support.overlap_judge import OverlapModel, overlap

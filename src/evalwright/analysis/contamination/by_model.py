@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Literal
 
 from evalwright.analysis.contamination.report import OF
-from evalwright.core.asking import Ask
+from evalwright.core.ask import Ask
 from evalwright.core.errors import AbilityError, ConfigurationError, RequestFailed
 from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.requests import Generate, Message, Prompt
@@ -25,7 +25,7 @@ from evalwright.core.tasks import Task
 from evalwright.engine.engine import Engine
 from evalwright.engine.opening import open_store
 from evalwright.evaluation.running import interruptible, run_blocking
-from evalwright.models.base import Model
+from evalwright.models.model_interface import Model
 from evalwright.scorers.outcome import refusal_in
 from evalwright.tasks.orders import shuffled
 

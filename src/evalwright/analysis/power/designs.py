@@ -32,7 +32,7 @@ from evalwright.analysis.power.variances import ASSUMED, Variances, clustering_r
 from evalwright.analysis.words import counted
 from evalwright.core.errors import RunError
 from evalwright.core.tasks import Task
-from evalwright.models.base import LocalModel
+from evalwright.models.model_interface import LocalModel
 from evalwright.runs.measurements import Measured
 from evalwright.runs.measures import Matrix, paired_of
 from evalwright.statistics import PairedComparison

@@ -11,7 +11,7 @@ from evalwright.analysis.words import count, counted
 from evalwright.core.tasks import Scorer, Task
 from evalwright.evaluation.opening import open_roles
 from evalwright.evaluation.settings import Settings
-from evalwright.models.base import LocalModel
+from evalwright.models.model_interface import LocalModel
 from evalwright.models.remote.prices import Price
 from evalwright.statistics import mean_interval
 

@@ -19,7 +19,7 @@ from evalwright.evaluation.resolving import resolve
 from evalwright.evaluation.running import run_blocking
 from evalwright.evaluation.settings import Settings
 from evalwright.evaluation.task_choice import task_choice
-from evalwright.models.base import Model
+from evalwright.models.model_interface import Model
 from evalwright.runs.confirmed import confirm
 from evalwright.runs.measurements import Measured, Pace, judges_share, measure
 from evalwright.runs.progress import ProgressReporter

@@ -27,13 +27,13 @@ from evalwright.core.requests import (
 from evalwright.core.tasks import Task
 from evalwright.engine.key import request_key
 from evalwright.evaluation.running import run_blocking
-from evalwright.models.base import LocalModel, Model, RemoteModel
 from evalwright.models.local.tokens import (
     DEFAULT_MAX_TOKENS,
     Reader,
     encode_pair,
     encode_text,
 )
+from evalwright.models.model_interface import LocalModel, Model, RemoteModel
 from evalwright.models.remote.prices import Price, warn_if_old
 from evalwright.runs.measurements import Measured, Pace
 from evalwright.statistics import mean_interval

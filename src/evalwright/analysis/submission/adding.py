@@ -14,7 +14,7 @@ from evalwright.core.errors import RunError
 from evalwright.core.responses import Usage
 from evalwright.core.text import printable
 from evalwright.evaluation.recording import task_record
-from evalwright.models.base import fingerprint_of
+from evalwright.models.model_interface import fingerprint_of
 from evalwright.runs.reader import Run, open_run
 from evalwright.runs.writer import RUN_FILE, SCHEMA_VERSION, RunWriter, slug
 

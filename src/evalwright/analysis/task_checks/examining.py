@@ -15,7 +15,7 @@ from evalwright.analysis.task_checks.prompts import check_prompts, check_window
 from evalwright.analysis.task_checks.shots import check_shots
 from evalwright.analysis.task_checks.texts import check_duplicates, check_texts
 from evalwright.core.tasks import Task
-from evalwright.models.base import Model
+from evalwright.models.model_interface import Model
 from evalwright.runs.reader import Run
 
 _CHECKS = (

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from evalwright.analysis.task_checks.asking import find_judging_scorer
 from evalwright.analysis.task_checks.findings import Check, Finding, points, quoted
 from evalwright.analysis.task_checks.material import Material
+from evalwright.analysis.task_checks.scripted_replies import find_judging_scorer
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.samples import UNREADABLE, Answer, Sample
 from evalwright.core.tasks import Scorer

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from string import ascii_uppercase
 
-from evalwright.analysis.task_checks.asking import (
+from evalwright.analysis.task_checks.findings import Check, Finding, quoted
+from evalwright.analysis.task_checks.material import Material
+from evalwright.analysis.task_checks.scripted_replies import (
     add_citations,
     continue_greedily,
     explain_unjudged,
@@ -13,8 +15,6 @@ from evalwright.analysis.task_checks.asking import (
     score_preferences,
     score_replies,
 )
-from evalwright.analysis.task_checks.findings import Check, Finding, quoted
-from evalwright.analysis.task_checks.material import Material
 from evalwright.analysis.words import counted
 from evalwright.core.errors import ScoringError
 from evalwright.core.samples import Sample

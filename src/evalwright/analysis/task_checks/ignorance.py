@@ -17,14 +17,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evalwright.analysis.task_checks.asking import (
+from evalwright.analysis.task_checks.findings import Check, Finding, points, quoted
+from evalwright.analysis.task_checks.material import Material
+from evalwright.analysis.task_checks.scripted_replies import (
     find_judging_scorer,
     reply_with,
     score_preferences,
     score_replies,
 )
-from evalwright.analysis.task_checks.findings import Check, Finding, points, quoted
-from evalwright.analysis.task_checks.material import Material
 from evalwright.analysis.words import counted
 from evalwright.core.errors import ScoringError
 from evalwright.core.samples import Sample

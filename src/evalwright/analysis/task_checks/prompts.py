@@ -15,8 +15,8 @@ from evalwright.analysis.task_checks.material import (
 from evalwright.analysis.words import counted
 from evalwright.core.errors import EvalwrightError
 from evalwright.core.requests import Generate, LogLikelihood, Prompt, Request
-from evalwright.models.base import Model
 from evalwright.models.local.tokens import Reader
+from evalwright.models.model_interface import Model
 
 _PROMPTS = Check("prompts")
 _CONTEXT = Check("context")

@@ -6,17 +6,17 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from evalwright.analysis.task_checks.asking import (
-    add_citations,
-    find_judging_scorer,
-    score_text,
-)
 from evalwright.analysis.task_checks.findings import Check, Finding, quoted
 from evalwright.analysis.task_checks.material import (
     Material,
     normalise,
     prompt_text,
     request_prompt,
+)
+from evalwright.analysis.task_checks.scripted_replies import (
+    add_citations,
+    find_judging_scorer,
+    score_text,
 )
 from evalwright.analysis.words import counted
 from evalwright.core.errors import ScoringError

@@ -49,7 +49,7 @@ from evalwright.extend import (
     regular_file,
     run_blocking,
 )
-from evalwright.models.base import EVERY_OPTION
+from evalwright.models.model_interface import EVERY_OPTION
 from evalwright.tasks.images import fetched
 
 ID = "_evalwright_id"

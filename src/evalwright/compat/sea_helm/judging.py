@@ -32,7 +32,7 @@ from evalwright import (
 )
 from evalwright.compat.sea_helm.config import Row, SeaTask, drawing, log
 from evalwright.compat.sea_helm.scoring import Numbers, Scoring, SeaHelmRaised
-from evalwright.core.asking import refusal_of
+from evalwright.core.ask import refusal_of
 from evalwright.core.requests import OPTIONS
 from evalwright.extend import (
     Ability,

@@ -28,7 +28,7 @@ from evalwright.engine.sqlite import SqliteStore
 from evalwright.evaluation.doctor.checks import Check, Outcome
 from evalwright.evaluation.doctor.here import has_key
 from evalwright.evaluation.running import run_blocking
-from evalwright.models.base import RemoteModel
+from evalwright.models.model_interface import RemoteModel
 from evalwright.models.registry import open_model
 from evalwright.models.remote import providers
 from evalwright.models.remote.api import ApiModel

@@ -15,7 +15,7 @@ from typing import Any
 from evalwright.core.errors import Failure, ModelError, UnknownName
 from evalwright.core.requests import Ability, Classify, Request
 from evalwright.core.responses import Response
-from evalwright.models.base import LocalModel, fingerprint_of
+from evalwright.models.model_interface import LocalModel, fingerprint_of
 
 _FACTS = {
     "backend": "baseline",

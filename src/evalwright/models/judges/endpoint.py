@@ -15,7 +15,7 @@ from evalwright.core.errors import AuthenticationFailed, ConfigurationError, Rej
 from evalwright.core.requests import Request
 from evalwright.core.responses import Response, Usage
 from evalwright.models import arguments
-from evalwright.models.base import Pacing, RemoteModel, fingerprint_of
+from evalwright.models.model_interface import Pacing, RemoteModel, fingerprint_of
 from evalwright.models.remote.exchange import Call
 from evalwright.models.remote.http import HttpClient
 from evalwright.models.remote.http_faults import bad_reply

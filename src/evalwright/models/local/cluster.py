@@ -39,8 +39,8 @@ from evalwright.core.errors import (
 from evalwright.core.requests import Request
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample
-from evalwright.models.base import LocalModel, answers_of
 from evalwright.models.local.replica_set import ReplicaSet, WorkerDied
+from evalwright.models.model_interface import LocalModel, answers_of
 from evalwright.models.registry import open_model
 
 _GATHER_SECONDS = 0.2

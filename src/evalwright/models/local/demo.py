@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.core.errors import check_known
-from evalwright.models.local.onnx.model import OnnxModel
+from evalwright.models.local.onnx.onnx_model import OnnxModel
 
 EMBEDDED = Path(__file__).parent / "embedded"
 """A folder `demo-<name>` for each model."""

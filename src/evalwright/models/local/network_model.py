@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 from evalwright.core.errors import ConfigurationError, Failure, ModelError, RequestError
 from evalwright.core.requests import Request
 from evalwright.core.responses import Response, Usage
-from evalwright.models.base import LocalModel, fingerprint_of
 from evalwright.models.local.hf.options import (
     as_count,
     require_libraries,
@@ -27,6 +26,7 @@ from evalwright.models.local.hf.options import (
 )
 from evalwright.models.local.hf.source import Checkpoint, find_source
 from evalwright.models.local.model_files import weight_files
+from evalwright.models.model_interface import LocalModel, fingerprint_of
 
 if TYPE_CHECKING:
     from evalwright.models.local.hf.batching import BatchRunner

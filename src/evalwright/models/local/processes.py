@@ -28,10 +28,10 @@ from evalwright.core.requests import (
     RollingLogLikelihood,
 )
 from evalwright.core.responses import Response
-from evalwright.models.base import LocalModel
 from evalwright.models.local.hardware import nvml
 from evalwright.models.local.hardware.machine import usable_cores
 from evalwright.models.local.replica_set import ReplicaSet, WorkerDied
+from evalwright.models.model_interface import LocalModel
 
 _REQUEST_CLASSES: Mapping[str, type[Request]] = {
     request_class.ability: request_class

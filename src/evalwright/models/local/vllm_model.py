@@ -25,14 +25,14 @@ from evalwright.core.errors import (
 )
 from evalwright.core.requests import Request, arguments_of
 from evalwright.core.responses import Response, TokenLogProb, Usage
-from evalwright.models.base import LocalModel, answers_tokens, fingerprint_of
 from evalwright.models.local.answering import Answering, Job, PairScore
-from evalwright.models.local.hf.model import TransformersModel
 from evalwright.models.local.hf.options import as_count, as_flag, resolve_device
 from evalwright.models.local.hf.source import find_source
+from evalwright.models.local.hf.transformers_model import TransformersModel
 from evalwright.models.local.model_files import context_length
 from evalwright.models.local.tokens import DEFAULT_MAX_TOKENS, Pair
 from evalwright.models.local.writing import token_texts
+from evalwright.models.model_interface import LocalModel, answers_tokens, fingerprint_of
 
 _PROMPTS_AT_ONCE = 2048
 """Prompts handed to vLLM together, which batches them itself; answers are stored after each group.

@@ -18,8 +18,8 @@ from queue import SimpleQueue
 from typing import IO, Any
 
 from evalwright.core.errors import Failure, reason_of
-from evalwright.models.base import LocalModel, answers_of
 from evalwright.models.local.processes import request_from
+from evalwright.models.model_interface import LocalModel, answers_of
 from evalwright.models.registry import open_model
 
 

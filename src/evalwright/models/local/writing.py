@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evalwright.core.responses import Response, TokenLogProb, Usage
-from evalwright.models.base import answers_tokens, stop_at, stop_in
 from evalwright.models.local.answering import Job
 from evalwright.models.local.tokens import Encoder
+from evalwright.models.model_interface import answers_tokens, stop_at, stop_in
 
 
 class Pieces:

@@ -40,7 +40,7 @@ from evalwright.core.secrets import (
     without_login,
 )
 from evalwright.models import arguments
-from evalwright.models.base import RemoteModel, fingerprint_of
+from evalwright.models.model_interface import RemoteModel, fingerprint_of
 from evalwright.models.remote import carrying
 from evalwright.models.remote.exchange import Reply
 from evalwright.models.remote.http import HttpClient, basic_authorization, check_url

@@ -14,7 +14,7 @@ from typing import Any
 
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.core.requests import Embed, Generate, images_of
-from evalwright.models.base import IMAGES
+from evalwright.models.model_interface import IMAGES
 from evalwright.models.remote.providers import Provider
 from evalwright.models.remote.wire.format import (
     Settings,

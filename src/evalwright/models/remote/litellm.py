@@ -38,7 +38,7 @@ from evalwright.core.secrets import (
     remember_within,
 )
 from evalwright.models import arguments
-from evalwright.models.base import IMAGES, RemoteModel, fingerprint_of
+from evalwright.models.model_interface import IMAGES, RemoteModel, fingerprint_of
 from evalwright.models.remote.exchange import Reply
 from evalwright.models.remote.http import check_url
 from evalwright.models.remote.http_faults import Filtered, clean, error_for

@@ -31,7 +31,7 @@ from evalwright.core.requests import (
 )
 from evalwright.core.responses import Response, Usage
 from evalwright.models import arguments
-from evalwright.models.base import (
+from evalwright.models.model_interface import (
     LocalModel,
     Model,
     RemoteModel,

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from evalwright.core.asking import Ask, abilities_of
+from evalwright.core.ask import Ask, abilities_of
 from evalwright.core.errors import (
     ConfigurationError,
     Failure,
@@ -20,7 +20,7 @@ from evalwright.core.errors import (
 from evalwright.core.requests import Classify
 from evalwright.core.sentences import sentences, word_count
 from evalwright.scorers.consistency.rubric import Verdict, build_question
-from evalwright.scorers.judge.asking import request_verdict
+from evalwright.scorers.judge.judge_questions import request_verdict
 from evalwright.scorers.judge.options import check_share, check_whole_number
 from evalwright.strategies.several import gather_all
 

@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evalwright.scorers.judge.asking import Question
 from evalwright.scorers.judge.forms import (
     BadVerdict,
     Field,
@@ -22,6 +21,7 @@ from evalwright.scorers.judge.forms import (
     shorten_reason,
     whole_number,
 )
+from evalwright.scorers.judge.judge_questions import Question
 
 GRADES: dict[int, tuple[float, str]] = {
     4: (1.0, "every statement of the summary follows from the article"),

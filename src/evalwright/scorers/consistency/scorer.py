@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from evalwright.core.asking import Ask
+from evalwright.core.ask import Ask
 from evalwright.core.errors import ScoringError, check_known
 from evalwright.core.samples import Answer, NoScore, Sample, Score
 from evalwright.core.sentences import sentences as sentences_of

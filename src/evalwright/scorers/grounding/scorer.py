@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from evalwright.core.asking import Ask
+from evalwright.core.ask import Ask
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers.consistency.judges import (
     Judge,

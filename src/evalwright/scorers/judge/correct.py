@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from evalwright.core.asking import Ask
+from evalwright.core.ask import Ask
 from evalwright.core.errors import (
     ConfigurationError,
     Failure,
@@ -21,8 +21,12 @@ from evalwright.core.private import check_ordinary
 from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.requests import Generate, Message
 from evalwright.core.samples import Answer, Sample, Score
-from evalwright.scorers.judge.asking import MAX_TOKENS, build_question, request_verdict
 from evalwright.scorers.judge.forms import Form, choice, quote_field, reason
+from evalwright.scorers.judge.judge_questions import (
+    MAX_TOKENS,
+    build_question,
+    request_verdict,
+)
 from evalwright.scorers.judge.material import (
     Exchange,
     collect_material,

@@ -13,15 +13,19 @@ from pathlib import Path
 from typing import Any, Literal
 
 from evalwright.bounded import from_json
-from evalwright.core.asking import Ask
+from evalwright.core.ask import Ask
 from evalwright.core.errors import ConfigurationError, ScoringError
 from evalwright.core.outcomes import ANSWERED, EMPTY, FAILED, Outcome
 from evalwright.core.private import check_ordinary
 from evalwright.core.requests import prompt_from
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample, Score
-from evalwright.scorers.judge.asking import MAX_TOKENS, build_question, request_verdict
 from evalwright.scorers.judge.forms import Form, choice, reason
+from evalwright.scorers.judge.judge_questions import (
+    MAX_TOKENS,
+    build_question,
+    request_verdict,
+)
 from evalwright.scorers.judge.material import (
     Exchange,
     collect_material,

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from evalwright.core.asking import Ask
+from evalwright.core.ask import Ask
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.samples import Answer, Sample, Score
-from evalwright.scorers.judge.asking import MAX_TOKENS, build_question, request_verdict
 from evalwright.scorers.judge.forms import Form, reason, whole_number
+from evalwright.scorers.judge.judge_questions import (
+    MAX_TOKENS,
+    build_question,
+    request_verdict,
+)
 from evalwright.scorers.judge.material import Exchange, collect_material, list_exchanges
 from evalwright.scorers.judge.opinions import Opinion, pass_or_fail, score_opinions
 from evalwright.scorers.judge.options import SHOWN, check_common, check_roles

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from evalwright.scorers.judge.asking import Question
 from evalwright.scorers.judge.forms import (
     BadVerdict,
     Field,
@@ -20,6 +19,7 @@ from evalwright.scorers.judge.forms import (
     quote_field,
     reason,
 )
+from evalwright.scorers.judge.judge_questions import Question
 from evalwright.scorers.stress.rules import (
     ACCEPTED,
     CORRECTION,

@@ -12,14 +12,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-from evalwright.core.asking import Ask
+from evalwright.core.ask import Ask
 from evalwright.core.errors import ConfigurationError, RequestFailed, check_known
 from evalwright.core.outcomes import CONTENT_FILTER
 from evalwright.core.outcomes import REFUSAL as REFUSAL_FIELD
 from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers.answers.verdict import shortened
-from evalwright.scorers.judge.asking import request_verdict
+from evalwright.scorers.judge.judge_questions import request_verdict
 from evalwright.scorers.judge.options import check_whole_number
 from evalwright.scorers.registry import JUDGE_FAILED, JUDGE_READ, checked, without_roles
 from evalwright.scorers.stress.question import Question, read_question

@@ -366,7 +366,7 @@ def test_a_server_without_tokenize_scores_by_echo() -> None:
     """llama-cpp-python's server, which the released package's gguf was written for."""
     from evalwright.core.requests import LogLikelihood
     from evalwright.core.responses import Response
-    from evalwright.models.base import RemoteModel
+    from evalwright.models.model_interface import RemoteModel
     from support.openai_server import serving
 
     with serving() as server:

@@ -19,7 +19,7 @@ import pytest
 
 from evalwright.core.requests import LogLikelihood
 from evalwright.core.responses import Response
-from evalwright.models.base import LocalModel
+from evalwright.models.model_interface import LocalModel
 from evalwright.models.registry import open_model
 from support.openai_server import serving
 from support.tiny_models import make_tiny_model

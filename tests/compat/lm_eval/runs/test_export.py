@@ -17,7 +17,7 @@ from evalwright.compat.lm_eval.runs.importing import import_lm_eval
 from evalwright.core.errors import RateLimited
 from evalwright.core.requests import Generate, LogLikelihood, RollingLogLikelihood
 from evalwright.core.responses import Response
-from evalwright.models.base import Pacing
+from evalwright.models.model_interface import Pacing
 from evalwright.runs.reader import Run
 from evalwright.tasks.loading import task_from_definition
 from support.runs import make_run

@@ -12,8 +12,8 @@ import pytest
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.models.local.demo import EMBEDDED
 from evalwright.models.local.hardware.presets import presets, with_preset
-from evalwright.models.local.hf.model import TransformersModel
-from evalwright.models.local.onnx.model import OnnxModel
+from evalwright.models.local.hf.transformers_model import TransformersModel
+from evalwright.models.local.onnx.onnx_model import OnnxModel
 from evalwright.models.registry import open_model
 from support.tiny_models import make_tiny_model
 

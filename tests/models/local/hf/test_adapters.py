@@ -12,7 +12,7 @@ import pytest
 from evalwright.core.errors import ConfigurationError, MissingExtra
 from evalwright.core.requests import Generate
 from evalwright.models.local.hf import source
-from evalwright.models.local.hf.model import TransformersModel
+from evalwright.models.local.hf.transformers_model import TransformersModel
 from support.local_models import answers, engine_of, log_likelihood
 from support.tiny_models import make_two_sided_model
 

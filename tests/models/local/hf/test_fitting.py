@@ -20,8 +20,8 @@ from evalwright.models.local.hardware.machine import Machine
 from evalwright.models.local.hardware.nvml import Card
 from evalwright.models.local.hf import model as hf_model
 from evalwright.models.local.hf.fitting import GIB, Fit, Size, choose_fit, model_size
-from evalwright.models.local.hf.model import TransformersModel
 from evalwright.models.local.hf.source import find_source
+from evalwright.models.local.hf.transformers_model import TransformersModel
 from support.local_models import answers, engine_of
 from support.tiny_models import make_tiny_model
 
@@ -138,7 +138,7 @@ import json, sys
 from evalwright.core.requests import Generate
 from evalwright.models.local.hardware.machine import peak_memory
 from evalwright.models.local.hf.fitting import model_size
-from evalwright.models.local.hf.model import TransformersModel
+from evalwright.models.local.hf.transformers_model import TransformersModel
 import evalwright.engine.engine
 before = peak_memory()
 model = TransformersModel(sys.argv[1], device="cpu", fit=True, batch_size=1)

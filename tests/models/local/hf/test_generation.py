@@ -15,7 +15,7 @@ import pytest
 
 from evalwright.core.errors import Failure
 from evalwright.core.requests import Generate, Message
-from evalwright.models.local.hf.model import TransformersModel
+from evalwright.models.local.hf.transformers_model import TransformersModel
 from support.local_models import answers, engine_of, greedy_by_hand
 from support.tiny_models import Unusual, make_unusual_model
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from evalwright.core.errors import ConfigurationError
-from evalwright.models.local.hf.model import TransformersModel
+from evalwright.models.local.hf.transformers_model import TransformersModel
 from support.local_models import engine_of
 from support.tiny_models import make_tiny_model
 
@@ -33,7 +33,7 @@ from pathlib import Path
 import torch
 from evalwright.core.errors import Failure
 from evalwright.core.requests import LogLikelihood
-from evalwright.models.local.hf.model import TransformersModel
+from evalwright.models.local.hf.transformers_model import TransformersModel
 
 torch.set_num_threads(1)
 shots = "The river rises in the hills above the town. " * 16

@@ -12,8 +12,8 @@ import pytest
 from evalwright.core.errors import ConfigurationError, MissingExtra
 from evalwright.core.requests import Generate, LogLikelihood, Request
 from evalwright.models.local.hf import options
-from evalwright.models.local.hf.model import TransformersModel
 from evalwright.models.local.hf.options import resolve_placement
+from evalwright.models.local.hf.transformers_model import TransformersModel
 from support.local_models import answers, engine_of
 
 pytestmark = pytest.mark.torch

@@ -14,9 +14,9 @@ import pytest
 
 from evalwright.core.errors import ConfigurationError, MissingExtra, UnknownName
 from evalwright.models.local.hf import options
-from evalwright.models.local.hf.model import TransformersModel
 from evalwright.models.local.hf.options import resolve_quantisation
 from evalwright.models.local.hf.source import Checkpoint
+from evalwright.models.local.hf.transformers_model import TransformersModel
 from support.local_models import log_likelihood
 from support.tiny_models import make_tiny_model
 

@@ -17,7 +17,7 @@ import pytest
 from evalwright.core.requests import Generate, Message
 from evalwright.core.responses import Response
 from evalwright.models.local.answering import settle_sampling
-from evalwright.models.local.hf.model import TransformersModel
+from evalwright.models.local.hf.transformers_model import TransformersModel
 from support.local_models import answers, engine_of
 from support.tiny_models import make_two_sided_model
 

@@ -14,7 +14,7 @@ from evalwright.core.requests import (
     RollingLogLikelihood,
 )
 from evalwright.core.responses import Response
-from evalwright.models.local.hf.model import TransformersModel
+from evalwright.models.local.hf.transformers_model import TransformersModel
 from support.local_models import answers, engine_of
 from support.tiny_models import Unusual, make_unusual_model
 

@@ -10,7 +10,7 @@ from typing import Any, get_args
 import pytest
 
 from evalwright.core.requests import Generate, LogLikelihood, Request
-from evalwright.models.local.hf.model import TransformersModel
+from evalwright.models.local.hf.transformers_model import TransformersModel
 from support.tiny_models import Unusual, make_two_sided_model, make_unusual_model
 from support.typed import typed
 

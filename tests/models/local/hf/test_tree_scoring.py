@@ -24,7 +24,7 @@ from evalwright.core.requests import (
     RollingLogLikelihood,
 )
 from evalwright.core.responses import Response
-from evalwright.models.local.hf.model import TransformersModel
+from evalwright.models.local.hf.transformers_model import TransformersModel
 from evalwright.models.local.tokens import Pair
 from support.local_models import agree, answers, engine_of
 from support.tiny_models import Unusual, make_tiny_model, make_unusual_model

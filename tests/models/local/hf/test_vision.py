@@ -13,7 +13,7 @@ from evalwright.core.errors import Failure
 from evalwright.core.images import Image
 from evalwright.core.requests import Generate, LogLikelihood, Message, images_of
 from evalwright.core.responses import Response
-from evalwright.models.local.hf.model import TransformersModel
+from evalwright.models.local.hf.transformers_model import TransformersModel
 from support.local_models import answers, engine_of
 from support.tiny_models import make_vision_model
 

@@ -14,7 +14,7 @@ import pytest
 
 from evalwright.core.requests import Generate, LogLikelihood, Message, Request
 from evalwright.core.responses import Response
-from evalwright.models.base import RemoteModel
+from evalwright.models.model_interface import RemoteModel
 from evalwright.models.registry import open_model
 from support import openai_server
 from support.llamacpp_server import is_part, token_bytes

@@ -17,7 +17,7 @@ from evalwright.core.errors import Rejected
 from evalwright.core.images import Image
 from evalwright.core.requests import OPTIONS, Generate, LogLikelihood, Message
 from evalwright.core.responses import Response, TokenLogProb
-from evalwright.models.base import EVERY_OPTION, RemoteModel
+from evalwright.models.model_interface import EVERY_OPTION, RemoteModel
 from evalwright.models.registry import open_model
 from evalwright.models.remote.api import ApiModel
 from evalwright.models.remote.exchange import Reply

@@ -25,7 +25,7 @@ from evalwright.core.responses import Response
 from evalwright.engine.engine import Engine
 from evalwright.engine.opening import open_store
 from evalwright.engine.store import Store
-from evalwright.models.base import RemoteModel
+from evalwright.models.model_interface import RemoteModel
 from support.openai_asking import ask, failing, remote
 from support.openai_faults import Faults, rules
 from support.openai_server import OpenAIServer, serving

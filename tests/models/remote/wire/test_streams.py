@@ -15,7 +15,7 @@ import pytest
 from evalwright.core.errors import BadReply, ConnectionFailed, RequestError
 from evalwright.core.requests import Generate
 from evalwright.core.responses import Response
-from evalwright.models.base import RemoteModel
+from evalwright.models.model_interface import RemoteModel
 from evalwright.models.registry import open_model
 from support.wire_formats import aws_frame, sse
 

@@ -56,8 +56,8 @@ from evalwright.extend import (
     fingerprint_of,
     masked_arguments,
 )
-from evalwright.models.base import stop_at, stop_in, unknown_fingerprint
 from evalwright.models.local.model_files import special_tokens_of
+from evalwright.models.model_interface import stop_at, stop_in, unknown_fingerprint
 from evalwright.tasks.entry_points import offered
 
 _END = object()

@@ -10,7 +10,7 @@ from typing import Any
 
 from evalwright.core.errors import ConfigurationError
 from evalwright.models import arguments
-from evalwright.models.base import Model, RemoteModel
+from evalwright.models.model_interface import Model, RemoteModel
 from evalwright.models.registry import open_model, parse_name
 from evalwright.models.remote import providers as table
 from evalwright.models.remote.batch.journal import Journal
@@ -49,7 +49,7 @@ def open_batched(
     model = open_model(name, settings)
     if batched:
         from evalwright.models.remote.api import ApiModel
-        from evalwright.models.remote.batch.model import BatchModel
+        from evalwright.models.remote.batch.batch_model import BatchModel
 
         if isinstance(model, ReplicaPool):
             raise ConfigurationError(

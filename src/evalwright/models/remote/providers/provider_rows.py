@@ -15,7 +15,7 @@ from typing import Any
 
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.core.private import check_ordinary
-from evalwright.models.base import EVERY_OPTION
+from evalwright.models.model_interface import EVERY_OPTION
 from evalwright.models.remote.batch import APIS
 from evalwright.models.remote.providers.provider import ModelRule, Provider
 from evalwright.models.remote.wire import FORMATS

@@ -23,7 +23,7 @@ from evalwright.core.errors import (
 from evalwright.core.outcomes import CONTENT_FILTER, LENGTH, REFUSAL, TOOL_CALL
 from evalwright.core.requests import Ability, Embed, Generate, Message, Prompt
 from evalwright.core.responses import Response, TokenLogProb, Usage
-from evalwright.models.base import answers_tokens, stop_at, stop_in
+from evalwright.models.model_interface import answers_tokens, stop_at, stop_in
 from evalwright.models.remote.exchange import (
     Call,
     Gatherer,

@@ -31,7 +31,7 @@ from evalwright.core.errors import (
 from evalwright.core.requests import Generate, Request
 from evalwright.core.responses import Response
 from evalwright.models import arguments
-from evalwright.models.base import Forwarding, Pacing
+from evalwright.models.model_interface import Forwarding, Pacing
 from evalwright.models.remote.api import ApiModel
 from evalwright.models.remote.batch import batch_api
 from evalwright.models.remote.batch.interface import BatchState, Item, LostSubmission

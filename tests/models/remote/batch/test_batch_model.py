@@ -16,9 +16,9 @@ from evalwright.core.requests import Generate
 from evalwright.core.responses import Response
 from evalwright.engine.engine import Engine
 from evalwright.engine.opening import open_store
-from evalwright.models.base import Model, RemoteModel
+from evalwright.models.model_interface import Model, RemoteModel
+from evalwright.models.remote.batch.batch_model import item_id
 from evalwright.models.remote.batch.journal import Journal
-from evalwright.models.remote.batch.model import item_id
 from evalwright.models.remote.batch.opening import open_batched
 from support.batch_server import BatchServer, serving_batches
 

@@ -26,7 +26,6 @@ from evalwright.core.requests import (
 )
 from evalwright.core.responses import Response
 from evalwright.models.arguments import whole_number
-from evalwright.models.base import LocalModel, fingerprint_of
 from evalwright.models.local.answering import Answering, Job, PairScore
 from evalwright.models.local.hardware.presets import with_preset
 from evalwright.models.local.onnx.decoder_files import JsonTokenizer, read_folder
@@ -37,6 +36,7 @@ from evalwright.models.local.tokens import (
     rules_for,
 )
 from evalwright.models.local.writing import AnswerWriter, Pieces
+from evalwright.models.model_interface import LocalModel, fingerprint_of
 
 if TYPE_CHECKING:
     from evalwright.models.local.chat_template import ChatTemplate

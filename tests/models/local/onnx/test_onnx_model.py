@@ -29,7 +29,7 @@ from evalwright.core.requests import (
 )
 from evalwright.core.responses import Response
 from evalwright.models.local.onnx.decode import log_likelihood
-from evalwright.models.local.onnx.model import OnnxModel
+from evalwright.models.local.onnx.onnx_model import OnnxModel
 from evalwright.models.local.onnx.session import Sharing
 from evalwright.models.local.tokens import rolling_pairs
 from evalwright.models.registry import open_model

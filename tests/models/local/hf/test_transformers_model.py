@@ -24,7 +24,7 @@ from evalwright.core.errors import (
 )
 from evalwright.core.requests import Embed, Generate, LogLikelihood, Message, Request
 from evalwright.core.responses import Response
-from evalwright.models.local.hf.model import TransformersModel
+from evalwright.models.local.hf.transformers_model import TransformersModel
 from evalwright.models.registry import open_model
 from support.local_models import answers, engine_of, log_likelihood
 from support.tiny_models import make_tokenizer

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
-from evalwright.core.asking import Ask, abilities_of, options_of
+from evalwright.core.ask import Ask, abilities_of, options_of
 from evalwright.core.errors import ConfigurationError, Failure, Rejected, RequestFailed
 from evalwright.core.images import Image
 from evalwright.core.reasoning import separate_reasoning

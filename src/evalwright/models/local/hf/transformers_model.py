@@ -11,7 +11,6 @@ from evalwright.core.errors import AbilityError, ConfigurationError, Failure
 from evalwright.core.requests import Ability, Generate, Request, arguments_of
 from evalwright.core.responses import Response
 from evalwright.models.arguments import one_of
-from evalwright.models.base import IMAGES, LocalModel, fingerprint_of
 from evalwright.models.local.hardware.machine import find_machine
 from evalwright.models.local.hardware.presets import with_preset
 from evalwright.models.local.hf.fitting import Fit, choose_fit, model_size
@@ -50,6 +49,7 @@ from evalwright.models.local.model_files import (
     weight_files,
 )
 from evalwright.models.local.tokens import DEFAULT_MAX_TOKENS, Reader
+from evalwright.models.model_interface import IMAGES, LocalModel, fingerprint_of
 
 if TYPE_CHECKING:
     from evalwright.models.local.hf.engine import TransformersAnswering
