@@ -43,7 +43,7 @@ from scipy.special import ndtri
 from scipy.stats import binom, multivariate_normal
 
 from decision_questions.methods import ALPHA, holm
-from decision_questions.pages import write_page
+from decision_questions.pages import add_output_options, write_page
 from evalwright.analysis.ranking import Ranking, rank
 from evalwright.runs.measures import Matrix, Measure
 
@@ -614,18 +614,7 @@ def main() -> int:
     parser.add_argument("--boards", type=int, default=200)
     parser.add_argument("--articles", type=int, default=ARTICLES)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument(
-        "--json", action="store_true", help="print JSON in place of text"
-    )
-    parser.add_argument(
-        "--before",
-        type=Path,
-        metavar="FILE",
-        help="what --json printed of another version",
-    )
-    parser.add_argument(
-        "--write", type=Path, metavar="PAGE", help="a page to put the table into"
-    )
+    add_output_options(parser)
     options = parser.parse_args()
     if options.boards < 1 or options.articles < 2:
         parser.error("--boards must be at least 1 and --articles at least 2")

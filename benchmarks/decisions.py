@@ -33,7 +33,7 @@ os.environ.setdefault(
 
 import numpy as np
 
-from decision_questions.pages import write_page
+from decision_questions.pages import add_output_options, write_page
 from decision_questions.product import Verdict
 from decision_questions.questions import Question, all_questions
 
@@ -224,18 +224,7 @@ def read_options() -> argparse.Namespace:
         help="questions with one of these words",
     )
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument(
-        "--json", action="store_true", help="print JSON in place of the table"
-    )
-    parser.add_argument(
-        "--before",
-        type=Path,
-        metavar="FILE",
-        help="what --json printed of another version, shown beside",
-    )
-    parser.add_argument(
-        "--write", type=Path, metavar="PAGE", help="a page to put the table into"
-    )
+    add_output_options(parser)
     options = parser.parse_args()
     if options.trials < 1:
         parser.error("--trials must be at least 1")

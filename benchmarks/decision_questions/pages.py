@@ -1,11 +1,30 @@
-"""Tables that a command puts into a page, between comments that mark their place."""
+"""What a command prints, and the table that it puts into a page, between comments that mark its
+place.
+"""
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
 END = "<!-- end of rows -->"
+
+
+def add_output_options(parser: argparse.ArgumentParser) -> None:
+    """The options `--json`, `--before FILE` and `--write PAGE`."""
+    parser.add_argument(
+        "--json", action="store_true", help="print JSON in place of text"
+    )
+    parser.add_argument(
+        "--before",
+        type=Path,
+        metavar="FILE",
+        help="what --json printed of another version, shown beside",
+    )
+    parser.add_argument(
+        "--write", type=Path, metavar="PAGE", help="a page to put the table into"
+    )
 
 
 def begin_mark(name: str) -> str:

@@ -447,7 +447,6 @@ def _gate(
     points: float,
     *,
     ruled_out: bool,
-    can_be_answered: bool,
 ) -> Question:
     form = product.drop_ruled_out if ruled_out else product.dropped
     test = methods.drop_ruled_out if ruled_out else methods.dropped
@@ -459,6 +458,7 @@ def _gate(
         reference, new = scored(models)
         return test(reference, new, points / 100)
 
+    can_be_answered = (truth == "no drop") == ruled_out
     mode = (
         f"is a drop of more than {points:g} points"
         f" {'ruled out' if ruled_out else 'shown'}"
@@ -486,7 +486,6 @@ def _gate_questions() -> list[Question]:
             "dropped",
             2,
             ruled_out=False,
-            can_be_answered=True,
         ),
         _gate(
             "400 items, 75% before and now",
@@ -494,7 +493,6 @@ def _gate_questions() -> list[Question]:
             "no drop",
             0,
             ruled_out=False,
-            can_be_answered=False,
         ),
         _gate(
             "600 items, 80% before and now",
@@ -502,7 +500,6 @@ def _gate_questions() -> list[Question]:
             "no drop",
             5,
             ruled_out=True,
-            can_be_answered=True,
         ),
         _gate(
             "1,000 items, 80% before and now, 2% missing at random in each",
@@ -510,7 +507,6 @@ def _gate_questions() -> list[Question]:
             "no drop",
             5,
             ruled_out=True,
-            can_be_answered=True,
         ),
         _gate(
             "600 items, 80% before, 75% now",
@@ -518,7 +514,6 @@ def _gate_questions() -> list[Question]:
             "dropped",
             5,
             ruled_out=True,
-            can_be_answered=False,
         ),
     ]
 

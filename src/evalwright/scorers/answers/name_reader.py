@@ -16,7 +16,6 @@ from evalwright.scorers.answers.name_sentences import (
     SentenceAnswer,
     SentenceReader,
 )
-from evalwright.scorers.answers.name_targets import NameTarget
 from evalwright.scorers.answers.reply import ParsedReply, split_sentences
 from evalwright.scorers.answers.verdict import (
     Verdict,
@@ -49,21 +48,12 @@ MAX_LIKE_WORDS = 4
 
 
 class NameReader:
-    """Judges replies against the target names of one sample."""
+    """Judges replies against the target names of one sample, whose sentences are read."""
 
-    def __init__(
-        self,
-        targets: Sequence[NameTarget],
-        question: str,
-        language: str,
-        confusable: Sequence[str] = (),
-        is_person: bool = False,
-    ) -> None:
-        self.targets = targets
-        self.is_person = is_person
-        self.sentences = SentenceReader(
-            targets, question, language, confusable, is_person
-        )
+    def __init__(self, sentences: SentenceReader) -> None:
+        self.sentences = sentences
+        self.targets = sentences.targets
+        self.is_person = sentences.is_person
 
     def judge(self, reply: ParsedReply) -> Verdict:
         """Whether the reply gives a target name; it is not empty and does not decline."""

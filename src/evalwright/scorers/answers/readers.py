@@ -16,6 +16,7 @@ from evalwright.core.samples import Sample
 from evalwright.scorers.answers.date_reader import DateReader, asks_for_date
 from evalwright.scorers.answers.formula_reader import FormulaReader
 from evalwright.scorers.answers.name_reader import NameReader
+from evalwright.scorers.answers.name_sentences import SentenceReader
 from evalwright.scorers.answers.name_targets import parse_name_targets
 from evalwright.scorers.answers.number_reader import NumberReader
 from evalwright.scorers.answers.number_targets import (
@@ -125,9 +126,11 @@ def choose_reader(sample: Sample) -> AnswerReader:
         alias_targets = parse_name_targets(in_words, name_parts)
         return NumberOrAliasReader(
             NumberReader(number_targets, tolerance, question, language),
-            NameReader(alias_targets, question, language, confusable),
+            NameReader(SentenceReader(alias_targets, question, language, confusable)),
         )
-    return NameReader(name_targets, question, language, confusable, is_person)
+    return NameReader(
+        SentenceReader(name_targets, question, language, confusable, is_person)
+    )
 
 
 def asks_for_person(question: str, language: str) -> bool:
