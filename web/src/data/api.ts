@@ -122,6 +122,8 @@ export interface Catalog {
   version: string;
   /** Runs may grow: `onChange` tells when. */
   live: boolean;
+  /** The page begins with a list of runs to choose from; boards are made of the chosen ones. */
+  chosenFromFolder?: boolean;
   runs: RunInfo[];
   board: Board | null;
 }
@@ -217,6 +219,8 @@ export interface Sample {
 export interface Preview {
   question: string;
   answer: string;
+  /** The targets, or the right options; "" where there is neither. */
+  expected: string;
 }
 
 /**
@@ -356,6 +360,8 @@ export interface Plots {
 export interface Data {
   catalog: Catalog;
   run(key: string): Promise<RunData>;
+  /** The board of some runs, given by their keys; null where this page cannot have one. */
+  board(runs: string[]): Promise<Board | null>;
   /** null where the file was made without this pair. */
   comparison(a: string, b: string): Promise<Comparison | null>;
   /**

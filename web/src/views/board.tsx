@@ -3,9 +3,9 @@
  * compare.
  */
 import { useState } from "preact/hooks";
-import type { BoardRow, Catalog, Metric, RunInfo } from "../data/api";
+import type { Board, BoardRow, Catalog, Metric, RunInfo } from "../data/api";
 import type { PageProps } from "../pages";
-import { links, runAddress } from "../pages";
+import { findRun, links, runAddress, useRead } from "../pages";
 import { Line } from "../text/text";
 import * as numbers from "./numbers";
 import {
@@ -14,6 +14,7 @@ import {
   Choice,
   Note,
   EmptyNote,
+  Reading,
   RunChoice,
   RunLink,
   Score,
@@ -23,12 +24,15 @@ import {
   useFirst,
   useWidth,
 } from "./parts";
+import { HomePage } from "./home";
 import { toItem } from "./pairs";
 import { RunView } from "./run";
 
-/** The first page: the only run, or the board of all. */
-export function FirstPage({ data, query, go }: PageProps) {
+/** The first page: the runs of a folder, the only run, or the board of all. */
+export function FirstPage(props: PageProps) {
+  const { data, query, go } = props;
   const catalog = useCatalog(data);
+  if (catalog.chosenFromFolder) return <HomePage {...props} />;
   const only = catalog.runs[0];
   if (only === undefined)
     return (
@@ -40,7 +44,55 @@ export function FirstPage({ data, query, go }: PageProps) {
       </div>
     );
   if (catalog.runs.length === 1) return <RunView catalog={catalog} run={only} />;
-  return <BoardView catalog={catalog} query={query} go={go} />;
+  const address = (sort: string) =>
+    sort ? `#/?sort=${encodeURIComponent(sort)}` : links.first();
+  return <BoardView catalog={catalog} query={query} go={go} address={address} />;
+}
+
+/** The board of the runs that the address names. */
+export function BoardPage({ data, query, go }: PageProps) {
+  const catalog = useCatalog(data);
+  const names = query.getAll("run");
+  const runs = names.flatMap((name) => findRun(catalog, name) ?? []);
+  const keys = runs.map((run) => run.key);
+  const read = useRead(
+    () => data.board(keys),
+    [data, keys.join(), ...runs.map((run) => `${run.state} ${run.records}`)],
+  );
+  const unknown = names.filter((name) => !findRun(catalog, name));
+  if (runs.length < 2)
+    return (
+      <div class="page views">
+        <h1>Board</h1>
+        <EmptyNote>
+          A board needs at least two runs. <a href={links.first()}>Choose runs</a>
+        </EmptyNote>
+      </div>
+    );
+  if (read.value === null && read.error === null && catalog.chosenFromFolder)
+    return (
+      <div class="page views">
+        <h1>Board</h1>
+        <Reading error={null} noun="the runs" />
+      </div>
+    );
+  const addresses = runs.map((run) => runAddress(catalog, run));
+  const chosen = { ...catalog, title: `Board of ${runs.length} runs`, runs, board: read.value };
+  return (
+    <>
+      {unknown.length > 0 && (
+        <p class="page note warn">
+          There is no run called <Line value={unknown.join(", ")} />.
+        </p>
+      )}
+      <BoardView
+        catalog={chosen}
+        query={query}
+        go={go}
+        address={(sort) => links.board(addresses, sort ? { sort } : {})}
+      />
+    </>
+  );
 }
 
 /**
@@ -66,14 +118,17 @@ function BoardView({
   catalog,
   query,
   go,
+  address,
 }: {
   catalog: Catalog;
   query: URLSearchParams;
   go: PageProps["go"];
+  /** Of this board in another order. */
+  address(sort: string): string;
 }) {
   const [watch, width] = useWidth();
   const [from, setFrom] = useState(0);
-  const board = catalog.board ?? boardOf(catalog);
+  const board = withAllRuns(catalog.board ?? boardOf(catalog), catalog);
   const size = width < 620 ? "narrow" : width < 980 ? "middle" : "wide";
   const narrow = size === "narrow";
   const room = width - BEFORE[size] - (narrow ? 0 : COUNTS);
@@ -106,7 +161,7 @@ function BoardView({
   const order = (column: string) => {
     const next =
       column === "" ? "" : sort === column ? `-${column}` : sort === `-${column}` ? "" : column;
-    go(next ? `#/?sort=${encodeURIComponent(next)}` : links.first(), true);
+    go(address(next), true);
   };
   const head = (column: string, words: preact.ComponentChildren, kind = "number") => (
     <th
@@ -180,9 +235,7 @@ function BoardView({
           <Choice
             label="Sort by"
             chosen={sort}
-            choose={(next) =>
-              go(next ? `#/?sort=${encodeURIComponent(next)}` : links.first(), true)
-            }
+            choose={(next) => go(address(next), true)}
             options={[
               ["", "rank"],
               ...(hasOverall ? [["overall", "overall"] as [string, string]] : []),
@@ -336,12 +389,23 @@ const itemsText = (run: RunInfo) =>
 
 const countMissing = (run: RunInfo) => run.tasks.reduce((sum, task) => sum + task.missing, 0);
 
+/** The board with rows for runs that have no place on it yet: those that are still going. */
+function withAllRuns(board: Board, catalog: Catalog): Board {
+  const placed = new Set(board.rows.map((row) => row.run));
+  const others = boardOf(catalog);
+  const rows = others.rows
+    .filter((row) => !placed.has(row.run))
+    .map((row) => ({
+      ...row,
+      cells: board.columns.map(
+        (column) => row.cells[others.columns.findIndex(({ name }) => name === column.name)] ?? null,
+      ),
+    }));
+  return rows.length ? { ...board, rows: [...board.rows, ...rows] } : board;
+}
+
 /** Without a board: the runs as they are, with the main metric of every task. */
-function boardOf(catalog: Catalog): {
-  columns: { name: string; note: string }[];
-  rows: BoardRow[];
-  notes: string[];
-} {
+function boardOf(catalog: Catalog): Board {
   const names = [...new Set(catalog.runs.flatMap((run) => run.tasks.map((task) => task.name)))];
   const main = (run: RunInfo, name: string): Metric | null =>
     run.tasks.find((task) => task.name === name)?.metrics[0] ?? null;

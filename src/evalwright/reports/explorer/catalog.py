@@ -51,15 +51,27 @@ def catalog(
     *,
     title: str,
     live: bool = False,
+    chosen_from_folder: bool = False,
     now: datetime | None = None,
 ) -> dict[str, Any]:
-    """The part "catalog"."""
+    """The part "catalog", which the page reads first.
+
+    Args:
+        runs: What `run_info` gives for each run.
+        board: What `board_of` gives for the runs.
+        title: The page's title.
+        live: Whether the page is served, so that runs may grow.
+        chosen_from_folder: Whether the page begins with a list of runs to choose from, and boards
+            are made of the chosen ones.
+        now: When the catalog is made; by default now.
+    """
     return {
         "format": 1,
         "title": title,
         "made": (now or datetime.now(UTC)).isoformat(timespec="seconds"),
         "version": __version__,
         "live": live,
+        "chosenFromFolder": chosen_from_folder,
         "runs": list(runs),
         "board": board,
     }
