@@ -306,6 +306,8 @@ export interface Comparison {
   refused?: string;
   tasks: TaskDifference[];
   overall: { difference: Estimate; sentence: string } | null;
+  /** The verdict in one line; absent in pages of earlier versions. */
+  headline?: string;
   conclusion: string;
   /** What differs in how the runs were made, and what limits the comparison. */
   notes: string[];

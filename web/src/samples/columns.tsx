@@ -14,7 +14,7 @@ export interface TableColumn {
 }
 
 const TEXTS: TableColumn[] = [
-  { name: "id", title: "ID", width: "minmax(4.5rem, .6fr)" },
+  { name: "id", title: "ID", width: "minmax(7rem, .6fr)" },
   { name: "question", title: "Question", width: "minmax(0, 2.2fr)" },
   { name: "answer", title: "Answer", width: "minmax(0, 2fr)" },
   { name: "expected", title: "Expected", width: "minmax(0, 1.2fr)" },

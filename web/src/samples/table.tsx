@@ -266,7 +266,7 @@ function TableCell(props: {
     );
   if (shown.name === "id")
     return (
-      <div role="gridcell" class="cell more">
+      <div role="gridcell" class="cell id more">
         <span class="two">
           <Line value={run.id(index)} />
         </span>

@@ -2,7 +2,7 @@
  * Several runs as a table: ranks that the data leave open, scores with intervals, and what to
  * compare.
  */
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import type { Board, BoardRow, Catalog, Metric, RunInfo } from "../data/api";
 import type { PageProps } from "../pages";
 import { findRun, links, runAddress, useRead } from "../pages";
@@ -18,6 +18,7 @@ import {
   RunChoice,
   RunLink,
   Score,
+  ScrollBox,
   StateLine,
   axisFor,
   useCatalog,
@@ -109,6 +110,10 @@ const TICKS = 4;
  */
 const OVERALL = -1;
 
+/** More values of a key, or rows, than these make a table that nobody reads. */
+const MOST_SLICES = 60;
+const MOST_SLICE_ROWS = 200;
+
 interface SortedRow {
   row: BoardRow;
   run: RunInfo;
@@ -152,8 +157,14 @@ function BoardView({
   }));
   if (narrow && hasOverall)
     all.unshift({ name: "Overall", note: "", place: OVERALL, sort: "overall" });
+  const withAxes = all.map((column) => {
+    const metrics = rows.map(({ row }) =>
+      column.place === OVERALL ? row.overall : (row.cells[column.place] ?? null),
+    );
+    return { ...column, axis: axisFor(metrics, metrics.every((metric) => metric?.bounded ?? true)) };
+  });
   const begin = Math.min(from, Math.max(0, all.length - fit));
-  const columns = all.slice(begin, begin + fit);
+  const columns = withAxes.slice(begin, begin + fit);
   const axis = axisFor(
     overall,
     overall.every((metric) => metric === null || metric.bounded),
@@ -331,16 +342,18 @@ function BoardView({
                     </div>
                   </td>
                 )}
-                {columns.map((column) => (
-                  <td key={column.place} class="number">
-                    <Score
-                      metric={
-                        column.place === OVERALL ? row.overall : (row.cells[column.place] ?? null)
-                      }
-                      below
-                    />
-                  </td>
-                ))}
+                {columns.map((column) => {
+                  const metric =
+                    column.place === OVERALL ? row.overall : (row.cells[column.place] ?? null);
+                  return (
+                    <td key={column.place} class="number">
+                      <Score metric={metric} below />
+                      {metric !== null && metric.value !== null && (
+                        <Bar estimate={metric} axis={column.axis} most={TICKS} />
+                      )}
+                    </td>
+                  );
+                })}
                 {!narrow && <td class="number">{itemsText(run)}</td>}
                 {!narrow && (
                   <td class="number">
@@ -370,9 +383,84 @@ function BoardView({
           ))}
         </ul>
       )}
+      <SliceTables catalog={catalog} rows={rows} />
       <PickPair catalog={catalog} rows={rows} go={go} />
     </div>
   );
+}
+
+/** The scores on the slices of a task, such as its languages: runs by values of one metadata key. */
+function SliceTables({ catalog, rows }: { catalog: Catalog; rows: SortedRow[] }) {
+  const choices = useMemo(() => sliceChoices(rows), [rows]);
+  const [chosen, setChosen] = useState("");
+  const choice = choices.find(({ id }) => id === chosen) ?? choices[0];
+  if (choice === undefined) return null;
+  const metricOf = (run: RunInfo, name: string): Metric | null =>
+    slicesOf(run, choice.task, choice.key)?.parts.find((part) => part.name === name)?.metric ?? null;
+  return (
+    <section>
+      <h2>By slice</h2>
+      <Choice
+        label="Slice"
+        chosen={choice.id}
+        choose={setChosen}
+        options={choices.map(({ id, task, key }): [string, string] => [id, `${task}: ${key}`])}
+      />
+      <ScrollBox label="Scores by slice">
+        <table class="plain slices">
+          <thead>
+            <tr>
+              <th scope="col">Run</th>
+              {choice.names.map((name) => (
+                <th key={name} scope="col" class="number">
+                  <Line value={name} />
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {rows.slice(0, MOST_SLICE_ROWS).map(({ run }) => (
+              <tr key={run.key}>
+                <th scope="row">
+                  <RunLink catalog={catalog} run={run} />
+                </th>
+                {choice.names.map((name) => (
+                  <td key={name} class="number">
+                    <Score metric={metricOf(run, name)} below />
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </ScrollBox>
+    </section>
+  );
+}
+
+interface SliceChoice {
+  id: string;
+  task: string;
+  key: string;
+  /** The values that any run has. */
+  names: string[];
+}
+
+const slicesOf = (run: RunInfo, task: string, key: string) =>
+  run.tasks.find(({ name }) => name === task)?.slices.find((slice) => slice.key === key);
+
+/** Every task and metadata key by which some run has scores. */
+function sliceChoices(rows: SortedRow[]): SliceChoice[] {
+  const choices = new Map<string, SliceChoice>();
+  for (const { run } of rows)
+    for (const task of run.tasks)
+      for (const { key, parts } of task.slices) {
+        const id = JSON.stringify([task.name, key]);
+        const choice = choices.get(id) ?? { id, task: task.name, key, names: [] };
+        const names = new Set([...choice.names, ...parts.map((part) => part.name)]);
+        choices.set(id, { ...choice, names: [...names].slice(0, MOST_SLICES) });
+      }
+  return [...choices.values()];
 }
 
 /** Items that the main scores of a run rest on, over all tasks. */

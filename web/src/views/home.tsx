@@ -191,6 +191,7 @@ function HomeScores({ run }: { run: RunInfo }) {
         <div key={name} class="home-score">
           <span class="clip" title={numbers.plainName(name)}>
             <Line value={name} />
+            {metric && <span class="small"><Line value={metric.name} /></span>}
           </span>
           <Score metric={metric} />
           {metric?.bounded && <Bar estimate={metric} axis={POINTS_OF_100} />}

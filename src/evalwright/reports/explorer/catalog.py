@@ -272,7 +272,7 @@ def comparison_part(a: tuple[str, Run, Samples], b: tuple[str, Run, Samples]) ->
     Where the runs cannot be compared, it says why.
     """
     from evalwright.analysis.comparison import compare_runs
-    from evalwright.reports.conclusions import worded_comparison
+    from evalwright.reports.conclusions import headline, worded_comparison
 
     try:
         comparison = worded_comparison(compare_runs(a[1], b[1], most_flips=0))
@@ -289,6 +289,7 @@ def comparison_part(a: tuple[str, Run, Samples], b: tuple[str, Run, Samples]) ->
         "b": b[0],
         "tasks": [_task_difference(task) for task in comparison.tasks],
         "overall": overall,
+        "headline": headline(comparison),
         "conclusion": comparison.conclusion,
         "notes": [
             comparison.estimand,
