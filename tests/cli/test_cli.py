@@ -13,7 +13,7 @@ import click
 import pytest
 
 from evalwright import cli
-from evalwright.cli import COMMANDS
+from evalwright.cli.command_line import COMMANDS
 from support.command import environment
 from support.typed import typed
 

@@ -93,3 +93,40 @@ def test_on_the_command_line(
         "look",
         "look",
     ]
+
+
+def test_the_models_of_a_suite(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("suite.yaml").write_text(
+        "models: [scripted/lead, nobody/x]\nsuites: {all: {}, none: {models: []}}\n"
+    )
+    test_all = ["models", "test", "--config", "suite.yaml", "--suite", "all"]
+    assert main([*test_all, "--words", "2000"]) == 1
+    shown = capsys.readouterr().out
+    assert shown.startswith("scripted/lead\n  pass  ordinary")
+    assert "cannot be asked: Unknown model provider 'nobody'" in shown
+    assert main([*test_all, "--words", "2000", "--json"]) == 1
+    asked, refused = json.loads(capsys.readouterr().out)
+    assert [case["words"] for case in asked["cases"]][-1] == 2000
+    assert "nobody" in refused["refused"]
+    test_none = ["models", "test", "--config", "suite.yaml", "--suite", "none"]
+    assert main(test_none) == 2
+    assert "has no models" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "advice"),
+    [
+        ([], "--config FILE"),
+        (["scripted/lead", "--config", "suite.yaml"], "--config FILE"),
+        (["scripted/lead", "--suite", "all"], "only be used with --config"),
+        (["--config", "suite.yaml", "-M", "text=No."], "in its file"),
+    ],
+)
+def test_a_model_or_a_suite(
+    arguments: list[str], advice: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["models", "test", *arguments]) == 2
+    assert advice in capsys.readouterr().err

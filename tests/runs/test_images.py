@@ -55,7 +55,7 @@ def only_picture(run: Run) -> Path:
 
 def test_an_image_is_kept_once_under_the_digest_of_its_picture(tmp_path: Path) -> None:
     run = run_with(tmp_path, RED, BLUE, RED)
-    kept = KeptImages(run)
+    kept = KeptImages(run.folder, run.data)
     assert {*kept.entries} == {RED.digest, BLUE.digest} and not kept.problem
     for image in (RED, BLUE):
         picture = kept.read(image.digest)
@@ -66,8 +66,8 @@ def test_an_image_is_kept_once_under_the_digest_of_its_picture(tmp_path: Path) -
         )
         assert kept.entries[image.digest]["width"] == 40
     assert kept.read("0" * 64) is None
-    assert images_sentence(run) == "2 kept in images/"
-    assert image_faults(run) == ({}, [])
+    assert images_sentence(run.folder, run.data) == "2 kept in images/"
+    assert image_faults(run.folder, run.data) == ({}, [])
     if os.name == "posix" and not os.environ.get("EVALWRIGHT_SHARED"):
         assert {
             file.stat().st_mode & 0o077 for file in (run.folder / "images").iterdir()
@@ -77,8 +77,8 @@ def test_an_image_is_kept_once_under_the_digest_of_its_picture(tmp_path: Path) -
 def test_a_run_without_images_has_no_folder_and_says_nothing(tmp_path: Path) -> None:
     run = run_with(tmp_path)
     assert "images" not in run.data and not (run.folder / "images").exists()
-    assert images_sentence(run) == ""
-    assert KeptImages(run).why_missing == "not kept by that version"
+    assert images_sentence(run.folder, run.data) == ""
+    assert KeptImages(run.folder, run.data).why_missing == "not kept by that version"
 
 
 def test_store_images_false_keeps_nothing_and_says_so(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_store_images_false_keeps_nothing_and_says_so(tmp_path: Path) -> None:
         "bytes": 0,
         "left_out": {"store_images is false": 2},
     }
-    assert KeptImages(run).why_missing == "store_images is false"
+    assert KeptImages(run.folder, run.data).why_missing == "store_images is false"
 
 
 def test_beyond_the_limits_of_a_run_images_are_counted(
@@ -106,7 +106,7 @@ def test_beyond_the_limits_of_a_run_images_are_counted(
     monkeypatch.setattr(images, "MOST_RUN_BYTES", 3 * len(noise[0].data) // 2)
     run = run_with(tmp_path, *noise, name="b")
     assert run.data["images"]["bytes"] <= images.MOST_RUN_BYTES
-    assert images_sentence(run).startswith(
+    assert images_sentence(run.folder, run.data).startswith(
         "1 kept in images/, 2 not kept (2: a run keeps at most"
     )
 
@@ -119,7 +119,10 @@ def test_without_pillow_nothing_is_kept_and_the_extra_is_named(
     monkeypatch.setitem(sys.modules, "PIL.Image", None)
     run = run_with(tmp_path, RED)
     assert not (run.folder / "images").exists()
-    assert "pip install 'evalwright[images]'" in KeptImages(run).why_missing
+    assert (
+        "pip install 'evalwright[images]'"
+        in KeptImages(run.folder, run.data).why_missing
+    )
 
     async def bring_many() -> ImageKeeper:
         keeper = ImageKeeper(tmp_path)
@@ -194,7 +197,7 @@ def test_images_that_were_not_begun_are_dropped_with_the_run(
 
 def test_a_replaced_run_leaves_no_picture_behind(tmp_path: Path) -> None:
     first = run_with(tmp_path, RED, BLUE)
-    assert len(KeptImages(first).entries) == 2
+    assert len(KeptImages(first.folder, first.data).entries) == 2
     folder = first.folder / "images"
     dead = folder / ".00.png.99999999.partial"
     alive = folder / f".00.png.{os.getppid()}.partial"
@@ -216,12 +219,12 @@ def test_the_writer_takes_the_place_of_what_the_source_had_kept(tmp_path: Path) 
         writer.finish(source.data)
     assert "images" not in open_run(tmp_path / "without").data
     with RunWriter(tmp_path / "with") as writer:
-        writer.keep_images_of(source)
+        writer.keep_images(KeptImages(source.folder, source.data))
         writer.finish(source.data)
     copy = open_run(tmp_path / "with")
     assert (
-        KeptImages(copy).read(RED.digest)
-        == KeptImages(source).read(RED.digest)
+        KeptImages(copy.folder, copy.data).read(RED.digest)
+        == KeptImages(source.folder, source.data).read(RED.digest)
         is not None
     )
 
@@ -267,7 +270,7 @@ def test_no_name_leads_out_of_the_folder(tmp_path: Path, file: object) -> None:
         run_with(tmp_path, RED),
         {"image": RED.digest, "file": file, "width": 1, "height": 1},
     )
-    kept = KeptImages(run)
+    kept = KeptImages(run.folder, run.data)
     assert not kept.entries and kept.read(RED.digest) is None
     assert "line 1 names no image" in kept.why_missing
 
@@ -277,7 +280,8 @@ def test_no_name_leads_out_of_the_folder(tmp_path: Path, file: object) -> None:
     [[], "text", {"image": 1}, {"image": "0" * 64, "file": f"{'0' * 64}.png"}, 10**400],
 )
 def test_an_index_of_something_else_is_no_index(tmp_path: Path, entry: object) -> None:
-    kept = KeptImages(rewrite_index(run_with(tmp_path, RED), entry))
+    run = rewrite_index(run_with(tmp_path, RED), entry)
+    kept = KeptImages(run.folder, run.data)
     assert not kept.entries and kept.problem
 
 
@@ -287,13 +291,13 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere.png"
     picture.replace(elsewhere)
     picture.symlink_to(elsewhere)
-    assert KeptImages(run).read(RED.digest) is None
+    assert KeptImages(run.folder, run.data).read(RED.digest) is None
     picture.unlink()
     os.link(elsewhere, picture)
-    assert KeptImages(run).read(RED.digest) is not None
+    assert KeptImages(run.folder, run.data).read(RED.digest) is not None
     (run.folder / "images").replace(tmp_path / "moved")
     (run.folder / "images").symlink_to(tmp_path / "moved")
-    kept = KeptImages(run)
+    kept = KeptImages(run.folder, run.data)
     assert not kept.entries and kept.read(RED.digest) is None
 
 
@@ -315,24 +319,24 @@ def test_a_pipe_and_a_device_do_not_hold_it_up(tmp_path: Path) -> None:
     picture = only_picture(run)
     picture.unlink()
     os.mkfifo(picture)
-    assert KeptImages(run).read(RED.digest) is None
+    assert KeptImages(run.folder, run.data).read(RED.digest) is None
     index = run.folder / "images" / "index.jsonl"
     index.unlink()
     os.mkfifo(index)
-    assert not KeptImages(run).entries
+    assert not KeptImages(run.folder, run.data).entries
 
 
 def test_bytes_that_are_not_those_of_the_name_are_not_shown(tmp_path: Path) -> None:
     run = run_with(tmp_path, RED)
     picture = only_picture(run)
     picture.write_bytes(image_bytes(colour="blue"))
-    assert KeptImages(run).read(RED.digest) is None
-    assert image_faults(run) == (
+    assert KeptImages(run.folder, run.data).read(RED.digest) is None
+    assert image_faults(run.folder, run.data) == (
         {RED.digest[:16]: "its file is missing or was changed"},
         [],
     )
     picture.unlink()
-    assert KeptImages(run).read(RED.digest) is None
+    assert KeptImages(run.folder, run.data).read(RED.digest) is None
 
 
 @pytest.mark.parametrize(
@@ -358,18 +362,27 @@ def test_what_this_program_would_not_have_written_is_not_shown(
     run = rewrite_index(
         run, {"image": RED.digest, "file": name, "width": 40, "height": 30}
     )
-    assert KeptImages(run).entries and KeptImages(run).read(RED.digest) is None
+    assert (
+        KeptImages(run.folder, run.data).entries
+        and KeptImages(run.folder, run.data).read(RED.digest) is None
+    )
 
 
 def test_an_index_that_was_changed_or_left_behind_is_said(tmp_path: Path) -> None:
     run = run_with(tmp_path, RED)
     index = run.folder / "images" / "index.jsonl"
     index.write_bytes(index.read_bytes() + b" ")
-    assert KeptImages(run).why_missing == "images/index.jsonl was changed after the run"
-    assert image_faults(run)[0]
+    assert (
+        KeptImages(run.folder, run.data).why_missing
+        == "images/index.jsonl was changed after the run"
+    )
+    assert image_faults(run.folder, run.data)[0]
     index.unlink()
-    assert "copied without them" in KeptImages(run).why_missing
-    assert image_faults(run) == ({}, [f"Its images: {KeptImages(run).why_missing}."])
+    assert "copied without them" in KeptImages(run.folder, run.data).why_missing
+    assert image_faults(run.folder, run.data) == (
+        {},
+        [f"Its images: {KeptImages(run.folder, run.data).why_missing}."],
+    )
 
 
 @pytest.mark.parametrize(
@@ -382,7 +395,10 @@ def test_a_record_of_something_else_is_read_without_a_fault(
 ) -> None:
     sound = make_run(tmp_path, scores=[1], name="a")
     run = Run(sound.folder, {**sound.data, "images": record})
-    kept = KeptImages(run)
+    kept = KeptImages(run.folder, run.data)
     assert not kept.entries and kept.why_missing
-    assert "\x1b" not in images_sentence(run) and len(images_sentence(run)) < 1000
-    image_faults(run)
+    assert (
+        "\x1b" not in images_sentence(run.folder, run.data)
+        and len(images_sentence(run.folder, run.data)) < 1000
+    )
+    image_faults(run.folder, run.data)

@@ -15,7 +15,7 @@ from evalwright.core.samples import Answer, NoScore, Sample, Score
 from evalwright.scorers.hhem_validity import OWN_SENTENCES, is_summary
 from evalwright.scorers.outcome import outcome, outcome_of, words
 from evalwright.scorers.registry import bind
-from evalwright.strategies.generate import answer_from
+from evalwright.strategies.sampling import answer_from
 from evalwright.tasks.loading import load_task
 
 SAMPLE = Sample("s")

@@ -17,7 +17,7 @@ from evalwright.core.samples import Answer, NoScore, Sample, Score
 from evalwright.scorers.outcome import OUTCOMES, outcome, outcome_of, refusal_in, words
 from evalwright.scorers.registry import bind
 from evalwright.scorers.text.declining import MOST_WORDS
-from evalwright.strategies.generate import answer_from
+from evalwright.strategies.sampling import answer_from
 from scorers.text.test_declining import CASES, texts
 from support.bounds import ends
 

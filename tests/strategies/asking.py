@@ -14,8 +14,9 @@ from evalwright.core.samples import Answer, Sample
 from evalwright.core.tasks import Scorer, Strategy
 from evalwright.scorers.reading import reader
 from evalwright.scorers.registry import bind as bind_scorer
-from evalwright.strategies.generate import Sampling
-from evalwright.strategies.registry import Setup, bind
+from evalwright.strategies.registry import bind
+from evalwright.strategies.sampling import Sampling
+from evalwright.strategies.task_setup import Setup
 
 SAMPLE = Sample("1", input="What is 6 * 7?", targets=("42",))
 Said = tuple[str, Request]

@@ -20,13 +20,14 @@ from evalwright.core.requests import (
 )
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample
-from evalwright.strategies.generate import Conversation, Sampling, SingleDraw
+from evalwright.strategies.generate import Conversation, SingleDraw
 from evalwright.strategies.likelihood import (
     ChooseByLetter,
     ChooseByLikelihood,
     ContinuationLikelihood,
     TextLikelihood,
 )
+from evalwright.strategies.sampling import Sampling
 from strategies.asking import setup
 
 

@@ -12,8 +12,8 @@ from evalwright.core.errors import UsageError
 from evalwright.core.requests import Generate, LogLikelihood, Message
 from evalwright.core.responses import Response, Usage
 from evalwright.core.samples import Sample
-from evalwright.strategies.generate import Sampling
 from evalwright.strategies.registry import MODES, bind, registry
+from evalwright.strategies.sampling import Sampling
 from strategies.asking import asked, setup, strategy
 
 CHAT = {

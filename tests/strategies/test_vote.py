@@ -25,7 +25,7 @@ from evalwright.core.errors import (
 from evalwright.core.requests import Generate, Reward
 from evalwright.core.responses import Response, TokenLogProb
 from evalwright.core.samples import Answer
-from evalwright.strategies.generate import Sampling
+from evalwright.strategies.sampling import Sampling
 from evalwright.strategies.vote import (
     chance_of_turning,
     count_votes,

@@ -227,7 +227,7 @@ def check_run(
     there = {task.name for task in run.tasks}
     missing = dict.fromkeys(sorted((left_out | today.keys()) - there), "")
     stale = dict(_find_stale_tasks(run, today))
-    images, image_notes = image_faults(run)
+    images, image_notes = image_faults(run.folder, run.data)
     problems = {
         **records.broken,
         "images": images,

@@ -51,8 +51,8 @@ def aggregate(run: str, **params: Any) -> int:
     """Compute the metrics of RUN again from its recorded scores, as a new run. No request is
     sent.
     """
-    from evalwright.cli import say
     from evalwright.cli.arguments import load_plugins
+    from evalwright.cli.exit_codes import say
     from evalwright.evaluation.aggregating import aggregate_run
     from evalwright.reports.documents.summary import run_summary
     from evalwright.reports.endings import unscored_sentences

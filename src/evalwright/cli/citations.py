@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalwright.cli import say
+from evalwright.cli.exit_codes import say
 from evalwright.cli.options import open_runs, option, repeatable_option
 from evalwright.cli.output import echo
 from evalwright.core.errors import TaskError

@@ -22,7 +22,8 @@ from click.shell_completion import (
     ZshComplete,
 )
 
-from evalwright.cli import COMMANDS, COMPLETE, LazyGroup, cli
+from evalwright.cli.command_line import COMMANDS, COMPLETE, cli
+from evalwright.cli.groups import LazyGroup
 from evalwright.cli.options import LocalPath
 from evalwright.core.errors import EvalwrightError
 

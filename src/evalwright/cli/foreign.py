@@ -12,13 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalwright.cli import LazyGroup, cli, run_command, say
+from evalwright.cli.command_line import cli
+from evalwright.cli.exit_codes import run_command, say
+from evalwright.cli.groups import LazyGroup
 from evalwright.cli.options import AS_JSON, open_runs, option
 from evalwright.cli.output import echo, print_json
 from evalwright.core.errors import ConfigurationError
 from evalwright.tasks.entry_points import offered
 
 if TYPE_CHECKING:
+    from evalwright.evaluation.configuration import Configuration
     from evalwright.extend import CommandLine, Exporter, Importer
 
 Row = tuple[str, str]
@@ -51,9 +54,13 @@ IMPORTERS = _entry_points(
         "hret": "Saved results of the HaeRae Evaluation Toolkit.",
         "inspect": "Logs of inspect_ai.",
         "every-eval-ever": "Records of Every Eval Ever.",
-        "parquet": "Runs that were exported as Parquet.",
     },
-)
+) | {
+    "parquet": (
+        "evalwright.cli.parquet:IMPORTER",
+        "Runs that were exported as Parquet.",
+    )
+}
 EXPORTERS = _entry_points(
     "EXPORTER",
     {
@@ -61,9 +68,9 @@ EXPORTERS = _entry_points(
         "sea-helm": "Result folders as SEA-HELM writes them.",
         "inspect": "Logs as inspect_ai writes them.",
         "every-eval-ever": "Records of Every Eval Ever.",
-        "parquet": "Samples and scores as Parquet.",
     },
 ) | {
+    "parquet": ("evalwright.cli.parquet:EXPORTER", "Samples and scores as Parquet."),
     "hf-results": (
         "evalwright.compat.huggingface.huggingface_command:RESULTS",
         "Structured results for a leaderboard on the Hugging Face Hub.",
@@ -199,11 +206,22 @@ class _CommandLine:
         )
         return code if isinstance(code, int) else 0
 
-    def load_plugins(self, files: Sequence[str]) -> None:
-        """Load plug-ins: Python files, and TOML files of providers. Raises ConfigurationError."""
-        from evalwright.cli.arguments import load_plugins
+    def check(self, arguments: Sequence[str]) -> None:
+        """Parse a command's arguments without running it. Raises UsageError."""
+        name, *remaining = arguments
+        context = click.Context(cli, info_name="evalwright")
+        command = cli.get_command(context, name)
+        assert command is not None, f"a program names the command '{name}'"
+        with command.make_context(name, remaining, parent=context):
+            pass
 
-        load_plugins(files)
+    def read_suite(
+        self, file: Path, suite: str | None = None, trust_file: str | None = None
+    ) -> Configuration:
+        """Read a suite file. Raises UsageError."""
+        from evalwright.evaluation.configuration_file import read_configuration
+
+        return read_configuration(file, suite, trust_file)
 
 
 def import_command(name: str, importer: Importer) -> click.Command:

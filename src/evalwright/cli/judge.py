@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalwright.cli import say
+from evalwright.cli.exit_codes import say
 from evalwright.cli.groups import CommandGroup
 from evalwright.cli.options import (
     AS_JSON,

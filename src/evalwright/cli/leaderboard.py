@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from evalwright.cli import say
+from evalwright.cli.exit_codes import say
 from evalwright.cli.options import (
     AS_JSON,
     METRIC,
@@ -23,6 +23,16 @@ from evalwright.cli.options import (
 from evalwright.cli.output import print_result
 
 
+def _check_text_file(
+    _context: click.Context, _option: click.Parameter, file: str | None
+) -> str | None:
+    from evalwright.reports.markers import check_text_file
+
+    if file:
+        check_text_file(Path(file))
+    return file
+
+
 @click.command()
 @click.argument("runs", nargs=-1)
 @RUNS_FOLDER
@@ -33,6 +43,7 @@ from evalwright.cli.output import print_result
     "--into",
     "FILE",
     "Put the board between its markers in a Markdown file (README.md).",
+    callback=_check_text_file,
 )
 @option("--markdown", "FILE", "Write the board as a Markdown table.")
 @option("--html", "FILE", "Write the board as one self-contained HTML page.")

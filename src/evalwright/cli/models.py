@@ -15,6 +15,7 @@ from evalwright.cli.options import (
     HOME,
     MODEL_ARGUMENTS,
     PLUGINS,
+    TRUST_FILE,
     flag,
     only_with,
     option,
@@ -267,8 +268,11 @@ def _format_fact(fact: Any) -> str:
 
 
 @models.command()
-@click.argument("model")
+@click.argument("model", required=False)
 @MODEL_ARGUMENTS
+@option("--config", "FILE", "Test the models of a suite file, as its task asks them.")
+@option("--suite", "NAME", "Use this suite of the --config file.")
+@TRUST_FILE
 @option(
     "--words",
     "N",
@@ -279,7 +283,9 @@ def _format_fact(fact: Any) -> str:
 @HOME
 @PLUGINS
 @AS_JSON
-def test(model: str, words: int, home: str | None, as_json: bool, **params: Any) -> int:
+def test(
+    model: str | None, words: int, home: str | None, as_json: bool, **params: Any
+) -> int:
     """Have MODEL summarise three texts (an ordinary one, an empty one, a very long one) and check
     the answers.
 
@@ -290,7 +296,19 @@ def test(model: str, words: int, home: str | None, as_json: bool, **params: Any)
     from evalwright.evaluation.smoke import smoke_test
     from evalwright.models.registry import open_model
 
+    if (model is None) == (params["config"] is None):
+        raise ConfigurationError("Name a model, or a suite file with --config FILE.")
+    only_with(suite="config", trust_file="config")
     load_plugins(params["plugins"])
+    if model is None:
+        from evalwright.cli.suite_models import try_models
+
+        if params["arguments"]:
+            raise ConfigurationError(
+                "-M sets an argument of MODEL; the models of a suite have theirs in its"
+                " file."
+            )
+        return try_models(params, words=words, home=home, as_json=as_json)
     opened_model = open_model(model, key_values(params["arguments"], "-M"))
     verdicts = smoke_test(opened_model, words=words, home=home)
     if as_json:

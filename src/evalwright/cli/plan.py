@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from evalwright.cli import conclude, options
+from evalwright.cli import options
+from evalwright.cli.exit_codes import conclude
 from evalwright.cli.options import flag, option, repeatable_option
 from evalwright.cli.output import print_result
 from evalwright.evaluation.configuration import ModelSpec

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalwright.cli import say
+from evalwright.cli.exit_codes import say
 from evalwright.cli.options import AS_JSON, open_runs, option
 from evalwright.cli.output import echo, print_json
 from evalwright.core.errors import ConfigurationError, MissingExtra
@@ -39,7 +39,6 @@ def publish(
     Returns:
         A sentence for each file written, and one for each that could not be drawn.
     """
-    from evalwright.reports.markers import check_text_file
     from evalwright.reports.model_pages import (
         DEFAULT_EXAMPLES,
         page_files,
@@ -49,8 +48,6 @@ def publish(
     from evalwright.reports.plot_view import NothingToPlot
 
     _check_distinct(params)
-    if params["into"]:
-        check_text_file(Path(params["into"]))
     pages = page_files(board, Path(params["pages"])) if params["pages"] else []
     params, missing = _without_undrawable(params)
     try:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalwright.cli import conclude, options, say
+from evalwright.cli import options
+from evalwright.cli.exit_codes import conclude, say
 from evalwright.cli.logs import LOGGING, logged
 from evalwright.cli.options import flag, option, repeatable_option
 from evalwright.cli.output import print_result

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalwright.cli import conclude, say
+from evalwright.cli.exit_codes import conclude, say
 from evalwright.cli.foreign import CHECKERS
 from evalwright.cli.groups import CommandGroup
 from evalwright.cli.options import (

@@ -53,7 +53,8 @@ def score(run: str, **params: Any) -> int:
 
     The model under test gets no request.
     """
-    from evalwright.cli import arguments, conclude, say
+    from evalwright.cli import arguments
+    from evalwright.cli.exit_codes import conclude, say
     from evalwright.evaluation.rescoring import score_run
     from evalwright.reports.documents.summary import run_summary
     from evalwright.reports.endings import (

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from evalwright.cli import say
+from evalwright.cli.exit_codes import say
 from evalwright.cli.options import (
     AS_JSON,
     MODEL_ARGUMENTS,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalwright.cli import say
+from evalwright.cli.exit_codes import say
 from evalwright.cli.options import RUNS_FOLDER, flag, open_runs, option
 from evalwright.cli.output import echo
 from evalwright.cli.signals import ServingEnded

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import math
-import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from io import BufferedReader
 from pathlib import Path
@@ -32,7 +31,6 @@ from evalwright.extend import (
     printable,
     regular_file,
     reraise_as,
-    resolve_path,
 )
 
 # -- files -----------------------------------------------------------------------------
@@ -51,23 +49,6 @@ def open_recorded(path: Path) -> Iterator[BufferedReader]:
 def writing(path: Path) -> AbstractContextManager[None]:
     """Raise RunError if the block cannot write to the path."""
     return reraise_as(RunError, f"'{path}' cannot be written")
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """A temporary file that replaces the path if the block succeeds, and is removed otherwise.
-
-    Raises OSError.
-    """
-    resolve_path(path.parent).mkdir(parents=True, exist_ok=True)
-    target = resolve_path(path)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    try:
-        yield temporary
-        temporary.replace(target)
-    finally:
-        with suppress(OSError):
-            temporary.unlink()
 
 
 def read_whole(path: Path, max_bytes: int, hint: str = "") -> bytes:

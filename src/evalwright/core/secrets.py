@@ -15,7 +15,7 @@ from binascii import Error, a2b_base64, b2a_base64
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from hashlib import blake2b
-from typing import Any
+from typing import Any, overload
 from urllib.parse import quote, quote_plus, unquote
 
 MASKED = "[key]"
@@ -360,10 +360,18 @@ def holds_secret(text: str) -> bool:
     return False
 
 
+@overload
+def masked(value: str) -> str: ...
+@overload
+def masked(value: Any) -> Any: ...
 def masked(value: Any) -> Any:
-    """A JSON-like value without secrets in any of its texts and keys.
+    """Remove every secret that this process has read.
 
-    What is not text stays as it is.
+    Args:
+        value: a text to be shown or written, or plain values with texts in them.
+
+    Returns:
+        The same with a mark in place of each secret, in keys too; what is not text stays as it is.
     """
     if isinstance(value, str):
         return mask(value)

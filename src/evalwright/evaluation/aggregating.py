@@ -15,6 +15,7 @@ from evalwright.engine.counts import Counts
 from evalwright.evaluation.derived import Derived
 from evalwright.metrics.registry import registry
 from evalwright.runs.aggregation import TaskTally, derived_task, rules_record
+from evalwright.runs.images import KeptImages
 from evalwright.runs.measures import check_bounded
 from evalwright.runs.reader import Run
 from evalwright.runs.score_tables import keep_scores
@@ -76,7 +77,7 @@ def aggregate_run(
     }
     _check_slices(old, slices or ())
     with RunWriter(new.folder) as writer:
-        writer.keep_images_of(old)
+        writer.keep_images(KeptImages(old.folder, old.data))
         for position, record in enumerate(old.samples()):
             aggregations[record.task].tally.add(record)
             writer.add(position, record)

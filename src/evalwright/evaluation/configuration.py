@@ -10,7 +10,12 @@ from pathlib import PurePath
 from typing import Any, Literal
 
 from evalwright.core.local_paths import check_local
-from evalwright.core.secrets import masked_arguments
+from evalwright.core.secrets import (
+    mask,
+    masked_arguments,
+    remember_within_address,
+    without_login,
+)
 
 PromptFormat = Literal["auto", "chat", "text"]
 
@@ -127,6 +132,22 @@ class Configuration:
                 PurePath(getattr(self, setting) or ""), f"'{setting}' (--{setting})"
             )
 
+    def run_name(self, spec: ModelSpec) -> str:
+        """The name of a model's run, as the configuration's own name gives it.
+
+        Args:
+            spec: one of the models.
+
+        Returns:
+            "" where the configuration has no name: a run is then named after its tasks.
+        """
+        from evalwright.runs.writer import slug
+
+        if not self.name:
+            return ""
+        name = slug(self.name)
+        return name if len(self.models) == 1 else f"{name}-{model_file_name(spec)}"
+
     def as_dict(self) -> dict[str, Any]:
         """The form a suite file takes; what is left at its default is left out, but for seed and
         limit.
@@ -167,3 +188,11 @@ class Configuration:
             if setting != Configuration.__dataclass_fields__[key].default:
                 settings[key] = setting
         return settings
+
+
+def model_file_name(spec: ModelSpec) -> str:
+    """A model's label or name in the names of files and folders, without its secrets."""
+    from evalwright.runs.writer import slug
+
+    remember_within_address(spec.model)
+    return slug(spec.label or mask(without_login(spec.model)))

@@ -9,10 +9,13 @@ from typing import Any
 
 from evalwright.core.errors import ConfigurationError, RunError
 from evalwright.core.private import home_folder
-from evalwright.core.secrets import mask, remember_within_address, without_login
 from evalwright.core.tasks import Task
 from evalwright.evaluation.budgets import BudgetTerms, price_models, read_budget
-from evalwright.evaluation.configuration import Configuration, ModelSpec
+from evalwright.evaluation.configuration import (
+    Configuration,
+    ModelSpec,
+    model_file_name,
+)
 from evalwright.evaluation.resolving import Candidate, Resolved
 from evalwright.evaluation.rules import (
     ModelRule,
@@ -241,11 +244,9 @@ def _share_runs(
 
 
 def _run_id(configuration: Configuration, spec: ModelSpec, identity: str) -> str:
-    remember_within_address(spec.model)
-    model = slug(spec.label or mask(without_login(spec.model)))
-    if configuration.name:
-        name = slug(configuration.name)
-        return name if len(configuration.models) == 1 else f"{name}-{model}"
+    if run_name := configuration.run_name(spec):
+        return run_name
+    model = model_file_name(spec)
     names = [
         (
             Path(name).stem

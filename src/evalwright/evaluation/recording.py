@@ -31,7 +31,7 @@ from evalwright.runs.reader import Run, open_run
 from evalwright.runs.score_tables import keep_scores
 from evalwright.runs.stopping import noted_groups, with_valid_intervals
 from evalwright.runs.writer import SCHEMA_VERSION, RunWriter, drop_plan
-from evalwright.strategies.generate import TARGET
+from evalwright.strategies.sampling import TARGET
 
 SHOWN_AFTER = 0.3
 """Seconds after which a record can be seen by whoever follows the run."""

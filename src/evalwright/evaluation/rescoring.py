@@ -32,6 +32,7 @@ from evalwright.metrics.repeats import KINDS, check_multiplied
 from evalwright.models.base import Model
 from evalwright.runs.aggregation import TaskTally, derived_task, rules_record
 from evalwright.runs.environment import environment
+from evalwright.runs.images import KeptImages
 from evalwright.runs.reader import Run, as_recorded
 from evalwright.runs.writer import RunWriter
 from evalwright.scorers.registry import JUDGE_READ, bind, registry
@@ -337,7 +338,7 @@ async def _score(
         for task in old.data["tasks"]
     }
     with open_store(home_folder(home)) as store, RunWriter(new.folder) as writer:
-        writer.keep_images_of(old)
+        writer.keep_images(KeptImages(old.folder, old.data))
         async with Engine(store) as engine:
             door = engine.door(models)
             turns = engine.loop_turns()

@@ -16,8 +16,8 @@ from evalwright.core.tasks import Scorer, Task
 from evalwright.models.answers import RecordedAnswers
 from evalwright.models.base import Model
 from evalwright.scorers.registry import JUDGE
-from evalwright.strategies.generate import TARGET
 from evalwright.strategies.likelihood import RecordedColumn
+from evalwright.strategies.sampling import TARGET
 
 
 def check_task(task: Task, model: Model, roles: Mapping[str, Model]) -> None:

@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from evalwright.core.reasoning import separate_reasoning
     from evalwright.core.requests import Ability, Prompt, Request
     from evalwright.core.samples import UNREADABLE
-    from evalwright.core.secrets import mask, masked_arguments
+    from evalwright.core.secrets import masked as mask
+    from evalwright.core.secrets import masked_arguments
     from evalwright.core.tasks import MetricSpec, Scored, Scorer, Strategy
     from evalwright.core.text import printable
     from evalwright.evaluation.running import run_blocking
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from evalwright.extend.reading import parse_json, read_json, read_json_lines
     from evalwright.metrics.registry import BOUNDED as BOUNDED_METRICS
     from evalwright.metrics.registry import LOWER_IS_BETTER as LOWER_IS_BETTER_METRICS
+    from evalwright.metrics.registry import is_known as is_known_metric
     from evalwright.metrics.registry import metric_range
     from evalwright.metrics.tree import Node as TreeNode
     from evalwright.models.base import fingerprint_of
@@ -69,14 +71,14 @@ if TYPE_CHECKING:
     from evalwright.runs.simulations import refuse_left_out as require_scores
     from evalwright.runs.writer import to_json
     from evalwright.scorers.registry import bind as bind_scorer
-    from evalwright.strategies.generate import (
+    from evalwright.strategies.registry import bind as bind_strategy
+    from evalwright.strategies.sampling import (
         TARGET,
         Sampling,
         answer_from,
         log_likelihood_of,
     )
-    from evalwright.strategies.registry import Setup
-    from evalwright.strategies.registry import bind as bind_strategy
+    from evalwright.strategies.task_setup import Setup
     from evalwright.tasks.dialects import (
         SCORINGS,
         Dialect,
@@ -89,8 +91,14 @@ if TYPE_CHECKING:
     from evalwright.tasks.loading import task_from_definition
     from evalwright.tasks.safe_files import check_file as check_writable
     from evalwright.tasks.safe_files import failing_as as reraise_as
-    from evalwright.tasks.safe_files import is_within, write_file, write_text
+    from evalwright.tasks.safe_files import (
+        is_within,
+        replacing,
+        write_file,
+        write_text,
+    )
     from evalwright.tasks.safe_files import place_of as resolve_path
+    from evalwright.tasks.yaml_files import read_document as read_yaml
 
 _NAMES = {
     "core.asking": "abilities_of options_of",
@@ -106,7 +114,7 @@ _NAMES = {
     "core.reasoning": "separate_reasoning",
     "core.requests": "Ability Prompt Request",
     "core.samples": "UNREADABLE",
-    "core.secrets": "mask masked_arguments",
+    "core.secrets": "masked:mask masked_arguments",
     "core.tasks": "MetricSpec Scored Scorer Strategy",
     "core.text": "printable",
     "evaluation.running": "run_blocking",
@@ -116,7 +124,8 @@ _NAMES = {
     "extend.importing": "ImportDestination ImportFolder ImportedTask RunFacts write_run",
     "extend.reading": "parse_json read_json read_json_lines",
     "metrics.registry": (
-        "BOUNDED:BOUNDED_METRICS LOWER_IS_BETTER:LOWER_IS_BETTER_METRICS metric_range"
+        "BOUNDED:BOUNDED_METRICS LOWER_IS_BETTER:LOWER_IS_BETTER_METRICS"
+        " is_known:is_known_metric metric_range"
     ),
     "metrics.tree": "Node:TreeNode",
     "models.base": "fingerprint_of",
@@ -127,17 +136,19 @@ _NAMES = {
     "runs.simulations": "refuse_left_out:require_scores",
     "runs.writer": "to_json",
     "scorers.registry": "bind:bind_scorer",
-    "strategies.generate": "Sampling TARGET answer_from log_likelihood_of",
-    "strategies.registry": "Setup bind:bind_strategy",
+    "strategies.registry": "bind:bind_strategy",
+    "strategies.sampling": "Sampling TARGET answer_from log_likelihood_of",
+    "strategies.task_setup": "Setup",
     "tasks.dialects": (
         "Dialect GroupAverage ListedTask SCORINGS ScoringRules TaskGroup"
         " register:register_dialect"
     ),
     "tasks.safe_files": (
         "check_file:check_writable failing_as:reraise_as is_within"
-        " place_of:resolve_path write_file write_text"
+        " place_of:resolve_path replacing write_file write_text"
     ),
     "tasks.loading": "task_from_definition",
+    "tasks.yaml_files": "read_document:read_yaml",
 }
 """By module, its names; `source:public` where the public name is another."""
 
@@ -205,6 +216,7 @@ __all__ = [
     "fingerprint_of",
     "function_model",
     "home_folder",
+    "is_known_metric",
     "is_within",
     "lazy_names",
     "log_likelihood_of",
@@ -216,8 +228,10 @@ __all__ = [
     "printable",
     "read_json",
     "read_json_lines",
+    "read_yaml",
     "register_dialect",
     "regular_file",
+    "replacing",
     "require_scores",
     "reraise_as",
     "resolve_path",

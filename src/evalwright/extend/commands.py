@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol
 
 import click
 
+from evalwright.evaluation.configuration import Configuration
 from evalwright.runs.reader import Run
 
 
@@ -29,14 +30,32 @@ class CommandLine(Protocol):
             Its exit code.
         """
 
-    def load_plugins(self, files: Sequence[str]) -> None:
-        """Load the user's plug-ins.
+    def check(self, arguments: Sequence[str]) -> None:
+        """Check what can be known of a command's arguments before it runs.
 
         Args:
-            files: Python files, and TOML files of providers.
+            arguments: the command and its arguments.
 
         Raises:
-            ConfigurationError: a file cannot be read or used.
+            UsageError: an argument cannot be used, such as a file that a board would break.
+        """
+
+    def read_suite(
+        self, file: Path, suite: str | None = None, trust_file: str | None = None
+    ) -> Configuration:
+        """Read a suite as `run --config FILE --suite NAME` does.
+
+        Args:
+            file: the suite file.
+            suite: which of its suites.
+            trust_file: the file again, where the user trusts it (`--trust-file`).
+
+        Returns:
+            The evaluation. Providers and prices in plug-ins that it names are known from then on.
+
+        Raises:
+            ConfigurationError: a setting is not what it must be.
+            UnknownName: there is no such suite.
         """
 
 

@@ -313,7 +313,14 @@ def check_options(kind: str, options: Mapping[str, Any]) -> None:
 
 
 def is_known(spec: MetricSpec) -> bool:
-    """Whether a metric is registered and takes the options given."""
+    """Whether a metric is registered and takes its options.
+
+    Args:
+        spec: the metric and its options; its scorer does not matter.
+
+    Returns:
+        False where `TaskTally.result` would refuse it.
+    """
     try:
         check_options(spec.kind, spec.options)
     except UsageError:

@@ -202,7 +202,7 @@ def _image_sentences(runs: Sequence[Run]) -> Iterator[str]:
         if left_out.keys() - EXPECTED:
             yield (
                 f"Images of {run.label}, for those who look at the run:"
-                f" {images_sentence(run)}. Scores do not depend on them."
+                f" {images_sentence(run.folder, run.data)}. Scores do not depend on them."
             )
 
 

@@ -22,10 +22,10 @@ import json
 import os
 import re
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from evalwright.bounded import from_json
 from evalwright.core.images import Image
@@ -39,9 +39,6 @@ from evalwright.runs.pictures import (
     draw,
     is_picture,
 )
-
-if TYPE_CHECKING:
-    from evalwright.runs.reader import Run
 
 IMAGES_FOLDER = "images"
 INDEX_FILE = "index.jsonl"
@@ -272,22 +269,24 @@ def _writing(path: Path) -> Iterator[IO[bytes]]:
 
 
 class KeptImages:
-    """What a finished run kept. entries: by the digest that records name. left_out: reasons, with
-    how many images each. problem: what is wrong with the index, "" for nothing. n_recorded:
-    pictures, as `run.json` says. why_missing: why an image that cannot be read is not shown.
+    """What a finished run kept, by its folder and the content of its `run.json`.
+
+    entries: by the digest that records name. left_out: reasons, with how many images each.
+    problem: what is wrong with the index, "" for nothing. n_recorded: pictures, as `run.json`
+    says. why_missing: why an image that cannot be read is not shown.
 
     Somebody else may have made the folder, so nothing outside it is read, no link is followed, and
     a file is shown only where it has the digest of its name and is a picture as `runs.pictures`
     writes it.
     """
 
-    def __init__(self, run: Run) -> None:
-        self._folder = run.folder / IMAGES_FOLDER
+    def __init__(self, run_folder: Path, run: Mapping[str, Any]) -> None:
+        self._folder = run_folder / IMAGES_FOLDER
         self.left_out: dict[str, int] = {}
         self.entries: dict[str, dict[str, Any]] = {}
         self.problem = ""
         self.n_recorded = 0
-        recorded = run.data.get("images")
+        recorded = run.get("images")
         if not isinstance(recorded, dict):
             self.why_missing = NOT_BY_THAT_VERSION
             return
@@ -314,14 +313,14 @@ class KeptImages:
         return picture if is_picture(picture) else None
 
 
-def images_sentence(run: Run) -> str:
+def images_sentence(run_folder: Path, run: Mapping[str, Any]) -> str:
     """How many images of a run are kept beside its record, and why others are not; "" for a run
     without any.
     """
-    recorded = run.data.get("images")
+    recorded = run.get("images")
     if not isinstance(recorded, dict):
         return ""
-    images = KeptImages(run)
+    images = KeptImages(run_folder, run)
     n_left_out = sum(images.left_out.values())
     sentence = f"{images.n_recorded:,} kept in {IMAGES_FOLDER}/"
     if not n_left_out:
@@ -332,11 +331,13 @@ def images_sentence(run: Run) -> str:
     return f"{sentence}, {n_left_out:,} not kept ({reasons})"
 
 
-def image_faults(run: Run) -> tuple[dict[str, str], list[str]]:
+def image_faults(
+    run_folder: Path, run: Mapping[str, Any]
+) -> tuple[dict[str, str], list[str]]:
     """The images of a run whose pictures are not as they were written, and what could not be
     checked.
     """
-    images = KeptImages(run)
+    images = KeptImages(run_folder, run)
     if images.problem == WITHOUT_INDEX:
         return {}, [f"Its images: {images.problem}."]
     if images.problem:

@@ -29,6 +29,7 @@ from evalwright.runs.aggregation import (
 )
 from evalwright.runs.confirmed import remember_numbers
 from evalwright.runs.grouping import group_records
+from evalwright.runs.images import KeptImages
 from evalwright.runs.reader import Run, as_recorded, list_runs, open_run
 from evalwright.runs.records import record_from
 from evalwright.runs.score_tables import keep_scores
@@ -378,7 +379,7 @@ def _merged(shards: Sequence[Run], folder: Path, settings: Mapping[str, Any]) ->
         }
         answers = AnswersUsage()
         for run in shards:
-            writer.keep_images_of(run)
+            writer.keep_images(KeptImages(run.folder, run.data))
         answered: dict[str, Mapping[str, Any]] = {}
         """Metadata of the first answered sample, by task of another framework."""
         count = 0

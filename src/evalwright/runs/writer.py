@@ -25,7 +25,7 @@ from functools import lru_cache
 from itertools import count
 from pathlib import Path
 from types import TracebackType
-from typing import IO, TYPE_CHECKING, Any, Self
+from typing import IO, Any, Self
 
 from evalwright.bounded import from_json
 from evalwright.core.errors import ConfigurationError, RunError
@@ -35,9 +35,6 @@ from evalwright.core.secrets import holds_secret, masked
 from evalwright.runs.images import ImageKeeper, KeptImages, images_of_record
 from evalwright.runs.records import record_row
 from evalwright.tasks.safe_files import place_of, write_bytes
-
-if TYPE_CHECKING:
-    from evalwright.runs.reader import Run
 
 RUN_FILE = "run.json"
 SAMPLES_FILE = "samples.jsonl"
@@ -123,9 +120,8 @@ class RunWriter:
         except OSError as error:
             raise _unwritable(self.folder, error) from error
 
-    def keep_images_of(self, run: Run) -> None:
+    def keep_images(self, images: KeptImages) -> None:
         """Take over the images that another run kept. Raises RunError."""
-        images = KeptImages(run)
         try:
             self.images.add_kept(images)
         except OSError as error:

@@ -15,7 +15,6 @@ from evalwright.core.errors import (
 )
 from evalwright.core.requests import Ability
 from evalwright.core.samples import Answer, Sample
-from evalwright.strategies.registry import Setup
 from evalwright.strategies.several import (
     Drawn,
     MultiDrawStrategy,
@@ -28,6 +27,7 @@ from evalwright.strategies.several import (
     worth_by_reward,
     worth_by_scorer,
 )
+from evalwright.strategies.task_setup import Setup
 
 _RATING = {
     "scorer": "judge-rating",

@@ -16,7 +16,7 @@ from evalwright.core.outcomes import is_models_own, response_of_fault
 from evalwright.core.requests import Request
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer
-from evalwright.strategies.generate import TARGET
+from evalwright.strategies.sampling import TARGET
 
 
 class StrategyAsk(Ask):

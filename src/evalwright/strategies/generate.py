@@ -4,82 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
 from evalwright.core.asking import Ask
-from evalwright.core.errors import ConfigurationError, Failure, RequestFailed
+from evalwright.core.errors import ConfigurationError
 from evalwright.core.outcomes import ANSWERED, outcome_of
 from evalwright.core.reasoning import separate_reasoning
-from evalwright.core.requests import Ability, Generate, Message, Prompt
-from evalwright.core.responses import Response
+from evalwright.core.requests import Ability, Message, Prompt
 from evalwright.core.samples import Answer, Sample
-
-if TYPE_CHECKING:
-    from evalwright.strategies.registry import Setup
-
-TARGET = "target"
-"""The role of the model under test."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sampling:
-    """How an answer is drawn: the fields of `Generate` beside prompt and draw.
-
-    Args:
-        max_tokens: most tokens of the answer; None leaves the limit to the model.
-        temperature: 0 is greedy: every draw is then the same request. None leaves sampling to the
-            model.
-        top_p: share of probability to sample from.
-        stop: strings that end the answer and are not part of it.
-        seed: seed of the sampling.
-        top_k: sample from the k most probable tokens.
-        min_p: least probability to sample from, as a share of the most probable token's.
-        num_beams: width of beam search.
-        top_logprobs: None for no log-probabilities, 0 for those of the answer's tokens, k for those
-            with k alternatives each.
-        reasoning_effort: how much to reason, in the provider's own word.
-        reasoning_budget: most tokens of reasoning.
-        json_schema: JSON schema that the reply must follow, as canonical text.
-        length_penalty: beam search divides scores by the length to this power.
-        early_stopping: when beam search stops: False, True or "never", as in transformers.
-    """
-
-    max_tokens: int | None = None
-    temperature: float | None = 0.0
-    top_p: float | None = None
-    stop: tuple[str, ...] = ()
-    seed: int | None = None
-    top_k: int | None = None
-    min_p: float | None = None
-    num_beams: int = 1
-    top_logprobs: int | None = None
-    reasoning_effort: str | None = None
-    reasoning_budget: int | None = None
-    json_schema: str | None = None
-    length_penalty: float = 1.0
-    early_stopping: bool | str = False
-
-    def request(self, prompt: Prompt, draw: int) -> Generate:
-        """The request for one draw."""
-        return Generate(
-            prompt,
-            self.max_tokens,
-            self.temperature,
-            self.top_p,
-            self.stop,
-            self.seed,
-            0 if self.temperature == 0 else draw,
-            self.top_k,
-            self.min_p,
-            self.num_beams,
-            self.top_logprobs,
-            self.reasoning_effort,
-            self.reasoning_budget,
-            self.json_schema,
-            self.length_penalty,
-            self.early_stopping,
-        )
+from evalwright.strategies.sampling import TARGET, Sampling, answer_from
+from evalwright.strategies.task_setup import Setup
 
 
 class SingleDraw:
@@ -245,41 +180,3 @@ def beam_search(
         early_stopping=early_stopping,
     )
     return single_draw(replace(setup, sampling=sampling))
-
-
-def answer_from(prompt: Prompt, responses: tuple[Response, ...]) -> Answer:
-    """An Answer whose text is the last response without its reasoning.
-
-    Args:
-        prompt: the prompt that was sent.
-        responses: the responses, in the order in which they came.
-
-    Returns:
-        The answer, which keeps all responses as they came.
-    """
-    separated = separate_reasoning(responses[-1])
-    return Answer(
-        text=separated.answer,
-        reasoning=separated.reasoning,
-        prompt=prompt,
-        responses=responses,
-    )
-
-
-def log_likelihood_of(response: Response) -> float:
-    """The log-likelihood of a response.
-
-    Args:
-        response: the response to a `LogLikelihood`.
-
-    Returns:
-        Its natural logarithm, summed over the tokens.
-
-    Raises:
-        RequestFailed: it has none, which is a failure and never a zero.
-    """
-    if response.log_likelihood is None:
-        raise RequestFailed(
-            Failure("bad reply", "model", "The model's reply has no log-likelihood.")
-        )
-    return response.log_likelihood

@@ -19,8 +19,8 @@ from evalwright.core.requests import (
 )
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample
-from evalwright.strategies.generate import TARGET, answer_from, log_likelihood_of
-from evalwright.strategies.registry import Setup
+from evalwright.strategies.sampling import TARGET, answer_from, log_likelihood_of
+from evalwright.strategies.task_setup import Setup
 
 
 def continuation_of(prompt: Prompt, delimiter: str, text: str) -> str:

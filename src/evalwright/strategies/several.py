@@ -19,8 +19,9 @@ from evalwright.core.requests import Ability, Reward
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample
 from evalwright.strategies.faults import StrategyAsk
-from evalwright.strategies.generate import Sampling
-from evalwright.strategies.registry import Setup, inner_strategy
+from evalwright.strategies.registry import inner_strategy
+from evalwright.strategies.sampling import Sampling
+from evalwright.strategies.task_setup import Setup
 
 MAX_DRAWS = 10_000
 """Most draws of a sample by one strategy; all of them are in memory at once."""

@@ -17,7 +17,7 @@ from evalwright.core.requests import Ability, Classify, Generate, LogLikelihood,
 from evalwright.core.responses import Response, TokenLogProb
 from evalwright.core.samples import Answer, NoScore, Sample, Score
 from evalwright.core.tasks import Scorer, Task
-from evalwright.strategies.generate import TARGET
+from evalwright.strategies.sampling import TARGET
 
 WRONG_NAME = "Zorblatt Quennick"
 """A wrong answer to every question: a name that nobody has."""

@@ -25,9 +25,10 @@ from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.requests import Ability, Message, Prompt
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample
-from evalwright.strategies.generate import TARGET, answer_from
 from evalwright.strategies.likelihood import ChooseByLetter, ChooseByLikelihood
-from evalwright.strategies.registry import Setup, check_one_of, resolve_function
+from evalwright.strategies.registry import check_one_of, resolve_function
+from evalwright.strategies.sampling import TARGET, answer_from
+from evalwright.strategies.task_setup import Setup
 
 REASONING_TOKENS = 1024
 _OPENING_CHARS = "*_#<([{\"'`"

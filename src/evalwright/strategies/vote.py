@@ -19,7 +19,7 @@ from evalwright.core.asking import Ask
 from evalwright.core.errors import ConfigurationError, Failure, RequestFailed
 from evalwright.core.requests import Ability
 from evalwright.core.samples import Answer, Sample
-from evalwright.strategies.registry import Read, Setup, check_one_of, resolve_function
+from evalwright.strategies.registry import check_one_of, resolve_function
 from evalwright.strategies.several import (
     SUMMARY_CHARS,
     Drawn,
@@ -31,6 +31,7 @@ from evalwright.strategies.several import (
     summary,
     worth_by_reward,
 )
+from evalwright.strategies.task_setup import Read, Setup
 
 Votes = Mapping[str, float]
 """Answers and their votes, in the order in which they were first drawn."""

@@ -12,8 +12,9 @@ from evalwright.core.samples import Sample
 from evalwright.core.tasks import Scorer, Strategy
 from evalwright.scorers.reading import reader
 from evalwright.scorers.registry import bind as bind_scorer
-from evalwright.strategies.generate import Sampling
-from evalwright.strategies.registry import MODES, Setup, bind, options_of
+from evalwright.strategies.registry import MODES, bind, options_of
+from evalwright.strategies.sampling import Sampling
+from evalwright.strategies.task_setup import Setup
 from evalwright.tasks import schema
 from evalwright.tasks.index import TaskIndex
 from evalwright.tasks.prompts import Form, Renderer

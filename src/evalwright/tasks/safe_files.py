@@ -7,7 +7,7 @@ import os
 import shutil
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +109,33 @@ def write_bytes(path: Path, data: bytes, *, private: bool = False) -> bool:
     finally:
         temporary.unlink(missing_ok=True)
     return True
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A temporary file that takes the place of a file if the block succeeds.
+
+    For what is too large to be held in memory; `write_text` and `write_file` are for the rest.
+
+    Args:
+        path: the file; missing folders are made.
+
+    Returns:
+        A context manager that gives the temporary file's path; the file is removed if the block
+        fails.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    place_of(path.parent).mkdir(parents=True, exist_ok=True)
+    target = place_of(path)
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        yield temporary
+        temporary.replace(target)
+    finally:
+        with suppress(OSError):
+            temporary.unlink()
 
 
 def write_text(path: Path, text: str, *, private: bool = False) -> bool:

@@ -179,9 +179,17 @@ def shown_path(path: Path) -> str:
 
 
 def read_document(path: Path, kind: str = "task file") -> Document:
-    """The mapping in a YAML file. kind: what it is in messages.
+    """Read the mapping in a YAML file, bounded in what its aliases may stand for.
 
-    Raises TaskError with file and line for whatever is wrong with it.
+    Args:
+        path: the file.
+        kind: what it is, for messages.
+
+    Returns:
+        The document: its content is `value`.
+
+    Raises:
+        TaskError: it cannot be read, or is not one mapping; the message names file and line.
     """
     import yaml
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from compat.hhem.hhem_trees import PLACEHOLDERS
-from evalwright.compat.hhem.outcomes import row_outcome
-from evalwright.scorers.hhem_validity import is_summary
+from evalwright.compat.hhem.outcomes import is_summary, row_outcome
+from evalwright.scorers.hhem_validity import OWN_SENTENCES
 
 EXPECTED = {
     PLACEHOLDERS[0]: ("failed", "request failed"),
@@ -35,6 +35,12 @@ def test_by_text(text: str) -> None:
         "I am unable to summarize this text.",
     ):
         assert not is_summary(text)
+
+
+@pytest.mark.parametrize("sentence", sorted(OWN_SENTENCES))
+def test_what_the_scorer_takes_for_no_summary_has_a_class_here(sentence: str) -> None:
+    outcome = row_outcome(False, len(sentence.split()), sentence)
+    assert outcome.label not in ("answered", "too short", "not told")
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ from evalwright.core.responses import Response, TokenLogProb
 from evalwright.core.samples import Answer, Sample
 from evalwright.core.tasks import Strategy
 from evalwright.models.base import Model
-from evalwright.strategies.generate import Sampling
+from evalwright.strategies.sampling import Sampling
 
 
 class Door:

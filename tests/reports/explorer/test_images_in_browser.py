@@ -137,7 +137,7 @@ def test_a_page_of_one_file_has_images_only_where_they_were_asked_for(
 ) -> None:
     run = run_with_images(tmp_path)
     pictures = [
-        base64.b64encode(KeptImages(run).read(image.digest) or b"")
+        base64.b64encode(KeptImages(run.folder, run.data).read(image.digest) or b"")
         for image in (PHOTOGRAPH, WIDE)
     ]
     page = tmp_path / "page.html"

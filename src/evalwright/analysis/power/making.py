@@ -63,7 +63,7 @@ from evalwright.runs.reader import Run
 from evalwright.statistics import items_for_difference, items_for_half_width
 from evalwright.statistics.power import least_visible_difference
 from evalwright.statistics.units import named_clusters
-from evalwright.strategies.generate import TARGET
+from evalwright.strategies.sampling import TARGET
 
 _HALF = 0.5
 """A difference seen half of the time is exactly the half width of its interval."""

@@ -35,7 +35,7 @@ from evalwright.evaluation.task_choice import sample_order
 from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.impossible import has_control, impossible_amounts
 from evalwright.runs.results import TaskResult
-from evalwright.strategies.generate import TARGET
+from evalwright.strategies.sampling import TARGET
 from evalwright.tasks.filtering import filtered, read_conditions
 from evalwright.tasks.index import TaskIndex
 from evalwright.tasks.loading import load_tasks

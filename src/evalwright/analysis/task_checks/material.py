@@ -24,7 +24,7 @@ from evalwright.core.requests import (
 from evalwright.core.responses import Response, TokenLogProb
 from evalwright.core.samples import Answer, Sample
 from evalwright.core.tasks import Task
-from evalwright.strategies.generate import TARGET
+from evalwright.strategies.sampling import TARGET
 
 PLACEHOLDER = "(the model's answer)"
 

@@ -55,11 +55,11 @@ from evalwright.extend import (
     TaskResult,
     TaskTally,
     fingerprint_of,
+    is_known_metric,
     parse_json,
     printable,
     read_json_lines,
 )
-from evalwright.metrics.registry import is_known
 from evalwright.statistics import Estimate
 
 FORMAT = "every_eval_ever"
@@ -362,7 +362,7 @@ def _task(
             as_mapping(_parse_value(details.get("options", "{}"))),
             less,
         )
-        if not is_known(spec):
+        if not is_known_metric(spec):
             spec = MetricSpec(
                 label, _MEANS.get(kind, "mean"), evaluation.scorer, lower_is_better=less
             )

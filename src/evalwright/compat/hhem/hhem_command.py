@@ -8,8 +8,8 @@ suite is run and made into a leaderboard.
 from __future__ import annotations
 
 import os
-import textwrap
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import Any
 
 import click
 
-from evalwright import Configuration, Run, UsageError
+from evalwright import Configuration, Run
 from evalwright.compat.programs import option, scoring_option
 from evalwright.extend import (
     CommandLine,
@@ -28,12 +28,9 @@ from evalwright.extend import (
     summarise_import,
     write_file,
 )
-from evalwright.runs.writer import slug
 
 FILE = "leaderboard.yaml"
 TEST = "test"
-SHOWN_ANSWER_CHARS = 1_200  # a summary of some 200 words
-LINE_CHARS = 100
 _NAMES = {
     "hallucination-rate": "hallucination rate",
     "answer-rate": "answer rate",
@@ -268,8 +265,7 @@ def hhem_leaderboard(
                     f"--{option_name} is about runs and their leaderboard, which the suite"
                     f" '{TEST}' does not make: leave it out."
                 )
-        evalwright.load_plugins(options["plugins"])
-        return _smoke(path, options["trust_file"])
+        return _smoke(evalwright, path, options["trust_file"], options["plugins"])
     return _evaluate(evalwright, path, eval_name, options)
 
 
@@ -288,73 +284,27 @@ def _write_example() -> int:
     return 0
 
 
-def _smoke(path: Path, trust_file: str | None) -> int:
-    """Ask each model of the suite three questions, as its task does.
-
-    A model that cannot be reached does not stop the others.
-    """
-    from evalwright import open_model
-    from evalwright.evaluation.common_arguments import without_refused
-    from evalwright.evaluation.configuration_file import read_configuration
-    from evalwright.evaluation.smoke import SmokeTask, smoke_test
-
-    configuration = read_configuration(path, TEST, trust_file)
-    if not configuration.models:
-        raise ConfigurationError(
-            f"The suite '{TEST}' of {path.name} has no models: name some under"
-            " 'models:'."
-        )
-    models, refusals = without_refused(configuration.models, open_model)
-    for sentence in refusals:
-        click.echo(sentence, err=True)
-    task = SmokeTask.of(configuration)
-    n_failed = 0
-    n_refused = 0
-    for spec in models:
-        click.echo(spec.label or spec.model)
-        try:
-            verdicts = smoke_test(
-                open_model(spec.model, spec.arguments),
-                home=configuration.home,
-                task=task,
-            )
-        except UsageError as error:
-            click.echo(f"  fail  cannot be asked: {error}")
-            n_refused += 1
-            continue
-        for verdict in verdicts:
-            click.echo(
-                f"  {verdict.result:<5} {verdict.case} ({verdict.words:,} words):"
-                f" {verdict.why}"
-            )
-            for line in _answer_lines(verdict.answer):
-                click.echo(f"        {line}")
-        n_failed += any(verdict.result == "fail" for verdict in verdicts)
-    if n_refused == len(models):
-        return 2
-    return int(n_failed + n_refused > 0)
-
-
-def _answer_lines(answer: str) -> list[str]:
-    """Wrap an answer below its verdict, shortened for reading."""
-    text = " ".join(answer.split())
-    if len(text) > SHOWN_ANSWER_CHARS:
-        text = f"{text[:SHOWN_ANSWER_CHARS].rstrip()} … ({len(answer.split()):,} words)"
-    return textwrap.wrap(text, LINE_CHARS)
+def _smoke(
+    evalwright: CommandLine,
+    path: Path,
+    trust_file: str | None,
+    plugins: Sequence[str],
+) -> int:
+    """Ask each model of the suite three questions, as its task does."""
+    command = ["models", "test", "--config", str(path), "--suite", TEST]
+    if trust_file is not None:
+        command += ["--trust-file", trust_file]
+    return evalwright([*command, *(f"--plugin={file}" for file in plugins)])
 
 
 def _evaluate(
     evalwright: CommandLine, path: Path, suite: str, options: Mapping[str, Any]
 ) -> int:
     """Run the suite, and make a leaderboard of its models in every format."""
-    from evalwright.evaluation.configuration_file import read_configuration
-    from evalwright.reports.markers import check_text_file
-
     check_writable(Path(options["output_dir"]) / "leaderboard.md")
     if options["into"]:
-        check_text_file(Path(options["into"]))
-    trust_file = options["trust_file"]
-    configuration = read_configuration(path, suite, trust_file)
+        evalwright.check(["leaderboard", f"--into={options['into']}"])
+    configuration = evalwright.read_suite(path, suite, options["trust_file"])
     if options["no_judge"]:
         for name in ("into", "allow_baseline_judge"):
             if options[name]:
@@ -371,16 +321,9 @@ def _evaluate(
             [*_run_command(path, suite, f"{name}-summaries", options), "--no-judge"]
         )
     code = evalwright(_run_command(path, suite, name, options))
-    several_models = len(configuration.models) > 1
-    names = [
-        f"{name}-{slug(spec.label or spec.model)}" if several_models else name
-        for spec in configuration.models
-    ]
-    runs = [
-        run
-        for run_id in names
-        if ((run := Path(configuration.out) / run_id) / "run.json").is_file()
-    ]
+    named = replace(configuration, name=name)
+    folders = [Path(named.out) / named.run_name(spec) for spec in configuration.models]
+    runs = [folder for folder in folders if (folder / "run.json").is_file()]
     if not runs or code > 1:
         return code
     return max(code, evalwright(_board_command(runs, options)))

@@ -2,24 +2,17 @@
 
 The engine writes an error in place of a summary and judges that too; afterwards only `is_valid` and
 the number of words distinguish a failed request from a refusal. The sentences below are the
-engine's own.
+engine's own. Whether a text is a summary is for our scorer `outcome` to say, by its option
+`validity: hhem`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
-from evalwright import Failure
-from evalwright.scorers.hhem_validity import (
-    EMPTY_SUMMARY,
-    MIN_WORDS,
-    NOT_ASSIGNED,
-    NOT_TEXT,
-    REFUSAL,
-    REQUEST_FAILED,
-    THREAD_FAILED,
-    UNCLOSED_THINKING,
-)
+from evalwright import Answer, Failure, Sample, Score
+from evalwright.extend import Scorer, bind_scorer
 
 ANSWERED = "answered"
 REFUSED = "refused"
@@ -33,20 +26,31 @@ UNKNOWN = "not told"
 _LONG = 1000
 """An invalid row of more words than this can only be a text that ran on."""
 
+_MIN_WORDS = 6
+"""A valid row has at least as many words."""
+
+_UNCLOSED_THINKING = "FOUND <think> WITH NO CLOSING </think>"
+_EMPTY_SUMMARY = "EMPTY SUMMARY GIVEN BY MODEL"
 _REFUSALS = {
-    REFUSAL: "the sentence that the prompt asks for",
+    "I am unable to summarize this passage.": "the sentence that the prompt asks for",
     # The prompt of older runs; later code no longer knows the sentence and would take it for a
     # summary.
     "I am unable to summarize this text.": "the sentence that older prompts ask for",
 }
 _FAILURES = {
-    REQUEST_FAILED: (
+    "MODEL FAILED TO RETURN ANY OUTPUT": (
         "request failed",
         "The request failed; the engine kept no reason.",
     ),
-    THREAD_FAILED: ("request failed", "The engine's thread failed."),
-    NOT_TEXT: ("bad reply", "The reply was not text."),
-    NOT_ASSIGNED: ("not asked", "The engine could not call this model."),
+    "THREAD ERROR": ("request failed", "The engine's thread failed."),
+    "DID NOT RECIEIVE A STRING TYPE FROM OUTPUT": (
+        "bad reply",
+        "The reply was not text.",
+    ),
+    (
+        "THIS SUMMARY IS EMPTY, THIS IS THE DEFAULT VALUE A SUMMARY VARIABLE GETS. "
+        "A REAL SUMMARY WAS NOT ASSIGNED TO THIS VARIABLE."
+    ): ("not asked", "The engine could not call this model."),
 }
 
 
@@ -89,6 +93,17 @@ def row_outcome(valid: bool, words: int, text: str | None) -> RowOutcome:
     return _classify_length(words) if text is None else _classify_text(text)
 
 
+@cache
+def _validity() -> Scorer:
+    return bind_scorer("outcome", {"validity": "hhem"})
+
+
+def is_summary(text: str) -> bool:
+    """Whether the engine counts a text as a summary."""
+    score = _validity().function(Sample(""), Answer(text))
+    return isinstance(score, Score) and score.value == 1
+
+
 def is_refusal(text: str) -> bool:
     """Whether a text is one of the sentences with which prompts let a model refuse."""
     return text.strip() in _REFUSALS
@@ -100,12 +115,12 @@ def _classify_text(text: str) -> RowOutcome:
         return _failed_outcome(*_FAILURES[text])
     if text in _REFUSALS:
         return RowOutcome(REFUSED, _REFUSALS[text])
-    if text == UNCLOSED_THINKING:
+    if text == _UNCLOSED_THINKING:
         return RowOutcome(UNCLOSED)
-    if text in ("", EMPTY_SUMMARY):
+    if text in ("", _EMPTY_SUMMARY):
         return RowOutcome(EMPTY)
     words = len(text.split())
-    if words < MIN_WORDS:
+    if words < _MIN_WORDS:
         return RowOutcome(SHORT, f"{words} words")
     return _classify_long_text(words)
 
@@ -119,7 +134,7 @@ def _classify_length(words: int) -> RowOutcome:
             if label == FAILED
             else RowOutcome(label, "".join(details))
         )
-    if words < MIN_WORDS:
+    if words < _MIN_WORDS:
         alternative = {2: ", or a thread that failed", 5: ", or nothing at all"}.get(
             words, ""
         )

@@ -13,9 +13,9 @@ from evalwright.compat.hhem.outcomes import (
     ANSWERED,
     RowOutcome,
     is_refusal,
+    is_summary,
     row_outcome,
 )
-from evalwright.scorers.hhem_validity import is_summary
 
 TASK = "summary-faithfulness"
 CONSISTENCY = "consistency"

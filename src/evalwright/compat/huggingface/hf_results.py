@@ -17,7 +17,6 @@ from typing import Any
 from evalwright import Run, __version__
 from evalwright.compat.lm_eval.runs.names import file_safe
 from evalwright.compat.recording import writing
-from evalwright.core.errors import known_names
 from evalwright.extend import (
     AS_PUBLISHED,
     BOUNDED_METRICS,
@@ -25,7 +24,8 @@ from evalwright.extend import (
     MetricResult,
     RunError,
     TaskResult,
-    UnknownName,
+    check_known,
+    read_yaml,
     require_scores,
     to_json,
     write_text,
@@ -141,13 +141,8 @@ def select_task(run: Run, name: str) -> TaskResult:
 def select_metric(task: TaskResult, label: str) -> MetricResult:
     """The task's metric of that label, or its main one. Raises UnknownName."""
     metrics_by_label = {metric.label: metric for metric in task.metrics}
-    if label and label not in metrics_by_label:
-        raise UnknownName(
-            f"metric of '{task.name}'",
-            label,
-            metrics_by_label,
-            known_names(label, metrics_by_label),
-        )
+    if label:
+        check_known(f"metric of '{task.name}'", [label], metrics_by_label)
     metric = metrics_by_label[label] if label else task.main
     if metric is None or math.isnan(metric.estimate.value):
         raise RunError(f"'{task.name}' has no value to export: nothing was scored.")
@@ -175,15 +170,9 @@ def read_annotations(file: Path) -> Annotations:
 
     Raises ConfigurationError naming what is wrong.
     """
-    from evalwright.tasks.yaml_files import read_document
-
     if not file.is_file():
         raise ConfigurationError(f"The annotations '{file}' do not exist.")
-    table = read_document(file).value
-    if not isinstance(table, Mapping):
-        raise ConfigurationError(
-            f"{file} must be a mapping of models' names to their annotations."
-        )
+    table = read_yaml(file, "file of annotations").value
     for name, fields in table.items():
         if not isinstance(fields, Mapping):
             raise ConfigurationError(

@@ -12,7 +12,6 @@ from typing import Any, Literal
 
 from evalwright import Message
 from evalwright.compat.recording import as_list, as_mapping
-from evalwright.core.requests import Part
 from evalwright.extend import DatasetError, Image, Prompt
 
 STOPS = {
@@ -28,10 +27,10 @@ _ROLES: Mapping[Any, Literal["system", "user", "assistant"]] = {
 }
 
 
-def read_content(message: Any) -> tuple[tuple[Part, ...], str, bool]:
+def read_content(message: Any) -> tuple[tuple[str | Image, ...], str, bool]:
     """A message's (parts, reasoning, whether something was replaced by text)."""
     content = as_mapping(message).get("content")
-    parts: list[Part] = []
+    parts: list[str | Image] = []
     thoughts: list[str] = []
     changed = False
     for raw_block in [content] if isinstance(content, str) else as_list(content):

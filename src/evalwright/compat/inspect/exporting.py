@@ -19,9 +19,14 @@ from evalwright import Run, SampleRecord, Score, Usage, __version__
 from evalwright.compat.inspect.conversations import STOPS, write_messages
 from evalwright.compat.inspect.importing import FORMAT, KEY
 from evalwright.compat.inspect.scores import OURS, WORDS
-from evalwright.compat.recording import as_mapping, file_name, replacing, writing
-from evalwright.core.secrets import holds_secret, masked
-from evalwright.extend import AS_PUBLISHED, ExportSummary, require_scores
+from evalwright.compat.recording import as_mapping, file_name, writing
+from evalwright.extend import (
+    AS_PUBLISHED,
+    ExportSummary,
+    mask,
+    replacing,
+    require_scores,
+)
 
 _LETTERS = {worth: letter for letter, worth in WORDS.items()}
 _STOPS = {ours: theirs for theirs, ours in reversed(STOPS.items())}
@@ -463,11 +468,6 @@ def _counts(usage: Usage) -> dict[str, int]:
 
 def _put(archive: zipfile.ZipFile, name: str, document: Any) -> None:
     # nan stands for a score that has no value, and its constant is in their JSON.
-    text = json.dumps(document, ensure_ascii=False, default=str)
-    text = (
-        json.dumps(masked(document), ensure_ascii=False, default=str)
-        if holds_secret(text)
-        else text
-    )
+    text = json.dumps(mask(document), ensure_ascii=False, default=str)
     named = zipfile.ZipInfo(name.encode("utf-8", "replace").decode())
     archive.writestr(named, text.encode("utf-8", "replace"), zipfile.ZIP_DEFLATED)

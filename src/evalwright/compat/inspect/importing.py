@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal, get_args, get_type_hints
 
 from evalwright import (
     Answer,
@@ -38,7 +38,6 @@ from evalwright.compat.recording import (
     start_time,
     task_record,
 )
-from evalwright.core.errors import Party
 from evalwright.extend import (
     ImportDestination,
     ImportSummary,
@@ -48,11 +47,11 @@ from evalwright.extend import (
     TaskResult,
     TaskTally,
     fingerprint_of,
+    is_known_metric,
     masked_arguments,
     printable,
     summarise_import,
 )
-from evalwright.metrics.registry import is_known
 
 FORMAT = KEY = "inspect_ai"
 _MOST_COLUMNS = 1000
@@ -67,13 +66,14 @@ _OWN_INTERVALS = (
     "ci",
     "ci_wilson",
 )
-_PARTIES: tuple[tuple[str, Party], ...] = (
+_CULPRITS: tuple[tuple[str, Literal["provider", "sandbox"]], ...] = (
     (
         r"ratelimit|connection|apistatus|apierror|apitimeout|internalserver|overloaded|httpx?\w*error",
         "provider",
     ),
     (r"sandbox|docker|container", "sandbox"),
 )
+"""Who failed, by a pattern in the name of inspect_ai's error; in any other it is the task."""
 
 
 def imports(path: Path, runs_folder: Path, name: str = "") -> ImportSummary:
@@ -277,7 +277,9 @@ class _Import:
                 MetricSpec(label, kind, scorer, as_mapping(metric.get("options")), less)
             )
         return [
-            spec for spec in specs if is_known(spec) and spec.scorer in self.columns
+            spec
+            for spec in specs
+            if is_known_metric(spec) and spec.scorer in self.columns
         ]
 
     def _reduce(self, column: str, reducer: str) -> bool:
@@ -610,17 +612,17 @@ def _failure(error: Mapping[str, Any], ours: Any) -> Failure:
     our_failure = as_mapping(ours)
     if isinstance(our_failure.get("kind"), str) and our_failure.get(
         "party"
-    ) in get_args(Party):
+    ) in get_args(get_type_hints(Failure)["party"]):
         return Failure(
             our_failure["kind"][:200],
             our_failure["party"],
             str(our_failure.get("message") or message)[:2000],
         )
     kind = re.match(r"\w+", message)
-    party: Party = next(
+    party: Literal["provider", "sandbox", "task"] = next(
         (
             culprit
-            for pattern, culprit in _PARTIES
+            for pattern, culprit in _CULPRITS
             if re.search(pattern, (kind[0] if kind else "").lower())
         ),
         "task",

@@ -90,7 +90,7 @@ def run_info(key: str, run: Run, records: int) -> dict[str, Any]:
 
 def _run_info(key: str, run: Run, records: int) -> dict[str, Any]:
     usage = run.data["usage"].get("answers") or run.data["usage"].get("usage") or {}
-    images = KeptImages(run)
+    images = KeptImages(run.folder, run.data)
     return {
         "key": key,
         "name": run.name,
@@ -182,7 +182,7 @@ def _facts(run: Run) -> list[tuple[str, str]]:
         *hardware_facts(record),
         *((f"Version of {task.name}", task.version) for task in run.tasks),
         *(("Ended", sentence) for sentence in stopping_sentences(run)),
-        ("Images", images_sentence(run)),
+        ("Images", images_sentence(run.folder, run.data)),
         ("Folder", run.name),
         ("SHA-256 of the samples", str(record["samples"].get("sha256", ""))),
     ]

@@ -347,7 +347,7 @@ class FollowedRun:
         if run is None:
             return None
         if self._images is None or self._images[0] is not run:
-            self._images = run, KeptImages(run)
+            self._images = run, KeptImages(run.folder, run.data)
         return self._images[1].read(digest) or b""
 
     def part(

@@ -219,7 +219,7 @@ def pack(
 
 
 def _put_images(key: str, run: Run, put: Put) -> None:
-    images = KeptImages(run)
+    images = KeptImages(run.folder, run.data)
     for digest in images.entries:
         picture = images.read(digest)
         if picture is not None:

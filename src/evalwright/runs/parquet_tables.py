@@ -1,4 +1,4 @@
-"""A run as two Parquet files, of samples and of scores.
+"""A run as two Parquet files, one of samples and one of scores, and back.
 
 The samples' file holds `run.json` in its metadata; the scores are a long table. What people look
 for has columns of its own; one more column holds each sample's record as JSON, from which an import
@@ -8,28 +8,20 @@ restores it.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from evalwright import Run
-from evalwright.compat.recording import as_mapping, nothing_at, replacing, writing
-from evalwright.extend import (
-    ExportSummary,
-    ImportDestination,
-    ImportSummary,
-    MissingExtra,
-    RunError,
-    parse_json,
-    regular_file,
-    to_json,
-)
+from evalwright.bounded import from_json
+from evalwright.core.errors import MissingExtra, RunError, closest
+from evalwright.core.private import check_ordinary
 from evalwright.runs.impossible import impossible_figure
 from evalwright.runs.older_records import upgrade_row, upgrade_run
-from evalwright.runs.reader import open_run
+from evalwright.runs.reader import Run, open_run
 from evalwright.runs.records import record_from, record_row
-from evalwright.runs.writer import SCHEMA_VERSION, RunWriter
+from evalwright.runs.writer import SCHEMA_VERSION, RunWriter, to_json
+from evalwright.tasks.safe_files import failing_as, replacing
 
 _KEY = b"evalwright.run"
 _RECORD_COLUMN = "record"
@@ -53,25 +45,7 @@ _SCORES = {
 }  # fmt: skip
 
 
-def imports(path: Path, folder: Path, name: str) -> ImportSummary:
-    """Import a file of samples, for the command line."""
-    run = import_parquet(path, folder, name)
-    line = (
-        f"Imported: {run.folder} ({run.model}: {run.data['samples']['records']:,}"
-        " records)"
-    )
-    return ImportSummary(
-        [line],
-        {"runs": [{"id": run.id, "model": run.model, "folder": str(run.folder)}]},
-    )
-
-
-def exports(runs: Sequence[Run], folder: Path) -> ExportSummary:
-    """Export runs, for the command line."""
-    return ExportSummary([file for run in runs for file in export_parquet(run, folder)])
-
-
-def export_parquet(run: Run, folder: Path) -> list[Path]:
+def write_tables(run: Run, folder: Path) -> list[Path]:
     """Write a run's samples and scores into a folder, and return the files.
 
     Raises RunError, and MissingExtra without pyarrow.
@@ -79,7 +53,7 @@ def export_parquet(run: Run, folder: Path) -> list[Path]:
     pa, pq = _arrow("Writing Parquet")
     facts = to_json(run.data).encode("utf-8", "replace")
     files = [folder / f"{run.name}.{table}.parquet" for table in ("samples", "scores")]
-    with writing(folder):
+    with failing_as(RunError, f"'{folder}' cannot be written"):
         for file, columns, rows in zip(
             files, (_SAMPLES, _SCORES), (_sample_rows, _score_rows), strict=True
         ):
@@ -102,16 +76,22 @@ def export_parquet(run: Run, folder: Path) -> list[Path]:
     return files
 
 
-def import_parquet(path: Path, runs_folder: Path, name: str = "") -> Run:
-    """Import a run from its file of samples.
+def restore_run(path: Path, choose_folder: Callable[[Mapping[str, Any]], Path]) -> Run:
+    """Write the run in a file of samples as a run folder, and open it.
 
-    Raises RunError, and MissingExtra without pyarrow.
+    Args:
+        path: the file of samples.
+        choose_folder: gives the run's folder for what its `run.json` says.
+
+    Raises:
+        RunError: the file cannot be read, or holds no run.
+        MissingExtra: pyarrow is not installed.
     """
     pa, pq = _arrow("Reading Parquet")
     if not path.exists():
-        raise nothing_at(path, "Name a file that `evalwright export parquet` wrote.")
+        raise _nothing_at(path)
     try:
-        with pq.ParquetFile(regular_file(path)) as file:
+        with pq.ParquetFile(check_ordinary(path)) as file:
             facts = (file.schema_arrow.metadata or {}).get(_KEY)
             if (
                 facts is None
@@ -126,15 +106,14 @@ def import_parquet(path: Path, runs_folder: Path, name: str = "") -> Run:
                 raise RunError(
                     f"{path} unpacks to more than the {MAX_RECORDS_BYTES:,} bytes allowed."
                 )
-            run_record = as_mapping(parse_json(facts, f"{path}, the run"))
-            if run_record.get("schema") not in range(
-                1, SCHEMA_VERSION + 1
-            ) or not isinstance(run_record.get("id"), str):
+            run_record = _parsed(facts, f"{path}, the run")
+            if (
+                not isinstance(run_record, dict)
+                or run_record.get("schema") not in range(1, SCHEMA_VERSION + 1)
+                or not isinstance(run_record.get("id"), str)
+            ):
                 raise RunError(f"{path} has a run that this version does not read.")
-            destination = ImportDestination(
-                runs_folder, name or run_record["id"], alone=True
-            )
-            folder = destination.place("", [], str(run_record.get("identity"))).path
+            folder = choose_folder(run_record)
             with RunWriter(folder) as writer:
                 for position, record in enumerate(_records(file, path)):
                     try:
@@ -174,6 +153,32 @@ def _check(run: Run, path: Path) -> None:
         raise RunError(f"{path} has a run with a figure that cannot be: {fault}.")
 
 
+def _nothing_at(path: Path) -> RunError:
+    """The error for a file that does not exist, with the name of the most similar one."""
+    try:
+        sibling_names = [sibling.name for sibling in path.parent.iterdir()]
+    except OSError:
+        sibling_names = []
+    similar_names = closest(path.name, sibling_names)
+    meant = (
+        f" Did you mean '{path.parent / similar_names[0]}'?" if similar_names else ""
+    )
+    return RunError(
+        f"'{path}' does not exist.{meant} Name a file that `evalwright export parquet`"
+        " wrote."
+    )
+
+
+def _parsed(text: bytes | str, where: str) -> Any:
+    try:
+        return from_json(text)
+    except ValueError as error:
+        raise RunError(
+            f"{where} is not valid JSON: {error}. Correct or remove it; nothing was"
+            " imported."
+        ) from error
+
+
 def _unpacked(file: Any) -> int:
     """The unpacked size of the column of records, according to the file."""
     column_index = file.schema_arrow.names.index(_RECORD_COLUMN)
@@ -193,7 +198,7 @@ def _records(file: Any, path: Path) -> Iterator[Mapping[str, Any]]:
                 raise RunError(
                     f"{path}, row {row_number} has no record, or one that is too long."
                 )
-            yield parse_json(text, f"{path}, row {row_number}")
+            yield _parsed(text, f"{path}, row {row_number}")
 
 
 def _sample_rows(run: Run) -> Iterator[dict[str, Any]]:

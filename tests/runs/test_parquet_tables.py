@@ -67,7 +67,7 @@ def test_round_trip(tmp_path: Path) -> None:
 def test_broken_files_are_named(
     rows: dict[str, list[str]], facts: dict[str, object], told: str, tmp_path: Path
 ) -> None:
-    from evalwright.compat.parquet.run_tables import import_parquet
+    from evalwright.cli.parquet import import_tables
 
     table = pa.table(rows)
     table = table.replace_schema_metadata(
@@ -75,20 +75,21 @@ def test_broken_files_are_named(
     )
     pq.write_table(table, tmp_path / "bad.parquet")
     with pytest.raises(RunError, match=told):
-        import_parquet(tmp_path / "bad.parquet", tmp_path / "runs")
+        import_tables(tmp_path / "bad.parquet", tmp_path / "runs", "")
     (tmp_path / "text.parquet").write_text("hello", encoding="utf-8")
     with pytest.raises(RunError, match="cannot be read as Parquet"):
-        import_parquet(tmp_path / "text.parquet", tmp_path / "runs")
+        import_tables(tmp_path / "text.parquet", tmp_path / "runs", "")
     assert not list((tmp_path / "runs").glob("*/run.json"))
 
 
 def test_what_unpacks_to_too_much_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from evalwright.compat.parquet import run_tables as files
+    from evalwright.cli.parquet import import_tables
+    from evalwright.runs import parquet_tables
 
     run = make_run(tmp_path, scores=[1], text="x" * 10**6)
-    (samples, _) = files.export_parquet(run, tmp_path)
-    monkeypatch.setattr(files, "MAX_RECORDS_BYTES", 1000)
+    (samples, _) = parquet_tables.write_tables(run, tmp_path)
+    monkeypatch.setattr(parquet_tables, "MAX_RECORDS_BYTES", 1000)
     with pytest.raises(RunError, match="unpacks to more than"):
-        files.import_parquet(samples, tmp_path / "again")
+        import_tables(samples, tmp_path / "again", "")

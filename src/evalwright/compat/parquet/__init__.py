@@ -1,1 +1,0 @@
-"""Exports runs as Parquet files, and imports them again."""

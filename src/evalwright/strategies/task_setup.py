@@ -1,0 +1,66 @@
+"""What a task provides to its strategy: prompts, settings of draws, and its scorers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from evalwright.core.errors import ConfigurationError
+from evalwright.core.reasoning import separate_reasoning
+from evalwright.core.requests import Generate, Message, Prompt
+from evalwright.core.responses import Response
+from evalwright.core.samples import Answer, Sample
+from evalwright.core.tasks import Scorer
+from evalwright.strategies.sampling import Sampling, answer_from
+
+Read = Callable[[Sample, Answer], str]
+"""Reads what an answer says, in one spelling for all answers that agree; "" if unreadable."""
+
+
+def _no_scorers(use: object) -> Any:
+    raise ConfigurationError(
+        "A strategy of this task cannot use scorers: it was not made from a task file."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What a task provides to its strategy.
+
+    Attributes:
+        render: the prompt of a sample.
+        sampling: how text is sampled.
+        turns: the user turns after the first; None if there is only one.
+        delimiter: between a text, or what the model began, and a continuation that is scored.
+        separator: between the parts of a text prompt.
+        reader: maps a scorer (None: the task's first) to a function that reads answers.
+        scorer: maps a scorer as a task file names it to the bound scorer.
+    """
+
+    render: Callable[[Sample], Prompt]
+    sampling: Sampling
+    turns: Callable[[Sample], tuple[str, ...]] | None = None
+    delimiter: str = " "
+    separator: str = "\n\n"
+    reader: Callable[[Any], Read] = _no_scorers
+    scorer: Callable[[Any], Scorer] = _no_scorers
+
+    def request(self, prompt: Prompt, draw: int) -> Generate:
+        """The task's request for one draw of an answer to `prompt`."""
+        return self.sampling.request(prompt, draw)
+
+    def followed(self, prompt: Prompt, reply: Response, question: str) -> Prompt:
+        """The prompt with the model's reply and a further question.
+
+        As messages these are two more turns (without the reply's reasoning), as text they are
+        appended.
+        """
+        if isinstance(prompt, str):
+            return f"{prompt}{reply.text.rstrip()}{self.separator}{question}"
+        answer_text = separate_reasoning(reply).answer
+        return (*prompt, Message("assistant", answer_text), Message("user", question))
+
+    def answer(self, prompt: Prompt, responses: tuple[Response, ...]) -> Answer:
+        """The Answer of the last response."""
+        return answer_from(prompt, responses)
