@@ -274,9 +274,9 @@ def test_a_shard_says_what_it_is_and_stands_for_nothing_else(made: Path) -> None
         ],
         ["leaderboard", shard],
         ["score", shard],
-        ["aggregate", shard],
+        ["runs", "aggregate", shard],
         ["export", "parquet", shard],
-        ["plot", "scores", shard, "parts-Small", "--into", "scores.svg"],
+        ["runs", "plot", "scores", shard, "parts-Small", "--into", "scores.svg"],
     ):
         done = typed(*other, folder=made)
         assert done.code == 2, done.text

@@ -80,7 +80,7 @@ export interface RunInfo {
   hasImages: boolean;
   /** Why an image of this run is not shown, where it is not. */
   imagesMissing: string;
-  /** What `evalwright judge sample` drew of this run, and keeps beside it. */
+  /** What `evalwright check judge sample` drew of this run, and keeps beside it. */
   labelSets: LabelSet[];
 }
 
