@@ -15,6 +15,7 @@ import pytest
 
 from evalwright import cli
 from evalwright.cli.command_line import COMMANDS, MOVED, SECTIONS
+from evalwright.cli.sections import HELP_ALL, SectionedCommand
 from support.command import environment
 from support.typed import typed
 
@@ -36,6 +37,26 @@ def commands() -> list[tuple[str, ...]]:
 def test_the_sections_of_the_help_have_every_command_once() -> None:
     listed = [name for names in SECTIONS.values() for name in names]
     assert sorted(listed) == sorted(COMMANDS)
+
+
+def test_the_help_of_run_shows_ten_options_and_help_all_each_in_one_section() -> None:
+    from evalwright.cli.run import SECTIONS, run
+
+    assert isinstance(run, SectionedCommand)
+    listed = [name for names in SECTIONS.values() for name in names]
+    declared = [
+        param.opts[0]
+        for param in run.params
+        if isinstance(param, click.Option) and param.opts[0] != HELP_ALL
+    ]
+    assert sorted(listed) == sorted(declared)
+    short = typed("run", "--help").out
+    assert len(SECTIONS["Options"]) == 10
+    assert "--model" in short and "--gpus-per-replica" not in short
+    assert HELP_ALL in short
+    everything = typed("run", "--help-all")
+    assert everything.code == 0
+    assert all(f"  {name}" in everything.out for name in declared)
 
 
 @pytest.mark.parametrize("old", MOVED)
