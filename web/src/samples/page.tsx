@@ -264,5 +264,5 @@ function whyEmpty(size: number, state: RunState, searching: boolean): string {
       ? "No sample is finished yet. The list grows by itself."
       : "This run recorded no sample.";
   }
-  return searching ? "Searching…" : "No sample fulfils all filters.";
+  return searching ? "Searching…" : "No samples match these filters.";
 }
