@@ -41,6 +41,10 @@ _FURTHER_COMMANDS = {
         "plot:plot",
         "Draw a figure of runs: scores, differences, cost, calibration and others.",
     ),
+    "changes": (
+        "changes:changes",
+        "Compare the runs of a suite before and after a change, model by model.",
+    ),
     "aggregate": (
         "aggregate:aggregate",
         "Compute a run's metrics again from its recorded scores.",

@@ -162,6 +162,7 @@ def test_columns_are_chosen_and_the_choice_is_in_the_address(
     heads = "[...document.querySelectorAll('.table-head [role=columnheader]')].map(e => e.innerText.trim())"
 
     async def steps(tab: Tab) -> None:
+        await tab.send("Emulation.setDeviceMetricsOverride", width=1280, height=800, deviceScaleFactor=1, mobile=False)  # fmt: skip
         await tab.evaluate("location.hash = '#/run/a/samples'")
         await until(tab, f"{heads}.includes('Expected')")
         usual = await tab.evaluate(heads)
@@ -173,7 +174,7 @@ def test_columns_are_chosen_and_the_choice_is_in_the_address(
             "Answer",
             "Expected",
         ]
-        assert "item-0" in await tab.evaluate(TEXT)
+        await until(tab, f"{TEXT}.includes('item-0')")
         toggle = "[...document.querySelectorAll('.chooser label')].find(l => l.innerText.trim() === '{}').querySelector('input').click()"
         await tab.evaluate(toggle.format("Expected"))
         await until(tab, f"!{heads}.includes('Expected')")
