@@ -23,20 +23,20 @@ def test_an_unknown_name_says_in_which_file_it_is() -> None:
     message = str(raised.value)
     assert message.startswith("quiz.json, line 3: Unknown key 'anwser'.")
     assert "'answer'" in message
-    with pytest.raises(UnknownName, match="^Unknown key 'anwser'"):
+    with pytest.raises(UnknownName, match=r"^Unknown key 'anwser'"):
         check_known("key", ["anwser"], keys)
 
 
 def test_an_error_of_a_block_says_in_which_file_it_is(tmp_path: Path) -> None:
     with (
-        pytest.raises(TaskError, match="^quiz.json, line 3: The date cannot be read: "),
+        pytest.raises(TaskError, match=r"^quiz\.json, line 3: The date cannot be read: "),
         reraise_as(
             TaskError, "The date cannot be read", ValueError, where="quiz.json, line 3"
         ),
     ):
         int("May")
     with (
-        pytest.raises(TaskError, match="^The quiz cannot be read: No such file"),
+        pytest.raises(TaskError, match=r"^The quiz cannot be read: No such file"),
         reraise_as(TaskError, "The quiz cannot be read"),
     ):
         (tmp_path / "quiz.json").read_text()
@@ -44,6 +44,6 @@ def test_an_error_of_a_block_says_in_which_file_it_is(tmp_path: Path) -> None:
 
 def test_broken_json_is_named_and_no_import_is_spoken_of() -> None:
     """A dialect reads its files in a run too, where nothing is imported."""
-    with pytest.raises(RunError, match="^quiz.json is not valid JSON") as raised:
+    with pytest.raises(RunError, match=r"^quiz\.json is not valid JSON") as raised:
         parse_json('{"question": ', "quiz.json")
     assert "import" not in str(raised.value)

@@ -88,6 +88,11 @@ if TYPE_CHECKING:
 @option(
     "--junit", "FILE", "Write the gate as JUnit XML, a test case per rule and task."
 )
+@repeatable_option(
+    "--plugin plugins",
+    "FILE",
+    "A Python file with what the runs' metrics are made by, such as a dialect.",
+)
 @AS_JSON
 @option("--json-file", "FILE", "Write the comparison as JSON to a file.")
 def compare(runs: tuple[str, ...], **params: Any) -> int:
@@ -101,6 +106,7 @@ def compare(runs: tuple[str, ...], **params: Any) -> int:
     from evalwright.analysis.comparison import Comparison
     from evalwright.analysis.gate import parse_gate_rule
     from evalwright.api import compare as compare_runs
+    from evalwright.cli.arguments import load_plugins
     from evalwright.reports.documents.comparison import (
         comparison_document,
         several_document,
@@ -131,6 +137,7 @@ def compare(runs: tuple[str, ...], **params: Any) -> int:
             " runs list` shows what there is."
         )
     rules = [parse_gate_rule(rule) for rule in params["rules"]]
+    load_plugins(params["plugins"])
     opened_runs = confirm_all(open_runs(*runs))
     baseline = confirm(open_runs(params["baseline"])[0]) if params["baseline"] else None
     settings = {

@@ -80,8 +80,8 @@ from evalwright.cli.output import print_result
 @repeatable_option(
     "--plugin plugins",
     "FILE",
-    "A Python file or a TOML file of providers that the workflow loads when it runs the"
-    " suite.",
+    "A Python file with what the runs' metrics are made by, such as a dialect. With"
+    " --workflow: that, or a TOML file of providers, which the suite is run with.",
 )
 @repeatable_option(
     "--install",
@@ -104,7 +104,7 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
     from evalwright.cli.publishing import publish, write_workflow
 
     workflow_options = dict.fromkeys(
-        ("config", "suite", "secrets", "trust_file", "plugins", "install"), "workflow"
+        ("config", "suite", "secrets", "trust_file", "install"), "workflow"
     )
     title_users = "into html latex pdf json_file plots pages workflow"
     only_with(
@@ -122,11 +122,13 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
             "Missing argument 'RUNS...'. `evalwright runs list` shows what there is."
         )
     from evalwright.analysis.board import make_board
+    from evalwright.cli.arguments import load_plugins
     from evalwright.reports.documents.board import board_document
     from evalwright.runs.confirmed import confirm_all, kept_note, numbers_from
     from evalwright.runs.keeping import keep_runs, kept_runs
     from evalwright.runs.simulations import refuse_baseline_judges, refuse_mixture
 
+    load_plugins(params["plugins"])
     ranked_runs = open_runs(*runs)
     if not params["with_simulations"]:
         refuse_mixture(ranked_runs)

@@ -269,7 +269,7 @@ def _fault_sentences(runs: Sequence[Run]) -> Iterator[str]:
 
 
 def raised_metrics(run: Run) -> dict[tuple[str, str], list[str]]:
-    """The metrics that raised an error: from their label and the error to the names of the tasks."""
+    """From the label and the error of each metric that raised one to the names of its tasks."""
     tasks: dict[tuple[str, str], list[str]] = {}
     for task in run.tasks:
         for metric in task.metrics:
