@@ -106,7 +106,6 @@ def compare(runs: tuple[str, ...], **params: Any) -> int:
     from evalwright.analysis.comparison import Comparison
     from evalwright.analysis.gate import parse_gate_rule
     from evalwright.api import compare as compare_runs
-    from evalwright.cli.arguments import load_plugins
     from evalwright.reports.documents.comparison import (
         comparison_document,
         several_document,
@@ -137,7 +136,10 @@ def compare(runs: tuple[str, ...], **params: Any) -> int:
             " runs list` shows what there is."
         )
     rules = [parse_gate_rule(rule) for rule in params["rules"]]
-    load_plugins(params["plugins"])
+    if params["plugins"]:
+        from evalwright.cli.arguments import load_plugins
+
+        load_plugins(params["plugins"])
     opened_runs = confirm_all(open_runs(*runs))
     baseline = confirm(open_runs(params["baseline"])[0]) if params["baseline"] else None
     settings = {

@@ -122,13 +122,15 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
             "Missing argument 'RUNS...'. `evalwright runs list` shows what there is."
         )
     from evalwright.analysis.board import make_board
-    from evalwright.cli.arguments import load_plugins
     from evalwright.reports.documents.board import board_document
     from evalwright.runs.confirmed import confirm_all, kept_note, numbers_from
     from evalwright.runs.keeping import keep_runs, kept_runs
     from evalwright.runs.simulations import refuse_baseline_judges, refuse_mixture
 
-    load_plugins(params["plugins"])
+    if params["plugins"]:
+        from evalwright.cli.arguments import load_plugins
+
+        load_plugins(params["plugins"])
     ranked_runs = open_runs(*runs)
     if not params["with_simulations"]:
         refuse_mixture(ranked_runs)
