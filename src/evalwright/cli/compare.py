@@ -88,6 +88,11 @@ if TYPE_CHECKING:
 @option(
     "--junit", "FILE", "Write the gate as JUnit XML, a test case per rule and task."
 )
+@repeatable_option(
+    "--plugin plugins",
+    "FILE",
+    "A Python file with what the runs' metrics are made by, such as a dialect.",
+)
 @AS_JSON
 @option("--json-file", "FILE", "Write the comparison as JSON to a file.")
 def compare(runs: tuple[str, ...], **params: Any) -> int:
@@ -131,6 +136,10 @@ def compare(runs: tuple[str, ...], **params: Any) -> int:
             " runs list` shows what there is."
         )
     rules = [parse_gate_rule(rule) for rule in params["rules"]]
+    if params["plugins"]:
+        from evalwright.cli.arguments import load_plugins
+
+        load_plugins(params["plugins"])
     opened_runs = confirm_all(open_runs(*runs))
     baseline = confirm(open_runs(params["baseline"])[0]) if params["baseline"] else None
     settings = {

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePath
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from evalwright.core.local_paths import check_local
 from evalwright.core.secrets import (
@@ -18,6 +18,7 @@ from evalwright.core.secrets import (
 )
 
 PromptFormat = Literal["auto", "chat", "text"]
+FORMATS: tuple[PromptFormat, ...] = get_args(PromptFormat)
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,6 @@ from evalwright.evaluation.settings import (
     check_kind,
     present_names,
 )
-from evalwright.metrics.tree import read_tree
 from evalwright.models.remote.providers import add_file
 from evalwright.runs.accepted_failures import is_id_file
 from evalwright.tasks.data_files import as_data_file
@@ -47,7 +46,6 @@ from evalwright.tasks.safe_files import is_within, read_json
 from evalwright.tasks.yaml_files import Document, KeyPath, read_document
 
 KEYS = ("tasks", "models", *TEXTS, *KINDS)
-FORMATS = ("auto", "chat", "text")
 
 
 def read_settings(
@@ -319,17 +317,8 @@ class _Reader:
                 role: self._model(model, ("roles", role))
                 for role, model in setting.items()
             }
-        if key == "tree":
-            return read_tree(setting, f"{self.at((key,))}: tree").as_dict()
         if key == "overrides" and self.relative:
             return self._beside(setting)
-        if key == "format" and setting not in FORMATS:
-            raise UnknownName(
-                "format",
-                setting,
-                FORMATS,
-                f"Known: {', '.join(FORMATS)}. ({self.at((key,))})",
-            )
         return dict(setting) if isinstance(setting, Mapping) else setting
 
     def _task(self, name: Any, where: KeyPath) -> str:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.core.errors import ConfigurationError, RunError
-from evalwright.core.private import home_folder
 from evalwright.core.tasks import Task
 from evalwright.evaluation.budgets import BudgetTerms, price_models, read_budget
 from evalwright.evaluation.configuration import (
@@ -21,7 +20,7 @@ from evalwright.evaluation.rules import (
     ModelRule,
     UnitOrder,
 )
-from evalwright.evaluation.sharding import Shard, check_shard, share_of
+from evalwright.evaluation.sharding import Shard, share_of
 from evalwright.models.base import Model, fingerprint_of
 from evalwright.runs.reader import open_run
 from evalwright.runs.writer import PLAN_FILE, RUN_FILE, read_plan, slug
@@ -104,16 +103,7 @@ def make_plan(resolved: Resolved) -> Plan:
     configuration = resolved.configuration
     candidates = resolved.candidates
     roles = resolved.roles
-    home = home_folder(configuration.home)
     if resolved.shard:
-        check_shard(
-            resolved.shard,
-            [*(candidate.model for candidate in candidates), *roles.values()],
-            [task for candidate in candidates for task in candidate.tasks],
-            has_rules=bool(configuration.until),
-            has_budget=bool(configuration.budget),
-            home=home,
-        )
         runs = _share_runs(resolved.shard, candidates, roles)
     elif resolved.rules:
         runs = _runs_with_rules(resolved)
@@ -129,7 +119,7 @@ def make_plan(resolved: Resolved) -> Plan:
     shards = [run.shard for run in runs if run.shard]
     return Plan(
         runs=tuple(runs),
-        home=home,
+        home=resolved.home,
         max_resident=configuration.max_resident,
         resend_empty=configuration.resend_empty,
         budget=read_budget(configuration.budget, priced, shards),

@@ -6,13 +6,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from evalwright.core.errors import ConfigurationError, closest
+from evalwright.core.private import home_folder
 from evalwright.core.tasks import Task
 from evalwright.core.text import printable
 from evalwright.evaluation.common_arguments import without_refused
 from evalwright.evaluation.configuration import Configuration, ModelSpec
-from evalwright.evaluation.effects import check_effects, check_sandbox
+from evalwright.evaluation.effects import check_effects, check_sandbox, check_tree
 from evalwright.evaluation.opening import (
     check_roles,
     open_roles,
@@ -26,7 +28,7 @@ from evalwright.evaluation.rules import (
     resolve_rules,
 )
 from evalwright.evaluation.settings import Settings
-from evalwright.evaluation.sharding import Shard, read_shard
+from evalwright.evaluation.sharding import Shard, check_shard, read_shard
 from evalwright.evaluation.task_checks import check_task
 from evalwright.evaluation.task_choice import order_units, task_choice
 from evalwright.models.base import Model, fingerprint_of
@@ -35,7 +37,6 @@ from evalwright.models.local.cluster import Cluster
 from evalwright.models.oracle import OracleModel
 from evalwright.models.registry import open_model
 from evalwright.runs.accepted_failures import is_id_file, read_given_up
-from evalwright.runs.grouping import check_tree
 from evalwright.strategies.likelihood import RecordedColumn
 from evalwright.strategies.simulate import Simulated
 from evalwright.tasks.index import TaskIndex
@@ -68,13 +69,14 @@ class Resolved:
     """What the names in the settings mean.
 
     configuration: complete, with what follows from the settings. candidates: the models under test.
-    roles: the models beside them. shard: which part of the samples is asked; None for all. remarks:
-    sentences to show before the first request.
+    roles: the models beside them. home: the folder of the store. shard: which part of the samples
+    is asked; None for all. remarks: sentences to show before the first request.
     """
 
     configuration: Configuration
     candidates: tuple[Candidate, ...]
     roles: Mapping[str, Model]
+    home: Path
     rules: tuple[ModelRule, ...]
     shard: Shard | None
     remarks: tuple[str, ...]
@@ -96,15 +98,11 @@ def resolve(settings: Settings, cluster: Cluster | None = None) -> Resolved:
     shard = read_shard(configuration.shard)
     settings = settings.having(shard=str(shard or ""))
     rules = resolve_rules(configuration.until, configuration.models)
-    roles = open_roles(
-        configuration.roles,
-        settings.models,
-        home=configuration.home,
-        cluster=cluster,
-    )
+    home = home_folder(configuration.home)
+    roles = open_roles(configuration.roles, settings.models, home=home, cluster=cluster)
     orders: dict[tuple[str, str], UnitOrder] = {}
     candidates = [
-        _resolve_model(settings, spec, roles, rules, orders, cluster)
+        _resolve_model(settings, spec, roles, rules, orders, home, cluster)
         for spec in configuration.models
     ]
     models = [candidate.model for candidate in candidates]
@@ -121,10 +119,20 @@ def resolve(settings: Settings, cluster: Cluster | None = None) -> Resolved:
     check_sandbox(
         settings.sandbox, [scorer for task in tasks for scorer in task.scorers]
     )
+    if shard:
+        check_shard(
+            shard,
+            [*models, *roles.values()],
+            tasks,
+            has_rules=bool(rules),
+            has_budget=bool(configuration.budget),
+            home=home,
+        )
     return Resolved(
         configuration=settings.configuration,
         candidates=tuple(candidates),
         roles=roles,
+        home=home,
         rules=rules,
         shard=shard,
         remarks=tuple(_remarks(refusals, candidates)),
@@ -178,6 +186,7 @@ def _resolve_model(
     roles: Mapping[str, Model],
     rules: tuple[ModelRule, ...],
     orders: dict[tuple[str, str], UnitOrder],
+    home: Path,
     cluster: Cluster | None,
 ) -> Candidate:
     """One model under test with the tasks as it gets them, checked.
@@ -188,8 +197,8 @@ def _resolve_model(
     model = open_under_test(
         spec,
         settings.models,
+        home=home,
         batch=configuration.batch,
-        home=configuration.home,
         cluster=cluster,
     )
     model.check()
@@ -201,7 +210,7 @@ def _resolve_model(
     for task in tasks:
         check_task(task, model, roles)
     check_metrics(rules, tasks)
-    check_tree(configuration.as_dict(), [task.name for task in tasks])
+    check_tree(configuration.tree, [task.name for task in tasks])
     identity = _identity(model, roles, tasks, configuration.limit, configuration.seed)
     for task in tasks:
         key = task.name, task.samples.content_hash

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.core.errors import AbilityError, ConfigurationError
+from evalwright.core.private import home_folder
 from evalwright.core.tasks import Task
 from evalwright.evaluation.configuration import ModelSpec
 from evalwright.evaluation.effects import check_effects
@@ -124,10 +125,11 @@ def plan_models(settings: Settings) -> list[PlannedModel]:
         raise ConfigurationError(
             "The runs name no model: name one with --model, for example demo/small."
         )
+    home = home_folder(configuration.home)
     loaded: dict[bool, list[Task]] = {}
     planned_models = []
     for spec in configuration.models:
-        model = open_under_test(spec, settings.models)
+        model = open_under_test(spec, settings.models, home=home)
         chat = "chat" in model.abilities
         if chat not in loaded:
             loaded[chat] = _load_tasks(settings, chat)
@@ -142,7 +144,7 @@ def plan_models(settings: Settings) -> list[PlannedModel]:
         planned_models.append(PlannedModel(spec, model, loaded[chat]))
     check_effects(
         [planned_model.model for planned_model in planned_models],
-        open_roles(configuration.roles, settings.models, home=configuration.home),
+        open_roles(configuration.roles, settings.models, home=home),
         [task for planned_model in planned_models for task in planned_model.tasks],
         max_resident=configuration.max_resident,
         prompt_format=configuration.format,
