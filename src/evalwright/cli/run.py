@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 
 SECTIONS = {
     "Options": (
-        *("--model", "-M", "-T", "--judge", "--rubric", "--limit", "--name"),
+        *("--model", "-M", "--prompt", "--judge", "--rubric", "--limit", "--name"),
         *("--until", "--budget", "--config"),
     ),
     "Models and judges": (
         *("--role", "-R", "--no-judge", "--format", "--price", "--batch", "--plugin"),
         "--sandbox",
     ),
-    "Samples": (
-        *("--where", "--column", "--seed", "--image-urls", "--no-images"),
+    "Tasks and samples": (
+        *("-T", "--where", "--column", "--seed", "--image-urls", "--no-images"),
         *("--accept-failures", "--give-up"),
     ),
     "Suites and their trust": ("--suite", "--trust-file"),

@@ -27,8 +27,9 @@ from typing import Any
 
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.core.private import no_file
-from evalwright.evaluation.configuration import Configuration, ModelSpec
+from evalwright.evaluation.configuration import Configuration, ModelSpec, PromptSpec
 from evalwright.evaluation.origins import FILES, listed, proposed, require_allowed
+from evalwright.evaluation.prompts import checked
 from evalwright.evaluation.settings import (
     KINDS,
     TEXTS,
@@ -45,7 +46,7 @@ from evalwright.tasks.overrides import nested
 from evalwright.tasks.safe_files import is_within, read_json
 from evalwright.tasks.yaml_files import Document, KeyPath, read_document
 
-KEYS = ("tasks", "models", *TEXTS, *KINDS)
+KEYS = ("tasks", "models", "prompts", *TEXTS, *KINDS)
 
 
 def read_settings(
@@ -312,6 +313,13 @@ class _Reader:
                 self._model(model, ("models", i))
                 for i, model in enumerate(listed(setting))
             )
+        if key == "prompts":
+            return checked(
+                [
+                    self._prompt(prompt, ("prompts", i))
+                    for i, prompt in enumerate(listed(setting))
+                ]
+            )
         if key == "roles":
             return {
                 role: self._model(model, ("roles", role))
@@ -361,6 +369,31 @@ class _Reader:
             else:
                 relocated[key] = override
         return relocated
+
+    def _prompt(self, prompt: Any, where: KeyPath) -> PromptSpec:
+        """A prompt: the name of a text file, or a mapping with `name`, and `file` or `text`."""
+        if isinstance(prompt, str):
+            prompt = {"name": Path(prompt).stem, "file": prompt}
+        words = "the name of a text file, or a mapping with 'name' and 'file' or 'text'"
+        self._check_kind(prompt, Mapping, words, where)
+        self._check_keys(prompt, ("name", "file", "text"), where)
+        for key, content in prompt.items():
+            self._check_kind(content, str, "text", (*where, key))
+        if not prompt.get("name") or ("file" in prompt) == ("text" in prompt):
+            raise ConfigurationError(
+                f"{self.at(where)}: a prompt has a 'name', and either a 'file' or a"
+                " 'text'."
+            )
+        if "text" in prompt:
+            return PromptSpec(prompt["name"], text=prompt["text"])
+        file = self.path.parent / prompt["file"] if self.relative else prompt["file"]
+        if self.relative and not is_within(file, self.folder, Path.cwd()):
+            raise ConfigurationError(
+                f"{self.at(where)}: the file '{prompt['file']}' is outside of this"
+                " file's folder and the working folder, or hidden there. Name it on the"
+                " command line instead, with --prompt."
+            )
+        return PromptSpec(prompt["name"], file=str(file))
 
     def _plugin(self, file: str) -> str:
         """A file of providers. Python runs only where a person names it, on the command line."""

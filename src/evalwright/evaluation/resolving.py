@@ -13,7 +13,7 @@ from evalwright.core.private import home_folder
 from evalwright.core.tasks import Task
 from evalwright.core.text import printable
 from evalwright.evaluation.common_arguments import without_refused
-from evalwright.evaluation.configuration import Configuration, ModelSpec
+from evalwright.evaluation.configuration import Configuration, ModelSpec, PromptSpec
 from evalwright.evaluation.effects import check_effects, check_sandbox, check_tree
 from evalwright.evaluation.opening import (
     check_roles,
@@ -21,6 +21,7 @@ from evalwright.evaluation.opening import (
     open_under_test,
     place_scorers,
 )
+from evalwright.evaluation.prompts import with_prompt
 from evalwright.evaluation.rules import (
     ModelRule,
     UnitOrder,
@@ -51,12 +52,14 @@ MAX_COMPARED_IDS = 20_000
 class Candidate:
     """A model under test with its tasks, opened and checked; its run has no name yet.
 
+    prompt: what the tasks have in place of their own prompt; None for that.
     configuration: with the tasks' names as this model gets them. identity: of the run as a whole,
     without rules or shards.
     """
 
     spec: ModelSpec
     model: Model
+    prompt: PromptSpec | None
     configuration: Configuration
     tasks: tuple[Task, ...]
     orders: tuple[UnitOrder, ...]
@@ -97,13 +100,21 @@ def resolve(settings: Settings, cluster: Cluster | None = None) -> Resolved:
     configuration = settings.configuration
     shard = read_shard(configuration.shard)
     settings = settings.having(shard=str(shard or ""))
+    if configuration.until and len(configuration.prompts) > 1:
+        raise ConfigurationError(
+            "Stopping rules (--until) name models, and here each model has several"
+            " prompts. Run the prompts one by one, or leave --until out."
+        )
     rules = resolve_rules(configuration.until, configuration.models)
     home = home_folder(configuration.home)
     roles = open_roles(configuration.roles, settings.models, home=home, cluster=cluster)
     orders: dict[tuple[str, str], UnitOrder] = {}
     candidates = [
-        _resolve_model(settings, spec, roles, rules, orders, home, cluster)
+        candidate
         for spec in configuration.models
+        for candidate in _resolve_model(
+            settings, spec, roles, rules, orders, home, cluster
+        )
     ]
     models = [candidate.model for candidate in candidates]
     tasks = [task for candidate in candidates for task in candidate.tasks]
@@ -188,8 +199,8 @@ def _resolve_model(
     orders: dict[tuple[str, str], UnitOrder],
     home: Path,
     cluster: Cluster | None,
-) -> Candidate:
-    """One model under test with the tasks as it gets them, checked.
+) -> Iterator[Candidate]:
+    """One model under test, with each prompt, with the tasks as it gets them, checked.
 
     orders: by name and content of a task; models that get the same samples share one.
     """
@@ -206,7 +217,37 @@ def _resolve_model(
         settings = settings.having(tasks=tuple(map(_written_form, configuration.tasks)))
         configuration = settings.configuration
     check_roles(roles)
-    tasks, remarks = task_choice(settings).select(chat="chat" in model.abilities)
+    for prompt in configuration.prompts or (None,):
+        tasks, remarks = _select_tasks(settings, prompt, model)
+        yield _candidate(
+            settings, spec, model, prompt, tasks, remarks, roles, rules, orders, cluster
+        )
+
+
+def _select_tasks(
+    settings: Settings, prompt: PromptSpec | None, model: Model
+) -> tuple[Sequence[Task], str]:
+    """The tasks for a model, with a prompt in place of their own, and what to say of them."""
+    if prompt is not None:
+        configuration = with_prompt(settings.configuration, prompt)
+        settings = settings.having(overrides=configuration.overrides)
+    return task_choice(settings).select(chat="chat" in model.abilities)
+
+
+def _candidate(
+    settings: Settings,
+    spec: ModelSpec,
+    model: Model,
+    prompt: PromptSpec | None,
+    tasks: Sequence[Task],
+    remarks: str,
+    roles: Mapping[str, Model],
+    rules: tuple[ModelRule, ...],
+    orders: dict[tuple[str, str], UnitOrder],
+    cluster: Cluster | None,
+) -> Candidate:
+    """A model with its tasks, checked; the arguments are those of `_resolve_model`."""
+    configuration = settings.configuration
     for task in tasks:
         check_task(task, model, roles)
     check_metrics(rules, tasks)
@@ -224,6 +265,7 @@ def _resolve_model(
     return Candidate(
         spec=spec,
         model=model,
+        prompt=prompt,
         configuration=configuration,
         tasks=tuple(place_scorers(task, cluster) for task in _simulated(tasks, model)),
         orders=tuple(orders[task.name, task.samples.content_hash] for task in tasks),

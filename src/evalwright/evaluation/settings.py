@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from evalwright.core.deprecation import warn_old_name
 from evalwright.core.errors import ConfigurationError, UnknownName, known_names
 from evalwright.evaluation.configuration import FORMATS, Configuration
+from evalwright.evaluation.prompts import prompts_from_python
 from evalwright.metrics.tree import read_tree
 from evalwright.runs.accepted_failures import read_limit
 from evalwright.runs.writer import check_run_name
@@ -203,9 +204,12 @@ def fields_from_python(settings: Mapping[str, Any]) -> dict[str, Any]:
     None is like a setting that is left out. Raises UnknownName, and ConfigurationError for a value
     of another kind.
     """
-    known_keys = [key for key in (*TEXTS, *KINDS) if key != "common"]
+    known_keys = [key for key in (*TEXTS, *KINDS, "prompts") if key != "common"]
     fields: dict[str, Any] = {}
     for key, setting in present_names(settings, "The setting").items():
+        if key == "prompts" and setting is not None:
+            fields[key] = prompts_from_python(setting)
+            continue
         if key not in known_keys:
             raise UnknownName("setting", key, known_keys, known_names(key, known_keys))
         if setting is None:

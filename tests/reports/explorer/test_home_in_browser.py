@@ -175,7 +175,7 @@ def test_columns_are_chosen_and_the_choice_is_in_the_address(
             "Expected",
         ]
         await until(tab, f"{TEXT}.includes('item-0')")
-        toggle = "[...document.querySelectorAll('.chooser label')].find(l => l.innerText.trim() === '{}').querySelector('input').click()"
+        toggle = "[...document.querySelectorAll('.chooser label')].find(l => l.textContent.trim() === '{}').querySelector('input').click()"
         await tab.evaluate(toggle.format("Expected"))
         await until(tab, f"!{heads}.includes('Expected')")
         await tab.evaluate("window.before = 1, location.reload()")

@@ -516,7 +516,7 @@ def _preview_text(text: str, width: int) -> str:
     if len(shown) == len(words):
         return words
     before_cut, space, _ = shown.rpartition(" ")
-    return f"{before_cut if space and len(before_cut) > len(shown) // 2 else shown}…"
+    return f"{before_cut if space and len(before_cut) >= len(shown) // 2 else shown}…"
 
 
 # -- records ---------------------------------------------------------------------------
