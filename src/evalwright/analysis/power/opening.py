@@ -16,6 +16,7 @@ from evalwright.evaluation.evaluating import evaluate_settings
 from evalwright.evaluation.objects import settings_from_python
 from evalwright.evaluation.opening import open_roles, open_under_test
 from evalwright.evaluation.planning import make_plan
+from evalwright.evaluation.prompts import with_prompt
 from evalwright.evaluation.resolving import resolve
 from evalwright.evaluation.running import run_blocking
 from evalwright.evaluation.settings import Settings
@@ -159,6 +160,15 @@ def plan_models(settings: Settings) -> list[PlannedModel]:
 
 
 def _load_tasks(settings: Settings, chat: bool) -> list[Task]:
+    prompts = settings.configuration.prompts
+    if len(prompts) > 1:
+        raise ConfigurationError(
+            "A plan is of one prompt: name one with --prompt. With several, requests"
+            " and costs are those of each, added up."
+        )
+    if prompts:
+        configuration = with_prompt(settings.configuration, prompts[0])
+        settings = settings.having(overrides=configuration.overrides)
     loaded = task_choice(settings).load(chat)
     conditions = read_conditions(settings.configuration.where)
     tasks = list(filtered(loaded, conditions).tasks)
