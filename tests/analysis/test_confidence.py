@@ -94,14 +94,16 @@ def test_an_overconfident_model_is_found_out(
         and one.risk_coverage.area.value < one.risk_coverage.area_by_chance
     )
     assert one.at_coverage[-1].coverage == 1.0
-    shown = typed("calibration", "sure")
+    shown = typed("check", "calibration", "sure")
     assert (
         shown.code == 0
         and "overconfident by" in shown.out
         and "10 without" in " ".join(shown.out.split())
     )
     assert (
-        json.loads(typed("calibration", "sure", "--json").out)[0]["tasks"][0]["without"]
+        json.loads(typed("check", "calibration", "sure", "--json").out)[0]["tasks"][0][
+            "without"
+        ]
         == 10
     )
 

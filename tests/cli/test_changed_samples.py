@@ -42,12 +42,14 @@ READERS: dict[str, list[tuple[str, ...]]] = {
         ("leaderboard", "a", "b"),
         ("leaderboard", "b", "a", "--kept", "kept"),
     ],
-    "judge agreement": [("judge", "agreement", "a", "b", "--scorer", "exact-match")],
-    "judge bias": [("judge", "bias", "a", "b", "--scorer", "exact-match")],
-    "judge calibrate": [("judge", "calibrate", "a", "--labels", "labels.csv")],
+    "judge agreement": [
+        ("check", "judge", "agreement", "a", "b", "--scorer", "exact-match")
+    ],
+    "judge bias": [("check", "judge", "bias", "a", "b", "--scorer", "exact-match")],
+    "judge calibrate": [("check", "judge", "calibrate", "a", "--labels", "labels.csv")],
     "judge sample": [
-        ("judge", "sample", "a", "--to", "t.csv"),
-        ("judge", "sample", "b", "a", "--to", "t.csv"),
+        ("check", "judge", "sample", "a", "--to", "t.csv"),
+        ("check", "judge", "sample", "b", "a", "--to", "t.csv"),
     ],
     "plot": [("plot", "scores", "a", "--into", "p.svg")],
     "view": [("view", "a", "--html", "p.html")],
@@ -56,7 +58,7 @@ READERS: dict[str, list[tuple[str, ...]]] = {
     "export inspect": [("export", "inspect", "a", "--out", "exported")],
     "export every-eval-ever": [("export", "every-eval-ever", "a", "--out", "exported")],
     "export parquet": [("export", "parquet", "a", "--out", "exported")],
-    "submit make": [("submit", "make", "a", "--into", "sent.json")],
+    "submit make": [("runs", "submit", "make", "a", "--into", "sent.json")],
     "export sea-helm": [("export", "sea-helm", "a", "--out", "exported")],
     "export lm-eval": [("export", "lm-eval", "a", "--out", "exported")],
     "export hf-results": [("export", "hf-results", "a", "b", "--out", "exported")],
@@ -111,7 +113,9 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_questions(made, 6)
     for name in "abc":
         assert typed(*ECHO, name, folder=made).code == 0
-    assert typed("judge", "sample", "a", "--to", "labels.csv", folder=made).code in (
+    assert typed(
+        "check", "judge", "sample", "a", "--to", "labels.csv", folder=made
+    ).code in (
         0,
         2,
     )

@@ -7,27 +7,66 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
 import pytest
 
 from evalwright import cli
-from evalwright.cli.command_line import COMMANDS
+from evalwright.cli.command_line import COMMANDS, MOVED, SECTIONS
+from evalwright.cli.sections import HELP_ALL, SectionedCommand
 from support.command import environment
 from support.typed import typed
 
 
 def commands() -> list[tuple[str, ...]]:
     """Every command and every command of a group."""
-    found: list[tuple[str, ...]] = [()]
-    context = click.Context(cli.cli)
-    for name in COMMANDS:
-        found.append((name,))
-        command = cli.cli.get_command(context, name)
-        if isinstance(command, click.Group):
-            found += [(name, one) for one in command.commands]
-    return found
+
+    def below(group: click.Group, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+        context = click.Context(group)
+        for name in group.list_commands(context):
+            yield (*path, name)
+            command = group.get_command(context, name)
+            if isinstance(command, click.Group):
+                yield from below(command, (*path, name))
+
+    return [(), *below(cli.cli, ())]
+
+
+def test_the_sections_of_the_help_have_every_command_once() -> None:
+    listed = [name for names in SECTIONS.values() for name in names]
+    assert sorted(listed) == sorted(COMMANDS)
+
+
+def test_the_help_of_run_shows_ten_options_and_help_all_each_in_one_section() -> None:
+    from evalwright.cli.run import SECTIONS, run
+
+    assert isinstance(run, SectionedCommand)
+    listed = [name for names in SECTIONS.values() for name in names]
+    declared = [
+        param.opts[0]
+        for param in run.params
+        if isinstance(param, click.Option) and param.opts[0] != HELP_ALL
+    ]
+    assert sorted(listed) == sorted(declared)
+    short = typed("run", "--help").out
+    assert len(SECTIONS["Options"]) == 10
+    assert "--model" in short and "--gpus-per-replica" not in short
+    assert HELP_ALL in short
+    everything = typed("run", "--help-all")
+    assert everything.code == 0
+    assert all(f"  {name}" in everything.out for name in declared)
+
+
+@pytest.mark.parametrize("old", MOVED)
+def test_an_earlier_name_works_and_says_the_new_one(old: str) -> None:
+    done = typed(old, "--help")
+    assert done.code == 0
+    assert done.out.startswith(f"Usage: evalwright {old}")
+    now = typed(*MOVED[old].split(), "--help")
+    assert done.out.splitlines()[1:] == now.out.splitlines()[1:]
+    assert f"\n  {old} " not in typed("--help").out
 
 
 def test_help_of_every_command() -> None:

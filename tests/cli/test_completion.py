@@ -78,9 +78,13 @@ LINES: list[tuple[str, list[str], list[str]]] = [
     ("evalwright compare board-demo-small b", ["board-demo-small"], []),
     ("evalwright runs samples x --flipped-against b", ["board-demo-small"], []),
     ("evalwright runs show --out elsewhere f", ["far-run"], ["board-demo-small"]),
-    ("evalwright plot ", ["scores", "differences", "agreement"], ["board-demo-small"]),
-    ("evalwright plot ca", ["calibration"], ["cost"]),
-    ("evalwright plot cost bo", ["board-demo-small"], ["cost"]),
+    (
+        "evalwright runs plot ",
+        ["scores", "differences", "agreement"],
+        ["board-demo-small"],
+    ),
+    ("evalwright runs plot ca", ["calibration"], ["cost"]),
+    ("evalwright runs plot cost bo", ["board-demo-small"], ["cost"]),
     (
         "evalwright runs samples board-demo-small i",
         ["item-0", "item-1"],

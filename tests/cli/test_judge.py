@@ -1,4 +1,4 @@
-"""`evalwright judge`: from a run to a table, from a table to a corrected score, and every way of
+"""`evalwright check judge`: from a run to a table, from a table to a corrected score, and every way of
 getting it wrong.
 """
 
@@ -34,10 +34,10 @@ def give_back(
 
 
 def test_from_a_run_to_a_corrected_score() -> None:
-    done = typed("judge", "calibrate", "a")
+    done = typed("check", "judge", "calibrate", "a")
     assert (done.code, done.err) == (0, "")
     assert "180 answers to label are in a.labels.csv" in done.out
-    assert "evalwright judge calibrate a --labels a.labels.csv" in done.out
+    assert "evalwright check judge calibrate a --labels a.labels.csv" in done.out
     done = typed(
         "judge",
         "calibrate",
@@ -56,27 +56,29 @@ def test_from_a_run_to_a_corrected_score() -> None:
     assert data["counts"]["verdicts"] == 180
     assert (
         json.loads(
-            typed("judge", "calibrate", "a", "--labels", "done.csv", "--json").out
+            typed(
+                "check", "judge", "calibrate", "a", "--labels", "done.csv", "--json"
+            ).out
         )
         == data
     )
 
 
 def test_a_table_is_never_written_over() -> None:
-    typed("judge", "sample", "a", "--n", "10")
+    typed("check", "judge", "sample", "a", "--n", "10")
     before = Path("a.labels.csv").read_bytes()
     for command in (("calibrate", "a"), ("sample", "a", "--n", "20")):
         done = typed("judge", *command)
         assert done.code == 2
         assert "may hold labels" in done.err
-        assert "evalwright judge calibrate a --labels a.labels.csv" in done.err
+        assert "evalwright check judge calibrate a --labels a.labels.csv" in done.err
     assert Path("a.labels.csv").read_bytes() == before
 
 
 def test_table_and_page_of_one_set() -> None:
     done = typed(
         *[
-            "judge", "sample", "a", "--n", "12", "--design", "stratified", "--to", "x/t.csv", "--page",
+            "check", "judge", "sample", "a", "--n", "12", "--design", "stratified", "--to", "x/t.csv", "--page",
             "p.html", "--json",
         ]
     )  # fmt: skip
@@ -86,7 +88,7 @@ def test_table_and_page_of_one_set() -> None:
     page = Path("p.html").read_text()
     assert all(f'data-row="{row}"' in page for row in rows)
     assert Path(made["kept"][0]).is_file()
-    alone = typed("judge", "sample", "a", "--page", "only.html")
+    alone = typed("check", "judge", "sample", "a", "--page", "only.html")
     assert "only.html" in alone.out
     assert not Path("a.labels.csv").exists()
 
@@ -102,7 +104,9 @@ def test_people_are_not_led_and_nothing_acts() -> None:
         name="hostile",
         passages=passages,
     )
-    done = typed("judge", "sample", "hostile", "--to", "t.csv", "--page", "p.html")
+    done = typed(
+        "check", "judge", "sample", "hostile", "--to", "t.csv", "--page", "p.html"
+    )
     assert done.code == 0
     for file in ("t.csv", "p.html"):
         text = Path(file).read_text(encoding="utf-8")
@@ -118,7 +122,9 @@ def test_people_are_not_led_and_nothing_acts() -> None:
         fill_in(list(rows.values()), lambda row: 1), encoding="utf-8"
     )
     found = json.loads(
-        typed("judge", "calibrate", "hostile", "--labels", "back.csv", "--json").out
+        typed(
+            "check", "judge", "calibrate", "hostile", "--labels", "back.csv", "--json"
+        ).out
     )
     assert found["corrected"]["labels_mean"] == 1.0
 
@@ -127,11 +133,11 @@ def test_two_runs(folder: Path) -> None:
     make_run(
         folder / "runs", scores=[0.0, 1.0, 0.0, 1.0] * 60, name="b", model="demo/b"
     )
-    done = typed("judge", "sample", "a", "b", "--n", "60", "--to", "two.csv")
-    assert "evalwright judge calibrate a b --labels two.csv" in done.out
+    done = typed("check", "judge", "sample", "a", "b", "--n", "60", "--to", "two.csv")
+    assert "evalwright check judge calibrate a b --labels two.csv" in done.out
     assert "120 answers" in done.out
     give_back("two.csv")
-    done = typed("judge", "calibrate", "a", "b", "--labels", "done.csv")
+    done = typed("check", "judge", "calibrate", "a", "b", "--labels", "done.csv")
     assert done.code == 0
     assert (
         "By people's standards no significant difference between demo/a and demo/b was found"
@@ -139,7 +145,7 @@ def test_two_runs(folder: Path) -> None:
     )
     data = json.loads(Path("runs/a/calibration-score-b.json").read_text())
     assert (data["kind"], data["labelled"]) == ("difference", 60)
-    one = typed("judge", "calibrate", "a", "--labels", "done.csv", "--json")
+    one = typed("check", "judge", "calibrate", "a", "--labels", "done.csv", "--json")
     assert json.loads(one.out)["counts"]["labelled"] == 60
 
 
@@ -153,8 +159,8 @@ def wrong(*arguments: str) -> str:
 
 def test_labels_that_cannot_be_used(folder: Path) -> None:
     make_run(folder / "runs", scores=[0.0, 1.0] * 50, name="b", model="demo/b")
-    typed("judge", "sample", "a", "--n", "30")
-    typed("judge", "sample", "b", "--n", "30", "--to", "b.csv")
+    typed("check", "judge", "sample", "a", "--n", "30")
+    typed("check", "judge", "sample", "b", "--n", "30", "--to", "b.csv")
     rows = read_table("a.labels.csv")
     own = rows[0]["row"].partition("-")[0]
 
@@ -171,7 +177,9 @@ def test_labels_that_cannot_be_used(folder: Path) -> None:
     other = read_table("b.csv")[0]["row"]
     assert "bad.csv, line 2: the labelling set" in told(f"row,label\n{other},1\n")
     assert "cannot be combined" in told(f"row,label\n{own}-01,1\n{other},1\n")
-    typed("judge", "sample", "a", "--n", "30", "--seed", "9", "--to", "nine.csv")
+    typed(
+        "check", "judge", "sample", "a", "--n", "30", "--seed", "9", "--to", "nine.csv"
+    )
     nine = read_table("nine.csv")[0]["row"]
     assert "cannot be combined" in told(f"row,label\n{own}-01,1\n{nine},1\n")
     give_back("a.labels.csv")
@@ -181,7 +189,7 @@ def test_labels_that_cannot_be_used(folder: Path) -> None:
 def test_a_run_that_was_made_anew_is_not_the_one_that_was_labelled(
     folder: Path,
 ) -> None:
-    typed("judge", "sample", "a", "--n", "30")
+    typed("check", "judge", "sample", "a", "--n", "30")
     give_back()
     make_run(
         folder / "runs",
@@ -219,16 +227,16 @@ def test_an_imported_run() -> None:
     (name,) = [
         path.name for path in Path("runs").iterdir() if path.name not in ("a", "q")
     ]
-    assert typed("judge", "sample", name, "--to", "i.csv").code == 0
+    assert typed("check", "judge", "sample", name, "--to", "i.csv").code == 0
     Path("done.csv").write_text(fill_in(read_table("i.csv"), lambda row: 1))
     found = json.loads(
-        typed("judge", "calibrate", name, "--labels", "done.csv", "--json").out
+        typed("check", "judge", "calibrate", name, "--labels", "done.csv", "--json").out
     )
     assert found["counts"]["labelled"] == 6
     assert found["corrected"]["labels_mean"] == 1.0
 
 
 def test_a_result_that_cannot_be_kept() -> None:
-    typed("judge", "sample", "a")
+    typed("check", "judge", "sample", "a")
     Path("runs/a/calibration-score.json").mkdir()
     assert "cannot be written" in wrong("calibrate", "a", "--labels", give_back())

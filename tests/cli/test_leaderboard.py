@@ -110,6 +110,29 @@ def test_everything_at_once_and_again(folder: Path) -> None:
     assert _all(folder) == first and "Unchanged: README.md\n" in again.err
 
 
+def test_a_workflow_publishes_with_every_option_of_the_board(folder: Path) -> None:
+    (folder / "suite.yaml").write_text("tasks: [factual]\nmodels: [demo/small]\n")
+    done = typed(
+        "leaderboard", "--workflow", "w.yml", "--config", "suite.yaml", "--into", "R.md",
+        "--metric", "accuracy", "--tasks-are", "sample", "--plot", "a.svg", "--plot", "b.png",
+        "--best", "7", "--allow-baseline-judge", "--title", "Ours",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    flow = yaml.safe_load((folder / "w.yml").read_text())
+    (job,) = flow["jobs"].values()
+    command = next(
+        step["run"]
+        for step in job["steps"]
+        if "evalwright leaderboard" in step.get("run", "")
+    )
+    for option in (
+        "--metric accuracy", "--tasks-are sample", "--into R.md", "--plot a.svg --plot b.png",
+        "--best 7", "--allow-baseline-judge", "--title Ours",
+    ):  # fmt: skip
+        assert option in command
+    assert "--config" not in command and "--workflow" not in command
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from evalwright.extend import Dialect, ListedTask, ScoringRules, register_dialect
 from support.typed import typed
 
 PARTS = [
@@ -170,3 +173,38 @@ def test_a_group_is_shown_as_its_parts() -> None:
     assert typed("tasks", "show", "factual-stress").out.startswith(
         "factual-stress, version 2: "
     )
+
+
+@pytest.mark.parametrize(
+    ("roots", "place"),
+    [((), "are bundled or installed"), (("--task-root", "empty"), "are in 'empty'")],
+)
+def test_a_dialect_without_tasks_says_how_others_are_named(
+    folder: Path, roots: tuple[str, ...], place: str
+) -> None:
+    (folder / "empty").mkdir()
+    register_dialect("pairs-of-a-test", NothingBundled())
+    done = typed("tasks", "list", "--dialect", "pairs-of-a-test", *roots)
+    assert (done.code, done.out) == (0, "")
+    assert f"No tasks of pairs-of-a-test {place}" in done.err
+    assert "--task-root DIR" in done.err
+    done = typed("tasks", "list", "--dialect", "pairs-of-a-test", "--json", *roots)
+    assert json.loads(done.out) == []
+
+
+class NothingBundled(Dialect):
+    """A dialect whose tasks are only where a person has them."""
+
+    right_or_wrong = frozenset()
+
+    def names(self, roots: Sequence[Path]) -> Sequence[ListedTask]:
+        return []
+
+    def load(self, *_: Any, **__: Any) -> list[Any]:
+        return []
+
+    def groups(self, tasks: Any) -> list[Any]:
+        return []
+
+    def rules(self, *_: Any) -> ScoringRules:
+        return ScoringRules([], [])

@@ -178,7 +178,7 @@ def test_two_judges_on_two_wires_and_what_they_agree_on() -> None:
     assert numbers["kappa"].value == pytest.approx(
         cohen_kappa_score(*zip(*said.values(), strict=True))
     )
-    done = typed("judge", "agreement", "both", "--json")
+    done = typed("check", "judge", "agreement", "both", "--json")
     assert done.code == 0, done.text
     (pair_found,) = json.loads(done.out)["pairs"]
     right = [
@@ -248,7 +248,7 @@ def test_the_grades_of_three_judges_are_averaged_and_kept() -> None:
             for who in (one, other)
         ]
         assert estimates[one + other] == pytest.approx(cohen_kappa_score(*votes))
-    done = typed("judge", "agreement", run.id, "--json")
+    done = typed("check", "judge", "agreement", run.id, "--json")
     assert done.code == 0, done.text
     assert len(json.loads(done.out)["pairs"]) == 3
 
@@ -374,7 +374,7 @@ def test_pairs_in_both_orders(against: str) -> None:
         assert (parts["answer_first"], parts["answer_second"]) == (first, second)
         assert parts["same verdict"] == float(first == second)
     assert min(expected.values()) > 3
-    done = typed("judge", "bias", "ours", "--json")
+    done = typed("check", "judge", "bias", "ours", "--json")
     assert done.code == 0, done.text
     (bias,) = json.loads(done.out)
     assert bias["position"]["both_first"] == sum(

@@ -234,7 +234,7 @@ def test_a_group_that_was_asked_for_is_a_tree(
     assert (made["name"], made["average"], sorted(made["parts"])) == (
         "exams", "macro", ["chem", "law", "logic", "physics"],
     )  # fmt: skip
-    typed("aggregate", "a", "--name", "again", folder=folder)
+    typed("runs", "aggregate", "a", "--name", "again", folder=folder)
     assert (
         open_run(folder / "runs" / "again").data["groups"]
         == open_run(folder / "runs" / "a").data["groups"]

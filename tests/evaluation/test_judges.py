@@ -231,7 +231,7 @@ def panel_run(author: str, name: str) -> Run:
 def test_self_preference_is_measured_beside_another_judge() -> None:
     for author in ("gpt", "claude"):
         panel_run(author, f"by-{author}")
-    done = typed("judge", "bias", "by-gpt", "by-claude", "--json")
+    done = typed("check", "judge", "bias", "by-gpt", "by-claude", "--json")
     assert done.code == 0, done.text
     found = {one["judge"]: one for one in json.loads(done.out)}
     assert found["gpt"]["self_preference"]["excess"]["value"] == pytest.approx(0.5)
@@ -240,7 +240,7 @@ def test_self_preference_is_measured_beside_another_judge() -> None:
     # The other judge is harsher than gpt on gpt's answers, and not because they are not its own:
     # the number cannot tell whose doing it is.
     assert found["claude"]["self_preference"]["excess"]["value"] == pytest.approx(0.5)
-    one = typed("judge", "bias", "by-gpt")
+    one = typed("check", "judge", "bias", "by-gpt")
     assert (
         "cannot be told" in one.text
         or "cannot tell" in one.text

@@ -204,15 +204,17 @@ def test_a_judge_may_have_the_name_of_the_model_under_test() -> None:
     assert run.data["model"]["fingerprint"] != run.data["roles"]["judge"]["fingerprint"]
 
 
-def test_equal_objects_are_opened_once() -> None:
+def test_equal_objects_are_opened_once(tmp_path: Path) -> None:
     objects = Objects()
     first, second, third = (ScriptedModel(text, name="m") for text in ("a", "a", "b"))
     under_test = objects.name_model(first)
     same = objects.name_model(second, role=True)
     another = objects.name_model(third, role=True)
-    assert open_under_test(under_test, objects.models) is first
+    assert open_under_test(under_test, objects.models, home=tmp_path) is first
     judges = open_roles(
-        {"same": same, "another": another, "named": ModelSpec("m")}, objects.models
+        {"same": same, "another": another, "named": ModelSpec("m")},
+        objects.models,
+        home=tmp_path,
     )
     assert judges["same"] is first and judges["named"] is first
     assert judges["another"] is third

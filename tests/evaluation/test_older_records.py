@@ -59,7 +59,7 @@ def test_numbers_made_again_are_of_the_schema_of_their_scores() -> None:
     assert again.data["schema"] == 1
     assert (again.n_left_out, again.n_missing) == (old.n_left_out, old.n_missing)
     assert again.n_left_out > 0
-    command = typed("aggregate", "runs/faults")
+    command = typed("runs", "aggregate", "runs/faults")
     assert f"evalwright score {again.folder}" in command.err
 
 

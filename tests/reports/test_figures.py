@@ -1,4 +1,4 @@
-"""`evalwright plot`: every kind of figure of real runs, what they show, and what cannot be
+"""`evalwright runs plot`: every kind of figure of real runs, what they show, and what cannot be
 drawn.
 """
 

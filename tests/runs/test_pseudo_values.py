@@ -225,7 +225,7 @@ def test_a_share_of_labels_is_compared_item_by_item(tmp_path: Path) -> None:
         runs.append(run)
     (found,) = read_matrices(runs, metric="f-score")
     assert not found.measure.is_mean
-    for run in runs:  # as `evalwright aggregate` would have written it
+    for run in runs:  # as `evalwright runs aggregate` would have written it
         named = {"label": "skipped", "kind": "label-share", "scorer": "score"}
         value = float(np.mean(labels[runs.index(run)] == "not_attempted"))
         with edited(run.folder) as data:

@@ -92,6 +92,58 @@ def test_a_year_without_its_century_apart_from_the_day(
     assert reading_of((target,), reply) == label
 
 
+@pytest.mark.parametrize(
+    ("text", "date_read"),
+    [
+        ("May '97", Date(1997, 5)),
+        ("May ’97", Date(1997, 5)),
+        ("Oct. '97", Date(1997, 10)),
+        ("May, '12", Date(2012, 5)),
+        ("5 May '97", Date(1997, 5, 5)),
+        ("May 5, '97", Date(1997, 5, 5)),
+        ("the 5th of May '97", Date(1997, 5, 5)),
+    ],
+)
+def test_a_month_before_a_year_without_its_century(text: str, date_read: Date) -> None:
+    """The two digits are the year, of which the day has no part."""
+    assert date_read in parse_date(text)
+    assert all(reading[1:] == date_read[1:] for reading in parse_date(text))
+
+
+def test_days_beside_years_without_their_century_keep_their_own() -> None:
+    first, second = find_dates(Words("5 May '12 and 6 June '13"))
+    assert Date(2012, 5, 5) in first.readings
+    assert Date(2013, 6, 6) in second.readings
+
+
+POLISH = "styczeń luty marzec kwiecień maj czerwiec lipiec sierpień wrzesień październik listopad grudzień"
+POLISH_OF = "stycznia lutego marca kwietnia maja czerwca lipca sierpnia września października listopada grudnia"
+POLISH_IN = "styczniu lutym marcu kwietniu maju czerwcu lipcu sierpniu wrześniu październiku listopadzie grudniu"
+RUSSIAN = (
+    "январь февраль март апрель май июнь июль август сентябрь октябрь ноябрь декабрь"
+)
+RUSSIAN_OF = (
+    "января февраля марта апреля мая июня июля августа сентября октября ноября декабря"
+)
+RUSSIAN_IN = (
+    "январе феврале марте апреле мае июне июле августе сентябре октябре ноябре декабре"
+)
+UKRAINIAN = "січень лютий березень квітень травень червень липень серпень вересень жовтень листопад грудень"
+UKRAINIAN_OF = "січня лютого березня квітня травня червня липня серпня вересня жовтня листопада грудня"
+UKRAINIAN_IN = "січні лютому березні квітні травні червні липні серпні вересні жовтні листопаді грудні"
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        POLISH, POLISH_OF, POLISH_IN, RUSSIAN, RUSSIAN_OF, RUSSIAN_IN, UKRAINIAN, UKRAINIAN_OF, UKRAINIAN_IN,
+    ],
+)  # fmt: skip
+def test_months_are_known_in_each_case(names: str) -> None:
+    for month, name in enumerate(names.split(), 1):
+        assert parse_date(f"{name} 1997") == (Date(1997, month),), name
+
+
 @given(
     st.dates(date(1000, 1, 1), date(2199, 12, 31)),
     st.dates(date(1000, 1, 1), date(2199, 12, 31)),

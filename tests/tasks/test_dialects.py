@@ -115,6 +115,36 @@ def test_a_plug_in_brings_a_dialect(plugin: str) -> None:
     assert kind is not None and kind.binary and kind.part == "right"
 
 
+def test_a_comparison_says_that_a_dialect_is_to_be_loaded(
+    plugin: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A metric that is no mean is made again by the dialect's own function."""
+    own_metric = """
+from evalwright.statistics import mean_interval
+
+def half(column):
+    return mean_interval(column.values / 2, n_missing=column.n_missing)
+
+METRICS[:] = [MetricSpec("half", "half", "main", function=half)]
+"""
+    Path(plugin).write_text(dedent(PLUGIN) + own_metric)
+    for text in ("1", "2"):
+        model = ("--model", "scripted/constant", "-M", f"text={text}")
+        done = typed(
+            "run", "toy:sums", *model, "--plugin", plugin, "--name", f"r{text}"
+        )
+        assert done.code == 0, done.err
+    for command in ("compare", "leaderboard"):
+        monkeypatch.setattr(dialects, "_registered", {})
+        done = typed(command, "r1", "r2")
+        shown = " ".join(done.out.split())
+        assert "the dialect 'toy', which makes it, is not loaded" in shown
+        assert "Load it with --plugin FILE" in shown
+        done = typed(command, "r1", "r2", "--plugin", plugin)
+        assert done.code == 0, done.err
+        assert "made again" not in " ".join(done.out.split())
+
+
 def test_what_is_wrong_is_a_sentence(plugin: str) -> None:
     with pytest.raises(
         UnknownName, match=r"Unknown dialect 'lm-evil'\. Did you mean 'lm-eval'"

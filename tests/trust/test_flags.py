@@ -130,7 +130,7 @@ REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
     "compare slice": (("compare", "r", "r2", "--slice", "nothing"), "nothing"),
     "date key": (("contamination", "r", "--date-key", "x"), "--cut-off"),
     "n-gram": (("contamination", "r", "--ngram", "5"), "--corpus"),
-    "question": (("judge", "sample", "r", "--question", "x"), "--page"),
+    "question": (("check", "judge", "sample", "r", "--question", "x"), "--page"),
     "title": (("leaderboard", "r", "--title", "x"), "--title"),
     "import name": (("import", "lm-eval", "nowhere", "--name", "../x"), ""),
 }  # fmt: skip

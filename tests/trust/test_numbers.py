@@ -34,7 +34,7 @@ NUMBER_MAKERS = (
     ("plan", "factual", "--from", "theirs"),
     ("plot", "scores", "theirs", "--into", "p.svg"),
     ("plot", "cost", "theirs", "--into", "p.svg"),
-    ("submit", "make", "theirs", "--into", "sent.json"),
+    ("runs", "submit", "make", "theirs", "--into", "sent.json"),
     ("export", "scores", "theirs"),
     ("export", "every-eval-ever", "theirs"),
     ("export", "inspect", "theirs"),
@@ -88,7 +88,7 @@ def test_no_command_takes_a_number_that_the_samples_do_not_give(
         "Run 'theirs', task 'factual': accuracy is 0.99 in run.json, 0.75 from the samples"
         in done.err
     )
-    assert "evalwright aggregate runs/theirs" in done.err
+    assert "evalwright runs aggregate runs/theirs" in done.err
     assert "99.0" not in done.out
     left = {
         path
@@ -101,7 +101,7 @@ def test_no_command_takes_a_number_that_the_samples_do_not_give(
 def test_the_way_out_that_is_named_works() -> None:
     with edited("runs/theirs") as data:
         better(data)
-    assert typed("aggregate", "runs/theirs", "--name", "again").code == 0
+    assert typed("runs", "aggregate", "runs/theirs", "--name", "again").code == 0
     done = typed("leaderboard", "again", "ours", "--json")
     assert done.code == 0
     assert json.loads(done.out)["rows"][0]["tasks"]["factual"]["value"] == 0.75

@@ -73,6 +73,9 @@ function address(segments: string[], query?: Record<string, string> | URLSearchP
 /** Addresses of all pages. `run` is what `runAddress` gives. */
 export const links = {
   first: () => "#/",
+  /** `runs` are what `runAddress` gives; a query may have "sort" too. */
+  board: (runs: string[], query: Record<string, string> = {}) =>
+    address(["board"], new URLSearchParams([...runs.map((run) => ["run", run]), ...Object.entries(query)])),
   run: (run: string) => address(["run", run]),
   samples: (run: string, query?: Record<string, string> | URLSearchParams) =>
     address(["run", run, "samples"], query),

@@ -181,7 +181,7 @@ def _describe_labelling(n: int, fewest: int, runs: tuple[Run, Run], sign: int) -
     return (
         f"Label {these}: a difference shows if {count(fewest)} of them {misread},"
         f" {direction_words(high=lower, low=higher)} (`evalwright runs samples RUN"
-        f" --unsure` lists them, `evalwright judge sample {names}` makes a table to"
+        f" --unsure` lists them, `evalwright check judge sample {names}` makes a table to"
         " fill in)."
     )
 

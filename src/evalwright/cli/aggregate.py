@@ -1,4 +1,4 @@
-"""`evalwright aggregate`: recorded scores, new numbers."""
+"""`evalwright runs aggregate`: recorded scores, new numbers."""
 
 from __future__ import annotations
 

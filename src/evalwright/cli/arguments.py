@@ -13,6 +13,7 @@ from typing import Any
 
 from evalwright.core.errors import ConfigurationError
 from evalwright.evaluation.configuration import ModelSpec
+from evalwright.evaluation.prompts import prompts_from_files
 from evalwright.scorers.judge.criteria import read_criteria
 from evalwright.tasks.data_files import as_data_file, named_columns
 from evalwright.tasks.images import BY_FLAG, VARIABLE
@@ -193,6 +194,8 @@ def evaluation_settings(params: Mapping[str, Any]) -> dict[str, Any]:
         settings["roles"] = role_specs(
             params["roles"], params["role_arguments"], params["judges"]
         )
+    if params["prompts"]:
+        settings["prompts"] = prompts_from_files(params["prompts"])
     if params["where"]:
         settings["where"] = tuple(params["where"])
     if params["prompt_format"]:

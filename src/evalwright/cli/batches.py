@@ -1,4 +1,4 @@
-"""`evalwright batches`: batch jobs at providers."""
+"""`evalwright store batches`: batch jobs at providers."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def forget(number: int, home: str | None) -> None:
         journal.close()
     if job is None:
         raise ConfigurationError(
-            f"No batch has the number {number}: see 'evalwright batches list'."
+            f"No batch has the number {number}: see 'evalwright store batches list'."
         )
     echo(
         f"Forgotten: batch {job.batch or '(never confirmed)'} of {job.n} requests"

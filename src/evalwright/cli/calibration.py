@@ -1,4 +1,4 @@
-"""`evalwright calibration`: whether a model knows when it is right."""
+"""`evalwright check calibration`: whether a model knows when it is right."""
 
 from __future__ import annotations
 

@@ -16,79 +16,78 @@ from evalwright.cli.groups import LazyGroup
 COMMANDS = {
     "init": (
         "init:init",
-        "Write a task, a suite file and a GitHub workflow, from two questions.",
+        "Set up an evaluation: a task, a suite file and a GitHub workflow.",
     ),
     "run": ("run:run", "Evaluate models on tasks."),
-    "jobs": (
-        "jobs:jobs",
-        "Print job files that run an evaluation in shards on a cluster.",
-    ),
     "plan": (
         "plan:plan",
         "Estimate what a run costs and what it can detect, before any request is sent.",
     ),
+    "view": ("view:view", "Look at runs and their samples in a browser."),
+    "compare": (
+        "compare:compare",
+        "Compare runs, paired by item; fail where one is worse.",
+    ),
+    "leaderboard": ("leaderboard:leaderboard", "Make a leaderboard of runs."),
+    "runs": (
+        "runs:runs",
+        "List, show, plot, check, merge, rename and delete runs; submit them elsewhere.",
+    ),
+    "score": ("score:score", "Score a run's recorded answers again."),
+    "export": ("foreign:export", "Export runs as files of other programs."),
+    "import": ("foreign:import_", "Import results of other programs as runs."),
     "tasks": ("tasks:tasks", "List, show, preview and check tasks."),
     "models": (
         "models:models",
         "List model providers; check that a model can be used.",
     ),
+    "check": (
+        "check:check",
+        "Check what scores rest on: judges, calibration, contamination.",
+    ),
+    "store": (
+        "store:store",
+        "Show, check, prune, export, import and merge stored responses; batch jobs.",
+    ),
+    "jobs": (
+        "jobs:jobs",
+        "Print job files that run an evaluation in shards on a cluster.",
+    ),
     "doctor": (
         "doctor:doctor",
         "Say what works here; with --live, try real providers, the hub and devices.",
     ),
-    "score": ("score:score", "Score a run's recorded answers again."),
-    "aggregate": (
-        "aggregate:aggregate",
-        "Compute a run's metrics again from its recorded scores.",
-    ),
-    "compare": (
-        "compare:compare",
-        "Compare runs, paired by item; fail where one is worse.",
-    ),
-    "calibration": (
-        "calibration:calibration",
-        "Check whether models know when they are right.",
-    ),
-    "contamination": (
-        "contamination:contamination",
-        "Look for signs that a model has memorised questions.",
-    ),
-    "leaderboard": ("leaderboard:leaderboard", "Make a leaderboard of runs."),
-    "plot": (
-        "plot:plot",
-        "Draw a figure of runs: scores, differences, cost, calibration and others.",
-    ),
-    "judge": ("judge:judge", "Check a judge against people, and correct its scores."),
-    "batches": ("batches:batches", "List batch jobs at providers; forget one."),
-    "store": (
-        "store:store",
-        "Show, check, prune, export, import and merge stored responses.",
-    ),
-    "submit": (
-        "submit:submit",
-        "Write, verify and add files of results for another leaderboard.",
-    ),
-    "runs": ("runs:runs", "List, show, check and merge runs; write their index."),
-    "view": ("view:view", "Look at runs and their samples in a browser."),
-    "import": ("foreign:import_", "Import results of other programs as runs."),
-    "export": ("foreign:export", "Export runs as files of other programs."),
+    "completion": ("completion:completion", "Print the shell-completion script."),
     **FOREIGN_COMMANDS,
-    "completion": (
-        "completion:completion",
-        "Print what completes commands and names in a shell.",
-    ),
 }
+SECTIONS = {
+    "Start": ("init", "run", "plan", "view", "compare"),
+    "Results": ("leaderboard", "runs", "score", "export", "import"),
+    "Tasks and models": ("tasks", "models", "check"),
+    "Operations": ("store", "jobs", "doctor", "completion"),
+    "Other programs": tuple(FOREIGN_COMMANDS),
+}
+"""The headings of the help."""
+MOVED = {
+    "aggregate": "runs aggregate",
+    "batches": "store batches",
+    "calibration": "check calibration",
+    "contamination": "check contamination",
+    "judge": "check judge",
+    "plot": "runs plot",
+    "submit": "runs submit",
+}
+"""Earlier names of commands."""
 
 COMPLETE = "_EVALWRIGHT_COMPLETE"
 """The environment variable that a shell sets to ask for completions."""
 
 
-class _Commands(LazyGroup):
-    table = COMMANDS
-
-
 @click.group(
-    cls=_Commands,
+    cls=LazyGroup,
+    table=COMMANDS,
+    sections=SECTIONS,
+    moved=MOVED,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     epilog=(
         "First steps: evalwright run factual-choice --model demo/small --model"

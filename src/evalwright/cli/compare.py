@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,6 +13,7 @@ from evalwright.cli.options import (
     METRIC,
     RUNS_FOLDER,
     TASKS_ARE,
+    flag,
     only_with,
     open_runs,
     option,
@@ -22,6 +24,7 @@ from evalwright.cli.output import print_result, write_result
 from evalwright.core.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from evalwright.analysis.best import BestRun
     from evalwright.analysis.gate import Gate, GateRule
     from evalwright.runs.reader import Run
 
@@ -71,6 +74,10 @@ if TYPE_CHECKING:
     default="scored",
     show_default=True,
 )
+@flag(
+    "--confirm",
+    "Choose the best run on half of the items, and measure it on the other half.",
+)
 @repeatable_option(
     "--fail-if rules",
     "RULE",
@@ -87,6 +94,11 @@ if TYPE_CHECKING:
 )
 @option(
     "--junit", "FILE", "Write the gate as JUnit XML, a test case per rule and task."
+)
+@repeatable_option(
+    "--plugin plugins",
+    "FILE",
+    "A Python file with what the runs' metrics are made by, such as a dialect.",
 )
 @AS_JSON
 @option("--json-file", "FILE", "Write the comparison as JSON to a file.")
@@ -131,6 +143,10 @@ def compare(runs: tuple[str, ...], **params: Any) -> int:
             " runs list` shows what there is."
         )
     rules = [parse_gate_rule(rule) for rule in params["rules"]]
+    if params["plugins"]:
+        from evalwright.cli.arguments import load_plugins
+
+        load_plugins(params["plugins"])
     opened_runs = confirm_all(open_runs(*runs))
     baseline = confirm(open_runs(params["baseline"])[0]) if params["baseline"] else None
     settings = {
@@ -155,7 +171,10 @@ def compare(runs: tuple[str, ...], **params: Any) -> int:
         params["tasks_are"],
         params["missing"],
     )
+    best = _best_runs(opened_runs, params["metric"], confirm=params["confirm"])
     report = comparison.as_dict()
+    if best:
+        report["best"] = [best_run.as_dict() for best_run in best]
     if sources := numbers_from(opened_runs):
         report["numbers_from"] = sources
     if gates:
@@ -165,6 +184,10 @@ def compare(runs: tuple[str, ...], **params: Any) -> int:
         if isinstance(comparison, Comparison)
         else several_document(comparison, gates)
     )
+    if best:
+        from evalwright.reports.documents.best import best_blocks
+
+        document = replace(document, blocks=[*document.blocks, *best_blocks(best)])
     print_result(params["as_json"], report, document)
     if note := kept_note(opened_runs):
         say(note)
@@ -175,6 +198,16 @@ def compare(runs: tuple[str, ...], **params: Any) -> int:
     if params["json_file"]:
         write_result(params["json_file"], report)
     return int(any(gate.failed for gate in gates))
+
+
+def _best_runs(runs: list[Run], metric: str | None, *, confirm: bool) -> list[BestRun]:
+    """The best run on each task: where that was asked for, and of several prompts."""
+    prompts = {run.data["prompt"]["name"] for run in runs if "prompt" in run.data}
+    if not confirm and len(prompts) < 2:
+        return []
+    from evalwright.analysis.best import best_runs
+
+    return best_runs(runs, metric, confirm=confirm)
 
 
 def _show_gains(run: Run, as_json: bool) -> bool:

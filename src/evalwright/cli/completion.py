@@ -187,10 +187,12 @@ def _name_parameters(command: click.Command) -> None:
         names = by_name or _BY_METAVAR.get(param.metavar or "")
         if names and isinstance(param.type, (click.types.StringParamType, LocalPath)):
             param.type = _NameType(names)
-    for subcommand in (
-        command.commands.values() if isinstance(command, click.Group) else ()
-    ):
-        _name_parameters(subcommand)
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            subcommand = command.get_command(context, name)
+            if subcommand is not None:
+                _name_parameters(subcommand)
 
 
 class _CompletionGroup(LazyGroup):
@@ -242,7 +244,10 @@ SHELLS: dict[str, type[ShellComplete]] = {
 
 def _completer(shell: str) -> ShellComplete:
     return SHELLS[shell](
-        _CompletionGroup("evalwright", params=cli.params), {}, "evalwright", COMPLETE
+        _CompletionGroup("evalwright", params=cli.params, table=COMMANDS),
+        {},
+        "evalwright",
+        COMPLETE,
     )
 
 

@@ -1,4 +1,4 @@
-"""`evalwright contamination`: signs that a model has memorised a task's questions."""
+"""`evalwright check contamination`: signs that a model has memorised a task's questions."""
 
 from __future__ import annotations
 

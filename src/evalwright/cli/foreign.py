@@ -123,8 +123,8 @@ def _with_offered(table: dict[str, Row], group: str) -> dict[str, Row]:
 
 class _Importers(LazyGroup):
     def __init__(self, *arguments: Any, **settings: Any) -> None:
-        super().__init__(*arguments, **settings)
-        self.table = _with_offered(IMPORTERS, IMPORTERS_OF_PACKAGES)
+        table = _with_offered(IMPORTERS, IMPORTERS_OF_PACKAGES)
+        super().__init__(*arguments, table=table, **settings)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of an importer."""
@@ -135,9 +135,8 @@ class _Importers(LazyGroup):
 
 class _Exporters(LazyGroup):
     def __init__(self, *arguments: Any, **settings: Any) -> None:
-        super().__init__(*arguments, **settings)
         systems = _with_offered(EXPORTERS, EXPORTERS_OF_PACKAGES)
-        self.table = systems | OWN_EXPORTS
+        super().__init__(*arguments, table=systems | OWN_EXPORTS, **settings)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of an exporter, or one of our own."""

@@ -1,4 +1,4 @@
-"""`evalwright judge`: a judge's verdicts corrected by human labels."""
+"""`evalwright check judge`: a judge's verdicts corrected by human labels."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def sample(runs_folder: str, as_json: bool, **settings: Any) -> None:
     """Draw answers of RUN for people to label; with RUN2, the same items' answers of both.
 
     The judge's own verdicts are not in the table. Fill in the column 'label' (1 right, 0 wrong),
-    then: evalwright judge calibrate RUN --labels FILE
+    then: evalwright check judge calibrate RUN --labels FILE
     """
     only_with(question="page")
     _show_next_step(_draw_labels(runs_folder, **settings), as_json)
@@ -248,7 +248,7 @@ def _draw_labels(
         "page": page,
     }
     command = (
-        "evalwright judge calibrate"
+        "evalwright check judge calibrate"
         f" {' '.join(shlex.quote(name) for name in (run, run2) if name)}"
     )
     command += f" --labels {shlex.quote(files['table'] or 'FILE.csv')}"

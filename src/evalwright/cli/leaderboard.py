@@ -91,8 +91,8 @@ def _check_text_file(
 @repeatable_option(
     "--plugin plugins",
     "FILE",
-    "A Python file or a TOML file of providers that the workflow loads when it runs the"
-    " suite.",
+    "A Python file with what the runs' metrics are made by, such as a dialect. With"
+    " --workflow: that, or a TOML file of providers, which the suite is run with.",
 )
 @repeatable_option(
     "--install",
@@ -115,7 +115,7 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
     from evalwright.cli.publishing import publish, write_workflow
 
     workflow_options = dict.fromkeys(
-        ("config", "suite", "secrets", "trust_file", "plugins", "install"), "workflow"
+        ("config", "suite", "secrets", "trust_file", "install"), "workflow"
     )
     title_users = "into html latex pdf json_file plots pages workflow"
     only_with(
@@ -138,6 +138,10 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
     from evalwright.runs.keeping import keep_runs, kept_runs
     from evalwright.runs.simulations import refuse_baseline_judges, refuse_mixture
 
+    if params["plugins"]:
+        from evalwright.cli.arguments import load_plugins
+
+        load_plugins(params["plugins"])
     ranked_runs = open_runs(*runs)
     if not params["with_simulations"]:
         refuse_mixture(ranked_runs)

@@ -313,6 +313,12 @@ MODELS = combine_options(
     ROLES,
     ROLE_ARGUMENTS,
     OVERRIDES,
+    repeatable_option(
+        "--prompt prompts",
+        "FILE",
+        "A text file with a prompt in place of the tasks' own. Repeatable: each model"
+        " has a run with each.",
+    ),
     JUDGES,
     RUBRIC,
     COLUMNS,

@@ -1,4 +1,4 @@
-"""`evalwright plot`: a figure of finished runs."""
+"""`evalwright runs plot`: a figure of finished runs."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalwright.cli.exit_codes import say
-from evalwright.cli.options import AS_JSON, open_runs, option
+from evalwright.cli.options import AS_JSON, open_runs, option, was_typed
 from evalwright.cli.output import echo, print_json
 from evalwright.core.errors import ConfigurationError, MissingExtra
 from evalwright.tasks.safe_files import read_file, write_file
@@ -23,6 +23,19 @@ if TYPE_CHECKING:
     from evalwright.analysis.board import Board
     from evalwright.runs.reader import Run
 
+_WORKFLOW_OPTIONS = frozenset(
+    {
+        "workflow",
+        "config",
+        "suite",
+        "trust_file",
+        "plugins",
+        "install",
+        "secrets",
+        "runs_folder",
+    }
+)
+"""Parameters that are about the workflow itself, or that it sets: its board has all others."""
 _FILE_OPTIONS = ("into", "markdown", "html", "latex", "pdf", "csv", "json_file")
 
 
@@ -275,7 +288,7 @@ def write_workflow(runs: Sequence[str], params: Mapping[str, Any]) -> None:
     publication = Publication(
         config=params["config"],
         suite=params["suite"] or "",
-        options=tuple(_typed_options(params)),
+        options=tuple(_typed_options()),
         published=tuple(_published_files(params)),
         secrets=tuple(dict.fromkeys((*keys_of(configuration), *params["secrets"]))),
         extras=extras,
@@ -293,28 +306,25 @@ def write_workflow(runs: Sequence[str], params: Mapping[str, Any]) -> None:
         say(f"Add these secrets to the repository: {', '.join(publication.secrets)}.")
 
 
-def _typed_options(params: Mapping[str, Any]) -> list[str]:
-    """The options that were typed, for the command in the workflow."""
+def _typed_options() -> list[str]:
+    """The options that were typed and are about the board, for the command in the workflow."""
+    context = click.get_current_context()
     arguments = []
-    for name in (
-        *_FILE_OPTIONS,
-        "metric",
-        "best",
-        "least_answered",
-        "pages",
-        "examples",
-    ):
-        if params[name] is not None:
-            arguments += [f"--{name.replace('_', '-')}", str(params[name])]
-    for plot in params["plots"]:
-        arguments += ["--plot", plot]
-    if params["allow_baseline_judge"]:
-        arguments.append("--allow-baseline-judge")
-    return (
-        [*arguments, "--title", params["title"]]
-        if params["title"] != "Leaderboard"
-        else arguments
-    )
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        if (
+            not isinstance(parameter, click.Option)
+            or name in _WORKFLOW_OPTIONS
+            or not was_typed(name)
+        ):
+            continue
+        setting = context.params[name]
+        if parameter.is_flag:
+            arguments.append(parameter.opts[0])
+            continue
+        for argument in setting if parameter.multiple else [setting]:
+            arguments += [parameter.opts[0], str(argument)]
+    return arguments
 
 
 def _published_files(params: Mapping[str, Any]) -> list[str]:

@@ -17,6 +17,7 @@ from evalwright.cli.exit_codes import conclude, say
 from evalwright.cli.logs import LOGGING, logged
 from evalwright.cli.options import flag, option, repeatable_option
 from evalwright.cli.output import print_result
+from evalwright.cli.sections import SectionedCommand
 from evalwright.core.errors import EvalwrightError
 from evalwright.evaluation.configuration import ModelSpec
 
@@ -25,7 +26,36 @@ if TYPE_CHECKING:
     from evalwright.runs.reader import Run
 
 
-@click.command()
+SECTIONS = {
+    "Options": (
+        *("--model", "-M", "--prompt", "--judge", "--rubric", "--limit", "--name"),
+        *("--until", "--budget", "--config"),
+    ),
+    "Models and judges": (
+        *("--role", "-R", "--no-judge", "--format", "--price", "--batch", "--plugin"),
+        "--sandbox",
+    ),
+    "Tasks and samples": (
+        *("-T", "--where", "--column", "--seed", "--image-urls", "--no-images"),
+        *("--accept-failures", "--give-up"),
+    ),
+    "Suites and their trust": ("--suite", "--trust-file"),
+    "Tasks of other frameworks": (
+        *("--task-root", "--trust", "--scoring", "-D", "--num-fewshot"),
+    ),
+    "Machines": (
+        *("--shard", "--on", "--replicas", "--gpus-per-replica", "--max-resident"),
+        "--hardware",
+    ),
+    "Runs and their storage": (
+        *("--out", "--home", "--replace", "--resend-empty", "--track", "--grace"),
+    ),
+    "Output": ("--json", "--quiet", "--verbose", "--log-file"),
+}
+"""Options by heading; the first section is what `--help` shows."""
+
+
+@click.command(cls=SectionedCommand, sections=SECTIONS)
 @click.argument("tasks", nargs=-1)
 @options.MODELS
 @options.LIMIT

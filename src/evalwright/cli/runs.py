@@ -12,7 +12,7 @@ import click
 
 from evalwright.cli.exit_codes import conclude, say
 from evalwright.cli.foreign import CHECKERS
-from evalwright.cli.groups import CommandGroup
+from evalwright.cli.groups import LazyGroup
 from evalwright.cli.options import (
     AS_JSON,
     PLUGINS,
@@ -36,9 +36,29 @@ SECONDS_BETWEEN_LOOKS = 30
 """How often `runs merge --wait` looks for missing shards."""
 
 
-@click.group(cls=CommandGroup)
+_FURTHER_COMMANDS = {
+    "plot": (
+        "plot:plot",
+        "Draw a figure of runs: scores, differences, cost, calibration and others.",
+    ),
+    "changes": (
+        "changes:changes",
+        "Compare the runs of a suite before and after a change, model by model.",
+    ),
+    "aggregate": (
+        "aggregate:aggregate",
+        "Compute a run's metrics again from its recorded scores.",
+    ),
+    "submit": (
+        "submit:submit",
+        "Write, verify and add files of results for another leaderboard.",
+    ),
+}
+
+
+@click.group(cls=LazyGroup, table=_FURTHER_COMMANDS)
 def runs() -> None:
-    """List, show, check and merge runs, and look at their samples."""
+    """List, show, plot, check, merge, rename and delete runs, and look at their samples."""
 
 
 @runs.command("list")
@@ -339,6 +359,40 @@ def index(runs_folder: str, check: bool) -> int:
             error=True,
         )
     return 0
+
+
+@runs.command()
+@click.argument("run")
+@click.argument("new_name")
+@RUNS_FOLDER
+def rename(run: str, new_name: str, runs_folder: str) -> None:
+    """Rename RUN to NEW_NAME. Stored responses and boards already made stay as they are."""
+    from evalwright.runs.housekeeping import rename_run
+
+    folder = rename_run(run, new_name, Path(runs_folder))
+    echo(f"'{run}' is now '{folder.name}'.")
+
+
+@runs.command()
+@click.argument("names", nargs=-1, required=True)
+@RUNS_FOLDER
+@flag("--yes", "Ask no question.")
+def delete(names: tuple[str, ...], runs_folder: str, yes: bool) -> None:
+    """Delete the folders of runs. Stored responses stay: the same command makes a run again without
+    sending a request.
+    """
+    from evalwright.runs.housekeeping import delete_run, removable_folder
+
+    folders = [removable_folder(name, Path(runs_folder)) for name in names]
+    if not yes:
+        listed = ", ".join(f"'{folder.name}'" for folder in folders)
+        click.confirm(f"Delete {listed}?", abort=True, err=True)
+    for folder in folders:
+        kept = delete_run(folder)
+        echo(f"Deleted: {folder}")
+        if kept:
+            names = ", ".join(path.name for path in kept)
+            say(f"Files in '{folder}' that no run wrote were left: {names}.")
 
 
 @runs.command()

@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 import click
 
 from evalwright.analysis.words import counted
-from evalwright.cli.groups import CommandGroup
+from evalwright.cli.groups import LazyGroup
 from evalwright.cli.options import AS_JSON, HOME, Finite, flag, option
 from evalwright.cli.output import echo, print_json
 from evalwright.core.errors import ConfigurationError, EvalwrightError, UnknownName
@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from evalwright.engine.exchange import TransferCounts
 
 
-@click.group(cls=CommandGroup)
+_BATCHES = {"batches": ("batches:batches", "List batch jobs at providers; forget one.")}
+
+
+@click.group(cls=LazyGroup, table=_BATCHES)
 def store() -> None:
     """Show, check, prune, export, import and merge stored responses.
 

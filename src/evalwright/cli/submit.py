@@ -1,4 +1,4 @@
-"""`evalwright submit`: results as one file, checked by scoring them again, and put on a board."""
+"""`evalwright runs submit`: results as one file, checked by scoring them again, put on a board."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -104,8 +104,26 @@ def _list_foreign(
             ]
         )
         return
+    if not named_tasks:
+        say(_nothing_listed(dialect_name, roots))
+        return
     echo(
         "\n".join(f"{name}  {foreign_task.kind}" for name, foreign_task in named_tasks)
+    )
+
+
+def _nothing_listed(dialect_name: str | None, roots: Sequence[str]) -> str:
+    """Say that a dialect has no tasks where they were looked for, and how others are named."""
+    owner = f" of {dialect_name}" if dialect_name else ""
+    if roots:
+        folders = ", ".join(f"'{root}'" for root in roots)
+        return (
+            f"No tasks{owner} are in {folders}. Name the folder that has them with"
+            " --task-root DIR."
+        )
+    return (
+        f"No tasks{owner} are bundled or installed. Name the folder that has them with"
+        " --task-root DIR."
     )
 
 

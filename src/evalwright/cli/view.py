@@ -15,9 +15,11 @@ from evalwright.cli.exit_codes import say
 from evalwright.cli.options import RUNS_FOLDER, flag, open_runs, option
 from evalwright.cli.output import echo
 from evalwright.cli.signals import ServingEnded
+from evalwright.core.errors import ConfigurationError
 from evalwright.reports.text import inert, shorten
 
 if TYPE_CHECKING:
+    from evalwright.reports.explorer.following import Follower
     from evalwright.runs.reader import Run
 
 IMAGES = flag(
@@ -28,7 +30,7 @@ TITLE = option("--title", "TEXT", "The page's title. Default: the names of the r
 
 
 @click.command()
-@click.argument("runs", nargs=-1, required=True)
+@click.argument("runs", nargs=-1)
 @RUNS_FOLDER
 @option(
     "--html",
@@ -53,9 +55,13 @@ def view(
 ) -> None:
     """Look at RUNS (folders or names) and their samples in a browser.
 
+    Without RUNS, the page lists all runs of the folder, to choose from.
+
     The page is served on this machine alone until Ctrl-C. Runs that are still going are followed,
     to their end, a stop, or a resume.
     """
+    if html and not runs:
+        raise click.UsageError("--html writes the named runs: name at least one.")
     if html:
         if port is not None or params["no_browser"]:
             raise click.UsageError(
@@ -80,8 +86,21 @@ def view(
         raise click.UsageError(
             "--images is for --html: a page that is served shows images anyway."
         )
-    folders = [_folder(run, Path(params["runs_folder"])) for run in runs]
-    _serve(folders, port or 0, title, browser=not params["no_browser"])
+    from evalwright.reports.explorer.following import Follower
+
+    runs_folder = Path(params["runs_folder"])
+    if runs:
+        folders = [_folder(run, runs_folder) for run in runs]
+        page_title = title or _title([folder.resolve() for folder in folders])
+        follower = Follower(folders, page_title, say)
+    else:
+        _require_runs(runs_folder)
+        folder_name = runs_folder.resolve().name
+        page_title = title or (
+            "Runs" if folder_name == "runs" else f"Runs in {folder_name}"
+        )
+        follower = Follower((), page_title, say, runs_folder=runs_folder)
+    _serve(follower, port or 0, browser=not params["no_browser"])
 
 
 @click.command("site")
@@ -121,15 +140,25 @@ def site(
     say(f"Written: {page}. Look at it with: python -m http.server --directory {into}")
 
 
-def _serve(
-    folders: Sequence[Path], port: int, title: str | None, *, browser: bool
-) -> None:
-    from evalwright.reports.explorer.following import Follower
+def _require_runs(runs_folder: Path) -> None:
+    """Raise ConfigurationError unless the folder holds a run."""
+    from evalwright.reports.explorer.following import run_folders
+
+    if run_folders(runs_folder):
+        return
+    if runs_folder.is_dir():
+        problem = f"There are no runs in '{runs_folder}'."
+    else:
+        problem = f"There is no folder '{runs_folder}' with runs here."
+    raise ConfigurationError(
+        f"{problem} `evalwright run factual-choice --model demo/small` makes one;"
+        " --out names another folder."
+    )
+
+
+def _serve(follower: Follower, port: int, *, browser: bool) -> None:
     from evalwright.reports.explorer.server import Server
 
-    follower = Follower(
-        folders, title or _title([folder.resolve() for folder in folders]), say
-    )
     server = Server(follower, port)
     echo(server.url)
     say("Ctrl-C ends it.")

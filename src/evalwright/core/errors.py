@@ -88,17 +88,25 @@ class UnknownName(UsageError):
         name: the unknown name.
         known: all names that exist.
         hint: a sentence at the end of the message.
+        where: the file, or the file and the line, that has the name; begins the message.
     """
 
     def __init__(
-        self, kind: str, name: str, known: Iterable[str], hint: str = ""
+        self,
+        kind: str,
+        name: str,
+        known: Iterable[str],
+        hint: str = "",
+        *,
+        where: str = "",
     ) -> None:
         self.name = name
         self.suggestions = closest(name, known)
         noun, within, owner = (
             kind.partition(" of ") if " of " in kind else kind.partition(" in ")
         )
-        message = f"Unknown {noun} '{name}'{within}{owner}."
+        place = f"{where}: " if where else ""
+        message = f"{place}Unknown {noun} '{name}'{within}{owner}."
         if self.suggestions:
             message += f" Did you mean {_join_with_or(self.suggestions)}?"
         super().__init__(f"{message} {hint}".rstrip())
@@ -397,7 +405,12 @@ MAX_LISTED_NAMES = 20
 
 
 def check_known(
-    kind: str, names: Iterable[object], allowed: Collection[str], hint: str = "Known: "
+    kind: str,
+    names: Iterable[object],
+    allowed: Collection[str],
+    hint: str = "Known: ",
+    *,
+    where: str = "",
 ) -> None:
     """Raise UnknownName for the first name that does not exist.
 
@@ -406,6 +419,7 @@ def check_known(
         names: the names to check.
         allowed: all names that exist.
         hint: the words before the list of allowed names; "" leaves out the list.
+        where: the file, or the file and the line, that has the names; begins the message.
 
     Raises:
         UnknownName: one of them does not exist.
@@ -413,7 +427,7 @@ def check_known(
     if unknown := [name for name in names if name not in allowed]:
         name = str(unknown[0])
         raise UnknownName(
-            kind, name, allowed, hint and known_names(name, allowed, hint)
+            kind, name, allowed, hint and known_names(name, allowed, hint), where=where
         )
 
 

@@ -19,5 +19,6 @@
 
     settings = read_settings(file, flags)
     plan = make_plan(resolve(settings))
-    runs = await run_plan(plan)
+    with open_store(plan.home) as store:
+        runs = await run_plan(plan, store)
 """

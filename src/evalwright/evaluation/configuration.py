@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePath
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from evalwright.core.local_paths import check_local
 from evalwright.core.secrets import (
@@ -18,6 +18,7 @@ from evalwright.core.secrets import (
 )
 
 PromptFormat = Literal["auto", "chat", "text"]
+FORMATS: tuple[PromptFormat, ...] = get_args(PromptFormat)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +52,33 @@ class ModelSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class PromptSpec:
+    """A prompt in place of the tasks' own.
+
+    Args:
+        name: what runs and boards call it.
+        file: a text file, as `prompt.file` of a task; "" where there is a text.
+        text: a template, as `prompt.user` of a task.
+    """
+
+    name: str
+    file: str = ""
+    text: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The form a suite file takes."""
+        content = {"file": self.file} if self.file else {"text": self.text}
+        return {"name": self.name, **content}
+
+
+@dataclass(frozen=True, slots=True)
 class Configuration:
     """One evaluation: tasks, models and settings, as a suite file or the command line has them.
 
     Args:
         tasks: names, patterns of names (`mmlu_*`) or paths.
         models: models under test, a run each.
+        prompts: prompts in place of the tasks' own; every model has a run with each.
         roles: other models by role, such as "judge".
         where: filters on samples' metadata ("domain=science", "language!=ko").
         limit: number of samples per task, or a share of them below 1; the first of the seed's
@@ -98,6 +120,7 @@ class Configuration:
 
     tasks: tuple[str, ...] = ()
     models: tuple[ModelSpec, ...] = ()
+    prompts: tuple[PromptSpec, ...] = ()
     roles: Mapping[str, ModelSpec] = field(default_factory=dict)
     where: tuple[str, ...] = ()
     limit: float | None = None
@@ -158,6 +181,8 @@ class Configuration:
             "limit": self.limit,
             "seed": self.seed,
         }
+        if self.prompts:
+            settings["prompts"] = [prompt.as_dict() for prompt in self.prompts]
         if self.roles:
             settings["roles"] = {
                 role: spec.as_dict() for role, spec in self.roles.items()

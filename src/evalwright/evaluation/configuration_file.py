@@ -27,8 +27,9 @@ from typing import Any
 
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.core.private import no_file
-from evalwright.evaluation.configuration import Configuration, ModelSpec
+from evalwright.evaluation.configuration import Configuration, ModelSpec, PromptSpec
 from evalwright.evaluation.origins import FILES, listed, proposed, require_allowed
+from evalwright.evaluation.prompts import checked
 from evalwright.evaluation.settings import (
     KINDS,
     TEXTS,
@@ -37,7 +38,6 @@ from evalwright.evaluation.settings import (
     check_kind,
     present_names,
 )
-from evalwright.metrics.tree import read_tree
 from evalwright.models.remote.providers import add_file
 from evalwright.runs.accepted_failures import is_id_file
 from evalwright.tasks.data_files import as_data_file
@@ -46,8 +46,7 @@ from evalwright.tasks.overrides import nested
 from evalwright.tasks.safe_files import is_within, read_json
 from evalwright.tasks.yaml_files import Document, KeyPath, read_document
 
-KEYS = ("tasks", "models", *TEXTS, *KINDS)
-FORMATS = ("auto", "chat", "text")
+KEYS = ("tasks", "models", "prompts", *TEXTS, *KINDS)
 
 
 def read_settings(
@@ -314,22 +313,20 @@ class _Reader:
                 self._model(model, ("models", i))
                 for i, model in enumerate(listed(setting))
             )
+        if key == "prompts":
+            return checked(
+                [
+                    self._prompt(prompt, ("prompts", i))
+                    for i, prompt in enumerate(listed(setting))
+                ]
+            )
         if key == "roles":
             return {
                 role: self._model(model, ("roles", role))
                 for role, model in setting.items()
             }
-        if key == "tree":
-            return read_tree(setting, f"{self.at((key,))}: tree").as_dict()
         if key == "overrides" and self.relative:
             return self._beside(setting)
-        if key == "format" and setting not in FORMATS:
-            raise UnknownName(
-                "format",
-                setting,
-                FORMATS,
-                f"Known: {', '.join(FORMATS)}. ({self.at((key,))})",
-            )
         return dict(setting) if isinstance(setting, Mapping) else setting
 
     def _task(self, name: Any, where: KeyPath) -> str:
@@ -372,6 +369,31 @@ class _Reader:
             else:
                 relocated[key] = override
         return relocated
+
+    def _prompt(self, prompt: Any, where: KeyPath) -> PromptSpec:
+        """A prompt: the name of a text file, or a mapping with `name`, and `file` or `text`."""
+        if isinstance(prompt, str):
+            prompt = {"name": Path(prompt).stem, "file": prompt}
+        words = "the name of a text file, or a mapping with 'name' and 'file' or 'text'"
+        self._check_kind(prompt, Mapping, words, where)
+        self._check_keys(prompt, ("name", "file", "text"), where)
+        for key, content in prompt.items():
+            self._check_kind(content, str, "text", (*where, key))
+        if not prompt.get("name") or ("file" in prompt) == ("text" in prompt):
+            raise ConfigurationError(
+                f"{self.at(where)}: a prompt has a 'name', and either a 'file' or a"
+                " 'text'."
+            )
+        if "text" in prompt:
+            return PromptSpec(prompt["name"], text=prompt["text"])
+        file = self.path.parent / prompt["file"] if self.relative else prompt["file"]
+        if self.relative and not is_within(file, self.folder, Path.cwd()):
+            raise ConfigurationError(
+                f"{self.at(where)}: the file '{prompt['file']}' is outside of this"
+                " file's folder and the working folder, or hidden there. Name it on the"
+                " command line instead, with --prompt."
+            )
+        return PromptSpec(prompt["name"], file=str(file))
 
     def _plugin(self, file: str) -> str:
         """A file of providers. Python runs only where a person names it, on the command line."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.tasks import Scorer, Task
+from evalwright.metrics.tree import read_tree
 from evalwright.models.model_interface import LocalModel, Model
 from evalwright.scorers.registry import BUNDLED, RUN_PROGRAMS, registry
 from evalwright.tasks.images import BY_FLAG, VARIABLE
@@ -77,6 +79,18 @@ def check_roles_used(roles: Collection[str], tasks: Sequence[Task]) -> None:
                 f" the role '{role}'; {usable}. Leave out --role {role}=... (`roles` in"
                 " a file), or add a scorer that uses it."
             )
+
+
+def check_tree(tree: Mapping[str, Any], task_names: Sequence[str]) -> None:
+    """Raise ConfigurationError for a tree that has none of the run's tasks."""
+    if not tree:
+        return
+    tree_tasks = read_tree(tree).tasks
+    if not set(tree_tasks) & set(task_names):
+        raise ConfigurationError(
+            "The tree has none of the tasks of this run. It names"
+            f" {', '.join(tree_tasks[:6])}; the run has {', '.join(task_names[:6])}."
+        )
 
 
 def check_sandbox(chosen: str | None, scorers: Collection[Scorer]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from typing import Any
 
+from evalwright.engine.opening import open_store
 from evalwright.evaluation.interruption import at_once
 from evalwright.evaluation.objects import (
     ModelLike,
@@ -101,5 +102,9 @@ async def evaluate_settings(
             max_resident = settings.configuration.max_resident
             cluster = stack.enter_context(Cluster(settings.on, max_resident))
         with at_once():
-            plan = make_plan(resolve(settings, cluster))
-        return await run_plan(plan, progress=progress, callbacks=callbacks, grace=grace)
+            resolved = resolve(settings, cluster)
+            plan = make_plan(resolved)
+        store = stack.enter_context(open_store(plan.home))
+        return await run_plan(
+            plan, store, progress=progress, callbacks=callbacks, grace=grace
+        )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 
 from evalwright.core.errors import ConfigurationError
-from evalwright.core.private import home_folder
 from evalwright.core.tasks import Scorer, Task
 from evalwright.evaluation.configuration import ModelSpec
 from evalwright.models.local.cluster import Cluster
@@ -20,8 +20,8 @@ def open_under_test(
     spec: ModelSpec,
     objects: Mapping[tuple[str, int], Model],
     *,
+    home: Path,
     batch: bool = False,
-    home: str | None = None,
     cluster: Cluster | None = None,
 ) -> Model:
     """The model under test.
@@ -29,14 +29,14 @@ def open_under_test(
     Args:
         spec: names the model.
         objects: models that were passed as objects, by name and occurrence.
-        batch: whether to ask it through its provider's batch jobs; its own argument may say so too.
         home: the folder of the store, in which batch jobs are kept.
+        batch: whether to ask it through its provider's batch jobs; its own argument may say so too.
         cluster: where local models have their replicas.
 
     Raises:
         UsageError: the model cannot be opened.
     """
-    model = _open(spec, objects, batch, home)
+    model = _open(spec, objects, home, batch=batch)
     if cluster is None:
         return model
     passed = (spec.model, spec.occurrence) in objects
@@ -56,13 +56,13 @@ def open_roles(
     specs: Mapping[str, ModelSpec],
     objects: Mapping[tuple[str, int], Model],
     *,
-    home: str | None = None,
+    home: Path,
     cluster: Cluster | None = None,
 ) -> dict[str, Model]:
     """The models that play roles beside the model under test, by role. Raises UsageError."""
     models = {}
     for role, spec in specs.items():
-        model = _open(spec, objects, False, home)
+        model = _open(spec, objects, home)
         passed = (spec.model, spec.occurrence) in objects
         if cluster and isinstance(model, LocalModel) and model.heavy and not passed:
             model = _on_cluster(spec, model, cluster)
@@ -84,13 +84,14 @@ def check_roles(roles: Mapping[str, Model]) -> None:
 def _open(
     spec: ModelSpec,
     objects: Mapping[tuple[str, int], Model],
-    batch: bool,
-    home: str | None,
+    home: Path,
+    *,
+    batch: bool = False,
 ) -> Model:
     passed = objects.get((spec.model, spec.occurrence))
     if passed is not None:
         return passed
-    return open_batched(spec.model, spec.arguments, batch=batch, home=home_folder(home))
+    return open_batched(spec.model, spec.arguments, batch=batch, home=home)
 
 
 def _on_cluster(spec: ModelSpec, model: LocalModel, cluster: Cluster) -> Model:

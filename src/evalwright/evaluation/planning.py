@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.core.errors import ConfigurationError, RunError
-from evalwright.core.private import home_folder
 from evalwright.core.tasks import Task
 from evalwright.evaluation.budgets import BudgetTerms, price_models, read_budget
 from evalwright.evaluation.configuration import (
@@ -16,12 +15,13 @@ from evalwright.evaluation.configuration import (
     ModelSpec,
     model_file_name,
 )
+from evalwright.evaluation.prompts import named_after, prompt_record
 from evalwright.evaluation.resolving import Candidate, Resolved
 from evalwright.evaluation.rules import (
     ModelRule,
     UnitOrder,
 )
-from evalwright.evaluation.sharding import Shard, check_shard, share_of
+from evalwright.evaluation.sharding import Shard, share_of
 from evalwright.models.model_interface import Model, fingerprint_of
 from evalwright.runs.reader import open_run
 from evalwright.runs.writer import PLAN_FILE, RUN_FILE, read_plan, slug
@@ -34,7 +34,8 @@ class PlannedRun:
 
     spec: names the model. roles: the models beside it. orders: for each task, which samples are
     asked, and in which order. identity: a digest of all that decides the numbers. configuration:
-    for the record. full_run: the identity of the same run without rules. shard: which part of which
+    for the record. prompt: name and hash of the prompt in place of the tasks' own, for the record.
+    full_run: the identity of the same run without rules. shard: which part of which
     run it is, for its record; empty for a whole run.
     """
 
@@ -50,6 +51,7 @@ class PlannedRun:
     configuration: Mapping[str, Any]
     rules: tuple[ModelRule, ...] = ()
     shard: Mapping[str, Any] = field(default_factory=dict)
+    prompt: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def follows_rules(self) -> bool:
@@ -104,16 +106,7 @@ def make_plan(resolved: Resolved) -> Plan:
     configuration = resolved.configuration
     candidates = resolved.candidates
     roles = resolved.roles
-    home = home_folder(configuration.home)
     if resolved.shard:
-        check_shard(
-            resolved.shard,
-            [*(candidate.model for candidate in candidates), *roles.values()],
-            [task for candidate in candidates for task in candidate.tasks],
-            has_rules=bool(configuration.until),
-            has_budget=bool(configuration.budget),
-            home=home,
-        )
         runs = _share_runs(resolved.shard, candidates, roles)
     elif resolved.rules:
         runs = _runs_with_rules(resolved)
@@ -129,7 +122,7 @@ def make_plan(resolved: Resolved) -> Plan:
     shards = [run.shard for run in runs if run.shard]
     return Plan(
         runs=tuple(runs),
-        home=home,
+        home=resolved.home,
         max_resident=configuration.max_resident,
         resend_empty=configuration.resend_empty,
         budget=read_budget(configuration.budget, priced, shards),
@@ -165,13 +158,23 @@ def _whole_run(
     """
     configuration = configuration or candidate.configuration
     identity = identity or candidate.identity
-    run_id = _run_id(configuration, candidate.spec, identity)
-    recorded = replace(configuration, models=(candidate.spec,), name=run_id)
+    prompt = candidate.prompt
+    spec = candidate.spec
+    if prompt is not None and len(configuration.prompts) > 1:
+        spec = named_after(spec, prompt)
+    run_id = _run_id(configuration, candidate, spec, identity)
+    recorded = replace(
+        configuration,
+        models=(spec,),
+        name=run_id,
+        prompts=() if prompt is None else (prompt,),
+    )
     return PlannedRun(
         id=run_id,
         folder=Path(configuration.out) / run_id,
         model=candidate.model,
-        spec=candidate.spec,
+        spec=spec,
+        prompt={} if prompt is None else prompt_record(prompt),
         roles=roles,
         tasks=candidate.tasks,
         orders=candidate.orders,
@@ -243,9 +246,15 @@ def _share_runs(
     return runs
 
 
-def _run_id(configuration: Configuration, spec: ModelSpec, identity: str) -> str:
-    if run_name := configuration.run_name(spec):
-        return run_name
+def _run_id(
+    configuration: Configuration, candidate: Candidate, spec: ModelSpec, identity: str
+) -> str:
+    """The name of a candidate's run. spec: the model as boards name it, with its prompt."""
+    if run_name := configuration.run_name(candidate.spec):
+        prompt = candidate.prompt
+        if prompt is None or len(configuration.prompts) == 1:
+            return run_name
+        return f"{run_name}-{prompt.name}"
     model = model_file_name(spec)
     names = [
         (

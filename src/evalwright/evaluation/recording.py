@@ -196,6 +196,7 @@ def finish_run(session: Session, stopping: Mapping[str, Any] | None = None) -> R
         "id": plan.id,
         "identity": plan.identity,
         **({"shard": plan.shard} if plan.shard else {}),
+        **({"prompt": plan.prompt} if plan.prompt else {}),
         "started": session.started.isoformat(timespec="seconds"),
         "seconds": round(seconds, 3),
         "model": {**plan.model.describe(), **label},

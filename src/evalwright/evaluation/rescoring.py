@@ -104,7 +104,7 @@ def score_run(
             for role, model in (roles or {}).items()
         },
     )
-    models = open_roles(specs, objects.models, home=home)
+    models = open_roles(specs, objects.models, home=home_folder(home))
     for model in models.values():
         model.check()
     for rules in bound.values():

@@ -6,19 +6,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from evalwright.core.errors import ConfigurationError, closest
+from evalwright.core.private import home_folder
 from evalwright.core.tasks import Task
 from evalwright.core.text import printable
 from evalwright.evaluation.common_arguments import without_refused
-from evalwright.evaluation.configuration import Configuration, ModelSpec
-from evalwright.evaluation.effects import check_effects, check_sandbox
+from evalwright.evaluation.configuration import Configuration, ModelSpec, PromptSpec
+from evalwright.evaluation.effects import check_effects, check_sandbox, check_tree
 from evalwright.evaluation.opening import (
     check_roles,
     open_roles,
     open_under_test,
     place_scorers,
 )
+from evalwright.evaluation.prompts import with_prompt
 from evalwright.evaluation.rules import (
     ModelRule,
     UnitOrder,
@@ -26,7 +29,7 @@ from evalwright.evaluation.rules import (
     resolve_rules,
 )
 from evalwright.evaluation.settings import Settings
-from evalwright.evaluation.sharding import Shard, read_shard
+from evalwright.evaluation.sharding import Shard, check_shard, read_shard
 from evalwright.evaluation.task_checks import check_task
 from evalwright.evaluation.task_choice import order_units, task_choice
 from evalwright.models.functions import FunctionModel
@@ -35,7 +38,6 @@ from evalwright.models.model_interface import Model, fingerprint_of
 from evalwright.models.oracle import OracleModel
 from evalwright.models.registry import open_model
 from evalwright.runs.accepted_failures import is_id_file, read_given_up
-from evalwright.runs.grouping import check_tree
 from evalwright.strategies.likelihood import RecordedColumn
 from evalwright.strategies.simulate import Simulated
 from evalwright.tasks.index import TaskIndex
@@ -50,12 +52,14 @@ MAX_COMPARED_IDS = 20_000
 class Candidate:
     """A model under test with its tasks, opened and checked; its run has no name yet.
 
+    prompt: what the tasks have in place of their own prompt; None for that.
     configuration: with the tasks' names as this model gets them. identity: of the run as a whole,
     without rules or shards.
     """
 
     spec: ModelSpec
     model: Model
+    prompt: PromptSpec | None
     configuration: Configuration
     tasks: tuple[Task, ...]
     orders: tuple[UnitOrder, ...]
@@ -68,13 +72,14 @@ class Resolved:
     """What the names in the settings mean.
 
     configuration: complete, with what follows from the settings. candidates: the models under test.
-    roles: the models beside them. shard: which part of the samples is asked; None for all. remarks:
-    sentences to show before the first request.
+    roles: the models beside them. home: the folder of the store. shard: which part of the samples
+    is asked; None for all. remarks: sentences to show before the first request.
     """
 
     configuration: Configuration
     candidates: tuple[Candidate, ...]
     roles: Mapping[str, Model]
+    home: Path
     rules: tuple[ModelRule, ...]
     shard: Shard | None
     remarks: tuple[str, ...]
@@ -95,17 +100,21 @@ def resolve(settings: Settings, cluster: Cluster | None = None) -> Resolved:
     configuration = settings.configuration
     shard = read_shard(configuration.shard)
     settings = settings.having(shard=str(shard or ""))
+    if configuration.until and len(configuration.prompts) > 1:
+        raise ConfigurationError(
+            "Stopping rules (--until) name models, and here each model has several"
+            " prompts. Run the prompts one by one, or leave --until out."
+        )
     rules = resolve_rules(configuration.until, configuration.models)
-    roles = open_roles(
-        configuration.roles,
-        settings.models,
-        home=configuration.home,
-        cluster=cluster,
-    )
+    home = home_folder(configuration.home)
+    roles = open_roles(configuration.roles, settings.models, home=home, cluster=cluster)
     orders: dict[tuple[str, str], UnitOrder] = {}
     candidates = [
-        _resolve_model(settings, spec, roles, rules, orders, cluster)
+        candidate
         for spec in configuration.models
+        for candidate in _resolve_model(
+            settings, spec, roles, rules, orders, home, cluster
+        )
     ]
     models = [candidate.model for candidate in candidates]
     tasks = [task for candidate in candidates for task in candidate.tasks]
@@ -121,10 +130,20 @@ def resolve(settings: Settings, cluster: Cluster | None = None) -> Resolved:
     check_sandbox(
         settings.sandbox, [scorer for task in tasks for scorer in task.scorers]
     )
+    if shard:
+        check_shard(
+            shard,
+            [*models, *roles.values()],
+            tasks,
+            has_rules=bool(rules),
+            has_budget=bool(configuration.budget),
+            home=home,
+        )
     return Resolved(
         configuration=settings.configuration,
         candidates=tuple(candidates),
         roles=roles,
+        home=home,
         rules=rules,
         shard=shard,
         remarks=tuple(_remarks(refusals, candidates)),
@@ -178,9 +197,10 @@ def _resolve_model(
     roles: Mapping[str, Model],
     rules: tuple[ModelRule, ...],
     orders: dict[tuple[str, str], UnitOrder],
+    home: Path,
     cluster: Cluster | None,
-) -> Candidate:
-    """One model under test with the tasks as it gets them, checked.
+) -> Iterator[Candidate]:
+    """One model under test, with each prompt, with the tasks as it gets them, checked.
 
     orders: by name and content of a task; models that get the same samples share one.
     """
@@ -188,8 +208,8 @@ def _resolve_model(
     model = open_under_test(
         spec,
         settings.models,
+        home=home,
         batch=configuration.batch,
-        home=configuration.home,
         cluster=cluster,
     )
     model.check()
@@ -197,11 +217,41 @@ def _resolve_model(
         settings = settings.having(tasks=tuple(map(_written_form, configuration.tasks)))
         configuration = settings.configuration
     check_roles(roles)
-    tasks, remarks = task_choice(settings).select(chat="chat" in model.abilities)
+    for prompt in configuration.prompts or (None,):
+        tasks, remarks = _select_tasks(settings, prompt, model)
+        yield _candidate(
+            settings, spec, model, prompt, tasks, remarks, roles, rules, orders, cluster
+        )
+
+
+def _select_tasks(
+    settings: Settings, prompt: PromptSpec | None, model: Model
+) -> tuple[Sequence[Task], str]:
+    """The tasks for a model, with a prompt in place of their own, and what to say of them."""
+    if prompt is not None:
+        configuration = with_prompt(settings.configuration, prompt)
+        settings = settings.having(overrides=configuration.overrides)
+    return task_choice(settings).select(chat="chat" in model.abilities)
+
+
+def _candidate(
+    settings: Settings,
+    spec: ModelSpec,
+    model: Model,
+    prompt: PromptSpec | None,
+    tasks: Sequence[Task],
+    remarks: str,
+    roles: Mapping[str, Model],
+    rules: tuple[ModelRule, ...],
+    orders: dict[tuple[str, str], UnitOrder],
+    cluster: Cluster | None,
+) -> Candidate:
+    """A model with its tasks, checked; the arguments are those of `_resolve_model`."""
+    configuration = settings.configuration
     for task in tasks:
         check_task(task, model, roles)
     check_metrics(rules, tasks)
-    check_tree(configuration.as_dict(), [task.name for task in tasks])
+    check_tree(configuration.tree, [task.name for task in tasks])
     identity = _identity(model, roles, tasks, configuration.limit, configuration.seed)
     for task in tasks:
         key = task.name, task.samples.content_hash
@@ -215,6 +265,7 @@ def _resolve_model(
     return Candidate(
         spec=spec,
         model=model,
+        prompt=prompt,
         configuration=configuration,
         tasks=tuple(place_scorers(task, cluster) for task in _simulated(tasks, model)),
         orders=tuple(orders[task.name, task.samples.content_hash] for task in tasks),

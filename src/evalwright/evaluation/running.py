@@ -34,7 +34,7 @@ from evalwright.core.samples import SampleRecord
 from evalwright.engine.budget import SPENT, Budget
 from evalwright.engine.collecting import rare_collections
 from evalwright.engine.engine import Engine
-from evalwright.engine.opening import open_store
+from evalwright.engine.store import Store
 from evalwright.evaluation.budgets import open_budget
 from evalwright.evaluation.interruption import (
     EndedByCancel,
@@ -71,6 +71,7 @@ REMOTE_AT_ONCE = 8
 
 async def run_plan(
     plan: Plan,
+    store: Store,
     *,
     progress: ProgressReporter | None = None,
     callbacks: Callbacks | None = None,
@@ -80,6 +81,7 @@ async def run_plan(
 
     Args:
         plan: what is done.
+        store: keeps the answers, and has those of earlier runs.
         progress: hears how far the runs are.
         callbacks: hear of runs and samples; what failed of them is in their `faults`.
         grace: seconds in which requests that were sent may be answered, and their answers stored,
@@ -93,7 +95,7 @@ async def run_plan(
     if say:
         for remark in plan.remarks:
             say(remark)
-    with open_store(plan.home) as store, rare_collections():
+    with rare_collections():
         async with (
             Engine(
                 store,

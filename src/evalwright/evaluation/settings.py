@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from evalwright.core.deprecation import warn_old_name
 from evalwright.core.errors import ConfigurationError, UnknownName, known_names
-from evalwright.evaluation.configuration import Configuration
+from evalwright.evaluation.configuration import FORMATS, Configuration
+from evalwright.evaluation.prompts import prompts_from_python
+from evalwright.metrics.tree import read_tree
 from evalwright.runs.accepted_failures import read_limit
 from evalwright.runs.writer import check_run_name
 from evalwright.tasks.yaml_files import kind_of
@@ -111,6 +113,15 @@ class Settings:
             )
         read_limit(configuration.accept_failures, self._prefix("accept_failures"))
         check_run_name(configuration.name)
+        if configuration.format not in FORMATS:
+            raise UnknownName(
+                "format",
+                configuration.format,
+                FORMATS,
+                f"Known: {', '.join(FORMATS)}.{self._place('format')}",
+            )
+        if configuration.tree:
+            read_tree(configuration.tree, f"{self._prefix('tree')}tree")
         if configuration.seed < 0:
             raise ConfigurationError(
                 f"The seed must be 0 or more, not {configuration.seed}."
@@ -124,6 +135,11 @@ class Settings:
     def _prefix(self, key: str) -> str:
         origin = self.origins.get(key)
         return origin.prefix if origin else ""
+
+    def _place(self, key: str) -> str:
+        """How a message about an unknown name ends: with its place in a file."""
+        origin = self.origins.get(key)
+        return f" ({origin.location})" if origin and origin.source == "file" else ""
 
     def having(self, **changes: Any) -> Settings:
         """These settings with other values in their configuration."""
@@ -188,9 +204,12 @@ def fields_from_python(settings: Mapping[str, Any]) -> dict[str, Any]:
     None is like a setting that is left out. Raises UnknownName, and ConfigurationError for a value
     of another kind.
     """
-    known_keys = [key for key in (*TEXTS, *KINDS) if key != "common"]
+    known_keys = [key for key in (*TEXTS, *KINDS, "prompts") if key != "common"]
     fields: dict[str, Any] = {}
     for key, setting in present_names(settings, "The setting").items():
+        if key == "prompts" and setting is not None:
+            fields[key] = prompts_from_python(setting)
+            continue
         if key not in known_keys:
             raise UnknownName("setting", key, known_keys, known_names(key, known_keys))
         if setting is None:

@@ -23,7 +23,6 @@ from evalwright.core.tasks import Task
 from evalwright.evaluation.processes import launched_process
 from evalwright.evaluation.rules import UnitOrder
 from evalwright.models.model_interface import Model
-from evalwright.tasks.dialects import dialect_of
 
 OWN_STORE = re.compile(r"shard-[0-9]+-of-[0-9]+")
 """The name of a home that job files give to one shard alone."""
@@ -157,7 +156,7 @@ def check_shard(
         has_functions = task.found_metrics is not None or any(
             spec.function is not None for spec in task.metrics
         )
-        if has_functions and dialect_of(task.definition) is None:
+        if has_functions and "dialect" not in task.definition:
             raise ConfigurationError(
                 f"The metrics of the task '{task.name}' are Python functions of its"
                 " own, which shards could not be merged by: run it without --shard."

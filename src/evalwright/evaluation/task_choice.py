@@ -19,7 +19,7 @@ from evalwright.models.answers import RECORDED
 from evalwright.runs.impossible import has_control
 from evalwright.strategies.likelihood import RecordedColumn
 from evalwright.tasks.data_files import answers_beside, as_data_file
-from evalwright.tasks.dialects import check_used, dialect_of
+from evalwright.tasks.dialects import check_used
 from evalwright.tasks.filtering import filtered, read_conditions
 from evalwright.tasks.loading import load_tasks, names_like
 from evalwright.tasks.scoring import decided_by, with_votes, without_judges
@@ -73,7 +73,7 @@ class TaskChoice:
             tasks = [
                 (
                     decided_by(task, self.unsure)
-                    if dialect_of(task.definition) is None
+                    if "dialect" not in task.definition
                     else task
                 )
                 for task in tasks
@@ -223,7 +223,7 @@ def _is_same_task(task: Task, earlier: Task) -> bool:
     """Whether two names of another framework stand for one task, whatever sets they are named
     through.
     """
-    if dialect_of(task.definition) is None:
+    if "dialect" not in task.definition:
         return False
     without_sets = {"set": "", "left_out": []}
     return {**task.definition, **without_sets} == {**earlier.definition, **without_sets}

@@ -102,6 +102,5 @@ def parse_json(text: bytes | str, where: str) -> Any:
         return from_json(text)
     except ValueError as error:
         raise RunError(
-            f"{where} is not valid JSON: {error}. Correct or remove it; nothing was"
-            " imported."
+            f"{where} is not valid JSON: {error}. Correct or remove it."
         ) from error

@@ -206,6 +206,72 @@ def verdict(comparison: Comparison) -> str:
     return ""
 
 
+def headline(comparison: Comparison) -> str:
+    """The verdict in one line: who is better and by how much, without what it rests on.
+
+    It has at most 25 words beside the names of the runs.
+    """
+    name_a, name_b = comparison.labels
+    difference: Result | MacroDifference
+    if comparison.overall is not None:
+        difference = comparison.overall
+        bounded, remark = True, ""
+        about: Comparison | TaskComparison = comparison
+    elif len(comparison.tasks) == 1:
+        about = comparison.tasks[0]
+        difference = about.result
+        bounded = about.bounded
+        remark = " (lower is better)" if about.lower_is_better else ""
+    else:
+        return _tasks_headline(comparison)
+    if math.isnan(difference.low) and math.isnan(difference.p_value):
+        return f"{name_a} and {name_b} cannot be compared: there is no interval."
+    opening = "Provisional: " if about.provisional else ""
+    ending = "; stopped early, see below" if about.stopped_early else ""
+    if not _is_significant(difference):
+        no = "no" if opening else "No"
+        return (
+            f"{opening}{no} significant difference between {name_a} and {name_b} was"
+            f" found{remark}{ending}."
+        )
+    higher, lower = (name_a, name_b) if difference.difference > 0 else (name_b, name_a)
+    size = _difference_size(difference, bounded)
+    return f"{opening}{higher} scores {size} higher than {lower}{remark}{ending}."
+
+
+def _tasks_headline(comparison: Comparison) -> str:
+    """The headline where there is no mean over tasks: on how many tasks each run is higher."""
+    higher_counts = [0, 0]
+    for task in comparison.tasks:
+        if _is_significant(task.result):
+            higher_counts[task.result.difference < 0] += 1
+    total = counted(len(comparison.tasks), "task")
+    if not any(higher_counts):
+        return f"No significant difference was found on any of {total}."
+    clauses = [
+        f"{name} scores higher on {count}"
+        for name, count in zip(comparison.labels, higher_counts, strict=True)
+        if count
+    ]
+    return f"Of {total}, {listed(clauses)}, each tested by itself."
+
+
+def _is_significant(difference: Result | MacroDifference) -> bool:
+    """Whether the interval and the p-value agree that there is a difference."""
+    return (
+        difference.p_value < 1 - difference.level
+        and difference.low * difference.high > 0
+    )
+
+
+def _difference_size(difference: Result | MacroDifference, bounded: bool) -> str:
+    """The size of a difference, such as "3.2 points", with the decimals that it supports."""
+    size = abs(difference.difference)
+    if bounded:
+        return f"{100 * size:.1f} points"
+    return numbers.number(size, "plain", 3)
+
+
 def _word_task(task: TaskComparison, name_a: str, name_b: str) -> TaskComparison:
     others = tuple(
         _word_task(metric_comparison, name_a, name_b)

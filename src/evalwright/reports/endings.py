@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -86,6 +87,10 @@ MOST_GIVEN_UP = 10
 
 _JUDGE_FAILED = "the judge failed: "
 """The text before a judge's failure in the reason of an unsure score (`scorers/registry`)."""
+
+
+_RAISED = re.compile(r"no number: (?P<error>\w+: .*)", re.DOTALL)
+"""The method of a metric that raised an error, as `runs.aggregation` records it."""
 
 
 def unscored_sentences(runs: Sequence[Run]) -> str:
@@ -180,6 +185,7 @@ def remarks(runs: Sequence[Run]) -> list[str]:
     accepted = (acceptance_sentence(run) for run in runs if accepts_failures(run))
     return [
         *_fault_sentences(runs),
+        *_raised_sentences(runs),
         *filter(None, [_judge_sentence(runs), *accepted]),
         *_image_sentences(runs),
     ]
@@ -260,6 +266,37 @@ def _fault_sentences(runs: Sequence[Run]) -> Iterator[str]:
                 ),
             ]
         )
+
+
+def raised_metrics(run: Run) -> dict[tuple[str, str], list[str]]:
+    """From the label and the error of each metric that raised one to the names of its tasks."""
+    tasks: dict[tuple[str, str], list[str]] = {}
+    for task in run.tasks:
+        for metric in task.metrics:
+            if raised := _RAISED.fullmatch(metric.estimate.method):
+                tasks.setdefault((metric.label, raised["error"]), []).append(task.name)
+    return tasks
+
+
+def _raised_sentences(runs: Sequence[Run]) -> Iterator[str]:
+    """Say which metrics raised an error, and how their numbers are made once they are mended."""
+    for run in runs:
+        whose = f" in {run.label}" if len(runs) > 1 else ""
+        for (label, error), tasks in raised_metrics(run).items():
+            yield (
+                f"The metric '{label}' of {listed(tasks, 3)}{whose} has no number, because it"
+                f" raised {error.rstrip('.')}. Correct the metric, then compute it from the"
+                f" recorded scores, without a request: evalwright {_again_from_scores(run)}"
+                f" {quote(str(run.folder))}"
+            )
+
+
+def _again_from_scores(run: Run) -> str:
+    """The command that computes a run's metrics again; those of other frameworks' tasks follow from
+    scoring.
+    """
+    is_foreign = any("dialect" in task["definition"] for task in run.data["tasks"])
+    return "score" if is_foreign else "aggregate"
 
 
 def _conjugate(end: str, n_faults: int) -> str:

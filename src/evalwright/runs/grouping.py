@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from evalwright.core.errors import ConfigurationError
 from evalwright.metrics.registry import BOUNDED, metric_range
 from evalwright.metrics.tree import Node, read_tree
 from evalwright.runs.measures import UNIT_RANGE, Matrix, make_matrix, pooled
@@ -91,19 +90,6 @@ def trees_of(tasks: Records, configuration: Mapping[str, Any]) -> list[Node]:
         if members and group_name not in names and not any(map(is_dialect, dialects)):
             nodes.append(Node(group_name, tuple(members)))
     return nodes
-
-
-def check_tree(configuration: Mapping[str, Any], names: Sequence[str]) -> None:
-    """Raise ConfigurationError for a tree that has none of the run's tasks, or names that cannot
-    stand in it.
-    """
-    if tree := configuration.get("tree"):
-        tree_tasks = read_tree(tree).tasks
-        if not set(tree_tasks) & set(names):
-            raise ConfigurationError(
-                "The tree has none of the tasks of this run. It names"
-                f" {', '.join(tree_tasks[:6])}; the run has {', '.join(names[:6])}."
-            )
 
 
 def _listed(value: Any) -> list[Any]:

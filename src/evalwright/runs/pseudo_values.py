@@ -33,7 +33,7 @@ from evalwright.runs.records import record_from
 from evalwright.runs.results import MetricResult
 from evalwright.runs.scores import read_rows
 from evalwright.statistics import Estimate
-from evalwright.tasks.dialects import dialect_of
+from evalwright.tasks.dialects import dialect_of, is_dialect
 
 if TYPE_CHECKING:
     import numpy as np
@@ -160,6 +160,24 @@ class Record:
             None,
         )
 
+    def _how_to_load(self, spec: MetricSpec) -> str:
+        """What to load where a framework's rules or a metric are not known here, as the end of a
+        sentence; "" where nothing is known to be missing.
+        """
+        record = self.run.record(self.task)
+        framework = record["definition"].get("dialect")
+        if "imported" in record["metadata"]:
+            return ""
+        if isinstance(framework, str) and not is_dialect(framework):
+            what = f"the dialect '{framework}', which makes it, is not loaded"
+        elif framework is None and not is_known(spec):
+            what = f"the metric '{spec.kind}' is not loaded"
+        else:
+            return ""
+        return (
+            f": {what}. Load it with --plugin FILE, or install the package that has it"
+        )
+
     def _spec(self) -> MetricSpec:
         """How the metric is made: as recorded if it is one of ours, else by the framework's rules.
 
@@ -248,6 +266,8 @@ class Record:
                     else f"is {overall:g} when made again"
                 )
                 why = f"its value {recorded.value:g} {again} from the record"
+                if math.isnan(overall):
+                    why += self._how_to_load(spec)
                 if math.isnan(recorded.low):  # as published: it is of no items
                     why = f"it was recorded with {recorded.method}"
                 return Grouped(recorded, np.zeros(0), why)

@@ -219,6 +219,8 @@ def failing_as(
     kind: type[EvalwrightError],
     message: str,
     caught: type[Exception] | tuple[type[Exception], ...] = OSError,
+    *,
+    where: str = "",
 ) -> Iterator[None]:
     """Turn errors in a `with` block into an error of ours.
 
@@ -226,6 +228,7 @@ def failing_as(
         kind: the class of the error to raise.
         message: what failed; the reason follows it after a colon.
         caught: the errors to turn.
+        where: the file, or the file and the line, that is read; begins the message.
 
     Returns:
         A context manager.
@@ -236,8 +239,9 @@ def failing_as(
     try:
         yield
     except caught as error:
+        place = f"{where}: " if where else ""
         raise kind(
-            f"{message}: {getattr(error, 'strerror', None) or error}."
+            f"{place}{message}: {getattr(error, 'strerror', None) or error}."
         ) from error
 
 

@@ -198,6 +198,7 @@ def test_the_command_shows_it_and_writes_it(
         and "| Task | Rewrites |" in page
     )
     refused = typed(
+        "check",
         "contamination",
         str(runs["half"][0].folder),
         "--rewrites",
@@ -232,7 +233,7 @@ def test_bundled_tasks_are_divided_by_the_date_that_they_have() -> None:
         "40",
     )
     assert done.code == 0, done.text
-    told = typed("contamination", "facts", "--cut-off", "2024-06", "--json")
+    told = typed("check", "contamination", "facts", "--cut-off", "2024-06", "--json")
     assert told.code == 0, told.text
     (report,) = json.loads(told.out)
     assert {one["task"] for one in report["cut_offs"]} >= {"factual-closed-book"}
@@ -241,11 +242,12 @@ def test_bundled_tasks_are_divided_by_the_date_that_they_have() -> None:
             one["key"] == "known_since" and one["before"]["n"] and one["after"]["n"]
         ), one
     assert "when the answer became known" in " ".join(
-        typed("contamination", "facts", "--cut-off", "2024-06").out.split()
+        typed("check", "contamination", "facts", "--cut-off", "2024-06").out.split()
     )
     # A key that is named is taken as it is.
     (named,) = json.loads(
         typed(
+            "check",
             "contamination",
             "facts",
             "--cut-off",
@@ -260,7 +262,13 @@ def test_bundled_tasks_are_divided_by_the_date_that_they_have() -> None:
         for one in named["cut_offs"]
     )
     wrong = typed(
-        "contamination", "facts", "--cut-off", "2024-06", "--date-key", "known_sinse"
+        "check",
+        "contamination",
+        "facts",
+        "--cut-off",
+        "2024-06",
+        "--date-key",
+        "known_sinse",
     )
     assert wrong.code == 2 and "Did you mean 'known_since'" in wrong.err
 
@@ -278,7 +286,7 @@ def test_samples_without_a_date_are_said_with_what_they_have() -> None:
         "--limit",
         "5",
     )
-    undated = typed("contamination", "lead", "--cut-off", "2024-06")
+    undated = typed("check", "contamination", "lead", "--cut-off", "2024-06")
     assert (
         undated.code == 2
         and "so --cut-off divides nothing. They have: category" in undated.err
@@ -298,12 +306,12 @@ def test_dates_that_cannot_be_read_are_counted_apart() -> None:
     )
     assert done.code == 0, done.text
     (report,) = json.loads(
-        typed("contamination", "dated", "--cut-off", "2024-06", "--json").out
+        typed("check", "contamination", "dated", "--cut-off", "2024-06", "--json").out
     )
     (cut_off,) = report["cut_offs"]
     assert (cut_off["undated"], cut_off["unreadable"]) == (2, 2)
     text = " ".join(
-        typed("contamination", "dated", "--cut-off", "2024-06").text.split()
+        typed("check", "contamination", "dated", "--cut-off", "2024-06").text.split()
     )
     assert (
         "2 items have something in 'created_at' that is not a date such as 2024-06-15"

@@ -171,6 +171,6 @@ def test_the_score_by_class_is_in_the_report(tmp_path: Path) -> None:
         in contamination_document(report).words()["conclusion"]
     )
     done = typed(
-        "contamination", str(run.folder), "--corpus", str(tmp_path / "web.txt")
+        "check", "contamination", str(run.folder), "--corpus", str(tmp_path / "web.txt")
     )
     assert done.code == 0 and "Overlap with a corpus, n = 13" in done.out

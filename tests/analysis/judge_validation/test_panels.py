@@ -154,14 +154,16 @@ def test_the_page_and_the_command(tmp_path: Path) -> None:
     # untrusted names stand in code spans
     assert "<b>" not in markdown.replace("`summaries <b>", "`")
     assert "| Judge | Passes &#91;interval&#93; | Answers |" in markdown
-    done = command("judge", "agreement", run.id, "--json", folder=tmp_path)
+    done = command("check", "judge", "agreement", run.id, "--json", folder=tmp_path)
     assert done.code == 0, done.text
     data = json.loads(done.out)
     assert data["pairs"][0]["kappa"]["value"] == pytest.approx(
         found.pairs[0].kappa.value
     )
     assert data["raters"][0]["share"]["n"] == N
-    done = command("judge", "agreement", run.id, "--markdown", "a.md", folder=tmp_path)
+    done = command(
+        "check", "judge", "agreement", run.id, "--markdown", "a.md", folder=tmp_path
+    )
     assert done.code == 0, done.text
     assert Path("a.md").read_text(encoding="utf-8") == markdown
-    assert command("judge", "agreement", "none", folder=tmp_path).code == 2
+    assert command("check", "judge", "agreement", "none", folder=tmp_path).code == 2

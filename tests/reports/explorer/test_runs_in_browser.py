@@ -313,7 +313,11 @@ def test_the_sentence_of_two_runs_has_the_sign_of_their_table_at_every_width(
         await until(tab, "!!document.querySelector('.pick select')")
         await tab.evaluate("document.querySelector('.pick button').click()")
         await until(
-            tab, f"{TEXT}.includes('demo/better minus demo/worse: +10.0 points')"
+            tab,
+            "document.querySelector('details.more')?.textContent.includes('demo/better minus demo/worse: +10.0 points')",
+        )
+        assert "No significant difference between demo/better and demo/worse" in (
+            await tab.evaluate("document.querySelector('.conclusion').innerText")
         )
         assert "+10.0" in await tab.evaluate(
             "document.querySelector('.differences tr.group').innerText"

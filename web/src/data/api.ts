@@ -80,7 +80,7 @@ export interface RunInfo {
   hasImages: boolean;
   /** Why an image of this run is not shown, where it is not. */
   imagesMissing: string;
-  /** What `evalwright judge sample` drew of this run, and keeps beside it. */
+  /** What `evalwright check judge sample` drew of this run, and keeps beside it. */
   labelSets: LabelSet[];
 }
 
@@ -122,6 +122,8 @@ export interface Catalog {
   version: string;
   /** Runs may grow: `onChange` tells when. */
   live: boolean;
+  /** The page begins with a list of runs to choose from; boards are made of the chosen ones. */
+  chosenFromFolder?: boolean;
   runs: RunInfo[];
   board: Board | null;
 }
@@ -217,6 +219,8 @@ export interface Sample {
 export interface Preview {
   question: string;
   answer: string;
+  /** The targets, or the right options; "" where there is neither. */
+  expected: string;
 }
 
 /**
@@ -302,6 +306,8 @@ export interface Comparison {
   refused?: string;
   tasks: TaskDifference[];
   overall: { difference: Estimate; sentence: string } | null;
+  /** The verdict in one line; absent in pages of earlier versions. */
+  headline?: string;
   conclusion: string;
   /** What differs in how the runs were made, and what limits the comparison. */
   notes: string[];
@@ -356,6 +362,8 @@ export interface Plots {
 export interface Data {
   catalog: Catalog;
   run(key: string): Promise<RunData>;
+  /** The board of some runs, given by their keys; null where this page cannot have one. */
+  board(runs: string[]): Promise<Board | null>;
   /** null where the file was made without this pair. */
   comparison(a: string, b: string): Promise<Comparison | null>;
   /**

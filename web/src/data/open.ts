@@ -2,7 +2,7 @@
  * Opens what the page is about: parts in the page itself, files beside it, or a server that follows
  * runs.
  */
-import type { Catalog, Comparison, Data, Plots, RunData } from "./api";
+import type { Board, Catalog, Comparison, Data, Plots, RunData } from "./api";
 import { fromBase64, inflate, json, withArrays } from "./parts";
 import { RunTable } from "./run";
 import { workers } from "./workers";
@@ -56,6 +56,11 @@ export async function openData(): Promise<Data> {
         () => runs.delete(key),
       );
       return table;
+    },
+    async board(keys: string[]): Promise<Board | null> {
+      if (!data.catalog.chosenFromFolder)
+        return keys.length === data.catalog.runs.length ? data.catalog.board : null;
+      return readPart<Board | null>(`board/${keys.join("/")}`);
     },
     async comparison(a: string, b: string): Promise<Comparison | null> {
       for (const [first, second] of sourceKind === "live"

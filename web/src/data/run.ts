@@ -24,7 +24,7 @@ interface Chunk {
   columns: Map<string, Float64Array | Int32Array>;
 }
 
-type Previews = [questions: string[], answers: string[]];
+type Previews = [questions: string[], answers: string[], expected?: string[]];
 
 const BLOCKS_KEPT = 8;
 /** Previews that are read before anybody scrolls to them, where that costs no network. */
@@ -157,7 +157,11 @@ export class RunTable implements RunData {
       void this.readPreviews(number);
       return null;
     }
-    return { question: preview[0][at]!, answer: preview[1][at]! };
+    return {
+      question: preview[0][at]!,
+      answer: preview[1][at]!,
+      expected: preview[2]?.[at] ?? "",
+    };
   }
 
   onPreviews(listener: () => void): () => void {

@@ -3,6 +3,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { RunState } from "../data/api";
 import { findRun, links, type PageProps, useRun } from "../pages";
 import { useKeys } from "../shell/keys";
+import { ColumnChooser, shownColumns } from "./columns";
 import { Facets } from "./facets";
 import { plain } from "../text/special";
 import { placeIn, remember, rememberPlace } from "./list";
@@ -33,6 +34,7 @@ export function SamplesPage({ data, parameters, query, go }: PageProps) {
   const box = useRef<HTMLInputElement>(null);
   const table = useRef<TableHandle>(null);
   const narrow = useMedia("(max-width: 62rem)");
+  const wide = useMedia("(min-width: 90rem)");
   const [opened, setOpened] = useState(false);
 
   const { filter, unknown } = useMemo(
@@ -109,6 +111,12 @@ export function SamplesPage({ data, parameters, query, go }: PageProps) {
     return () => clearTimeout(timer);
   }, [typed]);
 
+  // Escape first empties the box, then leaves it.
+  const leaveSearch = (event: KeyboardEvent) => {
+    event.preventDefault();
+    if (typed === "") table.current?.focus();
+    else setTyped("");
+  };
   const page = () => table.current?.page() ?? 10;
   useKeys([
     { keys: ["/"], does: "Search", run: () => box.current?.focus() },
@@ -127,6 +135,7 @@ export function SamplesPage({ data, parameters, query, go }: PageProps) {
   ]);
 
   if (!info) return null;
+  const columns = run ? shownColumns(run, query, wide) : [];
   const activeConditions = conditions(query) + (words ? 1 : 0);
   const searching = words !== "" && search.done < search.of;
   const status = run
@@ -160,7 +169,7 @@ export function SamplesPage({ data, parameters, query, go }: PageProps) {
           onKeyDown={(event) => {
             if (event.key === "Enter" || event.key === "ArrowDown")
               (event.preventDefault(), move(Math.max(active, 0)));
-            if (event.key === "Escape" && typed === "") table.current?.focus();
+            if (event.key === "Escape") leaveSearch(event);
           }}
         />
         {run && (
@@ -185,6 +194,7 @@ export function SamplesPage({ data, parameters, query, go }: PageProps) {
             </select>
           </label>
         )}
+        {run && <ColumnChooser run={run} query={query} shown={columns} change={change} />}
         <p class="status" role="status">
           {status}
         </p>
@@ -220,6 +230,7 @@ export function SamplesPage({ data, parameters, query, go }: PageProps) {
         {run && (
           <Table
             run={run}
+            columns={columns}
             places={places}
             active={active}
             order={order}
@@ -253,5 +264,5 @@ function whyEmpty(size: number, state: RunState, searching: boolean): string {
       ? "No sample is finished yet. The list grows by itself."
       : "This run recorded no sample.";
   }
-  return searching ? "Searching…" : "No sample fulfils all filters.";
+  return searching ? "Searching…" : "No samples match these filters.";
 }

@@ -94,13 +94,27 @@ export const withRange = (
     low || high ? next.set(`range.${column}`, `${low}..${high}`) : next.delete(`range.${column}`),
   );
 
+/** The columns that the list is to show; null where the address does not say. */
+export const columnNames = (query: URLSearchParams): string[] | null =>
+  query.has("column") ? query.getAll("column") : null;
+
+export const withColumns = (query: URLSearchParams, names: string[] | null): URLSearchParams =>
+  edit(query, (next) => {
+    next.delete("column");
+    // the question is always shown: its name alone stands for "nothing else"
+    for (const name of names === null ? [] : names.length ? names : ["question"])
+      next.append("column", name);
+  });
+
 /** How many columns are filtered. */
 export const conditions = (query: URLSearchParams): number =>
   new Set([...query.keys()].filter((name) => name.startsWith("in.") || name.startsWith("range.")))
     .size;
 
-/** The order is kept. */
+/** The order and the columns are kept. */
 export const withoutConditions = (query: URLSearchParams): URLSearchParams =>
   edit(query, (next) =>
-    [...next.keys()].filter((name) => name !== "sort").forEach((name) => next.delete(name)),
+    [...new Set(next.keys())]
+      .filter((name) => name !== "sort" && name !== "column")
+      .forEach((name) => next.delete(name)),
   );

@@ -6,11 +6,12 @@ import {
 } from "@tanstack/virtual-core";
 import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import type { Column, RunData } from "../data/api";
+import type { Column, Preview, RunData } from "../data/api";
 import { Line } from "../text/text";
 import { tone } from "../sample/words";
-import type { Order } from "./state";
-import { categoryOf, count, number, numberOf } from "./values";
+import type { TableColumn } from "./columns";
+import { DATE, type Order } from "./state";
+import { categoryOf, count, dayOf, number, numberOf } from "./values";
 
 /** Browsers end a page's height somewhere; more rows than this want a filter. */
 export const MOST_ROWS = 300_000;
@@ -54,6 +55,8 @@ export interface TableHandle {
 
 interface Props {
   run: RunData;
+  /** What is shown beside the outcome, in this order. */
+  columns: TableColumn[];
   places: Int32Array;
   active: number;
   order: Order | null;
@@ -65,17 +68,9 @@ interface Props {
   empty: string;
 }
 
-/** Columns beside question and answer: those that tell samples of this run apart. */
-function extraColumnsOf(run: RunData): Column[] {
-  const many = (column: Column) => column.kind === "number" || column.names.length > 1;
-  const preferred = ["task", "latency", "tokens", "cost"];
-  return preferred.flatMap(
-    (name) => run.columns.find((column) => column.name === name && many(column)) ?? [],
-  );
-}
-
 export function Table({
   run,
+  columns,
   places,
   active,
   order,
@@ -114,23 +109,14 @@ export function Table({
   };
 
   const column = (name: string) => run.columns.find((column) => column.name === name);
-  const [outcome, label, failure, unsure, score, extraColumns] = [
+  const [outcome, label, failure, unsure, score] = [
     column("outcome"),
     column("label"),
     column("failure"),
     column("unsure"),
     column("score"),
-    extraColumnsOf(run),
   ];
-  const template = [
-    "minmax(8.5rem, .6fr)",
-    score ? "4rem" : null,
-    "minmax(0, 2fr)",
-    "minmax(0, 2fr)",
-    ...extraColumns.map((column) => (column.kind === "number" ? "5.25rem" : "minmax(7rem, .7fr)")),
-  ]
-    .filter(Boolean)
-    .join(" ");
+  const template = ["minmax(7.5rem, .6fr)", ...columns.map((column) => column.width)].join(" ");
   const head = (column: Column | undefined, title: string) => {
     const sorted =
       column && order?.column === column.name
@@ -182,10 +168,7 @@ export function Table({
       <div role="rowgroup" class="table-head">
         <div role="row" class="row" aria-rowindex={1}>
           {head(label ?? outcome, "Outcome")}
-          {score && head(score, score.title)}
-          {head(undefined, "Question")}
-          {head(undefined, "Answer")}
-          {extraColumns.map((column) => head(column, column.title))}
+          {columns.map((shown) => head(shown.column, shown.title))}
         </div>
       </div>
       {rows === 0 && (
@@ -231,48 +214,14 @@ export function Table({
                   ) : null}
                 </span>
               </div>
-              {score && (
-                <div role="gridcell" class="cell number">
-                  {number(value)}
-                </div>
-              )}
-              <div role="gridcell" class="cell words">
-                <a tabIndex={-1} href={address(sampleIndex)}>
-                  <span class="two">
-                    {preview ? (
-                      <Line value={preview.question || run.id(sampleIndex)} />
-                    ) : (
-                      <span class="wait">…</span>
-                    )}
-                  </span>
-                </a>
-              </div>
-              <div role="gridcell" class="cell words answer">
-                <span class="two">
-                  {preview ? (
-                    preview.answer ? (
-                      <Line value={preview.answer} />
-                    ) : (
-                      <span class="quiet">no answer</span>
-                    )
-                  ) : (
-                    <span class="wait">…</span>
-                  )}
-                </span>
-              </div>
-              {extraColumns.map((column) => (
-                <div
-                  role="gridcell"
-                  class={column.kind === "number" ? "cell number more" : "cell more"}
-                >
-                  {column.kind === "number" ? (
-                    number(numberOf(column, sampleIndex))
-                  ) : (
-                    <span class="two">
-                      <Line value={categoryOf(column, sampleIndex) ?? "–"} />
-                    </span>
-                  )}
-                </div>
+              {columns.map((shown) => (
+                <TableCell
+                  run={run}
+                  shown={shown}
+                  index={sampleIndex}
+                  preview={preview}
+                  href={address(sampleIndex)}
+                />
               ))}
             </div>
           );
@@ -284,6 +233,80 @@ export function Table({
         </p>
       )}
     </div>
+  );
+}
+
+function TableCell(props: {
+  run: RunData;
+  shown: TableColumn;
+  index: number;
+  preview: Preview | null;
+  href: string;
+}) {
+  const { run, shown, index, preview } = props;
+  if (shown.name === "question")
+    return (
+      <div role="gridcell" class="cell words">
+        <a tabIndex={-1} href={props.href}>
+          <PreviewText preview={preview} text={preview?.question || run.id(index)} />
+        </a>
+      </div>
+    );
+  if (shown.name === "answer")
+    return (
+      <div role="gridcell" class="cell words answer">
+        <PreviewText preview={preview} text={preview?.answer ?? ""} empty="no answer" />
+      </div>
+    );
+  if (shown.name === "expected")
+    return (
+      <div role="gridcell" class="cell words more">
+        <PreviewText preview={preview} text={preview?.expected ?? ""} empty="–" />
+      </div>
+    );
+  if (shown.name === "id")
+    return (
+      <div role="gridcell" class="cell id more">
+        <span class="two">
+          <Line value={run.id(index)} />
+        </span>
+      </div>
+    );
+  const column = shown.column;
+  if (column?.kind === "number")
+    return (
+      <div
+        role="gridcell"
+        class={column.name === "score" ? "cell number" : "cell number more"}
+      >
+        {column.name === DATE
+          ? dayText(numberOf(column, index))
+          : number(numberOf(column, index))}
+      </div>
+    );
+  return (
+    <div role="gridcell" class="cell more">
+      <span class="two">
+        <Line value={categoryOf(column, index) ?? "–"} />
+      </span>
+    </div>
+  );
+}
+
+const dayText = (time: number | null) => (time === null ? "–" : dayOf(time));
+
+/** Two lines of a text; a mark where it is not read yet, and words where there is none. */
+function PreviewText(props: { preview: Preview | null; text: string; empty?: string }) {
+  return (
+    <span class="two">
+      {props.preview === null ? (
+        <span class="wait">…</span>
+      ) : props.text ? (
+        <Line value={props.text} />
+      ) : (
+        <span class="quiet">{props.empty}</span>
+      )}
+    </span>
   );
 }
 

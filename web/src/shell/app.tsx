@@ -3,13 +3,14 @@
  * happened.
  */
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { Data, RunInfo } from "../data/api";
+import type { Catalog, Data, RunInfo } from "../data/api";
 import { findRun, links, type Page, route, runAddress } from "../pages";
 import { plain } from "../text/special";
 import { Line } from "../text/text";
 import { copy, onMessage } from "./copy";
 import { Help } from "./help";
 import { listenToKeys, useKeys } from "./keys";
+import { ThemeButton } from "./theme";
 
 /** What the address names, or that before: "#main" is a place in the page that is shown. */
 const pageAddress = (before: string) => (location.hash === "#main" ? before : location.hash);
@@ -54,7 +55,7 @@ export function App({ data, pages }: { data: Data; pages: Page[] }) {
 
   useKeys([
     { keys: ["c"], does: "Copy the link to what is shown", run: () => void copyLink() },
-    { keys: ["b"], does: "Board", run: () => go(links.first()) },
+    { keys: ["b"], does: firstPageName(data.catalog), run: () => go(links.first()) },
     { keys: ["?"], does: "These keys", run: () => setHelp(true) },
   ]);
 
@@ -99,7 +100,7 @@ export function App({ data, pages }: { data: Data; pages: Page[] }) {
         </a>
         <nav aria-label="Pages">
           <a href={links.first()} aria-current={match?.page.pattern === "" ? "page" : undefined}>
-            {data.catalog.runs.length > 1 ? "Board" : "Overview"}
+            {firstPageName(data.catalog)}
           </a>
           {["plots", "labels"]
             .filter((path) => pages.some((page) => page.pattern === path))
@@ -113,6 +114,7 @@ export function App({ data, pages }: { data: Data; pages: Page[] }) {
             ))}
         </nav>
         <div class="shell-does">
+          <ThemeButton />
           <button type="button" onClick={copyLink}>
             Copy link
           </button>
@@ -138,7 +140,7 @@ export function App({ data, pages }: { data: Data; pages: Page[] }) {
         ) : (
           <MissingPage>
             This address leads nowhere. It may come from a newer version. Open the{" "}
-            <a href={links.first()}>board</a>.
+            <a href={links.first()}>first page</a>.
           </MissingPage>
         )}
       </main>
@@ -148,6 +150,11 @@ export function App({ data, pages }: { data: Data; pages: Page[] }) {
       {help && <Help close={() => setHelp(false)} />}
     </>
   );
+}
+
+function firstPageName(catalog: Catalog): string {
+  if (catalog.chosenFromFolder) return "All runs";
+  return catalog.runs.length > 1 ? "Board" : "Overview";
 }
 
 function MissingPage({ children }: { children: preact.ComponentChildren }) {

@@ -2,10 +2,10 @@
  * Several runs as a table: ranks that the data leave open, scores with intervals, and what to
  * compare.
  */
-import { useState } from "preact/hooks";
-import type { BoardRow, Catalog, Metric, RunInfo } from "../data/api";
+import { useMemo, useState } from "preact/hooks";
+import type { Board, BoardRow, Catalog, Metric, RunInfo } from "../data/api";
 import type { PageProps } from "../pages";
-import { links, runAddress } from "../pages";
+import { findRun, links, runAddress, useRead } from "../pages";
 import { Line } from "../text/text";
 import * as numbers from "./numbers";
 import {
@@ -14,21 +14,26 @@ import {
   Choice,
   Note,
   EmptyNote,
+  Reading,
   RunChoice,
   RunLink,
   Score,
+  ScrollBox,
   StateLine,
   axisFor,
   useCatalog,
   useFirst,
   useWidth,
 } from "./parts";
+import { HomePage } from "./home";
 import { toItem } from "./pairs";
 import { RunView } from "./run";
 
-/** The first page: the only run, or the board of all. */
-export function FirstPage({ data, query, go }: PageProps) {
+/** The first page: the runs of a folder, the only run, or the board of all. */
+export function FirstPage(props: PageProps) {
+  const { data, query, go } = props;
   const catalog = useCatalog(data);
+  if (catalog.chosenFromFolder) return <HomePage {...props} />;
   const only = catalog.runs[0];
   if (only === undefined)
     return (
@@ -40,7 +45,55 @@ export function FirstPage({ data, query, go }: PageProps) {
       </div>
     );
   if (catalog.runs.length === 1) return <RunView catalog={catalog} run={only} />;
-  return <BoardView catalog={catalog} query={query} go={go} />;
+  const address = (sort: string) =>
+    sort ? `#/?sort=${encodeURIComponent(sort)}` : links.first();
+  return <BoardView catalog={catalog} query={query} go={go} address={address} />;
+}
+
+/** The board of the runs that the address names. */
+export function BoardPage({ data, query, go }: PageProps) {
+  const catalog = useCatalog(data);
+  const names = query.getAll("run");
+  const runs = names.flatMap((name) => findRun(catalog, name) ?? []);
+  const keys = runs.map((run) => run.key);
+  const read = useRead(
+    () => data.board(keys),
+    [data, keys.join(), ...runs.map((run) => `${run.state} ${run.records}`)],
+  );
+  const unknown = names.filter((name) => !findRun(catalog, name));
+  if (runs.length < 2)
+    return (
+      <div class="page views">
+        <h1>Board</h1>
+        <EmptyNote>
+          A board needs at least two runs. <a href={links.first()}>Choose runs</a>
+        </EmptyNote>
+      </div>
+    );
+  if (read.value === null && read.error === null && catalog.chosenFromFolder)
+    return (
+      <div class="page views">
+        <h1>Board</h1>
+        <Reading error={null} noun="the runs" />
+      </div>
+    );
+  const addresses = runs.map((run) => runAddress(catalog, run));
+  const chosen = { ...catalog, title: `Board of ${runs.length} runs`, runs, board: read.value };
+  return (
+    <>
+      {unknown.length > 0 && (
+        <p class="page note warn">
+          There is no run called <Line value={unknown.join(", ")} />.
+        </p>
+      )}
+      <BoardView
+        catalog={chosen}
+        query={query}
+        go={go}
+        address={(sort) => links.board(addresses, sort ? { sort } : {})}
+      />
+    </>
+  );
 }
 
 /**
@@ -57,6 +110,10 @@ const TICKS = 4;
  */
 const OVERALL = -1;
 
+/** More values of a key, or rows, than these make a table that nobody reads. */
+const MOST_SLICES = 60;
+const MOST_SLICE_ROWS = 200;
+
 interface SortedRow {
   row: BoardRow;
   run: RunInfo;
@@ -66,14 +123,17 @@ function BoardView({
   catalog,
   query,
   go,
+  address,
 }: {
   catalog: Catalog;
   query: URLSearchParams;
   go: PageProps["go"];
+  /** Of this board in another order. */
+  address(sort: string): string;
 }) {
   const [watch, width] = useWidth();
   const [from, setFrom] = useState(0);
-  const board = catalog.board ?? boardOf(catalog);
+  const board = withAllRuns(catalog.board ?? boardOf(catalog), catalog);
   const size = width < 620 ? "narrow" : width < 980 ? "middle" : "wide";
   const narrow = size === "narrow";
   const room = width - BEFORE[size] - (narrow ? 0 : COUNTS);
@@ -97,8 +157,14 @@ function BoardView({
   }));
   if (narrow && hasOverall)
     all.unshift({ name: "Overall", note: "", place: OVERALL, sort: "overall" });
+  const withAxes = all.map((column) => {
+    const metrics = rows.map(({ row }) =>
+      column.place === OVERALL ? row.overall : (row.cells[column.place] ?? null),
+    );
+    return { ...column, axis: axisFor(metrics, metrics.every((metric) => metric?.bounded ?? true)) };
+  });
   const begin = Math.min(from, Math.max(0, all.length - fit));
-  const columns = all.slice(begin, begin + fit);
+  const columns = withAxes.slice(begin, begin + fit);
   const axis = axisFor(
     overall,
     overall.every((metric) => metric === null || metric.bounded),
@@ -106,7 +172,7 @@ function BoardView({
   const order = (column: string) => {
     const next =
       column === "" ? "" : sort === column ? `-${column}` : sort === `-${column}` ? "" : column;
-    go(next ? `#/?sort=${encodeURIComponent(next)}` : links.first(), true);
+    go(address(next), true);
   };
   const head = (column: string, words: preact.ComponentChildren, kind = "number") => (
     <th
@@ -180,9 +246,7 @@ function BoardView({
           <Choice
             label="Sort by"
             chosen={sort}
-            choose={(next) =>
-              go(next ? `#/?sort=${encodeURIComponent(next)}` : links.first(), true)
-            }
+            choose={(next) => go(address(next), true)}
             options={[
               ["", "rank"],
               ...(hasOverall ? [["overall", "overall"] as [string, string]] : []),
@@ -278,16 +342,18 @@ function BoardView({
                     </div>
                   </td>
                 )}
-                {columns.map((column) => (
-                  <td key={column.place} class="number">
-                    <Score
-                      metric={
-                        column.place === OVERALL ? row.overall : (row.cells[column.place] ?? null)
-                      }
-                      below
-                    />
-                  </td>
-                ))}
+                {columns.map((column) => {
+                  const metric =
+                    column.place === OVERALL ? row.overall : (row.cells[column.place] ?? null);
+                  return (
+                    <td key={column.place} class="number">
+                      <Score metric={metric} below />
+                      {metric !== null && metric.value !== null && (
+                        <Bar estimate={metric} axis={column.axis} most={TICKS} />
+                      )}
+                    </td>
+                  );
+                })}
                 {!narrow && <td class="number">{itemsText(run)}</td>}
                 {!narrow && (
                   <td class="number">
@@ -317,9 +383,84 @@ function BoardView({
           ))}
         </ul>
       )}
+      <SliceTables catalog={catalog} rows={rows} />
       <PickPair catalog={catalog} rows={rows} go={go} />
     </div>
   );
+}
+
+/** The scores on the slices of a task, such as its languages: runs by values of one metadata key. */
+function SliceTables({ catalog, rows }: { catalog: Catalog; rows: SortedRow[] }) {
+  const choices = useMemo(() => sliceChoices(rows), [rows]);
+  const [chosen, setChosen] = useState("");
+  const choice = choices.find(({ id }) => id === chosen) ?? choices[0];
+  if (choice === undefined) return null;
+  const metricOf = (run: RunInfo, name: string): Metric | null =>
+    slicesOf(run, choice.task, choice.key)?.parts.find((part) => part.name === name)?.metric ?? null;
+  return (
+    <section>
+      <h2>By slice</h2>
+      <Choice
+        label="Slice"
+        chosen={choice.id}
+        choose={setChosen}
+        options={choices.map(({ id, task, key }): [string, string] => [id, `${task}: ${key}`])}
+      />
+      <ScrollBox label="Scores by slice">
+        <table class="plain slices">
+          <thead>
+            <tr>
+              <th scope="col">Run</th>
+              {choice.names.map((name) => (
+                <th key={name} scope="col" class="number">
+                  <Line value={name} />
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {rows.slice(0, MOST_SLICE_ROWS).map(({ run }) => (
+              <tr key={run.key}>
+                <th scope="row">
+                  <RunLink catalog={catalog} run={run} />
+                </th>
+                {choice.names.map((name) => (
+                  <td key={name} class="number">
+                    <Score metric={metricOf(run, name)} below />
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </ScrollBox>
+    </section>
+  );
+}
+
+interface SliceChoice {
+  id: string;
+  task: string;
+  key: string;
+  /** The values that any run has. */
+  names: string[];
+}
+
+const slicesOf = (run: RunInfo, task: string, key: string) =>
+  run.tasks.find(({ name }) => name === task)?.slices.find((slice) => slice.key === key);
+
+/** Every task and metadata key by which some run has scores. */
+function sliceChoices(rows: SortedRow[]): SliceChoice[] {
+  const choices = new Map<string, SliceChoice>();
+  for (const { run } of rows)
+    for (const task of run.tasks)
+      for (const { key, parts } of task.slices) {
+        const id = JSON.stringify([task.name, key]);
+        const choice = choices.get(id) ?? { id, task: task.name, key, names: [] };
+        const names = new Set([...choice.names, ...parts.map((part) => part.name)]);
+        choices.set(id, { ...choice, names: [...names].slice(0, MOST_SLICES) });
+      }
+  return [...choices.values()];
 }
 
 /** Items that the main scores of a run rest on, over all tasks. */
@@ -336,12 +477,23 @@ const itemsText = (run: RunInfo) =>
 
 const countMissing = (run: RunInfo) => run.tasks.reduce((sum, task) => sum + task.missing, 0);
 
+/** The board with rows for runs that have no place on it yet: those that are still going. */
+function withAllRuns(board: Board, catalog: Catalog): Board {
+  const placed = new Set(board.rows.map((row) => row.run));
+  const others = boardOf(catalog);
+  const rows = others.rows
+    .filter((row) => !placed.has(row.run))
+    .map((row) => ({
+      ...row,
+      cells: board.columns.map(
+        (column) => row.cells[others.columns.findIndex(({ name }) => name === column.name)] ?? null,
+      ),
+    }));
+  return rows.length ? { ...board, rows: [...board.rows, ...rows] } : board;
+}
+
 /** Without a board: the runs as they are, with the main metric of every task. */
-function boardOf(catalog: Catalog): {
-  columns: { name: string; note: string }[];
-  rows: BoardRow[];
-  notes: string[];
-} {
+function boardOf(catalog: Catalog): Board {
   const names = [...new Set(catalog.runs.flatMap((run) => run.tasks.map((task) => task.name)))];
   const main = (run: RunInfo, name: string): Metric | null =>
     run.tasks.find((task) => task.name === name)?.metrics[0] ?? null;

@@ -247,7 +247,7 @@ function Summary({
   return (
     <section>
       <p class="conclusion strong">
-        <Note text={comparison.conclusion} />
+        <Note text={comparison.headline ?? comparison.conclusion} />
       </p>
       {comparison.tasks.length > 0 && (
         <table class="plain scores differences">
@@ -306,10 +306,13 @@ function Summary({
       {moreTasks}
       <details class="more">
         <summary>
-          What these numbers mean
+          The whole conclusion, what these numbers mean
           {comparison.notes.length > 0 &&
             `, and ${numbers.counted(comparison.notes.length, "remark")} on how the runs were made`}
         </summary>
+        <p class="note">
+          <Note text={comparison.conclusion} />
+        </p>
         <ul class="notes">
           {notes.map((note, index) => (
             <li key={index}>

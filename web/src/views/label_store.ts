@@ -118,7 +118,7 @@ function cell(value: string): string {
   return /[",\r\n\t;]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
-/** The table that `evalwright judge calibrate` reads. */
+/** The table that `evalwright check judge calibrate` reads. */
 export function table(rows: { row: string; item: Picked }[]): string {
   const who = labeller();
   const lines = rows.map(({ row, item }) =>

@@ -1,6 +1,6 @@
 /**
  * Labels by people: answers one by one, without a word of what a judge said, and the table that
- * `evalwright judge calibrate` reads.
+ * `evalwright check judge calibrate` reads.
  */
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Catalog, Data, LabelSet, RunInfo, Sample } from "../data/api";
@@ -110,7 +110,7 @@ function NothingToLabel() {
   return (
     <EmptyNote>
       No answer is on the list. Open a sample, or an item of two runs side by side, and choose{" "}
-      <b>Label this</b>; or draw answers by chance with <code>evalwright judge sample RUN</code> and
+      <b>Label this</b>; or draw answers by chance with <code>evalwright check judge sample RUN</code> and
       open this page again: only labels of answers drawn by chance can correct a run's score.
     </EmptyNote>
   );
@@ -302,14 +302,14 @@ function Download({ source, done }: { source: Source; done: number }) {
       <p class="note">
         Then:{" "}
         <code>
-          evalwright judge calibrate {quoteForShell(source.run.name)} --labels {quoteForShell(file)}
+          evalwright check judge calibrate {quoteForShell(source.run.name)} --labels {quoteForShell(file)}
         </code>
       </p>
       {source.name.startsWith(BY_HAND) && (
         <p class="note">
           These answers were chosen by hand: their labels say how the judge fared on them, and
           nothing of the run's score. For that, draw answers by chance with{" "}
-          <code>evalwright judge sample {quoteForShell(source.run.name)}</code> and open this page
+          <code>evalwright check judge sample {quoteForShell(source.run.name)}</code> and open this page
           again.
         </p>
       )}

@@ -1,6 +1,6 @@
 import type { Page } from "../pages";
 import { findRun } from "../pages";
-import { FirstPage } from "./board";
+import { BoardPage, FirstPage } from "./board";
 import { ComparePage } from "./compare";
 import { LabelsPage } from "./labels";
 import { PlotsPage } from "./plots";
@@ -10,6 +10,7 @@ import "./views.css";
 /** The pages that are about runs; those of samples are in `samples/`. */
 export const pages: Page[] = [
   { pattern: "", title: () => "", component: FirstPage },
+  { pattern: "board", title: () => "Board", component: BoardPage },
   {
     pattern: "run/RUN",
     title: ({ RUN = "" }, data) => findRun(data.catalog, RUN)?.label || RUN,

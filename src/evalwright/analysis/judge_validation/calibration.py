@@ -346,7 +346,7 @@ def calibrate_difference(
     ):
         raise ConfigurationError(
             "These labels are not of one set for both runs, so their items are not the"
-            f" same. Draw one: evalwright judge sample {a.id} {b.id}"
+            f" same. Draw one: evalwright check judge sample {a.id} {b.id}"
         )
     _, in_a, in_b = np.intersect1d(
         first.verdicts.keys, second.verdicts.keys, return_indices=True

@@ -163,7 +163,7 @@ def _check_header(names: list[str], path: Path, line: int) -> None:
             hint = f" Is '{near[0]}' meant?" if near else ""
             raise ConfigurationError(
                 f"{path}, line {line}: the column '{column}' is missing.{hint} Labels"
-                " go into the table that `evalwright judge sample` wrote, which keeps"
+                " go into the table that `evalwright check judge sample` wrote, which keeps"
                 " its header."
             )
 
@@ -274,7 +274,7 @@ def find_sets(files: Sequence[LabelFile], runs: Sequence[Run]) -> dict[str, Labe
     if chosen := next((label for label in labels if label.answer), None):
         raise ConfigurationError(
             f"{chosen.where}: this answer was chosen by hand. Only labels of answers"
-            " that were drawn by chance (`evalwright judge sample`) can correct a"
+            " that were drawn by chance (`evalwright check judge sample`) can correct a"
             " score: hand in those of chosen answers by themselves, for one run."
         )
     folders = [run.folder for run in runs]
@@ -332,7 +332,7 @@ def _find_own_set(
     """The set with the run's answers: its own if there is one, else that of a run with the same."""
     if not sets:
         raise ConfigurationError(
-            "The labels have no row. Fill in what `evalwright judge sample` wrote."
+            "The labels have no row. Fill in what `evalwright check judge sample` wrote."
         )
     names = {task["name"] for task in run.data["tasks"]}
     scorers = {
@@ -359,7 +359,7 @@ def _find_own_set(
     )
     raise ConfigurationError(
         f"{first.where}: the labelling set '{label_set.name}' was drawn from the run"
-        f" '{label_set.run}', {why}. Draw one from this run: evalwright judge sample"
+        f" '{label_set.run}', {why}. Draw one from this run: evalwright check judge sample"
         f" {run.id}"
     )
 

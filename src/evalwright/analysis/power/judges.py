@@ -8,6 +8,7 @@ from evalwright.analysis.power.forecasts import Amount, JudgeForecast, TaskForec
 from evalwright.analysis.power.opening import MeasuredRun, PlannedModel
 from evalwright.analysis.power.spending import find_price, sum_amounts
 from evalwright.analysis.words import count, counted
+from evalwright.core.private import home_folder
 from evalwright.core.tasks import Scorer, Task
 from evalwright.evaluation.opening import open_roles
 from evalwright.evaluation.settings import Settings
@@ -68,7 +69,7 @@ def forecast_judges(
                 Amount(None, basis=f"no model is named for the role '{role}'"),
             )
             continue
-        home = settings.configuration.home
+        home = home_folder(settings.configuration.home)
         judge = open_roles({role: spec}, settings.models, home=home)[role]
         if isinstance(judge, LocalModel):
             yield JudgeForecast(

@@ -508,6 +508,8 @@ def _command_line(configuration: Configuration, tasks: Sequence[TaskForecast]) -
     for key, setting in configuration.dialect.items():
         for flag_value in setting if isinstance(setting, (list, tuple)) else [setting]:
             words += [f"--{key.replace('_', '-')}", _as_typed(flag_value)]
+    for prompt in configuration.prompts:
+        words += ["--prompt", prompt.file or prompt.name]
     for key, setting in configuration.overrides.items():
         words += ["-T", f"{key}={_as_typed(setting)}"]
     if any(task.n_used < task.n_total for task in tasks):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.core.errors import AbilityError, ConfigurationError
+from evalwright.core.private import home_folder
 from evalwright.core.tasks import Task
 from evalwright.evaluation.configuration import ModelSpec
 from evalwright.evaluation.effects import check_effects
@@ -15,6 +16,7 @@ from evalwright.evaluation.evaluating import evaluate_settings
 from evalwright.evaluation.objects import settings_from_python
 from evalwright.evaluation.opening import open_roles, open_under_test
 from evalwright.evaluation.planning import make_plan
+from evalwright.evaluation.prompts import with_prompt
 from evalwright.evaluation.resolving import resolve
 from evalwright.evaluation.running import run_blocking
 from evalwright.evaluation.settings import Settings
@@ -124,10 +126,11 @@ def plan_models(settings: Settings) -> list[PlannedModel]:
         raise ConfigurationError(
             "The runs name no model: name one with --model, for example demo/small."
         )
+    home = home_folder(configuration.home)
     loaded: dict[bool, list[Task]] = {}
     planned_models = []
     for spec in configuration.models:
-        model = open_under_test(spec, settings.models)
+        model = open_under_test(spec, settings.models, home=home)
         chat = "chat" in model.abilities
         if chat not in loaded:
             loaded[chat] = _load_tasks(settings, chat)
@@ -142,7 +145,7 @@ def plan_models(settings: Settings) -> list[PlannedModel]:
         planned_models.append(PlannedModel(spec, model, loaded[chat]))
     check_effects(
         [planned_model.model for planned_model in planned_models],
-        open_roles(configuration.roles, settings.models, home=configuration.home),
+        open_roles(configuration.roles, settings.models, home=home),
         [task for planned_model in planned_models for task in planned_model.tasks],
         max_resident=configuration.max_resident,
         prompt_format=configuration.format,
@@ -157,6 +160,15 @@ def plan_models(settings: Settings) -> list[PlannedModel]:
 
 
 def _load_tasks(settings: Settings, chat: bool) -> list[Task]:
+    prompts = settings.configuration.prompts
+    if len(prompts) > 1:
+        raise ConfigurationError(
+            "A plan is of one prompt: name one with --prompt. With several, requests"
+            " and costs are those of each, added up."
+        )
+    if prompts:
+        configuration = with_prompt(settings.configuration, prompts[0])
+        settings = settings.having(overrides=configuration.overrides)
     loaded = task_choice(settings).load(chat)
     conditions = read_conditions(settings.configuration.where)
     tasks = list(filtered(loaded, conditions).tasks)

@@ -334,7 +334,7 @@ def read_submission(path: Path) -> Submission:
         raise RunError(f"'{path}' is not valid JSON: {str(error)[:200]}.") from error
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise RunError(
-            f"'{path}' is not a submission: `evalwright submit make RUN --into FILE`"
+            f"'{path}' is not a submission: `evalwright runs submit make RUN --into FILE`"
             " writes one."
         )
     if document.get("version") != VERSION:

@@ -103,7 +103,7 @@ def chosen_document(chosen_labels: ChosenLabels) -> doc.Document:
             f" {counted(n_judged, 'answer')}, scored {chosen_labels.higher} higher and"
             f" {chosen_labels.lower} lower than they{unjudged}. These answers were chosen by"
             " hand, so this says nothing of the run's score: for that, label answers"
-            f" drawn by chance (evalwright judge sample {chosen_labels.run})."
+            f" drawn by chance (evalwright check judge sample {chosen_labels.run})."
         )
     )
     facts = f"{counted(chosen_labels.labelled, 'answer')} labelled by {people}"

@@ -33,6 +33,7 @@ from evalwright.reports.endings import (
     failure_notes,
     faults_by_treatment,
     missing_sentence,
+    raised_metrics,
     stopping_sentences,
 )
 from evalwright.runs.reader import Run
@@ -348,6 +349,12 @@ def _counts(run: Run) -> Iterator[doc.Block]:
     for treatment, tasks in faults_by_treatment(run).items():
         if faults := faults_in_words(tasks):
             yield doc.Note(f"No answer, {treatment}: {faults}.", "warn")
+    for (label, error), tasks in raised_metrics(run).items():
+        yield doc.Note(
+            f"{label} of {listed(tasks, 3)} is {numbers.NOTHING}, because it raised"
+            f" {error.rstrip('.')}.",
+            "warn",
+        )
     if judge := judge_sentence(run):
         yield doc.Note(judge)
     if run.n_unsure:

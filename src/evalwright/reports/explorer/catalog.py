@@ -51,15 +51,27 @@ def catalog(
     *,
     title: str,
     live: bool = False,
+    chosen_from_folder: bool = False,
     now: datetime | None = None,
 ) -> dict[str, Any]:
-    """The part "catalog"."""
+    """The part "catalog", which the page reads first.
+
+    Args:
+        runs: What `run_info` gives for each run.
+        board: What `board_of` gives for the runs.
+        title: The page's title.
+        live: Whether the page is served, so that runs may grow.
+        chosen_from_folder: Whether the page begins with a list of runs to choose from, and boards
+            are made of the chosen ones.
+        now: When the catalog is made; by default now.
+    """
     return {
         "format": 1,
         "title": title,
         "made": (now or datetime.now(UTC)).isoformat(timespec="seconds"),
         "version": __version__,
         "live": live,
+        "chosenFromFolder": chosen_from_folder,
         "runs": list(runs),
         "board": board,
     }
@@ -260,7 +272,7 @@ def comparison_part(a: tuple[str, Run, Samples], b: tuple[str, Run, Samples]) ->
     Where the runs cannot be compared, it says why.
     """
     from evalwright.analysis.comparison import compare_runs
-    from evalwright.reports.conclusions import worded_comparison
+    from evalwright.reports.conclusions import headline, worded_comparison
 
     try:
         comparison = worded_comparison(compare_runs(a[1], b[1], most_flips=0))
@@ -277,6 +289,7 @@ def comparison_part(a: tuple[str, Run, Samples], b: tuple[str, Run, Samples]) ->
         "b": b[0],
         "tasks": [_task_difference(task) for task in comparison.tasks],
         "overall": overall,
+        "headline": headline(comparison),
         "conclusion": comparison.conclusion,
         "notes": [
             comparison.estimand,

@@ -46,16 +46,29 @@ STOPPED = "The process that wrote it ended; run the same command again to resume
 _READ_BYTES = 1 << 20
 LONGEST_LINE_BYTES = 1 << 28
 """A growing file with a longer line is not followed any more."""
+RESCAN_SECONDS = 1.0
+"""How often a folder of runs is looked through for new ones."""
+FIRST_RECORDS_SECONDS = 3.0
+"""How long the first reader of a run's samples waits for some of them to be read."""
+MOST_ON_A_BOARD = 200
 
 Line = tuple[bytes, dict[str, Any]]
 
 
 class FollowedRun:
-    """One run folder. Several threads call the public methods, but only one thread calls `look`."""
+    """One run folder. Several threads call the public methods, but only one thread calls `look`.
 
-    def __init__(self, key: str, folder: Path) -> None:
+    Args:
+        key: The run's key in addresses.
+        folder: The folder of the run.
+        wanted: Whether to read its samples at once; otherwise they are read after `want`. The
+            samples of a run that is still going are always read.
+    """
+
+    def __init__(self, key: str, folder: Path, *, wanted: bool = True) -> None:
         self.key = key
         self.folder = folder
+        self.wanted = wanted
         self.lock = threading.RLock()
         self.generation = 0
         self.trouble = ""
@@ -106,7 +119,9 @@ class FollowedRun:
         """Look for new records and read for a moment; return whether anything changed."""
         state = self.state
         changed = self._find_records()
-        if not self.complete and not self.trouble:
+        if self.run is not None and self.wanted and self._file is None:
+            self._open_samples(self.run)
+        if self._file is not None and not self.complete and not self.trouble:
             changed |= self._read()
         if self._about is not None and self._numbers.due(
             self.samples.size, not self._about.running
@@ -150,7 +165,6 @@ class FollowedRun:
                 self._file_mark = mark
                 run = open_run(self.folder)
                 run_facts = run_info(self.key, run, 0)
-                file = check_ordinary(run.samples_file).open("rb", buffering=0)
             except (OSError, UsageError) as error:
                 self.trouble = str(error)
                 return True
@@ -158,14 +172,26 @@ class FollowedRun:
                 self.run = run
                 self._about = None
                 self._run_entry = run_facts
-                self._restart(file)
-                self._lines = run.lines()
+                self._restart(None)
             return True
         if (
             self._about is not None and self._about.running
         ):  # interrupted: it took its records with it, and we have them open
             self._about = Growing(self._about.records, self._about.about, running=False)
         return False
+
+    def _open_samples(self, run: Run) -> None:
+        """Open the samples of a finished run, to be read from the first one."""
+        if self.trouble:
+            return
+        try:
+            file = check_ordinary(run.samples_file).open("rb", buffering=0)
+        except (OSError, UsageError) as error:
+            self.trouble = str(error)
+            return
+        with self.lock:
+            self._file = file
+            self._lines = run.lines()
 
     def _read(self) -> bool:
         """Read records for a moment; return whether there were any."""
@@ -226,6 +252,21 @@ class FollowedRun:
 
     # -- what requests read
 
+    def want(self, stopped: threading.Event) -> None:
+        """Have the samples read from now on, and wait a moment for the first of them."""
+        if self.wanted:
+            return
+        self.wanted = True
+        deadline = time.monotonic() + FIRST_RECORDS_SECONDS
+        while (
+            not self.samples.size
+            and not self.complete
+            and not self.trouble
+            and time.monotonic() < deadline
+        ):
+            if stopped.wait(0.02):
+                return
+
     @property
     def state(self) -> str:
         """Running, finished or stopped."""
@@ -244,13 +285,14 @@ class FollowedRun:
             size = self.samples.size
             trouble = self.trouble
             if self.run is not None:
-                expected = self.run.data["samples"].get("records")
+                recorded = self.run.data["samples"].get("records")
+                expected = recorded if isinstance(recorded, int) else size
                 info = {
                     **self._run_entry,
-                    "records": size,
+                    "records": size if self.wanted else expected,
                     "facts": [*self._run_entry["facts"]],
+                    "expected": expected,
                 }
-                info["expected"] = expected if isinstance(expected, int) else size
             else:
                 info = self._growing_info(size)
             figure_facts = (
@@ -421,22 +463,48 @@ def _main_scorers(about: Mapping[str, Any]) -> dict[str, str]:
         return {}
 
 
+def run_folders(folder: Path) -> list[Path]:
+    """The folders directly under `folder` that hold a run, finished or not, by name."""
+    try:
+        children = sorted(folder.iterdir())
+    except OSError:
+        return []
+    return [
+        child
+        for child in children
+        if child.is_dir() and ((child / RUN_FILE).is_file() or growing(child))
+    ]
+
+
 class Follower:
-    """Follows several runs: a thread reads them until `stop`, and requests use what it has read."""
+    """Follows several runs: a thread reads them until `stop`, and requests use what it has read.
+
+    Args:
+        folders: The folders of the runs.
+        title: The title of the page.
+        say: Receives warnings on runs that cannot be read as they should.
+        runs_folder: A folder all of whose runs are followed, also those that begin later. Their
+            samples are read when they are looked at, and boards are made of chosen runs.
+    """
 
     def __init__(
         self,
         folders: Sequence[Path],
         title: str,
         say: Callable[[str], None] | None = None,
+        *,
+        runs_folder: Path | None = None,
     ) -> None:
         self.title = title
         self._say = say
         self._reported: set[str] = set()
-        self.runs = {
-            str(number): FollowedRun(str(number), folder)
-            for number, folder in enumerate(folders)
-        }
+        self.runs_folder = runs_folder
+        self._last_key = -1
+        self._next_scan = 0.0
+        self.runs: dict[str, FollowedRun] = {}
+        """By key. A thread that reads it takes a copy first."""
+        for folder in folders:
+            self._follow_folder(folder, wanted=True)
         self.version = 0
         self._board: dict[str, Any] | None = None
         self._board_of: object = ()
@@ -445,6 +513,7 @@ class Follower:
         self._stopped = threading.Event()
         self._ranked = threading.Event()
         self._ranking = threading.Thread()
+        self._scan()
         for followed in self.runs.values():
             followed.look()
         self._thread = threading.Thread(
@@ -463,10 +532,43 @@ class Follower:
         for followed in self.runs.values():
             followed.close()
 
+    def _follow_folder(self, folder: Path, *, wanted: bool) -> None:
+        """Follow another run, under the next key."""
+        self._last_key += 1
+        key = str(self._last_key)
+        self.runs = {**self.runs, key: FollowedRun(key, folder, wanted=wanted)}
+
+    def _scan(self) -> bool:
+        """Look for runs that were added to the folder or removed; return whether there were any."""
+        self._next_scan = time.monotonic() + RESCAN_SECONDS
+        if self.runs_folder is None:
+            return False
+        present = set(run_folders(self.runs_folder))
+        followed_folders = {followed.folder for followed in self.runs.values()}
+        removed = {
+            key for key, followed in self.runs.items() if followed.folder not in present
+        }
+        added = sorted(present - followed_folders)
+        for key in removed:
+            self.runs[key].close()
+        if removed:
+            self.runs = {
+                key: followed
+                for key, followed in self.runs.items()
+                if key not in removed
+            }
+        for folder in added:
+            self._follow_folder(folder, wanted=False)
+        return bool(added or removed)
+
     def _follow(self) -> None:
         while not self._stopped.is_set():
-            changed = False
+            due = time.monotonic() >= self._next_scan
+            changed = due and self._scan()
             for followed in self.runs.values():
+                # a finished run that nobody reads changes seldom
+                if not (due or followed.wanted or followed.run is None):
+                    continue
                 try:
                     changed |= followed.look()
                 except (
@@ -477,7 +579,9 @@ class Follower:
             finished = [
                 (key, followed.run)
                 for key, followed in self.runs.items()
-                if followed.run is not None and followed.complete
+                if self.runs_folder is None
+                and followed.run is not None
+                and followed.complete
             ]
             mark = [(key, self.runs[key].generation) for key, _ in finished]
             if mark != self._board_of and not self._ranking.is_alive():
@@ -521,7 +625,16 @@ class Follower:
             )
         if key == "catalog":
             infos = [followed.info() for followed in self.runs.values()]
-            return json_part(catalog(infos, self._board, title=self.title, live=True))
+            document = catalog(
+                infos,
+                self._board,
+                title=self.title,
+                live=True,
+                chosen_from_folder=self.runs_folder is not None,
+            )
+            return json_part(document)
+        if part_type == "board" and len(keys) <= MOST_ON_A_BOARD:
+            return self._board_of_chosen(keys)
         if (part_type, len(keys)) in (("compare", 2), ("plots", 1)):
             return self._of_finished(part_type, keys)
         if part_type == "image" and len(keys) == 2:
@@ -534,12 +647,29 @@ class Follower:
         )
         if run is None or keys[1] not in ("index", "columns", "previews", "block"):
             return None
+        run.want(self._stopped)
         number = (
             int(keys[2])
             if len(keys) == 3 and keys[2].isdecimal() and len(keys[2]) < 10
             else None
         )
         return run.part(keys[1], number, generation)
+
+    def _board_of_chosen(self, keys: Sequence[str]) -> bytes | None:
+        """The board of chosen runs, as JSON; null for fewer than two that are finished.
+
+        Returns None where there is no such run.
+        """
+        runs = self.runs
+        if len({*keys} & {*runs}) < len(keys):
+            return None
+        finished = [(key, run) for key in keys if (run := runs[key].run) is not None]
+        stamps = (str(runs[key].generation) for key, _ in finished)
+        name = ("board", *(key for key, _ in finished), *stamps)
+        with self._compute_lock:
+            if name not in self._computed_parts:
+                self._computed_parts[name] = json_part(board_of(finished))
+            return self._computed_parts[name]
 
     def _of_finished(self, part_type: str, keys: Sequence[str]) -> bytes | None:
         """The comparison of two finished runs, or the plots of one, once all records are read.
@@ -549,6 +679,8 @@ class Follower:
         if len({*keys} & {*self.runs}) < len(keys):
             return None
         runs = [self.runs[key] for key in keys]
+        for followed in runs:
+            followed.want(self._stopped)
         while not all(followed.complete for followed in runs):
             if any(
                 followed.run is None or followed.trouble for followed in runs

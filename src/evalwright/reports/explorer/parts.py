@@ -29,9 +29,9 @@ LONGEST_LINE_BYTES = 32 << 20
 """Texts in a longer record are cut."""
 LONGEST_TEXT_CHARS = 1 << 20
 """How much of a text such a record keeps."""
-WIDEST_PREVIEW = (90, 70)
-"""Columns of a terminal that the beginnings of a question and of an answer take; signs of Chinese
-take two.
+WIDEST_PREVIEW = (140, 140, 80)
+"""Columns of a terminal that the beginnings of a question, of an answer and of what was expected
+take; signs of Chinese take two.
 """
 MOST_NAMES = 200
 """A metadata key with more values does not become a column."""
@@ -219,7 +219,7 @@ class Samples:
         self.tasks = array("i")
         self.draws = array("i")
         self._ids: list[str] = []
-        self._previews: list[tuple[str, str]] = []
+        self._previews: list[tuple[str, str, str]] = []
         self._scorer_names: dict[str, None] = {}
         self.totals: dict[str, float] = {}
         """Tokens and dollars of all replies, and how many records have no known price."""
@@ -288,9 +288,8 @@ class Samples:
 
     def previews_part(self) -> bytes:
         """The previews of the current chunk, packed."""
-        return json_part(
-            [[text for text, _ in self._previews], [text for _, text in self._previews]]
-        )
+        columns = list(zip(*self._previews, strict=True)) or [(), (), ()]
+        return json_part(columns)
 
     def _shown_columns(self) -> list[Column]:
         several_scorers = len(self._scorer_names) > 1
@@ -371,11 +370,12 @@ class Samples:
         self.tasks.append((self.columns["task"].names or {}).get(task, -1))
         self.draws.append(draw)
         self._ids.append(short_id(name))
-        texts = _question(row), str(row.get("answer", ""))
+        widest_question, widest_answer, widest_expected = WIDEST_PREVIEW
         self._previews.append(
             (
-                _preview_text(texts[0], WIDEST_PREVIEW[0]),
-                _preview_text(texts[1], WIDEST_PREVIEW[1]),
+                _preview_text(_question(row), widest_question),
+                _preview_text(str(row.get("answer", "")), widest_answer),
+                _preview_text(_expected(row), widest_expected),
             )
         )
 
@@ -491,10 +491,32 @@ def _question(row: Mapping[str, Any]) -> str:
     return prompt[-1].text if prompt else ""
 
 
+def _expected(row: Mapping[str, Any]) -> str:
+    """What was expected: the targets, or else the right options; "" where there is neither."""
+    targets = row.get("targets") or ()
+    choices = row.get("choices") or ()
+    if not targets:
+        targets = [
+            choices[index]
+            for index in row.get("gold") or ()
+            if isinstance(index, int) and 0 <= index < len(choices)
+        ]
+    return " | ".join(str(target) for target in targets)
+
+
 def _preview_text(text: str, width: int) -> str:
-    words = " ".join(text[: 4 * width].split())[:width]
-    wide = 0 if words.isascii() else sum(sign >= "\u2e80" for sign in words)
-    return words[: width - wide * width // (2 * len(words))] if wide else words
+    """The beginning of a text, on one line, ending in whole words and "…" where it is cut."""
+    words = " ".join(text[: 4 * width].split())
+    if len(words) <= width // 2 or (len(words) <= width and words.isascii()):
+        return words
+    shown = words[:width]
+    wide = 0 if shown.isascii() else sum(sign >= "\u2e80" for sign in shown)
+    if wide:
+        shown = shown[: width - wide * width // (2 * len(shown))]
+    if len(shown) == len(words):
+        return words
+    before_cut, space, _ = shown.rpartition(" ")
+    return f"{before_cut if space and len(before_cut) >= len(shown) // 2 else shown}…"
 
 
 # -- records ---------------------------------------------------------------------------

@@ -178,7 +178,7 @@ def _build_score(ruling: Ruling, opinions: Mapping[str, Opinion], text: str) -> 
         "unsure": float(bool(ruling.unsure)),
     }
     parts[f"{RULES} class"] = float(CLASSES.index(ruling.label))
-    # What `evalwright judge agreement` reads of several judges.
+    # What `evalwright check judge agreement` reads of several judges.
     parts |= {
         role: float(opinion.label in HANDLED) for role, opinion in opinions.items()
     }

@@ -56,7 +56,9 @@ _MONTH_NAME = (
     + r")(?![^\W\d_])\.?)"
 )
 _YEAR = rf"(?P<year>{_DIGITS_OF_YEAR})"
-_YEAR_FROM_300 = r"(?P<year>[12]\d{3}|[3-9]\d{2})(?!\w|[.,]\d)"
+_SHORT_YEAR = r"['’](?P<short_year>\d\d)(?!\w)"
+_YEAR_BEHIND_DAY = rf"(?:(?P<year>[12]\d{{3}}|[3-9]\d{{2}})(?!\w|[.,]\d)|{_SHORT_YEAR})"
+"""A year from 300 on, or one without its century."""
 _BEFORE_YEAR = r"(?:of |de |del |in |ng |พ\.ศ\. ?|ค\.ศ\. ?|ปี ?)?"
 _NOT_IN_WORD = r"(?![\w/-]|\.\d)"
 
@@ -68,18 +70,20 @@ _DATE_FORMS = {
     "09/10/2024": (
         rf"(?P<first>{_DIGITS_OF_DAY})\s?(?P<separator>[-/.])\s?"
         rf"(?P<second>{_DIGITS_OF_DAY})\s?(?P=separator)\s?"
-        rf"(?:{_YEAR}|'?(?P<short_year>\d\d)){_NOT_IN_WORD}"
+        rf"(?:{_YEAR}|['’]?(?P<short_year>\d\d)){_NOT_IN_WORD}"
     ),
     "9th of October, 2024": (
         rf"(?:ika-)?{_DAY_OR_WORD}(?:st|nd|rd|th|er|º|o|\.)?,?[\s-]"
         rf"(?:of |de |day of |ng |di )?{_MONTH_NAME}"
-        rf"(?:,?[\s-]{_BEFORE_YEAR}{_YEAR_FROM_300})?"
+        rf"(?:,?[\s-]{_BEFORE_YEAR}{_YEAR_BEHIND_DAY})?"
     ),
     "October the 9th, 2024": (
         rf"{_MONTH_NAME}[\s-](?:the )?{_DAY_OR_WORD}(?:st|nd|rd|th)?"
-        rf"(?!\d|[.,:]\d|\s?%)(?:(?:,|\s|-)\s?(?:in |of )?{_YEAR_FROM_300})?"
+        rf"(?!\d|[.,:]\d|\s?%)(?:(?:,|\s|-)\s?(?:in |of )?{_YEAR_BEHIND_DAY})?"
     ),
-    "October 2024": rf"{_MONTH_NAME},?[\s-](?:of |de )?{_YEAR}(?!\w|[.,]\d)",
+    "October 2024": (
+        rf"{_MONTH_NAME},?[\s-](?:of |de )?(?:{_YEAR}(?!\w|[.,]\d)|{_SHORT_YEAR})"
+    ),
     "2024年10月9日": (
         rf"{_YEAR}\s?[年년]\s?(?:{_MONTH}\s?[月월])?\s?(?:{_DAY}\s?[日일号])?"
     ),
@@ -98,7 +102,7 @@ _PATTERNS = tuple(
 )
 _LONE_YEAR = re.compile(
     rf"(?<![{_LETTERS}\d_.,:/-])"
-    rf"(?:{_YEAR}(?![{_LETTERS}\d]|[.,:/]\d|-\d)|(?<!\d)'(?P<short_year>\d\d)(?!\w))"
+    rf"(?:{_YEAR}(?![{_LETTERS}\d]|[.,:/]\d|-\d)|(?<!\d){_SHORT_YEAR})"
 )
 _ERA_BEGINS = {
     "明治": 1867,
@@ -288,7 +292,8 @@ def _possible_dates(match: re.Match[str]) -> tuple[Date, ...]:
     )
     if is_decimal:
         return ()
-    if name and not year and groups["name"].rstrip(".") in _COMMON_WORDS:
+    has_year = year or groups.get("short_year")
+    if name and not has_year and groups["name"].rstrip(".") in _COMMON_WORDS:
         return ()  # "it may 5 times"
 
     is_english = "name" in groups and name[0] <= "\u0e00"

@@ -342,6 +342,7 @@ _EDGES = frozenset({",", ";", ":", "'", '"', ".", "?", "&", "and", "=", "*", "=>
 
 
 _ENDS = _EDGES | {"(", "{", "-", "+", "\\{"}
+_BEGINNINGS = _EDGES | {"%", "!", ")", "}", "/", "^", "_", "|", "\\}"}
 
 
 def _split_into_chunks(read: Sequence[Token]) -> Iterator[list[Token]]:
@@ -370,25 +371,18 @@ def _split_into_chunks(read: Sequence[Token]) -> Iterator[list[Token]]:
 def _trim_chunk(chunk: list[Token]) -> Iterator[list[Token]]:
     if len(chunk) == 2 and chunk[0].text == "/":
         return  # of a unit in words, "km/h"
-    while chunk and (
-        chunk[-1].text in _ENDS
-        or (chunk[-1].text == "[" and chunk[0].text not in ("]", "[", "("))
+    end = len(chunk)
+    while end and (
+        chunk[end - 1].text in _ENDS
+        or (chunk[end - 1].text == "[" and chunk[0].text not in ("]", "[", "("))
     ):
-        chunk = chunk[:-1]
-    while chunk and chunk[0].text in _EDGES | {
-        "%",
-        "!",
-        ")",
-        "}",
-        "/",
-        "^",
-        "_",
-        "|",
-        "\\}",
-    }:
-        chunk = chunk[1:]
-    if any(token.kind != "sign" for token in chunk):
-        yield chunk
+        end -= 1
+    start = 0
+    while start < end and chunk[start].text in _BEGINNINGS:
+        start += 1
+    trimmed = chunk[start:end]
+    if any(token.kind != "sign" for token in trimmed):
+        yield trimmed
 
 
 def _parse_chunk(chunk: list[Token]) -> Iterator[list[Token]]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -395,3 +396,16 @@ def test_a_prediction_is_followed_below_the_base_url() -> None:
             polling.look(Reply({**PREDICTION, "urls": {"get": address}}), EXAMPLE)
     with pytest.raises(errors.BadReply, match="a prediction with its status"):
         polling.ended(Reply({"status": "sleeping"}), EXAMPLE)
+
+
+def test_the_page_of_wire_formats_has_them_all() -> None:
+    page = Path(__file__).parents[4] / "docs" / "wire-formats.md"
+    first_cells = [
+        line.split("|")[1]
+        for line in page.read_text(encoding="utf-8").splitlines()
+        if line.startswith("|")
+    ]
+    named = [
+        name for cell in first_cells for name in re.findall(r"`([^`]+)`", cell)
+    ]  # once in the table of formats, once in that of the options of a request
+    assert {name: named.count(name) for name in FORMATS} == dict.fromkeys(FORMATS, 2)

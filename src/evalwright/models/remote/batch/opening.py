@@ -80,5 +80,5 @@ def _check_open(model: Model, home: Path) -> None:
             raise ConfigurationError(
                 f"A batch of {entry.n} requests to '{model.name}' is still in progress"
                 f" at {entry.place}: add --batch to use its answers, or give it up with"
-                f" 'evalwright batches forget {entry.number}'."
+                f" 'evalwright store batches forget {entry.number}'."
             )

@@ -1,0 +1,148 @@
+"""Several prompts: a run for each model and prompt, alike in all else, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalwright import ScriptedModel, evaluate, open_run
+from evalwright.core.errors import ConfigurationError
+from evalwright.evaluation.prompts import prompts_from_python
+from support.typed import typed
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f"What is {n} + {n}?,{2 * n}\n" for n in range(1, 31))
+    Path("sums.csv").write_text(f"question,target\n{rows}")
+    Path("short.txt").write_text("Q: {{ input }}\nA:")
+    Path("formal.txt").write_text('Show {"json": 1}.\n\n{input}\nAnswer:')
+
+
+def prompts_of(run: Any) -> set[str]:
+    return {str(row["prompt"]) for row in run.rows()}
+
+
+def test_each_model_has_a_run_with_each_prompt() -> None:
+    done = typed(
+        *("run", "sums.csv", "--model", "demo/small", "--model", "demo/large"),
+        *("--prompt", "short.txt", "--prompt", "formal.txt", "--name", "p"),
+        *("--limit", "12"),
+    )
+    assert done.code == 0, done.text
+    names = ["p-demo-large-formal", "p-demo-large-short"]
+    names += ["p-demo-small-formal", "p-demo-small-short"]
+    assert sorted(path.name for path in Path("runs").iterdir()) == names
+    runs = {name: open_run(name) for name in names}
+    short = runs["p-demo-small-short"]
+    assert short.label == "demo/small · short"
+    assert short.data["prompt"]["name"] == "short"
+    assert all(text.startswith("Q: What is") for text in prompts_of(short))
+    formal = runs["p-demo-small-formal"]
+    assert any('{"json": 1}' in text for text in prompts_of(formal))
+    ids = [[row["id"] for row in run.rows()] for run in runs.values()]
+    assert all(run_ids == ids[0] for run_ids in ids), "the same items for all"
+
+
+def test_a_run_resumes_from_its_record_and_sends_nothing() -> None:
+    common = ("sums.csv", "--model", "demo/small", "--limit", "5")
+    prompts = ("--prompt", "short.txt", "--prompt", "formal.txt")
+    assert typed("run", *common, *prompts, "--name", "p").code == 0
+    again = typed("run", "--config", "runs/p-formal/run.json", "--name", "again")
+    assert again.code == 0, again.text
+    first, second = open_run("p-formal"), open_run("again")
+    assert second.data["usage"]["sent"] == 0
+    assert (first.label, first.data["prompt"]) == (second.label, second.data["prompt"])
+
+
+def test_equal_requests_are_sent_once() -> None:
+    calls: list[str] = []
+
+    def model(prompt: Any) -> str:
+        calls.append(str(prompt))
+        return "2"
+
+    same = "Q: {{ input }}\nA:"
+    runs = evaluate("sums.csv", model, prompts={"a": same, "b": same}, limit=6)
+    assert len(runs) == 2 and len(calls) == 6
+
+
+def test_a_suite_names_files_beside_it_and_texts() -> None:
+    Path("folder").mkdir()
+    Path("short.txt").rename("folder/short.txt")
+    suite = {
+        "tasks": ["../sums.csv"],
+        "models": ["demo/small"],
+        "limit": 3,
+        "prompts": ["short.txt", {"name": "long", "text": "Please: {{ input }}"}],
+    }
+    Path("folder/suite.yaml").write_text(json.dumps(suite))
+    done = typed("run", "--config", "folder/suite.yaml", "--name", "s")
+    assert done.code == 0, done.text
+    texts = prompts_of(open_run("s-long"))
+    assert texts and all(text.startswith("Please: What is") for text in texts)
+    assert open_run("s-short").data["prompt"]["name"] == "short"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--prompt", "none.txt"], "does not exist"),
+        (["--prompt", "short.txt", "-T", "prompt.user=x"], "prompt.user"),
+        (["--prompt", "short.txt", "--prompt", "x/short.txt"], "called 'short'"),
+        (
+            [
+                *("--prompt", "short.txt", "--prompt", "formal.txt"),
+                *("--until", "accuracy +-0.3"),
+            ],
+            "--until",
+        ),
+    ],
+)
+def test_what_does_not_go_together_is_said(arguments: list[str], words: str) -> None:
+    Path("x").mkdir()
+    Path("x/short.txt").write_text("{{ input }}")
+    done = typed("run", "sums.csv", "--model", "demo/small", *arguments)
+    assert done.code == 2
+    assert words in done.err
+
+
+def test_a_file_outside_of_a_suites_folder_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "inner").mkdir()
+    suite = {
+        "tasks": ["factual-choice"],
+        "models": ["demo/small"],
+        "prompts": ["/etc/hostname"],
+    }
+    (tmp_path / "inner" / "suite.yaml").write_text(json.dumps(suite))
+    done = typed("run", "--config", "inner/suite.yaml")
+    assert done.code == 2 and "outside" in done.err
+
+
+@pytest.mark.parametrize("prompts", [[3], {"a b": "{{ input }}"}, [None]])
+def test_what_is_no_prompt_is_refused(prompts: Any) -> None:
+    with pytest.raises(ConfigurationError):
+        prompts_from_python(prompts)
+
+
+def test_prompts_in_python_are_texts_or_files() -> None:
+    first, second = prompts_from_python(["{{ input }}!", Path("short.txt")])
+    assert (first.name, first.text) == ("prompt-1", "{{ input }}!")
+    assert (second.name, second.file) == ("short", "short.txt")
+    (run,) = evaluate(
+        "sums.csv", ScriptedModel("2"), prompts="short.txt", limit=2, name="one"
+    )
+    assert run.name == "one" and run.data["prompt"]["name"] == "short"
+
+
+def test_a_comparison_of_prompts_corrects_the_best() -> None:
+    runs = [*("sums.csv", "--model", "demo/small", "--name", "p")]
+    assert (
+        typed("run", *runs, "--prompt", "short.txt", "--prompt", "formal.txt").code == 0
+    )
+    shown = typed("compare", "p-short", "p-formal").out
+    assert "Being chosen adds" in " ".join(shown.split())

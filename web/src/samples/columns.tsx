@@ -1,0 +1,114 @@
+/** Which columns the list of samples shows, and the menu that chooses them. */
+import { useEffect, useRef } from "preact/hooks";
+import type { Column, RunData } from "../data/api";
+import { Line } from "../text/text";
+import { columnNames, withColumns } from "./state";
+
+/** A column of the list. Without `column` it is text that is read with the rows. */
+export interface TableColumn {
+  name: string;
+  title: string;
+  /** A track of a CSS grid. */
+  width: string;
+  column?: Column;
+}
+
+const TEXTS: TableColumn[] = [
+  { name: "id", title: "ID", width: "minmax(7rem, .6fr)" },
+  { name: "question", title: "Question", width: "minmax(0, 2.2fr)" },
+  { name: "answer", title: "Answer", width: "minmax(0, 2fr)" },
+  { name: "expected", title: "Expected", width: "minmax(0, 1.2fr)" },
+];
+/** Columns that are shown where they tell samples apart, and where there is room for them. */
+const USUAL = ["task"];
+const USUAL_IN_WIDE_WINDOWS = ["task", "latency", "tokens", "cost"];
+/** The outcome has a column of its own, and is told by these. */
+const IN_THE_OUTCOME = new Set(["outcome", "label", "failure", "unsure"]);
+
+/** All that can be shown, in the order in which it is shown. */
+function allColumns(run: RunData): TableColumn[] {
+  const columnOf = (column: Column): TableColumn => ({
+    name: column.name,
+    title: column.title,
+    width: column.name === "score" ? "4rem" : column.kind === "number" ? "5.25rem" : "minmax(6rem, .7fr)",
+    column,
+  });
+  const score = run.columns.filter((column) => column.name === "score");
+  const others = run.columns.filter(
+    (column) => column.name !== "score" && !IN_THE_OUTCOME.has(column.name),
+  );
+  return [...score.map(columnOf), ...TEXTS, ...others.map(columnOf)];
+}
+
+/** Those that the address names, or else the usual ones. */
+export function shownColumns(run: RunData, query: URLSearchParams, wide: boolean): TableColumn[] {
+  const all = allColumns(run);
+  const names = columnNames(query);
+  if (names !== null)
+    return all.filter((column) => column.name === "question" || names.includes(column.name));
+  const usual = wide ? USUAL_IN_WIDE_WINDOWS : USUAL;
+  const tellsApart = (column: Column) => column.kind === "number" || column.names.length > 1;
+  return all.filter(
+    ({ name, column }) =>
+      !column || name === "score" || (usual.includes(name) && tellsApart(column)),
+  );
+}
+
+export function ColumnChooser(props: {
+  run: RunData;
+  query: URLSearchParams;
+  shown: TableColumn[];
+  change(query: URLSearchParams): void;
+}) {
+  const { run, query, change } = props;
+  const menu = useRef<HTMLDetailsElement>(null);
+  useEffect(() => {
+    const close = (event: Event) => {
+      if (menu.current && !menu.current.contains(event.target as Node)) menu.current.open = false;
+    };
+    document.addEventListener("pointerdown", close);
+    return () => document.removeEventListener("pointerdown", close);
+  }, []);
+  const names = props.shown.map((column) => column.name);
+  const toggle = (name: string) =>
+    change(
+      withColumns(
+        query,
+        names.includes(name) ? names.filter((shown) => shown !== name) : [...names, name],
+      ),
+    );
+  return (
+    <details
+      class="menu chooser"
+      ref={menu}
+      onKeyDown={(event) => {
+        if (event.key !== "Escape" || !menu.current) return;
+        menu.current.open = false;
+        menu.current.querySelector("summary")?.focus();
+      }}
+    >
+      <summary>Columns</summary>
+      <ul>
+        {allColumns(run)
+          .filter((column) => column.name !== "question")
+          .map((column) => (
+            <li key={column.name}>
+              <label>
+                <input
+                  type="checkbox"
+                  checked={names.includes(column.name)}
+                  onChange={() => toggle(column.name)}
+                />
+                <Line value={column.title} />
+              </label>
+            </li>
+          ))}
+        <li>
+          <button type="button" onClick={() => change(withColumns(query, null))}>
+            The usual ones
+          </button>
+        </li>
+      </ul>
+    </details>
+  );
+}
