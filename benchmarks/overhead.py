@@ -1,7 +1,7 @@
 """What a sample costs the client, beside the peers, in one run.
 
     python benchmarks/overhead.py [--samples 10000] [--big 100000] [--repeats 3]
-        [--only cpu,http,start,memory]
+        [--only cpu,http,start,memory] [--trees BEFORE/src AFTER/src]
 
 Each system answers the same arithmetic questions with its own instant model (ours:
 `scripted/constant`; lm_eval: `dummy`; inspect_ai: `mockllm/model`), scores them by exact match and
@@ -11,6 +11,9 @@ Repeats are interleaved and the median is shown. The HTTP part asks a chat serve
 process.
 
 Every system runs in an environment of its own with its released version (see peers.py).
+
+With --trees two states of evalwright's own source are measured in place of the peers, as "before"
+and "after", both with the Python that runs this file and its packages; ratios are to "before".
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ import os
 import shlex
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -104,6 +108,25 @@ def ours(
         " {mode: generate, max_tokens: 8}\nscorers: [exact-match]\n"
     )
     return [str(OURS.bin / "evalwright"), "run", "sums.yaml", *model, "--quiet"]
+
+
+def from_tree(
+    tree: Path,
+    model: Sequence[str] = ("--model", "scripted/constant", "-M", "text=4"),
+) -> Callable[[Path], list[str]]:
+    """A system that runs evalwright from a source folder."""
+
+    def make(folder: Path) -> list[str]:
+        _, *arguments = ours(folder, model)
+        return [*command_of_tree(tree), *arguments]
+
+    return make
+
+
+def command_of_tree(tree: Path) -> list[str]:
+    """The command of evalwright from a source folder, without arguments."""
+    path = f"PYTHONPATH={tree.resolve()}"
+    return ["env", path, sys.executable, "-m", "evalwright"]
 
 
 def lm_eval(folder: Path) -> list[str]:
@@ -203,9 +226,10 @@ def cpu_per_sample(
             small = run_system(make, SMALL, extra)
             large = run_system(make, count, extra)
             slopes[name].append(1000 * (large.cpu - small.cpu) / (count - SMALL))
-    base = statistics.median(slopes["evalwright"])
+    yardstick = systems[0][0]
+    base = statistics.median(slopes[yardstick])
     print(
-        f"\n| system | CPU ms a sample ({count:,} samples) | times ours"
+        f"\n| system | CPU ms a sample ({count:,} samples) | times {yardstick}"
         " |\n|---|---|---|"
     )
     for name, milliseconds in slopes.items():
@@ -215,8 +239,8 @@ def cpu_per_sample(
         )
 
 
-def start_up(repeats: int) -> None:
-    rows: dict[str, list[list[str]]] = {
+def start_up(repeats: int, trees: Sequence[Path]) -> None:
+    peers: dict[str, list[list[str]]] = {
         "bare python": [[str(OURS.python), "-c", "pass"]],
         "evalwright": [
             [str(OURS.bin / "evalwright"), "--help"],
@@ -240,6 +264,17 @@ def start_up(repeats: int) -> None:
             [str(INSPECT.bin / "inspect"), "list", "tasks"],
         ],
     }
+    of_trees: dict[str, list[list[str]]] = {
+        "bare python": [[sys.executable, "-c", "pass"]],
+        **{
+            name: [
+                [*command_of_tree(tree), "--help"],
+                [*command_of_tree(tree), "tasks", "list"],
+            ]
+            for name, tree in zip(("before", "after"), trees, strict=False)
+        },
+    }
+    rows = of_trees if trees else peers
     times: dict[str, list[list[float]]] = {
         name: [[] for _ in commands] for name, commands in rows.items()
     }
@@ -265,25 +300,31 @@ def start_up(repeats: int) -> None:
         for place, command in enumerate(commands):
             milliseconds = statistics.median(times[system][place])
             print(
-                f"| {system} {' '.join(command[1:])} | {milliseconds:.0f} |"
+                f"| {system} {_arguments(command)} | {milliseconds:.0f} |"
                 f" {milliseconds / base:.1f} |"
             )
 
 
-def first_request(repeats: int) -> None:
+def _arguments(command: Sequence[str]) -> str:
+    """What is typed behind the name of a command."""
+    behind = command.index("evalwright") + 1 if "evalwright" in command else 1
+    return " ".join(command[behind:])
+
+
+def first_request(systems: Sequence[System], repeats: int) -> None:
     """Wall time of a whole run of one sample, which is the time to the first request and the little
     after it.
     """
-    walls: dict[str, list[float]] = {name: [] for name, _ in SYSTEMS}
+    walls: dict[str, list[float]] = {name: [] for name, _ in systems}
     for _ in range(repeats + 1):
-        for name, make in SYSTEMS:
+        for name, make in systems:
             walls[name].append(run_system(make, 1).wall)
     print("\n| system | seconds for a run of one sample |\n|---|---|")
     for name, seconds in walls.items():
         print(f"| {name} | {statistics.median(seconds[1:]):.2f} |")
 
 
-def memory(count: int, big: int) -> None:
+def memory(systems: Sequence[System], count: int, big: int) -> None:
     """Peak memory at two sizes. inspect_ai would take half an hour for the larger one, so it gets
     twice the smaller.
     """
@@ -291,7 +332,7 @@ def memory(count: int, big: int) -> None:
         "\n| system | samples | peak MiB | samples | peak MiB | KiB a sample"
         " |\n|---|---|---|---|---|---|"
     )
-    for name, make in SYSTEMS:
+    for name, make in systems:
         most = 2 * count if name == "inspect_ai" else big
         small = run_system(make, count).memory
         large = run_system(make, most).memory
@@ -303,9 +344,12 @@ def memory(count: int, big: int) -> None:
         )
 
 
-def over_http(count: int, repeats: int) -> None:
+def over_http(count: int, repeats: int, trees: Sequence[Path]) -> None:
     server = subprocess.Popen(
-        [str(OURS.python), str(Path(__file__).with_name("instant_server.py"))],
+        [
+            sys.executable if trees else str(OURS.python),
+            str(Path(__file__).with_name("instant_server.py")),
+        ],
         stdout=subprocess.PIPE,
         text=True,
     )
@@ -324,6 +368,12 @@ def over_http(count: int, repeats: int) -> None:
             ("evalwright", lambda folder: ours(folder, chat)),
             ("inspect_ai", lambda folder: inspect_ai(folder, "openai/instant")),
         )
+        if trees:
+            before, after = trees
+            systems = (
+                ("before", from_tree(before, chat)),
+                ("after", from_tree(after, chat)),
+            )
         print("\nOver HTTP, 128 connections:")
         cpu_per_sample(
             systems,
@@ -342,20 +392,27 @@ def main() -> None:
     parser.add_argument("--big", type=int, default=100_000)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--only", default="cpu,http,start,memory")
+    parser.add_argument(
+        "--trees", nargs=2, type=Path, default=(), metavar=("BEFORE", "AFTER")
+    )
     options = parser.parse_args()
-    peers: tuple[Peer, ...] = (OURS, LM_EVAL, INSPECT)
+    trees: Sequence[Path] = options.trees
+    systems = SYSTEMS
+    if trees:
+        systems = tuple(zip(("before", "after"), map(from_tree, trees), strict=True))
+    peers: tuple[Peer, ...] = () if trees else (OURS, LM_EVAL, INSPECT)
     for peer in peers:
         peer.ensure()
     parts = set(options.only.split(","))
     if "start" in parts:
-        start_up(options.repeats)
-        first_request(options.repeats)
+        start_up(options.repeats, trees)
+        first_request(systems, options.repeats)
     if "cpu" in parts:
-        cpu_per_sample(SYSTEMS, options.samples, options.repeats)
+        cpu_per_sample(systems, options.samples, options.repeats)
     if "http" in parts:
-        over_http(options.samples, options.repeats)
+        over_http(options.samples, options.repeats, trees)
     if "memory" in parts:
-        memory(options.samples, options.big)
+        memory(systems, options.samples, options.big)
 
 
 if __name__ == "__main__":
