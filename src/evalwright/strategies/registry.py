@@ -1,4 +1,4 @@
-"""The table of strategies, `bind`, which makes one from a name and options, and `Setup`."""
+"""The table of strategies: registers them, and binds one to a task (`Setup`) and its options."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from evalwright.core.tasks import Scorer, Strategy
 from evalwright.strategies.generate import Sampling, answer_from
 
 Read = Callable[[Sample, Answer], str]
-"""Reads what an answer says, in one spelling for all answers that agree; "" if unreadable."""
+"""Reads an answer into a canonical form, equal for answers that agree; "" if unreadable."""
 
 
 def _no_scorers(use: object) -> Any:
@@ -33,11 +33,12 @@ class Setup:
     """What a task provides to its strategy.
 
     Attributes:
-        render: the prompt of a sample.
+        render: renders a sample's prompt.
         sampling: how text is sampled.
         turns: the user turns after the first; None if there is only one.
-        delimiter: between a text, or what the model began, and a continuation that is scored.
-        separator: between the parts of a text prompt.
+        delimiter: stands between a prompt, or the beginning of the model's answer, and a scored
+            continuation.
+        separator: stands between the parts of a text prompt.
         reader: maps a scorer (None: the task's first) to a function that reads answers.
         scorer: maps a scorer as a task file names it to the bound scorer.
     """
@@ -51,13 +52,13 @@ class Setup:
     scorer: Callable[[Any], Scorer] = _no_scorers
 
     def request(self, prompt: Prompt, draw: int) -> Generate:
-        """The task's request for one draw of an answer to `prompt`."""
+        """Build the task's request for one draw of an answer to `prompt`."""
         return self.sampling.request(prompt, draw)
 
     def followed(self, prompt: Prompt, reply: Response, question: str) -> Prompt:
-        """The prompt with the model's reply and a further question.
+        """Append the model's reply and a further question to the prompt.
 
-        As messages these are two more turns (without the reply's reasoning), as text they are
+        In messages these are two more turns (without the reply's reasoning); in a text they are
         appended.
         """
         if isinstance(prompt, str):
@@ -66,12 +67,12 @@ class Setup:
         return (*prompt, Message("assistant", answer_text), Message("user", question))
 
     def answer(self, prompt: Prompt, responses: tuple[Response, ...]) -> Answer:
-        """The Answer of the last response."""
+        """Return the Answer of the last response."""
         return answer_from(prompt, responses)
 
 
 Maker = Callable[..., Strategy | Awaitable[Answer]]
-"""`def f(setup, *, options) -> Strategy`, or the strategy itself.
+"""A registered function: `def f(setup, *, options) -> Strategy`, or the strategy itself.
 
 The latter is `async def f(sample, ask, draw, setup, *, options) -> Answer`.
 """
@@ -98,7 +99,7 @@ MODES = {
     "classify": "classify",
     "given": "given",
 }
-"""Strategies that are a mode of a task by themselves. All others have the mode "generate"."""
+"""Strategies that are an answer mode of their own; all others have the mode "generate"."""
 
 registry: Registry[Maker] = Registry(
     "strategy",
@@ -190,7 +191,7 @@ def bind(name: str, setup: Setup, options: Mapping[str, Any] | None = None) -> S
 
 
 def inner_strategy(use: Any, setup: Setup) -> Strategy:
-    """The strategy of each draw.
+    """Make the strategy that forms each draw.
 
     Args:
         use: a name or `{name: ..., option: ...}`; None for one draw, or the whole conversation.
@@ -211,7 +212,7 @@ def inner_strategy(use: Any, setup: Setup) -> Strategy:
 
 
 def options_of(name: str, chosen: Mapping[str, Any]) -> dict[str, Any]:
-    """All options of a strategy: those chosen, and the defaults of the others."""
+    """Return all options of a strategy: those chosen, and the defaults of the others."""
     return {
         key: chosen.get(key, parameter.default)
         for key, parameter in registry.options(name).items()
@@ -219,7 +220,7 @@ def options_of(name: str, chosen: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class _FunctionStrategy:
-    """A strategy that is a function, with its options bound."""
+    """A strategy that is a plain function, with its options bound."""
 
     def __init__(
         self,
@@ -245,7 +246,7 @@ class _FunctionStrategy:
 
 
 def resolve_function(strategy: str, option: str, value: Any) -> Callable[..., Any]:
-    """The function that an option is, or names as "FILE.NAME".
+    """Return the function that an option is, or that it names as "FILE.NAME".
 
     FILE is a Python file that was loaded with --plugin; nothing is imported.
 
@@ -270,5 +271,5 @@ def resolve_function(strategy: str, option: str, value: Any) -> Callable[..., An
 def check_one_of(
     strategy: str, option: str, value: object, allowed: Collection[str]
 ) -> None:
-    """Raise UnknownName for a value that the option does not take."""
+    """Raise UnknownName if a value is not one that the option takes."""
     check_known(f"value of the option '{option}' of '{strategy}'", [value], allowed)

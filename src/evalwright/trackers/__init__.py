@@ -1,10 +1,10 @@
-"""Finished runs in an experiment tracker: MLflow, Weights & Biases, trackio, TensorBoard, or your
-own.
+"""Logs finished runs to an experiment tracker: MLflow, W&B, trackio, TensorBoard, or your own.
 
-A tracker is one function, `log(run: TrackedRun, where: str, before: str) -> str`: it writes the run
-to `where`, under the id `before` if it was logged already, and returns its id. Servers and keys are
-in the trackers' own environment variables. A tracker that fails never fails the run, and a run that
-is repeated is logged once. Packages add trackers by the entry point group `evalwright.trackers`.
+A tracker is one function, `log(run: TrackedRun, where: str, before: str) -> str`: it writes the
+run to `where`, under the id `before` if it was logged already, and returns its id. Servers and
+keys come from the tracker's own environment variables. A tracker that fails never fails the
+run, and a run that is repeated is logged once. Packages add trackers by the entry point group
+`evalwright.trackers`.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from evalwright.trackers.facts import TrackedRun, describe_run
 Log = Callable[[TrackedRun, str, str], str]
 
 FILE = "trackers.json"
-"""A file in the run's folder: where the run was logged, under which id, and with which numbers."""
+"""A file in the run folder: where the run was logged, under which id and with which numbers."""
 BUILT_IN = ("mlflow", "tensorboard", "trackio", "wandb")
-"""Each is also the name of its library and of its extra."""
+"""Built-in trackers; each is also the name of the library and of the extra to install."""
 QUIET = (
     "MLFLOW_DISABLE_TELEMETRY=true WANDB_ERROR_REPORTING=false"
     " HF_HUB_DISABLE_TELEMETRY=1"
 )
-"""Variables that stop libraries from reporting to their makers, unless the user has set them."""
+"""Environment variables that switch off the libraries' telemetry, unless the user has set them."""
 
 
 def _check(name: str, log: Log) -> None:
@@ -57,12 +57,12 @@ _TRACKERS: Registry[Log] = Registry("tracker", _MODULES, _check)
 
 
 def open_trackers(names: Sequence[str]) -> list[Tracker]:
-    """Open the trackers named "NAME" or "NAME=WHERE", checked before any request is sent.
+    """Open the trackers named "NAME" or "NAME=WHERE", and check them before any request is sent.
 
     Raises:
         UnknownName: there is no such tracker.
         MissingExtra: its library is not installed.
-        ConfigurationError: it has no key and could only ask for one.
+        ConfigurationError: it has no API key and could only prompt for one.
     """
     return [
         Tracker(*(text.strip() for text in name.partition("=")[::2])) for name in names
@@ -86,12 +86,12 @@ class Tracker:
         getattr(self._log, "check", bool)()
 
     def run_finished(self, run: Run) -> None:
-        """Log the run, unless an earlier command has logged the same numbers."""
+        """Log the run, unless an earlier command has already logged the same numbers."""
         state = _read(run.folder / FILE)
         identity = str(run.data.get("identity", run.id))
         if (
             state.get("identity") != identity
-        ):  # the first time, or another run had that name
+        ):  # logged for the first time, or the folder held another run
             state = {"identity": identity, "key": uuid.uuid4().hex, "logged": {}}
             write_json(run.folder / FILE, state, private=True)
         target = (
@@ -102,7 +102,7 @@ class Tracker:
         before = state["logged"].get(target, {})
         if before.get("numbers") == numbers:
             return
-        with redirect_stdout(sys.stderr):  # what libraries print is no result of ours
+        with redirect_stdout(sys.stderr):  # libraries print to stdout, which is for our results
             run_id = self._log(facts, self.where, str(before.get("id", "")))
         logged = {**state["logged"], target: {"id": run_id, "numbers": numbers}}
         write_json(run.folder / FILE, {**state, "logged": logged}, private=True)
