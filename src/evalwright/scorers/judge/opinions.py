@@ -140,7 +140,7 @@ def _combine_judges(by_role: Mapping[str, Opinion], scale: Scale) -> Score:
     parts = {
         **_mean_parts([opinion.parts for opinion in opinions]),
         AGREEMENT: sum(a == b for a, b in pairs) / len(pairs),
-        # What `evalwright judge agreement` and the metric `rater-agreement` read.
+        # `evalwright judge agreement` and the metric `rater-agreement` read these parts.
         **{role: opinion.value for role, opinion in by_role.items()},
         **{
             f"{role} class": float(scale.labels.index(opinion.label))
