@@ -90,7 +90,7 @@ class Slots:
                     None, None
                 ].expand(len(rows), -1, -1, -1)
             else:
-                # Padding stands on the right, where no token looks; so no mask is needed, and the
+                # Padding is on the right, where no token attends; so no mask is needed, and the
                 # fast kernel is used.
                 mask = torch.ones_like(mask)
             hidden = self._forward(ids, positions.expand(len(rows), -1), mask)
