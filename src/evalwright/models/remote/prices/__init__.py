@@ -1,9 +1,8 @@
-"""Prices by provider and model: `prices.toml` of this package, and the `[NAME.prices]` of a
-person's own file of providers.
+"""Prices by provider and model, from `prices.toml` and the user's own file of providers.
 
-A model is found by its name, else by its name without the date of a snapshot, else by a pattern
-with `*`. A person's price wins. A model that is not found has no price, which is never taken for
-free.
+A user's prices are in `[NAME.prices]` and take precedence. A model is found by its name, else by
+its name without the date of a snapshot, else by a pattern with `*`. A model that is not found has
+no price, which never means that it is free.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from evalwright.core.responses import Usage
 
 TABLE = Path(__file__).with_name("prices.toml")
 OLD = 180
-"""Days after which prices are said to be old."""
+"""Days after which prices are reported as old."""
 
 _logger = logging.getLogger("evalwright.models.remote.prices")
 _MILLION = Decimal(1_000_000)
@@ -38,9 +37,9 @@ class Price:
     """Prices in US dollars per million tokens.
 
     Attributes:
-        input: for tokens read.
-        output: for tokens written, with reasoning.
-        cached_input: for cached input tokens; None if they cost the same.
+        input: price of input tokens.
+        output: price of output tokens, reasoning included.
+        cached_input: price of cached input tokens; None if they cost the same.
         batch: the factor for batch requests.
         request: dollars for each request.
         long_above: with more prompt tokens than this, the `long_` prices apply.
@@ -61,10 +60,10 @@ class Price:
     as_of: str = ""
 
     def cost(self, usage: Usage, *, batched: bool = False) -> float | None:
-        """US dollars for one answer, exact in decimals before it is rounded to a float.
+        """Return the US dollars for one answer, computed exactly before it is rounded to a float.
 
-        None where nothing was counted, and for an answer of a batch where the price of batches is
-        not known.
+        It is None if nothing was counted, and for an answer of a batch if the batch price is
+        unknown.
         """
         read = usage.input_tokens
         written = usage.output_tokens
@@ -95,7 +94,7 @@ class Price:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """The given prices as a mapping for JSON."""
+        """Return the prices that are set as a mapping for JSON."""
         by_name = {
             price_field.name: getattr(self, price_field.name)
             for price_field in fields(self)
@@ -119,7 +118,7 @@ class Book:
     patterns: tuple[tuple[re.Pattern[str], Price], ...]
 
     def find(self, model: str) -> Price | None:
-        """The price of a model, or None."""
+        """Return the price of a model, or None."""
         name = model.lower()
         for candidate in (name, _SNAPSHOT.sub("", name)):
             if candidate in self.names:
@@ -133,7 +132,10 @@ _own: dict[str, Book] = {}
 
 
 def price_of(provider: str, model: str, *, packaged: bool = True) -> Price | None:
-    """The price of a provider's model, or None; `packaged` includes the package's own table."""
+    """Return the price of a provider's model, or None.
+
+    `packaged` includes the package's own table.
+    """
     books = (_own.get(provider), _packaged(provider) if packaged else None)
     return next(
         (price for book in books if book is not None and (price := book.find(model))),
@@ -142,12 +144,16 @@ def price_of(provider: str, model: str, *, packaged: bool = True) -> Price | Non
 
 
 def add(provider: str, rows: Mapping[str, Any], where: str) -> None:
-    """Let a user's own prices count for a provider. Raises ConfigurationError."""
+    """Add a user's own prices for a provider.
+
+    Raises:
+        ConfigurationError: a price cannot be read.
+    """
     _own[provider] = read_book(rows, where)
 
 
 def count_of(provider: str) -> int:
-    """The number of a provider's models (or patterns) with a known price."""
+    """Count a provider's models (or patterns) with a known price."""
     books = [
         book for book in (_own.get(provider), _packaged(provider)) if book is not None
     ]
@@ -158,13 +164,13 @@ def count_of(provider: str) -> int:
 
 
 def names_of(provider: str) -> list[str]:
-    """The models of a provider whose price is known by their name, sorted."""
+    """List the models of a provider whose price is known by their name, sorted."""
     books = (_own.get(provider), _packaged(provider))
     return sorted({name for book in books if book is not None for name in book.names})
 
 
 def as_of() -> str:
-    """The date of the package's table."""
+    """Return the date of the package's table."""
     return str(_document()["as_of"])
 
 
@@ -205,9 +211,10 @@ def _packaged(provider: str) -> Book | None:
 
 
 def read_book(rows: Mapping[str, Any], where: str) -> Book:
-    """The prices in a table: `as_of` and `source` for all, then a table by model.
+    """Read the prices in a table: `as_of` and `source` for all, then a table by model.
 
-    Raises ConfigurationError.
+    Raises:
+        ConfigurationError: a price cannot be read.
     """
     head = {name: _headline(name, rows[name], where) for name in _HEAD if name in rows}
     names: dict[str, Price] = {}

@@ -1,10 +1,9 @@
-"""The table of providers: `providers.toml` of this package, and files of the same form that a
-person names.
+"""The table of providers: `providers.toml`, and files of the same form that the user names.
 
-A row needs its name and a base URL; one that speaks OpenAI's chat completions is three lines. Every
-key is checked, so a misspelt one is an error and never silently without effect. A row of a person's
-own file wins over the package's. Such files are those that $EVALWRIGHT_PROVIDERS names, and those
-given to `add_file`; none is looked for, because a row decides where keys are sent.
+A row needs its name and a base URL; one with OpenAI's chat completions is three lines. Every key is
+checked, so a misspelt one is an error and never silently ignored. A row of a user's own file takes
+precedence over the package's. Such files are those that $EVALWRIGHT_PROVIDERS names, and those
+passed to `add_file`; no folder is searched for them, because a row decides where keys are sent.
 """
 
 from __future__ import annotations
@@ -31,14 +30,17 @@ from evalwright.models.remote.wire.options import SAMPLERS
 
 TABLE = Path(__file__).with_name("providers.toml")
 VARIABLE = "EVALWRIGHT_PROVIDERS"
-"""Names files of a person's own providers, with the system's separator of paths between them."""
+"""Names files of the user's own providers, separated like paths by the operating system."""
 AUTHS = ("bearer", "aws", "google", "none")
-"""How a key is sent; besides these `header:NAME` and `query:NAME`. aws and google take a key as a
-bearer, else log in.
+"""How a key is sent; `header:NAME` and `query:NAME` are allowed too.
+
+aws and google take a key as a bearer token, or else log in.
 """
 SCORING = ("echo", "grammar", "none")
-"""The prompt echoed with log-probabilities, a grammar that forces the text (llama.cpp), or not at
-all. "": found out at other addresses than the row's own.
+"""How log-likelihoods are computed.
+
+"echo": the prompt is echoed with log-probabilities; "grammar": a grammar forces the text
+(llama.cpp); "none": not at all; "": unknown, and found out at addresses other than the row's own.
 """
 TOKENS_FIELDS = (
     "max_tokens",
@@ -52,7 +54,7 @@ TOKENS_FIELDS = (
 class ModelRule:
     """Settings for the models of a provider whose full name matches the pattern `match`.
 
-    Later rules win over earlier ones. `refuses` replaces the row's; `takes` and `lacks` extend it.
+    Later rules take precedence. `refuses` replaces the row's; `takes` and `lacks` extend it.
     `examples` are names that match.
     """
 
@@ -85,24 +87,24 @@ class Provider:
         wires: the wire formats, the default first.
         auth: one of `AUTHS`.
         model: how a model's name without a slash is sent ("accounts/fireworks/models/{model}").
-        any_server: the name also stands for other servers, so the rules hold only at its own
-            address.
-        defaults: max_tokens, temperature and top_p where neither the task nor the user sets them.
+        any_server: whether the name also stands for other servers, so the rules apply only at its
+            own address.
+        defaults: max_tokens, temperature and top_p for when neither the task nor the user sets
+            them.
         thinking: by level, the fields to merge (`body`), to omit (`refuses`), and whether to
             `stream`. `budget` is the place of a number of tokens, `efforts` are words that are
             levels, and `effort` is their place in the body, or a table of places by wire format.
         url_variable: the environment variable for another base URL.
-        stream: stream answers unless the user says otherwise.
-        least_temperature: sent instead of a lower one.
+        stream: whether to stream answers unless the user says otherwise.
+        least_temperature: sent instead of a lower temperature.
         most_stops: the number of stop strings to send; all of them are applied here.
         prefill: merged into the body if the prompt ends with the beginning of the answer.
         cost_field: the field with a reply's cost in US dollars ("usage.cost").
         system_field: the input for the system prompt of a model without messages, or "".
-        takes, lacks: options and images that the interface has, or lacks, in difference to its
-            format.
-        names_itself: replies name the deployed model, whatever name was requested.
+        takes, lacks: options and images that the interface has, or lacks, unlike its format.
+        names_itself: whether replies name the deployed model, whatever name was requested.
         scoring: how completions give log-likelihoods, one of `SCORING`.
-        docs: the address of the interface's documentation.
+        docs: the address of the API's documentation.
     """
 
     name: str
@@ -143,33 +145,38 @@ _added: dict[str, Provider] = {}
 
 
 def find(name: str) -> Provider | None:
-    """The provider's row, or None. Raises ConfigurationError for an invalid user's file."""
+    """Return the provider's row, or None.
+
+    Raises:
+        ConfigurationError: a user's file is invalid.
+    """
     _read_variable(os.environ.get(VARIABLE, ""))
     return _added.get(name) or _packaged().get(name)
 
 
 def is_packaged(row: Provider) -> bool:
-    """Whether a row is the package's own, whose variables hold no secret."""
+    """Return whether a row is the package's own, whose variables hold no secret."""
     return row.name in _packaged() and row.name not in _added
 
 
 def names() -> list[str]:
-    """All names, sorted."""
+    """List all names, sorted."""
     _read_variable(os.environ.get(VARIABLE, ""))
     return sorted({*_packaged(), *_added})
 
 
 def user_names() -> frozenset[str]:
-    """The names of a person's own rows."""
+    """Return the names of the user's own rows."""
     return frozenset(_added)
 
 
 def add_file(path: Path) -> list[str]:
-    """Read a person's own file of providers and prices, and say the names in it.
-
-    Raises ConfigurationError.
+    """Read a user's own file of providers and prices, and return the names in it.
 
     A table with nothing but `prices` gives prices for a provider that is known already.
+
+    Raises:
+        ConfigurationError: the file cannot be used.
     """
     rows = _read(path)
     priced = {
@@ -202,7 +209,7 @@ def add_file(path: Path) -> list[str]:
 
 
 def _check_name(name: str, path: Path) -> None:
-    """Reject the name of a built-in backend, as such a row would never be used."""
+    """Reject the name of a built-in backend, because such a row would never be used."""
     if name in BUILT_IN and name not in _packaged():
         raise ConfigurationError(
             f"{path.name}, provider '{name}': '{name}/...' are models of a backend in"
@@ -236,7 +243,11 @@ def _packaged() -> dict[str, Provider]:
 
 
 def read_table(path: Path) -> dict[str, Provider]:
-    """The rows of a TOML file. Raises ConfigurationError with the file and the row."""
+    """Read the rows of a TOML file.
+
+    Raises:
+        ConfigurationError: a row is invalid; the message has the file and the row.
+    """
     return _providers(_read(path), path.name)
 
 
@@ -262,8 +273,9 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _with_rules(name: str, row: Any, rows: Mapping[str, Any], where: str) -> Any:
-    """The row with the model rules of the rows that `rules_of` names before its own: the same
-    models at another provider.
+    """Put the model rules of the rows that `rules_of` names before a row's own.
+
+    They are for the same models at another provider.
     """
     if not isinstance(row, Mapping) or "rules_of" not in row:
         return row
@@ -273,7 +285,7 @@ def _with_rules(name: str, row: Any, rows: Mapping[str, Any], where: str) -> Any
             raise UnknownName(
                 "provider", str(source), rows, f"({where}, provider '{name}', rules_of)"
             )
-        # a format that this one does not speak is not chosen here
+        # a wire format that this provider does not have is not chosen here
         for rule in rows[source].get("models", ()):
             spoken = (
                 not _mapping(rule)
@@ -288,7 +300,7 @@ def _with_rules(name: str, row: Any, rows: Mapping[str, Any], where: str) -> Any
 
 
 def apply_rules(provider: Provider, model: str) -> Provider:
-    """The row for one model, with the rules that match its name applied in order."""
+    """Return the row for one model, with the rules that match its name applied in order."""
     for rule in provider.models:
         if not re.fullmatch(rule.match, model, re.IGNORECASE):
             continue
@@ -321,7 +333,7 @@ def apply_rules(provider: Provider, model: str) -> Provider:
 
 
 def is_at(provider: Provider, url: str) -> bool:
-    """Whether a URL leads to the provider's own host; variables in it match anything."""
+    """Return whether a URL leads to the provider's own host; variables in it match anything."""
     host_pieces = re.split(r"\{\w+\}", urlsplit(provider.base_url).hostname or "")
     return (
         re.fullmatch(
@@ -332,9 +344,9 @@ def is_at(provider: Provider, url: str) -> bool:
 
 
 def may_have_keys(provider: Provider, url: str) -> bool:
-    """Whether a URL that the person gave is one to which the provider's keys belong.
+    """Return whether the provider's keys may be sent to a URL that the user named.
 
-    A provider whose whole host is a variable has no hosts of its own, but for Google's.
+    A provider whose whole host is a variable has no hosts of its own, except Google.
     """
     if provider.auth == "google":
         return (urlsplit(url).hostname or "").endswith(".googleapis.com")
@@ -393,7 +405,7 @@ def _rule(row: Mapping[str, Any], at: str) -> ModelRule:
 
 
 Fit = tuple[Callable[[Any], bool], str]
-"""Whether a value fits, and the words for what would."""
+"""A check of a value, and the words for what it accepts."""
 
 
 def _mapping(value: Any) -> bool:
@@ -428,7 +440,7 @@ _FITS: Mapping[str, Fit] = {
     ),
     "models": (lambda value: True, ""),
 }
-"""What each key must be; keys that are not here are text."""
+"""What each key must be; keys that are not listed are text."""
 _WORDS: Mapping[str, tuple[str, ...]] = {
     "wires": tuple(FORMATS),
     "wire": tuple(FORMATS),
@@ -440,11 +452,11 @@ _WORDS: Mapping[str, tuple[str, ...]] = {
     "batch": tuple(APIS),
     "scoring": SCORING,
 }
-"""The words that a key, or each part of it, may be."""
+"""The allowed words of a key, or of each entry in its list."""
 
 
 def _check_row(row: Mapping[str, Any], allowed: list[str], at: str) -> dict[str, Any]:
-    """The row's values, each of its kind; lists as tuples."""
+    """Check a row and return its values; lists become tuples."""
     checked: dict[str, Any] = {}
     for key, value in row.items():
         if key not in allowed:
@@ -465,10 +477,10 @@ def _check_row(row: Mapping[str, Any], allowed: list[str], at: str) -> dict[str,
 
 
 def _check_levels(levels: Mapping[str, Any], at: str) -> None:
-    """Levels of thinking: tables of `body`, `refuses` and `stream`.
+    """Check levels of thinking: tables of `body`, `refuses` and `stream`.
 
     `budget` is a place such as "thinking.budget_tokens", `effort` one such as "reasoning.effort",
-    or one by wire format; `efforts` are the words that stand there.
+    or one by wire format; `efforts` are the words that are allowed there.
     """
     for level, switch in levels.items():
         name = f"thinking.{level}"
