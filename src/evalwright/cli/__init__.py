@@ -1,4 +1,4 @@
-"""The command `evalwright`: one file per command, each parses options, calls the API and prints.
+"""The command `evalwright`: one file per command; each parses options, calls the API and prints.
 
 Exit codes: 0 done; 1 done, with failures or a gate not met; 2 wrong usage, or nothing could be
 stored; 130 interrupted (143 by SIGTERM, 129 by SIGHUP).
@@ -91,7 +91,7 @@ COMMANDS = {
 }
 
 COMPLETE = "_EVALWRIGHT_COMPLETE"
-"""The environment variable that a shell sets to ask for completions."""
+"""The environment variable that a shell sets to request completions."""
 
 
 _RESUME_WORDS = ("resume", "retry", "continue", "restart")
@@ -101,14 +101,14 @@ class LazyGroup(click.Group):
     """Imports a command's module only when it is used, so that help and lists are fast."""
 
     table = COMMANDS
-    """Names in the order of use, each with where it is and what it does."""
+    """The commands in the order of use, each with its module and a description."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names of the commands, in the order of use."""
+        """Return the names of the commands, in the order of use."""
         return list(self.table)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command with that name."""
+        """Return the command with that name."""
         if cmd_name not in COMMANDS:
             return None
         entry_point = COMMANDS[cmd_name][0]
@@ -120,7 +120,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Like click's, but an unknown command comes with the closest names."""
+        """Resolve like click, but report an unknown command with the closest names."""
         if args and args[0] not in self.table and not args[0].startswith("-"):
             from evalwright.core.errors import UnknownName, closest
 
@@ -166,7 +166,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def run_command(
     command: click.Command, arguments: Sequence[str] | None, name: str, **context: Any
 ) -> int:
-    """Run a command as `main` does. context: settings of click, such as `obj`."""
+    """Run a command like `main`; `context` has settings of click, such as `obj`."""
     from evalwright.cli.output import outlets
     from evalwright.cli.signals import stop_signals
 
@@ -238,7 +238,8 @@ def _run_reporting_errors(
         )
         return stop.exit_code
     except SystemExit as ended:
-        # Code that it ran wanted to leave, or click took an error of its pipes for one of ours.
+        # Code that the command ran tried to exit, or click mistook an error for one of its own
+        # pipes.
         cause = ended.__context__
         return _report_failure(
             cause
@@ -250,7 +251,7 @@ def _run_reporting_errors(
 
 
 def _suggest_option(error: click.NoSuchOption, arguments: Sequence[str]) -> str | None:
-    """What to write instead of an option of another program; None if no program has it."""
+    """Return what to write instead of an option of another program; None if no program has it."""
     if error.ctx is None:
         return None
     path = error.ctx.command_path.split()[1:]

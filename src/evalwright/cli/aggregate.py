@@ -1,4 +1,4 @@
-"""`evalwright aggregate`: recorded scores, new numbers."""
+"""`evalwright aggregate`: computes new numbers from recorded scores."""
 
 from __future__ import annotations
 

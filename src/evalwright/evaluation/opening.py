@@ -1,4 +1,4 @@
-"""From the names of models to models: objects of this process, providers, batch jobs, a cluster."""
+"""Opens models by name: Python objects, providers, batch jobs, a cluster."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def open_under_test(
     home: str | None = None,
     cluster: Cluster | None = None,
 ) -> Model:
-    """The model under test.
+    """Open the model under test.
 
     Args:
         spec: names the model.
         objects: models that were passed as objects, by name and occurrence.
-        batch: whether to ask it through its provider's batch jobs; its own argument may say so too.
-        home: the folder of the store, in which batch jobs are kept.
+        batch: whether to use its provider's batch jobs; its own argument may say so too.
+        home: the folder of the store, which keeps batch jobs.
         cluster: where local models have their replicas.
 
     Raises:
@@ -59,7 +59,11 @@ def open_roles(
     home: str | None = None,
     cluster: Cluster | None = None,
 ) -> dict[str, Model]:
-    """The models that play roles beside the model under test, by role. Raises UsageError."""
+    """Open the models that play roles beside the model under test, by role.
+
+    Raises:
+        UsageError: a model cannot be opened.
+    """
     models = {}
     for role, spec in specs.items():
         model = _open(spec, objects, False, home)
@@ -103,7 +107,7 @@ def _on_cluster(spec: ModelSpec, model: LocalModel, cluster: Cluster) -> Model:
 
 
 def place_scorers(task: Task, cluster: Cluster | None) -> Task:
-    """The task with the scorers on the cluster that take long to compute and ask no model."""
+    """Return the task with slow scorers that send no requests placed on the cluster."""
     if cluster is None:
         return task
     scorers = [
