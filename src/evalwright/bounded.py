@@ -279,8 +279,7 @@ class Process:
         return process.wait()
 
     def close(self) -> None:
-        """End the process for good, if this program started it; nobody waits for a reply any more.
-        """
+        """End the process for good, if this program started it; nobody waits for a reply now."""
         self._closed = True
         if (running := self._running) is not None and self._owner == os.getpid():
             running.kill()
@@ -323,8 +322,7 @@ def _read(pipe: Any, patience: float | None = None) -> bytes:
 
 
 class _PlainValues(pickle.Unpickler):
-    """An unpickler that only builds harmless values: built-in types and Evalwright's own records.
-    """
+    """An unpickler that builds only harmless values: built-in types and Evalwright's records."""
 
     def find_class(self, module: str, name: str, /) -> Any:
         if name in _PLAIN.get(module, ()):

@@ -46,8 +46,7 @@ def run_names(context: click.Context) -> Iterator[str]:
 
 
 def model_names(context: click.Context) -> Iterator[str]:
-    """Yield providers with a slash, then their known models: built-in ones, and those with a price.
-    """
+    """Yield providers with a slash, then known models: built-in ones and those with a price."""
     from evalwright.models.local.demo import demo_names
     from evalwright.models.registry import providers
     from evalwright.models.remote import prices
@@ -105,8 +104,7 @@ def sample_keys(context: click.Context) -> Iterator[str]:
 
 
 def metadata_keys(context: click.Context) -> Iterator[str]:
-    """Yield keys of conditions on the tasks on the command line: metadata of their first samples.
-    """
+    """Yield keys for conditions on the tasks in the command: metadata of their first samples."""
     from evalwright.tasks.loading import load_tasks
 
     for name in context.params.get("tasks") or context.args:

@@ -26,7 +26,7 @@ class _PersonHandler(logging.Handler):
     def __init__(self, tell: Callable[[str], None], level: int) -> None:
         super().__init__(level)
         self._tell = tell
-        # What progress says, it shows itself.
+        # Messages of the progress display are shown by that display.
         self.addFilter(lambda record: record.name != "evalwright.progress")
 
     def emit(self, record: logging.LogRecord) -> None:

@@ -93,9 +93,7 @@ class Batcher:
             _settle(future, failure)
 
     async def close(self, patience: float) -> None:
-        """End the thread and unload the model; leave a stuck thread behind after `patience`
-        seconds.
-        """
+        """End the thread and unload the model; give up a stuck thread after `patience` seconds."""
         self._closing = True
         self._abandoned = True
         self._wake.set()
@@ -162,7 +160,10 @@ class Batcher:
                 failure = self._failure(
                     "its batch was ended before this request was answered"
                 )
-                for _, future in batch:  # requests that are already answered keep their answers
+                for (
+                    _,
+                    future,
+                ) in batch:  # requests that are already answered keep their answers
                     self._finish(future, failure)
                 break
 
@@ -209,7 +210,8 @@ class Batcher:
     def _unload(self) -> None:
         if self._loaded:
             self._loaded = False
-            with suppress(Exception):  # a failure to unload changes nothing: the model is dropped in any case
+            # A failure to unload changes nothing: the model is dropped in any case.
+            with suppress(Exception):
                 self._model.unload()
             self._leave_slot()
 

@@ -120,8 +120,9 @@ class Budget:
         return self._allowed[name] - spent
 
     async def may_begin(self, estimate: Amount) -> str:
-        """Return the limit that forbids another sample, whose first sending has this estimate, or
-        "".
+        """Return the limit that forbids another sample with this estimate, or "" if it may begin.
+
+        The estimate is that of the sample's first sending.
         """
         return self.missing()
 

@@ -57,8 +57,7 @@ class Owner:
 
 
 def is_running(host: str, pid: int, start: str) -> bool | None:
-    """Return whether another process runs; None if it is on another host or its start is unknown.
-    """
+    """Return whether another process runs; None on another host or if its start is unknown."""
     if not host or not start or host != this_host():
         return None
     return pid != os.getpid() and process_start(pid) == start

@@ -18,7 +18,9 @@ _SELDOM_THRESHOLDS = (20_000, 20, 50)
 def rare_collections() -> Iterator[None]:
     """Collect garbage less often inside the block; thresholds that are already higher stay."""
     before = gc.get_threshold()
-    if 0 < before[0] < _SELDOM_THRESHOLDS[0]:  # a threshold of 0 switches the collector off
+    if (
+        0 < before[0] < _SELDOM_THRESHOLDS[0]
+    ):  # a threshold of 0 switches the collector off
         gc.set_threshold(*_SELDOM_THRESHOLDS)
     try:
         yield

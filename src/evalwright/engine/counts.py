@@ -1,5 +1,4 @@
-"""Counts of one client's requests (sent, answered from the store, joined, failed) and their cost.
-"""
+"""Counts of a client's requests (sent, answered from the store, joined, failed) and their cost."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The interface of a store's database: what SQLite and PostgreSQL each implement, and common SQL.
-"""
+"""The interface of a store's database, which SQLite and PostgreSQL implement, and common SQL."""
 
 from __future__ import annotations
 
@@ -89,9 +88,7 @@ class Database(ABC):
 
     @abstractmethod
     def change(self, statement: str, values: Sequence[Sequence[Any]]) -> int:
-        """Run a statement for each of these rows of values in one transaction; count the changed
-        rows.
-        """
+        """Run a statement for each row of values in one transaction; count the changed rows."""
 
     @abstractmethod
     def exclusively(self, step: Callable[[], T]) -> T:
@@ -320,9 +317,7 @@ class Database(ABC):
         return [dict(zip(LEDGER, row, strict=True)) for row in rows]
 
     def summary(self) -> list[tuple[str, str, int, int, float, float]]:
-        """Return, by model: fingerprint, name, responses, bytes, times of the oldest and newest
-        response.
-        """
+        """Return, by model: fingerprint, name, responses, bytes, oldest and newest response."""
         names = dict(self.names())
         rows = self.rows(
             "SELECT model, count(*), sum(length(request) + length(response)),"

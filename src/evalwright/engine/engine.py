@@ -365,7 +365,8 @@ class Engine:
                         counts.joined += elsewhere
                         counts.stored += not elsewhere
                         return stored
-                    claim = outbox.claim(key)  # the stored row was damaged, and has been removed by now
+                    # The stored row was damaged, and has been removed by now.
+                    claim = outbox.claim(key)
                     continue
                 if self._stopped is not None:
                     raise RequestFailed(self._stopped)
@@ -465,8 +466,9 @@ class Engine:
             )
 
     def _end(self, key: bytes, outcome: tuple[Response, bool] | BaseException) -> None:
-        """End a request: tell those waiting for an equal one its outcome, and whether it was
-        stored.
+        """End a request: pass its outcome to those that wait for an equal one.
+
+        `stored` says whether the outcome was stored.
         """
         for future in self._in_flight.pop(key):
             if future.done():

@@ -193,12 +193,13 @@ def save_unwritten(
 
 
 def restore_unwritten(home: Path, database: Database) -> str:
-    """Store what `save_unwritten` saved; return a sentence that says so, "" if there was nothing.
-    """
+    """Store what `save_unwritten` saved; return a sentence about it, "" if there was nothing."""
     new = 0
     folder = home / UNWRITTEN_FOLDER
     for path in sorted(folder.glob("*.jsonl")):
-        with suppress(FileNotFoundError):  # another process was faster, and has removed the file
+        with suppress(
+            FileNotFoundError
+        ):  # another process was faster, and has removed the file
             with path.open("rb") as file:
                 new += read_lines(file, str(path), database).new
             path.unlink()

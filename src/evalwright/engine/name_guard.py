@@ -60,8 +60,7 @@ class NameGuard:
         self._accepted: set[tuple[str, str]] = set()
         """Endpoint and name of each accepted reply."""
         self._first: dict[str, list[tuple[str, str]]] = {}
-        """By endpoint, or "" for all that must agree: endpoint and name of the first reply of each
-        name.
+        """Per endpoint ("" for all that must agree): endpoint and name of each name's first reply.
         """
         self._stored: list[str] = []
         """Names in stored responses, other than the requested name."""
@@ -128,9 +127,7 @@ class NameGuard:
         raise self._error(self.rules[endpoint], name, why, response)
 
     def is_foreign(self, response: Response) -> bool:
-        """Return whether a stored response came from another model, so its request must be sent
-        again.
-        """
+        """Return whether a stored response is another model's; its request is then sent again."""
         name = response.model
         if not name:
             return False

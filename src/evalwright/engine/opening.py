@@ -30,9 +30,7 @@ def open_store(home: Path) -> Store:
 
 
 def existing_store(home: Path) -> Store | None:
-    """Open the store like `open_store`, but return None if its file is missing, without creating
-    it.
-    """
+    """Open the store like `open_store`, but return None instead of creating a missing file."""
     return open_store(home) if store_url() or (home / FILE).is_file() else None
 
 

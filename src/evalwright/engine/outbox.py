@@ -59,8 +59,7 @@ class Outbox:
         return future
 
     def claim_after(self, key: bytes) -> asyncio.Future[str]:
-        """Wait until the owner of a claim has answered, given up or died; then claim like `claim`.
-        """
+        """Wait until the owner of a claim has answered, given up or died; then do as `claim`."""
         future: asyncio.Future[str] = self._loop.create_future()
         self._foreign[key] = future
         if not self._polling:

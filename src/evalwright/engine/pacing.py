@@ -134,9 +134,7 @@ class Pacer:
 
     @property
     def hopeless(self) -> RateLimited | None:
-        """The error for all waiting requests, once every reply was a refusal for longer than the
-        deadline.
-        """
+        """Return the error of all waiting requests if only refusals came for a whole deadline."""
         if not self._hopeless_why:
             return None
         return RateLimited(

@@ -35,8 +35,7 @@ class Moment(NamedTuple):
 
 
 class RateLimit:
-    """The limit of one kind of unit, requests or tokens. Times are seconds of one monotonic clock.
-    """
+    """The limit of one unit, requests or tokens. Times are seconds of one monotonic clock."""
 
     def __init__(self) -> None:
         self.limit = 0.0

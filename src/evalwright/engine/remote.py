@@ -94,8 +94,7 @@ class RemoteSender:
         )
 
     async def send(self, account: Account) -> Response:
-        """Send a request until it is answered, or raise RequestFailed once it is clear that it will
-        not be.
+        """Send a request until it is answered; raise RequestFailed once it is clear that it fails.
 
         Every sending is billed to the account.
         """

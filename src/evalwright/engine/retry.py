@@ -75,8 +75,7 @@ class Attempts:
         return min(self.pacing.timeout, self.time_left(now))
 
     def after(self, error: RequestError, now: float) -> float | Failure:
-        """Decide after an error: return the seconds until the next sending, or the final failure.
-        """
+        """Decide after an error: return the seconds to the next sending, or the final failure."""
         self.last = error
         if isinstance(error, BadReply | EmptyReply | WrongModel):
             self.bad_replies += 1
@@ -233,8 +232,7 @@ def is_unreached(error: RequestError) -> bool:
 
 
 def is_closed_endpoint(error: RequestError) -> bool:
-    """Return whether an endpoint accepts no request: no connection, refused key, or no such model.
-    """
+    """Return whether an endpoint takes no request: no connection, key refused, or no such model."""
     return (
         isinstance(error, AuthenticationFailed | ConnectionFailed | WrongModel)
         or error.status == 404

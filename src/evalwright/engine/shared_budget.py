@@ -42,8 +42,9 @@ class Allotments(Protocol):
 
 
 class SharedBudget(Budget):
-    """This process's part of a budget, which grows as needed. Close it when nothing is sent any
-    more.
+    """This process's part of a budget, which grows as needed.
+
+    Close it when nothing is sent any more.
 
     Args:
         limits: limits of the whole budget.

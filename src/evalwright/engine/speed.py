@@ -95,9 +95,7 @@ class Speed:
         return {"seconds": round(seconds, 3), "answers": self.answers, **rates}
 
     def latency(self) -> dict[str, Any] | None:
-        """Latencies in seconds: how many were timed, percentiles and the longest; None if none was
-        timed.
-        """
+        """Return number, percentiles and maximum of the latencies in seconds; None without any."""
         n = self._latency_counts.total()
         if not n:
             return None

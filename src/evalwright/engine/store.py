@@ -44,8 +44,9 @@ class Store(ABC):
 
     def __init__(self, reading: Database, writing: Database, home: Path) -> None:
         self.place = reading.place
-        """Where the store is, for people: a file, or a server's host and database, without
-        password.
+        """Where the store is, for people: a file, or a server's host and database.
+
+        It contains no password.
         """
         self.damaged: set[bytes] = set()
         """Keys of damaged rows, which count as absent; whoever reports one removes it from here."""

@@ -82,9 +82,7 @@ class Group:
         self.names = [pair for batch in batches for pair in batch.names.items()]
 
     def billed(self) -> None:
-        """Remove the bills from this group and its batches, because they have been added up
-        elsewhere.
-        """
+        """Remove the bills of this group and its batches, which have been added up elsewhere."""
         self.bills = []
         for batch in self._batches:
             batch.bills.clear()

@@ -20,8 +20,7 @@ from evalwright.engine.store_rows import Batch, Group
 
 
 class Writer:
-    """Runs the writer thread. `broken` is set at the first error, with which every later batch
-    fails.
+    """Runs the writer thread. After the first error, `broken` is set and all later batches fail.
 
     `keep` saves batches elsewhere that could not be written, and returns a sentence that says so.
     """
@@ -89,7 +88,9 @@ class Writer:
         try:
             if self.broken is None:
                 self._apply(batches)
-        except Exception as error:  # every waiting coroutine must end, whatever the error was
+        except (
+            Exception
+        ) as error:  # every waiting coroutine must end, whatever the error was
             self.broken = self._database.error(error)
             with contextlib.suppress(Exception):
                 self._database.rollback()

@@ -24,8 +24,7 @@ from evalwright.runs.writer import RunWriter
 
 @dataclass(frozen=True, slots=True)
 class _TaskAggregation:
-    """One task of the run: its record, the metrics and slices to compute, and its scores as read.
-    """
+    """One task of the run: its record, the metrics and slices to compute, and the scores read."""
 
     record: Mapping[str, Any]
     metrics: tuple[MetricSpec, ...]
@@ -101,9 +100,7 @@ def aggregate_run(
 
 
 def _check_scores(old: Run, aggregation: _TaskAggregation) -> None:
-    """Raise RunError for scores outside the range of a metric over them, which could not be
-    computed.
-    """
+    """Raise RunError for scores outside the range that a metric over them needs."""
     import numpy as np
 
     for spec in aggregation.metrics:

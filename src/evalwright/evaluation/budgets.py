@@ -147,7 +147,9 @@ async def open_budget(
     try:
         yield budget
     finally:
-        with suppress(StoreError):  # what this process had reserved then counts as spent
+        with suppress(
+            StoreError
+        ):  # what this process had reserved then counts as spent
             await budget.close()
 
 

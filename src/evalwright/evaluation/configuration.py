@@ -1,5 +1,4 @@
-"""One evaluation by names, in the words that the command line, a suite file and `run.json` share.
-"""
+"""One evaluation by names, in the words shared by the command line, suite files and `run.json`."""
 
 from __future__ import annotations
 

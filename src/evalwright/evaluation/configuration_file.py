@@ -1,5 +1,4 @@
-"""Reads settings strictly from a suite file (YAML) or the `run.json` of a run, with flags over
-them.
+"""Reads settings strictly from a suite file (YAML) or a run's `run.json`, with flags.
 
     tasks: [factual, my_task.yaml]
     common: {temperature: 1.0}          # arguments of every model
@@ -95,8 +94,7 @@ def read_settings(
 def read_configuration(
     path: Path, suite: str | None = None, trust_file: str | None = None
 ) -> Configuration:
-    """Read the configuration in a suite file or a `run.json`, like `read_settings` without flags.
-    """
+    """Read the configuration in a suite file or a `run.json`: `read_settings` without flags."""
     return read_settings(str(path), {}, None, suite, trust_file).configuration
 
 
@@ -354,8 +352,7 @@ class _Reader:
     def _beside(
         self, overrides: Mapping[str, Any], path: tuple[str, ...] = ()
     ) -> dict[str, Any]:
-        """Make file names in settings of tasks relative to the suite file, like the names of tasks.
-        """
+        """Make file names in tasks' settings relative to the suite file, like tasks' names."""
         relocated: dict[str, Any] = {}
         for key, override in overrides.items():
             here = (*path, *str(key).split("."))

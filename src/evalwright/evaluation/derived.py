@@ -1,6 +1,4 @@
-"""A run that is made from another run's records: its folder, and the parts of `run.json` it takes
-over.
-"""
+"""A run made from another run's records: its folder, and the parts of `run.json` it keeps."""
 
 from __future__ import annotations
 

@@ -27,8 +27,7 @@ _PACKAGE = Path(evalwright.__file__).parent
 
 
 def keys_of(configuration: Configuration) -> list[str]:
-    """List the environment variables in which the configuration's models look for keys and
-    accounts.
+    """List the environment variables in which the models look for keys and accounts.
 
     Providers in the configuration's own plug-ins are known only once those are loaded.
     """
@@ -105,8 +104,9 @@ def files_of(configuration: Configuration) -> list[str]:
 
 
 def _definitions(configuration: Configuration) -> list[Any]:
-    """Return the definitions of the tasks except those of other frameworks, which have their own
-    files.
+    """Return the definitions of the tasks, without those of other frameworks.
+
+    Those have files of their own.
     """
     definitions: list[Any] = []
     for name in configuration.tasks:

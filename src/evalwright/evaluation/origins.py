@@ -46,9 +46,7 @@ _SAFE = frozenset({
 All others are only proposed.
 """
 _SAFE_INTERFACES = frozenset({"chat", "completions", "embeddings"})
-"""Interfaces that a file may choose; others (OpenAI's responses) may run tools and keep what is
-sent.
-"""
+"""Interfaces that a file may choose; others may run tools and keep what is sent."""
 _SAFE_BODY_NUMBERS = frozenset(
     {
         "add_special_tokens",

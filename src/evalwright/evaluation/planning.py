@@ -63,9 +63,7 @@ class PlannedRun:
         return _count_answers(self.tasks, self.orders)
 
     def units(self) -> Iterator[tuple[int, int, int, int]]:
-        """Yield (position in the record, task number, sample index, draw) in the order of
-        evaluation.
-        """
+        """Yield (position in the record, task number, sample index, draw) in the run's order."""
         for number, order in enumerate(self.orders):
             yield from self.units_between(number, 0, order.n_units)
 
@@ -329,8 +327,7 @@ def _check_folder(run: PlannedRun) -> None:
 
 
 def _check_same(run: PlannedRun, identity: Any, stopping: Any, was_done: str) -> None:
-    """Check that a run replaces only itself, or an earlier run that stopping rules had cut short.
-    """
+    """Check that a run replaces only itself, or an earlier run that stopping rules cut short."""
     full_run = stopping.get("full_run") if isinstance(stopping, Mapping) else None
     if run.identity in (identity, full_run):
         return

@@ -39,8 +39,7 @@ _log = logging.getLogger("evalwright.evaluation")
 
 
 class Session:
-    """One model's run while its requests are sent; a context manager that drops what is unfinished.
-    """
+    """One model's run while its requests are sent; leaving its context drops what is unfinished."""
 
     def __init__(
         self,

@@ -146,8 +146,7 @@ def _typed_ids(configuration: Configuration) -> list[str]:
 
 
 def _complete(settings: Settings) -> tuple[Settings, list[str]]:
-    """Fill in what follows from the settings: arguments each model takes, ids in files, answers'
-    author.
+    """Fill in what follows from the settings: arguments of each model, files' ids, an author.
 
     Returns:
         The settings, and a sentence for each argument that is left out.

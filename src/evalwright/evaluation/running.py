@@ -321,8 +321,7 @@ def _is_local(plan: PlannedRun) -> bool:
 async def _in_turns(
     work: Sequence[Callable[[], Awaitable[Made]]], local: Sequence[bool]
 ) -> list[Made]:
-    """Run remote models concurrently, local ones one after another so that each gets whole batches.
-    """
+    """Run remote models concurrently, local ones one by one so that each gets whole batches."""
     side_by_side = asyncio.Semaphore(REMOTE_AT_ONCE)
     one_by_one = asyncio.Semaphore(1)
 
@@ -336,8 +335,9 @@ async def _in_turns(
 
 
 async def at_the_same_time(work: Iterable[Coroutine[Any, Any, Made]]) -> list[Made]:
-    """Return all results; if one part fails or this is cancelled, cancel the others and wait for
-    them.
+    """Return all results; if one part fails or this is cancelled, cancel the other parts.
+
+    It waits until they have ended.
     """
     tasks = [asyncio.create_task(coroutine) for coroutine in work]
     try:

@@ -72,8 +72,7 @@ def look_places(n_units: int, *, rare: bool = False) -> list[int]:
 
 
 class ScoreTable:
-    """One model's scores on one task by sample: means over draws, and which samples are complete.
-    """
+    """One model's scores on one task by sample: means over draws, and what is complete."""
 
     def __init__(self, score_kind: ScoreKind, task: Task) -> None:
         self._kind = score_kind
@@ -435,8 +434,7 @@ def _models(plan: PlannedRun) -> list[Model]:
 def _analyses(
     model_rule: ModelRule, plans: Sequence[PlannedRun], models: Sequence[int]
 ) -> Iterator[InterimAnalysis]:
-    """Yield the rule on every task that has its metric, for each of these models or for its pair.
-    """
+    """Yield the rule on every task that has its metric, for each of the models or for its pair."""
     if not models:
         return
     first = plans[models[0]]

@@ -73,9 +73,7 @@ def checked_score(
 
 
 def _with_plain_numbers(score: Score) -> Score:
-    """Return the score with numpy's numbers as Python's, and truth values as 1 and 0, for the
-    record.
-    """
+    """Return the score for the record: numpy's numbers as Python's, truth values as 1 and 0."""
     numbers = [score.value, *score.parts.values()]
     if not any(
         isinstance(number, bool) or hasattr(number, "dtype") for number in numbers

@@ -94,8 +94,7 @@ async def score_record(
     *,
     unscored: bool = False,
 ) -> SampleRecord:
-    """Return the record with its scores, unless its answer is missing through no fault of the
-    model.
+    """Return the record with its scores; none if the answer is missing by no fault of the model.
 
     Args:
         record: the record, with the answer, or the failure in its place.

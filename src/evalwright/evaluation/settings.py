@@ -68,8 +68,7 @@ TEXTS = {
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a setting comes from. `location` is file and line, the option, or the argument's name.
-    """
+    """Where a setting comes from; `location` is file and line, option, or argument's name."""
 
     source: Literal["file", "command line", "Python"]
     location: str

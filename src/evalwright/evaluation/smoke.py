@@ -60,8 +60,7 @@ class CaseResult(Plain):
 
 @dataclass(frozen=True, slots=True)
 class SmokeTask:
-    """The task in whose form the cases are sent: its prompt, settings, and what counts as a
-    refusal.
+    """The task whose form the cases are sent in: prompt, settings, what counts as a refusal.
 
     Attributes:
         name: name of a task, a file, or `file:member`.
@@ -77,8 +76,7 @@ class SmokeTask:
 
     @classmethod
     def of(cls, configuration: Configuration) -> SmokeTask:
-        """Return the first task of an evaluation that tells answers from refusals, else the bundled
-        one.
+        """Return an evaluation's first task that tells answers from refusals, else the bundled one.
 
         Raises:
             UsageError: a task of the evaluation cannot be loaded.

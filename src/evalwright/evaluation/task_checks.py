@@ -62,9 +62,7 @@ def _check_answers_match(task: Task, model: Model) -> None:
 
 
 def _way_out(task: Task, missing: frozenset[Ability]) -> str:
-    """Return what to do about a task that needs more than the model can do, for the end of a
-    message.
-    """
+    """Return what to do if a task needs more than the model can do, to end a message."""
     text = ""
     if task.definition.get("dialect") and missing == {"chat"}:
         text = " With --format text it is asked without chat."
@@ -93,8 +91,7 @@ def _missing_role(task: Task, scorer: Scorer, role: str) -> str:
 
 
 def _check_samples(task: Task) -> None:
-    """Raise TaskError for a sample that a scorer could not score, such as an unknown instruction.
-    """
+    """Raise TaskError for a sample that a scorer cannot score, such as an unknown instruction."""
     for scorer in task.scorers:
         if scorer.refuse is None:
             continue
@@ -133,9 +130,7 @@ def _without_images(task: Task) -> str:
 
 
 def check_able(scorer: Scorer, model: Model) -> None:
-    """Raise AbilityError if a model that a scorer uses has none of the abilities that the scorer
-    needs.
-    """
+    """Raise AbilityError if a scorer's model has none of the abilities that the scorer needs."""
     _check_able("scorer", scorer.name, scorer.able, model)
 
 

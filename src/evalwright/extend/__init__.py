@@ -231,7 +231,9 @@ __all__ = [
     "write_text",
 ]
 
-if not TYPE_CHECKING:  # hidden from type checkers, which would take every name as defined
+if (
+    not TYPE_CHECKING
+):  # hidden from type checkers, which would take every name as defined
 
     def __getattr__(name: str) -> Any:
         if name not in _SOURCES:

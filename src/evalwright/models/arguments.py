@@ -1,5 +1,4 @@
-"""Checks a remote model's arguments: each function returns the value to use, or says what is wrong.
-"""
+"""Checks a remote model's arguments: each function returns the value to use, or the fault."""
 
 from __future__ import annotations
 

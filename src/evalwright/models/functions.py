@@ -404,7 +404,9 @@ def _signature(function: Any, called: str, batched: bool) -> Signature:
 
 def _is_list(function: Any, first: inspect.Parameter) -> bool:
     annotation: Any = first.annotation
-    with suppress(Exception):  # annotations may use names that only type checkers import
+    with suppress(
+        Exception
+    ):  # annotations may use names that only type checkers import
         annotation = typing.get_type_hints(
             getattr(function, "__wrapped__", function)
         ).get(first.name, annotation)

@@ -282,9 +282,7 @@ _NO_SETTINGS = (
 
 
 def _unknown_argument(kind: str, name: str, allowed: Sequence[str]) -> UnknownName:
-    """Make the error for an unknown argument; it suggests the task's setting if it is about
-    sampling.
-    """
+    """Make the error for an unknown argument; for one of sampling it names the task's setting."""
     settings = [
         field.name for field in fields(Generate) if field.name not in _NO_SETTINGS
     ]

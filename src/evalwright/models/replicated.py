@@ -1,8 +1,8 @@
 """Opens a model with `replicas` among its arguments: endpoints of a remote model, or processes.
 
-    replicas=http://a:8000/v1,http://b:8000/v1                       addresses
-    replicas=[{"api_key_env": "KEY_A"}, {"api_key_env": "KEY_B"}]    what differs from the model's own
-    replicas=4                                                       processes of a local model
+replicas=http://a:8000/v1,http://b:8000/v1                     addresses
+replicas=[{"api_key_env": "KEY_A"}, {"api_key_env": "KEY_B"}]  what differs from the model's own
+replicas=4                                                     processes of a local model
 """
 
 from __future__ import annotations

@@ -183,9 +183,7 @@ def _words(name: str) -> list[str]:
 
 
 def _extends(longer: list[str], shorter: list[str]) -> bool:
-    """Return whether one name is the other followed only by a snapshot's or a weight format's
-    suffix.
-    """
+    """Return whether one name is the other plus only the suffix of a snapshot or weight format."""
     # "claude-sonnet-4-0" is 4 without a date
     shorter = shorter[:-1] if shorter[-1:] == ["0"] else shorter
     if not shorter or longer[: len(shorter)] != shorter:

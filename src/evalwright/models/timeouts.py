@@ -20,9 +20,7 @@ class Timeouts:
         self._timer: asyncio.TimerHandle | None = None
 
     def limit(self, seconds: float) -> Limit:
-        """Limit a block: after that many seconds, what the task awaits in it ends with
-        TimeoutError.
-        """
+        """Limit a block: what the task awaits in it ends with TimeoutError after that time."""
         return Limit(self, seconds)
 
     def end_all(self, before: float = math.inf) -> None:

@@ -1,7 +1,6 @@
-"""What the user trusts from one command to the next: `trust.toml` in their own configuration
-folder.
+"""What the user trusts from one command to the next: `trust.toml` in their configuration.
 
-    [keys]                                      # keys that may go to hosts other than the provider's
+    [keys]                                      # keys that may go to other hosts than the provider
     "gateway.example.com" = ["OPENAI_API_KEY"]
     [files]                                     # files that may decide what only the user decides,
     "9f86d081884c7d65..." = "suite.yaml"        # by SHA-256 of their content

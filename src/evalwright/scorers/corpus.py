@@ -218,7 +218,9 @@ def statistics(
     """
     lower = kind == "ter" if lowercase is None else lowercase
     metric = _metric(kind, tokenize, lower)
-    if tokenize.endswith("mecab"):  # what MeCab refuses as a whole is tokenised in pieces
+    if tokenize.endswith(
+        "mecab"
+    ):  # what MeCab refuses as a whole is tokenised in pieces
         cased = [
             text_or_reference.lower() if lower else text_or_reference
             for text_or_reference in (text, *references)

@@ -1,5 +1,4 @@
-"""Scores the final answer of a reply with reasoning: a number, a formula, an option or a few words.
-"""
+"""Scores the final answer of a reply with reasoning: number, formula, option or a few words."""
 
 from __future__ import annotations
 

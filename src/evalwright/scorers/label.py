@@ -97,9 +97,7 @@ def score_label(
     choices: Sequence[str],
     language: str,
 ) -> Score:
-    """Score like `label`; `choices` are the texts of the labels' options, which an answer may use
-    too.
-    """
+    """Score like `label`; an answer may also use the options' texts, which are `choices`."""
     if sample.target not in labels:
         raise ScoringError(
             f"The target of the sample '{sample.id}' is '{sample.target[:60]}', and no"

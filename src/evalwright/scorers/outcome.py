@@ -60,8 +60,7 @@ class Outcome(NamedTuple):
 
 
 def check_options(options: Mapping[str, Any]) -> None:
-    """Raise UsageError if `least_words`, `refusals` or `validity` has a value that is not allowed.
-    """
+    """Raise UsageError if `least_words`, `refusals` or `validity` has an illegal value."""
     least = options["least_words"]
     refusals = options["refusals"]
     if isinstance(least, bool) or not isinstance(least, int) or least < 1:

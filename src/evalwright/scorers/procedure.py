@@ -43,8 +43,7 @@ def _check(options: Mapping[str, Any]) -> None:
 
 @checked(_check)
 def procedure(sample: Sample, answer: Answer, *, kind: str) -> Score:
-    """Score 1.0 if the result of a long procedure is right, else 0.0; for a table the F1 of its
-    rows.
+    """Score 1.0 if the result of a long procedure is right, else 0.0; for a table F1 of its rows.
 
     The target is a text; for countdown and travel it is a JSON object with LongProc's fields. The
     part "extracted" says whether there was a result.
@@ -186,9 +185,7 @@ _AROUND = " \t-*•`."
 def countdown(
     label: Mapping[str, Any], text: str, solution: str | None, published: bool
 ) -> tuple[float, float]:
-    """Return whether the solution is right, and the share of the search before its first wrong
-    step.
-    """
+    """Return whether the solution is right, and the share searched before its first wrong step."""
     if solution is not None and _is_solution(
         label["nums"], label["target"], solution, published
     ):

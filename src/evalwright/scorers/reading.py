@@ -36,8 +36,7 @@ _EDGES = " .,;:!?\"'`*“”‘’()[]{}"
 
 
 def reader(kind: str, options: Mapping[str, Any] | None = None) -> Read:
-    """Return the function that reads an answer as the scorer `kind` does; it returns "" for
-    nothing.
+    """Return the function that reads an answer as the scorer `kind` does, "" for no answer.
 
     A plug-in's scorer has a reader if it has the attribute `read`, a function of sample, answer and
     its options.
@@ -118,8 +117,7 @@ def _read_option(sample: Sample, answer: Answer, **_: Any) -> str:
 
 
 def _read_number(sample: Sample, answer: Answer, **_: Any) -> str:
-    """Return the number as a fraction in lowest terms, in the sample's unit if it can be converted.
-    """
+    """Return the number as a fraction in lowest terms, in the sample's unit if that is possible."""
     language = language_of(sample) or "en"
     reply = parse_reply(
         answer.text, sample.input, lambda text: bool(find_numbers(text, language))

@@ -278,9 +278,7 @@ def bind(
 
 
 def _with_numbers(function: Callable[..., Any]) -> BoundFunction:
-    """Wrap a plug-in's scoring function, which may return True, False or a number, to return
-    Scores.
-    """
+    """Wrap a plug-in's scoring function, which may return a bool or a number, to return Scores."""
 
     def score(sample: Sample, answer: Answer) -> Scored:
         return cast(Scored, score_from(function(sample, answer)))

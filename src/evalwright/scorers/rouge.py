@@ -67,8 +67,9 @@ def rouge(
     language: str | None = None,
     stem: bool = False,
 ) -> Score:
-    """Score the highest F1 over the targets, from 0 to 1; parts "precision" and "recall" of that
-    target.
+    """Score the highest F1 over the targets, from 0 to 1.
+
+    Parts: "precision" and "recall" of that target.
 
     English has the library's words (a to z and digits); Burmese, Chinese, Japanese, Khmer, Lao and
     Thai are segmented; other languages have words of letters, combining marks and digits.

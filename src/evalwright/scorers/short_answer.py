@@ -27,9 +27,7 @@ from evalwright.scorers.text.folded import fold_text
 from evalwright.scorers.text.normalise import plain
 
 MIN_REPEATED_CHARS = 13
-"""Least characters of a question that is looked for in the reply; a shorter one may occur by
-chance.
-"""
+"""Least length of a question that is searched in the reply; a shorter one may be chance."""
 MAX_SHOWN_CHARS = 60
 _PLACEHOLDERS = frozenset(
     ("null", "nan", "nil", "tbd", "tba", "to be determined", "to be announced")

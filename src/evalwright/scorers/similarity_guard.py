@@ -1,5 +1,4 @@
-"""Finds what no similarity may hide: another number, another name, or an exact answer that is
-wrong.
+"""Finds what no similarity may hide: another number or name, or a wrong exact answer.
 
 "Built in 1889" and "built in 1899" are neighbours for every embedder and share most of their
 characters. If the two numbers are written in one form, the answer is different, whatever the

@@ -51,8 +51,7 @@ def token_f1(
     language: str | None = None,
     unit: str | None = None,
 ) -> Score:
-    """Score the highest F1 over the targets between the answer's and the target's words, from 0 to
-    1.
+    """Score the highest F1 over the targets between the words of answer and target, from 0 to 1.
 
     Words are multisets, lower-cased, without punctuation and articles (the arithmetic published
     with SQuAD, and with MLQA for other languages). Chinese and Japanese count characters; Burmese,

@@ -1,5 +1,4 @@
-"""Best of n: picks the draw that a reward model, a judge, a scorer or the model itself ranks first.
-"""
+"""Best of n: picks the draw that a reward model, judge, scorer or the model itself ranks first."""
 
 from __future__ import annotations
 

@@ -70,8 +70,7 @@ class ChooseByLikelihood:
 
 
 class ChooseByLetter(ChooseByLikelihood):
-    """Like `ChooseByLikelihood`, but scores the option's letter (A, B, C, ...) instead of its text.
-    """
+    """Like `ChooseByLikelihood`, but scores an option's letter (A, B, C, ...), not its text."""
 
     def options(self, sample: Sample) -> Sequence[str]:
         """Return one letter per choice."""
@@ -91,8 +90,7 @@ class ContinuationLikelihood:
         self.delimiter = setup.delimiter
 
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
-        """Return the target as the answer, with `log_likelihoods[0]` and `responses[0].is_greedy`.
-        """
+        """Return the target as answer, with `log_likelihoods[0]` and `responses[0].is_greedy`."""
         prompt = self.render(sample)
         continuation = continuation_of(prompt, self.delimiter, sample.target)
         response = await ask(TARGET, LogLikelihood(prompt, continuation))

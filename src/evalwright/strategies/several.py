@@ -121,8 +121,7 @@ def _outcome_or_failure(outcome: Answer | BaseException, door: StrategyAsk) -> D
 
 
 def answered(drawn: Drawn) -> bool:
-    """Return whether a draw has an answer: it did not fail, and was not cut, filtered or refused.
-    """
+    """Return whether a draw has an answer: it did not fail, was not cut, filtered or refused."""
     return isinstance(drawn, Answer) and drawn.outcome == ANSWERED
 
 

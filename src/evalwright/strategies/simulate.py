@@ -128,8 +128,7 @@ class Simulated:
                 yield neighbour
 
     def _worth(self, sample: Sample, text: str) -> float | None:
-        """Return the score of a text by the task's own scorer; None if that would send a request.
-        """
+        """Return a text's score by the task's own scorer; None if that would send a request."""
         scorer: Scorer | None = self._judge
         if scorer is None:
             return None

@@ -74,9 +74,7 @@ def shot_template(file: schema.TaskFile) -> str:
 def form_of(
     file: schema.TaskFile, document: Document, prompt_format: PromptFormat, chat: bool
 ) -> Form:
-    """Return whether the prompt is messages or one text; `chat` says whether the model takes
-    messages.
-    """
+    """Return whether the prompt is messages or a text; `chat` tells if the model takes messages."""
     if file.answer.mode in ("perplexity", "classify"):
         if prompt_format == "chat":
             raise document.error(
@@ -357,9 +355,7 @@ def _sampling(drawing: schema.Drawing) -> Sampling:
 
 
 def recorded_strategy(file: schema.TaskFile) -> dict[str, Any]:
-    """Return the strategy and its options for a task's definition; nothing if the mode implies
-    them.
-    """
+    """Return strategy and options for a task's definition; nothing if the mode implies them."""
     if file.strategy is None or file.strategy.name in MODES:
         return {}
     name = file.strategy.name

@@ -162,9 +162,7 @@ def entries_of(text: str) -> dict[str, str]:
                     f"the field '{name}' of the entry '{match[2]}' has a bare"
                     f" '{unescaped[0]}': write '\\{unescaped[0]}'"
                 )
-        if (
-            match[2].lower() in keys
-        ):  # BibTeX keys are not case-sensitive
+        if match[2].lower() in keys:  # BibTeX keys are not case-sensitive
             raise ValueError(f"two entries have the key '{match[2]}'")
         entry_by_key[match[2]] = bibtex_entry
         keys.add(match[2].lower())

@@ -1,5 +1,4 @@
-"""From a definition to a Task: validates it, opens the data, checks every row, assembles the parts.
-"""
+"""From a definition to a Task: validates it, opens the data, checks each row, makes the parts."""
 
 from __future__ import annotations
 

@@ -283,8 +283,7 @@ def _columns_by_role(
 def _why_images_are_not_sent(
     path: Path, column: str, *, has_given_answers: bool, is_named: bool
 ) -> str:
-    """Say in a sentence why a column named like one of images is not used as such; "" if it is
-    used.
+    """Say in a sentence why a column named like one of images is not used as such; "" if it is.
 
     `has_given_answers` says whether the answers are those in the file, `is_named` whether the user
     said that the column has images.
@@ -334,8 +333,7 @@ def _looks_like_image(cell: Any, folder: Path) -> bool:
 
 
 def _by_fold(columns: list[str]) -> dict[str, str]:
-    """Map names in lower case and with underscores for spaces to columns; the first of equal ones.
-    """
+    """Map names in lower case, with underscores for spaces, to columns; the first of equals."""
     return {
         column.strip().casefold().replace(" ", "_"): column
         for column in reversed(columns)

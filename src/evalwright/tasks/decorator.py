@@ -1,5 +1,6 @@
-"""Tasks in Python: `@task("name")` over a function that returns a Task, or a mapping like a task
-file.
+"""Tasks in Python: `@task("name")` over a function that returns a Task or a mapping.
+
+The mapping has the form of a task file.
 
     @task("capitals", description="Capitals of the world.")
     def capitals():

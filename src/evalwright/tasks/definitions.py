@@ -108,8 +108,7 @@ def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _below_strategy(below: Any, over: Mapping[str, Any]) -> Any:
-    """Return the options of the strategy that is overridden, if the override keeps that strategy.
-    """
+    """Return the options of the strategy that is overridden, if the override keeps it."""
     strategy = {"name": below} if isinstance(below, str) else below
     same = isinstance(strategy, Mapping) and over.get(
         "name", strategy.get("name")
@@ -262,9 +261,7 @@ def _filled(
 
 
 def _over_rows(path: KeyPath, value: Any) -> bool:
-    """Return whether the templates in `value` are over a row, so that `for_each` must not render
-    them.
-    """
+    """Return whether `value` has templates over a row, which `for_each` must not render."""
     if path in (("sample",), ("dataset", "rows")):
         return True
     if path in (("where",), ("prompt", "few_shot", "where")):

@@ -282,8 +282,7 @@ def named(task: str) -> tuple[Dialect, str] | None:
 
 
 def dialect_of_file(keys: Collection[str]) -> tuple[str, str] | None:
-    """Return the dialect whose task file has one of these keys, and the key; None if there is none.
-    """
+    """Return the dialect whose task file has one of these keys, and the key; None if none has."""
     for name in DIALECTS:
         dialect_keys: Collection[str] = getattr(dialect(name), "keys", ())
         if key := next((key for key in keys if key in dialect_keys), None):

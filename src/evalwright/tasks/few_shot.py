@@ -103,8 +103,7 @@ class Shots:
             )
 
     def draw(self, sample: Sample, user: str) -> tuple[list[Shot], str | None]:
-        """Return the shots of a sample with the question `user`, and a key that is equal for equal
-        lists.
+        """Return the shots for the question `user`, and a key that is equal for equal lists.
 
         The key is None if the list is only for this sample.
 

@@ -153,8 +153,7 @@ class RowImages:
         )
 
     def _folder_with(self, named: str) -> Path:
-        """Return the first folder that has a file of this name, or the first folder if none has it.
-        """
+        """Return the first folder that has a file of this name, else the first of all."""
         for folder in self._folders:
             with suppress(OSError, ValueError):
                 if (folder / named).exists():

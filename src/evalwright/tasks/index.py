@@ -63,8 +63,7 @@ class Entry:
 
 
 def find(text: str = "", *, folders: Sequence[str | Path] = ()) -> list[Entry]:
-    """Return all entries, sorted by name; with `text`, those with it in their name or description.
-    """
+    """Return all entries by name; with `text`, those that have it in name or description."""
     entries = TaskIndex(folders).entries()
     lowered = text.lower()
     return [

@@ -410,8 +410,7 @@ def _expanded(
 
 
 def _as_path(name: str) -> tuple[Path | None, str | None]:
-    """Return a path and member, if the name is one: it ends in .yaml or .yml, or has `:member` too.
-    """
+    """Return a path and member, if the name is one: it ends in .yaml, .yml, or also `:member`."""
     for text, member in (
         (name, None),
         (name.rpartition(":")[0], name.rpartition(":")[2]),

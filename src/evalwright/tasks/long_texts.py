@@ -1,5 +1,4 @@
-"""Texts generated to a length in tokens: sentences hidden in a long text, and lists of common
-words.
+"""Texts generated to a length in tokens: sentences hidden in a text, lists of common words.
 
 The user states the tokenizer that measures the length: a folder or hub repository, or one token for
 each code point. The arithmetic is that of OneRuler (Kim et al. 2025) in SEA-HELM, draw by draw, so
@@ -63,9 +62,7 @@ class Tokenizer:
     def lengths(
         self, texts: Sequence[str], *, with_special_tokens: bool = False
     ) -> list[int]:
-        """Return the lengths in tokens; special tokens are those that the tokenizer adds to every
-        text.
-        """
+        """Return the lengths in tokens, and how many special tokens are added to every text."""
         if self.hub is None:
             return [len(text) for text in texts]
         return [
@@ -385,8 +382,7 @@ def word_lists(
 def repeats(
     words: Sequence[str], *, common: int, ratio: int, size: int, measure: Tokenizer
 ) -> tuple[int, int]:
-    """Return how often common words appear, and at most the others, so that the words fill the
-    list.
+    """Return how often common words appear, and at most the others, so that they fill the list.
 
     Common words appear `ratio` times as often. The numbers are the smallest that suffice for `size`
     tokens even if the shortest words were the common ones, plus a tenth: a word's length in tokens

@@ -1,5 +1,4 @@
-"""Orders decided only by a key, equal on every machine: of a task's shots, of a sample's choices.
-"""
+"""Orders decided only by a key, equal on every machine: of a task's shots, a sample's choices."""
 
 from __future__ import annotations
 

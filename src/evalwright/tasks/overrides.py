@@ -80,9 +80,7 @@ def _long_dataset(
 def _without_forms(
     task_values: dict[str, Any], values: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Remove from `answer.text` and `answer.chat` the settings that an override of `answer`
-    changes.
-    """
+    """Remove from `answer.text` and `answer.chat` the settings that an override changes."""
     answer = task_values.get("answer")
     changed = values.get("answer")
     if not isinstance(answer, Mapping) or not isinstance(changed, Mapping):

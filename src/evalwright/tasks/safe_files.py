@@ -1,6 +1,4 @@
-"""Writes files whole or not at all, and only if their content changes; no other module writes
-files.
-"""
+"""Writes files whole or not at all, if their content changes; no other module writes files."""
 
 from __future__ import annotations
 

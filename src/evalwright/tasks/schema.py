@@ -119,8 +119,7 @@ class Needles(Made):
 
 
 class CommonWords(Made):
-    """A numbered list in which `common` words appear `ratio` times as often as the others, or more.
-    """
+    """A numbered list in which `common` words appear at least `ratio` times as often as others."""
 
     common: int = Field(default=10, ge=1)
     ratio: int = Field(default=10, ge=2, le=1000)

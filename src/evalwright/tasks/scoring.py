@@ -1,6 +1,4 @@
-"""The scorers and metrics of a task, bound and checked when it is loaded, before any request is
-sent.
-"""
+"""The scorers and metrics of a task, checked when it is loaded, before a request is sent."""
 
 from __future__ import annotations
 

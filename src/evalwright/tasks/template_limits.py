@@ -1,5 +1,4 @@
-"""Shared by the renderers of templates: the limit of a rendering, and the error for a bad template.
-"""
+"""Shared by the renderers of templates: the limit of a rendering, the error for a bad template."""
 
 from __future__ import annotations
 

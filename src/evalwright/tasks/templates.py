@@ -60,9 +60,7 @@ def text(source: str) -> Callable[[Context], str]:
 
 @lru_cache(maxsize=4096)
 def native(source: str) -> Callable[[Context], Any]:
-    """Make a function like `text`, but `{{ expression }}` alone keeps its type: a list stays a
-    list.
-    """
+    """Make a function like `text`, but `{{ expression }}` alone keeps its type, such as a list."""
     simple = _SIMPLE.fullmatch(source.strip())
     if simple and (path := _path(simple[1])):
         return _quick(lambda context: _walk(context, path), source, _jinja_native)
@@ -142,8 +140,7 @@ def other_separator(columns: Iterable[str]) -> str:
 
 
 def _pieces(source: str) -> tuple[list[str], list[tuple[str | int, ...]]] | None:
-    """Split a template into literal texts and the paths between them; None if it has anything else.
-    """
+    """Split a template into literal texts and the paths between; None if it has anything else."""
     parts = _SIMPLE.split(source)
     literals = parts[::2]
     if any(mark in literal for literal in literals for mark in ("{{", "{%", "{#")):

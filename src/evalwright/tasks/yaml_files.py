@@ -114,9 +114,7 @@ class Document:
             path = path[:-1]
 
     def at(self, path: KeyPath) -> str:
-        """Return `file:line` of `path`, or the override that set it, for the start of an error
-        message.
-        """
+        """Return `file:line` of `path`, or the override that set it, to begin an error message."""
         for length in range(len(path), 0, -1):
             if path[:length] in self.bases:
                 return f"The override '{'.'.join(map(str, path[:length]))}' (-T)"

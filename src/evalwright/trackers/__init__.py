@@ -102,7 +102,9 @@ class Tracker:
         before = state["logged"].get(target, {})
         if before.get("numbers") == numbers:
             return
-        with redirect_stdout(sys.stderr):  # libraries print to stdout, which is for our results
+        with redirect_stdout(
+            sys.stderr
+        ):  # libraries print to stdout, which is for our results
             run_id = self._log(facts, self.where, str(before.get("id", "")))
         logged = {**state["logged"], target: {"id": run_id, "numbers": numbers}}
         write_json(run.folder / FILE, {**state, "logged": logged}, private=True)

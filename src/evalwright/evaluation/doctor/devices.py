@@ -213,9 +213,7 @@ def _why(error: Exception) -> str:
 
 
 def _make_model(folder: Path) -> Path:
-    """Write a small Llama with random weights, the same everywhere, and a byte tokenizer to a
-    folder.
-    """
+    """Write a small Llama with random weights, equal everywhere, and a byte tokenizer."""
     import torch
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast

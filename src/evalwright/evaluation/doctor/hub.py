@@ -23,9 +23,7 @@ MODEL = "hf-internal-testing/tiny-random-LlamaForCausalLM"
 
 
 def check_hub(dataset: str = DATASET, model: str = MODEL) -> Iterator[Check]:
-    """Yield the checks; each looks up anew, so that the hub is reached even if there is a local
-    copy.
-    """
+    """Yield the checks; each asks the hub itself, even if there is a local copy."""
     if find_spec("huggingface_hub") is None:
         yield Check(
             "hub",

@@ -71,8 +71,7 @@ class LexicalBaseline(LocalModel):
 
 
 def _words(text: str) -> Iterator[tuple[str, bool]]:
-    """Yield the key that each word is compared by, and whether it is a name, number or long word.
-    """
+    """Yield the key by which a word is compared, and whether it is a name, number or long."""
     for word in _WORD.findall(unicodedata.normalize("NFKC", text)):
         caseless = (
             word[0].upper() == word[0].lower()

@@ -46,9 +46,7 @@ _UNNAMED = re.compile(r"label_(\d+)", re.IGNORECASE)
 
 
 def class_names(config: Mapping[str, Any]) -> list[str]:
-    """List the checkpoint's classes in the order of its logits; two unnamed ones if it has no
-    names.
-    """
+    """List the classes in the order of the logits; LABEL_0 and so on if they have no names."""
     labels = config.get("id2label")
     if isinstance(labels, Mapping) and labels:
         numbered = {int(number): str(name) for number, name in labels.items()}

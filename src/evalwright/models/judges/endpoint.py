@@ -130,8 +130,7 @@ class Endpoint(RemoteModel):
         await self._client.close()
 
     def _missing_key(self) -> str:
-        """Return the message about a required key that is missing; "" for a server on this machine.
-        """
+        """Return the message about a missing key; "" for a server on this machine."""
         if (
             self._key is not None
             or not (self._variables or self._own)

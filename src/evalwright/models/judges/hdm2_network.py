@@ -221,8 +221,7 @@ class Hdm2Network(PairNetwork):
         ]
 
     def _contradicts(self, pair: Pair, end: int) -> float:
-        """Return the third head's score of the reply, without line breaks, up to a sentence's end.
-        """
+        """Return the third head's score of the reply without line breaks, to a sentence's end."""
         context, reply = (
             text.replace("\r", "").replace("\n", "")
             for text in (pair.context, pair.reply[:end])

@@ -120,8 +120,7 @@ class PairNetwork:
             return self._logits(padded(texts, token, self._device)).double()
 
     def _unlike_any_end(self, batch: Sequence[Encoded]) -> int:
-        """Choose a token that no pair of the batch ends with, and set it as the network's padding.
-        """
+        """Choose a token that no pair of the batch ends with, and make it the network's padding."""
         ends = {pair.tokens[-1] for pair in batch}
         pad = next(token for token in range(len(ends) + 1) if token not in ends)
         config: Any = self._model.config

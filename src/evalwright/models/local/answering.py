@@ -1,5 +1,4 @@
-"""The path of a request through any local backend: text to tokens, scoring, generation, response.
-"""
+"""The path of a request through a local backend: text to tokens, scoring, generation, response."""
 
 from __future__ import annotations
 

@@ -23,9 +23,7 @@ from evalwright.core.requests import Message
 
 
 class _GenerationBlock(Extension):
-    """Renders only the content of `{% generation %}...{% endgeneration %}`, which marks model
-    output.
-    """
+    """Renders what is inside `{% generation %}...{% endgeneration %}`, which marks model output."""
 
     tags = {"generation"}  # noqa: RUF012 - jinja2's own attribute
 

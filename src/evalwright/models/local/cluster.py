@@ -318,7 +318,9 @@ class Cluster:
                     os.environ.pop(name, None)
                 else:
                     os.environ[name] = previous
-            with suppress(ValueError):  # signal handlers can only be set in the main thread
+            with suppress(
+                ValueError
+            ):  # signal handlers can only be set in the main thread
                 for number, handler in handlers.items():
                     signal.signal(number, handler)
         return ray

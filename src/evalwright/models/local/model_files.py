@@ -159,8 +159,7 @@ def file_state(path: Path) -> list[int]:
 
 
 def file_hash(path: Path) -> str:
-    """Return the BLAKE2b hash of a file; a large file's is cached in the home folder by path and
-    state.
+    """Return the BLAKE2b hash of a file; a large file's is cached by its path and state.
 
     Raises:
         ConfigurationError: it is a pipe or a device, for which a loader would wait for ever.
@@ -220,8 +219,7 @@ def special_tokens(tokenizer_config: Mapping[str, Any]) -> dict[str, str]:
 def special_token_ids(
     folder: Path | None, tokenizer_config: Mapping[str, Any]
 ) -> dict[str, list[Any]]:
-    """Return special tokens by role ("bos_token"), each as [text, id], from a tokenizer's folder.
-    """
+    """Return special tokens by role ("bos_token"), as [text, id], from a tokenizer's folder."""
     if folder is None or not (folder / "tokenizer.json").is_file():
         return {}
     added = read_json(folder / "tokenizer.json").get("added_tokens") or []

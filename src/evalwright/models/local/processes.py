@@ -1,5 +1,4 @@
-"""A local model's workers as processes of this machine, one per device; on CPUs they share cores.
-"""
+"""A local model's workers as processes of this machine, one per device; CPU workers share cores."""
 
 from __future__ import annotations
 

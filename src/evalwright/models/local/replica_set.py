@@ -167,7 +167,8 @@ class ReplicaSet(LocalModel):
         """Stop all workers."""
         for slot in self._slots:
             slot.alive = False
-            with suppress(Exception):  # one that does not stop must not keep the others from stopping
+            # One that does not stop must not keep the others from stopping.
+            with suppress(Exception):
                 slot.worker.stop()
             # A thread of an ended batch may just have started it again.
             with slot.lock, suppress(Exception):

@@ -87,9 +87,7 @@ class TokenRules:
     published: bool = False
 
     def without_special_tokens(self) -> TokenRules:
-        """Return the rules for text that contains its special tokens, such as a rendered chat
-        template.
-        """
+        """Return the rules for text with special tokens in it, such as a rendered chat template."""
         return replace(self, add_special_tokens=False, add_bos=False)
 
 

@@ -18,8 +18,7 @@ from evalwright.models.local.tokens import Pair
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A log-probability to read: that of `target` at a node's token number `offset`, into `slot`.
-    """
+    """A log-probability to read: of `target` at a node's token number `offset`, into `slot`."""
 
     offset: int
     target: int
@@ -75,8 +74,7 @@ class Tree:
 
 
 def build_tree(pairs: Sequence[Pair]) -> Tree:
-    """Build the tree of all inputs (context and continuation without its last token), with reads.
-    """
+    """Build the tree of all inputs (context and continuation but its last token), with reads."""
     inputs: dict[tuple[int, ...], Node | None] = {}
     keys = []
     for context, continuation in pairs:
@@ -318,8 +316,7 @@ def _pack_rows(lead: list[RowPart], nodes: list[Node], pack: int) -> list[Row]:
 
 
 def regrow(row: Row, below: Sequence[Node] = ()) -> list[Node]:
-    """Return the trees of which a row was made, with `below` under its last part, to be cut again.
-    """
+    """Return the trees that a row was made of, with `below` under its last part, to cut again."""
     nodes: list[Node] = []
     roots: list[Node] = []
     for row_part in row.parts:

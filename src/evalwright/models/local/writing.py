@@ -11,8 +11,7 @@ from evalwright.models.local.tokens import Encoder
 
 
 class Pieces:
-    """The characters that each token can add to a text, alone or after another; cached per token.
-    """
+    """The characters that a token can add to a text, alone or after another; cached per token."""
 
     def __init__(self, encoder: Encoder) -> None:
         self._encoder = encoder

@@ -332,8 +332,7 @@ class ApiModel(RemoteModel):
         error.reply = None
 
     def most_tokens(self, request: Request) -> int | None:
-        """Return the token limit that is sent, wherever the format has it; thinking tokens count.
-        """
+        """Return the token limit that is sent, wherever the format has it, thinking included."""
         if not isinstance(request, Generate):
             return super().most_tokens(request)
         try:
@@ -357,8 +356,7 @@ class ApiModel(RemoteModel):
     def read(
         self, reply: Reply, request: Generate, *, batched: bool = False
     ) -> Response:
-        """Read the response in a reply to `body`. `batched` says that it has the price of a batch.
-        """
+        """Read the response in a reply to `body`; `batched` means that it has a batch's price."""
         settings = self._settings_of(request)
         return self._priced(
             self.wire.read(reply, self._with_defaults(request), settings),
@@ -431,8 +429,7 @@ class ApiModel(RemoteModel):
         )
 
     def _body_with(self, switch: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the fields merged into every body: the row's, a thinking level's, then the user's.
-        """
+        """Return the fields merged into each body: of the row, a thinking level, the user."""
         return merge_bodies(
             merge_bodies(self.provider.extra_body, switch.get("body", {})),
             self._overrides,
@@ -662,9 +659,7 @@ class ApiModel(RemoteModel):
         return clean, model, login, shape
 
     def _without_end(self, provider: Provider, path: str) -> tuple[str, str | None]:
-        """Strip from a path the end that belongs to one of the row's formats; return that format
-        too.
-        """
+        """Split off the end of a path that belongs to one of the row's formats, and name that."""
         # The longest end decides, because "/chat/completions" also ends in "/completions".
         formats = sorted(
             map(wire_of, carrying.formats(provider)), key=lambda wire: -len(wire.end)
@@ -694,8 +689,7 @@ class ApiModel(RemoteModel):
         }
 
     def _default_url(self, provider: Provider) -> str:
-        """Return the row's base URL with its variables filled in, or the one in its own variable.
-        """
+        """Return the row's base URL with its variables filled in, or that in its own variable."""
         if named := os.environ.get(provider.url_variable or ""):
             return named
         self._ignored_url_variable = (

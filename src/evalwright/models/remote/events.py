@@ -1,5 +1,4 @@
-"""Streamed replies: splits bytes into events, which a Gatherer collects until the answer is
-complete.
+"""Splits streamed bytes into events, which a Gatherer collects until the answer is complete.
 
 A stream that ends earlier is a broken connection, never a short answer.
 """
@@ -120,8 +119,7 @@ async def _lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[str]:
 async def _amazon(
     where: str, pieces: AsyncIterator[bytes]
 ) -> AsyncIterator[tuple[str, str]]:
-    """Yield (event type, data) of Amazon's event stream, decoded by botocore one frame at a time.
-    """
+    """Yield (event type, data) of Amazon's event stream, decoded by botocore frame by frame."""
     from botocore.eventstream import EventStreamBuffer, ParserError
 
     buffer = bytearray()

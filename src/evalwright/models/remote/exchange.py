@@ -32,8 +32,7 @@ class Gatherer(Protocol):
         """
 
     def ended(self) -> bool:
-        """Return whether the answer is complete without a final event, once the stream has ended.
-        """
+        """Return whether the answer is complete without a final event, when the stream ends."""
 
     def result(self) -> Any:
         """Return the reply's JSON as if it were not streamed; only after the answer is complete."""
@@ -70,9 +69,7 @@ BYTES_PER_TOKEN = 4096
 
 
 def largest_reply(tokens: int | None) -> int | None:
-    """Return the bytes that a reply with that many tokens may have; None if their number is
-    unknown.
-    """
+    """Return the bytes that a reply of so many tokens may have; None if the number is unknown."""
     return None if tokens is None else SMALL_REPLY + tokens * BYTES_PER_TOKEN
 
 

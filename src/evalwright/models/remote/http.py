@@ -1,5 +1,4 @@
-"""The one HTTP client under all remote models: sends a `Call`, returns a `Reply` or lines of a
-file.
+"""The one HTTP client of all remote models: sends a `Call`, returns a `Reply` or lines.
 
 Every fault becomes an error of `core.errors`. It sends once: retries, pacing and deadlines belong
 to the engine. Connections are kept alive in one pool per event loop, no larger than the pacing
@@ -176,9 +175,7 @@ class HttpClient:
                 and isinstance(failed, RequestError)
                 and failed.reply is None
             ):
-                with suppress(
-                    Exception
-                ):  # an incomplete stream may lack something
+                with suppress(Exception):  # an incomplete stream may lack something
                     failed.reply = call.gatherer.result(), False
             raise failed from None
 
@@ -493,8 +490,7 @@ def check_url(url: str, setting: str = "base_url") -> str:
 
 
 def proxy_for(url: str) -> str | None:
-    """Return the environment's proxy for this URL; None for local addresses and those in NO_PROXY.
-    """
+    """Return the environment's proxy for a URL; None for local addresses, those in NO_PROXY."""
     split_url = urlsplit(url)
     if is_local(url) or proxy_bypass(split_url.netloc.rpartition("@")[2]):
         return None

@@ -126,8 +126,7 @@ class Opened:
             )
 
     def close(self) -> None:
-        """Keep the connection if the body was read to its end and nothing follows it, else end it.
-        """
+        """Keep the connection if the body was read to its end and nothing follows; else end it."""
         protocol: Any = self._connection.protocol
         if protocol is None:
             return

@@ -164,8 +164,7 @@ class LlamaCppModel(OpenAIModel):
     async def _among_all(
         self, context: Sequence[int], token: int, replies: list[Reply | None]
     ) -> EchoedToken:
-        """Return the log-probability of a token that the server would not report if it generated
-        it.
+        """Return the log-probability of a token that the server reports only as an alternative.
 
         Another token is generated, with this one as an alternative.
         """

@@ -221,9 +221,7 @@ class GoogleLogin(Login):
     def sign(
         self, method: str, url: str, body: bytes, headers: Mapping[str, str]
     ) -> Mapping[str, str]:
-        """Return the headers with the token, and with the project to bill if the credentials name
-        one.
-        """
+        """Return the headers with the token, and with the billed project if one is named."""
         signed = dict(headers)
         self._credentials.apply(signed)
         return signed

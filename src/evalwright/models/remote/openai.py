@@ -1,9 +1,9 @@
 """Models of providers with OpenAI's completions: like `api`, plus log-likelihoods by echo.
 
-    openai/gpt-4o-mini                                   OpenAI itself, or $OPENAI_BASE_URL
-    openai/http://localhost:8000/v1#my-model             any server: base URL, '#', model's name there
-    openai/my-model   -M base_url=http://localhost:8000/v1      the same
-    vllm/my-model   -M interface=completions -M echo=true       a server on this machine
+openai/gpt-4o-mini                                   OpenAI itself, or $OPENAI_BASE_URL
+openai/http://localhost:8000/v1#my-model             any server: base URL, '#', its model's name
+openai/my-model   -M base_url=http://localhost:8000/v1      the same
+vllm/my-model   -M interface=completions -M echo=true       a server on this machine
 """
 
 from __future__ import annotations
@@ -70,8 +70,7 @@ class OpenAIModel(ApiModel):
         self._echo_is_known = echo is not None or self.official
 
     def check(self) -> None:
-        """Raise ConfigurationError if a required key is missing; find out whether the server can
-        echo.
+        """Raise ConfigurationError if a required key is missing; find out if the server can echo.
 
         The second sends a request for one token to a server that was not declared with `echo=`, and
         removes log-likelihoods from `abilities` if the server cannot give them. A server that
@@ -115,8 +114,7 @@ class OpenAIModel(ApiModel):
     async def _sent_all(
         self, request: LogLikelihood | RollingLogLikelihood, replies: list[Reply | None]
     ) -> Response:
-        """Send each window that is needed, and pass on its outcome, until the response is complete.
-        """
+        """Send each window needed, and pass on its outcome, until the response is complete."""
         if isinstance(request, LogLikelihood):
             text, boundary = split_pair(request, self.settings)
             if boundary == len(text):

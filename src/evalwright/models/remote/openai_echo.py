@@ -39,8 +39,7 @@ _MOST_PREFIX_TOKENS = 2
 
 @dataclass(frozen=True, slots=True)
 class EchoedToken:
-    """A token of the text sent: characters [start, end), log-probability, and whether it was
-    greedy.
+    """A token of the text sent: characters [start, end), log-probability, whether it was greedy.
 
     The log-probability is None if the server gives none; `is_greedy` says whether it was the most
     probable token, None if that is unknown.

@@ -183,9 +183,7 @@ def _mixing(
 
 
 def _normalised(states: Tensor, mask: Tensor) -> Tensor:
-    """Normalise states to mean 0 and variance 1 over all of a text's numbers, [batch, tokens,
-    size].
-    """
+    """Normalise states to mean 0, variance 1 over all numbers of a text, [batch, tokens, size]."""
     token_mask = mask.unsqueeze(-1).float()
     count = (mask.sum(1) * states.shape[-1]).view(-1, 1, 1)
     mean = (states * token_mask).sum((1, 2), keepdim=True) / count

@@ -2,8 +2,9 @@
 
 They are `likelihood/<provider>/<name>` and `verdict/<provider>/<name>`, with that model's own
 arguments.
-    likelihood/hf/gpt2                the mean log-probability of the reply's tokens after the prompt
-    verdict/hf/Qwen/Qwen3-0.6B        log P(" Yes") - log P(" No") after a question about the reply
+
+    likelihood/hf/gpt2              the mean log-probability of the reply's tokens after the prompt
+    verdict/hf/Qwen/Qwen3-0.6B      log P(" Yes") - log P(" No") after a question about the reply
 
 The model underneath may be any that gives log-likelihoods, local or remote.
 """
@@ -202,8 +203,7 @@ def _combine_responses(
 
 
 class _Reward(Model):
-    """Base of local and remote rewards: the model underneath, and how its answers make the reward.
-    """
+    """Base of local and remote rewards: the model underneath, and the reward of its answers."""
 
     def __init__(self, provider: str, inner: Any, way: MeanLikelihood) -> None:
         self.name = f"{provider}/{inner.name}"

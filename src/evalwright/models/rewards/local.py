@@ -1,7 +1,6 @@
-"""Rewards of a local network, by its training: preferences, similarity to a reference,
-translations.
+"""Rewards of a local network: preferences, similarity to a reference, translations.
 
-    reward/Skywork/Skywork-Reward-V2-Qwen3-0.6B         one logit of the conversation, by chat template
+    reward/Skywork/Skywork-Reward-V2-Qwen3-0.6B         one logit of the chat, by its template
     reward/OpenAssistant/reward-model-deberta-v3-base   one logit of prompt and reply as two texts
     reward/some/classifier -M label=good                of several classes, the log-odds of one
     bertscore/roberta-large                             BERTScore by its published layer, 17

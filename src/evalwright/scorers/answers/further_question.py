@@ -14,8 +14,9 @@ from evalwright.scorers.text.marks import SPACELESS
 MAX_LINES = 400
 """Lines in which a further question is looked for."""
 MAX_TRIES = 12
-"""Most lines that could begin a further question for which the text before is searched for an
-answer.
+"""Most places at which a further question may begin that are tried.
+
+For each, the text before it is searched for an answer.
 """
 MAX_ANSWER_CHARS = 2_000
 SAME_WORDS = 2

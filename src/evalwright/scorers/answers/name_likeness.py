@@ -145,8 +145,7 @@ MAX_ABBREVIATION_CHARS = 5
 
 
 def _resembles(word: str, target_word: str) -> bool:
-    """Return whether a word may be another spelling, an ending or a short form of a target's word.
-    """
+    """Return whether a word may be a spelling, inflection or short form of a target's word."""
     if word == target_word:
         return len(word) > 1 or not word.isascii()
     shorter, longer = sorted((word, target_word), key=len)

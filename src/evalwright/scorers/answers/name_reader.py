@@ -94,9 +94,7 @@ class NameReader:
         return verdict
 
     def _lists_all_things(self, text: str) -> bool:
-        """Return whether the reply lists every part of a target ("red, green and blue"), in any
-        order.
-        """
+        """Return whether a reply lists all parts of a target ("red and blue"), in any order."""
         if len(text) > 300:
             return False
         named = self._split_things(text.strip(" ."))
@@ -109,12 +107,12 @@ class NameReader:
         return False
 
     def _lists_candidates(self, text: str) -> bool:
-        """Return whether the reply is only a list of names with a target among them: "Paris; Lyon".
-        """
+        """Return whether the reply is just a list of names, one of them a target: "Paris; Lyon"."""
         if len(text) > 300:
             return False
         if _MARKED.search(text, 1) and not _MARKED.match(text):
-            return False  # "Lincoln" first, then the other options of a list that the model goes on with
+            # "Lincoln" first, then the other options of a list that the model goes on with.
+            return False
         names = [
             name.strip(" .")
             for name in _LISTED.split(text)
@@ -230,7 +228,6 @@ class NameReader:
         return incorrect(f"{quoted} has no target", doubt)
 
     def _targets_with_counter_twice(self) -> list[str]:
-        """Return Korean targets with their counter repeated, as in some replies: "32개개" for "32개".
-        """
+        """Return Korean targets with their counter repeated, as some replies do: "32개개"."""
         joined = ["".join(target.tokens) for target in self.targets]
         return [f"{text}{text[-1]}" for text in joined if _KOREAN_COUNT.fullmatch(text)]

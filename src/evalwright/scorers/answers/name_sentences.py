@@ -344,9 +344,7 @@ class SentenceReader:
         return ""
 
     def _doubt_about(self, folded: FoldedText, mention: Mention) -> str:
-        """Return what a careful reader might argue with although the target is given; "" if
-        nothing.
-        """
+        """Return what a careful reader might object to, though the target is given; "" if none."""
         first, last = folded.clause(mention.start, mention.end)
         if (
             first

@@ -161,8 +161,7 @@ def _parse_name_target(text: str, name_parts: str) -> NameTarget:
 def align_with_targets(
     folded: FoldedText, targets: Sequence[NameTarget], inflected: bool = False
 ) -> FoldedText:
-    """Rewrite words that spell or inflect a target's word differently the way the target writes
-    them.
+    """Replace words that are spelled or inflected differently in a target by the target's form.
 
     Args:
         folded: the folded text.
@@ -464,8 +463,7 @@ def _with_given_names(
 
 
 def is_same_given_name(name: str, target_name: str) -> bool:
-    """Return whether two given names may be the same: an initial, a spelling, a short form ("Abe").
-    """
+    """Return whether two given names may be the same: by initial, spelling or short form."""
     short, long = sorted((name, target_name), key=len)
     return (
         long.startswith(short)

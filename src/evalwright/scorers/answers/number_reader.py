@@ -376,8 +376,7 @@ class NumberReader:
         )
 
     def _is_refused(self, text: str, number: Number) -> bool:
-        """Return whether the text rejects this number for another: "not 365 but", "instead of 365".
-        """
+        """Return whether the text rejects this number: "not 365 but", "instead of 365"."""
         before = _CLAUSE.split(text[max(0, number.start - 24) : number.start])[-1]
         if _ONCE.search(before) or self._is_left_behind(text, number):
             return True
@@ -415,8 +414,7 @@ class NumberReader:
     # -- whether a number is a target
 
     def _compare(self, number: Number) -> State:
-        """Compare a number with the targets; "unsure" if it may be one, rounded or in another form.
-        """
+        """Compare a number with the targets; "unsure" if it may be one, rounded or rewritten."""
         with localcontext() as context:
             context.prec = 40
             readings = [
@@ -444,7 +442,9 @@ class NumberReader:
             ["angle", "fahrenheit"],
             ["celsius", "angle"],
         ):
-            unit = None if kinds[0] == "angle" else goal.unit  # "100 degrees", "100도" of an angle
+            unit = (
+                None if kinds[0] == "angle" else goal.unit
+            )  # "100 degrees", "100도" of an angle
         converted_value = value
         target_value = goal.value
         if unit and goal.unit and unit != goal.unit:
@@ -494,8 +494,7 @@ class NumberReader:
         *,
         converted: bool,
     ) -> State:
-        """Return whether a number is the target rounded, less rounded, or an approximation of it.
-        """
+        """Return whether a number is the target rounded, less rounded, or approximated."""
         if goal.year or not target_value:
             gap = abs(value - target_value)
             return (
@@ -512,7 +511,8 @@ class NumberReader:
             and abs(target_value) < 100
             and not (goal.unit and goal.unit.dimensions[0][0] in _MEASURES)
         ):
-            return "unsure" if number.about and off <= LARGE_GAP else "wrong"  # a count, which is exact
+            # A count is exact.
+            return "unsure" if number.about and off <= LARGE_GAP else "wrong"
         if (
             converted
             and number.figures >= 3

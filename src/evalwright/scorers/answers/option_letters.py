@@ -83,8 +83,7 @@ _DELIMITED = re.compile(
 
 
 def _option_nouns(tables: tuple[str, ...], spaced: bool) -> str:
-    """Join the nouns of some tables into a pattern: those before a space, or those that need none.
-    """
+    """Join the nouns of some tables into a pattern: those followed by a space, or the others."""
     words = [word for table in tables for word in alternatives(table).split("|")]
     nouns = [word for word in words if spaced is (_ENDLESS.match(word[-1]) is None)]
     return "|".join(sorted(set(nouns), key=lambda word: (-len(word), word)))

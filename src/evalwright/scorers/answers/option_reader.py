@@ -354,9 +354,7 @@ class OptionReader:
     def _answers_by_denial(
         self, free: Sequence[OptionMention], rejected: set[int]
     ) -> bool:
-        """Return whether a reply answers a question that asks which is not so by denying one
-        option.
-        """
+        """Return whether a reply answers "which is not so?" by denying one option."""
         letters = {mention.option for mention in free if mention.letter} - rejected
         is_claimed = any(mention.form == CLAIMED for mention in free)
         return (
@@ -461,8 +459,7 @@ class OptionReader:
         first: tuple[int, int],
         free: Sequence[OptionMention],
     ) -> bool:
-        """Return whether a reply opens with an option's text and its first sentence names no other.
-        """
+        """Return whether a reply opens with an option's text, the only one in that sentence."""
         start, end = first
         others = any(
             other.option != mention.option and other.start < end for other in free

@@ -285,9 +285,7 @@ def _folded_in_place(text: str) -> str:
 
 
 def _pieces_of(text: str) -> set[str]:
-    """Return the words of a folded text; in scripts without spaces all runs of half a word's
-    length.
-    """
+    """Return the words of a folded text; without spaces, all runs of half a word's length."""
     pieces = set()
     for word in text.split():
         if _SPACELESS.match(word):

@@ -109,7 +109,9 @@ def choose_reader(sample: Sample) -> AnswerReader:
         return DateReader(dates, question, language)
     if not kind and targets and all(map(is_time, targets)):
         return TimeReader(targets, language)
-    if not kind and all(map(is_formula, targets)):  # all of them, unlike "07:00" beside "7 am"
+    if not kind and all(
+        map(is_formula, targets)
+    ):  # all of them, unlike "07:00" beside "7 am"
         return FormulaReader(targets, question, language)
 
     is_number = kind == "number" or (
@@ -146,8 +148,7 @@ def _wants_date(
     kind: str,
     language: str,
 ) -> bool:
-    """Return whether targets that can be read as dates are dates, and not numbers such as "1912".
-    """
+    """Return whether targets that can be read as dates are dates, not numbers such as "1912"."""
     return (
         kind == "date"
         or max(date.parts for date in dates) > 1

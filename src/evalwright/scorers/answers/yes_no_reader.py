@@ -189,8 +189,7 @@ def _last_side(text: str, language: str) -> str:
 
 
 def _taken_up_side(text: str, question_tokens: list[str], language: str) -> str:
-    """Return the side of the sentence with most of the question's words: no if it denies, else yes.
-    """
+    """Return the side of the sentence closest to the question: no if it denies, else yes."""
     about = {token[:5] for token in question_tokens if token not in FUNCTION_WORDS}
     tokens = [token for token in fold_text(text).tokens if token]
     own_words = {
@@ -262,8 +261,7 @@ def _explicit_side(text: str, language: str, is_whole: bool = False) -> str:
 
 
 def _echoed_side(text: str, language: str) -> str:
-    """Return the side of a clause that consists only of pronouns, verbs and words such as "true".
-    """
+    """Return the side of a clause made up only of pronouns, verbs and words such as "true"."""
     true = cue_words("true", language)
     false = cue_words("false", language)
     negations = cues_of(language).negations - false - _NOBODY

@@ -720,8 +720,7 @@ class Peer:
         self.instances: set[int] = set()
         self._mixed: set[int] = set()
         self.shared: dict[str, Any] = {}
-        """Classes that both sides have from the code before the tests; their objects cross by
-        attributes.
+        """Classes that both sides got from the code before the tests; objects cross by attributes.
         """
         self.of_the_program: set[type] = set()
         """Python's own types that the program passed over."""
@@ -879,9 +878,7 @@ class Peer:
         return objects
 
     def _create_empty(self, node: Items) -> Any:
-        """Create an empty container or shared object to be filled later; other nodes give nothing
-        yet.
-        """
+        """Create an empty container or shared object to fill later; nothing yet for other nodes."""
         tag = node[0]
         if tag == "shared":
             return object.__new__(self.shared[node[1]])
@@ -1014,9 +1011,7 @@ class Peer:
         return error
 
     def _rebuild_raised(self, message: dict[str, Any], objects: Items) -> BaseException:
-        """Rebuild the exception that came as a reply; one that is not an Exception ends the
-        program.
-        """
+        """Rebuild the exception that came as a reply; one that is no Exception ends the program."""
         if "error" not in message:
             return self._error(list(message["raised"]), str(message["said"]))
         error = self._read_part(message["error"], objects, message["nodes"])

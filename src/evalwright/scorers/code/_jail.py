@@ -301,7 +301,9 @@ def _probe(shut_in: Callable[[], None]) -> str:
                     problem = f"{layer} is there but forbids nothing"
                 except PermissionError:
                     continue
-            __import__("colorsys")  # a module that is not loaded yet: can the library be read?
+            __import__(
+                "colorsys"
+            )  # a module that is not loaded yet: can the library be read?
         except BaseException as error:
             problem = str(error) or type(error).__name__
         os.write(write, problem.encode()[:2000])

@@ -75,8 +75,9 @@ async def consistency(
     validity: Literal["rules", "hhem"] = "rules",
     max_tokens: int = 4096,
 ) -> Score | NoScore:
-    """Score 1 if the answer is consistent with its source (probability at least `threshold`), else
-    0.
+    """Score 1 if the answer is consistent with its source, else 0.
+
+    By default it is consistent if the mean probability of the judges is at least `threshold`.
 
     Parts: "score", the mean probability; each judge's probability by its role, if there are
     several; "lowest", the probability of the least supported sentence.

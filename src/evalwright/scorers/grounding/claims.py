@@ -18,9 +18,7 @@ from evalwright.scorers.text.tokens import Words, word_set
 
 _FIRST_MARK = 0xE000
 _MAX_CITATIONS = 6000
-"""While sentences are split, each citation is replaced by one private-use character, up to this
-many.
-"""
+"""Most citations that are replaced by a private-use character while sentences are split."""
 _MARK = "[\ue000-\uf8ff]"
 _MARKS = re.compile(_MARK)
 _AFTER_END = re.compile(

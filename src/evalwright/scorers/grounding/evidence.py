@@ -28,8 +28,7 @@ _ELLIPSIS = re.compile(r"\.\s?\.\s?\.|…|\[[^\]\n]{0,60}\]")
 
 
 def normalise_words(text: str) -> str:
-    """Return the words of a text without case, accents and punctuation, with one space around each.
-    """
+    """Return a text's words without case, accents and punctuation, with one space around each."""
     return fold(Words(plain(text)).joined)
 
 

@@ -342,7 +342,9 @@ def names_an_option(text: str, options: Sequence[str], published: bool) -> bool:
 
 
 def _check_capitals(text: str, settings: Settings, rules: Rules) -> bool:
-    if rules.published:  # split as the published tokeniser does: "I'M" is two words, "A/B" is one
+    if (
+        rules.published
+    ):  # split as the published tokeniser does: "I'M" is two words, "A/B" is one
         words = [
             word
             for stretch in _PUBLISHED_WORD_BREAK.split(text)
@@ -419,9 +421,7 @@ def _check_postscript(text: str, settings: Settings, rules: Rules) -> bool:
 
 
 def has_postscript(text: str, marker: str) -> bool:
-    """Return whether a marker such as "P.S." begins a word, and does not end a longer one
-    ("P.P.S.").
-    """
+    """Return whether a marker ("P.S.") begins a word and does not end a longer one ("P.P.S.")."""
     letters = [
         re.escape(letter)
         for letter in marker.strip().lower().split(".")

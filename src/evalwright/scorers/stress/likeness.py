@@ -168,9 +168,7 @@ class QuestionWords:
         return -(-shared // self._runs_of_a_word) if enough else 0
 
     def has_others(self, low: str) -> bool:
-        """Return whether a text has words that are not in the question, in a script without
-        capitals.
-        """
+        """Return whether a text has words without capitals that the question does not have."""
         return _UNCASED.search(low) is not None and not self._known_stems.issuperset(
             stems(low)
         )

@@ -31,8 +31,9 @@ KINDS = (
     "courtesy",
 )
 LEAST_LANGUAGE_SHARE = 0.6
-"""The least share of evidence for a reply's own language at which it is read beside the declared
-one.
+"""The least share of evidence at which a reply is also read in its own language.
+
+The other language in which it is read is the declared one.
 """
 LEAST_WORDS_TO_IDENTIFY = 5
 

@@ -1,5 +1,4 @@
-"""A stress question as the rules know it: what is false in it, what right and wrong replies name.
-"""
+"""A stress question as the rules see it: what is false in it, what right and wrong replies name."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Dates in a text: which forms are read, and what each may mean.
 
 Examples: "2024-10-09", "9 October 2024", "the 9th of October, 2024", "Oct. 9, 2024", "October
-2024", "9 October", "2024年10月9日". "09/10/2024" has two readings, and either may match. Which date of
-a reply counts is decided in `scorers/answers/date_reader.py`.
+2024", "9 October", "2024年10月9日". "09/10/2024" has two readings, and either may match. Which
+date of a reply counts is decided in `scorers/answers/date_reader.py`.
 """
 
 from __future__ import annotations
@@ -279,8 +279,7 @@ def _join(date: Date, other_date: Date) -> Date:
 
 
 def _possible_dates(match: re.Match[str]) -> tuple[Date, ...]:
-    """Return the dates that a match of a form may mean, the likeliest first; () if it is no date.
-    """
+    """Return the dates that a match of a form may mean, likeliest first; () if it is no date."""
     groups = match.groupdict()
     name = (groups.get("name") or "").casefold().rstrip(".")
     year = int(groups.get("year") or 0)

@@ -37,7 +37,8 @@ def _find_span(text: str, claim: str, named: Sequence[str]) -> tuple[int, int] |
         claim = ""
     end = start + len(claim) if claim else len(text)
     folded = text[start:end].lower()
-    if len(folded) == end - start:  # otherwise a character that folds into two has shifted all positions after it
+    # Otherwise a character that folds into two has shifted all positions after it.
+    if len(folded) == end - start:
         for name in sorted(filter(None, named), key=len, reverse=True):
             if (place := _whole_word(folded, name.strip().lower())) >= 0:
                 return start + place, start + place + len(name.strip())

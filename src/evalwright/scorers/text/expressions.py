@@ -32,8 +32,7 @@ class Unreadable(Exception):
 
 
 class Interval(NamedTuple):
-    """The numbers between two ends; `closed` says for each end whether it belongs to the interval.
-    """
+    """The numbers between two ends; `closed` says for each whether it belongs to the interval."""
 
     ends: tuple[Tree, Tree]
     closed: tuple[bool, bool]
@@ -294,8 +293,7 @@ def _plain_sign(char: str) -> str:
 
 
 def possible_readings(text: str, language: str) -> list[str]:
-    """Return the ways to read a text: with decimal commas, if its language uses them, and points.
-    """
+    """Return the ways to read a text: with decimal commas, if the language has them, and points."""
     text = _SPACED_THOUSANDS.sub(lambda run: run.group().replace(" ", ""), text)
     english = (
         _THOUSANDS.sub(lambda run: run.group().replace(",", ""), text)
@@ -518,8 +516,7 @@ class _Parser:
                 return tree
 
     def _beside(self, tree: Tree) -> Tree:
-        """Parse a product without a sign; a number before a fraction of numbers is a sum ("1 1/2").
-        """
+        """Parse a product without a sign; a number before a numeric fraction is a sum ("1 1/2")."""
         mixed = tree[0] == "number" and tree[1].denominator == 1
         if self.kind() == "number":
             ahead = [token.text for token in self.read[self.place : self.place + 3]]

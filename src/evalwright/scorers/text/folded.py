@@ -137,10 +137,11 @@ def _without_ending(token: str) -> str:
     return token
 
 
-# A scorer reads the same sentence once for every option,
+# Cached, because a scorer reads the same sentence once for every option.
 _fold_text_cached = lru_cache(maxsize=1024)(_fold_text)
 
-_fold_long_text_cached = lru_cache(maxsize=8)(_fold_text)  # and the same reply
+# It reads the same reply as often; replies are long, so few are kept.
+_fold_long_text_cached = lru_cache(maxsize=8)(_fold_text)
 
 MAX_SHORT_CHARS = 1000
 
@@ -151,8 +152,7 @@ def without_tag_question(text: str) -> str:
 
 
 def script_of(text: str) -> str:
-    """Return the script of most letters, as the first word of their Unicode names; "" without
-    letters.
+    """Return the script of most letters, the first word of their Unicode names; "" if none.
 
     Kana beside Han counts as Han.
     """

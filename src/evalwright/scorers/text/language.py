@@ -84,8 +84,7 @@ def in_script(text: str, code: str) -> int:
 
 
 def is_small_word(word: str) -> bool:
-    """Return whether a lower-cased word is among the most frequent of a language in Latin letters.
-    """
+    """Return whether a lower-cased word is among a Latin-script language's most frequent ones."""
     return word in _LATIN_SMALL_WORDS
 
 

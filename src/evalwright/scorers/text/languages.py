@@ -84,8 +84,7 @@ def without_articles(text: str, language: str) -> str:
 
 
 def language_of(sample: Sample, language: str | None = None) -> str:
-    """Return the language of a sample: the scorer's option, else the metadata `language`, else "".
-    """
+    """Return the language of a sample: the scorer's option, else its `language`, else ""."""
     return short_code(language or str(sample.metadata.get("language") or ""))
 
 

@@ -1,5 +1,4 @@
-"""The words that mark an answer or an option, by language (`marks.toml`), as regular expressions.
-"""
+"""The words that mark an answer or an option, by language (`marks.toml`), as patterns."""
 
 from __future__ import annotations
 
@@ -84,7 +83,8 @@ def _place_groups(table: str) -> str:
 def ordinals() -> re.Pattern[str]:
     """Compile words for a position in a list, with groups `place1` to `place5`."""
     words = "|".join(row.replace("/", "|") for row in _TABLES["ordinal"].values())
-    # In a script without spaces a word is a position only before an option's noun: 第一个选项, but 第一次.
+    # In a script without spaces a word is a position only before an option's noun:
+    # 第一个选项, but not 第一次.
     ends = rf"(?:(?!\w{{3}})|(?:{alternatives('ending')})(?!\w))"
     place_word = (
         rf"(?:(?<![^\W_])(?=(?:{words}){ends})|(?<=[{SPACELESS}])(?="

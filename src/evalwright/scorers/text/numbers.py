@@ -266,7 +266,7 @@ def _read_digits(match: re.Match[str], text: str, language: str) -> Number | Non
     number = _with_unit(
         Number(values, start, end, step=step, figures=figures), text, language
     )
-    # "8x": a letter that is no unit makes it something else.
+    # "8x": a number before a letter that is not a unit is something else.
     return None if number.end == end and re.match(r"[A-Za-z]", text[end:]) else number
 
 
@@ -449,8 +449,7 @@ def _divide(above: str, below: str) -> Decimal:
 
 
 def _possible_values(written: str, spaced: bool, language: str) -> tuple[Decimal, ...]:
-    """Return the values of digits with separators, the likeliest first; () for a version or a date.
-    """
+    """Return the values of digits with separators, likeliest first; () for a version or date."""
     comma = has_decimal_comma(language)
     text = re.sub(r"[ '_]", "", written)
     if spaced:

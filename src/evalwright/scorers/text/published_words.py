@@ -59,8 +59,7 @@ def _segment_by_library(text: str, language: str) -> list[str]:
 
 
 def answer_words(text: str, language: str) -> list[str]:
-    """Return the words of F1: lower case, no ASCII punctuation, Thai and Chinese by a dictionary.
-    """
+    """Return the words of F1: lower case, no ASCII punctuation; Thai and Chinese by dictionary."""
     if language in LIBRARIES:
         text = " ".join(segmented(text, language))
     return text.lower().translate(_NO_PUNCTUATION).split()
@@ -104,9 +103,7 @@ def _is_punctuation(char: str) -> bool:
 
 
 def _split_pieces(text: str) -> list[str]:
-    """Split into runs of letters or digits with their combining marks, single signs and Han
-    characters.
-    """
+    """Split into runs of letters or digits with combining marks, single signs, Han characters."""
     pieces: list[str] = []
     last = ""
     for char in text:

@@ -145,16 +145,14 @@ def _is_latin_reply(text: str, code: str) -> bool:
 
 
 def _language_of_sentence(sentence: str, code: str) -> str:
-    """Return the language of a sentence: `code` if it may be that, "" if it cannot be identified.
-    """
+    """Return the language of a sentence: `code` if it may be that, "" if it is unclear."""
     if speaks(sentence, code) or _has_foreign_terms(sentence, code):
         return code
     return identify(sentence)[0]
 
 
 def _has_foreign_terms(sentence: str, code: str) -> bool:
-    """Return whether a sentence in a non-Latin script only uses terms from a language in Latin
-    letters.
+    """Return whether a sentence in a non-Latin script only uses terms in Latin letters.
 
     It does if no small words connect them.
     """

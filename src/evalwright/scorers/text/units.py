@@ -224,9 +224,7 @@ ORDINALS = frozenset(("번째", "番目"))
 
 
 def counter_after(text: str, start: int) -> tuple[str, int] | None:
-    """Return the counter that begins at a position of a text, by its group's name, and where it
-    ends.
-    """
+    """Return the counter at a position of a text, by its group's name, and where it ends."""
     match = None if text.isascii() else _counter_pattern().match(text, start)
     return (_counter_groups()[match[1]], match.end()) if match else None
 

@@ -56,9 +56,7 @@ class Check:
         return sum(source.size for source in self.rows.sources) >= SMALLEST
 
     def load(self) -> str | None:
-        """Restore rows that were checked before; return the hash of the samples, None if there is
-        none.
-        """
+        """Restore rows that were checked before; return the samples' hash, None without any."""
         if not self._is_large():
             return None
         with suppress(OSError, ValueError, LookupError, TypeError):

@@ -40,8 +40,9 @@ FIRST_FETCH = "first-fetch"
 
 MOST_BYTES = 1 << 30
 MOST_TIMES = 300
-"""A copy larger than `MOST_BYTES` and than this many times its file is rejected as a decompression
-bomb.
+"""A copy larger than both `MOST_BYTES` and this many times its file is rejected.
+
+It would be a decompression bomb.
 """
 
 

@@ -24,7 +24,7 @@ OFFLINE_IS_SET = "HF_HUB_OFFLINE is set"
 
 _logger = logging.getLogger("evalwright.tasks.datasets.hub")
 TRUSTED_SECONDS = 60.0
-"""Seconds for which the outcome of that request is trusted: a task of 57 parts asks once."""
+"""Seconds for which the outcome of the first request is trusted: a task of 57 parts asks once."""
 
 _settings_of_libraries = RLock()
 """Held while the hub's libraries are told to stay offline, a setting of the whole process."""

@@ -55,8 +55,7 @@ class FileSource:
         return self.path.stat().st_size if self.path.exists() else 0
 
     def content(self) -> str:
-        """Return the hash of the file's content, computed once: while its lines are read, or now.
-        """
+        """Return the hash of the file's content, computed once, while its lines are read or now."""
         if not self._content:
             for _ in self._chunks():
                 pass
@@ -254,9 +253,7 @@ class Rows:
                 yield row, line, where, keep
 
     def where(self, index: int) -> str:
-        """Return "file, row 1,234" of a kept row. It reads the file up to it, so it is for errors
-        only.
-        """
+        """Return "file, row 1,234" of a kept row, for errors: it reads the file up to that row."""
         source = self.sources[bisect_right(self._starts, index) - 1]
         target = self._offsets[index]
         number = 0
@@ -268,9 +265,7 @@ class Rows:
         return f"{source.label}, row {number:,}"
 
     def places(self) -> tuple[array[int], array[int], Sequence[int]]:
-        """Return the positions of the kept rows: offsets, lengths, and the first row of each
-        source.
-        """
+        """Return the kept rows' positions: offsets, lengths, and the first row of each source."""
         return self._offsets, self._lengths, self._starts
 
     def restore(

@@ -1,6 +1,4 @@
-"""From a task file's `dataset` and `where` to rows: which files, in which format, which of their
-rows.
-"""
+"""From `dataset` and `where` of a task file to rows: which files, what format, which rows."""
 
 from __future__ import annotations
 
@@ -255,8 +253,7 @@ class Filter:
         return True
 
     def skipper(self, added: Collection[str] = ()) -> Callable[[bytes], bool] | None:
-        """Make a quick check of a raw line that drops most rows of other subjects without parsing
-        them.
+        """Make a quick check that drops most lines of other subjects before they are parsed.
 
         `added` are columns that no line has. The check is sound only for plain text values, and if
         no character is written as an escape.

@@ -63,7 +63,9 @@ def workbook_rows(path: Path, sheet: str | None) -> Iterator[tuple[int, Row]]:
         ) from None
     except DatasetError:
         raise
-    except Exception as error:  # a damaged part can make the library raise any exception
+    except (
+        Exception
+    ) as error:  # a damaged part can make the library raise any exception
         reason = str(error).strip().rstrip(".") or type(error).__name__
         raise DatasetError(
             f"{label}: this is not an Excel workbook (.xlsx) that can be read:"

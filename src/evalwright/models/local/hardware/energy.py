@@ -38,8 +38,7 @@ class EnergyMeter:
         self._looked = time.monotonic()
 
     def look(self, *, now: bool = False) -> None:
-        """Read the processors' counters if a minute has passed, so that none wraps twice unnoticed.
-        """
+        """Read the counters if a minute has passed, so that none wraps twice unnoticed."""
         moment = time.monotonic()
         if not now and moment - self._looked < READING_SECONDS:
             return

@@ -169,8 +169,7 @@ def _kilobytes(file: Path, name: str) -> int | None:
 
 
 def _groups(root: Path, controller: str) -> Iterator[Path]:
-    """Yield the folders of this process's cgroup and all groups above it, for both cgroup versions.
-    """
+    """Yield the folders of this process's cgroup and all groups above it, for both versions."""
     for line in read_text(root / "proc/self/cgroup").splitlines():
         number, controllers, path = (*line.split(":", 2), "", "")[:3]
         if number == "0" and not controllers:

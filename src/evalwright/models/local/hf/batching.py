@@ -76,8 +76,9 @@ class BatchRunner(Generic[Result]):
         work: Callable[[deque[int], int], Steps[Result]],
         most: int,
     ) -> Steps[Result]:
-        """Run like `run`, for work that takes items as places become free and yields each when
-        done.
+        """Run work that takes items as places become free, and yield each result when done.
+
+        Memory is handled as in `run`.
 
         Args:
             costs: tokens per item.
@@ -112,8 +113,7 @@ class BatchRunner(Generic[Result]):
         most: int,
         padded: bool = True,
     ) -> Steps[Result]:
-        """Hand out portions of the waiting items; repeat a failed portion in smaller ones or alone.
-        """
+        """Hand out portions of waiting items; repeat a failed one in smaller ones or singly."""
         waiting = deque(order)
         alone = deque[int]()
         while waiting or alone:

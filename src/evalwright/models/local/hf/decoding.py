@@ -1,5 +1,4 @@
-"""Generates answers row by row: a finished row leaves at once, and a waiting prompt takes its
-place.
+"""Generates answers row by row: when a row ends, a waiting prompt takes its place at once.
 
 The loop is our own, so that a row ends when it is done, equal prompts and shared prefixes are
 computed once, and only the last position of a prompt goes through the output head. Prompts that
@@ -145,8 +144,7 @@ class GenerationLoop:
     def _take(
         self, jobs: Mapping[int, Job], shared: int, queue: deque[int], free: int
     ) -> list[int]:
-        """Take the next jobs whose prompts go through the model in one pass; equal ones count once.
-        """
+        """Take the next jobs whose prompts are computed in one pass; equal ones count once."""
         batch: list[int] = []
         different: set[tuple[int, ...]] = set()
         longest = 1

@@ -99,9 +99,7 @@ class TransformersAnswering(Answering):
         self.decoder = None if reader is None else GenerationLoop(loaded, reader)
 
     def image_job(self, request: Generate) -> Job:
-        """Make the job of a prompt with images; its tokens are made with the pixels when it is
-        generated.
-        """
+        """Make the job of a prompt with images, whose tokens are made when it is generated."""
         if self.loaded.vision is None:
             return super().image_job(request)
         limit = self.max_tokens if request.max_tokens is None else request.max_tokens

@@ -98,9 +98,7 @@ class Fit:
 
 
 def model_size(source: Checkpoint, max_length: int | None) -> Size:
-    """Compute the size of a checkpoint, from the headers of its files or by building it without
-    memory.
-    """
+    """Compute a checkpoint's size from its files' headers, or by building it without memory."""
     config = _text_config(source.config)
     parameters = (
         parameter_count(source.folder) if source.folder else None
@@ -238,8 +236,7 @@ def _free_bytes(machine: Machine, device: str) -> int | None:
 
 
 def _count_unbuilt(source: Checkpoint) -> int:
-    """Count the parameters of the architecture in the small files; nothing is fetched or allocated.
-    """
+    """Count the parameters of the architecture in the small files, without allocating any."""
     try:
         import torch
         from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM

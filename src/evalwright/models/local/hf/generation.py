@@ -48,7 +48,9 @@ def write(
     """
     arguments = arguments_of(jobs[0].request)
     warpers = _make_warpers(loaded, jobs[0].request, arguments)
-    if warpers:  # they do everything that narrows a distribution, in transformers' order
+    if (
+        warpers
+    ):  # they do everything that narrows a distribution, in transformers' order
         neutral = replace(
             jobs[0].request, temperature=1.0, top_k=None, top_p=None, min_p=None
         )

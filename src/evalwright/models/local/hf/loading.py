@@ -445,8 +445,9 @@ def check_device(device: str) -> None:
 
 
 def library_error(error: Exception, about_code: str = _TRUST) -> str:
-    """Describe a library's error in a sentence; `about_code` follows if the repository's code is
-    needed.
+    """Describe a library's error in a sentence.
+
+    `about_code` is added if the repository's code is needed.
     """
     text = " ".join(str(error).split())
     if "trust_remote_code" in text:

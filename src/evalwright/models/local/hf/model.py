@@ -1,6 +1,4 @@
-"""`hf/<hub repository or local folder>[@revision]`: a language model run in-process by
-transformers.
-"""
+"""`hf/<hub repository or folder>[@revision]`: a language model run here by transformers."""
 
 from __future__ import annotations
 
@@ -403,9 +401,7 @@ class TransformersModel(LocalModel):
             )
 
     def try_out(self) -> dict[str, Any]:
-        """Report how log-likelihoods and texts are computed, by trying a small copy (see
-        `small_copy`).
-        """
+        """Report how requests are computed, by trying them on a small copy (see `small_copy`)."""
         from evalwright.models.local.hf.small_copy import try_path
 
         if self._engine is not None:
@@ -413,9 +409,7 @@ class TransformersModel(LocalModel):
         return try_path(self._source, self.options)
 
     def refuses(self, request: Request) -> str | None:
-        """Refuse, besides the usual, sampling with beams and arguments that generate() does not
-        know.
-        """
+        """Refuse, besides the usual, beam sampling and arguments unknown to generate()."""
         if (
             isinstance(request, Generate)
             and request.num_beams > 1
@@ -483,9 +477,7 @@ class TransformersModel(LocalModel):
     def answer_batch(
         self, requests: Sequence[Request]
     ) -> Iterator[tuple[int, Response | Failure]]:
-        """Yield each answer when its batch is done: likelihoods first, then generations, longest
-        first.
-        """
+        """Yield each answer when its batch is done: likelihoods, then texts, longest first."""
         self.load()
         assert self._engine is not None
         yield from self._engine.answer(requests)

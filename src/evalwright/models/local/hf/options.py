@@ -47,9 +47,7 @@ AUTOMATIC = ("auto", "balanced", "balanced_low_0", "sequential")
 """Names of accelerate's strategies to spread a model over devices."""
 
 METHODS = ("bitsandbytes-8bit", "bitsandbytes-4bit")
-"""Methods for `quantization`: LLM.int8() (Dettmers et al. 2022), and 4 bits as in QLoRA (Dettmers
-et al. 2023).
-"""
+"""Methods for `quantization`: 8 bits (LLM.int8(), Dettmers 2022), 4 bits (QLoRA, 2023)."""
 
 LIBRARIES = {
     "awq": ("awq", ("gptqmodel",)),

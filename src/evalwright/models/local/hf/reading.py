@@ -80,9 +80,7 @@ class LogitReader:
         return self._finish(self._head(hidden))
 
     def blocks(self, hidden: Tensor) -> Iterator[Block]:
-        """Compute the same, one part of the vocabulary at a time if the output head is a plain
-        matrix.
-        """
+        """Compute the logits in blocks of the vocabulary; in one if the head is no plain matrix."""
         columns = max(
             CACHED_ELEMENTS if hidden.device.type == "cpu" else CHUNK_ELEMENTS, 1
         ) // len(hidden)
@@ -223,8 +221,7 @@ def pad(
 def read_log_likelihoods(
     logits_of: LogitsOf, places: int, reads: Sequence[tuple[int, int]]
 ) -> tuple[list[float], list[bool]]:
-    """Return the log-probability of every `(place, token)` in `reads`, and whether it is the
-    maximum.
+    """Return the log-probability of every `(place, token)` in `reads`, and whether it is highest.
 
     `places` is the number of places. Of several equal logits the first counts as the most probable.
     The softmax is in float32.
@@ -280,9 +277,7 @@ class _Reads:
         self._leads = torch.zeros(len(self._token), dtype=torch.bool, device=device)
 
     def add(self, first: int, logits: Tensor) -> None:
-        """Process the logits (positions, columns) of the tokens from `first` on; they are
-        overwritten.
-        """
+        """Process logits (positions, columns) of the tokens from `first` on, overwriting them."""
         if self._place is _NONE:
             self._start(logits)
         top = logits.amax(dim=-1)
@@ -436,8 +431,7 @@ def unexplained_difference(
     scores: Sequence[PairScore],
     number_bytes: int,
 ) -> float | None:
-    """Return the largest difference per token from plain scoring, in nats; None if all are
-    rounding.
+    """Return the largest difference per token from plain scoring, in nats; None if only rounding.
 
     Args:
         expected: (index into `scores`, plain score); failures are ignored.

@@ -44,8 +44,7 @@ class RowWriter(AnswerWriter):
 def advance(
     logits: Tensor, writers: Sequence[RowWriter]
 ) -> dict[int, Response | Failure]:
-    """Give every row of logits (rows, vocabulary) its next token; return finished answers by row.
-    """
+    """Give every row of logits (rows, vocabulary) its next token; return finished rows' answers."""
     done: dict[int, Response | Failure] = {}
     for row, (writer, token) in enumerate(
         zip(writers, choose(logits, writers), strict=True)

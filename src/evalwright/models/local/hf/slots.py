@@ -1,5 +1,4 @@
-"""Keys and values of the rows being generated, each row in a slot, and the model's passes over
-them.
+"""Keys and values of the rows being generated, each in a slot, and the passes over them.
 
 The shared prefix of the rows' prompts is computed once, for all of them. A row's own tokens start
 at the left of its slot, so that rows of any length can come and go; a mask hides what is after its
@@ -48,9 +47,7 @@ class Slots:
         return len(self._lengths)
 
     def open(self, prefix: Sequence[int], rows: int, length: int) -> None:
-        """Forget all rows, make slots for new ones, and compute the tokens with which all of them
-        begin.
-        """
+        """Start anew: make slots for these rows, and compute the tokens that all begin with."""
         self._reset(rows, length)
         if prefix:
             row = Row([RowPart(Node(prefix, 0, len(prefix)), -1)])
@@ -140,9 +137,7 @@ class Slots:
             return self._reader.head(hidden[:, 0])
 
     def remove(self, places: Sequence[int]) -> None:
-        """Remove rows, from the highest slot to the lowest; the last row moves into each freed
-        slot.
-        """
+        """Remove rows, highest slot first; the last row moves into each freed slot."""
         with torch.inference_mode():
             for index in sorted(places, reverse=True):
                 last = self.used - 1

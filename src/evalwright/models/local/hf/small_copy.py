@@ -1,5 +1,4 @@
-"""Finds out how a transformers model will be computed without loading its weights, on a small copy.
-"""
+"""Finds out on a small copy, without loading weights, how a transformers model is computed."""
 
 from __future__ import annotations
 
@@ -91,8 +90,7 @@ def _small_copy(source: Checkpoint, options: HfOptions) -> Any:
 
 
 def _shrink(config: Any) -> None:
-    """Reduce the layers to those needed to show each kind, and the other sizes that hold weights.
-    """
+    """Reduce the layers to those that show each kind, and the other sizes that hold weights."""
     kinds = list(getattr(config, "layer_types", None) or [])
     layers = max(MIN_LAYERS, *(kinds.index(kind) + 1 for kind in set(kinds)), 0)
     layers = min(layers, MAX_LAYERS, config.num_hidden_layers)

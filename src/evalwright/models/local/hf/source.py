@@ -273,9 +273,7 @@ def _hub(
 
 
 def _read(path: Callable[[str], Path | None], **location: Any) -> Checkpoint:
-    """Read a source's small files; later forms of chat templates take precedence, as in
-    transformers.
-    """
+    """Read a source's small files; later forms of chat templates win, as in transformers."""
     tokenizer_config, legacy = (
         read_json(path(name))
         for name in ("tokenizer_config.json", "chat_template.json")
@@ -332,8 +330,7 @@ class _Repository:
     offline: bool
 
     def path(self, file: str) -> Path | None:
-        """Return the path of a file, fetched if need be; None if the repository has no such file.
-        """
+        """Return the path of a file, fetched if needed; None if the repository has no such file."""
         from huggingface_hub import errors, hf_hub_download
 
         if self.listed is not None and file not in self.listed:

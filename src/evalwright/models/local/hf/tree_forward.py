@@ -259,7 +259,9 @@ class TreeForward:
                     self._tried_at(ids, positions, cache)
                     for positions in (steps, 2 * steps)
                 )
-            except Exception as error:  # whatever the error is, the model cannot be used this way
+            except (
+                Exception
+            ) as error:  # whatever the error is, the model cannot be used this way
                 refusal = refusal or _refusal_of(error)
                 continue
             if torch.equal(near, far):

@@ -306,9 +306,7 @@ class TreeScorer:
     def _rows(
         self, job: _ScoringJob, rows: list[Row], past: Stored, failed: list[Row]
     ) -> Iterator[tuple[int, PairScore]]:
-        """Run rows in batches, the longest first; add those that do not fit into memory to
-        `failed`.
-        """
+        """Run rows in batches, longest first; add those that exceed the memory to `failed`."""
         copied = 0 if self.forward.cascading else past.length // 8
         costs = [row.length + copied for row in rows]
         for row_index, outcome in self._batcher.run(
@@ -407,9 +405,7 @@ class TreeScorer:
         return scores
 
     def _compare_short_cuts(self, pairs: Sequence[Pair]) -> None:
-        """Compare shortened copies of a few requests, scored by every kind of pass, with plain
-        scores.
-        """
+        """Compare the scores of a few shortened requests, by every kind of pass, to plain ones."""
         some = [
             pairs[index]
             for index in sorted({0, 1, len(pairs) // 2, len(pairs) - 1})
@@ -476,8 +472,7 @@ class TreeScorer:
         )
 
     def _to_compare(self, job: _ScoringJob, below: list[Node]) -> int | None:
-        """Choose a request to score in the plain way, to use its prefix and to compare its score.
-        """
+        """Choose a request to score in the plain way, for its prefix and to compare its score."""
         if job.limits is not None:
             return None
         slots = (read.slot for node in walk(below) for read in node.reads)

@@ -1,5 +1,4 @@
-"""Computes many requests of a decoder at once: log-likelihoods by a prefix tree, batched
-generation.
+"""Computes many requests of a decoder at once: log-likelihoods by a prefix tree, and texts.
 
 Every token that requests share at their beginning is computed once and its keys and values are
 reused: the few-shot examples that all prompts share, then the question that its options share. A
@@ -65,7 +64,9 @@ def score(
 ) -> Iterator[tuple[int, PairScore]]:
     """Yield `(index into pairs, result)` for every pair, as they finish."""
     groups = [list(range(len(pairs)))]
-    if decoder.sharing is Sharing.SINGLE:  # without sharing, only equal inputs have equal logits
+    if (
+        decoder.sharing is Sharing.SINGLE
+    ):  # without sharing, only equal inputs have equal logits
         by_input: dict[tuple[int, ...], list[int]] = {}
         for index, (context, continuation) in enumerate(pairs):
             by_input.setdefault((*context, *continuation[:-1]), []).append(index)
@@ -80,9 +81,7 @@ def score(
 def _score_tree(
     decoder: OnnxSession, pairs: Sequence[Pair], batch_size: int
 ) -> Iterator[tuple[int, PairScore]]:
-    """Score inputs, computing shared prefixes once if the file allows it; else a row for every
-    path.
-    """
+    """Score inputs, computing shared prefixes once if the file allows it, else row by row."""
     tree = build_tree(pairs)
     owner = [index for index, span in enumerate(tree.spans) for _ in span]
     values = np.zeros(len(owner))

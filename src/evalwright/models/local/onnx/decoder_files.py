@@ -98,9 +98,8 @@ class JsonTokenizer:
 
         try:
             self._tokenizer: Any = Tokenizer.from_file(str(path))
-        except (
-            Exception
-        ) as error:  # the library raises a bare Exception for a file that it cannot read
+        # The library raises a bare Exception for a file that it cannot read.
+        except Exception as error:
             raise ConfigurationError(
                 f"'{path}' is not a tokenizer file: {error}"
             ) from None

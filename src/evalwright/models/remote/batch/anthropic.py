@@ -28,8 +28,7 @@ _PATH = "/messages/batches"
 
 
 class AnthropicBatches(BatchApi):
-    """Anthropic's interface. A batch cannot carry a mark; a lost one is found by its time and size.
-    """
+    """Anthropic's interface. Batches carry no mark; a lost one is found by its time and size."""
 
     most_items = 100_000
     most_bytes = 240 * 10**6

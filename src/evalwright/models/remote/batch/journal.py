@@ -106,8 +106,7 @@ class Journal:
 
     @staticmethod
     def is_there(home: Path) -> bool:
-        """Return whether there may be batches: a journal in a folder is created with the first one.
-        """
+        """Return whether there may be batches: a folder's journal is created with the first."""
         return bool(store_url()) or (home / FILE).is_file()
 
     def begin(

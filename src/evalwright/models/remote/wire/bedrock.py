@@ -1,6 +1,4 @@
-"""The wire format of Amazon Bedrock's Converse: one for all models, with Amazon's own stream
-framing.
-"""
+"""The wire format of Amazon Bedrock's Converse, one for all models, with its own framing."""
 
 from __future__ import annotations
 
@@ -108,8 +106,7 @@ def parse_converse(data: Any, request: Generate, settings: Settings) -> ReplyCon
 
 
 def converse_usage(data: Any) -> Usage:
-    """Read the token usage. Cached input is added to the input; reasoning has no count of its own.
-    """
+    """Read the token usage. Cached input is added to the input; reasoning has no own count."""
     read = "inputTokens cacheReadInputTokens cacheWriteInputTokens"
     return form.usage_of(
         form.get_nested(data, "usage"),

@@ -1,5 +1,4 @@
-"""The wire format of Cohere's chat, version 2, with separate thinking and a stream of typed events.
-"""
+"""The wire format of Cohere's chat, version 2: thinking is separate, events have types."""
 
 from __future__ import annotations
 

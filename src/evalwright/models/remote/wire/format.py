@@ -197,7 +197,9 @@ class Wire:
         for fields in (
             fields_of(request, self.options) if isinstance(request, Generate) else ()
         ):
-            body = merge_bodies(fields, body)  # what the user adds to the body takes precedence
+            body = merge_bodies(
+                fields, body
+            )  # what the user adds to the body takes precedence
         most = largest_reply(limit_within(body) if isinstance(request, Generate) else 0)
         if unstreamed or not settings.stream or self.gather is None:
             return Call(self.path(settings), body, largest=most)
@@ -680,8 +682,7 @@ def count(value: Any) -> int:
 def usage_of(
     data: Any, read: str, written: str, reasoning: str = "", cached: str = ""
 ) -> Usage:
-    """Read the token usage; each count is the sum of the numbers at space-separated dotted places.
-    """
+    """Read the token usage; each count is the sum of the numbers at the dotted places named."""
 
     def total(places: str) -> int:
         return sum(

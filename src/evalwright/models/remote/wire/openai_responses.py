@@ -231,9 +231,7 @@ class ResponsesGatherer(form.Gathering):
         self._reply: dict[str, Any] = {}
 
     def add(self, event: str, data: Any) -> bool:
-        """Take an event; completed, incomplete and failed end the answer, and an error event
-        raises.
-        """
+        """Take an event; completed, incomplete and failed end the answer, an error event raises."""
         event_type = (
             form.require_object(data, self.settings, "an event as a JSON object").get(
                 "type"

@@ -81,8 +81,7 @@ def openai_part(part: Part) -> Mapping[str, Any]:
 
 
 def content(turn: Message, part_of: PartOf) -> Any:
-    """Return a turn's content: text as it is, several parts in the format's form, no empty texts.
-    """
+    """Return a turn's content: text as it is, parts in the format's form, no empty texts."""
     return turn.content if isinstance(turn.content, str) else parts(turn, part_of)
 
 
@@ -136,8 +135,7 @@ def completion_tokens(data: Any) -> list[TokenLogProb]:
 
 
 def read_tokens(rows: Any, text: str, value: str, others: str) -> list[TokenLogProb]:
-    """Read rows of a token's text, its value and, in `others`, rows of alternatives of the same
-    form.
+    """Read rows of a token's text, its value and, in `others`, rows of its alternatives.
 
     Raises:
         NoLogProbs: a row is malformed.

@@ -1,6 +1,4 @@
-"""The wire format of Vectara's corpus queries, which its model (Mockingbird) answers with a
-summary.
-"""
+"""The wire format of Vectara's corpus queries, answered by its model Mockingbird."""
 
 from __future__ import annotations
 
