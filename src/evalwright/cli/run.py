@@ -182,7 +182,7 @@ def _place(params: dict[str, Any]) -> Any:
     from evalwright.models.local.cluster import Placement
 
     files = [str(Path(file).resolve()) for file in params["plugins"]]
-    return Placement.given(
+    return Placement.parse(
         params["on"],
         params["replicas"],
         params["gpus_per_replica"],

@@ -63,7 +63,7 @@ class Database(ABC):
         self.closing = threading.Event()
         """Set when the user wants to stop: from then on nothing waits for the database."""
         self._bills: dict[tuple[str, str, str, int], list[Any]] = {}
-        self._owed: dict[tuple[str, str, str, int], list[Any]] = {}
+        self._unwritten_bills: dict[tuple[str, str, str, int], list[Any]] = {}
         """The sums in `_bills` that may not have been written yet."""
 
     @abstractmethod
@@ -188,7 +188,7 @@ class Database(ABC):
 
     # -- what an owner writes besides responses
 
-    def owe(self, group: Group, owner: Owner) -> None:
+    def add_bills(self, group: Group, owner: Owner) -> None:
         """Add a group's bills to the sums that this owner will write to the ledger.
 
         Only sums are written, so writing them twice changes nothing.
@@ -196,7 +196,7 @@ class Database(ABC):
         now = time.time()
         for model, outcome, estimated, *amounts in group.bills:
             key = (owner.id, model, outcome, int(estimated))
-            sums = self._owed[key] = self._bills.setdefault(
+            sums = self._unwritten_bills[key] = self._bills.setdefault(
                 key, [0, 0, 0, None, now, now]
             )
             sums[:3] = [old + new for old, new in zip(sums, amounts[:3], strict=False)]
@@ -204,23 +204,23 @@ class Database(ABC):
             sums[5] = now
         group.billed()
 
-    def owed(self) -> list[dict[str, Any]]:
+    def unwritten_bills(self) -> list[dict[str, Any]]:
         """Return the rows of the ledger that may not have been written yet."""
         return [
             dict(zip(LEDGER, (*key, *sums), strict=True))
-            for key, sums in self._owed.items()
+            for key, sums in self._unwritten_bills.items()
         ]
 
-    def settled(self) -> None:
-        """Mark the owed rows as written, or as saved elsewhere."""
-        self._owed.clear()
+    def bills_written(self) -> None:
+        """Note that the unwritten bills have been written, or saved elsewhere."""
+        self._unwritten_bills.clear()
 
     def write_small(self, group: Group) -> None:
         """Write bills, remembered failures and model names, and delete damaged rows.
 
         Runs inside a transaction.
         """
-        for key, sums in self._owed.items():
+        for key, sums in self._unwritten_bills.items():
             self.rows(_WRITE_BILL, (*key, *sums))
         for row in group.empty:
             self.rows(

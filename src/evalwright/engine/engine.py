@@ -132,7 +132,7 @@ class Engine:
         await self.close()
 
     def door(self, roles: Mapping[str, Model]) -> RoleClient:
-        """Return an `ask` for the models of these roles, with counts of its own.
+        """Return a client that sends requests to the models of these roles, with its own counts.
 
         Must be called where the event loop runs.
         """
@@ -500,7 +500,7 @@ class RoleClient(Ask):
     def __init__(
         self,
         engine: Engine,
-        lanes: Mapping[str, Sender],
+        senders: Mapping[str, Sender],
         counts: Counts,
         reservation: Reservation | None = None,
         names: dict[str, Counter[tuple[str, str]]] | None = None,
@@ -509,7 +509,7 @@ class RoleClient(Ask):
         self._names = {} if names is None else names
         """By role: number of responses by replica and by the model name in the response."""
         self._engine = engine
-        self._senders = lanes
+        self._senders = senders
         self._reservation = reservation
 
     async def __call__(self, role: str, request: Request) -> Response:

@@ -41,7 +41,7 @@ class NameGuard:
     Args:
         model: the model's name, for messages.
         rules: the rule of each endpoint, by the endpoint's name.
-        apart: whether each endpoint is a model of its own, so that names may differ between them.
+        models_differ: whether each endpoint is a model of its own, so that names may differ.
         say: called with a sentence for people.
     """
 
@@ -50,12 +50,12 @@ class NameGuard:
         model: str,
         rules: dict[str, NameRule],
         *,
-        apart: bool,
+        models_differ: bool,
         say: Callable[[str], None],
     ) -> None:
         self._model = model
         self.rules = rules
-        self._apart = apart
+        self._models_differ = models_differ
         self._say = say
         self._accepted: set[tuple[str, str]] = set()
         """Endpoint and name of each accepted reply."""
@@ -166,7 +166,7 @@ class NameGuard:
 
         It covers all endpoints that must agree with this one.
         """
-        return self._first.setdefault(endpoint if self._apart else "", [])
+        return self._first.setdefault(endpoint if self._models_differ else "", [])
 
     def _why_not(
         self, endpoint: str, rule: NameRule, name: str, relation: Relation
@@ -227,7 +227,11 @@ class NameGuard:
         others += [before for before in self._stored if not _is_same_name(name, before)]
         if relation in _ITSELF:
             others = [before for before in others if rule.relation(before) == "other"]
-            if len(self.rules) > 1 and rule.check != "nothing" and not self._apart:
+            if (
+                len(self.rules) > 1
+                and rule.check != "nothing"
+                and not self._models_differ
+            ):
                 self._forget_others(rule)
         if len(seen) < _MAX_REMEMBERED:
             seen.append((endpoint, name))
@@ -271,7 +275,7 @@ class NameGuard:
             if model_id.startswith(("http://", "https://"))
             else ""
         )
-        replicas = len(self.rules) > 1 and not self._apart
+        replicas = len(self.rules) > 1 and not self._models_differ
         differ = (
             " If the replicas may answer differently: -M replicas_differ=true."
             if replicas

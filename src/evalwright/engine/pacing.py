@@ -97,7 +97,7 @@ class Pacer:
         self.in_flight = 0
         self.requests = RateLimit()
         self.tokens = RateLimit()
-        self._own = (
+        self._user_limit = (
             RateLimit.fixed(pacing.requests_per_minute)
             if pacing.requests_per_minute
             else RateLimit()
@@ -163,7 +163,7 @@ class Pacer:
         self.in_flight += 1
         self._sent += 1
         self.requests.spend(1)
-        self._own.spend(1)
+        self._user_limit.spend(1)
         self.tokens.spend(tokens)
         if self._ramp > 0:
             self._ramp -= 1
@@ -266,7 +266,7 @@ class Pacer:
             )
         return max(
             pause,
-            self._own.wait(1, now, self._round_trip),
+            self._user_limit.wait(1, now, self._round_trip),
             self.requests.wait(1, now, self._round_trip),
             self.tokens.wait(tokens, now, self._round_trip),
         )

@@ -230,7 +230,7 @@ class PostgresDatabase(Database):
 
     def _write(self, group: Group, owner: Owner) -> None:
         """Write everything but claims; these locks are never held while waiting for claims."""
-        self.owe(group, owner)
+        self.add_bills(group, owner)
 
         def step(connection: psycopg.Connection[Any]) -> None:
             self.write_small(group)
@@ -248,7 +248,7 @@ class PostgresDatabase(Database):
                 )
 
         self._link.again(step, transaction=True)
-        self.settled()
+        self.bills_written()
 
     def _claim(self, group: Group, owner: Owner) -> dict[bytes, str]:
         connection = self._link.connection()

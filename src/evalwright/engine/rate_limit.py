@@ -43,7 +43,7 @@ class RateLimit:
         self.rate = 0.0
         """Units per second by which a bucket is refilled."""
         self._level = 0.0
-        self._at = 0.0
+        self._level_at = 0.0
         self._ends = 0.0
         self._guessed = False
         self._openings = 0
@@ -77,8 +77,10 @@ class RateLimit:
         if not self._known:
             return 0.0
         if self.kind == "bucket" and self.rate > 0:
-            self._level = min(self.limit, self._level + self.rate * (now - self._at))
-            self._at = now
+            self._level = min(
+                self.limit, self._level + self.rate * (now - self._level_at)
+            )
+            self._level_at = now
             reserve = min(max(_RESERVE * self.limit, 1.0), 0.2 * self.limit)
             missing = min(units, self.limit - reserve) + reserve - self._level
             return missing / self.rate if missing > 1e-9 else 0.0
@@ -153,7 +155,7 @@ class RateLimit:
         self._ends = ends if fuller or self._guessed else max(self._ends, ends)
         self._guessed = False
         self._level = remaining - unseen + gained
-        self._at = now
+        self._level_at = now
         self._last_remaining = remaining
         self._known = True
 

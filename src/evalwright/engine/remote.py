@@ -76,7 +76,7 @@ class RemoteSender:
         self.names = NameGuard(
             model.name,
             {endpoint.name: self._name_rule(endpoint) for endpoint in self.endpoints},
-            apart=isinstance(model, ReplicaPool) and model.differ,
+            models_differ=isinstance(model, ReplicaPool) and model.differ,
             say=on_event,
         )
 
@@ -241,7 +241,10 @@ class RemoteSender:
         next sending does not go there at once.
         """
         now = self._loop.time()
-        if endpoint.breaker.failed(error, now) and (over := self._over()) is not None:
+        if (
+            endpoint.breaker.failed(error, now)
+            and (over := self._final_failure()) is not None
+        ):
             self._on_event(over.message)
             self._wake_all(over)
         elif not self._is_pool and endpoint.breaker.is_first_unreached(error):
@@ -288,11 +291,11 @@ class RemoteSender:
         return following
 
     def _refuse_if_over(self) -> None:
-        failure = self._stopped or self._over()
+        failure = self._stopped or self._final_failure()
         if failure is not None:
             raise RequestFailed(failure)
 
-    def _over(self) -> Failure | None:
+    def _final_failure(self) -> Failure | None:
         """Return why every request fails at once: no endpoint ever answered, and none will."""
         for endpoint in self.endpoints:
             if (failure := endpoint.breaker.failure) is None:

@@ -133,17 +133,17 @@ class Breaker:
     It opens for an endpoint that has never answered and never will: after `REFUSED` failures
     because of the key, `UNREACHED` failures to connect, `SILENT` in which a server took the request
     and did not answer, or `FOREIGN` replies of another model. An endpoint that has answered once is
-    never given up, but it can be set aside as ill: after `SURE` failures that let no request in, or
-    `SICK` others. Each constant is a number of failures, and the least seconds from the first to
-    the last of them.
+    never given up, but it can be set aside as ill: after `CLOSED` failures that let no request in,
+    or `FAULTY` others. Each constant is a number of failures, and the least seconds from the first
+    to the last of them.
     """
 
     REFUSED = (10, 0.0)
     UNREACHED = (2, 10.0)
     SILENT = (50, 10.0)
     FOREIGN = (3, 0.0)
-    SURE = (3, 0.0)
-    SICK = (10, 5.0)
+    CLOSED = (3, 0.0)
+    FAULTY = (10, 5.0)
 
     def __init__(self, name: str) -> None:
         self.failure: Failure | None = None
@@ -159,7 +159,7 @@ class Breaker:
         self.proven = True
         self.failure = None
 
-    def well(self) -> None:
+    def recovered(self) -> None:
         """Note that the endpoint is no longer ill."""
         self._rows.pop("ill", None)
 
@@ -208,7 +208,10 @@ class Breaker:
         `at_fault` says that the endpoint may be at fault, not the request.
         """
         return self._row(
-            "ill", at_fault, self.SURE if is_closed_endpoint(error) else self.SICK, now
+            "ill",
+            at_fault,
+            self.CLOSED if is_closed_endpoint(error) else self.FAULTY,
+            now,
         )
 
     def _row(

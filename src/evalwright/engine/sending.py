@@ -43,7 +43,8 @@ class Endpoint:
         self.pacer = Pacer(model.pacing, loop)
         self.breaker = Breaker(model.name)
         self.changed: Callable[[], None] = lambda: None
-        self.alone = True
+        self.is_only = True
+        """Whether the model has no other endpoint."""
         self._loop = loop
         self._aside_since = -1.0
         self._gap = _FIRST_GAP_SECONDS
@@ -78,7 +79,7 @@ class Endpoint:
             permit.sent_at > self._aside_since
         ):  # a reply to an earlier sending says nothing about now
             again = self.record.aside != ""
-            self.breaker.well()
+            self.breaker.recovered()
             self.record.aside, self._gap, self._probe = "", _FIRST_GAP_SECONDS, None
         self.pacer.answered(permit, response)
         self.record.end()
@@ -97,7 +98,7 @@ class Endpoint:
         if permit is self._probe:
             self._gap = min(2 * self._gap, _MAX_GAP_SECONDS)
             self._end_probe(now)
-        elif not self.alone and not self.record.aside and self._is_ill(error, now):
+        elif not self.is_only and not self.record.aside and self._is_ill(error, now):
             newly = True
             self.record.aside, self._aside_since = str(error), now
             self._end_probe(now)
@@ -162,7 +163,7 @@ class SendingQueue:
         self._timer: asyncio.TimerHandle | None = None
         for endpoint in endpoints:
             endpoint.changed = self._pump
-            endpoint.alone = len(endpoints) == 1
+            endpoint.is_only = len(endpoints) == 1
 
     async def enter(
         self,

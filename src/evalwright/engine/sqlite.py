@@ -71,7 +71,7 @@ class SqliteDatabase(Database):
         )
         if not (group.claims or group.renew or group.writes):
             return {}, changed
-        self.owe(group, owner)
+        self.add_bills(group, owner)
         self._begin(durable=bool(group.puts or group.empty))
         if group.renew:
             self.register(owner)
@@ -87,7 +87,7 @@ class SqliteDatabase(Database):
             )
         outcomes = self._claim(group.claims, owner) if group.claims else {}
         self._connection.execute("COMMIT")
-        self.settled()
+        self.bills_written()
         return outcomes, changed
 
     def holders(self, keys: Sequence[bytes]) -> dict[bytes, str]:

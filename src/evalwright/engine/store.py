@@ -186,9 +186,11 @@ class Store(ABC):
     def _keep(self, batches: Sequence[Batch]) -> str:
         """Save what could not be written in a file of the home folder, for the next opening."""
         group = Group(batches)
-        self._writing.owe(group, self._owner)
-        notice = save_unwritten(self._home, self.command, group, self._writing.owed())
-        self._writing.settled()
+        self._writing.add_bills(group, self._owner)
+        notice = save_unwritten(
+            self._home, self.command, group, self._writing.unwritten_bills()
+        )
+        self._writing.bills_written()
         return notice
 
 

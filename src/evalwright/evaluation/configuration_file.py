@@ -439,7 +439,7 @@ class _Reader:
 
 
 def _with_common(spec: ModelSpec, common: Mapping[str, Any]) -> ModelSpec:
-    """Add the common arguments below a model's own; with null the model takes none of them."""
+    """Add the common arguments to a model's own, which win; an own null leaves one out."""
     unwanted = {
         name
         for name, argument in spec.arguments.items()

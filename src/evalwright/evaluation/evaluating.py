@@ -66,7 +66,7 @@ def evaluate(
     if are_models(named_tasks):
         named_tasks, under_test = under_test, named_tasks
     reporter = progress or notebook_progress()
-    on = Placement.given(
+    on = Placement.parse(
         *(settings.pop(key, None) for key in ("on", "replicas", "gpus_per_replica"))
     )
     listeners = Callbacks((*check_callbacks(callbacks), *open_trackers(as_list(track))))

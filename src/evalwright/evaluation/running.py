@@ -325,12 +325,12 @@ async def _in_turns(
     side_by_side = asyncio.Semaphore(REMOTE_AT_ONCE)
     one_by_one = asyncio.Semaphore(1)
 
-    async def turn(make: Callable[[], Awaitable[Made]], alone: bool) -> Made:
-        async with one_by_one if alone else side_by_side:
+    async def turn(make: Callable[[], Awaitable[Made]], is_local: bool) -> Made:
+        async with one_by_one if is_local else side_by_side:
             return await make()
 
     return await at_the_same_time(
-        turn(make, alone) for make, alone in zip(work, local, strict=True)
+        turn(make, is_local) for make, is_local in zip(work, local, strict=True)
     )
 
 

@@ -228,7 +228,7 @@ def _check_names(tasks: Sequence[Task]) -> None:
 
 
 def _is_same_task(task: Task, earlier: Task) -> bool:
-    """Return whether two names of another framework mean the same task, through whichever sets."""
+    """Return whether two names of another framework mean one task, even in different sets."""
     if dialect_of(task.definition) is None:
         return False
     without_sets = {"set": "", "left_out": []}

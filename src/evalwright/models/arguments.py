@@ -1,4 +1,4 @@
-"""Checks a remote model's arguments: each function returns the value to use, or the fault."""
+"""Checks of a remote model's arguments: each returns the value to use, or raises."""
 
 from __future__ import annotations
 

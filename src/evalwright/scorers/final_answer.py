@@ -30,7 +30,7 @@ def final_answer(sample: Sample, answer: Answer, *, kind: str = "text") -> Score
 
     Args:
         kind: "number" compares rational numbers exactly; "math" compares short formulas
-            (`scorers/answers/formula_reader.py`), a target with a `\\boxed{}` standing for its
+            (`scorers/answers/formula_reader.py`), a target with a `\boxed{}` standing for its
             content; "choice" reads an option's letter or text; "text" compares words, ignoring case
             and white space.
 

@@ -53,7 +53,7 @@ def perplexity(sample: Sample, answer: Answer) -> Score:
     Parts: "log_likelihood" (summed), "tokens", "words", "bytes" (UTF-8), from which the perplexity
     metrics are computed. If the model does not state how many tokens it scored, there is no part
     "tokens" and the value is per byte. Words are counted as in the published word perplexities,
-    `len(re.split(r"\\s+", text))`: outer white space adds an empty word.
+    `len(re.split(r"\s+", text))`: outer white space adds an empty word.
 
     Raises:
         ScoringError: nothing was scored.

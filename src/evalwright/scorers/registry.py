@@ -172,15 +172,15 @@ def _check_worst(name: str, worst: Any) -> None:
         )
 
 
-def without_roles(alone: Callable[..., Scored]) -> Callable[[Function], Function]:
+def without_roles(rules_only: Callable[..., Scored]) -> Callable[[Function], Function]:
     """Give a scorer that asks judges a plain function for the case that no judge is named.
 
     Args:
-        alone: a scoring function with the same options, which asks nobody.
+        rules_only: a scoring function with the same options, which asks nobody.
     """
 
     def attach(function: Function) -> Function:
-        vars(function)["without_roles"] = alone
+        vars(function)["without_roles"] = rules_only
         return function
 
     return attach
@@ -348,7 +348,7 @@ def _limited(
             return outcome
         try:
             outcome = bounded.call(
-                _alone, kind, dict(options), sample, answer, seconds=SECONDS
+                _score_in_process, kind, dict(options), sample, answer, seconds=SECONDS
             )
         except bounded.LimitExceeded as error:
             raise ScoringError(
@@ -360,7 +360,7 @@ def _limited(
     return score
 
 
-def _alone(
+def _score_in_process(
     kind: str, options: Mapping[str, Any], sample: Sample, answer: Answer
 ) -> Scored:
     function = registry.get(kind)
@@ -449,21 +449,21 @@ def _with_penalty(
     )  # imported here, because it reads tables of words that few runs need
 
     full = penalty.check_penalty(settings, kind)
-    alone = bind(kind, other_options, name)
+    scorer = bind(kind, other_options, name)
 
     async def later(sample: Sample, answer: Answer, ask: Ask) -> Scored:
         return penalty.penalised(
-            await _scored(alone, sample, answer, ask), sample, answer, full
+            await _scored(scorer, sample, answer, ask), sample, answer, full
         )
 
     def now(sample: Sample, answer: Answer) -> Scored:
-        score: Any = alone.function(sample, answer)
+        score: Any = scorer.function(sample, answer)
         return penalty.penalised(score, sample, answer, full)
 
-    function: BoundFunction = later if alone.asks else now
+    function: BoundFunction = later if scorer.asks else now
     return replace(
-        alone,
-        options={**alone.options, "language_penalty": settings},
+        scorer,
+        options={**scorer.options, "language_penalty": settings},
         function=function,
     )
 

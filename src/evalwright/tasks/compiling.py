@@ -323,7 +323,7 @@ class _Data:
             try:
                 self.renderer.shot(sample)
                 if shots is not None:
-                    shots.check(sample, spare=1)
+                    shots.check(sample, n_own=1)
             except RowError as error:
                 raise DatasetError(f"{samples.where(index)}: {error}.") from None
 

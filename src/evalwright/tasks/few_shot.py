@@ -87,16 +87,16 @@ class Shots:
             ensure_ascii=False,
         )
 
-    def check(self, sample: Sample, spare: int = 0) -> None:
+    def check(self, sample: Sample, n_own: int = 0) -> None:
         """Raise RowError if the pool is too small for a sample.
 
-        `spare` is how many samples of the pool the sample itself takes up.
+        `n_own` is how many samples of the pool the sample itself takes up.
         """
         group = self.group(sample)
         size = self._size(group)
-        if size < self.count + spare:
+        if size < self.count + n_own:
             which = f" with {', '.join(self.same)} = {group[1:-1]}" if self.same else ""
-            more = ", besides the question itself," if spare else ""
+            more = ", besides the question itself," if n_own else ""
             raise RowError(
                 f"{self.count} shots are needed{more} and the pool has {size}"
                 f" row{'' if size == 1 else 's'}{which}"

@@ -100,7 +100,7 @@ class Placement:
     prepare: Callable[[], None] | None = None
 
     @classmethod
-    def given(
+    def parse(
         cls,
         destination: str | None,
         replicas: int | str | None = None,

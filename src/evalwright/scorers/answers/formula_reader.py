@@ -314,7 +314,7 @@ def _judge_equal_formula(
 
     if is_unasked_percentage:
         doubt = doubt or "a percentage, which the target is not"
-    if formula.about and all(target.strip("$ ").isdigit() for target in targets):
+    if formula.approximate and all(target.strip("$ ").isdigit() for target in targets):
         doubt = doubt or "said to be about that"
     return correct(f"{quoted} is the target formula", doubt)
 
@@ -422,7 +422,7 @@ def _conclusion_behind(
             continue
         if (
             _is_rounded_form(candidate, here)
-            or candidate.about
+            or candidate.approximate
             or _SAME_AGAIN.search(candidate.before)
         ):
             continue

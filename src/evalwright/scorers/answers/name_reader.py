@@ -159,7 +159,7 @@ class NameReader:
             differs = first.answer is not last.answer
             doubt = (
                 "a beginning and an end that differ"
-                if differs and first.firm
+                if differs and first.is_direct
                 else last.doubt
             )
             if last.answer is SentenceAnswer.GIVES:
@@ -174,7 +174,7 @@ class NameReader:
                 first.why,
                 first.doubt or ("the target is denied later" if denied else ""),
             )
-        if first.firm:
+        if first.is_direct:
             is_open = first.answer is SentenceAnswer.REFUSES
             return incorrect(
                 first.why, "the target is given in a later sentence" if is_open else ""

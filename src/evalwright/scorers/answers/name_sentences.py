@@ -138,14 +138,14 @@ class SentenceAnswer(Enum):
 class ReadSentence(NamedTuple):
     """What a sentence answers, why, and what a careful reader might argue with.
 
-    `firm` is set for a sentence that is only a name, and for one that repeats words of the
+    `is_direct` is set for a sentence that is only a name, and for one that repeats words of the
     question.
     """
 
     answer: SentenceAnswer
     why: str = ""
     doubt: str = ""
-    firm: bool = False
+    is_direct: bool = False
 
 
 SILENT = ReadSentence(SentenceAnswer.SILENT)
@@ -192,7 +192,7 @@ class SentenceReader:
         question_tokens = [
             token for token in fold_text(plain(question[:2000])).tokens if token
         ]
-        self.asked = frozenset(token[:5] for token in question_tokens)
+        self.question_beginnings = frozenset(token[:5] for token in question_tokens)
         long = (
             token
             for token in question_tokens
@@ -202,7 +202,7 @@ class SentenceReader:
         own_words = [token for token in long_words if token not in FUNCTION_WORDS]
         # "What is the capital of the country?" has no long words except those for kinds of things.
         kinds = [token for token in long_words if len(token) >= MIN_KIND_CHARS]
-        self.about = frozenset(token[:5] for token in own_words or kinds)
+        self.topic_beginnings = frozenset(token[:5] for token in own_words or kinds)
         self.forms = frozenset(
             form
             for target in targets
@@ -236,7 +236,7 @@ class SentenceReader:
         text = _CONNECTIVE.sub(", ", text)
         if self.is_target(text):
             return ReadSentence(
-                SentenceAnswer.GIVES, f"'{shortened(text)}' is a target", firm=True
+                SentenceAnswer.GIVES, f"'{shortened(text)}' is a target", is_direct=True
             )
         if "?" in without_tag_question(text):
             return SILENT
@@ -261,16 +261,18 @@ class SentenceReader:
                 )
             if all(self._is_other_person(folded, mention) for mention in named):
                 return ReadSentence(
-                    SentenceAnswer.REFUSES, f"{quoted} gives another name", firm=True
+                    SentenceAnswer.REFUSES,
+                    f"{quoted} gives another name",
+                    is_direct=True,
                 )
             reason = "names the target only in passing"
             return ReadSentence(
-                SentenceAnswer.REFUSES, f"{quoted} {reason}", reason, firm=True
+                SentenceAnswer.REFUSES, f"{quoted} {reason}", reason, is_direct=True
             )
         mention = plainly[0]
         if reason := self._reason_against(folded, mention, plainly):
             return ReadSentence(
-                SentenceAnswer.REFUSES, f"{quoted}: {reason}", reason, firm=True
+                SentenceAnswer.REFUSES, f"{quoted}: {reason}", reason, is_direct=True
             )
         name = " ".join(folded.cased[mention.start : mention.end])
         firm = self._takes_up_question(folded.tokens) or self.is_bare_name(text)
@@ -292,7 +294,7 @@ class SentenceReader:
             return ReadSentence(
                 SentenceAnswer.OTHER,
                 f"'{shortened(opening)}' is none of the targets",
-                firm=True,
+                is_direct=True,
             )
         if not self._takes_up_question(folded.tokens) or self.cues.denies(
             folded.tokens, folded.text
@@ -306,7 +308,7 @@ class SentenceReader:
         return ReadSentence(
             SentenceAnswer.OTHER,
             f"'{shortened(folded.text)}' gives something else",
-            firm=True,
+            is_direct=True,
         )
 
     def _is_no_answer(self, folded: FoldedText, mention: Mention) -> bool:
@@ -358,7 +360,7 @@ class SentenceReader:
             and not self._words_of_question(folded.tokens[first:last])
         ):
             return "another clause says more of the question"
-        if not mention.sure and not self.is_person:
+        if not mention.is_exact and not self.is_person:
             return "the target in a longer name"
         return ""
 
@@ -367,7 +369,7 @@ class SentenceReader:
     ) -> bool:
         """Return whether the target is one of several alternatives: "Paris or Lyon"."""
         tokens = folded.tokens
-        alternatives = self.cues.alternatives - self.asked
+        alternatives = self.cues.alternatives - self.question_beginnings
         for at, token in enumerate(tokens):
             if token not in alternatives:
                 continue
@@ -490,7 +492,8 @@ class SentenceReader:
         if "than" in near[-2:]:
             return True
         if any(
-            token in self.cues.aside and token[:5] not in self.asked for token in near
+            token in self.cues.aside and token[:5] not in self.question_beginnings
+            for token in near
         ):
             return True
         if _ASIDE_BEHIND.match(text_behind(folded, mention)):
@@ -532,7 +535,7 @@ class SentenceReader:
         given_names = [
             token
             for token in given_names
-            if token not in NAME_HEADS and token[:5] not in self.asked
+            if token not in NAME_HEADS and token[:5] not in self.question_beginnings
         ]
         given_names = [
             token for token in given_names if token not in NAME_PARTICLES
@@ -589,21 +592,27 @@ class SentenceReader:
         return folded._replace(tokens=tokens, joined=f" {' '.join(tokens)} ")
 
     def _find_mentions(self, folded: FoldedText) -> list[Mention]:
-        return find_mentions(folded, self.targets, self.confusable, self.asked)
+        return find_mentions(
+            folded, self.targets, self.confusable, self.question_beginnings
+        )
 
     def _words_of_question(self, tokens: Sequence[str]) -> set[str]:
-        return {token[:5] for token in tokens} & self.about
+        return {token[:5] for token in tokens} & self.topic_beginnings
 
     def _takes_up_question(self, tokens: Sequence[str]) -> bool:
         """Return whether words include at least half of the question's words."""
-        return len(self._words_of_question(tokens)) * 2 >= max(len(self.about), 1)
+        return len(self._words_of_question(tokens)) * 2 >= max(
+            len(self.topic_beginnings), 1
+        )
 
     def content_words(self, tokens: Sequence[str]) -> list[str]:
         """Return the words that are neither function words nor words of the question."""
         return [
             token
             for token in tokens
-            if token and token not in FUNCTION_WORDS and token[:5] not in self.asked
+            if token
+            and token not in FUNCTION_WORDS
+            and token[:5] not in self.question_beginnings
         ]
 
     def _opening_name(self, text: str) -> str:

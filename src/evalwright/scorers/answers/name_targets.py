@@ -161,7 +161,7 @@ def _parse_name_target(text: str, name_parts: str) -> NameTarget:
 def align_with_targets(
     folded: FoldedText, targets: Sequence[NameTarget], inflected: bool = False
 ) -> FoldedText:
-    """Replace words that are spelled or inflected differently in a target by the target's form.
+    """Replace words that are another spelling or inflection of a target's word by that word.
 
     Args:
         folded: the folded text.
@@ -325,12 +325,12 @@ def tone_forms_of(targets: Sequence[NameTarget]) -> dict[str, set[str]]:
 class Mention(NamedTuple):
     """Where a target stands in a text, as token positions.
 
-    `sure` is set if it is the target itself, not part of a longer name.
+    `is_exact` is set if it is the target itself, not part of a longer name.
     """
 
     start: int
     end: int
-    sure: bool
+    is_exact: bool
 
 
 def find_mentions(
@@ -360,7 +360,7 @@ def find_mentions(
                     first <= start and end <= last for first, last in confusable_spans
                 ):
                     continue
-                first, sure = _with_given_names(
+                first, is_exact = _with_given_names(
                     folded, start, end, target, question_beginnings
                 )
                 best = mention_by_end.get(end)
@@ -370,8 +370,8 @@ def find_mentions(
                     and (best or first == start)
                 ):
                     continue
-                if best is None or (sure, best.start) > (best.sure, first):
-                    mention_by_end[end] = Mention(first, end, sure)
+                if best is None or (is_exact, best.start) > (best.is_exact, first):
+                    mention_by_end[end] = Mention(first, end, is_exact)
     spans = list(mention_by_end.values())
     return sorted(
         mention

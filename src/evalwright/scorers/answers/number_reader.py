@@ -499,7 +499,8 @@ class NumberReader:
             gap = abs(value - target_value)
             return (
                 "unsure"
-                if goal.year and (gap == _BUDDHIST or (number.about and gap <= 10))
+                if goal.year
+                and (gap == _BUDDHIST or (number.approximate and gap <= 10))
                 else "wrong"
             )
         if value == -target_value:
@@ -512,7 +513,7 @@ class NumberReader:
             and not (goal.unit and goal.unit.dimensions[0][0] in _MEASURES)
         ):
             # A count is exact.
-            return "unsure" if number.about and off <= LARGE_GAP else "wrong"
+            return "unsure" if number.approximate and off <= LARGE_GAP else "wrong"
         if (
             converted
             and number.figures >= 3
@@ -545,7 +546,11 @@ class NumberReader:
         return (
             "unsure"
             if off
-            <= (LARGE_GAP if number.about or converted else LARGE_GAP / 2 * rounded)
+            <= (
+                LARGE_GAP
+                if number.approximate or converted
+                else LARGE_GAP / 2 * rounded
+            )
             else "wrong"
         )
 
@@ -594,7 +599,7 @@ def _restates(number: Number, earlier: Number) -> bool:
         close
         and (
             number.unit != earlier.unit
-            or number.about
+            or number.approximate
             or number.figures <= 3 < earlier.figures
         )
     )

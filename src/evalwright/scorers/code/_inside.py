@@ -1249,7 +1249,7 @@ class WantedNames(NamedTuple):
     """The global names that tests read and do not define.
 
     Attributes:
-        of_program: names that they test.
+        of_program: names of the program that the tests use.
         of_python: names that a program may have imported; tests get Python's own objects, whatever
             the program has under that name.
     """

@@ -102,11 +102,11 @@ class QuestionWords:
         # The first word is usually a question word ("which", "wann").
         first = next(iter(_TOKEN.findall(low)), "")
         spaced = not _SPACELESS.search(first)
-        self._asked = set(
+        self._question_stems = set(
             stems(low.removeprefix(first) if spaced and len(low.split()) > 3 else low)
         )
         self.spaceless = bool(_SPACELESS.search(low))
-        self.asked = low
+        self.question = low
         self._years = set(_YEAR.findall(question))
         self._han = _HAN_OR_KANA.search(low) is not None
         self._runs_of_a_word = 1
@@ -154,16 +154,18 @@ class QuestionWords:
 
     def share_in(self, low: str) -> float:
         """The share of the question's words that a lowered text has."""
-        if not self._asked:
+        if not self._question_stems:
             return 0.0
-        return len(self._asked.intersection(stems(low))) / len(self._asked)
+        return len(self._question_stems.intersection(stems(low))) / len(
+            self._question_stems
+        )
 
     def count_in(self, low: str) -> int:
         """Count the words of the question in a lowered text.
 
         In a script without spaces, a word is a few runs of characters.
         """
-        shared = len(self._asked.intersection(stems(low)))
+        shared = len(self._question_stems.intersection(stems(low)))
         enough = self._han or not self.spaceless or shared > 1
         return -(-shared // self._runs_of_a_word) if enough else 0
 

@@ -148,7 +148,7 @@ def read_reply(question: Question, text: str, languages: Sequence[Phrases]) -> R
         question.premise,
         question.corrections,
     )
-    asked_text = words.asked
+    asked_text = words.question
     for language in languages:
         asked_text = language.without_harmless(asked_text)
     negated = first_of(languages, "negating", asked_text) is not None
@@ -235,7 +235,8 @@ def _read_sentence(
         corrections, question.text, text, surnames=True
     ) or words.premise_in(text)
     spoken = {
-        sign: first_of(languages, sign, low, words.asked) is not None for sign in SIGNS
+        sign: first_of(languages, sign, low, words.question) is not None
+        for sign in SIGNS
     }
     return Sentence(
         text=text,
@@ -266,8 +267,8 @@ def _find_agreement(
     denies = first_of(languages, "negating", words.premise) is not None
     if not denies and words.agrees_with_premise(low):
         return low
-    counts = asks_again(words.asked) or says_only(words.premise)
-    if not counts or says_only(words.asked) or words.count_in(low) == 0:
+    counts = asks_again(words.question) or says_only(words.premise)
+    if not counts or says_only(words.question) or words.count_in(low) == 0:
         return ""
     return says_only(low)
 
@@ -313,7 +314,7 @@ class Clauses:
             match
             for language in self._languages
             for match in islice(language.patterns[kind].finditer(low), MAX_MATCHES)
-            if match.group() not in self._words.asked or kind == "negating"
+            if match.group() not in self._words.question or kind == "negating"
         ]
         matches.sort(key=lambda match: match.start())
         return next(

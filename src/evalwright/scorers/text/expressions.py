@@ -827,7 +827,7 @@ def parse(text: str, joining: frozenset[str] = frozenset()) -> Tree:
 
 
 def without_wording(text: str) -> str:
-    r"""Replace `\\text{...}` and similar commands by their content."""
+    r"""Replace `\text{...}` and similar commands by their content."""
     return _WORDING.sub(r" \1 ", text) if "\\" in text else text
 
 

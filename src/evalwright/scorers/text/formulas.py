@@ -127,7 +127,7 @@ class FoundFormula(NamedTuple):
         shapes: what it states, in each reading of its commas.
         bold: whether it is in bold.
         denied: whether the text says that it is not the answer.
-        about: whether the text calls it approximate.
+        approximate: whether the text calls it approximate.
         aside: whether it stands in brackets.
         torn: whether it is part of a longer number, or raised.
         before: the text since the formula before it.
@@ -137,7 +137,7 @@ class FoundFormula(NamedTuple):
     shapes: tuple[Shape, ...]
     bold: bool = False
     denied: bool = False
-    about: bool = False
+    approximate: bool = False
     aside: bool = False
     torn: bool = False
     before: str = ""

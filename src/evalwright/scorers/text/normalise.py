@@ -308,13 +308,13 @@ _BRACE = re.compile(r"(?<!\\)[{}]")
 
 
 def last_box(text: str) -> str | None:
-    r"""Return the content of the last closed `\\boxed{...}`; None without one."""
+    r"""Return the content of the last closed `\boxed{...}`; None without one."""
     box = placed_box(text)
     return box[1] if box else None
 
 
 def placed_box(text: str) -> tuple[int, str] | None:
-    r"""Return the start and the content of the last closed `\\boxed{...}`; None without one."""
+    r"""Return the start and the content of the last closed `\boxed{...}`; None without one."""
     boxes = list(_BOX.finditer(text))
     if not boxes:
         return None

@@ -151,7 +151,7 @@ class Number:
         figures: its significant figures.
         ordinal: whether it is an ordinal such as "5th".
         word: whether it is written in words.
-        about: whether the text calls it approximate ("about").
+        approximate: whether the text calls it approximate ("about").
         bound: whether it is a limit ("at least") or one end of a range.
     """
 
@@ -163,7 +163,7 @@ class Number:
     figures: int = 0
     ordinal: bool = False
     word: bool = False
-    about: bool = False
+    approximate: bool = False
     bound: bool = False
 
     @property
@@ -438,7 +438,11 @@ def _with_context(numbers: Sequence[Number], text: str) -> Iterator[Number]:
         counter = counters[index]
         ordinal = number.ordinal or (counter is not None and counter[0] in ORDINALS)
         yield replace(
-            number, values=values, bound=bound, about=about is not None, ordinal=ordinal
+            number,
+            values=values,
+            bound=bound,
+            approximate=about is not None,
+            ordinal=ordinal,
         )
 
 

@@ -117,7 +117,7 @@ class TransformersAnswering(Answering):
         loop_jobs = list[int]()
         apart = [index for index, job in enumerate(jobs) if _needs_own_batch(job)]
         for index in apart:
-            yield index, self._alone(jobs[index])
+            yield index, self._answer_singly(jobs[index])
         alone = set(apart)
         if decoder is not None:
             loop_jobs = [
@@ -145,7 +145,7 @@ class TransformersAnswering(Answering):
             ):
                 yield remaining[position], answer
 
-    def _alone(self, job: Job) -> Response | Failure:
+    def _answer_singly(self, job: Job) -> Response | Failure:
         """Answer one prompt alone: with images, by beam search, or with arguments of generate().
 
         Padding would count as repeated tokens there.

@@ -84,7 +84,7 @@ class Fit:
     free: int
     device: str
 
-    def said(self) -> str:
+    def describe(self) -> str:
         """Describe the choice in a sentence."""
         choice = (
             self.dtype

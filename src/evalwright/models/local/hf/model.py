@@ -354,7 +354,9 @@ class TransformersModel(LocalModel):
         """Return parts of the description that only some models have."""
         adapter = self._adapter
         placement = self.options.placement
-        extras: dict[str, Any] = {} if self._fit is None else {"fit": self._fit.said()}
+        extras: dict[str, Any] = (
+            {} if self._fit is None else {"fit": self._fit.describe()}
+        )
         if adapter is not None:
             extras["adapter"] = {"where": adapter.where, "revision": adapter.revision}
             extras["adapter"]["kind"] = adapter.adapter.get("peft_type")

@@ -40,7 +40,7 @@ class AnthropicBatches(BatchApi):
             (await self.client.send(Call(_PATH, {"requests": requests}))).data, "id"
         )
 
-    async def find(self, lost: LostSubmission) -> str | None:
+    async def find(self, submission: LostSubmission) -> str | None:
         """Find the unknown batch of the right size that was created closest to that moment."""
         distance_by_batch: dict[str, float] = {}
         after = ""
@@ -50,11 +50,11 @@ class AnthropicBatches(BatchApi):
             recent = [
                 row
                 for row in rows
-                if _seconds(row[1]) >= lost.since - CLOCK_TOLERANCE_SECONDS
+                if _seconds(row[1]) >= submission.since - CLOCK_TOLERANCE_SECONDS
             ]
             for name, row in recent:
-                if _total(row) == lost.total and name not in lost.known:
-                    distance_by_batch[name] = abs(_seconds(row) - lost.since)
+                if _total(row) == submission.total and name not in submission.known:
+                    distance_by_batch[name] = abs(_seconds(row) - submission.since)
             if len(recent) < len(rows) or not rows or not page.get("has_more"):
                 return min(
                     distance_by_batch, key=distance_by_batch.__getitem__, default=None

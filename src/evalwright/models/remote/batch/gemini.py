@@ -62,13 +62,13 @@ class GeminiBatches(BatchApi):
             ).data
         )
 
-    async def find(self, lost: LostSubmission) -> str | None:
+    async def find(self, submission: LostSubmission) -> str | None:
         """Find a batch by its display name."""
         token = ""
         while True:
             page = await self.get(f"/batches?pageSize=100{token}")
             for row in page.get("operations") or ():
-                if get_nested(row, "metadata", "displayName") == lost.mark:
+                if get_nested(row, "metadata", "displayName") == submission.mark:
                     return self._name(row)
             if not page.get("nextPageToken"):
                 return None

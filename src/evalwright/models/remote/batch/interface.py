@@ -95,7 +95,7 @@ class BatchApi(ABC):
         """Submit the items under our own mark; return the provider's name of the batch."""
 
     @abstractmethod
-    async def find(self, lost: LostSubmission) -> str | None:
+    async def find(self, submission: LostSubmission) -> str | None:
         """Find the batch that a lost submission created, if any."""
 
     @abstractmethod

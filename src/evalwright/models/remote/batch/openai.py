@@ -70,18 +70,19 @@ class OpenAIBatches(BatchApi):
             (await self.client.send(Call("/batches", batch_request))).data, "id"
         )
 
-    async def find(self, lost: LostSubmission) -> str | None:
+    async def find(self, submission: LostSubmission) -> str | None:
         """Find a batch by its mark, among the batches made since."""
         after = ""
         while True:
             page = await self.get(f"/batches?limit=100{after}")
             rows = [row for row in page.get("data") or () if isinstance(row, Mapping)]
             for row in rows:
-                if get_nested(row, "metadata", _MARK) == lost.mark:
+                if get_nested(row, "metadata", _MARK) == submission.mark:
                     return self.text(row, "id")
             # The newest come first.
             older = any(
-                count(row.get("created_at")) < lost.since - CLOCK_TOLERANCE_SECONDS
+                count(row.get("created_at"))
+                < submission.since - CLOCK_TOLERANCE_SECONDS
                 for row in rows
             )
             if not rows or older or not page.get("has_more"):
