@@ -1,6 +1,6 @@
-"""The calls around `evaluate`: open and compare runs, make a board, plan a run.
+"""The public calls around `evaluate`: open and compare runs, rank them, plan a run.
 
-Results come with their sentences.
+What they return also states its conclusions in words.
 """
 
 from __future__ import annotations

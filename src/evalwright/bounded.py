@@ -1,16 +1,15 @@
-"""Work on text from others in a process of its own, with a limit of processor time and of memory
-for each piece.
+"""Runs work on untrusted text in a separate process, limited in processor time and memory.
 
-`call(function, ...)` runs one function there, `each(function, rows)` many in one message. The
-process is started when it is first needed, serves until the program ends, and is started again
-after a limit ended it. It is one for all rooms (templates, patterns, scorers), so it stands beside
-`core`, which does no input or output. A folder's Python that a person trusts runs in a `Process` of
-its own.
+`call(function, ...)` runs one function there, `each(function, rows)` runs it on many rows in
+one message. The process is started when it is first needed, serves until the program ends, and
+is restarted after a limit ended it. Templates, patterns and scorers all share it, so this
+module stands beside `core`, which does no I/O. Python code of a folder that the user trusts
+runs in a `Process` of its own.
 
-Processor time is counted by the system, which ends the process: nothing that runs there can put it
-off, and a slow machine changes nothing. What comes back is read as plain values only. A piece of
-work that met its limit `STRIKES` times is refused at once from then on, so that a hostile file
-costs seconds and not seconds for each row.
+The operating system counts processor time and ends the process, so code that runs there cannot
+evade the limit, and a slow machine does not change it. Results are unpickled as plain values
+only. Work that has hit its limit `STRIKES` times is refused at once from then on, so that a
+hostile file costs seconds in all, not seconds per row.
 """
 
 from __future__ import annotations
@@ -37,15 +36,13 @@ from typing import Any, NoReturn
 from evalwright.core import errors
 
 SECONDS = 2.0
-"""Processor time that one piece of work may take, unless its caller says otherwise."""
+"""Processor seconds that one piece of work may take, unless its caller sets another limit."""
 MEMORY = 2 << 30
 """Bytes of address space that the process may have."""
 _TOO_LARGE = "LimitExceeded", f"it takes more than {MEMORY >> 20:,} MiB of memory"
 STRIKES = 3
 _PATIENCE = 60.0
-"""Wall seconds beyond ten times the limit after which a process that does not answer at all is
-ended.
-"""
+"""Wall-clock seconds, beyond ten times the limit, after which a silent process is ended."""
 _LONGEST = 1 << 28
 _MOST_DIGITS = 300
 _HEAD = struct.Struct(">Q")
@@ -56,7 +53,7 @@ _PLAIN = {
     "evalwright.core.samples": {"NoScore", "Passage", "Score"},
     "evalwright.tasks.yaml_files": {"WrittenFloat"},
 }
-"""What a result may be made of, beside what pickle knows by itself."""
+"""Classes that a result may contain, besides the types that pickle supports without imports."""
 _PASSED_ON = (
     "DYLD_LIBRARY_PATH",
     "LANG",
@@ -65,8 +62,9 @@ _PASSED_ON = (
     "LD_LIBRARY_PATH",
     "TZ",
 )
-"""What the process has of the environment: without these it may not start, or would write dates and
-texts otherwise.
+"""Environment variables that the process inherits.
+
+Without these it may not start, or may format dates and texts differently.
 """
 _START = (
     "import json, sys; sys.path[:], memory = json.loads(sys.argv[1]); "
@@ -75,13 +73,19 @@ _START = (
 
 
 class LimitExceeded(Exception):
-    """A piece of work that took too long, too much memory, or gave too much; the message is the
-    rest of a sentence: "it ...".
+    """A piece of work took too long, used too much memory or returned too much.
+
+    The message completes a sentence: "it takes more than ...".
     """
 
 
 class Raised(Exception):
-    """What the function raised, where that is no error of ours. kind: the class's name."""
+    """The function raised an exception that is not one of Evalwright's errors.
+
+    Args:
+        kind: the name of the exception's class.
+        message: the exception's message.
+    """
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
@@ -95,11 +99,19 @@ def call(
     key: object = None,
     process: Process | None = None,
 ) -> Any:
-    """`function(*arguments)`, worked out in the process, or in another than that for all.
+    """Return `function(*arguments)`, computed in the bounded process.
 
-    function: of a module, so that it has a name. arguments and what it gives: plain values and
-    samples. key: names what may be to blame (a template, a pattern), for `STRIKES`. Raises
-    LimitExceeded, an error of ours as it is, else Raised.
+    Args:
+        function: a module-level function, because it is pickled by name.
+        arguments: plain values and samples; so is what the function returns.
+        seconds: limit of processor time; by default `SECONDS`.
+        key: identifies the template or pattern that hits the limit, to count its `STRIKES`.
+        process: a process other than the shared one.
+
+    Raises:
+        LimitExceeded: the work exceeded a limit.
+        EvalwrightError: the function raised one of Evalwright's errors; it is raised as it is.
+        Raised: the function raised any other exception.
     """
     return each(function, [arguments], seconds=seconds, key=key, process=process)[0]
 
@@ -112,11 +124,11 @@ def each(
     key: object = None,
     process: Process | None = None,
 ) -> list[Any]:
-    """`function(*row)` of every row, in one message; the limit of time is each row's.
+    """Return `function(*row)` for every row, computed in one message to the bounded process.
 
-    Raises as `call` does.
+    The time limit applies to each row. Arguments and errors are those of `call`.
     """
-    if _serving:  # work within such work has its limits already
+    if _serving:  # nested work is already within the limits of the outer one
         return [function(*row) for row in rows]
     seconds = SECONDS if seconds is None else seconds
     blamed = (function.__qualname__, key)
@@ -145,11 +157,11 @@ def each(
 
 _strikes: Counter[tuple[str, object]] = Counter()
 _serving = False
-"""Whether this is the process itself."""
+"""Whether this code runs inside the bounded process."""
 
 
 def _opened(kind: str, value: Any) -> Any:
-    """A value, or the error that stands for it."""
+    """Return the value of a reply, or raise the exception that the reply stands for."""
     if not kind:
         return value
     if kind == "LimitExceeded":
@@ -165,14 +177,17 @@ def _opened(kind: str, value: Any) -> Any:
 
 
 class Process:
-    """A process and the pipe to it.
+    """A bounded worker process and the pipes to it.
 
-    One piece of work at a time; a child made by `fork` starts its own.
+    It handles one message at a time. A child made by `fork` starts a process of its own.
 
-    folder: that it works in, where not ours. environment: its own; by default none but the
-    language, the time zone and where the system's libraries are, so that what others wrote finds no
-    key there. memory: bytes of address space, None for no limit. patience: wall seconds after which
-    a process that does not answer is ended; by default by the limit of time.
+    Args:
+        folder: the working directory; by default the current one.
+        environment: the environment variables; by default only the language, the time zone and
+            library paths, so that untrusted code finds no API key there.
+        memory: bytes of address space; None for no limit.
+        patience: wall-clock seconds after which a silent process is ended; by default derived from
+            the time limit.
     """
 
     def __init__(
@@ -192,7 +207,11 @@ class Process:
         self._owner = 0
 
     def ask(self, message: bytes, count: int, seconds: float) -> Any:
-        """What it answers to a message. Raises LimitExceeded."""
+        """Send a message with `count` rows and return the process's reply.
+
+        Raises:
+            LimitExceeded: the process ended, did not reply in time, or was closed.
+        """
         with self._lock:
             for again in (True, False):
                 process = self._started()
@@ -203,8 +222,8 @@ class Process:
                     return _plain(_read(process.stdout, patience))
                 except EOFError:
                     status = self._ended()
-                    # Killed while it waited (for memory, by hand): the work itself is not to blame
-                    # the first time.
+                    # Killed from outside while it waited (out of memory, or by hand): the first
+                    # time, the work itself is not to blame.
                     if status == -signal.SIGKILL and again:
                         continue
                     raise LimitExceeded(_why(status, seconds)) from None
@@ -222,7 +241,7 @@ class Process:
             or self._running.poll() is not None
         ):
             self._owner = os.getpid()
-            # One thread for linear algebra: each would take address space that is limited here.
+            # Linear algebra gets one thread: each further one would take up limited address space.
             passed_on = {
                 name: os.environ[name] for name in _PASSED_ON if name in os.environ
             }
@@ -260,9 +279,7 @@ class Process:
         return process.wait()
 
     def close(self) -> None:
-        """End the process for good, where this is the program that started it: nobody waits for its
-        answer any longer.
-        """
+        """End the process for good, if this program started it; nobody waits for a reply now."""
         self._closed = True
         if (running := self._running) is not None and self._owner == os.getpid():
             running.kill()
@@ -286,10 +303,11 @@ def _write(pipe: Any, message: bytes) -> None:
 
 
 def _read(pipe: Any, patience: float | None = None) -> bytes:
-    """One message.
+    """Read one message from a pipe.
 
-    Raises EOFError where the other side is gone, LimitExceeded where it says nothing for `patience`
-    seconds.
+    Raises:
+        EOFError: the other side has closed the pipe.
+        LimitExceeded: nothing arrived for `patience` seconds.
     """
     if patience is not None and not select.select([pipe], [], [], patience)[0]:
         raise LimitExceeded(f"it gave no result in {patience:g} s")
@@ -304,7 +322,7 @@ def _read(pipe: Any, patience: float | None = None) -> bytes:
 
 
 class _PlainValues(pickle.Unpickler):
-    """Values that hold nothing which could act: built-in ones and our own records."""
+    """An unpickler that builds only harmless values: built-in types and Evalwright's records."""
 
     def find_class(self, module: str, name: str, /) -> Any:
         if name in _PLAIN.get(module, ()):
@@ -326,9 +344,11 @@ def _plain(message: bytes) -> Any:
 
 
 def from_json(text: str | bytes) -> Any:
-    """JSON that somebody else wrote.
+    """Parse JSON from an untrusted source.
 
-    Raises ValueError that says what is wrong with it, also for what is too deep or too large.
+    Raises:
+        ValueError: the JSON is invalid, nested too deeply or has a number too large; the message
+            says which.
     """
     try:
         if isinstance(text, bytes):
@@ -339,23 +359,23 @@ def from_json(text: str | bytes) -> Any:
 
 
 def _parse_integer(digits: str) -> int:
-    # A number that no float can hold would raise wherever it is first put to use.
+    # A number beyond the range of floats would raise an error wherever it is first used.
     if len(digits) > _MOST_DIGITS:
         raise ValueError(f"it has a number of {len(digits):,} digits")
     return int(digits)
 
 
 _DECODER = json.JSONDecoder(parse_int=_parse_integer)
-"""Made once: it takes as long as a reply of usual size."""
+"""Built once: building it takes as long as parsing a typical reply."""
 
 
-# -- the other side --------------------------------------------------------------------
+# -- inside the process ----------------------------------------------------------------
 
 
 def serve(memory: int | None) -> NoReturn:
-    """Answer messages until the pipe closes, whatever is worked on then.
+    """Answer messages until the pipe closes; closing it also ends work in progress.
 
-    Run in the process alone.
+    This is the main loop of the bounded process.
     """
     import resource
 

@@ -200,7 +200,7 @@ def test_two_other_names_in_one_stream_are_refused_where_the_server_resolves_nam
     guard = NameGuard(
         "openai/good",
         {"e": NameRule("good", "there", "first")},
-        apart=False,
+        models_differ=False,
         say=lambda _: None,
     )
     with pytest.raises(WrongModel, match="also names 'good'"):
@@ -213,14 +213,14 @@ def test_two_other_names_in_one_stream_are_refused_where_the_server_resolves_nam
     router = NameGuard(
         "openai/auto",
         {"e": NameRule("auto", "there", "nothing")},
-        apart=False,
+        models_differ=False,
         say=lambda _: None,
     )
     router.accept("e", Response("x", model="good", also_named=("evil",)))
     accepting = NameRule("good", "there", "asked", ("evil",))
-    NameGuard("openai/good", {"e": accepting}, apart=False, say=lambda _: None).accept(
-        "e", Response("x", model="good", also_named=("evil",))
-    )
+    NameGuard(
+        "openai/good", {"e": accepting}, models_differ=False, say=lambda _: None
+    ).accept("e", Response("x", model="good", also_named=("evil",)))
 
 
 def test_another_name_can_be_accepted(tmp_path: Path) -> None:

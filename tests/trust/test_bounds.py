@@ -217,9 +217,9 @@ def _environment() -> dict[str, str]:
 def test_a_long_answer_is_scored_in_the_process_with_limits_as_elsewhere() -> None:
     sample = Sample("1", targets=("word",))
     answer = Answer("word " * 10_000)
-    assert registry.bind("token-f1").function(sample, answer) == registry._alone(
-        "token-f1", {}, sample, answer
-    )
+    assert registry.bind("token-f1").function(
+        sample, answer
+    ) == registry._score_in_process("token-f1", {}, sample, answer)
 
 
 # -- replies

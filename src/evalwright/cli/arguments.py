@@ -48,7 +48,7 @@ def key_values(pairs: Sequence[str], option: str) -> dict[str, Any]:
 
 
 def dialect_settings(params: Mapping[str, Any]) -> dict[str, Any]:
-    """The flags for other frameworks' tasks that were given, as the configuration's `dialect`."""
+    """Return the given flags for other frameworks' tasks as the configuration's `dialect`."""
     flags = {key: params.get(key) for key in ("task_root", "trust", "scoring")}
     dialect = {
         key: list(setting) if isinstance(setting, tuple) else setting
@@ -74,12 +74,12 @@ def _refuse_constant(name: str) -> None:
 def role_specs(
     roles: Sequence[str], arguments: Sequence[str], judges: Sequence[str] = ()
 ) -> dict[str, ModelSpec]:
-    """The model of each role, from `--role`, `--judge` and `-R`.
+    """Return the model of each role, from `--role`, `--judge` and `-R`.
 
     Args:
         roles: `role=provider/name` pairs.
         arguments: `role.key=value` arguments of the models.
-        judges: Models of the roles judge, judge-2, ...
+        judges: models of the roles judge, judge-2, ...
     """
     model_by_role = dict(zip(judge_roles(judges), judges, strict=True))
     for pair in roles:
@@ -114,7 +114,7 @@ def role_specs(
 
 
 def judge_roles(judges: Sequence[str]) -> list[str]:
-    """The roles of several judges: judge, judge-2, ..."""
+    """Return the roles of several judges: judge, judge-2, ..."""
     return [
         "judge" if number == 1 else f"judge-{number}"
         for number in range(1, len(judges) + 1)
@@ -124,17 +124,17 @@ def judge_roles(judges: Sequence[str]) -> list[str]:
 def judge_settings(
     params: Mapping[str, Any], overrides: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The settings that --judge, --rubric and --column stand for.
+    """Return the settings that --judge, --rubric and --column stand for.
 
     Args:
-        params: The command's parameters.
-        overrides: Overrides that were typed; they win.
+        params: the command's parameters.
+        overrides: overrides from the command line; they take precedence.
 
     Returns:
-        "unsure", the scorer of unsure answers, and "overrides" of the tasks, where given.
+        "unsure", the scorer of unsure answers, and "overrides" of the tasks, if there are any.
 
     Raises:
-        ConfigurationError: Two of the options contradict each other.
+        ConfigurationError: two of the options contradict each other.
     """
     panel = (
         {"judges": judge_roles(params["judges"])} if len(params["judges"]) > 1 else {}
@@ -180,13 +180,13 @@ def judge_settings(
 
 
 def evaluation_settings(params: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a Configuration that `run` and `plan` share, where they were given."""
+    """Return the given fields of a Configuration that `run` and `plan` share."""
     plain_fields = ("seed", "out", "home", "num_fewshot")
     settings: dict[str, Any] = {
         key: params[key] for key in plain_fields if params[key] is not None
     }
     if params["home"]:
-        # Caches of data sets and hashes are beside the store.
+        # Caches of datasets and hashes are beside the store.
         os.environ["EVALWRIGHT_HOME"] = params["home"]
     if params.get("image_urls"):
         os.environ[VARIABLE] = BY_FLAG

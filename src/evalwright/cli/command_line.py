@@ -80,7 +80,7 @@ MOVED = {
 """Earlier names of commands."""
 
 COMPLETE = "_EVALWRIGHT_COMPLETE"
-"""The environment variable that a shell sets to ask for completions."""
+"""The environment variable that a shell sets to request completions."""
 
 
 @click.group(

@@ -29,7 +29,7 @@ from evalwright.core.errors import EvalwrightError
 
 
 def task_names(context: click.Context) -> Iterator[str]:
-    """Names of tasks and groups, and files of this folder that can be one."""
+    """Yield names of tasks and groups, and files of this folder that can be a task."""
     from evalwright.tasks.index import TaskIndex
 
     yield from TaskIndex().names()
@@ -38,7 +38,7 @@ def task_names(context: click.Context) -> Iterator[str]:
 
 
 def run_names(context: click.Context) -> Iterator[str]:
-    """Names in the folder of runs, the newest first."""
+    """Yield names in the folder of runs, the newest first."""
     folder = Path(context.params.get("runs_folder") or "runs")
     paths = sorted(
         folder.glob("*/run.json"), key=lambda path: path.stat().st_mtime, reverse=True
@@ -47,7 +47,7 @@ def run_names(context: click.Context) -> Iterator[str]:
 
 
 def model_names(context: click.Context) -> Iterator[str]:
-    """Providers with a slash, then their known models: built-in ones, and those with a price."""
+    """Yield providers with a slash, then known models: built-in ones and those with a price."""
     from evalwright.models.local.demo import demo_names
     from evalwright.models.registry import providers
     from evalwright.models.remote import prices
@@ -59,7 +59,7 @@ def model_names(context: click.Context) -> Iterator[str]:
 
 
 def suite_files(context: click.Context) -> Iterator[str]:
-    """YAML files of this folder."""
+    """Yield YAML files of this folder."""
     return (
         path.name
         for pattern in ("*.yaml", "*.yml")
@@ -68,30 +68,30 @@ def suite_files(context: click.Context) -> Iterator[str]:
 
 
 def plot_kinds(context: click.Context) -> Iterable[str]:
-    """Kinds of figures."""
+    """Return the kinds of figures."""
     from evalwright.reports.figures import KINDS
 
     return KINDS
 
 
 def _first_rows(context: click.Context, limit: int) -> Iterator[dict[str, Any]]:
-    """The first samples of the run that was typed; none if it cannot be read."""
+    """Yield the first samples of the run on the command line; none if it cannot be read."""
     from evalwright.runs.reader import open_run
 
     with suppress(EvalwrightError):
-        # What stands before an option that has no value yet is not yet given to the arguments.
+        # A word before an option that has no value yet has not been assigned to the arguments.
         name = context.params.get("run") or next(iter(context.args), "")
         run = open_run(name, Path(context.params.get("runs_folder") or "runs"))
         yield from islice(run.rows(), limit)
 
 
 def sample_ids(context: click.Context) -> Iterator[str]:
-    """Ids of samples of the run that was typed."""
+    """Yield ids of samples of the run on the command line."""
     return (str(row["id"]) for row in _first_rows(context, _OFFERED_SAMPLES))
 
 
 def sample_keys(context: click.Context) -> Iterator[str]:
-    """Keys of conditions on the samples of the run that was typed."""
+    """Yield keys of conditions on the samples of the run on the command line."""
     from evalwright.analysis.sample_search import keys_of
 
     return (
@@ -105,7 +105,7 @@ def sample_keys(context: click.Context) -> Iterator[str]:
 
 
 def metadata_keys(context: click.Context) -> Iterator[str]:
-    """Keys of conditions on the tasks that were typed: the metadata of their first samples."""
+    """Yield keys for conditions on the tasks in the command: metadata of their first samples."""
     from evalwright.tasks.loading import load_tasks
 
     for name in context.params.get("tasks") or context.args:
@@ -120,11 +120,11 @@ def metadata_keys(context: click.Context) -> Iterator[str]:
 
 _OFFERED_SAMPLES = 10_000
 _SCANNED_SAMPLES = 100
-"""How many samples are read to offer their ids, and to offer their keys."""
+"""How many samples are read to offer their ids, and how many to offer their keys."""
 
 
 def no_names(context: click.Context) -> Iterator[str]:
-    """No names: the shell completes a path."""
+    """Yield no names: the shell completes a path."""
     return iter(())
 
 
@@ -158,7 +158,7 @@ class _NameType(click.types.StringParamType):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """Names that begin with what was typed, or a path where there are none.
+        """Return the names that begin with what was typed, or a path if there are none.
 
         Names that would act on a terminal are left out.
         """
@@ -209,7 +209,7 @@ class _CompletionGroup(LazyGroup):
     def shell_complete(
         self, ctx: click.Context, incomplete: str
     ) -> list[CompletionItem]:
-        """The names of the commands."""
+        """Return the names of the commands."""
         completions = [
             CompletionItem(name, help=text)
             for name, (_, text) in self.table.items()
@@ -254,7 +254,7 @@ def _completer(shell: str) -> ShellComplete:
 def complete() -> int:
     """Print completions of what was typed, for the shell named in the environment.
 
-    Errors print nothing.
+    On an error it prints nothing.
     """
     shell, _, instruction = os.environ[COMPLETE].partition("_")
     if shell not in SHELLS or instruction != "complete":

@@ -156,9 +156,10 @@ def _run_live_checks(
 def _confirm_sending(
     planned: Sequence[PlannedRequest], limits: Limits, yes: bool
 ) -> bool:
-    """Show what is to be sent and the ceiling, and ask whether to go on.
+    """Show what is to be sent and the ceiling, and ask whether to continue.
 
-    Raises UsageError where there is no terminal to ask on.
+    Raises:
+        UsageError: there is no terminal to ask on.
     """
     dollars = sum(request.dollars or 0.0 for request in planned)
     subjects = list(dict.fromkeys(request.subject for request in planned))

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def run_command(
     command: click.Command, arguments: Sequence[str] | None, name: str, **context: Any
 ) -> int:
-    """Run a command as `main` does. context: settings of click, such as `obj`."""
+    """Run a command like `main`; `context` has settings of click, such as `obj`."""
     from evalwright.cli.output import outlets
     from evalwright.cli.signals import stop_signals
 
@@ -111,7 +111,7 @@ def _run_reporting_errors(
 
 
 def _suggest_option(error: click.NoSuchOption, arguments: Sequence[str]) -> str | None:
-    """What to write instead of an option of another program; None if no program has it."""
+    """Return what to write instead of an option of another program; None if no program has it."""
     if error.ctx is None:
         return None
     path = error.ctx.command_path.split()[1:]

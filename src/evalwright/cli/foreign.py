@@ -1,6 +1,6 @@
 """Foreign systems on the command line: imports, exports, and programs of theirs.
 
-Each is a row of a table.
+Each system is a row of a table.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from evalwright.extend import CommandLine, Exporter, Importer
 
 Row = tuple[str, str]
-"""Where a system is, as "module:object", and what it is for."""
+"""A system's entry point, as "module:object", and its description."""
 
 MOST_FILES = 20
 """How many files an export lists one by one."""
@@ -34,7 +34,7 @@ MOST_FILES = 20
 def _entry_points(
     attribute: str, descriptions: dict[str, str]
 ) -> dict[str, tuple[str, str]]:
-    """The entry point and description of each system, by its name."""
+    """Return the entry point and description of each system, by its name."""
     packages = {name: name.replace("-", "_") for name in descriptions}
     return {
         name: (f"evalwright.compat.{package}.{package}_command:{attribute}", text)
@@ -94,7 +94,7 @@ OWN_EXPORTS = {
         "LaTeX and BibTeX of what to cite for tasks.",
     ),
 }
-"""Exports of our own, which are of no foreign system."""
+"""Exports of our own, which belong to no foreign system."""
 CHECKERS = (
     (
         "evalwright.compat.sea_helm.results:is_results",
@@ -112,7 +112,7 @@ EXPORTERS_OF_PACKAGES = "evalwright.exporters"
 
 
 def _with_offered(table: dict[str, Row], group: str) -> dict[str, Row]:
-    """The systems of a table, and after them those that installed packages offer."""
+    """Return the systems of a table, and after them those that installed packages offer."""
     about = "From an installed package."
     return table | {
         name: (target, about)
@@ -127,7 +127,7 @@ class _Importers(LazyGroup):
         super().__init__(*arguments, table=table, **settings)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of an importer."""
+        """Return the command of an importer."""
         if cmd_name not in self.table:
             return None
         return import_command(cmd_name, _resolved(self.table[cmd_name][0], "Importer"))
@@ -139,7 +139,7 @@ class _Exporters(LazyGroup):
         super().__init__(*arguments, table=systems | OWN_EXPORTS, **settings)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of an exporter, or one of our own."""
+        """Return the command of an exporter, or one of our own."""
         if cmd_name in OWN_EXPORTS:
             command: click.Command = resolve_name(OWN_EXPORTS[cmd_name][0])
             return command
@@ -149,9 +149,10 @@ class _Exporters(LazyGroup):
 
 
 def _resolved(target: str, kind: str) -> Any:
-    """What an entry point names.
+    """Return the object that an entry point names.
 
-    Raises ConfigurationError if it cannot be imported, or is no Importer or Exporter.
+    Raises:
+        ConfigurationError: it cannot be imported, or is not an Importer or Exporter.
     """
     try:
         resolved = resolve_name(target)
@@ -181,7 +182,7 @@ def export() -> None:
 
 
 def hhem_leaderboard(arguments: Sequence[str] | None = None) -> int:
-    """The console script `hhem-leaderboard`, with exit codes and messages of `evalwright`."""
+    """Run the console script `hhem-leaderboard`, with exit codes and messages of `evalwright`."""
     return program("hhem-leaderboard", arguments)
 
 
@@ -189,8 +190,8 @@ def program(name: str, arguments: Sequence[str] | None = None) -> int:
     """Run a program of a foreign system and return its exit code.
 
     Args:
-        name: The program's name.
-        arguments: Its arguments; by default those of this process.
+        name: the program's name.
+        arguments: its arguments; by default those of this process.
     """
     command_line: CommandLine = _CommandLine()
     return run_command(resolve_name(PROGRAMS[name]), arguments, name, obj=command_line)
@@ -224,7 +225,7 @@ class _CommandLine:
 
 
 def import_command(name: str, importer: Importer) -> click.Command:
-    """`evalwright import NAME`."""
+    """Make the command `evalwright import NAME`."""
 
     @click.command(name, help=importer.about)
     @click.argument("path")
@@ -252,7 +253,7 @@ def import_command(name: str, importer: Importer) -> click.Command:
 
 
 def export_command(name: str, exporter: Exporter) -> click.Command:
-    """`evalwright export NAME`."""
+    """Make the command `evalwright export NAME`."""
     default_folder = (
         exporter.default_folder
         if exporter.default_folder != "."

@@ -1,4 +1,4 @@
-"""Commands that stand for a foreign system's program, and systems whose options are known."""
+"""Commands that stand for a foreign system's program, and systems whose options are recognised."""
 
 FOREIGN_COMMANDS = {
     "lm-eval": (

@@ -12,12 +12,16 @@ _RESUME_WORDS = ("resume", "retry", "continue", "restart")
 
 
 class CommandGroup(click.Group):
-    """Like click's group, but an unknown command is an error like every unknown name."""
+    """A group like click's, but an unknown command is an error like every unknown name."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that the first argument names. Raises UnknownName."""
+        """Return the command that the first argument names.
+
+        Raises:
+            UnknownName: there is no such command.
+        """
         from evalwright.core.errors import UnknownName, closest, known_names
 
         name = args[0] if args else ""

@@ -74,7 +74,7 @@ def init(**params: Any) -> None:
 
 
 def _ask(question: str, default: str, option: str, check: Callable[[str], None]) -> str:
-    """Ask a question again until `check` accepts the answer, so that no earlier answer is lost."""
+    """Ask a question until `check` accepts the answer, so that no earlier answer is lost."""
     rejections: list[click.UsageError] = []
 
     def checked(answer: str) -> str:
@@ -129,7 +129,7 @@ def _check_models(names: Sequence[str]) -> None:
 def _compose_files(
     task: str, models: tuple[str, ...], params: Mapping[str, Any]
 ) -> dict[str, str]:
-    """The texts of the files to write, by path. Raises an error before anything is written."""
+    """Return the texts of the files to write, by path; any error is raised before writing."""
     from evalwright.cli.arguments import judge_settings, role_specs
     from evalwright.evaluation.needs import is_from_hub
     from evalwright.reports.starter import suite_text
@@ -180,7 +180,8 @@ def _convert_data_file(
 ) -> tuple[str, list[str]]:
     """Make a task of a data file, and add the files to write to `files`.
 
-    Returns the task's file, and the extras that reading the data file needs.
+    Returns:
+        The task's file, and the extras that reading the data file needs.
     """
     from evalwright.cli.arguments import judge_settings
     from evalwright.reports.starter import EXAMPLE, task_text
@@ -261,7 +262,7 @@ def _workflow(models: tuple[str, ...], extras: list[str], watched: list[str]) ->
 
 
 def _write(files: Mapping[str, str], replace: bool) -> None:
-    """Write all files, or none where one exists and is not to be replaced."""
+    """Write all files, or none if one exists and is not to be replaced."""
     from evalwright.reports.starter import EXAMPLE
 
     for path in files:

@@ -13,8 +13,9 @@ from evalwright.core.secrets import masked_arguments
 from evalwright.reports.jobs import SYSTEMS, Jobs, job_file
 
 PODS_AT_ONCE = 16
-"""A cluster that others use too is not filled by one evaluation, and a provider's rate limit is
-shared by all pods.
+"""Most pods at the same time.
+
+One evaluation should not fill a shared cluster, and all pods share a provider's rate limit.
 """
 
 
@@ -116,7 +117,7 @@ def _parse_run_command(command: tuple[str, ...]) -> tuple[str, list[str], list[s
         The evaluation's name, arguments to add to the command, and the arguments of the merge.
 
     Raises:
-        ConfigurationError: The command cannot run in shards, or holds a key.
+        ConfigurationError: the command cannot run in shards, or contains a key.
     """
     from evalwright.cli.arguments import key_values
     from evalwright.cli.run import run
@@ -154,7 +155,7 @@ def _parse_run_command(command: tuple[str, ...]) -> tuple[str, list[str], list[s
             "The command has a key in it, and job files hold none: put keys into the"
             " environment, .env or a secret."
         )
-    # Wins over what a file says, so that the merge looks in the right place.
+    # Takes precedence over a file, so that the merge looks in the right place.
     out_arguments = [] if run_params["out"] else ["--out", "runs"]
     shared_arguments: list[str] = []
     for option_name, key in (

@@ -26,7 +26,7 @@ class _PersonHandler(logging.Handler):
     def __init__(self, tell: Callable[[str], None], level: int) -> None:
         super().__init__(level)
         self._tell = tell
-        # What progress says, it shows itself.
+        # Messages of the progress display are shown by that display.
         self.addFilter(lambda record: record.name != "evalwright.progress")
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -47,12 +47,12 @@ def logged(
     """Log within the block.
 
     Args:
-        verbose: Whether to show debug messages; warnings are always shown.
-        file: Where to append the log, with times.
-        tell: Shows a message to a person.
+        verbose: whether to show debug messages; warnings are always shown.
+        file: where to append the log, with times.
+        tell: shows a message to a person.
 
     Raises:
-        ConfigurationError: The file cannot be written.
+        ConfigurationError: the file cannot be written.
     """
     logger = logging.getLogger("evalwright")
     handlers: list[logging.Handler] = [
@@ -62,7 +62,7 @@ def logged(
         handlers.append(_open_log(Path(file)))
     level = logger.level
     if verbose or file is not None:
-        # Libraries are silenced unless this is DEBUG.
+        # Libraries are silenced unless the level is DEBUG.
         logger.setLevel(logging.DEBUG if verbose else logging.INFO)
     for handler in handlers:
         logger.addHandler(handler)

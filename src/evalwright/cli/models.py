@@ -79,7 +79,7 @@ _PROVIDER_GROUPS = (_IN_PROCESS, _OWN_PROVIDERS, _LOCAL_SERVERS, _REMOTE_PROVIDE
 
 
 def _provider_row(name: str) -> dict[str, Any]:
-    """A provider's row in the list of providers.
+    """Return a provider's row in the list of providers.
 
     Its "key" is "set", "missing" or "none needed"; "priced" counts models with a known price.
     """
@@ -195,7 +195,7 @@ def check(
         return _compare(model_under_test, other_model, as_json, drift_settings)
     model_under_test.check()
     answer = {} if ask is None else {"answer": _ask(model_under_test, ask)}
-    # What answered is described after it, so that what it found out of itself is shown.
+    # Described after the answer, so that what the model learnt about itself is shown.
     description = {
         **model_under_test.describe(),
         **model_under_test.try_out(),
@@ -326,9 +326,9 @@ def test(
 
 @contextmanager
 def _telling_person() -> Iterator[Callable[[str], None]]:
-    """A function that prints what happens, on standard error.
+    """Yield a function that prints what happens, on standard error.
 
-    Messages that a server is given up are printed at the end, unless the error says the same.
+    Messages that a server was given up are printed at the end, unless the error says the same.
     """
     given_up: list[str] = []
 

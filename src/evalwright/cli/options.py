@@ -19,14 +19,18 @@ Option = Callable[[Any], Any]
 
 
 class LocalPath(click.ParamType[str]):
-    """A file or folder of this machine; addresses such as s3://bucket are refused at once."""
+    """A local file or folder; addresses such as s3://bucket are refused at once."""
 
     name = "path"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> str:
-        """The path as it was typed. Raises ConfigurationError."""
+        """Return the path as it was typed.
+
+        Raises:
+            ConfigurationError: it is an address.
+        """
         check_local(
             value, param.opts[0] if isinstance(param, click.Option) else "The argument"
         )
@@ -39,7 +43,11 @@ class Finite(click.FloatRange):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> Any:
-        """The number. Raises click's BadParameter."""
+        """Return the number.
+
+        Raises:
+            click.BadParameter: it is not finite or not in the range.
+        """
         number = super().convert(value, param, ctx)
         if not math.isfinite(number):
             self.fail(f"{value} is not a number that can be counted with.", param, ctx)
@@ -47,13 +55,13 @@ class Finite(click.FloatRange):
 
 
 def option(names: str, metavar: str, help: str, **settings: Any) -> Option:
-    """An option with a value.
+    """Make an option with a value.
 
     Args:
-        names: The option, followed by a space and the parameter's name where that differs.
-        metavar: What the help calls the value.
-        help: The help text.
-        settings: Further settings of click.
+        names: the option, followed by a space and the parameter's name if that differs.
+        metavar: what the help calls the value.
+        help: the help text.
+        settings: further settings of click.
     """
     if metavar in ("FILE", "DIR"):
         settings.setdefault("type", LocalPath())
@@ -61,12 +69,12 @@ def option(names: str, metavar: str, help: str, **settings: Any) -> Option:
 
 
 def flag(names: str, help: str) -> Option:
-    """An option without a value."""
+    """Make an option without a value."""
     return click.option(*names.split(), is_flag=True, help=help)
 
 
 def repeatable_option(names: str, metavar: str, help: str, **settings: Any) -> Option:
-    """An option that may be given several times; its help says so."""
+    """Make an option that may be given several times; its help says so."""
     help = help if "Repeatable" in help else f"{help} Repeatable."
     return option(names, metavar, help, multiple=True, **settings)
 
@@ -74,8 +82,9 @@ def repeatable_option(names: str, metavar: str, help: str, **settings: Any) -> O
 def open_runs(*names: str) -> list[Run]:
     """Open runs by name or folder; names are looked up in the folder that RUNS_FOLDER sets.
 
-    Raises UnknownName for a run that does not exist, and RunError for one that cannot be read or is
-    named twice.
+    Raises:
+        UnknownName: there is no such run.
+        RunError: a run cannot be read or is named twice.
     """
     from evalwright.api import open_run
     from evalwright.runs.reader import check_named_once
@@ -92,7 +101,7 @@ class _Limit(click.ParamType[float]):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """A whole number, or a share: 10% is 0.1."""
+        """Convert a whole number, or a share: 10% is 0.1."""
         text = str(value)
         try:
             number = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
@@ -209,7 +218,7 @@ TASKS_ARE = option(
 
 
 def was_typed(name: str) -> bool:
-    """Whether a parameter was given on the command line."""
+    """Return whether a parameter was given on the command line."""
     return (
         click.get_current_context().get_parameter_source(name)
         is click.core.ParameterSource.COMMANDLINE
@@ -217,10 +226,10 @@ def was_typed(name: str) -> bool:
 
 
 def only_with(**needs: str) -> None:
-    """Raise UsageError where an option was typed that has no effect without another one.
+    """Raise UsageError if an option was given that has no effect without another one.
 
     Args:
-        needs: By parameter, the one that it needs, or several separated by spaces, of which one is
+        needs: by parameter, the one that it needs, or several separated by spaces, of which one is
             enough.
     """
     context = click.get_current_context()
@@ -346,7 +355,7 @@ root_options = combine_options(
         "A folder whose task files may run their Python and read files anywhere.",
     ),
 )
-"""Where other frameworks' task files are, and which of them may run Python."""
+"""Options for other frameworks' task files: their folders, and which of them may run Python."""
 
 scoring_options = combine_options(
     root_options,
@@ -364,7 +373,7 @@ scoring_options = combine_options(
         " generation.temperature=0.",
     ),
 )
-"""Options on other frameworks' tasks that also apply when answers are scored again."""
+"""Options for other frameworks' tasks that also apply when answers are scored again."""
 
 dialect_options = combine_options(
     scoring_options,

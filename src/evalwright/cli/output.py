@@ -1,7 +1,7 @@
-"""Where text leaves the program, and what commands print in the same way.
+"""Where text leaves the program, and printing that commands share.
 
-While a command runs, standard output and standard error are `Outlet`s. They make text that would
-act on a terminal harmless and mask secrets, whoever prints it (we, a library, a warning), and they
+While a command runs, standard output and standard error are `Outlet`s. They make text harmless that
+would act on a terminal, and mask secrets, whoever prints it (we, a library, a warning), and they
 catch errors of writing, so that these never reach the work.
 """
 
@@ -30,7 +30,7 @@ class Outlet(io.TextIOBase):
     """A stream to a person or a file.
 
     Attributes:
-        write_error: Why it cannot be written any more, or None. Later text is dropped.
+        write_error: why it can no longer be written, or None. Later text is dropped.
     """
 
     def __init__(self, stream: TextIO | Outlet | None) -> None:
@@ -63,7 +63,7 @@ class Outlet(io.TextIOBase):
         if isinstance(self._stream, Outlet):
             self._stream.write_masked(text)
         else:
-            # Bars of libraries begin each state with a return to the beginning of the line.
+            # Progress bars of libraries begin each update with a carriage return.
             start = int(text.startswith("\r") and self.isatty())
             self.write_masked(text[:start] + inert_lines(text[start:]))
         return len(text)
@@ -89,7 +89,7 @@ class Outlet(io.TextIOBase):
                 else OSError(errno.EBADF, str(error))
             )
             with suppress(OSError, ValueError):
-                # What waits in its buffer would fail again when the interpreter ends.
+                # Buffered text would fail again when the interpreter exits.
                 os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
 
     def flush(self) -> None:
@@ -98,10 +98,11 @@ class Outlet(io.TextIOBase):
 
 @contextmanager
 def outlets() -> Iterator[Outlet]:
-    """Replace standard output and standard error by outlets; gives that of standard output."""
+    """Replace standard output and standard error by outlets; yield that of standard output."""
     with suppress(OSError):
         while (handle := os.open(os.devnull, os.O_RDWR)) < 3:
-            # one of 0, 1 and 2 was closed: a file of ours must not become what libraries print to
+            # 0, 1 or 2 was closed: a file of ours must not become the stream to which libraries
+            # print
             pass
         os.close(handle)
     before = sys.stdout, sys.stderr
@@ -123,10 +124,10 @@ def echo(text: str, *, before: str = "", error: bool = False, **style: bool) -> 
     """Print text to a person, with active characters shown as escapes; lines and tabs stay.
 
     Args:
-        text: The text.
-        before: Text to print before it, in the style; without it, the text has the style.
-        error: Whether to print on standard error.
-        style: A style of click, such as `dim=True`.
+        text: the text.
+        before: text to print before it, in the style; without it, the text has the style.
+        error: whether to print on standard error.
+        style: a style of click, such as `dim=True`.
     """
     plain = inert_lines(text)
     styled = (
@@ -149,7 +150,7 @@ def print_result(as_json: bool, record: Any, *documents: Document) -> None:
 
 
 def write_result(file: str, content: Any) -> None:
-    """Write a file that a person named, and say so; text is written as it is, all else as JSON."""
+    """Write a file that the user named, and say so; text is written as it is, all else as JSON."""
     from evalwright.tasks.safe_files import write_file
 
     text = (

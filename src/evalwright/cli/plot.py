@@ -36,7 +36,7 @@ def plot(
     from evalwright.reports.figures import KINDS, figure
     from evalwright.reports.plot import check_plot
 
-    check_known("figure", [kind], KINDS)  # before a library is asked for
+    check_known("figure", [kind], KINDS)  # before a library is needed
     suffix = check_plot(into)
     picture = figure(kind, open_runs(*runs), suffix, title, metric)
     say(f"Written: {into}" if write_file(Path(into), picture) else f"Unchanged: {into}")

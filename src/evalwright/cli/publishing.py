@@ -1,6 +1,6 @@
-"""Files that `evalwright leaderboard` writes.
+"""Writes the files of `evalwright leaderboard`.
 
-Everything is computed before anything is written, so that a fault leaves all files as they were.
+Everything is computed before anything is written, so that an error leaves all files as they were.
 Only models' pages, which read the samples, are written one by one, before the files that link to
 them. What needs a library that is not installed is left out, with a message.
 """
@@ -42,12 +42,12 @@ _FILE_OPTIONS = ("into", "markdown", "html", "latex", "pdf", "csv", "json_file")
 def publish(
     board: Board, runs: Sequence[Run], params: Mapping[str, Any]
 ) -> tuple[list[str], list[str]]:
-    """Write the files that were asked for.
+    """Write the requested files.
 
     Args:
-        board: The board.
-        runs: The runs of the board, in the same order.
-        params: The command's parameters.
+        board: the board.
+        runs: the runs of the board, in the same order.
+        params: the command's parameters.
 
     Returns:
         A sentence for each file written, and one for each that could not be drawn.
@@ -122,7 +122,7 @@ def scores(runs: tuple[str, ...], folder: str, as_json: bool, **_: Any) -> None:
     refuse_shards(published_runs)
     files = []
     for run in published_runs:
-        confirm(run)  # what its samples do not give is not published
+        confirm(run)  # numbers that its samples do not confirm are not published
         files += publish_scores(run, Path(folder) / run.name)
     if as_json:
         print_json([str(file) for file in files])
@@ -156,7 +156,7 @@ def _without_undrawable(
 
 
 def _check_distinct(params: Mapping[str, Any]) -> None:
-    """Raise UsageError where two options name one file."""
+    """Raise UsageError if two options name the same file."""
     option_by_path: dict[Path, str] = {}
     option_files = [
         (f"--{name.replace('_', '-')}", params[name])
@@ -252,7 +252,8 @@ def _render_into(
 def write_workflow(runs: Sequence[str], params: Mapping[str, Any]) -> None:
     """Write the workflow file.
 
-    Raises UsageError or ConfigurationError where it cannot be made.
+    Raises:
+        UsageError, ConfigurationError: it cannot be made.
     """
     from evalwright.cli.arguments import load_plugins
     from evalwright.evaluation.configuration_file import read_configuration

@@ -185,7 +185,7 @@ def run(**params: Any) -> int:
         params["config"], flags, arguments, params["suite"], params["trust_file"]
     )
     if settings.configuration.home:
-        # Caches of data sets and hashes are beside the store.
+        # Caches of datasets and hashes are beside the store.
         os.environ["EVALWRIGHT_HOME"] = settings.configuration.home
     if not settings.configuration.shard:
         check_one_process("-M device_map=auto")
@@ -202,18 +202,18 @@ def run(**params: Any) -> int:
 
 
 MOST_IN_A_SENTENCE = 5
-"""How many models a run compares in its last sentence; `compare` and `leaderboard` take more."""
+"""Most models that a run compares in its last sentence; `compare` and `leaderboard` take more."""
 
 
 def _place(params: dict[str, Any]) -> Any:
-    """Where --on puts the replicas of local models."""
+    """Return where --on puts the replicas of local models."""
     if not params["on"]:
         return None
     from evalwright.cli.arguments import load_plugins
     from evalwright.models.local.cluster import Placement
 
     files = [str(Path(file).resolve()) for file in params["plugins"]]
-    return Placement.given(
+    return Placement.parse(
         params["on"],
         params["replicas"],
         params["gpus_per_replica"],
@@ -231,7 +231,7 @@ def _evaluate(
     log_file: str | None,
     as_json: bool,
 ) -> int:
-    """Carry out the settings, show the runs, and say how it ended."""
+    """Carry out the settings, show the runs, and report how it ended."""
     from evalwright.analysis.board import make_board
     from evalwright.evaluation.evaluating import evaluate_settings
     from evalwright.evaluation.running import run_blocking
@@ -252,7 +252,7 @@ def _evaluate(
 
     listeners = Callbacks(open_trackers(track))
     with ExitStack() as stack:
-        # What progress says is logged too, so that a log without a terminal has it.
+        # Progress messages are logged too, so that a log without a terminal has them.
         hidden = (
             stack.enter_context(Path(os.devnull).open("w"))
             if quiet and log_file
@@ -293,8 +293,8 @@ def _evaluate(
 def _verdict(runs: Sequence[Run]) -> str:
     """Say which of a few runs is better and by how much.
 
-    Returns "" where they cannot be compared, where stopping rules have said it, and for more runs
-    than a sentence can hold.
+    It is "" if they cannot be compared, if stopping rules have said it, and for more runs than a
+    sentence can hold.
     """
     from evalwright.analysis.comparison import compare_runs
     from evalwright.analysis.several import compare_several
@@ -311,7 +311,7 @@ def _verdict(runs: Sequence[Run]) -> str:
 
 
 def _spent(runs: Any) -> str:
-    """Say where the budget ended a run before its rules were decided; "" elsewhere."""
+    """Say where the budget ended a run before its rules were decided; "" if it did not."""
     stoppings = [run.data["stopping"] for run in runs if run.data.get("stopping")]
     out_of_budget = [
         stopping

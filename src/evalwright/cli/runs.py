@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 DEFAULT_SAMPLES = 20
 SECONDS_BETWEEN_LOOKS = 30
-"""How often `runs merge --wait` looks for missing shards."""
+"""Seconds between two looks of `runs merge --wait` for missing shards."""
 
 
 _FURTHER_COMMANDS = {
@@ -299,7 +299,7 @@ def merge(names: tuple[str, ...], **params: Any) -> int:
 
 
 def _merge(names: Sequence[str], params: Mapping[str, Any]) -> list[Run]:
-    """Merge the shards; with --wait, wait for those that are missing."""
+    """Merge the shards; with --wait, wait for missing ones."""
     from evalwright.runs.merging import ShardsMissing, merge_runs
 
     dialect = {key: list(params[key]) for key in ("task_root", "trust") if params[key]}
@@ -442,7 +442,7 @@ def _check_named(
 
 
 def _check_records(run: Run) -> None:
-    """Raise RunError where the records are not what they should be."""
+    """Raise RunError if the records are not as they should be."""
     from evalwright.analysis.run_checks import RecordFaults
 
     faults = RecordFaults(run)

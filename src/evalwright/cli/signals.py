@@ -1,6 +1,6 @@
-"""Ctrl-C, SIGTERM and SIGHUP while a command runs.
+"""Handles Ctrl-C, SIGTERM and SIGHUP while a command runs.
 
-The first one waits for requests that were sent, a second one ends the process at once. Work in
+The first signal waits for requests that were sent, a second one ends the process at once. Work in
 `run_blocking` is cancelled, so that it can clean up; elsewhere KeyboardInterrupt is raised.
 """
 
@@ -16,17 +16,21 @@ from types import FrameType
 from typing import Any
 
 _SAME_HANGUP_SECONDS = 0.5
-"""Seconds in which several SIGHUPs are one: a terminal that closes tells its processes, and so does
-its shell.
+"""Seconds in which several SIGHUPs count as one.
+
+A terminal that closes signals its processes, and so does its shell.
 """
 
 
 class ServingEnded(Exception):
-    """A signal ended a server: nothing was interrupted, and there is nothing to say."""
+    """A signal ended a server: nothing was interrupted, and there is nothing to report."""
 
 
 class StopSignals:
-    """The signals so far. exit_code: 128 plus the number of the first one (130 for Ctrl-C)."""
+    """The signals so far.
+
+    `exit_code` is 128 plus the number of the first one (130 for Ctrl-C).
+    """
 
     def __init__(self) -> None:
         self.exit_code = 128 + signal.SIGINT
@@ -40,7 +44,7 @@ class StopSignals:
         now = time.monotonic()
         if (
             os.getpid() != self._process
-        ):  # a fork of this process ends as it would have without us
+        ):  # a fork of this process ends as it would have without this handler
             os._exit(128 + number)
         if not self._first_signal_at:
             self._first_signal_at = now

@@ -197,7 +197,7 @@ def prune(
                 echo(f"  {n:>9,}  {_model_label(row[0], row[1])}")
             n_found += n
         if yes and n_found:
-            # others use it: the space stays with the store and is used again
+            # other processes use it: the space stays in the file and is reused
             with suppress(Exception):
                 database.shrink()
     if not n_found:
@@ -302,7 +302,7 @@ def merge(places: tuple[str, ...], home: str | None) -> int:
 
 @contextmanager
 def _opened(home: str | None, *, new: bool = False) -> Iterator[Database]:
-    """Open the command's store. new: whether it may be created."""
+    """Open the command's store; `new` says whether it may be created."""
     from evalwright.engine.opening import store_location
 
     with _database(store_location(home_folder(home)), new=new) as database:

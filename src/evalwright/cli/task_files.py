@@ -144,7 +144,7 @@ def diff(a: str, b: str, plugins: tuple[str, ...], as_json: bool) -> int:
 
 
 def _check_prompts(original: Task, rewritten: Task, into: Path) -> None:
-    """Raise ConfigurationError if a prompt does not show what was rewritten."""
+    """Raise ConfigurationError if a prompt does not contain the rewritten text."""
     from evalwright.analysis.task_checks.material import preview_requests
 
     indices = {sample.id: index for index, sample in enumerate(original.samples)}

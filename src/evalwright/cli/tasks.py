@@ -316,7 +316,7 @@ def _load(
 
     chat = model is not None and "chat" in model.abilities
     settings = key_values(params["overrides"], "-T")
-    if as_data_file(name):  # as a model would be asked, also where the file has answers
+    if as_data_file(name):  # as for a model, even if the file has answers
         settings = {"answer.mode": "generate", **settings}
     dialect = dialect_settings(params)
     used_settings: set[str] = set()
@@ -336,7 +336,7 @@ def _load(
 
 
 def _locate_sample(tasks: list[Task], sample_id: str | None) -> list[tuple[Task, int]]:
-    """Each task with the index of the sample with that id, or of its first sample.
+    """Return each task with the index of the sample with that id, or of its first sample.
 
     Tasks without that id are left out.
     """
@@ -384,7 +384,7 @@ _WRITTEN_AS_JSON = frozenset({"json_schema", "generation_arguments"})
 
 
 def _read_parts(request_kind: str, prompt: Any) -> list[tuple[str, Any]]:
-    """What the model reads of a request, as (title, content) pairs."""
+    """Return what the model reads of a request, as (title, content) pairs."""
     if isinstance(prompt, str):
         return [(request_kind, prompt)]
     if request_kind == "classify":

@@ -175,9 +175,11 @@ def _serve(follower: Follower, port: int, *, browser: bool) -> None:
 
 
 def _folder(name: str, runs_folder: Path) -> Path:
-    """The folder of a run that is finished or still growing.
+    """Return the folder of a run that is finished or still growing.
 
-    Raises UnknownName or RunError, as `open_run` does.
+    Raises:
+        UnknownName: there is no such run.
+        RunError: it cannot be read.
     """
     from evalwright.api import open_run
     from evalwright.runs.writer import RUN_FILE, growing
@@ -199,7 +201,7 @@ def _title(runs: Sequence[Run | Path]) -> str:
 
 
 def _open(url: str) -> None:
-    """Open a browser where there is a screen; one in the terminal would take it over."""
+    """Open a browser if there is a screen; one in the terminal would take it over."""
     import webbrowser
 
     screen = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
@@ -221,9 +223,9 @@ def _warn(warnings: Sequence[str]) -> None:
 
 
 def _progress(words: str) -> None:
-    """Show how far the work is, in one line of a terminal that is overwritten."""
+    """Show progress in one line of the terminal that is overwritten."""
     if sys.stderr.isatty():
-        # what clears the line is ours; the words are not
+        # the text that clears the line is ours; the words are not
         stream = getattr(sys.stderr, "styled", sys.stderr)
         stream.write(
             f"\r\x1b[K{shorten(inert(words), get_terminal_size().columns - 1)}"

@@ -1,8 +1,8 @@
 """Feeds a local model: one worker thread takes all waiting requests as a batch.
 
-Each answer is delivered as it finishes. Requests that come while a batch is running form the next
-one. Before it takes a batch, the worker waits until no request has come for a moment, because a
-model is the faster the more it sees at once.
+Each answer is delivered as it finishes. Requests that arrive while a batch is running form the
+next one. Before it takes a batch, the worker waits until no request has arrived for a moment,
+because larger batches make better use of the model.
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ class Batcher:
         future: asyncio.Future[Response] = self._loop.create_future()
         self._queue.append((request, future))
         if self._thread is None:
-            # A daemon: a model that is stuck in a C call cannot keep the process from ending.
+            # A daemon thread: a model that is stuck in a C call cannot keep the process from
+            # ending.
             self._thread = threading.Thread(
                 target=self._work, name=f"evalwright-{self._model.name}", daemon=True
             )
@@ -75,12 +76,12 @@ class Batcher:
         return future
 
     def leave_when_idle(self) -> None:
-        """Free the model's slot once it is idle: another model waits for it."""
+        """Free the model's slot once it is idle, because another model waits for it."""
         self._leave = True
         self._wake.set()
 
     def drop_waiting(self, failure: Failure) -> None:
-        """Fail all requests that are in no batch yet."""
+        """Fail all requests that are not in a batch yet."""
         while self._queue:
             with suppress(IndexError):  # the worker takes from the same queue
                 _settle(self._queue.popleft()[1], failure)
@@ -92,9 +93,7 @@ class Batcher:
             _settle(future, failure)
 
     async def close(self, patience: float) -> None:
-        """End the thread and unload the model. A thread that is stuck is left after `patience`
-        seconds.
-        """
+        """End the thread and unload the model; give up a stuck thread after `patience` seconds."""
         self._closing = True
         self._abandoned = True
         self._wake.set()
@@ -103,7 +102,7 @@ class Batcher:
         while thread is not None and thread.is_alive() and time.monotonic() < until:
             await asyncio.sleep(0.005)
 
-    # What follows runs in the worker's thread.
+    # The methods from here on run in the worker's thread.
 
     def _work(self) -> None:
         while True:
@@ -161,7 +160,10 @@ class Batcher:
                 failure = self._failure(
                     "its batch was ended before this request was answered"
                 )
-                for _, future in batch:  # those that are answered keep their answers
+                for (
+                    _,
+                    future,
+                ) in batch:  # requests that are already answered keep their answers
                     self._finish(future, failure)
                 break
 
@@ -172,7 +174,7 @@ class Batcher:
         self, future: asyncio.Future[Response], answer: Response | Failure
     ) -> None:
         self._finished.append((future, answer))
-        # One wake-up of the loop for all answers that gather until it comes round.
+        # One wake-up of the loop delivers all answers that have gathered by then.
         if not self._delivering:
             self._delivering = True
             with suppress(RuntimeError):  # the loop has closed
@@ -190,7 +192,7 @@ class Batcher:
         try:
             self._model.load()
         except Exception as error:
-            # Remembered: the requests that follow need not wait for the same failure again.
+            # Remembered, so that later requests need not wait for the same failure again.
             self._load_failure = ModelError(
                 f"The model {self._model.name} could not be loaded: {reason_of(error)}"
             ).as_failure()
@@ -208,7 +210,8 @@ class Batcher:
     def _unload(self) -> None:
         if self._loaded:
             self._loaded = False
-            with suppress(Exception):  # what it held is given up in any case
+            # A failure to unload changes nothing: the model is dropped in any case.
+            with suppress(Exception):
                 self._model.unload()
             self._leave_slot()
 
@@ -217,7 +220,7 @@ class Batcher:
         if self._model.heavy:
             self._slots.release(self.leave_when_idle)
 
-    # And this again in the loop's.
+    # The methods from here on run in the event loop's thread again.
 
     def _deliver(self) -> None:
         # Cleared first: an answer that comes from here on makes a new wake-up or is seen below.

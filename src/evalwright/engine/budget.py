@@ -1,12 +1,13 @@
 """What one command may spend: requests, tokens and dollars, over all its models and roles.
 
-The unit is one sending. Before it, the most that it may cost is reserved; after it, its actual cost
-is counted (`engine.ledger`). A sending that does not fit beside those under way waits until some of
-them have ended; one that does not fit even alone is sent only while nothing else is under way, so a
-limit is exceeded by less than that one sending, unless its estimate was too low. So that no sample
-is begun in vain, one begins only if the mean cost of those that ended still fits. A sample that has
-begun may finish, judges included, as far as the limit allows. Stored responses need no reservation,
-and are used even after the limit is reached.
+The unit is one sending. Before it, the most that it may cost is reserved; after it, its actual
+cost is counted (`engine.ledger`). A sending that does not fit beside those in flight waits
+until some of them have ended; one that would not fit even alone is sent only while nothing else
+is in flight, so a limit is exceeded by less than that one sending, unless its estimate was too
+low. To avoid starting samples that cannot be finished, a new sample begins only if the mean
+cost of the finished ones still fits. A sample that has begun may finish, judges included, as
+far as the limit allows. Stored responses need no reservation, and are used even after the limit
+is reached.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _FLOAT_TOLERANCE = 1 + 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The most that may be spent of each; None for no limit."""
+    """The most that may be spent of each kind; None for no limit."""
 
     requests: int | None = None
     tokens: int | None = None
@@ -48,7 +49,7 @@ class Limits:
 
 @dataclass(slots=True)
 class Amount:
-    """A sum of spending."""
+    """An amount of requests, tokens and dollars."""
 
     requests: float = 0.0
     tokens: float = 0.0
@@ -70,17 +71,17 @@ class Amount:
 
 
 class Budget:
-    """Limits, and what has been spent. Belongs to one event loop."""
+    """Limits, and what has been spent of them. Belongs to one event loop."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self._allowed: dict[str, float] = limits.as_dict()
-        """What may be spent here and now."""
+        """The limits that apply to this process, which shares of a common budget can raise."""
         self.spent = Amount()
         self.estimated = Amount()
-        """The part of it that no reply said."""
+        """The part of the spending that was estimated, because no reply stated it."""
         self.reached = ""
-        """The limit that ended the run, "" before."""
+        """The limit that ended the run; "" while none has."""
         self._held = Amount()
         self._holding = 0
         self._waiting: deque[tuple[Amount, asyncio.Future[str]]] = deque()
@@ -92,11 +93,11 @@ class Budget:
         self._noted = 0.0
 
     def next_round(self, lanes: int) -> float:
-        """How many samples the next round should send in all its `lanes`, so that each gets its
-        share.
+        """Return how many samples the next round should send, over all its `lanes` together.
 
-        As many as can still be paid for; a few per lane while the cost of one is unknown; and four
-        times as many as before after a round that was answered from the store for nothing.
+        A lane is one model on one task; a round gives each of them a share. It has as many samples
+        as can still be paid for; a few per lane while the cost of one is unknown; and four times as
+        many as before after a round that was answered from the store for nothing.
         """
         free = self.spent.requests == self._noted
         self._noted = self.spent.requests
@@ -119,13 +120,14 @@ class Budget:
         return self._allowed[name] - spent
 
     async def may_begin(self, estimate: Amount) -> str:
-        """The limit that forbids one more sample, whose first sending has this estimate; "" if none
-        does.
+        """Return the limit that forbids another sample with this estimate, or "" if it may begin.
+
+        The estimate is that of the sample's first sending.
         """
         return self.missing()
 
     def reservation(self) -> Reservation:
-        """A reservation for one sample; close it when the sample has its scores."""
+        """Make a reservation for one sample; close it when the sample has its scores."""
         return Reservation(self)
 
     def as_dict(self) -> dict[str, object]:
@@ -138,7 +140,7 @@ class Budget:
         }
 
     def missing(self) -> str:
-        """The limit that one more sample would exceed; "" if there is none."""
+        """Return the limit that one more sample would exceed; "" if there is none."""
         if self.reached:
             return self.reached
         for name, limit in self._allowed.items():
@@ -174,7 +176,7 @@ class Budget:
         """Reserve an amount for a sending, once there is room for it.
 
         Returns:
-            The limit that forbids it; "" if none does.
+            The limit that forbids the sending; "" if none does.
         """
         if not self._waiting and self._room(estimate):
             self._reserve(estimate)
@@ -250,7 +252,7 @@ class Budget:
 
 
 class Reservation:
-    """One sample's right to send requests; `refused` once the spent budget denied it."""
+    """One sample's right to send requests; `refused` is set once the spent budget denied it."""
 
     __slots__ = ("_begun", "_budget", "_used", "refused")
 
@@ -264,7 +266,7 @@ class Reservation:
         """Reserve an amount for a request that is about to be sent.
 
         Raises:
-            RequestFailed: the budget does not allow for it, or for another sample.
+            RequestFailed: the budget does not allow the request, or another sample.
         """
         if not self._begun:
             if missing := await self._budget.may_begin(estimate):
@@ -275,7 +277,7 @@ class Reservation:
             self._refuse(missing)
 
     def refuse_if_spent(self) -> None:
-        """Raise RequestFailed if this sample may not begin any more.
+        """Raise RequestFailed if this sample may no longer begin.
 
         Called before any work on sending a request.
         """
@@ -304,7 +306,7 @@ class Reservation:
             self._used.add(amount)
 
     def close(self) -> None:
-        """End the sample; one that never reserved anything does not enter the mean cost."""
+        """End the sample; one that never reserved anything does not count towards the mean cost."""
         if self._begun:
             self._begun = False
             self._budget.ended(self._used)

@@ -1,9 +1,9 @@
-"""Which process sends which request, across hosts: a claim is a row `key -> owner`.
+"""Decides which process sends which request, across hosts: a claim is a row `key -> owner`.
 
-Every open store that sends is an owner with a lease in the store. The lease is renewed while the
-store is open, by the store's own clock, and the claims of a dead owner are free when its lease has
-run out. An owner on the same host is looked up among the running processes instead, by number and
-time of start: the claims of a killed one are free at once.
+Every open store that sends requests is an owner with a lease in the store. The lease is renewed
+while the store is open, by the store's own clock, and the claims of a dead owner are free once
+its lease has run out. An owner on the same host is looked up among the running processes
+instead, by process id and start time: the claims of a killed process are free at once.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from pathlib import Path
 
 _LINUX = platform.system() == "Linux"
 LEASE_SECONDS = 60.0
-"""How long claims hold without a renewal. Downtime of the store's server does not count."""
+"""How long claims hold without a renewal; downtime of the store's server does not count."""
 RENEWAL_SECONDS = 10.0
 """Time between two renewals."""
 OPEN_OWNERS: set[str] = set()
-"""The owners of this process whose stores are open; a closed one claims nothing any more."""
+"""The owners of this process whose stores are open; a closed one makes no more claims."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,20 +57,20 @@ class Owner:
 
 
 def is_running(host: str, pid: int, start: str) -> bool | None:
-    """Whether another process runs; None if it is on another host, or its start is unknown."""
+    """Return whether another process runs; None on another host or if its start is unknown."""
     if not host or not start or host != this_host():
         return None
     return pid != os.getpid() and process_start(pid) == start
 
 
 def process_of(owner: str) -> str:
-    """The process in an owner's id, for messages: "123 on node-7"."""
+    """Return the process in an owner's id, for messages: "123 on node-7"."""
     return owner.rpartition("-")[0].replace("@", " on ", 1) or owner
 
 
 @cache
 def this_host() -> str:
-    """An id shared by all processes whose numbers can be compared with this one's.
+    """Return an id shared by all processes whose process ids can be compared with this one's.
 
     Processes in another container have another id.
     """
@@ -87,17 +87,17 @@ def this_host() -> str:
     node = uuid.getnode()
     return (
         "" if node >> 40 & 1 else f"{platform.node()} {node:x}"
-    )  # a random number has this bit
+    )  # `uuid.getnode` sets this bit in a random number that stands in for a hardware address
 
 
 def process_start(pid: int) -> str | None:
-    """When a process of this host started, in the system's own words; None if it has ended."""
+    """Return when a process of this host started, as the system writes it; None if it has ended."""
     if _LINUX:
         try:
             fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
         except OSError:
             return None
-        # One that has ended, and that its parent has not noticed yet, answers nothing any more.
+        # A process that has ended but was not reaped by its parent yet never answers again.
         return None if fields[0] in (b"Z", b"X") else fields[19].decode()
     if sys.platform == "win32":
         return _started_on_windows(pid)

@@ -1,4 +1,4 @@
-"""Counts of one client: requests sent, answered from the store, joined or failed; and cost."""
+"""Counts of a client's requests (sent, answered from the store, joined, failed) and their cost."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from evalwright.core.responses import Usage
 
 @dataclass(slots=True)
 class EstimatedCosts:
-    """The part of the cost that no reply stated; an upper bound as far as can be told."""
+    """The part of the cost that no reply stated; an upper bound as far as one can tell."""
 
     sendings: int = 0
     tokens: int = 0
@@ -20,21 +20,22 @@ class EstimatedCosts:
 
 @dataclass(slots=True)
 class Counts:
-    """Counts of requests. Each ends in exactly one of `asked`, `stored`, `joined` or `failed`.
+    """Counts of requests; each ends in exactly one of `asked`, `stored`, `joined` or `failed`.
 
     Attributes:
         requested: their sum at the end.
-        asked: sent to a model that replied, even if with no answer (`outcomes.is_models_own`).
+        asked: sent to a model that replied, even if the reply is no answer
+            (`outcomes.is_models_own`).
         sent: sent to a model, whatever came of it.
         stored: answered from the store, which also remembers requests without an answer.
         joined: answered by an identical request in flight, here or in another process.
         failed: failed for good.
         retries: sendings after a request's first.
         usage: tokens of every sending of this run, useless ones included.
-        cost: US dollars likewise; None if no price is known.
+        cost: US dollars of every sending of this run; None if no price is known.
         estimated: the part of usage and cost that no reply stated (`engine.ledger`).
         damaged: stored responses that could not be read, and were requested again.
-        failures: number of failures of each kind.
+        failures: number of failures by kind.
     """
 
     requested: int = 0
@@ -69,7 +70,7 @@ class Counts:
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON."""
-        # A sum of floats, without the noise of adding them: prices end long before.
+        # Prices have fewer digits than this, so rounding only removes the noise of adding floats.
         return {
             **plain_fields(self),
             "cost": None if self.cost is None else round(self.cost, 12),

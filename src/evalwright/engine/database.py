@@ -1,4 +1,4 @@
-"""A database that holds a store: what the two kinds do in their ways, and common SQL."""
+"""The interface of a store's database, which SQLite and PostgreSQL implement, and common SQL."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LEDGER = (
 )
 
 AMOUNTS = ("requests", "tokens", "dollars")
-"""What a budget limits; also columns of `allotments`."""
+"""The units that a budget limits; also columns of `allotments`."""
 
 _WRITE_BILL = """INSERT INTO ledger VALUES (?,?,?,?,?,?,?,?,?,?)
     ON CONFLICT (command, model, outcome, estimated) DO UPDATE SET
@@ -45,7 +45,7 @@ _WRITE_NAME = "INSERT INTO models VALUES (?,?) ON CONFLICT (model) DO NOTHING"
 _WRITE_EMPTY = "INSERT INTO empty VALUES (?,?,?)"
 
 _PAGE_ROWS = 100
-"""Rows of a page; a request with images may have megabytes."""
+"""Rows read at a time; a request with images may have megabytes."""
 
 
 class Database(ABC):
@@ -56,19 +56,19 @@ class Database(ABC):
 
     kind: ClassVar[str]
     order: ClassVar[tuple[str, Any]]
-    """The column in whose order rows are read fastest, and a value before its first."""
+    """The column in whose order rows are read fastest, and a value below all of its values."""
 
     def __init__(self, place: str) -> None:
         self.place = place
         self.closing = threading.Event()
-        """Set when its user wants to end: nothing is waited for any more."""
+        """Set when the user wants to stop: from then on nothing waits for the database."""
         self._bills: dict[tuple[str, str, str, int], list[Any]] = {}
-        self._owed: dict[tuple[str, str, str, int], list[Any]] = {}
-        """Those of them of which it is not known that they were written."""
+        self._unwritten_bills: dict[tuple[str, str, str, int], list[Any]] = {}
+        """The sums in `_bills` that may not have been written yet."""
 
     @abstractmethod
     def read(self, keys: Sequence[bytes]) -> list[StoredRow]:
-        """The rows with these keys."""
+        """Return the rows with these keys."""
 
     @abstractmethod
     def apply(self, group: Group, owner: Owner) -> tuple[dict[bytes, str], set[bytes]]:
@@ -80,23 +80,21 @@ class Database(ABC):
 
     @abstractmethod
     def holders(self, keys: Sequence[bytes]) -> dict[bytes, str]:
-        """Who claims these keys, living or dead."""
+        """Return the owner that claims each of these keys, living or dead."""
 
     @abstractmethod
     def rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
-        """The rows that a statement with `?` for each value returns."""
+        """Run a statement with a `?` for each value and return its rows."""
 
     @abstractmethod
     def change(self, statement: str, values: Sequence[Sequence[Any]]) -> int:
-        """Carry out a statement for each of these values in one transaction; return the rows
-        changed.
-        """
+        """Run a statement for each row of values in one transaction; count the changed rows."""
 
     @abstractmethod
     def exclusively(self, step: Callable[[], T]) -> T:
         """Carry out a step of several statements, durably and atomically.
 
-        No other process is in the middle of such a step meanwhile.
+        No other process carries out such a step at the same time.
         """
 
     @abstractmethod
@@ -109,7 +107,7 @@ class Database(ABC):
 
     @abstractmethod
     def error(self, error: Exception) -> StoreError:
-        """The StoreError for an error of the database's library."""
+        """Translate an error of the database's library into a StoreError."""
 
     @abstractmethod
     def size(self) -> int:
@@ -121,22 +119,23 @@ class Database(ABC):
 
     @abstractmethod
     def check(self) -> list[str]:
-        """Defects that the database finds in its own structure, if it can check that."""
+        """Return the defects that the database finds in its own structure, if it can check that."""
 
     @abstractmethod
     def close(self) -> None:
         """Close the connection."""
 
     def lease_from(self) -> float:
-        """When leases began to count again: the start of a server, before which nobody could renew
-        one.
+        """Return when leases began to count again.
+
+        That is the start of the server: nobody could renew a lease while it was down.
         """
         return 0.0
 
     # -- owners and their claims
 
     def living(self, among: Sequence[str]) -> set[str]:
-        """The owners that are alive, of those named."""
+        """Return which of the named owners are alive."""
         alive = OPEN_OWNERS.intersection(among)
         others = set(among) - OPEN_OWNERS
         if not others:
@@ -153,7 +152,7 @@ class Database(ABC):
         return alive
 
     def register(self, owner: Owner) -> None:
-        """Record the owner with a new lease; in a transaction."""
+        """Register the owner with a new lease; runs inside a transaction."""
         self.rows(
             "INSERT INTO owners (id, host, pid, started, expires) VALUES (?,?,?,?,?) "
             "ON CONFLICT (id) DO UPDATE SET expires=excluded.expires",
@@ -167,36 +166,37 @@ class Database(ABC):
         )
 
     def sweep(self) -> None:
-        """Remove dead owners and their claims; in a transaction."""
+        """Remove dead owners and their claims; runs inside a transaction."""
         others = [id for (id,) in self.rows("SELECT id FROM owners ORDER BY id")]
         for dead in sorted(set(others) - self.living(others)):
             self.rows("DELETE FROM claims WHERE owner=?", (dead,))
             self.rows("DELETE FROM owners WHERE id=?", (dead,))
 
     def forget(self, owner: Owner) -> None:
-        """Remove an owner that ends, and its claims."""
+        """Remove an owner that closes its store, and its claims."""
         self.change("DELETE FROM claims WHERE owner=?", [(owner.id,)])
         self.change("DELETE FROM owners WHERE id=?", [(owner.id,)])
 
     def freed(self, keys: Sequence[bytes]) -> set[bytes]:
-        """The keys that no living owner claims any more: answered, given up, or left by a dead
-        process.
+        """Return the keys that no living owner claims any more.
+
+        Their requests were answered, given up, or left behind by a dead process.
         """
         owner_by_key = self.holders(keys)
         alive = self.living(sorted(set(owner_by_key.values())))
         return {key for key in keys if owner_by_key.get(key) not in alive}
 
-    # -- what an owner writes besides
+    # -- what an owner writes besides responses
 
-    def owe(self, group: Group, owner: Owner) -> None:
-        """Add a group's bills to this owner's sums.
+    def add_bills(self, group: Group, owner: Owner) -> None:
+        """Add a group's bills to the sums that this owner will write to the ledger.
 
         Only sums are written, so writing them twice changes nothing.
         """
         now = time.time()
         for model, outcome, estimated, *amounts in group.bills:
             key = (owner.id, model, outcome, int(estimated))
-            sums = self._owed[key] = self._bills.setdefault(
+            sums = self._unwritten_bills[key] = self._bills.setdefault(
                 key, [0, 0, 0, None, now, now]
             )
             sums[:3] = [old + new for old, new in zip(sums, amounts[:3], strict=False)]
@@ -204,22 +204,23 @@ class Database(ABC):
             sums[5] = now
         group.billed()
 
-    def owed(self) -> list[dict[str, Any]]:
-        """The rows of the ledger that may not be written yet."""
+    def unwritten_bills(self) -> list[dict[str, Any]]:
+        """Return the rows of the ledger that may not have been written yet."""
         return [
             dict(zip(LEDGER, (*key, *sums), strict=True))
-            for key, sums in self._owed.items()
+            for key, sums in self._unwritten_bills.items()
         ]
 
-    def settled(self) -> None:
-        """Mark them as written, or saved elsewhere."""
-        self._owed.clear()
+    def bills_written(self) -> None:
+        """Note that the unwritten bills have been written, or saved elsewhere."""
+        self._unwritten_bills.clear()
 
     def write_small(self, group: Group) -> None:
-        """Write bills, remembered failures and model names, and delete damaged rows; in a
-        transaction.
+        """Write bills, remembered failures and model names, and delete damaged rows.
+
+        Runs inside a transaction.
         """
-        for key, sums in self._owed.items():
+        for key, sums in self._unwritten_bills.items():
             self.rows(_WRITE_BILL, (*key, *sums))
         for row in group.empty:
             self.rows(
@@ -232,7 +233,7 @@ class Database(ABC):
         for name in sorted(group.names):
             self.rows(_WRITE_NAME, name)
 
-    # -- what several processes may spend together
+    # -- budgets that several processes share
 
     def allot(
         self,
@@ -244,10 +245,10 @@ class Database(ABC):
         """Take a part of a budget for a command.
 
         Args:
-            budget: its name.
-            command: who takes it.
-            amounts: how much, by what is limited (`AMOUNTS`).
-            limits: of the whole budget.
+            budget: the budget's name.
+            command: the command that takes it.
+            amounts: how much to take of each unit (`AMOUNTS`).
+            limits: the limits of the whole budget.
 
         Returns:
             The part taken, no more than was left; and the total taken by all commands so far.
@@ -282,32 +283,32 @@ class Database(ABC):
     def settle_allotment(
         self, budget: str, command: str, spent: Mapping[str, float]
     ) -> None:
-        """Reduce what a command took of a budget to what it spent."""
+        """Reduce what a command has taken of a budget to what it spent."""
         changes = ", ".join(f"{name}=?" for name in AMOUNTS)
         self.change(
             f"UPDATE allotments SET {changes} WHERE budget=? AND command=?",
             [(*(spent[name] for name in AMOUNTS), budget, command)],
         )
 
-    # -- what is kept
+    # -- reading the store as a whole
 
     def count(self) -> int:
-        """The number of responses."""
+        """Return the number of responses."""
         return int(self.rows("SELECT count(*) FROM responses")[0][0])
 
     def empty_keys(self) -> set[bytes]:
-        """The requests that are remembered because every reply to them was empty."""
+        """Return the requests that are remembered because every reply to them was empty."""
         return {key for (key,) in self.rows("SELECT key FROM empty")}
 
     def empty(self, key: bytes) -> Failure | None:
-        """The remembered failure of such a request."""
+        """Return the remembered failure of a request to which every reply was empty."""
         rows = self.rows("SELECT failure, checksum FROM empty WHERE key=?", (key,))
         if not rows or rows[0][1] != checksum_of(key, rows[0][0]):
             return None
         return Failure(**json.loads(rows[0][0]))
 
     def ledger(self) -> list[dict[str, Any]]:
-        """The rows of the ledger, oldest first."""
+        """Return the rows of the ledger, oldest first."""
         names = ", ".join(LEDGER)
         rows = self.rows(
             f"SELECT {names} FROM ledger ORDER BY first, command, model, outcome,"
@@ -316,9 +317,7 @@ class Database(ABC):
         return [dict(zip(LEDGER, row, strict=True)) for row in rows]
 
     def summary(self) -> list[tuple[str, str, int, int, float, float]]:
-        """By model: fingerprint, name, responses, bytes, and times of the oldest and newest
-        response.
-        """
+        """Return, by model: fingerprint, name, responses, bytes, oldest and newest response."""
         names = dict(self.names())
         rows = self.rows(
             "SELECT model, count(*), sum(length(request) + length(response)),"
@@ -330,11 +329,11 @@ class Database(ABC):
         )
 
     def names(self) -> list[tuple[str, str]]:
-        """Names of models by fingerprint; none for those of older versions."""
+        """Return names of models by fingerprint; databases of older versions may have none."""
         return self.rows("SELECT model, name FROM models ORDER BY model")
 
     def pages(self) -> Iterator[list[Row]]:
-        """All responses, page by page."""
+        """Yield all responses, page by page."""
         column, last = self.order
         while page := self.rows(
             f"SELECT {column}, key, model, request, response, created, checksum FROM"
@@ -345,13 +344,13 @@ class Database(ABC):
             yield [tuple(row[1:]) for row in page]
 
     def empties(self) -> list[tuple[bytes, str, int]]:
-        """Requests to which every reply was empty: key, failure as JSON, checksum."""
+        """Return the requests to which every reply was empty: key, failure as JSON, checksum."""
         return self.rows("SELECT key, failure, checksum FROM empty ORDER BY key")
 
-    # -- what is brought from elsewhere
+    # -- adding rows of another store
 
     def add(self, rows: Sequence[Row]) -> int:
-        """Add responses to requests that have none; return how many."""
+        """Add responses to requests that have none; return how many were added."""
         return self.change(
             "INSERT INTO responses (key, model, request, response, created, checksum)"
             " VALUES (?,?,?,?,?,?) ON CONFLICT (key) DO NOTHING",
@@ -359,31 +358,31 @@ class Database(ABC):
         )
 
     def add_empties(self, rows: Sequence[tuple[bytes, str, int]]) -> int:
-        """Add failures of requests that have none."""
+        """Add failures to requests that have none; return how many were added."""
         return self.change(f"{_WRITE_EMPTY} ON CONFLICT (key) DO NOTHING", rows)
 
     def add_names(self, pairs: Sequence[tuple[str, str]]) -> int:
-        """Add names of models that have none."""
+        """Add names to models that have none; return how many were added."""
         return self.change(_WRITE_NAME, pairs)
 
     def add_ledger(self, rows: Sequence[Mapping[str, Any]]) -> int:
-        """Add rows of another ledger.
+        """Add rows of another ledger; return how many changed.
 
-        A command's sums only grow, so of two states the larger counts.
+        A command's sums only grow, so of two rows for one command the larger is the newer.
         """
         return self.change(
             _WRITE_BILL, [tuple(row[name] for name in LEDGER) for row in rows]
         )
 
     def delete(self, keys: Sequence[bytes]) -> int:
-        """Delete responses; return how many there were."""
+        """Delete responses; return how many were deleted."""
         return self.change(
             "DELETE FROM responses WHERE key=?", [(key,) for key in keys]
         )
 
 
 def check_version(place: str, version: object, supported: int, instead: str) -> None:
-    """Raise StoreError if tables have a version that this version of evalwright cannot read."""
+    """Raise StoreError if the tables have a version that this release cannot read."""
     if not isinstance(version, int) or version < 0:
         raise StoreError(f"{place} is not one that evalwright wrote: name {instead}.")
     if version > supported:

@@ -1,5 +1,4 @@
-"""The engine behind `ask`: join an equal request, look up, claim, send, store, and only then
-answer.
+"""The engine behind `ask`: join an equal request, look up, claim, send, store, then answer.
 
 The path of one request is in `Engine.ask` and `Engine._obtain`, in that order, and runs in the
 caller's own coroutine. Each model has one object that sends: a `Batcher` for a local model, a
@@ -78,7 +77,7 @@ class Sender:
     ) -> None:
         self.model = model
         self.named = False
-        """Whether the store was told what the model is called."""
+        """Whether the model's name has been written to the store."""
         self.batcher = batcher
         self.remote = remote
         self.speed = batcher.speed if batcher is not None else Speed()
@@ -87,7 +86,7 @@ class Sender:
         self.key = KeyMaker(model.fingerprint).key
 
     def is_foreign(self, stored: Response) -> bool:
-        """Whether a stored response came from another model under this one's name."""
+        """Return whether a stored response came from another model under this one's name."""
         return self.remote is not None and self.remote.names.is_foreign(stored)
 
 
@@ -97,8 +96,8 @@ class Engine:
     Args:
         store: the store.
         max_resident: number of heavy local models that may be loaded at a time.
-        resend_empty: also send requests that were paid for before and got no answer (empty, stopped
-            by a filter, not finished in time).
+        resend_empty: whether to send requests again that were paid for before and got no answer
+            (empty, stopped by a filter, not finished in time).
         on_event: called with a sentence for people during the run.
     """
 
@@ -113,9 +112,7 @@ class Engine:
         self._store = store
         self._resend_empty = resend_empty
         self._resent_keys: set[bytes] = set()
-        """Keys of stored replies that a filter had stopped, and that were asked for again: each
-        once.
-        """
+        """Keys of stored replies that a filter had stopped and that were sent again, once each."""
         self._slots = ModelSlots(max_resident)
         self._on_event = on_event or _ignore
         self._senders: dict[int, Sender] = {}
@@ -135,7 +132,7 @@ class Engine:
         await self.close()
 
     def door(self, roles: Mapping[str, Model]) -> RoleClient:
-        """An `ask` for these roles, with counts of its own.
+        """Return a client that sends requests to the models of these roles, with its own counts.
 
         Must be called where the event loop runs.
         """
@@ -144,7 +141,7 @@ class Engine:
         )
 
     def loop_turns(self) -> LoopTurns:
-        """What keeps the event loop free for all users of this engine.
+        """Return what keeps the event loop responsive for all users of this engine.
 
         Must be called where the event loop runs.
         """
@@ -156,17 +153,17 @@ class Engine:
         """How many samples to keep in flight so that the model never waits for work."""
         if isinstance(model, RemoteModel):
             return max(2, 2 * model.pacing.max_concurrency)
-        # With fewer, many replicas get small groups, and wait for each other at the end of every
-        # batch.
+        # With fewer, many replicas of a model get small groups, and wait for each other at the end
+        # of every batch.
         return min(
             max(_LOCAL_SAMPLES, _SAMPLES_PER_REPLICA * len(model.replicas)),
             _MAX_LOCAL_SAMPLES,
         )
 
     async def stop(self, grace: float = 5.0) -> None:
-        """Send nothing more.
+        """Stop sending requests.
 
-        Requests under way may finish and are stored within `grace` seconds; all others fail as
+        Requests in flight may finish and are stored within `grace` seconds; all others fail as
         "cancelled". A local model that is stuck is left behind: its thread is a daemon.
         """
         self._stopped = failure = cancelled()
@@ -186,7 +183,7 @@ class Engine:
         await self._until_idle(max(grace * _STOP_MARGIN_SHARE, _LAST_MOMENT_SECONDS))
 
     async def close(self) -> None:
-        """End all threads, models and connections.
+        """End all threads, unload all models and close all connections.
 
         The store stays open; it belongs to whoever opened it.
         """
@@ -207,7 +204,7 @@ class Engine:
             if sender.remote is not None:
                 with suppress(
                     Exception
-                ):  # the answers are stored; a connection that does not close changes nothing
+                ):  # the answers are stored, so a connection that fails to close loses nothing
                     await sender.remote.close()
 
     def _sender(self, model: Model) -> Sender:
@@ -267,7 +264,7 @@ class Engine:
                     asyncio.get_running_loop().create_future()
                 )
                 waiters.append(future)
-                # whoever had sent it was cancelled: it is sent from here
+                # The client that had sent it was cancelled, so it is sent from here.
                 with suppress(_Abandoned):
                     response, was_stored = await future
                     counts.stored += was_stored
@@ -352,9 +349,9 @@ class Engine:
         *,
         replaces: bool = False,
     ) -> Response:
-        """Send the request, or wait for another process that sends it.
+        """Send the request, or wait for another process that is sending it.
 
-        `replaces` says that the response takes the place of a stored one.
+        `replaces` says that the response will replace a stored one.
         """
         outbox = self._outbox
         assert outbox is not None
@@ -368,7 +365,8 @@ class Engine:
                         counts.joined += elsewhere
                         counts.stored += not elsewhere
                         return stored
-                    claim = outbox.claim(key)  # it was damaged, and is removed by now
+                    # The stored row was damaged, and has been removed by now.
+                    claim = outbox.claim(key)
                     continue
                 if self._stopped is not None:
                     raise RequestFailed(self._stopped)
@@ -411,7 +409,7 @@ class Engine:
         return response
 
     def _remember(self, sender: Sender, key: bytes, failure: Failure) -> None:
-        """Remember a failure that was the model's doing and was paid for, so as not to pay again.
+        """Remember a failure that was the model's own and was paid for, so as not to pay again.
 
         A prompt that was too long cost nothing, and fits once the server has a longer context.
         """
@@ -425,7 +423,7 @@ class Engine:
     ) -> None:
         """Raise RequestFailed for a request that was paid for before and got no answer.
 
-        One that ran into the time limit is sent again if there is more time than before.
+        One that ran into the time limit is sent again if the limit is longer than before.
         """
         for memory_key in (key, _key_at_time_limit(key, sender.model)):
             failure = await self._store.empty(memory_key, lately=lately)
@@ -446,7 +444,7 @@ class Engine:
         return response
 
     async def _stored(self, key: bytes, counts: Counts) -> Response | None:
-        """The stored response. A damaged one is counted, and reported once."""
+        """Return the stored response. A damaged one is counted, and reported once."""
         (response,) = await self._store.get_many((key,))
         if response is None and key in self._store.damaged:
             self._store.damaged.discard(key)
@@ -468,8 +466,9 @@ class Engine:
             )
 
     def _end(self, key: bytes, outcome: tuple[Response, bool] | BaseException) -> None:
-        """End a request: those waiting for an equal one learn the outcome, and whether it was
-        stored.
+        """End a request: pass its outcome to those that wait for an equal one.
+
+        `stored` says whether the outcome was stored.
         """
         for future in self._in_flight.pop(key):
             if future.done():
@@ -494,27 +493,27 @@ class Engine:
 
 
 class RoleClient(Ask):
-    """Sends requests to the models of some roles, and counts exactly those in `counts`."""
+    """Sends requests to the models of some roles; `counts` counts exactly these requests."""
 
     __slots__ = ("_engine", "_names", "_reservation", "_senders", "counts")
 
     def __init__(
         self,
         engine: Engine,
-        lanes: Mapping[str, Sender],
+        senders: Mapping[str, Sender],
         counts: Counts,
         reservation: Reservation | None = None,
         names: dict[str, Counter[tuple[str, str]]] | None = None,
     ) -> None:
         self.counts = counts
         self._names = {} if names is None else names
-        """By role: responses by replica and by the name that they give."""
+        """By role: number of responses by replica and by the model name in the response."""
         self._engine = engine
-        self._senders = lanes
+        self._senders = senders
         self._reservation = reservation
 
     async def __call__(self, role: str, request: Request) -> Response:
-        """The response of the model in a role.
+        """Return the response of the model in a role.
 
         Raises:
             RequestFailed: the request failed.
@@ -540,26 +539,29 @@ class RoleClient(Ask):
         return self._sender(role).abilities
 
     def carries(self, role: str) -> frozenset[str]:
-        """The further options that requests to the model in a role may use."""
+        """The optional request fields that the model in a role supports."""
         return self._sender(role).model.carries
 
     def refuses(self, role: str, request: Request) -> str | None:
-        """Why the model in a role cannot take a request as it is; None if it can."""
+        """Return why the model in a role cannot take a request as it is; None if it can."""
         return self._sender(role).model.refuses(request)
 
     def speed(self, role: str) -> Speed:
-        """How fast the model in a role has answered, whoever sent the requests."""
+        """Return how fast the model in a role has answered, whoever sent the requests."""
         return self._sender(role).speed
 
     def loading(self) -> tuple[str, float] | None:
-        """The model that is being loaded now, and for how many seconds; None if there is none."""
+        """Return the model that is being loaded now, and for how many seconds; None if none is."""
         for sender in self._senders.values():
             if (since := sender.speed.loading_since) is not None:
                 return sender.model.name, time.monotonic() - since
         return None
 
     def reply_names(self) -> dict[str, list[dict[str, object]]]:
-        """For the record, by role: the model names in a remote model's responses, with counts."""
+        """Return, by role, the model names in a remote model's responses, with counts.
+
+        The record of a run shows them.
+        """
         rows: dict[str, list[dict[str, object]]] = {}
         for role, sender in self._senders.items():
             if sender.remote is None:
@@ -571,7 +573,7 @@ class RoleClient(Ask):
         return rows
 
     def paid_by(self, reservation: Reservation) -> Ask:
-        """This client with a reservation that pays for what is sent."""
+        """Return this client with a reservation that pays for what is sent."""
         return RoleClient(
             self._engine, self._senders, self.counts, reservation, self._names
         )
@@ -590,7 +592,7 @@ class RoleClient(Ask):
 
 
 def _granted_claim() -> asyncio.Future[str]:
-    """A claim that is granted at once: a stored row is never claimed."""
+    """Return a claim that is granted at once: a stored row is never claimed."""
     claim: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     claim.set_result(MINE)
     return claim
@@ -609,7 +611,7 @@ def _tell_from_thread(
 
 
 def _key_at_time_limit(key: bytes, model: Model) -> bytes:
-    """The key that remembers an answer which was not finished within the model's time limit."""
+    """Return the key that remembers a reply that was not finished within the model's time limit."""
     seconds = model.pacing.timeout if isinstance(model, RemoteModel) else 0.0
     return blake2b(
         b"still writing %r" % seconds, key=key[:64], digest_size=len(key)

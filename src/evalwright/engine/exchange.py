@@ -1,9 +1,8 @@
-"""A store as lines of JSON: exported, imported, and saved where a server did not take what was paid
-for.
+"""A store as lines of JSON: for export, import, and answers that a server did not take.
 
 The first line is `{"evalwright_store": 1}`; each other line is a response (`key`, `model`,
-`request`, `response`, `created`), a request to which every reply was empty (`empty`, `failure`), a
-row of the ledger (`ledger`), or the name of a model (`name`, `model`).
+`request`, `response`, `created`), a request to which every reply was empty (`empty`,
+`failure`), a row of the ledger (`ledger`), or the name of a model (`name`, `model`).
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from evalwright.engine.store_rows import (
 
 FORMAT = 1
 UNWRITTEN_FOLDER = "unwritten"
-"""The folder in a home with answers that a server did not take."""
+"""The folder in a home folder with paid answers that the store's server did not take."""
 _MAX_LINE_BYTES = 2 * MAX_CONTENT_BYTES
 _ROWS_AT_ONCE = 100
 _encode = json.JSONEncoder(separators=(",", ":")).encode
@@ -57,7 +56,7 @@ def write_lines(
     ledger: Sequence[dict[str, Any]],
     names: Sequence[tuple[str, str]],
 ) -> TransferCounts:
-    """Write a store's rows. Damaged ones are counted and left out."""
+    """Write a store's rows as lines; damaged rows are counted and left out."""
     counts = TransferCounts()
     file.write(_encode({"evalwright_store": FORMAT}) + "\n")
     for page in pages:
@@ -146,7 +145,7 @@ def read_lines(file: IO[bytes], name: str, database: Database) -> TransferCounts
 def merge(source: Database, target: Database) -> TransferCounts:
     """Add everything in one database to another; where both have a row, the target's stays.
 
-    May be repeated.
+    Merging again changes nothing.
     """
     counts = TransferCounts()
     for page in source.pages():
@@ -166,7 +165,7 @@ def save_unwritten(
     """Save answers, failures and a ledger in a file of the home folder.
 
     Returns:
-        A sentence about it; "" if there was nothing to save.
+        A sentence that says so; "" if there was nothing to save.
     """
     folder = home / UNWRITTEN_FOLDER
     if not (group.puts or group.empty or ledger):
@@ -198,7 +197,9 @@ def restore_unwritten(home: Path, database: Database) -> str:
     new = 0
     folder = home / UNWRITTEN_FOLDER
     for path in sorted(folder.glob("*.jsonl")):
-        with suppress(FileNotFoundError):  # another process was faster
+        with suppress(
+            FileNotFoundError
+        ):  # another process was faster, and has removed the file
             with path.open("rb") as file:
                 new += read_lines(file, str(path), database).new
             path.unlink()
@@ -261,7 +262,7 @@ def _parse_ledger_row(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def unreadable(error: Exception, name: str) -> StoreError:
-    """The StoreError for a file that cannot be read or written."""
+    """Make the StoreError for a file that cannot be read or written."""
     return StoreError(
         f"{name} cannot be used: {getattr(error, 'strerror', None) or error}."
     )

@@ -1,8 +1,8 @@
-"""The name of a request: a hash of everything that changes its answer.
+"""The key of a request: a hash of everything that can change its answer.
 
 The hashed text is the canonical JSON of `[schema version, model fingerprint, request payload]`:
-sorted keys, no spaces, UTF-8. Equal requests to equal models have equal keys in every process and
-on every machine.
+sorted keys, no spaces, UTF-8. Equal requests to equal models have equal keys in every process
+and on every machine.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _encode = json.JSONEncoder(
 
 
 def canonical(payload: Mapping[str, Any]) -> bytes:
-    """The payload as canonical JSON.
+    """Encode a payload as canonical JSON.
 
     Lone surrogates, which models can produce, are kept as they are.
     """
@@ -32,7 +32,7 @@ def canonical(payload: Mapping[str, Any]) -> bytes:
 
 
 class KeyMaker:
-    """Makes the keys of one model's requests; the fingerprint is hashed once."""
+    """Makes the keys of one model's requests; the fingerprint is hashed only once."""
 
     def __init__(self, fingerprint: str) -> None:
         prefix = (
@@ -43,7 +43,7 @@ class KeyMaker:
         self._start = blake2b(prefix, digest_size=KEY_BYTES)
 
     def key(self, payload: bytes) -> bytes:
-        """The key of a request with this canonical payload: 16 bytes."""
+        """Return the 16-byte key of a request with this canonical payload."""
         state = self._start.copy()
         state.update(payload)
         state.update(b"]")
@@ -51,5 +51,5 @@ class KeyMaker:
 
 
 def request_key(fingerprint: str, payload: Mapping[str, Any]) -> bytes:
-    """The key of one request to the model with that fingerprint."""
+    """Return the key of one request to the model with that fingerprint."""
     return KeyMaker(fingerprint).key(canonical(payload))

@@ -1,22 +1,23 @@
-"""What each sending is billed, and who is told: the door's counts, the sample's reservation, and
-the ledger in the store.
+"""What each sending is billed, and where the bill is counted.
+
+It is counted three times: in the client's counts, in the sample's reservation, and in the
+ledger of the store.
 
 | what became of a sending | what is counted |
 |---|---|
-| a reply whose usage could be read, be it an answer or not | what it says |
-| an answer that does not count what was read, or what was written | an estimate of that, from its
+| a reply whose usage could be read, be it an answer or not | what it states |
+| an answer that states only one of input and output tokens | the other is estimated from its
 size |
-| it timed out, broke after it was sent or in the middle of its stream, came back unreadable, or was
-stopped; 408, 424, 502, 504, 520, 524 | the estimate |
+| it timed out, broke after it was sent or in its stream, came back unreadable, or was stopped;
+status 408, 424, 502, 504, 520, 524 | the estimate |
 | a prompt that the provider's filter stopped | the prompt's part of the estimate |
 | no connection; 429, 400, 401, 403, 404, 422; 500, 503, 529 and other server errors | nothing:
 providers bill none of these |
 
-As a request each counts for a budget that was sent, whatever came of it; only where no connection
-was made, none was.
+Each counts as one request for a budget, whatever came of it, unless no connection was made.
 
-The estimate is the prompt, a token for each three bytes of the request, and the most tokens that
-may be answered.
+The estimate is one token for every three bytes of the request, plus the most tokens that the
+answer may have.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ BYTES_PER_TOKEN = 3
 """Bytes of a request's JSON per token. English has more, Korean and code about as many."""
 
 UNLIMITED_ANSWER_TOKENS = 4096
-"""Tokens that an answer without a limit is assumed to have at most."""
+"""Most tokens that an answer without a limit is assumed to have."""
 
 
 _NO_USAGE = Usage()
@@ -69,7 +70,10 @@ class Bill(NamedTuple):
 
 @dataclass(slots=True)
 class Account:
-    """The sendings of one request to one model. `size` is the bytes of its payload."""
+    """The sendings of one request to one model, and what they cost.
+
+    `size` is the size of the request's payload in bytes.
+    """
 
     model: Model
     request: Request
@@ -116,7 +120,7 @@ class Account:
                 self.dollars = (self.dollars or 0.0) + bill.dollars
 
     def failed(self, failure: Failure) -> Failure:
-        """The failure with the cost of its sendings."""
+        """Add the cost of the sendings so far to a failure."""
         used = self.usage.as_dict() or None
         return (
             replace(failure, usage=used, cost=self.dollars)
@@ -166,7 +170,7 @@ class Account:
             outcome, EvalwrightError
         ):
             return Bill("failed", sent=not isinstance(self.model, RemoteModel))
-        # It was ended while it was under way.
+        # It was cancelled while it was in flight.
         return (
             Bill("stopped", sent=False)
             if self.model.resumes
@@ -193,7 +197,6 @@ class Account:
         if price is None:
             return model.dearest if isinstance(model, RemoteModel) else None
         batched = isinstance(model, RemoteModel) and model.batched
-        # Without a price for batches, the price of a single request is the most that one of them
-        # can cost.
+        # Without a price for batches, the price of a single request is an upper bound.
         cost = price.cost(usage, batched=batched)
         return price.cost(usage) if cost is None else cost

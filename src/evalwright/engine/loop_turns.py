@@ -1,8 +1,8 @@
-"""Keeps the event loop free for timers, signals and progress while thousands of samples never wait.
+"""Keeps the event loop responsive to timers and signals while thousands of samples are at work.
 
-A sample whose responses are all stored is answered and scored without a pause. With thousands of
-workers that each pause only now and then, one turn of the loop would last as long as all of them
-together, minutes in a large run.
+A sample whose responses are all stored is answered and scored without ever waiting. With
+thousands of such workers that pause only now and then, one turn of the loop would last as long
+as all of them together: minutes in a large run.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ import asyncio
 from collections import deque
 
 TURN_SECONDS = 0.05
-"""How long samples may be worked on before the loop turns to everything else."""
+"""How long samples may be worked on before the loop handles everything else."""
 
 
 class LoopTurns:
-    """Shared by everything that one engine works for.
+    """Divides the loop's time into turns. Shared by everything that one engine works for.
 
-    `take` is awaited before every sample, and after every stored response. Whoever comes too late
-    in a turn waits in line. Each turn wakes one of them: either it works until the turn is over, or
-    it has to wait for a response, and then the next turn comes at once.
+    `take` is awaited before every sample, and after every stored response. A caller who comes too
+    late in a turn waits in line. Each turn wakes one of those waiting: either it works until the
+    turn is over, or it has to wait for a response, and then the next turn begins at once.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -45,7 +45,7 @@ class LoopTurns:
         self._turn_ends = None
         while self._line:
             turn = self._line.popleft()
-            if not turn.done():  # else whoever waited was cancelled
+            if not turn.done():  # otherwise the caller who waited was cancelled
                 self._begin_turn()
                 turn.set_result(None)
                 return

@@ -1,8 +1,8 @@
-"""Which heavy models are loaded: at most `max_resident` at a time.
+"""Decides which heavy models are loaded: at most `max_resident` at a time.
 
-A loaded model keeps its slot while it has work. It gives the slot up when its queue has been empty
-for a moment and another model waits for one. That moment is longer for a model that took long to
-load, so that a pause between two requests does not cost a reload.
+A loaded model keeps its slot while it has work. It gives the slot up when its queue has been
+empty for a moment and another model waits for one. That moment is longer for a model that took
+long to load, so that a short pause between requests does not cost a reload.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ _MAX_PATIENCE_SECONDS = 1.0
 Leave = Callable[[], None]
 """Tells a loaded model's worker, from any thread, that another model waits for a slot.
 
-It also identifies the slot's holder.
+It also identifies the holder of the slot.
 """
 
 
 class ModelSlots:
-    """Hands out the slots, first come, first served. All methods may be called from any thread."""
+    """Hands out slots, first come, first served. Its methods may be called from any thread."""
 
     def __init__(self, slots: int) -> None:
         self._free = max(1, slots)
@@ -51,7 +51,7 @@ class ModelSlots:
         turn.wait()
 
     def release(self, holder: Leave) -> None:
-        """Give the slot to whoever has waited longest."""
+        """Give the slot to the caller who has waited longest."""
         with self._lock:
             self._holding.remove(holder)
             if self._waiting:
@@ -67,5 +67,5 @@ class ModelSlots:
 
 
 def patience_of(load_seconds: float) -> float:
-    """Seconds that a queue must stay empty before a model with this loading time is unloaded."""
+    """Return for how many seconds a queue must stay empty before its model is unloaded."""
     return min(max(0.1 * load_seconds, _MIN_PATIENCE_SECONDS), _MAX_PATIENCE_SECONDS)

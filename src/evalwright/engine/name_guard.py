@@ -1,15 +1,15 @@
-"""Keeps the replies of other models out, by the model name that each reply gives.
+"""Keeps out replies of another model, by the model name that each reply gives.
 
-| the reply names | a server that a person named | a provider's own hosts, or a server that lists
-its models |
+| the reply names | a server that a person named | a provider's own hosts, or a server that
+lists its models |
 |---|---|---|
-| nothing, the model, or an alias of its name | accepted | accepted |
+| no model, the requested one, or an alias of it | accepted | accepted |
 | another name, from the first reply on | refused | accepted, and reported |
 | another name than before | refused | refused |
 | another alias than before (the provider moved it) | accepted, and reported | accepted, and
 reported |
 | another name or alias than the other replicas | refused | refused |
-| in one stream another model's name and a second name | refused | refused |
+| another model's name and a second name in one stream | refused | refused |
 
 A refused reply is a failure of that endpoint (`WrongModel`): it is neither stored nor scored.
 Stored responses are held to the same rule, because earlier versions stored every reply.
@@ -29,18 +29,19 @@ from evalwright.models.reply_names import NameRule, Relation, identity_of
 
 _MAX_NAME_CHARS = 80
 _MAX_REMEMBERED = 1000
-"""Names of one model to tell apart; a server that invents a name for each reply must not fill
-memory.
+"""Most names of one model to tell apart.
+
+A server that invents a name for each reply must not fill the memory.
 """
 
 
 class NameGuard:
-    """The model names in replies to one model, over all its endpoints.
+    """Checks the model names in replies to one model, over all its endpoints.
 
     Args:
         model: the model's name, for messages.
-        rules: the rule of each endpoint, by its name.
-        apart: whether each endpoint is a model of its own, so that names may differ between them.
+        rules: the rule of each endpoint, by the endpoint's name.
+        models_differ: whether each endpoint is a model of its own, so that names may differ.
         say: called with a sentence for people.
     """
 
@@ -49,32 +50,31 @@ class NameGuard:
         model: str,
         rules: dict[str, NameRule],
         *,
-        apart: bool,
+        models_differ: bool,
         say: Callable[[str], None],
     ) -> None:
         self._model = model
         self.rules = rules
-        self._apart = apart
+        self._models_differ = models_differ
         self._say = say
         self._accepted: set[tuple[str, str]] = set()
-        """Endpoint and name of replies that were accepted."""
+        """Endpoint and name of each accepted reply."""
         self._first: dict[str, list[tuple[str, str]]] = {}
-        """By endpoint, or "" for all that must agree: endpoint and name of the first reply under
-        each name.
+        """Per endpoint ("" for all that must agree): endpoint and name of each name's first reply.
         """
         self._stored: list[str] = []
-        """Names of stored responses, but for the name that is asked."""
+        """Names in stored responses, other than the requested name."""
         self._stored_relations: dict[str, bool] = {}
-        """By a stored response's name: whether it is another model's."""
+        """By name in a stored response: whether it is another model's name."""
         self._disputed: tuple[str, str] | None = None
         self.refused: Counter[tuple[str, str]] = Counter()
-        """Replies that were refused, by (endpoint, name)."""
+        """Number of refused replies, by (endpoint, name)."""
 
     def accept(self, endpoint: str, response: Response) -> None:
         """Check the names in a reply and remember them.
 
         Raises:
-            WrongModel: the reply is another model's; the error has its usage.
+            WrongModel: the reply is another model's; the error carries the reply's usage.
         """
         if response.also_named:
             self._refuse_mixed(endpoint, response)
@@ -83,7 +83,7 @@ class NameGuard:
         self._accept_name(endpoint, response.model, response)
 
     def _refuse_mixed(self, endpoint: str, response: Response) -> None:
-        """Raise WrongModel if one stream names several models and one of them was not requested."""
+        """Raise WrongModel if a stream names several models, one of which was not requested."""
         rule = self.rules[endpoint]
         if rule.check == "nothing":
             return
@@ -127,9 +127,7 @@ class NameGuard:
         raise self._error(self.rules[endpoint], name, why, response)
 
     def is_foreign(self, response: Response) -> bool:
-        """Whether a stored response came from another model, so that its request must be sent
-        again.
-        """
+        """Return whether a stored response is another model's; its request is then sent again."""
         name = response.model
         if not name:
             return False
@@ -164,15 +162,16 @@ class NameGuard:
         return False
 
     def _seen(self, endpoint: str) -> list[tuple[str, str]]:
-        """Endpoint and name of the first reply under each name, of all endpoints that must agree
-        with it.
+        """Return the endpoint and name of the first reply of each name.
+
+        It covers all endpoints that must agree with this one.
         """
-        return self._first.setdefault(endpoint if self._apart else "", [])
+        return self._first.setdefault(endpoint if self._models_differ else "", [])
 
     def _why_not(
         self, endpoint: str, rule: NameRule, name: str, relation: Relation
     ) -> str:
-        """Why a name is refused; "" if it is not."""
+        """Return why a name is refused; "" if it is accepted."""
         seen = self._seen(endpoint)
         if rule.check == "asked" and relation == "other":
             return "that is another model's name"
@@ -198,7 +197,7 @@ class NameGuard:
             if source != endpoint and rule.relation(before) == "other"
         ]
         if others:
-            # Nothing tells which of the replicas is right, so none is used.
+            # It cannot be known which of the replicas is right, so none is used.
             self._disputed = (others[0], name)
             self._forget_others(rule)
             return self._why_not(endpoint, rule, name, relation)
@@ -228,7 +227,11 @@ class NameGuard:
         others += [before for before in self._stored if not _is_same_name(name, before)]
         if relation in _ITSELF:
             others = [before for before in others if rule.relation(before) == "other"]
-            if len(self.rules) > 1 and rule.check != "nothing" and not self._apart:
+            if (
+                len(self.rules) > 1
+                and rule.check != "nothing"
+                and not self._models_differ
+            ):
                 self._forget_others(rule)
         if len(seen) < _MAX_REMEMBERED:
             seen.append((endpoint, name))
@@ -272,7 +275,7 @@ class NameGuard:
             if model_id.startswith(("http://", "https://"))
             else ""
         )
-        replicas = len(self.rules) > 1 and not self._apart
+        replicas = len(self.rules) > 1 and not self._models_differ
         differ = (
             " If the replicas may answer differently: -M replicas_differ=true."
             if replicas
@@ -300,7 +303,7 @@ def _is_itself(rule: NameRule, name: str) -> bool:
 
 
 def _is_same_name(first: str, second: str) -> bool:
-    """Whether two names are the same except for spelling."""
+    """Return whether two names are the same except for spelling."""
     return identity_of(first) == identity_of(second)
 
 
@@ -309,11 +312,13 @@ def name_rows(
     refused: Mapping[tuple[str, str], int],
     rules: Mapping[str, NameRule],
 ) -> list[dict[str, object]]:
-    """For the record: a row for each name in replies, with its relation to the requested name.
+    """Return a row for each name in replies, with its relation to the requested name.
+
+    The record of a run shows these rows.
 
     Args:
-        responses: numbers of replies that were used, by (replica, name).
-        refused: numbers of those that were not.
+        responses: number of used replies, by (replica, name).
+        refused: number of refused replies, by (replica, name).
         rules: the guard's rules.
     """
     is_pool = len(rules) > 1
@@ -321,7 +326,8 @@ def name_rows(
     rows: dict[tuple[str, str], dict[str, object]] = {}
     for counts, column in ((responses, "responses"), (refused, "refused")):
         for (replica, name), number in counts.items():
-            # Of a lone endpoint, responses that its pool gave in an earlier run are its own.
+            # A single endpoint also owns responses that a pool gave under its name in an earlier
+            # run.
             key = (replica if is_pool else "", name)
             row = rows.setdefault(
                 key,

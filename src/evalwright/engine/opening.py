@@ -30,12 +30,12 @@ def open_store(home: Path) -> Store:
 
 
 def existing_store(home: Path) -> Store | None:
-    """Like `open_store`, but a missing file is not created: None."""
+    """Open the store like `open_store`, but return None instead of creating a missing file."""
     return open_store(home) if store_url() or (home / FILE).is_file() else None
 
 
 def open_database(place: str | Path, *, new: bool = False) -> Database:
-    """Open a database for work on a store as a whole.
+    """Open the database of a store, for work on the store as a whole.
 
     Args:
         place: a URL, a store's file, or a home folder.
@@ -66,12 +66,12 @@ def open_database(place: str | Path, *, new: bool = False) -> Database:
 
 
 def store_location(home: Path) -> str | Path:
-    """What `open_database` opens for the store of a home folder."""
+    """Return what `open_database` opens for the store of a home folder."""
     return store_url() or home
 
 
 def store_name(place: str | Path) -> str:
-    """A place for people, without a password."""
+    """Name a store's place for people, without a password."""
     return (
         display_url(place) if isinstance(place, str) and is_url(place) else str(place)
     )

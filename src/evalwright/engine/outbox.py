@@ -1,6 +1,6 @@
-"""One event loop's side of the store: collects the wishes of a round, and wakes those who wait.
+"""One event loop's side of the store: collects requests to the writer and wakes their waiters.
 
-`claim` also waits for others: requests that other processes are sending are looked up again every
+`claim` also waits for other processes: requests that they are sending are looked up again every
 few tenths of a second, all of them in one query.
 """
 
@@ -16,16 +16,16 @@ from evalwright.engine.store_rows import MINE, Batch, BillKey, Row
 
 _GAP_SECONDS_PER_WISH = 0.005
 _MAX_GAP_SECONDS = 0.02
-"""Longest time between two batches, which grows with the number of wishes in the last one.
+"""Longest time between two batches; the time grows with the size of the last batch.
 
-A lone request hardly waits. With hundreds a second, collecting them for a moment needs a tenth of
-the transactions, wake-ups and contention for the interpreter's lock; nothing is delayed by it,
+A lone request hardly waits. With hundreds a second, collecting them for a moment needs a tenth
+of the transactions, wake-ups and contention for the interpreter lock; nothing is delayed by it,
 because others are in flight.
 """
 
 
 class Outbox:
-    """Must be used from its loop's thread only, like everything in asyncio."""
+    """Collects what coroutines want from the store. Use it only from its event loop's thread."""
 
     def __init__(
         self,
@@ -45,11 +45,12 @@ class Outbox:
         self._foreign: dict[bytes, asyncio.Future[str]] = {}
         self._polling = False
         self.names: dict[str, str] = {}
-        """Of models by their fingerprint, for people; written with the next answers."""
+        """Names of models by fingerprint, for people; they are written with the next answers."""
 
     def claim(self, key: bytes) -> asyncio.Future[str]:
-        """Resolves to MINE (send the request, then `put` or `release`), STORED, or another owner's
-        id.
+        """Claim a request. The future resolves to MINE, STORED, or another owner's id.
+
+        After MINE the caller sends the request, then calls `put` or `release`.
         """
         future: asyncio.Future[str] = self._loop.create_future()
         self._claiming[key] = future
@@ -58,7 +59,7 @@ class Outbox:
         return future
 
     def claim_after(self, key: bytes) -> asyncio.Future[str]:
-        """Wait until the owner of a claim has answered, given up or died; then like `claim`."""
+        """Wait until the owner of a claim has answered, given up or died; then do as `claim`."""
         future: asyncio.Future[str] = self._loop.create_future()
         self._foreign[key] = future
         if not self._polling:
@@ -67,7 +68,7 @@ class Outbox:
         return future
 
     def drop_foreign(self, error: Callable[[], Exception]) -> None:
-        """End all waiting for other owners."""
+        """Fail every wait for another owner."""
         waiting = self._foreign
         self._foreign = {}
         for future in waiting.values():
@@ -93,7 +94,7 @@ class Outbox:
             self.release(key)
 
     def put(self, row: Row) -> asyncio.Future[None]:
-        """Resolves once the row is committed."""
+        """Store a row. The future resolves once the row is committed."""
         future: asyncio.Future[None] = self._loop.create_future()
         self._batch.puts.append(row)
         self._putting.append(future)
@@ -116,7 +117,7 @@ class Outbox:
         self._schedule()
 
     def damaged(self, key: bytes, content: bytes) -> None:
-        """Delete a row that cannot be read, unless somebody has replaced it meanwhile."""
+        """Delete a row that cannot be read, unless another process has replaced it meanwhile."""
         self._batch.damaged.append((key, content))
         self._schedule()
 
@@ -128,7 +129,7 @@ class Outbox:
     def flush(self) -> None:
         """Submit what is waiting.
 
-        Nothing awaits the failures and bills of a run's last moment, and they are paid for.
+        Called at the end of a run, whose last failures and bills nothing awaits.
         """
         if self._scheduled:
             self._flush()
@@ -164,10 +165,10 @@ class Outbox:
         for key, outcome in zip(batch.claims, outcomes, strict=True):
             claim = self._claiming.pop(key, None)
             if claim is None:
-                continue  # a second claim of one key: the first outcome was its answer too
+                continue  # a second claim of the same key: it got the outcome of the first
             if claim.done():
                 if outcome == MINE:
-                    self.release(key)  # whoever wanted it was cancelled
+                    self.release(key)  # the waiter was cancelled
             elif error is None:
                 claim.set_result(outcome)
             else:
@@ -177,7 +178,7 @@ class Outbox:
 
     def _poll(self) -> None:
         for key in [key for key, future in self._foreign.items() if future.done()]:
-            del self._foreign[key]  # whoever waited was cancelled
+            del self._foreign[key]  # the waiter was cancelled
         if not self._foreign:
             self._polling = False
             return

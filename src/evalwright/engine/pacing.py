@@ -1,15 +1,17 @@
-"""How many requests a remote model may have at once, and when the next may go.
+"""How many requests a remote model may have in flight at once, and when the next may be sent.
 
-There is one pacer for each endpoint. The number in flight starts at `Pacing.start_concurrency` and
-grows by one with every answer until the provider first objects. Then nothing is sent for a moment:
-what is still in flight when the refusals are in is what the provider takes at once. Later
-objections cut the number, a little after a long quiet and deeply in a row; it climbs quickly to
-just below where it was cut, and probes further so seldom that hardly anything is refused. A few
-refusals among many answers, which no pace would avoid, do not slow it down. A Retry-After holds
-everybody back; announced rate limits of requests and tokens are kept before they are exhausted. A
-Retry-After of more than `_BELIEVED` seconds holds nobody else for so long: one request at a time
-finds out, at growing gaps, and any answer ends it. Who waits for a permit is the business of
-`sending.py`.
+There is one pacer for each endpoint. The number in flight starts at `Pacing.start_concurrency`
+and grows by one with every answer until the provider first refuses. Then nothing is sent for a
+moment: what is still in flight when all refusals are in is what the provider accepts at once.
+Later refusals cut the number, a little after a long quiet time and deeply when they follow each
+other; it climbs quickly to just below where it was cut, and probes further so seldom that
+hardly anything is refused. A few refusals among many answers, which no pace would avoid, do not
+slow it down.
+
+A Retry-After pauses all requests; announced rate limits of requests and tokens are respected
+before they are exhausted. A Retry-After of more than `_BELIEVED` seconds does not pause the
+others for that long: one request at a time probes, at growing gaps, and any answer ends the
+probing. The queue of requests waiting for a permit is in `sending.py`.
 """
 
 from __future__ import annotations
@@ -34,37 +36,35 @@ from evalwright.models.model_interface import Pacing
 _GENTLE_CUT = 0.97
 _CUT = 0.85
 _DEEP_CUT = 0.5
-# Share of recent replies that may be refusals, without a Retry-After, before they are taken for a
-# limit.
+# Up to this share of recent replies, refusals without a Retry-After are not taken for a limit.
 _TOLERATED = 0.05
-# Replies that count as recent: so many, or two rounds of all that is in flight.
+# Replies that count as recent: this many, or two rounds of all that is in flight if that is more.
 _LEAST_LOOKED_BACK = 40.0
-# From this share of what was in flight on, what is left of it after a burst of refusals is the
-# provider's limit.
+# After a burst of refusals, what is still in flight is taken for the provider's limit if it is at
+# least this share of what was in flight before.
 _LET_THROUGH = 0.1
-# Of a round trip: how long after the first objection refusals of the same burst may still come in.
+# Share of a round trip for which refusals of the same burst may still come in after the first one.
 _SETTLED = 0.25
-# A new try above a known ceiling comes after so many times of what the last one cost (a round trip,
-# or the Retry-After).
+# The next probe above a known ceiling comes after this many times the cost of the last one (a round
+# trip, or the Retry-After).
 _PATIENCE = 20.0
 # Share of the way back to the last ceiling that one round trip covers.
 _RECOVERY = 0.25
 _PROBE = 0.005
-# Server errors, timeouts and broken connections are taken for overload from this share of recent
-# replies on.
+# Share of recent replies from which server errors, timeouts and broken connections are taken for
+# overload.
 _TROUBLED = 0.2
-# In flight at the least while requests fail for other reasons than a limit.
+# Least number in flight while requests fail for reasons other than a limit.
 _LEAST_IN_TROUBLE = 4.0
-# So many are sent at once before any reply has come, and twice as many after each such number of
-# seconds: the first reply tells of limits that may be small, and refusals come fast even where
-# answers do not.
+# Requests sent at once before any reply has come; the number doubles every `_DOUBLING` seconds. The
+# first reply may announce small limits, and refusals come fast even where answers do not.
 _OPENING = 4
 _DOUBLING = 0.1
 _PAUSE_JITTER = 0.1
 _FIRST_ROUND_TRIP = 0.2
 _BELIEVED = 120.0
-# Seconds between two requests that find out, at the most. After a deadline's time of that the
-# others fail too.
+# Most seconds between two probes. If probing goes on for longer than the deadline, the waiting
+# requests fail too.
 _LONGEST_PROBE_GAP = 60.0
 _LONGEST_GAP = 0.05
 
@@ -75,8 +75,8 @@ class Permit:
 
     Attributes:
         number: its position among all requests sent.
-        sent_at: when it was sent.
-        tokens: what it is expected to use.
+        sent_at: when the request was sent.
+        tokens: tokens that the request is expected to use.
     """
 
     number: int
@@ -85,7 +85,7 @@ class Permit:
 
 
 class Pacer:
-    """Decides when a request may be sent, and learns from its outcome.
+    """Decides when a request may be sent, and learns from the outcome of each.
 
     Belongs to one event loop; costs a few microseconds per request.
     """
@@ -97,7 +97,7 @@ class Pacer:
         self.in_flight = 0
         self.requests = RateLimit()
         self.tokens = RateLimit()
-        self._own = (
+        self._user_limit = (
             RateLimit.fixed(pacing.requests_per_minute)
             if pacing.requests_per_minute
             else RateLimit()
@@ -134,9 +134,7 @@ class Pacer:
 
     @property
     def hopeless(self) -> RateLimited | None:
-        """The error for all waiting requests, if nothing was let through for longer than any may
-        wait.
-        """
+        """Return the error of all waiting requests if only refusals came for a whole deadline."""
         if not self._hopeless_why:
             return None
         return RateLimited(
@@ -147,9 +145,9 @@ class Pacer:
         )
 
     def wait(self, size: float, now: float) -> float:
-        """Seconds until a request may be sent; 0 for now, inf if one has to end first.
+        """Return the seconds until a request may be sent; 0 for now, inf if one has to end first.
 
-        `size` is a first guess of its tokens, until answers have shown how many they use.
+        `size` is a first guess of its tokens, used until answers have shown how many they take.
         """
         return (
             math.inf
@@ -158,14 +156,14 @@ class Pacer:
         )
 
     def admit(self, size: float, now: float) -> Permit:
-        """The permit for a request that may be sent now."""
+        """Issue the permit for a request that may be sent now."""
         tokens = self._tokens(size)
         if not self._sent:
             self._opened_at = now
         self.in_flight += 1
         self._sent += 1
         self.requests.spend(1)
-        self._own.spend(1)
+        self._user_limit.spend(1)
         self.tokens.spend(tokens)
         if self._ramp > 0:
             self._ramp -= 1
@@ -173,7 +171,7 @@ class Pacer:
         return Permit(self._sent, now, tokens)
 
     def answered(self, permit: Permit, response: Response) -> None:
-        """The request was answered."""
+        """Learn from a request that was answered."""
         now = self._loop.time()
         self._heard = True
         self._round_trip += 0.1 * (now - permit.sent_at - self._round_trip)
@@ -198,23 +196,23 @@ class Pacer:
         self._leave(permit, response.rate_limits, now)
 
     def failed(self, permit: Permit, error: RequestError) -> None:
-        """The request failed. Slow down and pause as the error demands."""
+        """Learn from a request that failed: slow down and pause as the error demands."""
         now = self._loop.time()
         self._heard = True
         if isinstance(error, RateLimited):
             self._refused += (1 - self._refused) * self._weight()
             limited = self._refused > _TOLERATED or error.retry_after is not None
-            # An announced rate limit that is used up is no matter of how many are in flight.
+            # An exhausted rate limit that was announced does not depend on how many are in flight.
             if limited and not _is_exhausted(error.rate_limits):
                 self._cut(permit, now, pause=True, cost=error.retry_after or 0.0)
         elif isinstance(error, (Overloaded, ConnectionFailed, TimedOut)):
             self._trouble = 0.95 * self._trouble + 0.05
             if self._trouble > _TROUBLED or error.status in (503, 529):
-                # Each request backs off by itself; holding back the others too would let a few that
+                # Each request backs off by itself; pausing the others too would let a few that
                 # always fail starve those that would be answered.
                 self._cut(permit, now, pause=False, cost=0.0)
         else:
-            # The request was let through, whatever became of it then.
+            # The provider accepted the request, whatever became of it then.
             self._answers_since_cut += 1
         if error.retry_after is not None and error.retryable:
             self._hold_back(error.retry_after, permit, now)
@@ -225,7 +223,7 @@ class Pacer:
         self._leave(permit, error.rate_limits, now)
 
     def abandon(self, permit: Permit) -> None:
-        """The permit ends without a reply to learn from."""
+        """End a permit without a reply to learn from."""
         self._leave(permit, None, self._loop.time())
 
     def _tokens(self, size: float) -> float:
@@ -233,14 +231,14 @@ class Pacer:
 
     def _leave(self, permit: Permit, limits: RateLimits | None, now: float) -> None:
         self.in_flight -= 1
-        # A reply that was overtaken by a later request's tells what was true before.
+        # A reply that arrives after that of a later request has outdated limits.
         if limits is not None and permit.number > self._newest:
             self._newest = permit.number
             when = Moment(permit.sent_at, now, self._round_trip)
             later = self._sent - permit.number
-            # Requests are counted when they come in, so what was sent later is not yet in the
-            # reply. Tokens may be counted only when the answer is complete, so all that is in
-            # flight may be missing from it too.
+            # Requests are counted when they come in, so what was sent later is not yet counted in
+            # this reply. Tokens may be counted only when the answer is complete, so all that is in
+            # flight may be uncounted too.
             announced = (
                 limits.limit_requests,
                 limits.remaining_requests,
@@ -268,18 +266,18 @@ class Pacer:
             )
         return max(
             pause,
-            self._own.wait(1, now, self._round_trip),
+            self._user_limit.wait(1, now, self._round_trip),
             self.requests.wait(1, now, self._round_trip),
             self.tokens.wait(tokens, now, self._round_trip),
         )
 
     def _weight(self) -> float:
-        """Weight of one reply in the share of recent refusals."""
+        """Return the weight of one reply in the share of recent refusals."""
         return 1 / max(_LEAST_LOOKED_BACK, 2 * self.limit)
 
     def _grow(self, now: float) -> None:
         if self.in_flight < int(self.limit) - 1:
-            return  # the limit was not used, so the answer says nothing about it
+            return  # the limit was not reached, so the answer says nothing about it
         if self._slow_start:
             step = 1.0
         elif self.limit < self._ceiling:
@@ -289,13 +287,13 @@ class Pacer:
         else:
             step = max(
                 0.05, 1 / self.limit
-            )  # far above the old ceiling: it is no longer there
+            )  # well above the old ceiling, so that ceiling no longer holds
         self.limit = min(self.limit + step, float(self._pacing.max_concurrency))
 
     def _cut(self, permit: Permit, now: float, *, pause: bool, cost: float) -> None:
         if permit.sent_at <= self._cut_at:
-            return  # sent before the last cut: it tells nothing new
-        # What was not even used cannot have been the limit.
+            return  # sent before the last cut, so it tells nothing new
+        # The limit cannot be above what was actually in flight.
         used = min(self.limit, float(self.in_flight))
         if self._slow_start or self._answers_since_cut:
             self._answerless_cuts = 0
@@ -307,9 +305,9 @@ class Pacer:
         elif not pause:
             self.limit = min(self.limit, max(_LEAST_IN_TROUBLE, used * _CUT))
         else:
-            # Not one answer since the last cut: nothing is let through at present, and the old
-            # ceiling stays as good as it was. Everybody waits, longer each time, and soon only one
-            # request at a time finds out.
+            # Not one answer since the last cut: nothing is accepted at present, and the old ceiling
+            # remains the best estimate. All requests wait, longer each time, and soon only one
+            # request at a time probes.
             self._answerless_cuts += 1
             self.limit = (
                 1.0 if self._answerless_cuts > 1 else max(1.0, used * _DEEP_CUT)
@@ -325,14 +323,15 @@ class Pacer:
         self._probe_from = now + _PATIENCE * max(cost, self._round_trip)
 
     def _depth(self, used: float) -> float:
-        """The share that a cut leaves: less if it follows the last one soon."""
+        """Return the share of the limit that a cut leaves: less if it follows the last one soon."""
         if self._slow_start or self._answers_since_cut < 2 * used:
             return _DEEP_CUT
         return _CUT if self._answers_since_cut < 4 * used else _GENTLE_CUT
 
     def _settle(self, now: float) -> None:
-        """Note an answer after the first objection: what is in flight or was answered since was let
-        through.
+        """Set the limit after a burst of refusals, once the first answer has come after it.
+
+        The limit is what is in flight, or was answered since the burst, because that was accepted.
         """
         if now < self._cut_at + _SETTLED * self._round_trip:
             return
@@ -348,14 +347,15 @@ class Pacer:
         until = now + seconds
         if until > self._paused_until:
             self._paused_until = until + random.uniform(0, _PAUSE_JITTER)
-            # Afterwards the first round is spread over a round trip: no herd.
+            # Afterwards the first round is spread over a round trip, so that requests do not come
+            # in a herd.
             self._ramp = int(self.limit)
 
     def _note_refusal(self, error: RequestError, now: float) -> None:
         """Note a refusal.
 
-        If nothing but refusals came for as long as one request may take, waiting ones fare no
-        better.
+        If every reply was a refusal for as long as one request may take, waiting requests will fare
+        no better.
         """
         if (
             not self._refused_since
@@ -367,9 +367,9 @@ class Pacer:
             self._hopeless_why = str(error)
 
     def _hold_back(self, seconds: float, permit: Permit, now: float) -> None:
-        """A reply says to wait.
+        """Pause because a reply carried a Retry-After.
 
-        What it says to one request, if it is too long, does not hold back all others.
+        If that is too long, it does not pause all the others: one request at a time probes.
         """
         if seconds <= min(_BELIEVED, self._pacing.deadline):
             self._pause(seconds, now)
@@ -384,7 +384,7 @@ class Pacer:
             )
 
     def _width(self) -> int:
-        """The number of requests that may be in flight now."""
+        """Return the number of requests that may be in flight now."""
         return 1 if self._probes else int(self.limit)
 
 

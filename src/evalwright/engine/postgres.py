@@ -1,9 +1,9 @@
 """The store on a PostgreSQL server, for any number of hosts.
 
-A server that goes away is waited for, with growing gaps and up to a stated time; what is under way
-is carried out when it is back. A transaction whose end was not heard of is repeated, and nothing in
-it counts twice. If the server stays away, answers that were paid for are saved in a file of the
-home folder and stored when the store is opened there again.
+If the server goes away, the store waits for it, with growing gaps and up to a stated time, and
+then carries out what was under way. A transaction whose outcome is unknown is repeated, and
+nothing in it counts twice. If the server stays away, answers that were paid for are saved in a
+file of the home folder and stored when the store is next opened there.
 """
 
 from __future__ import annotations
@@ -42,7 +42,10 @@ _POLL_SECONDS = 0.25
 _ENCODINGS = ("UTF8", "SQL_ASCII")
 
 _FIRST_VERSIONS = 3
-"""Versions of SQLite's tables that a server's first version combines; each later one is its own."""
+"""Number of versions of the SQLite tables that the server's first version combines.
+
+Later versions of the two keep in step.
+"""
 
 _TABLES = (
     f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}",
@@ -54,7 +57,7 @@ _TABLES = (
         created DOUBLE PRECISION NOT NULL,
         checksum BIGINT
     )""",
-    # They are compressed already where that pays.
+    # PostgreSQL need not compress these columns: they are compressed already where that pays.
     (
         "ALTER TABLE responses ALTER COLUMN request SET STORAGE EXTERNAL, ALTER COLUMN"
         " response SET STORAGE EXTERNAL"
@@ -121,7 +124,7 @@ class PostgresDatabase(Database):
             self._link.again(self._migrate, transaction=True)
 
     def watch(self, say: Callable[[str, bool], None]) -> None:
-        """Have `say` called with a sentence when the server is away, silent, or back."""
+        """Report to `say` when the server is away, silent, or back."""
         self._link.say = say
         self._link.watch()
 
@@ -195,8 +198,8 @@ class PostgresDatabase(Database):
         )
         if self._link.regained is None:
             return started
-        # A standby that took over had started long before, with a clock of its own: others were cut
-        # off as this connection was.
+        # A standby that took over had started long before, with a clock of its own: other processes
+        # were cut off when this connection was.
         return max(started, self.now() - (time.monotonic() - self._link.regained))
 
     def rollback(self) -> None:
@@ -227,12 +230,12 @@ class PostgresDatabase(Database):
 
     def _write(self, group: Group, owner: Owner) -> None:
         """Write everything but claims; these locks are never held while waiting for claims."""
-        self.owe(group, owner)
+        self.add_bills(group, owner)
 
         def step(connection: psycopg.Connection[Any]) -> None:
             self.write_small(group)
             if group.puts:
-                # In one order everywhere, so that no two wait for each other; one row for each key.
+                # Sorted, so that no two processes wait for each other; one row for each key.
                 rows: list[Row] = sorted({row[0]: row for row in group.puts}.values())
                 connection.execute(
                     _WRITE_RESPONSES,
@@ -245,7 +248,7 @@ class PostgresDatabase(Database):
                 )
 
         self._link.again(step, transaction=True)
-        self.settled()
+        self.bills_written()
 
     def _claim(self, group: Group, owner: Owner) -> dict[bytes, str]:
         connection = self._link.connection()
@@ -283,9 +286,9 @@ class PostgresDatabase(Database):
                     binary=True,
                 )
                 outcomes.update((key, MINE) for (key,) in taken_over)
-            # given up meanwhile, or taken by another
+            # given up meanwhile, or claimed by another process
             left = [key for key in left if key not in outcomes]
-        # Read after the claims are there: whoever claimed them before has stored the answer or
+        # Read after the claims were made: whoever claimed them before has stored the answer or
         # given up.
         stored = connection.execute(
             "SELECT key FROM responses WHERE key = ANY(%b)",
@@ -302,7 +305,8 @@ class PostgresDatabase(Database):
 
     def _migrate(self, connection: psycopg.Connection[Any]) -> None:
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
-        # Read again: another process may have migrated while this one waited for the lock.
+        # Read the version again: another process may have migrated while this one waited for the
+        # lock.
         for number in range(self._version(), len(MIGRATIONS)):
             for statement in MIGRATIONS[number]:
                 connection.execute(statement.encode())
@@ -317,7 +321,7 @@ class PostgresDatabase(Database):
             (SCHEMA,),
         ):
             return 0
-        # With the schema's name: a user who may not use it is told so.
+        # Names the schema, so that a user without rights to it gets an error that says so.
         (version,) = next(
             iter(self.rows(f"SELECT schema FROM {SCHEMA}.version")), (-1,)
         )
@@ -328,7 +332,7 @@ class PostgresDatabase(Database):
 
 
 class PostgresStore(Store):
-    """A store on a server. Use `PostgresStore.open`.
+    """A store on a PostgreSQL server. Use `PostgresStore.open`.
 
     `home` is the folder for answers that the server did not take.
     """
@@ -346,7 +350,7 @@ class PostgresStore(Store):
 
     @classmethod
     def open(cls, url: str, home: Path) -> Self:
-        """Open the store on that server, and create its tables if it has none.
+        """Open the store on a server, and create its tables if there are none.
 
         Raises:
             StoreError: the server cannot be reached, denies access or has the tables of a newer
@@ -421,7 +425,7 @@ class PostgresStore(Store):
         return self._reader.submit(super()._look, name, *arguments).result()
 
     def _fetch(self) -> None:
-        """Look up in one query what all coroutines of this round want."""
+        """Look up in one query the keys that all coroutines of this round want."""
         lookups = self._lookups
         self._lookups = []
         look = super()._look

@@ -1,18 +1,18 @@
-"""What a provider still allows, as its headers say: some requests (or tokens) now, more later.
+"""Tracks what a provider still allows according to its rate-limit headers.
 
-A header states `limit`, `remaining` and `reset`. It may describe a bucket that is refilled steadily
-(`reset` is when it would be full) or a window that starts anew (`reset` is when). They are told
-apart by watching: while `remaining` falls, a bucket's reset time moves away and a window's stands
-still.
+A header states `limit`, `remaining` and `reset`. It may describe a bucket that is refilled
+steadily (`reset` is when it would be full) or a window that starts anew (`reset` is when). The
+two are told apart by observation: while `remaining` falls, a bucket's reset time moves away and
+a window's stays where it is.
 """
 
 from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-# The share of a bucket that is left in it, so that small errors of the reckoning are not refused.
+# Share of a bucket that is never used, so that small errors of the estimate cause no refusals.
 _RESERVE = 0.02
-# The share of a new window that is used before a reply has confirmed that it has begun.
+# Share of a new window that is used before a reply has confirmed that it has begun.
 _OPENING = 0.01
 _OPENING_GAP = 0.1
 _LONGEST_OPENING_GAP = 10.0
@@ -21,7 +21,13 @@ _UNKNOWN_RESET = 1.0
 
 
 class Moment(NamedTuple):
-    """When a reply came (now), when its request was sent, and the usual time between the two."""
+    """The times of a reply.
+
+    Attributes:
+        sent_at: when its request was sent.
+        now: when the reply came.
+        round_trip: usual seconds between the two.
+    """
 
     sent_at: float
     now: float
@@ -29,15 +35,15 @@ class Moment(NamedTuple):
 
 
 class RateLimit:
-    """The limit of one kind of unit, requests or tokens. Seconds of one monotonic clock."""
+    """The limit of one unit, requests or tokens. Times are seconds of one monotonic clock."""
 
     def __init__(self) -> None:
         self.limit = 0.0
         self.kind: Literal["unknown", "bucket", "window"] = "unknown"
         self.rate = 0.0
-        """Units per second that a bucket gains."""
+        """Units per second by which a bucket is refilled."""
         self._level = 0.0
-        self._at = 0.0
+        self._level_at = 0.0
         self._ends = 0.0
         self._guessed = False
         self._openings = 0
@@ -48,8 +54,9 @@ class RateLimit:
 
     @classmethod
     def fixed(cls, per_minute: float) -> RateLimit:
-        """A limit that the user sets and no reply changes: refilled evenly, with at most one
-        second's worth.
+        """Make a limit that the user sets and no reply changes.
+
+        It is refilled evenly, and holds at most one second's worth.
         """
         limit = cls()
         limit.kind = "bucket"
@@ -63,21 +70,23 @@ class RateLimit:
         self._level -= units
 
     def wait(self, units: float, now: float, round_trip: float) -> float:
-        """Seconds until these units may be sent; 0 for now.
+        """Return the seconds until these units may be sent; 0 for now.
 
         `round_trip` is the usual time until a reply.
         """
         if not self._known:
             return 0.0
         if self.kind == "bucket" and self.rate > 0:
-            self._level = min(self.limit, self._level + self.rate * (now - self._at))
-            self._at = now
+            self._level = min(
+                self.limit, self._level + self.rate * (now - self._level_at)
+            )
+            self._level_at = now
             reserve = min(max(_RESERVE * self.limit, 1.0), 0.2 * self.limit)
             missing = min(units, self.limit - reserve) + reserve - self._level
             return missing / self.rate if missing > 1e-9 else 0.0
         if now >= max(self._ends, self._next_opening):
-            # A new window should have begun. A few requests find out; their replies say how much
-            # there is. If it has not (resets are often rounded down), the next few go later.
+            # A new window should have begun. A few requests probe it; their replies say how much it
+            # has. If it has not begun (reset times are often rounded down), the next few go later.
             self._level = max(
                 self._level, _OPENING * self.limit, min(units, self.limit)
             )
@@ -101,15 +110,15 @@ class RateLimit:
         unseen: float,
         counted_at: float,
     ) -> None:
-        """Learn from a reply's header.
+        """Learn from a reply's headers.
 
         Args:
             limit: units in a full bucket or window.
             remaining: units left.
             reset: seconds until the bucket is full or the window starts anew.
             when: times of the reply.
-            unseen: units sent that it cannot have counted.
-            counted_at: when `remaining` was true at the latest.
+            unseen: units sent that `remaining` cannot include.
+            counted_at: the latest time at which `remaining` was true.
         """
         sent_at, now, round_trip = when
         if remaining is None:
@@ -125,7 +134,7 @@ class RateLimit:
         used = self.limit - remaining
         gained = 0.0
         if self.kind == "bucket":
-            # At 0 the bucket may owe something, which falsifies the rate.
+            # At 0 the bucket may be overdrawn, which would falsify the rate.
             if (
                 reset is not None
                 and reset > 0
@@ -135,8 +144,8 @@ class RateLimit:
                 rate = used / reset
                 self.rate = rate if self.rate == 0 else 0.7 * self.rate + 0.3 * rate
             gained = self.rate * (now - counted_at)
-        # The latest end that a reply named, as the earlier ones may be rounded down; a fuller limit
-        # is a new window.
+        # The latest end that any reply named, because the earlier ones may be rounded down; a
+        # fuller limit means a new window.
         fuller = not self._known or remaining > self._last_remaining + 0.5 * (
             self.limit - self._last_remaining
         )
@@ -146,7 +155,7 @@ class RateLimit:
         self._ends = ends if fuller or self._guessed else max(self._ends, ends)
         self._guessed = False
         self._level = remaining - unseen + gained
-        self._at = now
+        self._level_at = now
         self._last_remaining = remaining
         self._known = True
 
@@ -160,7 +169,7 @@ class RateLimit:
         used = self.limit - remaining
         if fallen < max(3.0, 0.02 * self.limit) or used <= 0:
             return
-        # If it is a bucket, this is how far its time of reset must have moved.
+        # For a bucket, this is how far its reset time must have moved.
         expected = fallen * reset / used
         coarse = 1.5 if reset == int(reset) else _SENT_AT_RESOLUTION
         if expected < max(coarse, 2 * round_trip):

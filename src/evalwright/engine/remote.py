@@ -34,12 +34,12 @@ from evalwright.models.reply_names import NameRule
 from evalwright.models.timeouts import Timeouts
 
 CLIENT_GRACE_SECONDS = 0.25
-"""How much longer the engine waits than a model's own client.
+"""Seconds that the engine waits longer than a model's own client.
 
-The client can tell a reply that is still being written from silence.
+The client can tell a reply that is still being written from silence, so it should time out
+first.
 """
-# From how many seconds on a Retry-After is worth telling a person; later ones if they are twice as
-# long.
+# Least Retry-After, in seconds, to report to a person; later ones only if twice as long.
 _log = logging.getLogger("evalwright.engine")
 _LONG_WAIT_SECONDS = 20.0
 
@@ -47,7 +47,7 @@ _LONG_WAIT_SECONDS = 20.0
 class RemoteSender:
     """One remote model with its endpoints and the requests waiting for them.
 
-    Runs in its callers' coroutines; has no task of its own.
+    It runs in its callers' coroutines and has no task of its own.
     """
 
     def __init__(
@@ -76,12 +76,12 @@ class RemoteSender:
         self.names = NameGuard(
             model.name,
             {endpoint.name: self._name_rule(endpoint) for endpoint in self.endpoints},
-            apart=isinstance(model, ReplicaPool) and model.differ,
+            models_differ=isinstance(model, ReplicaPool) and model.differ,
             say=on_event,
         )
 
     def _name_rule(self, endpoint: Endpoint) -> NameRule:
-        """The endpoint's own rule.
+        """Return the rule for model names in an endpoint's replies.
 
         Replicas must agree, even where nothing is known about their kind, unless they may differ.
         """
@@ -94,7 +94,7 @@ class RemoteSender:
         )
 
     async def send(self, account: Account) -> Response:
-        """The response, or RequestFailed once it is clear that there will be none.
+        """Send a request until it is answered; raise RequestFailed once it is clear that it fails.
 
         Every sending is billed to the account.
         """
@@ -131,7 +131,7 @@ class RemoteSender:
         self._wake_all(failure)
 
     def drop_running(self) -> None:
-        """End the sendings under way. Only after `drop_waiting`."""
+        """End the sendings in flight. Call it only after `drop_waiting`."""
         self._timeouts.end_all()
 
     async def close(self) -> None:
@@ -143,7 +143,7 @@ class RemoteSender:
     ) -> tuple[Endpoint, Permit]:
         left = None if attempts is None else attempts.time_left(self._loop.time())
         try:
-            # About four bytes of text are a token; it is only the first guess.
+            # Text has about four bytes per token; this is only the first guess.
             return await self._queue.enter(size / 4, left, tried)
         except TimeoutError:
             # Only a request that was sent before has a deadline here, and a reason for it.
@@ -205,8 +205,7 @@ class RemoteSender:
             )
             cause = unforeseen
         except Exception as defect:
-            # A defect of the backend, or an error that was not foreseen: this request fails, not
-            # the run.
+            # A defect of the backend, or an unforeseen error, fails this request but not the run.
             error = cause = ModelError(
                 f"{self._model.name} raised {type(defect).__name__}: {defect}"
             )
@@ -226,7 +225,7 @@ class RemoteSender:
         try:
             raise error
         finally:
-            # they know this frame: a cycle, which only the rare collector would find
+            # these exceptions hold this frame: a reference cycle, which is collected only rarely
             del error, cause
 
     def _after(
@@ -236,13 +235,16 @@ class RemoteSender:
         endpoint: Endpoint,
         tried: dict[Endpoint, RequestError],
     ) -> float:
-        """Seconds until the request is sent again.
+        """Return the seconds until the request is sent again.
 
-        `tried` has the endpoints where it failed since it last waited, or that gave no answer; it
-        does not go there at once.
+        `tried` has the endpoints where it failed since it last waited, or that gave no answer; the
+        next sending does not go there at once.
         """
         now = self._loop.time()
-        if endpoint.breaker.failed(error, now) and (over := self._over()) is not None:
+        if (
+            endpoint.breaker.failed(error, now)
+            and (over := self._final_failure()) is not None
+        ):
             self._on_event(over.message)
             self._wake_all(over)
         elif not self._is_pool and endpoint.breaker.is_first_unreached(error):
@@ -261,7 +263,7 @@ class RemoteSender:
                 attempts.moved += 1
                 self._refuse_if_over()
                 return 0.0
-            # The most hopeful of what the endpoints said.
+            # The error that leaves the most hope of an answer.
             hopeful = (
                 tried_error
                 for tried_error in tried.values()
@@ -289,12 +291,12 @@ class RemoteSender:
         return following
 
     def _refuse_if_over(self) -> None:
-        failure = self._stopped or self._over()
+        failure = self._stopped or self._final_failure()
         if failure is not None:
             raise RequestFailed(failure)
 
-    def _over(self) -> Failure | None:
-        """Why every request fails at once: no endpoint ever answered, and none will."""
+    def _final_failure(self) -> Failure | None:
+        """Return why every request fails at once: no endpoint ever answered, and none will."""
         for endpoint in self.endpoints:
             if (failure := endpoint.breaker.failure) is None:
                 return None
@@ -323,7 +325,7 @@ def _wake(future: asyncio.Future[None]) -> None:
 
 
 def cancelled() -> Failure:
-    """The failure of a request that was not answered before the run was stopped."""
+    """Make the failure of a request that was not answered before the run was stopped."""
     return Cancelled(
         "The run was stopped before this was answered; run again to go on"
     ).as_failure(attempts=0)

@@ -34,14 +34,13 @@ from evalwright.models.model_interface import Pacing
 BASE_BACKOFF_SECONDS = 0.5
 MAX_BACKOFF_SECONDS = 30.0
 RETRY_AFTER_JITTER_SECONDS = 0.25
-"""Most random seconds added to a Retry-After, so that those who wait together do not return
-together.
+"""Most random seconds added to a Retry-After, so that waiting requests do not all return at once.
 """
 
 MAX_BAD_REPLIES = 3
-"""Replies without a usable answer after which a request fails."""
+"""Number of replies without a usable answer after which a request fails."""
 MAX_EMPTY_REPLIES = 2
-"""Empty replies after which a request fails."""
+"""Number of empty replies after which a request fails."""
 
 
 @dataclass(slots=True)
@@ -54,7 +53,7 @@ class Attempts:
         sent: number of sendings.
         moved: how many failed at one endpoint of a pool and went to another at once; they do not
             count as attempts.
-        bad_replies: how many were answered without a usable answer.
+        bad_replies: how many replies had no usable answer.
         empty_replies: how many of these were empty.
         last: the latest error.
     """
@@ -68,15 +67,15 @@ class Attempts:
     last: RequestError | None = None
 
     def time_left(self, now: float) -> float:
-        """Seconds until the deadline."""
+        """Return the seconds until the deadline."""
         return self.started + self.pacing.deadline - now
 
     def timeout(self, now: float) -> float:
-        """Seconds that the next sending may take."""
+        """Return the seconds that the next sending may take."""
         return min(self.pacing.timeout, self.time_left(now))
 
     def after(self, error: RequestError, now: float) -> float | Failure:
-        """Decide after an error: seconds to wait before the next sending, or the final failure."""
+        """Decide after an error: return the seconds to the next sending, or the final failure."""
         self.last = error
         if isinstance(error, BadReply | EmptyReply | WrongModel):
             self.bad_replies += 1
@@ -105,7 +104,7 @@ class Attempts:
         return delay
 
     def failure(self, error: RequestError, why: str = "") -> Failure:
-        """The error as the request's final failure, with the number of sendings."""
+        """Make the request's final failure from an error, with the number of sendings."""
         failure = error.as_failure(attempts=self.sent)
         if not why and self.sent <= 1:
             return failure
@@ -115,12 +114,12 @@ class Attempts:
 
 
 def format_seconds(seconds: float) -> str:
-    """A server's number of seconds, which may be absurd."""
+    """Format a number of seconds that a server stated, which may be absurdly large."""
     return f"{seconds:.0f}" if seconds < 1e9 else f"{seconds:.0e}"
 
 
 def backoff_seconds(attempt: int, retry_after: float | None = None) -> float:
-    """Seconds to wait before the `attempt`-th sending (2 is the first retry)."""
+    """Return the seconds to wait before the `attempt`-th sending (2 is the first retry)."""
     if retry_after is not None:
         return max(retry_after, 0.0) + random.uniform(0, RETRY_AFTER_JITTER_SECONDS)
     return random.uniform(
@@ -129,42 +128,43 @@ def backoff_seconds(attempt: int, retry_after: float | None = None) -> float:
 
 
 class Breaker:
-    """Decides from one endpoint's failures in a row whether to stop sending, or to prefer its pool.
+    """Decides from an endpoint's consecutive failures whether to give it up or prefer its replicas.
 
     It opens for an endpoint that has never answered and never will: after `REFUSED` failures
-    because of the key, `UNREACHED` in which nothing listened, `SILENT` in which a server took the
-    request and did not answer, or `FOREIGN` replies of another model. One that has answered once is
-    never cut off, but it can be ill: after `SURE` failures that let no request in, or `SICK`
-    others. Each is a number of failures, and the seconds over which they must have come.
+    because of the key, `UNREACHED` failures to connect, `SILENT` in which a server took the request
+    and did not answer, or `FOREIGN` replies of another model. An endpoint that has answered once is
+    never given up, but it can be set aside as ill: after `CLOSED` failures that let no request in,
+    or `FAULTY` others. Each constant is a number of failures, and the least seconds from the first
+    to the last of them.
     """
 
     REFUSED = (10, 0.0)
     UNREACHED = (2, 10.0)
     SILENT = (50, 10.0)
     FOREIGN = (3, 0.0)
-    SURE = (3, 0.0)
-    SICK = (10, 5.0)
+    CLOSED = (3, 0.0)
+    FAULTY = (10, 5.0)
 
     def __init__(self, name: str) -> None:
         self.failure: Failure | None = None
         """Set while the breaker is open: why every request fails at once."""
         self.proven = False
-        """Whether an answer ever came."""
+        """Whether the endpoint has ever answered."""
         self._name = name
         self._rows: dict[str, tuple[int, float]] = {}
-        """By what fails: how often in a row, and when it began."""
+        """By kind of failure: how many in a row, and when the first came."""
 
     def succeeded(self) -> None:
-        """An answer came."""
+        """Note an answer."""
         self.proven = True
         self.failure = None
 
-    def well(self) -> None:
-        """It is not ill any more."""
+    def recovered(self) -> None:
+        """Note that the endpoint is no longer ill."""
         self._rows.pop("ill", None)
 
     def failed(self, error: RequestError, now: float) -> bool:
-        """Note a failed sending; true if it opened the breaker."""
+        """Note a failed sending; return whether it opened the breaker."""
         if self.proven or self.failure is not None:
             return False
         rows = {
@@ -197,18 +197,21 @@ class Breaker:
         return True
 
     def is_first_unreached(self, error: RequestError) -> bool:
-        """Whether this is the first sign that nothing may be listening there."""
+        """Return whether this is the first sign that nothing may be listening at the address."""
         return (
             not self.proven and is_unreached(error) and self._rows["unreached"][0] == 1
         )
 
     def is_ill(self, error: RequestError, now: float, *, at_fault: bool) -> bool:
-        """Whether the endpoint is ill by now.
+        """Return whether the endpoint is ill by now.
 
         `at_fault` says that the endpoint may be at fault, not the request.
         """
         return self._row(
-            "ill", at_fault, self.SURE if is_closed_endpoint(error) else self.SICK, now
+            "ill",
+            at_fault,
+            self.CLOSED if is_closed_endpoint(error) else self.FAULTY,
+            now,
         )
 
     def _row(
@@ -223,7 +226,7 @@ class Breaker:
 
 
 def is_unreached(error: RequestError) -> bool:
-    """Whether no connection was made, but one may be made later."""
+    """Return whether no connection was made, but one may be made later."""
     return (
         isinstance(error, ConnectionFailed | TimedOut)
         and error.retryable
@@ -232,7 +235,7 @@ def is_unreached(error: RequestError) -> bool:
 
 
 def is_closed_endpoint(error: RequestError) -> bool:
-    """Whether an endpoint accepts no request: no connection, a refused key, or a missing model."""
+    """Return whether an endpoint takes no request: no connection, key refused, or no such model."""
     return (
         isinstance(error, AuthenticationFailed | ConnectionFailed | WrongModel)
         or error.status == 404

@@ -15,8 +15,8 @@ from evalwright.engine.database import check_version
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
-        # Answers are appended in the order they come; only the small index on `key` is written at
-        # random places.
+        # Answers are appended in the order in which they come; only the small index on `key` is
+        # written at random places.
         """CREATE TABLE responses (
             id INTEGER PRIMARY KEY,
             key BLOB NOT NULL UNIQUE,
@@ -30,12 +30,12 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
         # NULL: written before there were checksums.
         "ALTER TABLE responses ADD COLUMN checksum INTEGER",
-        # Requests whose every reply was empty and paid.
+        # Requests to which every reply was empty and paid for.
         (
             "CREATE TABLE empty (key BLOB PRIMARY KEY, failure TEXT NOT NULL, checksum"
             " INTEGER NOT NULL) WITHOUT ROWID"
         ),
-        # What was sent and paid, by command (an opened store), model and what became of it.
+        # What was sent and paid, by command (an opening of the store), model and outcome.
         """CREATE TABLE ledger (
             command TEXT NOT NULL,
             model TEXT NOT NULL,
@@ -51,7 +51,8 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         ) WITHOUT ROWID""",
     ),
     (
-        # Who claims: an open store. Before, an owner was a file that its process had locked.
+        # Who claims: an opening of the store. Before, an owner was a file that its process had
+        # locked.
         """CREATE TABLE owners (
             id TEXT PRIMARY KEY,
             host TEXT NOT NULL,
@@ -59,7 +60,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             started TEXT NOT NULL,
             expires REAL NOT NULL
         ) WITHOUT ROWID""",
-        # What the fingerprints in `responses` were called.
+        # The models' names, for the fingerprints in `responses`.
         (
             "CREATE TABLE models (model TEXT PRIMARY KEY, name TEXT NOT NULL) WITHOUT"
             " ROWID"
@@ -87,19 +88,21 @@ _FIND_FOREIGN_OBJECTS = (
     "SELECT 1 FROM sqlite_master WHERE type IN ('view', 'trigger') OR sql LIKE 'CREATE"
     " VIRTUAL%' LIMIT 1"
 )
-"""Finds what this package never creates, such as a view that runs without end under a table's name.
+"""Finds what this package never creates: a view, trigger or virtual table.
+
+A view under a table's name could run without end.
 """
 
 T = TypeVar("T")
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """Open a connection in autocommit mode to a file with this version's tables.
+    """Open a connection in autocommit mode to a file, and migrate it to this version's tables.
 
-    Any one thread at a time may use it.
+    One thread at a time may use the connection.
 
     Raises:
-        sqlite3.Error: also if the file has more than tables and indexes.
+        sqlite3.Error: SQLite failed, or the file has more than tables and indexes.
         StoreError: the file is newer than this version supports.
     """
     connection = sqlite3.connect(
@@ -110,7 +113,7 @@ def connect(path: Path) -> sqlite3.Connection:
     )
     try:
         # SQLite does not wait for the lock that the change to WAL needs, so two processes that open
-        # a new file at the same moment would get in each other's way.
+        # a new file at the same moment would collide.
         retry_while_locked(lambda: connection.execute("PRAGMA journal_mode=WAL"))
         if connection.execute(_FIND_FOREIGN_OBJECTS).fetchone() is not None:
             raise sqlite3.DatabaseError("it has a view, a trigger or a virtual table")
@@ -125,8 +128,9 @@ def connect(path: Path) -> sqlite3.Connection:
 
 
 def retry_while_locked(step: Callable[[], T]) -> T:
-    """Run a step, and again while another process holds the lock, for up to
-    `LOCK_PATIENCE_SECONDS`.
+    """Run a step, repeating it while another process holds the lock.
+
+    It gives up after `LOCK_PATIENCE_SECONDS`.
     """
     until = time.monotonic() + LOCK_PATIENCE_SECONDS
     while True:
@@ -136,7 +140,7 @@ def retry_while_locked(step: Callable[[], T]) -> T:
             if "locked" not in str(error) or time.monotonic() > until:
                 raise
         # Short random waits share the lock more fairly among processes than SQLite's own growing
-        # ones.
+        # waits.
         time.sleep(random.uniform(0.0005, 0.004))
 
 
@@ -150,7 +154,8 @@ def migrate(connection: sqlite3.Connection, path: Path) -> None:
         return
     retry_while_locked(lambda: connection.execute("BEGIN IMMEDIATE"))
     try:
-        # Read again: another process may have migrated while this one waited for the lock.
+        # Read the version again: another process may have migrated while this one waited for the
+        # lock.
         for number in range(_version(connection, path), VERSION):
             for statement in MIGRATIONS[number]:
                 connection.execute(statement)
@@ -171,7 +176,7 @@ def _version(connection: sqlite3.Connection, path: Path) -> int:
 
 
 def store_error(path: Path, error: Exception) -> StoreError:
-    """The StoreError for an error of SQLite or the file system, with advice for the user."""
+    """Make the StoreError for an error of SQLite or the file system, with advice for the user."""
     if isinstance(error, StoreError):
         return error
     if isinstance(error, UsageError):

@@ -1,13 +1,13 @@
-"""Where a remote model's requests go: one queue, and one endpoint or a pool of replicas behind it.
+"""Decides where a remote model's requests go: one queue before one endpoint or a pool of replicas.
 
-A request goes to the endpoint that can take it soonest; of several that can, to the one with the
-least load. First come, first served; but retries go before new requests, and not to where they have
-just failed while another endpoint is there.
+A request goes to the endpoint that can take it soonest; of several that can, to the one with
+the least load. First come, first served; but retries go before new requests, and not to where
+they have just failed while another endpoint is there.
 
-An endpoint of a pool that fails in a row is set aside: at once if no connection is made, the key is
-refused or the model is not there, after a while of server errors and the like. One request at a
-time finds out, at growing gaps, whether it answers again. If all are set aside, none is: then they
-are treated like a single endpoint.
+An endpoint of a pool that fails repeatedly is set aside: at once if no connection is made, the
+key is refused or the model is not there; after a while for server errors and the like. One
+request at a time then probes, at growing gaps, whether it answers again. If all endpoints would
+be set aside, none is: then they are treated like a single endpoint.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from evalwright.models.replicas import Replica
 
 _FIRST_GAP_SECONDS = 1.0
 _MAX_GAP_SECONDS = 60.0
-"""Longest time until an endpoint that was set aside is tried again."""
+"""Longest time until an endpoint that was set aside is probed again."""
 
 
 class Endpoint:
@@ -43,7 +43,8 @@ class Endpoint:
         self.pacer = Pacer(model.pacing, loop)
         self.breaker = Breaker(model.name)
         self.changed: Callable[[], None] = lambda: None
-        self.alone = True
+        self.is_only = True
+        """Whether the model has no other endpoint."""
         self._loop = loop
         self._aside_since = -1.0
         self._gap = _FIRST_GAP_SECONDS
@@ -51,9 +52,9 @@ class Endpoint:
         self._probe_at = 0.0
 
     def wait(self, size: float, now: float, *, probing: bool) -> float:
-        """Seconds until a request may be sent, as the pacer says.
+        """Return the seconds until a request may be sent, as the pacer says.
 
-        `probing` says that endpoints set aside are only probed.
+        `probing` says that endpoints that were set aside are only probed.
         """
         wait = self.pacer.wait(size, now)
         if probing and self.record.aside:
@@ -63,7 +64,7 @@ class Endpoint:
         return wait
 
     def admit(self, size: float, now: float) -> Permit:
-        """The permit for a request that may be sent now."""
+        """Issue the permit for a request that may be sent now."""
         permit = self.pacer.admit(size, now)
         self.record.begin()
         if self.record.aside and self._probe is None:
@@ -71,14 +72,14 @@ class Endpoint:
         return permit
 
     def answered(self, permit: Permit, response: Response) -> bool:
-        """The request was answered. True if the endpoint had been set aside."""
+        """Note an answer; return whether the endpoint had been set aside until now."""
         self.breaker.succeeded()
         again = False
         if (
             permit.sent_at > self._aside_since
-        ):  # what was sent before says nothing of now
+        ):  # a reply to an earlier sending says nothing about now
             again = self.record.aside != ""
-            self.breaker.well()
+            self.breaker.recovered()
             self.record.aside, self._gap, self._probe = "", _FIRST_GAP_SECONDS, None
         self.pacer.answered(permit, response)
         self.record.end()
@@ -86,8 +87,9 @@ class Endpoint:
         return again
 
     def failed(self, permit: Permit, error: RequestError) -> bool:
-        """The request failed. True if the endpoint is set aside for it, which a single one never
-        is.
+        """Note a failure; return whether the endpoint is set aside for it.
+
+        A single endpoint is never set aside.
         """
         now = self._loop.time()
         self.pacer.failed(permit, error)
@@ -96,7 +98,7 @@ class Endpoint:
         if permit is self._probe:
             self._gap = min(2 * self._gap, _MAX_GAP_SECONDS)
             self._end_probe(now)
-        elif not self.alone and not self.record.aside and self._is_ill(error, now):
+        elif not self.is_only and not self.record.aside and self._is_ill(error, now):
             newly = True
             self.record.aside, self._aside_since = str(error), now
             self._end_probe(now)
@@ -104,7 +106,7 @@ class Endpoint:
         return newly
 
     def abandon(self, permit: Permit) -> None:
-        """The request ended without a reply to learn from."""
+        """Note that a request ended without a reply to learn from."""
         if permit is self._probe:
             self._end_probe(self._loop.time())
         self.pacer.abandon(permit)
@@ -116,9 +118,9 @@ class Endpoint:
         self._probe_at = now + self._gap * random.uniform(0.75, 1.0)
 
     def may_be_at_fault(self, error: RequestError) -> bool:
-        """Whether another endpoint may answer what this one did not.
+        """Return whether another endpoint may answer what this one did not.
 
-        One that has never answered may reject a request that is right.
+        An endpoint that has never answered may be rejecting valid requests.
         """
         if is_closed_endpoint(error):
             return True
@@ -135,7 +137,7 @@ class Endpoint:
             return True
         at_fault = self.may_be_at_fault(error)
         if at_fault and error.kind == "rate limited":
-            return False  # the pacer's matter
+            return False  # refusals of a rate limit are left to the pacer
         return self.breaker.is_ill(
             error, now, at_fault=at_fault or isinstance(error, BadReply)
         )
@@ -149,7 +151,7 @@ class _Waiter:
 
 
 class SendingQueue:
-    """The requests waiting to be sent. Belongs to one event loop; has no task of its own."""
+    """The requests waiting to be sent. Belongs to one event loop and has no task of its own."""
 
     def __init__(
         self, endpoints: Sequence[Endpoint], loop: asyncio.AbstractEventLoop
@@ -161,7 +163,7 @@ class SendingQueue:
         self._timer: asyncio.TimerHandle | None = None
         for endpoint in endpoints:
             endpoint.changed = self._pump
-            endpoint.alone = len(endpoints) == 1
+            endpoint.is_only = len(endpoints) == 1
 
     async def enter(
         self,
@@ -178,8 +180,8 @@ class SendingQueue:
             avoid: endpoints to avoid while there are others.
 
         Raises:
-            TimeoutError: the time is over.
-            RateLimited: nothing was let through for longer than any request may wait.
+            TimeoutError: the deadline has passed.
+            RateLimited: every reply was a refusal for longer than any request may wait.
         """
         if (hopeless := self._hopeless()) is not None:
             raise hopeless
@@ -199,7 +201,7 @@ class SendingQueue:
             )
         if (
             time_left is not None or len(self._fresh) == 1
-        ):  # else it is behind others that wait
+        ):  # otherwise it waits behind others
             self._pump()
         try:
             return await waiter.future
@@ -217,7 +219,7 @@ class SendingQueue:
                 deadline.cancel()
 
     def untried(self, tried: Collection[Endpoint]) -> bool:
-        """Whether there is another endpoint worth trying, not set aside unless all are."""
+        """Return whether there is another endpoint worth trying: not set aside, unless all are."""
         return any(endpoint not in tried for endpoint in self._standing())
 
     def drop_waiting(self, error: Callable[[], Exception]) -> None:
@@ -243,7 +245,7 @@ class SendingQueue:
     def _choose(
         self, size: float, avoid: Collection[Endpoint], now: float
     ) -> tuple[Endpoint | None, float]:
-        """The endpoint that takes it now, else the seconds until one may."""
+        """Return the endpoint that can take the request now, else the seconds until one may."""
         if len(self._endpoints) == 1:
             wait = self._endpoints[0].pacer.wait(size, now)
             return (None, wait) if wait > 0 else (self._endpoints[0], 0.0)
@@ -301,7 +303,7 @@ class SendingQueue:
                     continue
                 soonest = min(soonest, wait)
                 if not waiter.avoid:
-                    break  # nothing is free for those behind it either
+                    break  # no endpoint is free for those behind it either
                 blocked += (waiter.avoid,)
         return soonest
 

@@ -1,12 +1,12 @@
 """A budget that several processes (the shards of a run) spend together, through their common store.
 
-Each process durably takes an allotment from the store before it spends, and a further one when that
-is used up; when it ends, it gives back what it has not spent. So the sum never exceeds the limit,
-whoever is killed when: what a killed process had taken counts as spent. Allotments shrink as less
-is left, so that all processes end at about the same time.
+Each process durably takes an allotment from the store before it spends, and a further one when
+that is used up; when it ends, it gives back what it has not spent. So the sum never exceeds the
+limit, no matter which process is killed or when: what a killed process had taken counts as
+spent. Allotments shrink as less is left, so that all processes end at about the same time.
 
-Allotments stay in the store under the budget's name. A run that is begun again goes on with what is
-left of its limit, and if nothing is left it needs a higher one.
+Allotments stay in the store under the budget's name. A run that is started again continues with
+what is left of its limit, and if nothing is left it needs a higher limit.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from typing import Protocol
 from evalwright.engine.budget import Amount, Budget, Limits
 
 ALLOTMENTS_PER_SHARE = 4
-"""An allotment is one process's share of the rest, divided by this."""
+"""An allotment is one process's share of what is left, divided by this."""
 
 MIN_ALLOTMENT_SHARE = 0.001
-"""Least share of the limit in an allotment, so that the last crumbs are not dealt out one by one.
+"""Least share of the limit in an allotment, so that what is left is not dealt out in tiny amounts.
 """
 
 MIN_SENDINGS_PER_ALLOTMENT = 2.0
-"""An allotment pays for at least this many sendings of the current one's estimate."""
+"""An allotment pays for at least this many sendings that cost the current one's estimate."""
 
 
 class Allotments(Protocol):
@@ -42,13 +42,14 @@ class Allotments(Protocol):
 
 
 class SharedBudget(Budget):
-    """This process's part of a budget, which grows as needed. Use `close` when nothing is sent any
-    more.
+    """This process's part of a budget, which grows as needed.
+
+    Close it when nothing is sent any more.
 
     Args:
-        limits: of the whole budget.
-        name: of the budget, the same in all processes.
-        processes: how many share it.
+        limits: limits of the whole budget.
+        name: the budget's name, the same in all processes.
+        processes: number of processes that share it.
     """
 
     def __init__(self, limits: Limits, name: str, processes: int) -> None:
@@ -60,7 +61,7 @@ class SharedBudget(Budget):
         self._taken_by_all = dict.fromkeys(limits.as_dict(), 0.0)
         self._nothing_left = False
         self._version = 0
-        """How many allotments were taken."""
+        """Number of allotments taken so far."""
         self._lock = asyncio.Lock()
 
     def open(self, allotments: Allotments) -> None:
@@ -77,7 +78,7 @@ class SharedBudget(Budget):
             await self._allotments.settle_allotment(self._name, spent)
 
     def as_dict(self) -> dict[str, object]:
-        """A plain mapping for JSON.
+        """Return a plain mapping for JSON.
 
         `spent` is by this process; `spent_by_all` by all that share the budget, as far as is known.
         """
@@ -94,7 +95,7 @@ class SharedBudget(Budget):
         }
 
     async def may_begin(self, estimate: Amount) -> str:
-        """Like `Budget.may_begin`, after further allotments if they are needed."""
+        """Like `Budget.may_begin`, but first take further allotments if they are needed."""
         version = self._version
         while missing := self.missing():
             if self.reached or not await self._extend([missing], estimate, version):
@@ -103,7 +104,7 @@ class SharedBudget(Budget):
         return ""
 
     async def hold(self, estimate: Amount) -> str:
-        """Like `Budget.hold`, after further allotments if they are needed."""
+        """Like `Budget.hold`, but first take further allotments if they are needed."""
         version = self._version
         while not self._waiting and (lacking := self._lacking(estimate)):
             if not await self._extend(lacking, estimate, version):

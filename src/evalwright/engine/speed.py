@@ -1,5 +1,6 @@
-"""How fast one model answered: seconds at work, answers, tokens and latencies, in memory that does
-not grow with the run.
+"""How fast one model answered: busy seconds, answers, tokens and latencies.
+
+Its memory does not grow with the run.
 """
 
 from __future__ import annotations
@@ -15,19 +16,22 @@ from evalwright.core.responses import Response, Usage
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 
 LATENCY_ACCURACY = 0.01
-"""How far a percentile may be off, relative to the latency itself."""
+"""Largest relative error of a percentile of the latencies."""
 _BUCKET_GROWTH = (1 + LATENCY_ACCURACY) / (1 - LATENCY_ACCURACY)
 _LEAST_SECONDS = 1e-9
 
 
 class Speed:
-    """What one model has done.
+    """What one model has done so far.
 
     Written to by one thread, a local model's own or else the event loop's; read by any.
 
-    answers: that came from the model itself, never from the store. load_seconds: None for a model
-    that was not loaded. loading_since: when the loading that goes on began, on the monotonic clock,
-    else None. seconds: in which at least one request was under way, without loading.
+    Attributes:
+        answers: answers that came from the model itself, not from the store.
+        load_seconds: seconds that loading took; None for a model that was not loaded.
+        loading_since: when the current loading began, on the monotonic clock; None if none is going
+            on.
+        seconds: seconds in which at least one request was in flight, without loading.
     """
 
     def __init__(self) -> None:
@@ -43,7 +47,7 @@ class Speed:
         self._lock = threading.Lock()
 
     def begin(self) -> float:
-        """A request, or a batch, is handed to the model. Gives the time."""
+        """Note that a request or a batch is handed to the model; return the time."""
         now = time.monotonic()
         with self._lock:
             if not self._under_way:
@@ -52,16 +56,16 @@ class Speed:
         return now
 
     def end(self) -> None:
-        """What `begin` told of has ended, in whatever way."""
+        """Note that what `begin` announced has ended, in whatever way."""
         with self._lock:
             self._under_way -= 1
             if not self._under_way:
                 self._seconds += time.monotonic() - self._since
 
     def add(self, response: Response, began: float) -> None:
-        """An answer came to what was begun then.
+        """Count the answer to a request that was handed over at `began`.
 
-        Its latency is what the model says, else the time since.
+        Its latency is what the model states, else the time since then.
         """
         self.answers += 1
         self.usage = self.usage + response.usage
@@ -71,7 +75,7 @@ class Speed:
             self._longest_seconds = max(self._longest_seconds, seconds)
 
     def throughput(self) -> dict[str, Any] | None:
-        """Answers and tokens per second at work; None where the model was asked nothing."""
+        """Answers and tokens per busy second; None if no request was sent to the model."""
         with self._lock:
             # The last answer may be handed over before its batch has ended.
             seconds = self._seconds + (
@@ -91,9 +95,7 @@ class Speed:
         return {"seconds": round(seconds, 3), "answers": self.answers, **rates}
 
     def latency(self) -> dict[str, Any] | None:
-        """Seconds of one answer: how many were timed, percentiles and the longest; None where
-        nothing was timed.
-        """
+        """Return number, percentiles and maximum of the latencies in seconds; None without any."""
         n = self._latency_counts.total()
         if not n:
             return None
@@ -110,16 +112,16 @@ class Speed:
 
 
 def _latency_bucket(seconds: float) -> int:
-    """The bucket in which a latency is counted; their borders lie a constant factor apart.
+    """Return the bucket in which a latency is counted; bucket borders are a constant factor apart.
 
-    From a microsecond to a day there are fewer than 1,300 of them, so memory does not grow with
-    the run (DDSketch: Masson, Rim & Lee 2019).
+    From a microsecond to a day there are fewer than 1,300 of them, so memory does not grow with the
+    run (DDSketch: Masson, Rim & Lee 2019).
     """
     return math.ceil(math.log(max(seconds, _LEAST_SECONDS)) / math.log(_BUCKET_GROWTH))
 
 
 def _percentile(counts: Counter[int], share: float) -> float:
-    """The latency at rank floor(share * (n - 1)), counted from 0, within `LATENCY_ACCURACY`."""
+    """Return the latency at rank floor(share * (n - 1)), from 0, within `LATENCY_ACCURACY`."""
     rank = math.floor(share * (counts.total() - 1))
     n_passed = 0
     for bucket in sorted(counts):
@@ -130,5 +132,5 @@ def _percentile(counts: Counter[int], share: float) -> float:
 
 
 def _short(value: float) -> float:
-    """Four digits say all that a clock on a shared machine can."""
+    """Round to four digits: a clock on a shared machine is no more precise."""
     return float(f"{value:.4g}")

@@ -1,7 +1,7 @@
 """The embedded store: one SQLite file, for any number of processes on one host.
 
-Statements carry many rows each, because every step of SQLite releases Python's interpreter lock and
-has to wait to get it back.
+Statements carry many rows each, because every step of SQLite releases Python's interpreter lock
+and has to wait to get it back.
 """
 
 from __future__ import annotations
@@ -27,9 +27,7 @@ from evalwright.engine.store_rows import MINE, STORED, Batch, Group, Row
 
 FILE = "store.sqlite"
 RESERVE_BYTES = 8 * 2**20
-"""Space that is freed when the disk is full, for the answers in flight: some KB each, for a
-thousand.
-"""
+"""Disk space freed when the disk is full, for answers in flight: a thousand of some KB each."""
 _GET_ROW = "SELECT key, model, request, response, checksum FROM responses WHERE key=?"
 _CHUNK_SIZES = (128, 16, 4, 1)
 _NETWORK_FILE_SYSTEMS = frozenset({
@@ -55,7 +53,7 @@ class SqliteDatabase(Database):
         if not waits:
             self._connection.execute(
                 "PRAGMA busy_timeout=0"
-            )  # `patiently` waits instead
+            )  # SQLite itself does not wait for locks; `retry_while_locked` does
 
     def read(self, keys: Sequence[bytes]) -> list[StoredRow]:
         execute = self._connection.execute
@@ -73,7 +71,7 @@ class SqliteDatabase(Database):
         )
         if not (group.claims or group.renew or group.writes):
             return {}, changed
-        self.owe(group, owner)
+        self.add_bills(group, owner)
         self._begin(durable=bool(group.puts or group.empty))
         if group.renew:
             self.register(owner)
@@ -89,7 +87,7 @@ class SqliteDatabase(Database):
             )
         outcomes = self._claim(group.claims, owner) if group.claims else {}
         self._connection.execute("COMMIT")
-        self.settled()
+        self.bills_written()
         return outcomes, changed
 
     def holders(self, keys: Sequence[bytes]) -> dict[bytes, str]:
@@ -239,7 +237,7 @@ class SqliteStore(Store):
         self._reserve.close()
 
     def _keep(self, batches: Sequence[Batch]) -> str:
-        self._reserve.close()  # on a full disk this is the room
+        self._reserve.close()  # on a full disk, this frees space for what is waiting
         return super()._keep(batches)
 
 
@@ -252,15 +250,16 @@ def reserve_space(folder: Path) -> IO[bytes]:
     try:
         if hasattr(os, "posix_fallocate"):
             os.posix_fallocate(file.fileno(), 0, RESERVE_BYTES)
-    except OSError:  # too little is left, or the file system reserves nothing
+    except OSError:  # too little space is left, or the file system cannot reserve any
         file.truncate(0)
     return file
 
 
 def open_file(path: Path) -> SqliteDatabase:
-    """Open or create a store's file for its owner alone.
+    """Open or create a store's file, readable by its owner alone.
 
-    Raises OSError, sqlite3.Error or StoreError.
+    Raises:
+        OSError, sqlite3.Error, StoreError: it cannot be opened.
     """
     private_folder(path.parent)
     # SQLite gives the files beside it the same permissions
@@ -269,7 +268,7 @@ def open_file(path: Path) -> SqliteDatabase:
 
 
 def network_warning(path: Path, mounts: str | None = None) -> str:
-    """A warning if the file is on a network file system; "" if it is not, or that is unknown.
+    """Return a warning if the file is on a network file system; "" if it is not or that is unknown.
 
     `mounts` is the content of /proc/self/mountinfo.
     """
@@ -299,7 +298,7 @@ def network_warning(path: Path, mounts: str | None = None) -> str:
 
 
 def _chunks(sequence: Sequence[T]) -> Iterator[Sequence[T]]:
-    """Slices of a few fixed lengths, so that the statements for them stay prepared."""
+    """Yield slices of a few fixed lengths, so that their SQL statements stay prepared."""
     start = 0
     for size in _CHUNK_SIZES:
         while len(sequence) - start >= size:

@@ -1,9 +1,9 @@
-"""The store as the engine sees it: every response ever given, by request, and who sends what now.
+"""The store as the engine sees it: every response so far, by request, and who is sending what now.
 
-An answer is acknowledged only after it is durable, so an acknowledged answer outlives `kill -9`.
-Several processes may use one store at a time: a request that one of them is sending, the others
-wait for. One connection to its database reads, one thread writes through another. `sqlite.py` and
-`postgres.py` are such stores; `opening.py` opens the right one.
+An answer is acknowledged only once it is durable, so an acknowledged answer survives `kill -9`.
+Several processes may use one store at a time: if one of them is sending a request, the others
+wait for its answer. One connection to the database reads, one thread writes through another.
+`sqlite.py` and `postgres.py` are such stores; `opening.py` opens the right one.
 """
 
 from __future__ import annotations
@@ -36,21 +36,24 @@ from evalwright.engine.writer import Writer
 class Store(ABC):
     """An open store. Close it when the work is done. One `Engine` at a time may use it.
 
-    Its kinds implement how keys are looked up without blocking the event loop.
+    Subclasses implement how keys are looked up without blocking the event loop.
     """
 
     poll_seconds = 0.1
-    """Between two looks for requests that another owner has sent."""
+    """Seconds between two looks for answers that another owner is waiting for."""
 
     def __init__(self, reading: Database, writing: Database, home: Path) -> None:
         self.place = reading.place
-        """Where it is, for people: a file, or a server's host and database. No password."""
+        """Where the store is, for people: a file, or a server's host and database.
+
+        It contains no password.
+        """
         self.damaged: set[bytes] = set()
-        """Keys whose rows were found damaged, and count as absent; who reports one takes it out."""
+        """Keys of damaged rows, which count as absent; whoever reports one removes it from here."""
         self.notices: list[str] = []
-        """What a person should know of the place, in a sentence each."""
+        """Sentences that a person should know about the place."""
         self.say: Callable[[str], None] = _ignore
-        """Told, in any thread, of what happens meanwhile."""
+        """Called with a sentence about what happens during the run, in any thread."""
         self._outboxes: dict[asyncio.AbstractEventLoop, Outbox] = {}
         self._reading = reading
         self._writing = writing
@@ -58,18 +61,18 @@ class Store(ABC):
         self._empty = reading.empty_keys()
         self._owner = Owner.new()
         self.command = self._owner.id
-        """What the ledger and the claims call this opening of the store."""
+        """The id of this opening of the store, in the ledger and the claims."""
         self._writer = Writer(writing, self._owner, self._keep)
         self._closed = False
 
     @property
     def broken(self) -> StoreError | None:
-        """The error that ended the store's service, if one did."""
+        """The error that ended the store's service; None if it works."""
         return self._writer.broken
 
     @abstractmethod
     async def get_many(self, keys: Sequence[bytes]) -> list[Response | None]:
-        """The stored response for each key, or None.
+        """Return the stored response for each key, or None.
 
         A row that cannot be read counts as absent and is deleted.
         """
@@ -92,31 +95,32 @@ class Store(ABC):
         return self._look(name, *arguments)
 
     async def empty(self, key: bytes, *, lately: bool = False) -> Failure | None:
-        """The remembered failure of a request to which every reply was empty, or None.
+        """Return the remembered failure of a request to which every reply was empty, or None.
 
         `lately` says that another owner may have sent it since this store was opened.
         """
         return self._look("empty", key) if lately or key in self._empty else None
 
     def remember_empty(self, key: bytes, failure: Failure) -> None:
-        """Remember the failure of such a request."""
+        """Remember the failure of a request to which every reply was empty."""
         text = storable_text(mask(dump(failure.as_dict())))
         self.outbox().empty(key, text, checksum_of(key, text))
         self._empty.add(key)
 
     def holds(self, key: bytes) -> bool:
-        """Whether there is a readable answer; for code outside an event loop."""
+        """Return whether there is a readable answer; for code outside an event loop."""
         return self._read_out((key,), self._look("read", (key,)))[0] is not None
 
     def ledger(self) -> list[dict[str, Any]]:
-        """What was sent and paid, by command, model and outcome; docs/records.md describes the
-        columns.
+        """Return what was sent and paid, by command, model and outcome.
+
+        docs/records.md describes the columns.
         """
         rows: list[dict[str, Any]] = self._look("ledger")
         return rows
 
     def __len__(self) -> int:
-        """The number of stored answers."""
+        """Return the number of stored answers."""
         return int(self._look("count"))
 
     def close(self) -> None:
@@ -130,7 +134,11 @@ class Store(ABC):
         self._reading.close()
 
     def outbox(self) -> Outbox:
-        """The running event loop's way to the store. Raises RuntimeError without a running loop."""
+        """Return the running event loop's access to the store.
+
+        Raises:
+            RuntimeError: no event loop is running.
+        """
         loop = asyncio.get_running_loop()
         outbox = self._outboxes.get(loop)
         if outbox is None:
@@ -160,7 +168,7 @@ class Store(ABC):
     def _read_out(
         self, keys: Sequence[bytes], rows: Sequence[Any]
     ) -> list[Response | None]:
-        """The responses in these rows, in the order of the keys."""
+        """Decode the responses in these rows, in the order of the keys."""
         if not rows:
             return [None] * len(keys)
         responses: dict[bytes, Response] = {}
@@ -171,16 +179,18 @@ class Store(ABC):
                 self.damaged.add(row[0])
                 with suppress(
                     RuntimeError
-                ):  # outside an event loop it stays until somebody asks
+                ):  # outside an event loop it stays until a later look-up
                     self.outbox().damaged(row[0], row[3])
         return [responses.get(key) for key in keys]
 
     def _keep(self, batches: Sequence[Batch]) -> str:
         """Save what could not be written in a file of the home folder, for the next opening."""
         group = Group(batches)
-        self._writing.owe(group, self._owner)
-        notice = save_unwritten(self._home, self.command, group, self._writing.owed())
-        self._writing.settled()
+        self._writing.add_bills(group, self._owner)
+        notice = save_unwritten(
+            self._home, self.command, group, self._writing.unwritten_bills()
+        )
+        self._writing.bills_written()
         return notice
 
 

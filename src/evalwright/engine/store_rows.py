@@ -1,4 +1,4 @@
-"""The rows of a store, their checksums, and batches of what one event loop wants."""
+"""The rows of a store, their checksums, and the batches in which one event loop sends its work."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ STORED: Final = "stored"
 
 _COMPRESS_FROM_BYTES = 1024
 MAX_CONTENT_BYTES = 1 << 28
-"""Most bytes of a request or response; a stranger's row may decompress to any length."""
+"""Most bytes of a request or response; a row from elsewhere could decompress to any length."""
 
 dump = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
 
 @dataclass(slots=True)
 class Batch:
-    """What one event loop wants of the store.
+    """What one event loop wants the writer to do.
 
     Attributes:
-        done: called once in the writer's thread, with a StoreError if it failed.
+        done: called once in the writer's thread, with a StoreError if the batch failed.
         claims: keys to claim.
         puts: answers to store, which ends their claims.
         releases: keys whose claims end without an answer.
         damaged: key and content of unreadable rows to delete.
         empty: keys with the failure to remember, as JSON, and its checksum.
         bills: sendings, input and output tokens, and dollars to add to the ledger.
-        names: of models, by their fingerprint.
+        names: names of models, by fingerprint.
         polls: keys that another owner claims.
-        outcomes: afterwards, for each claim MINE, STORED or the other owner's id.
-        changed: afterwards, the polled keys that are worth claiming again.
+        outcomes: set by the writer: for each claim MINE, STORED or the other owner's id.
+        changed: set by the writer: the polled keys that are worth claiming again.
     """
 
     done: Callable[[Batch, StoreError | None], None]
@@ -63,7 +63,7 @@ class Batch:
 class Group:
     """Batches that a database processes together.
 
-    `renew` says that the owner's lease is due, `first` that it is the first one.
+    `renew` says that the owner's lease must be renewed, `first` that this is the first group.
     """
 
     def __init__(self, batches: Sequence[Batch]) -> None:
@@ -82,19 +82,19 @@ class Group:
         self.names = [pair for batch in batches for pair in batch.names.items()]
 
     def billed(self) -> None:
-        """Remove the bills from this group and its batches: they have been added up elsewhere."""
+        """Remove the bills of this group and its batches, which have been added up elsewhere."""
         self.bills = []
         for batch in self._batches:
             batch.bills.clear()
 
     @property
     def writes(self) -> bool:
-        """Whether it changes anything other than claims and leases."""
+        """Whether the group changes anything other than claims and leases."""
         return bool(self.releases or self.damaged or self.bills or self.empty)
 
 
 def row_of(key: bytes, fingerprint: str, payload: bytes, response: Response) -> Row:
-    """The row to write: request and response as JSON, compressed where that pays."""
+    """Make the row to write: request and response as JSON, compressed where that pays."""
     answer = dump(response.as_dict()).encode("utf-8", "surrogatepass")
     request = pack(mask_json(payload))
     packed = pack(answer)
@@ -111,7 +111,11 @@ def row_of(key: bytes, fingerprint: str, payload: bytes, response: Response) -> 
 def response_of(
     key: bytes, model: str, request: bytes, response: bytes, checksum: int | None
 ) -> Response:
-    """The response in a row. Raises ValueError if the row is damaged."""
+    """Decode the response in a row.
+
+    Raises:
+        ValueError: the row is damaged.
+    """
     try:
         if checksum is not None and checksum != checksum_of(
             key, model, request, response
@@ -123,8 +127,9 @@ def response_of(
 
 
 def is_readable(row: Row) -> bool:
-    """Whether a row's columns have the right types, which SQLite does not promise, and its checksum
-    holds.
+    """Return whether a row is intact: its columns have the right types and its checksum matches.
+
+    SQLite itself does not guarantee the types.
     """
     key, model, request, response, created, checksum = row
     try:
@@ -142,7 +147,7 @@ def is_readable(row: Row) -> bool:
 
 
 def checksum_of(key: bytes, text: str, *columns: bytes) -> int:
-    """CRC-32 of a row's columns: against damage, not against forgery."""
+    """Compute the CRC-32 of a row's columns: against damage, not against forgery."""
     checksum = zlib.crc32(key + text.encode("utf-8", "surrogatepass"))
     for column in columns:
         checksum = zlib.crc32(column, checksum)
@@ -150,12 +155,12 @@ def checksum_of(key: bytes, text: str, *columns: bytes) -> int:
 
 
 def storable_text(text: str) -> str:
-    """The text without what no database accepts: lone surrogates and the character 0."""
+    """Replace what no database accepts in a text: lone surrogates and the character 0."""
     return text.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
 
 
 def pack(text: bytes) -> bytes:
-    """JSON as it is, or compressed from 1 KB on.
+    """Compress JSON of 1 KB or more; leave shorter JSON as it is.
 
     A small window costs a third of zlib's default time at this size.
     """
@@ -166,7 +171,7 @@ def pack(text: bytes) -> bytes:
 
 
 def unpack(packed: bytes) -> str:
-    """The inverse of `pack`.
+    """Return the text that `pack` packed.
 
     Raises:
         ValueError: `pack` cannot have made it.

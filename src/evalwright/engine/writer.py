@@ -1,8 +1,8 @@
-"""The one thread that writes to the store: everything that waits becomes one transaction.
+"""The one thread that writes to the store: everything that is waiting becomes one transaction.
 
-A batch is what one event loop has collected in one of its rounds. While a transaction is on its way
-to the disk, further batches collect; so the more there is to write, the less each write costs
-(group commit). Between batches the thread renews the owner's lease.
+A batch is what one event loop has collected in one of its rounds. While a transaction is on its
+way to the disk, further batches collect; so the more there is to write, the less each write
+costs (group commit). Between batches the thread renews the owner's lease.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from evalwright.engine.store_rows import Batch, Group
 
 
 class Writer:
-    """Runs the thread. `broken` is set at the first error; from then on every batch fails with it.
+    """Runs the writer thread. After the first error, `broken` is set and all later batches fail.
 
-    `keep` saves batches that could not be written elsewhere, and returns a sentence about it.
+    `keep` saves batches elsewhere that could not be written, and returns a sentence that says so.
     """
 
     def __init__(
@@ -34,10 +34,10 @@ class Writer:
         self._keep = keep
         self._queue: SimpleQueue[Batch | None] = SimpleQueue()
         self._renew_at: float | None = None
-        """None while this owner has claimed nothing: one that only reads needs no lease."""
+        """When to renew the lease; None while this owner has claimed nothing and needs no lease."""
         self._closed = False
-        # A daemon, so that a disk that hangs cannot keep the process from ending; `close` waits for
-        # what was handed over.
+        # A daemon thread, so that a disk that hangs cannot keep the process from ending; `close`
+        # waits for what was submitted.
         self._thread = threading.Thread(
             target=self._run, name="evalwright-store", daemon=True
         )
@@ -73,8 +73,8 @@ class Writer:
             if batches or not closing:
                 self._work(batches)
         if self._renew_at is not None:
-            # Only a courtesy to others, and tried on a full disk too: a claim ends with its owner
-            # in any case.
+            # This only spares others some waiting, and is tried on a full disk too: a claim ends
+            # with its owner in any case.
             with contextlib.suppress(Exception):
                 self._database.forget(self._owner)
         self._database.close()
@@ -88,7 +88,9 @@ class Writer:
         try:
             if self.broken is None:
                 self._apply(batches)
-        except Exception as error:  # whatever it was, every wait must end
+        except (
+            Exception
+        ) as error:  # every waiting coroutine must end, whatever the error was
             self.broken = self._database.error(error)
             with contextlib.suppress(Exception):
                 self._database.rollback()
@@ -105,7 +107,7 @@ class Writer:
         if len(batches) > 1 and any(
             key in releases for batch in batches for key in batch.claims
         ):
-            # One key is both claimed and released: their order counts.
+            # One key is both claimed and released, so their order matters.
             for batch in batches:
                 self._together([batch])
         else:

@@ -4,8 +4,8 @@
 
 - **Settings** (`settings`): what was asked, and where each setting comes from. They are read from a
   file and the flags of a command (`configuration_file.read_settings`), or from a call in Python
-  (`objects.settings_from_python`); what only a person may decide is held back there (`origins`).
-  That a setting is what it must be is checked here, and only here.
+  (`objects.settings_from_python`); settings that only the user may decide are held back there
+  (`origins`). The values of settings are checked here, and only here.
 - **Resolved** (`resolving.resolve`): what the names in the settings mean. Tasks are loaded
   (`task_choice`), models and roles opened (`opening`), and checked against each other, down to the
   last row of a task (`task_checks`, `effects`).
@@ -13,10 +13,9 @@
   name, folder and identity, its samples in their order, rules, a shard's part, and the budget.
   Nothing is looked up, opened or checked after it.
 - **Run** (`running.run_plan`): requests are sent, answers scored (`scoring`), and the record is
-  written (`recording`). It knows of no file, flag or shard.
+  written (`recording`). It knows no file, flag or shard.
 
 `evaluating.evaluate` is the whole path for Python, `evaluating.evaluate_settings` for a command:
-
     settings = read_settings(file, flags)
     plan = make_plan(resolve(settings))
     with open_store(plan.home) as store:

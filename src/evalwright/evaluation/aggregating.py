@@ -1,5 +1,6 @@
-"""Makes a run's numbers again from its recorded scores: other slices, another confidence level,
-other metrics. No request is sent.
+"""Computes a run's numbers again from its recorded scores, without sending any request.
+
+Slices, confidence level and metrics may be others than before.
 """
 
 from __future__ import annotations
@@ -24,9 +25,7 @@ from evalwright.runs.writer import RunWriter
 
 @dataclass(frozen=True, slots=True)
 class _TaskAggregation:
-    """One task of the run: its record, the metrics wanted, the slices wanted, and its scores as
-    they are read.
-    """
+    """One task of the run: its record, the metrics and slices to compute, and the scores read."""
 
     record: Mapping[str, Any]
     metrics: tuple[MetricSpec, ...]
@@ -89,7 +88,7 @@ def aggregate_run(
         tallies = {
             name: aggregation.tally for name, aggregation in aggregations.items()
         }
-        # Scores are taken as they stand, so what an earlier version left out is still left out.
+        # Scores are taken as recorded, so what an earlier version left out is still left out.
         same_schema = {"schema": old.data["schema"]}
         new_run = new.finish(
             writer, tasks, tallies, identity, usage=Counts().as_dict(), **same_schema
@@ -102,7 +101,7 @@ def aggregate_run(
 
 
 def _check_scores(old: Run, aggregation: _TaskAggregation) -> None:
-    """Raise RunError for scores that a metric of theirs cannot have: its number would be none."""
+    """Raise RunError for scores outside the range that a metric over them needs."""
     import numpy as np
 
     for spec in aggregation.metrics:
@@ -158,7 +157,11 @@ def _aggregate_task(
 def _spec(
     spec: MetricSpec, task: str, scorers: Sequence[str], level: float | None
 ) -> MetricSpec:
-    """The metric over one of the task's scorers, at the level. Raises UnknownName."""
+    """Return the metric over one of the task's scorers, at the level.
+
+    Raises:
+        UnknownName: the task has no such scorer.
+    """
     scorer = spec.scorer or scorers[0]
     if scorer not in scorers:
         hint = f"It has: {', '.join(scorers)}."

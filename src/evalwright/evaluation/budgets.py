@@ -1,6 +1,4 @@
-"""What a person writes about money, as limits: `--budget "5 USD"`, `"2M tokens"`, `--price
-"gpt-4o-mini=0.15/0.60"`.
-"""
+"""Parses spending limits and prices: `--budget "5 USD"`, `"2M tokens"`, `--price "M=0.15/0.60"`."""
 
 from __future__ import annotations
 
@@ -40,9 +38,10 @@ _PRICE = re.compile(
 
 
 def parse_budget(texts: Sequence[str]) -> Limits:
-    """The limits that some texts name together.
+    """Parse the limits that several texts set together.
 
-    Raises ConfigurationError where one cannot be read, or is named twice.
+    Raises:
+        ConfigurationError: a text cannot be read, or two set the same limit.
     """
     amounts: dict[str, float] = {}
     for text in texts:
@@ -89,7 +88,11 @@ def _limit(limit_text: str, text: str) -> tuple[str, float]:
 
 
 def parse_prices(texts: Sequence[str]) -> dict[str, Price]:
-    """Prices by model name, "" for every model without one. Raises ConfigurationError."""
+    """Parse prices by model name, "" for every model without one.
+
+    Raises:
+        ConfigurationError: a text cannot be read.
+    """
     prices: dict[str, Price] = {}
     for text in texts:
         match = _PRICE.match(text.strip())
@@ -114,8 +117,13 @@ def parse_prices(texts: Sequence[str]) -> dict[str, Price]:
 
 @dataclass(frozen=True, slots=True)
 class BudgetTerms:
-    """What may be spent. shared_name: of a budget that several processes spend together; "" for one
-    of this process alone. n_processes: how many share it.
+    """What may be spent.
+
+    Attributes:
+        limits: the limits.
+        shared_name: name of a budget that several processes share; "" for one of this process
+            alone.
+        n_processes: number of processes that share it.
     """
 
     limits: Limits
@@ -127,7 +135,10 @@ class BudgetTerms:
 async def open_budget(
     terms: BudgetTerms | None, store: Allotments
 ) -> AsyncIterator[Budget | None]:
-    """The budget while requests are sent. store: keeps what several processes have taken of it."""
+    """Open the budget while requests are sent.
+
+    `store` keeps what several processes have taken of it.
+    """
     if terms is None or not terms.shared_name:
         yield None if terms is None else Budget(terms.limits)
         return
@@ -136,7 +147,9 @@ async def open_budget(
     try:
         yield budget
     finally:
-        with suppress(StoreError):  # what was set aside then counts as spent
+        with suppress(
+            StoreError
+        ):  # what this process had reserved then counts as spent
             await budget.close()
 
 
@@ -146,13 +159,12 @@ def price_models(
     *,
     has_budget: bool,
 ) -> None:
-    """Give each model the price that a person names, which is also what its answers cost in the
-    record.
+    """Give each model the price that the user names, which its recorded costs also use.
 
     Args:
         texts: the prices, each with the name of its model or for all that have none.
-        models: all that are asked, in roles too.
-        has_budget: whether a budget is spent, for which the prices of local models count.
+        models: all models that get requests, those in roles included.
+        has_budget: whether there is a budget, to which the prices of local models count.
 
     Raises:
         UnknownName: a price names no model.
@@ -196,12 +208,13 @@ def read_budget(
     models: Sequence[tuple[ModelSpec, Model]],
     shards: Sequence[Mapping[str, Any]] = (),
 ) -> BudgetTerms | None:
-    """What may be spent; None without a budget.
+    """Return what may be spent; None without a budget.
 
     Args:
         texts: the limits.
-        models: all that are asked, with their prices.
-        shards: which part of its run each model's is, where the budget is for all parts together.
+        models: all models that get requests, with their prices.
+        shards: for each model, which part of its run this is, if the budget is for all parts
+            together.
 
     Raises:
         ConfigurationError: the budget is in money, and a model that costs something has no price.
@@ -231,7 +244,7 @@ def read_budget(
 
 
 def _names(spec: ModelSpec) -> list[str]:
-    """What a price may call a model."""
+    """Return the names that a price may use for a model."""
     return [
         name for name in (spec.label, spec.model, spec.model.partition("/")[2]) if name
     ]

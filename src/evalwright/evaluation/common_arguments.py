@@ -1,8 +1,8 @@
-"""Arguments that a suite gives to every model (`common`), less those that a model does not take.
+"""Arguments that a suite gives to every model (`common`), minus those that a model does not take.
 
-A model's own arguments must fit it: one that it does not have is an error. Those of `common` are
-meant for whoever takes them, so a model that refuses one is opened without it, and a sentence says
-so. What no model takes is an error all the same: it is misspelt, or its value is wrong.
+A model's own arguments must fit it: an unknown one is an error. Those of `common` are for whichever
+models take them, so a model that refuses one is opened without it, and a sentence says so. An
+argument that no model takes is still an error: it is misspelt, or its value is wrong.
 """
 
 from __future__ import annotations
@@ -15,22 +15,20 @@ from evalwright.core.errors import ConfigurationError, UnknownName, UsageError
 from evalwright.evaluation.configuration import ModelSpec
 
 Opener = Callable[[str, Mapping[str, Any]], object]
-"""Opens a model by name and arguments, and raises UsageError for those that it does not take."""
+"""Opens a model by name and arguments; raises UsageError for arguments that it does not take."""
 
 
 def without_refused(
     specs: Sequence[ModelSpec], open_model: Opener
 ) -> tuple[tuple[ModelSpec, ...], list[str]]:
-    """The models without the common arguments that they refuse, and a sentence for each that is
-    left out.
+    """Return the models without the common arguments that they refuse, and a sentence for each.
 
     Args:
-        specs: the models; `common` of each names the arguments that it has from all.
-        open_model: opens a model; nothing is sent by it.
+        specs: the models; `common` of each names its arguments that come from `common`.
+        open_model: opens a model without sending anything.
 
     Raises:
-        UsageError: for an argument that no model takes, and where a model cannot be opened by its
-        own arguments.
+        UsageError: no model takes an argument, or a model cannot be opened with its own arguments.
     """
     refusals = [_refusals(spec, open_model) for spec in specs]
     for name in dict.fromkeys(name for refused in refusals for name in refused):
@@ -62,7 +60,7 @@ def without_refused(
 
 
 def _refusals(spec: ModelSpec, open_model: Opener) -> dict[str, UsageError]:
-    """The common arguments that a model does not take, each with what it says."""
+    """Return the common arguments that a model does not take, each with the model's error."""
     shared = [name for name in spec.common if name in spec.arguments]
     if not shared or _fault(spec.model, spec.arguments, open_model) is None:
         return {}
@@ -73,7 +71,7 @@ def _refusals(spec: ModelSpec, open_model: Opener) -> dict[str, UsageError]:
     }
     fault = _fault(spec.model, own_arguments, open_model)
     if fault is not None:
-        return {}  # it cannot be opened at all, which whoever opens it says
+        return {}  # the model cannot be opened at all, which is reported where it is opened
     faults = {
         name: _fault(
             spec.model, {**own_arguments, name: spec.arguments[name]}, open_model
@@ -94,8 +92,9 @@ def _fault(
 
 
 def _most_telling(faults: Sequence[UsageError], name: str) -> UsageError:
-    """Of several faults one that is about the value, if there is one: that a model has no such
-    argument says less.
+    """Choose from several errors one about the value, if there is one.
+
+    It says more than that a model has no such argument.
     """
     of_values = [
         fault

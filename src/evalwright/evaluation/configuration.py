@@ -1,6 +1,4 @@
-"""One evaluation by names: what a command line, a suite file and `run.json` all say in the same
-words.
-"""
+"""One evaluation by names, in the words shared by the command line, suite files and `run.json`."""
 
 from __future__ import annotations
 
@@ -31,8 +29,8 @@ class ModelSpec:
         label: what boards show in place of the name.
         common: names of the arguments that come from the settings for all models of a file; a
             backend may refuse those.
-        occurrence: which of several objects of that name it is, where objects were passed in
-            Python; never in a file.
+        occurrence: which of several objects of that name it is, if objects were passed in Python;
+            never in a file.
     """
 
     model: str
@@ -42,7 +40,7 @@ class ModelSpec:
     occurrence: int = 0
 
     def as_dict(self) -> dict[str, Any]:
-        """The form a suite file takes; what is secret is left out of it."""
+        """Return the form for a suite file, without secrets."""
         fields: dict[str, Any] = {"model": masked_arguments(self.model)}
         if self.arguments:
             fields["arguments"] = masked_arguments(self.arguments)
@@ -84,35 +82,37 @@ class Configuration:
         limit: number of samples per task, or a share of them below 1; the first of the seed's
             random order. None takes all.
         seed: seeds the order of samples and everything else that is drawn.
-        name: name of the run, or what the names of several begin with.
+        name: name of the run, or the prefix of the names of several.
         out: folder of run folders.
         home: folder of the store.
         format: how prompts are rendered: "auto", "chat" or "text".
         max_resident: large local models in memory at a time.
         replace: whether a run of that name with other settings may be replaced.
-        resend_empty: send requests again whose replies were all empty before, and were paid for.
+        resend_empty: whether to send requests again whose replies were all empty before, and were
+            paid for.
         overrides: settings in place of the tasks' own, nested or dotted ({"dataset.path":
             "mine.csv"}).
         dialect: settings for tasks of other frameworks (DIALECT:NAME), such as `task_root`, `trust`
             and `scoring`.
         num_fewshot: number of worked examples in place of the tasks' own.
-        tree: how scores are averaged over tasks; {} averages over the groups that tasks come from.
+        tree: how scores are averaged over tasks; {} averages over the groups to which tasks belong.
         until: stopping rules ("accuracy +-0.02", "A beats B").
         budget: spending limits ("5 USD", "2M tokens").
-        price: US dollars per million tokens read and written ("0.15/0.60",
+        price: US dollars per million input and output tokens ("0.15/0.60",
             "openai/gpt-4o-mini=0.15/0.60").
-        batch: send requests to the models under test through their providers' batch interfaces.
-        store_images: whether pictures of the prompts' images are kept beside the record.
+        batch: whether to send requests to the models under test through their providers' batch
+            interfaces.
+        store_images: whether the images of prompts are kept beside the record.
         plugins: TOML files with providers and prices.
-        hardware: what you call the machine, for the record.
+        hardware: your name for the machine, for the record.
         shard: which part of the samples to take: "2/8" for the second of eight, "auto/8" in an
             array of jobs, "auto" in processes launched together.
         unsure: the scorer that reads again what tasks' rules are unsure of ({"scorer":
             "judge-correct"}).
         accept_failures: how many samples of each task may stay without an answer or score: "2%" or
             "3".
-        give_up: ids of samples, and files of ids, that may stay without one besides.
-        no_judge: leave out roles, and the scorers that call a model.
+        give_up: ids of samples, and files of ids, that may also stay without one.
+        no_judge: whether to leave out roles, and the scorers that call a model.
 
     Raises:
         ConfigurationError: `out` or `home` is an address such as s3://bucket, not a folder.
@@ -172,8 +172,9 @@ class Configuration:
         return name if len(self.models) == 1 else f"{name}-{model_file_name(spec)}"
 
     def as_dict(self) -> dict[str, Any]:
-        """The form a suite file takes; what is left at its default is left out, but for seed and
-        limit.
+        """Return the form for a suite file, without settings that have their default.
+
+        Seed and limit are always included.
         """
         settings: dict[str, Any] = {
             "tasks": list(self.tasks),

@@ -1,12 +1,11 @@
-"""Reads settings from a suite file (YAML) or from the `run.json` of an earlier run, strictly, with
-the flags of a command over them.
+"""Reads settings strictly from a suite file (YAML) or a run's `run.json`, with flags.
 
     tasks: [factual, my_task.yaml]
     common: {temperature: 1.0}          # arguments of every model
     models:
       - demo/small
       - model: openai/gpt-4o-mini
-        arguments: {temperature: 0.7}   # wins over the common ones
+        arguments: {temperature: 0.7}   # take precedence over the common ones
         label: GPT-4o mini
     limit: 100
     tree: {average: macro, parts: [factual, {name: mine, average: pooled, parts: [law, logic]}]}
@@ -14,8 +13,8 @@ the flags of a command over them.
       test: {limit: 3}
 
 Task files and the TOML files of `plugins` (providers and prices) are relative to the suite file.
-Flags of the command line win over the file. What only a person decides, the file only proposes: see
-`origins`.
+Flags of the command line take precedence over the file. Settings that only the user may decide are
+only proposed by the file: see `origins`.
 """
 
 from __future__ import annotations
@@ -56,19 +55,19 @@ def read_settings(
     suite: str | None = None,
     trust_file: str | None = None,
 ) -> Settings:
-    """The settings of a file, if there is one, with flags over them.
+    """Read the settings of a file, if there is one, overridden by flags.
 
-    The providers and prices in files that the settings name are known from then on.
+    The providers and prices in files that the settings name are registered by it.
 
     Args:
         file: a suite file, a `run.json`, or the folder of a run.
         flags: fields of a Configuration that were set on the command line.
         model_arguments: added to the arguments of every model of the file.
         suite: which of the file's suites.
-        trust_file: the file again, where the person allows it what only a person decides.
+        trust_file: the file again, if the user allows it to decide what only the user may decide.
 
     Raises:
-        ConfigurationError: a setting is not what it must be; the message names file and line.
+        ConfigurationError: a setting has a wrong value; the message names file and line.
         UnknownName: there is no such setting or suite; the message has the closest.
     """
     for option, argument in (("--suite", suite), ("--trust-file", trust_file)):
@@ -94,12 +93,12 @@ def read_settings(
 def read_configuration(
     path: Path, suite: str | None = None, trust_file: str | None = None
 ) -> Configuration:
-    """The configuration in a suite file or a `run.json`, as `read_settings` without flags."""
+    """Read the configuration in a suite file or a `run.json`: `read_settings` without flags."""
     return read_settings(str(path), {}, None, suite, trust_file).configuration
 
 
 def _with_flags(settings: Settings, flags: Mapping[str, Any]) -> Settings:
-    """What a flag sets wins; overrides and the settings of dialects are put over the file's."""
+    """Apply flags to settings; overrides and settings of dialects are merged over the file's."""
     configuration = settings.configuration
     fields = dict(flags)
     if configuration.overrides and "overrides" in fields:
@@ -117,7 +116,7 @@ def _with_flags(settings: Settings, flags: Mapping[str, Any]) -> Settings:
 
 
 def _with_arguments(settings: Settings, arguments: Mapping[str, Any]) -> Settings:
-    """Every model with these arguments over its own."""
+    """Add these arguments to every model, over its own."""
     models = settings.configuration.models
     if not models:
         raise ConfigurationError(
@@ -153,7 +152,7 @@ def _from_json(path: Path) -> Any:
 
 
 def with_present_names(settings: Any) -> Any:
-    """A file's settings with the names that they have now; suites within it too."""
+    """Rename old names of settings to the present ones, in suites too."""
     if not isinstance(settings, Mapping):
         return settings
     renamed = present_names(settings, "The setting")
@@ -186,12 +185,12 @@ class _Reader:
         self.relative = relative
         self.document = document
         self.folder = path.parent if relative else Path.cwd()
-        """Where names of files start."""
+        """The folder from which relative file names start."""
         self.of_suite: dict[Any, KeyPath] = {}
-        """Where the keys stand that came from a suite."""
+        """The places of the keys that came from a suite."""
 
     def read(self, suite: str | None = None) -> Settings:
-        """All settings of the file, with file and line of each."""
+        """Read all settings of the file, with file and line of each."""
         if not isinstance(self.value, Mapping):
             raise ConfigurationError(
                 f"{self.path} must be a mapping with keys such as 'tasks' and 'models'."
@@ -203,7 +202,7 @@ class _Reader:
             fields[key] = self._field(key, setting)
             origins[key] = Origin("file", self.at((key,)))
         dialect = fields.get("dialect", {})
-        if "num_fewshot" in dialect:  # where it was before it held for every task
+        if "num_fewshot" in dialect:  # its place before it applied to every task
             fields.setdefault("num_fewshot", dialect.pop("num_fewshot"))
         common = fields.pop("common", {})
         if common:
@@ -215,7 +214,7 @@ class _Reader:
     def remaining(
         self, suite: str | None, flags: Mapping[str, Any], arguments: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """The file's values that no flag and no argument of the command line replaces."""
+        """Return the file's values that no flag and no argument of the command line replaces."""
         settings = self._of_suite(suite)
         remaining = {
             key: setting for key, setting in settings.items() if key not in flags
@@ -238,9 +237,9 @@ class _Reader:
         return {**remaining, "common": _without(remaining.get("common", {}), arguments)}
 
     def _of_suite(self, suite: str | None) -> Mapping[str, Any]:
-        """The file's values, those of the suite over them.
+        """Return the file's values, overridden by those of the suite.
 
-        A file with suites is nothing without the name of one.
+        A file with suites needs the name of one.
         """
         suites = self.value.get("suites")
         if suites is None:
@@ -350,9 +349,7 @@ class _Reader:
     def _beside(
         self, overrides: Mapping[str, Any], path: tuple[str, ...] = ()
     ) -> dict[str, Any]:
-        """Settings of tasks, their file names made relative to the suite file as those of tasks
-        are.
-        """
+        """Make file names in tasks' settings relative to the suite file, like tasks' names."""
         relocated: dict[str, Any] = {}
         for key, override in overrides.items():
             here = (*path, *str(key).split("."))
@@ -396,7 +393,7 @@ class _Reader:
         return PromptSpec(prompt["name"], file=str(file))
 
     def _plugin(self, file: str) -> str:
-        """A file of providers. Python runs only where a person names it, on the command line."""
+        """Check a file of providers. Python files are only allowed on the command line."""
         if not file.endswith(".toml"):
             raise ConfigurationError(
                 f"{self.at(('plugins',))}: '{file}' is not a TOML file of providers."
@@ -406,8 +403,9 @@ class _Reader:
         return str(self.path.parent / file) if self.relative else file
 
     def _given_up(self, id_or_file: str) -> str:
-        """The id of a sample, or a file of ids, which the record would show: so it stays where the
-        person works.
+        """Check an id of a sample, or a file of ids.
+
+        The record shows the name of the file, so it must be inside the user's working folder.
         """
         if not is_id_file(id_or_file) or not self.relative:
             return id_or_file
@@ -457,15 +455,13 @@ class _Reader:
         check_kind(setting, expected_type, words, name, f"{self.at(where)}: ")
 
     def at(self, where: KeyPath) -> str:
-        """File and line of a setting; of JSON the file and the name of the setting in it."""
+        """Return file and line of a setting; for JSON the file and the setting's name."""
         full_path = (*self.of_suite.get(where[0], ()), *where) if where else where
         return self.document.at(full_path) if self.document else str(self.path)
 
 
 def _with_common(spec: ModelSpec, common: Mapping[str, Any]) -> ModelSpec:
-    """A model with the arguments of all put below its own; where it says null it wants none of
-    them.
-    """
+    """Add the common arguments to a model's own, which win; an own null leaves one out."""
     unwanted = {
         name
         for name, argument in spec.arguments.items()
@@ -484,8 +480,9 @@ def _with_common(spec: ModelSpec, common: Mapping[str, Any]) -> ModelSpec:
 
 
 def _without(setting: Any, over: Mapping[str, Any]) -> Any:
-    """A mapping without the leaves that `over` replaces, however deep they are; anything else as it
-    is.
+    """Return a mapping without the leaves that `over` replaces, at any depth.
+
+    Anything else is returned as it is.
     """
     if not isinstance(setting, Mapping):
         return setting

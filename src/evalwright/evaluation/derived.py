@@ -1,6 +1,4 @@
-"""A run that is made from another one's records: where it is written, and what its `run.json` takes
-over.
-"""
+"""A run made from another run's records: its folder, and the parts of `run.json` it keeps."""
 
 from __future__ import annotations
 
@@ -29,11 +27,14 @@ from evalwright.runs.writer import (
 
 
 class Derived:
-    """A new run from the records of `old`. made_from: the key of `run.json` that says so
-    ("scored_from").
+    """A new run from the records of `old`.
 
-    Raises RunError where the old records were changed, and ConfigurationError where the new folder
-    is the old one or holds something else.
+    Args:
+        made_from: the key of `run.json` that says so ("scored_from").
+
+    Raises:
+        RunError: the old records were changed.
+        ConfigurationError: the new folder is the old one or holds something else.
     """
 
     def __init__(
@@ -73,10 +74,12 @@ class Derived:
         identity: Mapping[str, Any],
         **fields: Any,
     ) -> Run:
-        """Write `run.json`: the old one's, with these tasks and what is the new run's own. tallies:
-        their scores, by task.
+        """Write `run.json`: the old one's content, with these tasks and fields.
 
-        identity: what it is made of.
+        Args:
+            tasks: the tasks' records.
+            tallies: the tasks' scores, by task.
+            identity: what the new run is made of.
         """
         old = self.old
         digest = self.old.samples_sha256

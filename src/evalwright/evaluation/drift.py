@@ -1,8 +1,7 @@
-"""Do two backends give the same answers to the same requests, so that their answers may be mixed in
-one comparison?
+"""Tests whether two backends answer the same requests alike, so that their answers may be mixed.
 
 Both get the samples of two bundled tasks: one answered by log-likelihood, one by generation at
-temperature 0. What comes back is compared in three ways: the log-probability of each token, the
+temperature 0. The answers are compared in three ways: the log-probability of each token, the
 generated texts, the scores. Every request is sent now; nothing is read from the store, because a
 server that was changed under the same name would be compared with its own past.
 """
@@ -47,22 +46,28 @@ Verdict = Literal["same", "equivalent", "different", "not shown"]
 TASKS = ("factual-choice", "factual-closed-book")
 SAMPLES = 100
 MARGIN = 0.03
-"""Of a mean score: with 100 samples that all score alike, the 90% interval just fits."""
+"""Margin of a mean score: with 100 samples of equal scores, the 90% interval just fits."""
 TOKEN_MARGIN = 0.01
-"""Of the mean log-probability of a token, in nats: about 1% of perplexity."""
+"""Margin of the mean log-probability of a token, in nats: about 1% of perplexity."""
 ROUNDING = 1e-3
-"""Nats a token; what float32 kernels differ by is below 1e-4, what bfloat16 or 8 bits change is
-above 1e-3.
+"""Nats per token that count as rounding.
+
+Float32 kernels differ by less than 1e-4; bfloat16 or 8 bits change more than 1e-3.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class TokenDrift(Plain):
-    """Differences (A minus B) of log-probabilities a token, in nats, over `n` texts: mean with its
-    90% interval, and the largest.
+    """Differences (A minus B) of log-probabilities per token, in nats.
 
-    The interval is over samples, because the texts of one sample are alike. n_split: further texts
-    that the two cut into another number of tokens, which are compared in nothing but scores.
+    Attributes:
+        n: number of texts.
+        mean: mean difference.
+        low, high: its 90% interval, over samples, because the texts of one sample are similar.
+        largest: largest difference.
+        equivalent: whether the interval is within the margin.
+        n_split: further texts that the two split into different numbers of tokens; only their
+            scores are compared.
     """
 
     n: int
@@ -76,12 +81,14 @@ class TokenDrift(Plain):
 
 @dataclass(frozen=True, slots=True)
 class TaskDrift(Plain):
-    """One task. n_missing: samples that one of the two did not answer. scores: of the task's first
-    scorer, None where both gave none.
+    """The drift on one task.
 
-    n_generated, n_same: texts that both wrote, and those that are equal. informative: not every
-    sample got one and the same score. scores_differ: the 95% interval of the scores' difference
-    leaves out 0.
+    Attributes:
+        n_missing: samples that one of the two did not answer.
+        scores: equivalence of the first scorer's scores, None if both gave none.
+        n_generated, n_same: texts that both generated, and how many of them are equal.
+        informative: whether not all samples got the same score.
+        scores_differ: whether the 95% interval of the scores' difference excludes 0.
     """
 
     task: str
@@ -97,7 +104,7 @@ class TaskDrift(Plain):
 
     @property
     def same(self) -> bool:
-        """Nothing differs by more than rounding."""
+        """Whether nothing differs by more than rounding."""
         tokens = self.tokens
         scores = self.scores
         return (
@@ -122,14 +129,16 @@ class TaskDrift(Plain):
 
     @property
     def scores_shown(self) -> bool:
-        """The scores are equivalent, and could have shown that they are not."""
+        """Whether the scores are equivalent, and could have shown that they are not."""
         return self.scores is not None and self.scores.equivalent and self.informative
 
 
 @dataclass(frozen=True, slots=True)
 class Drift(Plain):
-    """Of two backends, `a` and `b`. may_be_mixed: whether their answers may be mixed in one
-    comparison. sentence: that in words.
+    """The drift between two backends, `a` and `b`.
+
+    `may_be_mixed` says whether their answers may be mixed in one comparison; `sentence` says it in
+    words.
     """
 
     a: str
@@ -142,7 +151,7 @@ class Drift(Plain):
     sentence: str
 
     def as_dict(self) -> dict[str, Any]:
-        """A plain mapping for JSON, with each task's verdict."""
+        """Return a plain mapping for JSON, with each task's verdict."""
         tasks = [{**task.as_dict(), "verdict": task.verdict} for task in self.tasks]
         return {**Plain.as_dict(self), "tasks": tasks}
 
@@ -156,12 +165,18 @@ def measure_drift(
     margin: float = MARGIN,
     say: Callable[[str], None] | None = None,
 ) -> Drift:
-    """Send both models the same requests and compare what comes back. limit: samples of each task.
-    say: told how far it is.
+    """Send both models the same requests and compare their answers.
 
-    A model beside itself shows how far it repeats its own answers. Raises ConfigurationError for a
-    margin outside (0, 1) or a limit below 2; AbilityError where the two have nothing in common that
-    a task needs.
+    Comparing a model with itself shows how far it repeats its own answers.
+
+    Args:
+        limit: samples of each task.
+        margin: margin of the mean score.
+        say: called with progress messages.
+
+    Raises:
+        ConfigurationError: the margin is outside (0, 1) or the limit below 2.
+        AbilityError: the two share no ability that a task needs.
     """
     if not 0 < margin < 1 or limit < 2:
         raise ConfigurationError(
@@ -197,7 +212,7 @@ def measure_drift(
                 run_blocking(partial(_ask, _chosen(with_tokens, limit)[:1], model, say))
                 for model in (a, b)
             ]
-            # Some servers take the option and give nothing, or refuse it.
+            # Some servers accept the option and return nothing, or refuse it.
             if not any(_why(record) for records in first for record in records):
                 loaded = with_tokens
         chosen = _chosen(loaded, limit)
@@ -220,10 +235,10 @@ def measure_drift(
 
 
 _NOBODY_ANSWERS = {ConnectionFailed.kind, AuthenticationFailed.kind, WrongModel.kind}
-"""Where every request fails so, nothing is measured, and the other model is not asked either."""
+"""If every request fails like this, nothing is measured, and the other model gets no request."""
 
 Chosen = list[tuple[Task, int]]
-"""A task and the place of a sample in it."""
+"""A task and the index of a sample in it."""
 
 
 def _chosen(tasks: Sequence[Task], limit: int) -> Chosen:
@@ -232,7 +247,7 @@ def _chosen(tasks: Sequence[Task], limit: int) -> Chosen:
 
 
 def _units(chosen: Chosen) -> list[int]:
-    """The cluster of each, numbered."""
+    """Return the cluster number of each chosen sample."""
     names = [
         (task.name, task.samples[index].cluster or index) for task, index in chosen
     ]
@@ -293,8 +308,8 @@ def _compared(
         and (finite >= 0).all()
         and (finite <= 1).all()
     ):
-        # What rules leave undecided in both answers is no item of the comparison; in one of them it
-        # is.
+        # An item undecided in both answers is left out of the comparison; one undecided in only one
+        # is missing.
         missing = np.isnan(values) & ~np.isnan(values).all(axis=0)
         missing |= np.array([[_why(record) != "" for record in row] for row in (a, b)])
         test_equivalence = partial(
@@ -338,8 +353,10 @@ def _score(record: SampleRecord) -> float:
 def _tokens(
     samples: Sequence[Sequence[tuple[Response, Response]]], units: Sequence[int]
 ) -> TokenDrift | None:
-    """Of a log-likelihood its mean over the tokens; of a generation each token that both wrote
-    before they part.
+    """Compare log-probabilities per token.
+
+    For a log-likelihood it is the mean over its tokens; for a generation each token that both
+    generated before they diverge.
     """
     means: list[tuple[float, float, int]] = []
     largest = 0.0
@@ -379,7 +396,7 @@ def _tokens(
     mean = test.difference
     low = test.low
     high = test.high
-    if math.isnan(low):  # the same difference in every sample
+    if math.isnan(low):  # the difference is the same in every sample
         low = high = mean
     return TokenDrift(
         n, mean, low, high, largest, max(-low, high) <= TOKEN_MARGIN, split

@@ -1,4 +1,4 @@
-"""A setting that would do nothing is an error, which says why it has no effect and what to do."""
+"""Rejects settings that would have no effect; the error says why, and what to do."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def check_effects(
     """Raise ConfigurationError for a setting that no model or task of an evaluation uses.
 
     Args:
-        models: those under test.
+        models: the models under test.
         roles: the models beside them, by role.
-        tasks: of all models.
+        tasks: the tasks of all models.
         max_resident: heavy local models in memory at a time.
         prompt_format: how prompts are rendered.
         objects: names of Task objects, which are rendered as they are.
@@ -53,7 +53,7 @@ def check_effects(
 
 
 def check_image_urls(tasks: Sequence[Task]) -> None:
-    """Raise ConfigurationError where images may be fetched and no task has any."""
+    """Raise ConfigurationError if images may be fetched but no task has any."""
     if os.environ.get(VARIABLE) == BY_FLAG and not any(
         task.definition.get("prompt", {}).get("images") for task in tasks
     ):
@@ -64,7 +64,7 @@ def check_image_urls(tasks: Sequence[Task]) -> None:
 
 
 def check_roles_used(roles: Collection[str], tasks: Sequence[Task]) -> None:
-    """Raise ConfigurationError for a role that no scorer or strategy of the tasks asks."""
+    """Raise ConfigurationError for a role that no scorer or strategy of the tasks uses."""
     used = {role for task in tasks for role in task.roles}
     for role in roles:
         if role not in used:
@@ -94,9 +94,9 @@ def check_tree(tree: Mapping[str, Any], task_names: Sequence[str]) -> None:
 
 
 def check_sandbox(chosen: str | None, scorers: Collection[Scorer]) -> None:
-    """Raise ConfigurationError where a place for programs was chosen and no scorer runs any.
+    """Raise ConfigurationError if a sandbox was chosen but no scorer runs programs.
 
-    Scorers of plug-ins may.
+    Scorers of plug-ins may run them.
     """
     others = set(registry.names()) - BUNDLED.keys()
     if chosen and not any(

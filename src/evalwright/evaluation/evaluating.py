@@ -1,4 +1,4 @@
-"""`evaluate`: what a call in Python asks for becomes settings, a plan, and runs."""
+"""`evaluate`: turns a call in Python into settings, a plan, and runs."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def evaluate(
     if are_models(named_tasks):
         named_tasks, under_test = under_test, named_tasks
     reporter = progress or notebook_progress()
-    on = Placement.given(
+    on = Placement.parse(
         *(settings.pop(key, None) for key in ("on", "replicas", "gpus_per_replica"))
     )
     listeners = Callbacks((*check_callbacks(callbacks), *open_trackers(as_list(track))))
@@ -90,11 +90,11 @@ async def evaluate_settings(
     callbacks: Callbacks | None = None,
     grace: float = GRACE,
 ) -> list[Run]:
-    """Plan what was asked and carry it out; the other arguments are those of `run_plan`.
+    """Plan an evaluation and carry it out; the other arguments are those of `run_plan`.
 
     Raises:
         UsageError: it cannot be carried out; nothing was spent.
-        StoreError: answers cannot be kept.
+        StoreError: answers cannot be stored.
     """
     with ExitStack() as stack:
         cluster = None

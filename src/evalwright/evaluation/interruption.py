@@ -11,19 +11,19 @@ if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, Task
 
 _at_once = 0
-"""How many `at_once` are open."""
+"""Number of `at_once` blocks that are open."""
 _running: list[tuple[AbstractEventLoop, Task[Any]]] = []
 _ended_in: list[int] = []
-"""The threads in which an `ended_by_cancel` is open."""
+"""The threads in which an `ended_by_cancel` block is open."""
 
 
 class EndedByCancel(BaseException):
-    """Work that awaits nothing for long was ended where it was; everything will be cancelled."""
+    """Ends work that does not await anything for long; everything will be cancelled."""
 
 
 @contextmanager
 def cancellable() -> Iterator[None]:
-    """The task that runs now can be cancelled by `cancel`."""
+    """Let `cancel` cancel the task that runs in this block."""
     import asyncio
 
     task = asyncio.current_task()
@@ -38,8 +38,9 @@ def cancellable() -> Iterator[None]:
 
 @contextmanager
 def at_once() -> Iterator[None]:
-    """What runs now awaits nothing for long, such as reading a large folder, and has sent nothing:
-    a signal ends it where it is.
+    """Mark work that a signal ends at once.
+
+    It does not await anything for long, such as reading a large folder, and has sent nothing.
     """
     global _at_once
     _at_once += 1
@@ -51,11 +52,10 @@ def at_once() -> Iterator[None]:
 
 @contextmanager
 def ended_by_cancel() -> Iterator[None]:
-    """What runs now awaits nothing for long, such as writing a large record, while requests may be
-    in flight elsewhere.
+    """Mark work that does not await anything for long while requests may be in flight elsewhere.
 
-    A signal raises EndedByCancel in it; the caller then has to wait to be cancelled. Nothing else
-    may be left half done by that.
+    An example is writing a large record. A signal raises EndedByCancel in it; the caller then has
+    to wait to be cancelled. The work must not leave anything else half done.
     """
     _ended_in.append(threading.get_ident())
     try:
@@ -65,10 +65,13 @@ def ended_by_cancel() -> Iterator[None]:
 
 
 def cancel() -> bool:
-    """Cancel what runs, also from a signal handler; False where nothing does, or where it is to be
-    ended at once.
+    """Cancel what runs, even from a signal handler.
 
-    Raises EndedByCancel where it interrupts an `ended_by_cancel`.
+    Returns:
+        False if nothing runs, or if what runs is to be ended at once.
+
+    Raises:
+        EndedByCancel: it interrupts an `ended_by_cancel` block.
     """
     if _at_once:
         return False

@@ -1,4 +1,4 @@
-"""How scorers send requests to models: their requests and the responses are kept for the record."""
+"""The `ask` of a scorer: its requests to models and their responses are kept for the record."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from evalwright.core.samples import Exchange
 
 
 class Judges(Ask):
-    """The door as one scorer has it: a request that fails behind it is the judge's failure, and so
-    is a reply without an answer.
+    """Wraps `ask` for one scorer.
 
-    exchanges: what was asked, in that order, and what came back.
+    A request that fails is the judge's failure, and so is a reply without an answer. `exchanges`
+    has the requests in order, with their responses.
     """
 
     __slots__ = ("_ask", "exchanges")
@@ -26,15 +26,15 @@ class Judges(Ask):
         self.exchanges: list[Exchange] = []
 
     def abilities(self, role: str) -> frozenset[Ability] | None:
-        """As the door's."""
+        """Return the abilities of the model in a role."""
         return abilities_of(self._ask, role)
 
     def carries(self, role: str) -> frozenset[str]:
-        """As the door's."""
+        """Return the optional request fields that the model in a role supports."""
         return options_of(self._ask, role)
 
     def refuses(self, role: str, request: Request) -> str | None:
-        """As the door's."""
+        """Return why the model in a role cannot take a request; None if it can."""
         return refusal_of(self._ask, role, request)
 
     async def __call__(self, role: str, request: Request) -> Response:
@@ -54,6 +54,6 @@ class Judges(Ask):
         if outcome not in (
             ANSWERED,
             EMPTY,
-        ):  # an empty verdict is one that the scorer cannot read
+        ):  # the scorer cannot read an empty verdict
             raise RequestFailed(failure_of(outcome, role))
         return response

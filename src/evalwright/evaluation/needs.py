@@ -1,4 +1,4 @@
-"""What an evaluation needs where it runs: files beside it, keys, and extras of this package.
+"""What an evaluation needs where it runs: files, keys, and extras of this package.
 
 Nothing is opened or sent.
 """
@@ -22,14 +22,14 @@ from evalwright.tasks.loading import find_definitions, names_like
 from evalwright.tasks.overrides import nested
 
 FORMAT_EXTRAS = {".parquet": "parquet", ".xlsx": "xlsx"}
-"""The extra that reading a data file needs, by its ending."""
+"""The extra that reading a data file needs, by its suffix."""
 _PACKAGE = Path(evalwright.__file__).parent
 
 
 def keys_of(configuration: Configuration) -> list[str]:
-    """The environment variables in which the configuration's models look for keys and accounts.
+    """List the environment variables in which the models look for keys and accounts.
 
-    Providers in the configuration's own plug-ins are found once those were taken in.
+    Providers in the configuration's own plug-ins are known only once those are loaded.
     """
     specs = (*configuration.models, *configuration.roles.values())
     return list(dict.fromkeys(name for spec in specs for name in _keys_of(spec)))
@@ -64,7 +64,7 @@ def _replicas(arguments: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def extras_of(configuration: Configuration) -> list[str]:
-    """The extras of this package that the configuration's models and the data of its tasks need."""
+    """List the package extras that the configuration's models and the data of its tasks need."""
     specs = (*configuration.models, *configuration.roles.values())
     providers = (spec.model.partition("/")[0] for spec in specs)
     extras = [EXTRAS[provider] for provider in providers if provider in EXTRAS]
@@ -79,18 +79,18 @@ def extras_of(configuration: Configuration) -> list[str]:
 
 
 def is_from_hub(definition: Any) -> bool:
-    """Whether a task's data come from the hub of Hugging Face."""
+    """Return whether a task's data come from the Hugging Face Hub."""
     document = getattr(definition, "document", None)  # a task made by Python has none
     dataset = document.value.get("dataset") if document else None
     return isinstance(dataset, dict) and "hub" in dataset
 
 
 def files_of(configuration: Configuration) -> list[str]:
-    """The files of a person's own that the evaluation reads, relative to the working folder, with
-    forward slashes.
+    """List the user's own files that the evaluation reads.
 
-    Plug-ins, task files with what they include, prompts, data, and files of given-up samples. What
-    comes with this package is left out. Patterns of names stay patterns.
+    They are relative to the working folder, with forward slashes: plug-ins, task files with what
+    they include, prompts, data, and files of given-up samples. Files of this package are left out.
+    Patterns of names stay patterns.
     """
     files = [Path(file) for file in configuration.plugins]
     files += [Path(id_file) for id_file in configuration.give_up if is_id_file(id_file)]
@@ -104,7 +104,10 @@ def files_of(configuration: Configuration) -> list[str]:
 
 
 def _definitions(configuration: Configuration) -> list[Any]:
-    """The definitions of the tasks but those of other frameworks, which have their own files."""
+    """Return the definitions of the tasks, without those of other frameworks.
+
+    Those have files of their own.
+    """
     definitions: list[Any] = []
     for name in configuration.tasks:
         if named(name) is None:
@@ -134,7 +137,7 @@ def _named_in(settings: Mapping[str, Any]) -> list[str]:
 
 
 def _names_at(node: Any, path: Sequence[str]) -> list[str]:
-    """The names of files at a place of a definition, "" and other kinds of values left out."""
+    """List the names of files at a place of a definition, without "" and other types of values."""
     for key in path:
         node = node.get(key) if isinstance(node, Mapping) else None
     return [name for name in listed(node) if isinstance(name, str) and name]

@@ -1,6 +1,4 @@
-"""Settings of a call in Python: its tasks, models and functions get the names that a Configuration
-has for them.
-"""
+"""Settings of a call in Python: its tasks, models and functions get names in a Configuration."""
 
 from __future__ import annotations
 
@@ -29,11 +27,11 @@ ModelLike = str | ModelSpec | Model | Callable[..., Any]
 
 
 UNDER_TEST = 0
-"""The occurrence of a model under test; those that only play a role count from 1."""
+"""The occurrence of a model under test; models that only play a role count from 1."""
 
 
 def are_models(argument: Any) -> bool:
-    """Whether a first argument is what is evaluated, and no task."""
+    """Return whether a first argument has models, and not tasks."""
     arguments = as_list(argument)
     return bool(arguments) and all(
         isinstance(model, Mapping | Model) or callable(model) for model in arguments
@@ -41,15 +39,19 @@ def are_models(argument: Any) -> bool:
 
 
 class Objects:
-    """Task and Model objects by the names that a Configuration has for them."""
+    """Task and Model objects by their names in a Configuration."""
 
     def __init__(self) -> None:
         self.tasks: dict[str, Task] = {}
         self.models: dict[tuple[str, int], Model] = {}
-        """By name, and which of several of that name."""
+        """By name and occurrence: which of several objects of that name it is."""
 
     def name_task(self, task: TaskLike) -> str:
-        """The name of a task in a Configuration. Raises ConfigurationError where another has it."""
+        """Return the name of a task in a Configuration.
+
+        Raises:
+            ConfigurationError: another task has it.
+        """
         if isinstance(task, Task):
             if self.tasks.setdefault(task.name, task) is not task:
                 raise _name_taken("tasks", task.name)
@@ -61,16 +63,16 @@ class Objects:
         return str(task)
 
     def name_model(self, model: ModelLike, *, role: bool = False) -> ModelSpec:
-        """The name of a model in a Configuration.
+        """Return the name of a model in a Configuration.
 
         Args:
             model: a name, a ModelSpec, a Model or a function.
             role: whether it plays a role beside the models under test, such as the judge. Then it
-                may have the name of another one, at another address: runs and boards are named
-                after the models under test alone.
+                may have the name of another model, at another address, because runs and boards are
+                named only after the models under test.
 
         Raises:
-            ConfigurationError: it is no model, or another model under test has that name.
+            ConfigurationError: it is not a model, or another model under test has that name.
         """
         if isinstance(model, ModelSpec):
             return model
@@ -88,9 +90,10 @@ class Objects:
         return ModelSpec(model)
 
     def _spec_of(self, model: Model, role: bool) -> ModelSpec:
-        """The object by its name.
+        """Return the spec of a model object.
 
-        Equal ones are one, so that its weights are loaded and its server is paced once.
+        Equal objects are one, so that their weights are loaded, and their server is paced, only
+        once.
         """
         namesakes = self._named(model.name)
         for occurrence, namesake in namesakes.items():
@@ -111,8 +114,9 @@ class Objects:
         }
 
     def _function(self, function: Callable[..., Any]) -> FunctionModel:
-        """The function as a model of this evaluation alone; the same one where it was named before,
-        as in a role.
+        """Return a function as a model of this evaluation alone.
+
+        If it was named before, as in a role, it is the same model.
         """
         model = (
             function.fresh()
@@ -128,7 +132,7 @@ class Objects:
         return model
 
     def name_models(self, models: Any) -> list[ModelSpec]:
-        """As `name_model`, for one, several, or a mapping from names to models."""
+        """Return the names of one model, several, or a mapping from labels to models."""
         if not isinstance(models, Mapping):
             return [self.name_model(model) for model in as_list(models)]
         return [self._labelled(str(name), model) for name, model in models.items()]
@@ -148,9 +152,9 @@ def settings_from_python(
     *,
     on: Placement | None = None,
 ) -> Settings:
-    """The settings of a call in Python.
+    """Make the settings of a call in Python.
 
-    The providers and prices in files that the settings name are known from then on.
+    The providers and prices in files that the settings name are registered by it.
 
     Args:
         tasks: one or several names, files or Task objects.

@@ -1,4 +1,4 @@
-"""From the names of models to models: objects of this process, providers, batch jobs, a cluster."""
+"""Opens models by name: Python objects, providers, batch jobs, a cluster."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def open_under_test(
     batch: bool = False,
     cluster: Cluster | None = None,
 ) -> Model:
-    """The model under test.
+    """Open the model under test.
 
     Args:
         spec: names the model.
@@ -59,7 +59,11 @@ def open_roles(
     home: Path,
     cluster: Cluster | None = None,
 ) -> dict[str, Model]:
-    """The models that play roles beside the model under test, by role. Raises UsageError."""
+    """Open the models that play roles beside the model under test, by role.
+
+    Raises:
+        UsageError: a model cannot be opened.
+    """
     models = {}
     for role, spec in specs.items():
         model = _open(spec, objects, home)
@@ -104,7 +108,7 @@ def _on_cluster(spec: ModelSpec, model: LocalModel, cluster: Cluster) -> Model:
 
 
 def place_scorers(task: Task, cluster: Cluster | None) -> Task:
-    """The task with the scorers on the cluster that take long to compute and ask no model."""
+    """Return the task with slow scorers that send no requests placed on the cluster."""
     if cluster is None:
         return task
     scorers = [

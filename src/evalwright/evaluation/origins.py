@@ -1,10 +1,10 @@
-"""Where a setting comes from, and what a file of somebody's may not decide.
+"""The origin of settings, and what a file may not decide by itself.
 
-A suite file or a `run.json` may come from anybody. It decides what is evaluated and how. What runs
-code, sends keys or prompts elsewhere, counts another store's responses, or leaves the file's folder
-and the working folder it only proposes: the person allows it, by `--trust-file FILE` for one
-command, or in their own trust file for that content. What the command line, the environment or
-Python sets was said by the person and is not looked at here.
+A suite file or a `run.json` may come from anybody. It decides what is evaluated and how. Settings
+that run code, send keys or prompts elsewhere, use another store's responses, or leave the file's
+folder and the working folder are only proposed by it: the user allows them, by `--trust-file FILE`
+for one command, or in their own trust file for that content. What the command line, the environment
+or Python sets comes from the user and is not examined here.
 """
 
 from __future__ import annotations
@@ -41,14 +41,12 @@ _SAFE = frozenset({
     "memory", "prefix_token", "preset", "prompt", "quantization", "scoring", "sentences",
     "share", "text", "threads", "use_fast_tokenizer",
 })  # fmt: skip
-"""Arguments of models that a file may set: they change answers, costs and speed, and nothing else.
+"""Arguments of models that a file may set, because they change only answers, costs and speed.
 
-All others it proposes.
+All others are only proposed.
 """
 _SAFE_INTERFACES = frozenset({"chat", "completions", "embeddings"})
-"""Formats of a request that a file may choose; others (OpenAI's responses) act and keep what is
-sent in ways of their own.
-"""
+"""Interfaces that a file may choose; others may run tools and keep what is sent."""
 _SAFE_BODY_NUMBERS = frozenset(
     {
         "add_special_tokens",
@@ -73,13 +71,15 @@ _SAFE_BODY_NUMBERS = frozenset(
         "typical_p",
     }
 )
-"""Fields of a request's body that a file may set, to a number or to true or false: they change how
-a token is drawn.
+"""Fields of a request's body that a file may set, to a number or to true or false.
+
+They only change how a token is drawn.
 """
 _EFFORTS = frozenset({"none", "minimal", "low", "medium", "high", "xhigh"})
 _NAMES = frozenset(("chat_template", "file", "offload_folder", "peft", "tokenizer"))
-"""Arguments that may name a file or folder: those within the file's folder and the working folder
-it may set.
+"""Arguments that may name a file or folder.
+
+A file may set them within its own folder and the working folder.
 """
 _DATASETS = (("dataset",), ("prompt", "few_shot", "dataset"))
 _MADE = ("needles", "common_words")
@@ -105,7 +105,7 @@ _TOKENIZERS = frozenset(
 _WITHOUT_FILES = frozenset(("litellm", "reward-server", "vectara"))
 """Backends in code whose models are those of a server."""
 _AROUND_MODELS = frozenset(("likelihood", "verdict"))
-"""Backends whose names hold the name of another model."""
+"""Backends whose names contain the name of another model."""
 _LONGEST = 2000
 _HERE = ("localhost", "127.0.0.1", "::1")
 
@@ -118,7 +118,7 @@ class Setting:
     value: Any
 
     def describe(self, at: Callable[[KeyPath], str]) -> str:
-        """One line, as much of it as a person can read."""
+        """Describe the setting in one line that a person can read."""
         text = mask(json.dumps(self.value, ensure_ascii=False, default=str))
         name = ".".join(json.dumps(str(key))[1:-1] for key in self.path)
         if len(text) > _LONGEST:
@@ -129,11 +129,12 @@ class Setting:
 def proposed(
     values: Mapping[str, Any], folder: Path, *, budget: bool = False
 ) -> list[Setting]:
-    """What of a file's values is for a person to decide.
+    """List the settings in a file that are for the user to decide.
 
-    values: those that nothing on the command line replaces. folder: where names of files in them
-    start. budget: whether the person set a budget, which means nothing at the prices of somebody
-    else.
+    Args:
+        values: the file's values that nothing on the command line replaces.
+        folder: the folder from which names of files in them start.
+        budget: whether the user set a budget, which means nothing at somebody else's prices.
     """
     return list(
         _proposed(
@@ -151,11 +152,13 @@ def require_allowed(
     folder: Path,
     at: Callable[[KeyPath], str],
 ) -> None:
-    """Raise ConfigurationError, which shows the settings, unless the person allows this file to set
-    them.
+    """Raise ConfigurationError, showing the settings, unless the user allows this file to set them.
 
-    trust_file: the file that the person named for this. Naming one that proposes nothing is an
-    error as well. folder: where the names of its plug-ins start. at: file and line of a setting.
+    Args:
+        trust_file: the file that the user named for this. Naming one that proposes nothing is an
+            error as well.
+        folder: the folder from which the names of its plug-ins start.
+        at: returns file and line of a setting.
     """
     if trust_file is not None:
         if Path(trust_file).resolve() != file.resolve():
@@ -191,8 +194,9 @@ def require_allowed(
 
 
 def _digest(file: Path, settings: Sequence[Setting], folder: Path) -> str:
-    """Of the file and the plug-ins that it names; "" where it trusts folders, whose Python may
-    change at any time.
+    """Return the digest of the file and the plug-ins that it names.
+
+    It is "" if the file trusts folders, whose Python may change at any time.
     """
     if any(setting.path[:2] == ("dialect", "trust") for setting in settings):
         return ""
@@ -260,10 +264,10 @@ def _proposed(
 
 
 def _stays_here(name: str, folder: Path) -> bool:
-    """Whether a model's name leads to no file or folder outside of the file's folder and the
-    working folder, nor to a hidden one.
+    """Return whether a model's name stays inside the file's folder and the working folder.
 
-    A repository of the hub (`hf/org/name`) is written as a folder in the working folder would be.
+    It may not lead to a hidden file or folder either. A repository of the hub (`hf/org/name`) looks
+    like a folder in the working folder.
     """
     provider, _, path = name.partition("/")
     if providers.find(provider) is not None or provider in _WITHOUT_FILES:
@@ -282,7 +286,10 @@ def _arguments(arguments: Any, names: set[str], at: KeyPath) -> Iterator[Setting
 
 
 def _is_safe(name: str, argument: Any, names: set[str]) -> bool:
-    """Whether a file may set this argument. names: the providers of the models that get it."""
+    """Return whether a file may set this argument.
+
+    `names` are the providers of the models that get it.
+    """
     text = str(argument)
     if name in _NAMES:
         return not text.startswith("~") and is_within(Path(text), Path.cwd())
@@ -311,8 +318,9 @@ def _is_safe(name: str, argument: Any, names: set[str]) -> bool:
 
 
 def _is_safe_body(fields: Any) -> bool:
-    """Whether a file may add these fields to every request: each is known, and known to do nothing
-    but sample otherwise.
+    """Return whether a file may add these fields to every request.
+
+    Each must be known, and known to only change sampling.
     """
     if not isinstance(fields, Mapping):
         return False
@@ -331,8 +339,10 @@ def _is_safe_body(fields: Any) -> bool:
 
 
 def _is_harmless(address: str, names: set[str]) -> bool:
-    """Whether an address is one on this machine, of providers whose servers are there, and no key
-    would be sent to it.
+    """Return whether an address is harmless.
+
+    It is if it is on this machine, of providers whose servers run there, and no key would be sent
+    to it.
     """
     rows = [providers.find(name) for name in names]
     places = [address, *("" if row is None else row.base_url for row in rows)]
@@ -351,7 +361,7 @@ def _provider_of(spec: Any) -> str:
 def _files(
     overrides: Any, folder: Path, at: KeyPath, path: tuple[str, ...] = ()
 ) -> Iterator[Setting]:
-    """The names of files in overrides that lead elsewhere."""
+    """Yield the names of files in overrides that lead outside."""
     if isinstance(overrides, Mapping):
         for key, override in overrides.items():
             yield from _files(
@@ -375,5 +385,5 @@ def _files(
 
 
 def listed(setting: Any) -> list[Any]:
-    """A value that may be one or a list of them, as a list."""
+    """Return a value that may be single or a list as a list."""
     return list(setting) if isinstance(setting, (list, tuple)) else [setting]

@@ -55,23 +55,23 @@ class PlannedRun:
 
     @property
     def follows_rules(self) -> bool:
-        """Whether a stopping rule is about this model."""
+        """Whether a stopping rule applies to this model."""
         return self.identity != self.full_run
 
     @property
     def total(self) -> int:
-        """Answers wanted: samples times draws, over all tasks."""
+        """The number of answers: samples times draws, over all tasks."""
         return _count_answers(self.tasks, self.orders)
 
     def units(self) -> Iterator[tuple[int, int, int, int]]:
-        """(place in the record, task number, sample index, draw) in the order of asking."""
+        """Yield (position in the record, task number, sample index, draw) in the run's order."""
         for number, order in enumerate(self.orders):
             yield from self.units_between(number, 0, order.n_units)
 
     def units_between(
         self, number: int, start: int, end: int
     ) -> Iterator[tuple[int, int, int, int]]:
-        """As `units`, for the units of one task from `start` to before `end`."""
+        """Yield like `units`, but only the units of one task from `start` to before `end`."""
         offset = sum(len(task.samples) * task.draws for task in self.tasks[:number])
         task = self.tasks[number]
         order = self.orders[number]
@@ -84,9 +84,13 @@ class PlannedRun:
 class Plan:
     """What will be done, complete: nothing is looked up, opened or checked after it.
 
-    runs: one for each model under test. home: the folder of the store. max_resident: heavy local
-    models in memory at a time. resend_empty: send requests again to which every reply was empty.
-    budget: what may be spent. remarks: sentences to show before the first request.
+    Attributes:
+        runs: one for each model under test.
+        home: the folder of the store.
+        max_resident: heavy local models in memory at a time.
+        resend_empty: whether to send requests again to which every reply was empty.
+        budget: what may be spent.
+        remarks: sentences to show before the first request.
     """
 
     runs: tuple[PlannedRun, ...]
@@ -101,7 +105,7 @@ def make_plan(resolved: Resolved) -> Plan:
     """Give each model's run its name, its part of the samples and its rules, and the budget to all.
 
     Raises:
-        UsageError: the runs cannot be made together, or not where they would be written.
+        UsageError: the runs cannot be made together, or not in their folders.
     """
     configuration = resolved.configuration
     candidates = resolved.candidates
@@ -147,14 +151,15 @@ def _whole_run(
     identity: str = "",
     configuration: Configuration | None = None,
 ) -> PlannedRun:
-    """The run of a candidate under its name.
+    """Return the run of a candidate under its name.
 
     Args:
         candidate: the model with its tasks.
         roles: the models beside it.
         rules: all stopping rules of the evaluation.
-        identity: with its rules; without them that of the candidate.
-        configuration: names the run and is recorded; else that of the candidate.
+        identity: the identity with its rules; without them that of the candidate.
+        configuration: the configuration that names the run and is recorded; by default the
+            candidate's.
     """
     configuration = configuration or candidate.configuration
     identity = identity or candidate.identity
@@ -186,8 +191,9 @@ def _whole_run(
 
 
 def _runs_with_rules(resolved: Resolved) -> list[PlannedRun]:
-    """The runs with their rules in their identities, and the models that the rules compare: they
-    say when a run ends.
+    """Return the runs with their rules, and the models that the rules compare, in their identities.
+
+    These decide when a run ends.
     """
     fingerprints = [candidate.model.fingerprint for candidate in resolved.candidates]
     runs = []
@@ -216,7 +222,7 @@ def _runs_with_rules(resolved: Resolved) -> list[PlannedRun]:
 def _share_runs(
     shard: Shard, candidates: Sequence[Candidate], roles: Mapping[str, Model]
 ) -> list[PlannedRun]:
-    """The part of each model's run that this shard asks."""
+    """Return the part of each model's run that this shard evaluates."""
     whole_runs = [_whole_run(candidate, roles) for candidate in candidates]
     run_ids = [run.id for run in whole_runs]
     runs = []
@@ -277,7 +283,7 @@ def _run_id(
 
 
 def _check_same_samples(runs: Sequence[PlannedRun]) -> None:
-    """Models that are asked in step must be asked the same."""
+    """Check that models which are evaluated in step have the same samples."""
     first_run = runs[0]
     for run in runs[1:]:
         for number, task in enumerate(run.tasks):
@@ -296,7 +302,7 @@ def _check_same_samples(runs: Sequence[PlannedRun]) -> None:
 
 
 def _check_folders(runs: Sequence[PlannedRun], *, may_replace: bool) -> None:
-    """Raise ConfigurationError where two runs have one folder, or another run is in it."""
+    """Raise ConfigurationError if two runs have the same folder, or another run is in it."""
     folders: set[Path] = set()
     for run in runs:
         if run.folder in folders:
@@ -320,16 +326,14 @@ def _check_folder(run: PlannedRun) -> None:
             ) from error
         _check_same(run, record.get("identity"), record.get("stopping"), "was made")
     elif (run.folder / PLAN_FILE).exists():
-        # Begun and interrupted. A rule that could be changed after some answers were seen would be
-        # no rule.
+        # The run was begun and interrupted. A rule that could be changed after some answers were
+        # seen would not be valid.
         begun = read_plan(run.folder)
         _check_same(run, begun.get("identity"), begun, "was begun")
 
 
 def _check_same(run: PlannedRun, identity: Any, stopping: Any, was_done: str) -> None:
-    """A run may be replaced by itself, and one with stopping rules by the whole run that it was the
-    beginning of.
-    """
+    """Check that a run replaces only itself, or an earlier run that stopping rules cut short."""
     full_run = stopping.get("full_run") if isinstance(stopping, Mapping) else None
     if run.identity in (identity, full_run):
         return

@@ -1,8 +1,8 @@
-"""What a launcher of several processes (`accelerate launch`, `torchrun`, `mpirun`, `srun`) says of
-this one, and what is said of it.
+"""Detects whether a launcher started several processes, and what this one is among them.
 
-Each process would run the whole evaluation, so none of them does, unless each takes its own share
-(`--shard auto`): every one ends before a model is loaded.
+Launchers are `accelerate launch`, `torchrun`, `mpirun` and `srun`. Each process would run the whole
+evaluation, so none of them does, unless each takes its own share (`--shard auto`): every one ends
+before a model is loaded.
 """
 
 from __future__ import annotations
@@ -21,13 +21,16 @@ _WORLDS = (
     ("SLURM_STEP_NUM_TASKS", "SLURM_PROCID"),
     ("SLURM_NTASKS", "SLURM_PROCID"),
 )
-"""Variables with how many processes there are, and which this one is."""
+"""Variables with the number of processes, and the rank of this one."""
 
 
 @dataclass(frozen=True, slots=True)
 class LaunchedProcess:
-    """One of several processes that were launched together. rank: from 0; "" where it is not said.
-    variable: which says how many.
+    """One of several processes that were launched together.
+
+    Attributes:
+        rank: its rank, from 0; "" if that is unknown.
+        variable: the variable that says how many there are.
     """
 
     count: int
@@ -38,9 +41,9 @@ class LaunchedProcess:
 def launched_process(
     environment: Mapping[str, str], *, surely: bool = False
 ) -> LaunchedProcess | None:
-    """Which of several processes this is; None where it was launched alone.
+    """Return which of several processes this is; None if it was launched alone.
 
-    surely: leave out what may also be so in the one process of a batch script, to which Slurm says
+    `surely` ignores what may also be set in the only process of a batch script, to which Slurm says
     how many tasks it may start.
     """
     for size, rank in _WORLDS:
@@ -57,8 +60,9 @@ def launched_process(
 def check_one_process(
     spread: str, environment: Mapping[str, str] | None = None
 ) -> None:
-    """Raise ConfigurationError in each of several processes that were launched together. spread:
-    the argument that uses all devices.
+    """Raise ConfigurationError in each of several processes that were launched together.
+
+    `spread` is the argument that uses all devices instead.
     """
     process = launched_process(
         os.environ if environment is None else environment, surely=True

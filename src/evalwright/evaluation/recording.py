@@ -1,4 +1,4 @@
-"""A run in progress, and its record in the end: tallies, progress, and what `run.json` says."""
+"""A run in progress and its final record: tallies, progress, and the content of `run.json`."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ from evalwright.runs.writer import SCHEMA_VERSION, RunWriter, drop_plan
 from evalwright.strategies.sampling import TARGET
 
 SHOWN_AFTER = 0.3
-"""Seconds after which a record can be seen by whoever follows the run."""
+"""Seconds after which a record becomes visible to whoever follows the run."""
 _log = logging.getLogger("evalwright.evaluation")
 
 
 class Session:
-    """One model's run while it is asked. A context manager, which drops what was not finished."""
+    """One model's run while its requests are sent; leaving its context drops what is unfinished."""
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ class Session:
 
 
 class Meter(AbstractContextManager["Meter"]):
-    """Counts finished samples and reports a few times a second."""
+    """Counts finished samples and reports progress a few times a second."""
 
     def __init__(
         self,
@@ -121,18 +121,18 @@ class Meter(AbstractContextManager["Meter"]):
         self.failed = 0
         self.answers = AnswersUsage()
         self.state = ""
-        """Where stopping rules stand, in a few words."""
+        """The state of stopping rules, in a few words."""
         self._ticker: asyncio.Task[None] | None = None
 
     def count(self, record: SampleRecord) -> None:
-        """Count one record in."""
+        """Count one record."""
         self.done += 1
         self.answers.add(record)
         if record.failure is not None or record.score_failures:
             self.failed += 1
 
     def report(self, finished: bool = False) -> None:
-        """Tell the reporter, if there is one."""
+        """Report progress, if there is a reporter."""
         if self.reporter is not None:
             label = self.plan.spec.label or self.plan.model.name
             seconds = time.monotonic() - self.began
@@ -163,7 +163,7 @@ class Meter(AbstractContextManager["Meter"]):
 def stopping_record(
     schedule: Schedule, model: int, session: Session, budget: Budget | None
 ) -> dict[str, Any] | None:
-    """The part "stopping" of `run.json`; None for a model without a rule or a budget."""
+    """Return the part "stopping" of `run.json`; None for a model without a rule or a budget."""
     plan = session.plan
     if budget is None and not plan.follows_rules:
         return None
@@ -176,7 +176,10 @@ def stopping_record(
 
 
 def finish_run(session: Session, stopping: Mapping[str, Any] | None = None) -> Run:
-    """Turn the scores into metrics and write the record. stopping: what rules and budget said."""
+    """Turn the scores into metrics and write the record.
+
+    `stopping` is what rules and budget decided.
+    """
     plan = session.plan
     meter = session.meter
     tallies = session.tallies
@@ -232,8 +235,9 @@ def finish_run(session: Session, stopping: Mapping[str, Any] | None = None) -> R
 
 
 def about_run(plan: PlannedRun, started: datetime) -> dict[str, Any]:
-    """What whoever follows a run must know of it; expected: answers that it will have, if no rule
-    stops it.
+    """Return what a follower of a run must know about it.
+
+    `expected` in it is the number of answers that the run will have if no rule stops it.
     """
     return {
         "id": plan.id,
@@ -256,10 +260,10 @@ def about_run(plan: PlannedRun, started: datetime) -> dict[str, Any]:
 
 
 def task_record(task: Task) -> dict[str, Any]:
-    """What `run.json` keeps of a task's definition, enough to score its records again."""
+    """Return a task's definition for `run.json`, enough to score its records again."""
     return {
         "description": task.description,
-        # Some data have more rows than are asked, whatever the limit.
+        # Some data have more rows than the run uses, whatever the limit.
         "metadata": {
             **task.metadata,
             **(

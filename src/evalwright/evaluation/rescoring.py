@@ -1,6 +1,6 @@
 """Scores a run's recorded answers again, with its own or other scorers.
 
-The model under test is not asked.
+The model under test gets no request.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ RuleReaders = Mapping[str, Mapping[str, str]]
 """By task and scorer: the kind of the second scorer, whose recorded verdicts are kept."""
 
 AT_ONCE = 256
-"""Records scored side by side, so that a judge is asked about many answers at a time."""
+"""Records scored concurrently, so that a judge gets many requests at a time."""
 
 
 def score_run(
@@ -74,8 +74,8 @@ def score_run(
         out: the new run's parent folder; without it, that of the old run.
         home: folder of the store.
         dialect: `task_root` and `trust`, for tasks of another framework that are scored by Python
-            files beside them. What the run trusted does not count here.
-        sandbox: where programs written by models run, chosen for this call alone.
+            files beside them. What the recorded run trusted does not count here.
+        sandbox: the sandbox for programs written by models, for this call alone.
         unsure: the scorer that reads again what rules are unsure of: {"scorer": "judge-correct"}.
 
     Returns:
@@ -122,9 +122,10 @@ def score_run(
 def _specs(
     old: Run, bound: Bound, named: Mapping[str, ModelSpec]
 ) -> dict[str, ModelSpec]:
-    """The models that scorers ask: those given, else the run's own.
+    """Return the models that scorers use: the named ones, else the run's own.
 
-    Raises ConfigurationError for a role without one.
+    Raises:
+        ConfigurationError: a role has no model.
     """
     needed = {
         role
@@ -143,7 +144,7 @@ def _specs(
     for role in sorted(needed - named.keys()):
         spec = recorded.get(role) or {}
         # A record may come from anywhere: its arguments (an address, a key's variable) must not
-        # decide whom we ask.
+        # decide where requests go.
         if "model" not in spec or spec.get("arguments"):
             hint = (
                 " The run's own was opened with arguments, so name them too, with -R."
@@ -167,7 +168,7 @@ def _bound(
     dialect: Mapping[str, Any],
     unsure: Mapping[str, Any],
 ) -> dict[str, ScoringRules]:
-    """How each task is scored."""
+    """Return how each task is scored."""
     foreign = {
         task["name"]: foreign_task
         for task in ([] if scorers else old.data["tasks"])
@@ -207,7 +208,7 @@ def _bound(
 
 
 def _first_rows(old: Run, names: set[str]) -> dict[str, Mapping[str, Any]]:
-    """The metadata of the first recorded sample of each task that was answered."""
+    """Return the metadata of the first answered sample of each task."""
     metadata_by_task: dict[str, Mapping[str, Any]] = {}
     for row in old.rows() if names else ():
         if (
@@ -248,8 +249,9 @@ def _entries(
 def _own_again(
     task: Mapping[str, Any], named: Mapping[str, Mapping[str, Any]]
 ) -> ScoringRules:
-    """Some of the run's own scorers again, with options that override theirs; the others' scores
-    and the metrics stay.
+    """Bind some of the run's own scorers again, with options that override theirs.
+
+    The other scores and the metrics stay.
     """
     scorers = []
     for recorded in task["scorers"]:
@@ -302,9 +304,10 @@ def _scorers(
 
 
 def _bound_again(recorded: Mapping[str, Any], options: Mapping[str, Any]) -> Scorer:
-    """A recorded scorer.
+    """Bind a recorded scorer.
 
-    Raises ConfigurationError for one of another program, whose scores were imported.
+    Raises:
+        ConfigurationError: its scores were imported from another program.
     """
     if recorded["kind"] not in registry.names():
         raise ConfigurationError(
@@ -312,7 +315,7 @@ def _bound_again(recorded: Mapping[str, Any], options: Mapping[str, Any]) -> Sco
             f" ({recorded['kind']}), which is not loaded: load it with --plugin, or name"
             " other scorers with --scorer."
         )
-    # Nobody can mend a record, so its old names are no reason for a warning.
+    # Nobody can change a record, so its old names cause no warning.
     present = {OLD_NAMES.get(name, name): option for name, option in options.items()}
     return bind(recorded["kind"], present, recorded["name"])
 
@@ -377,15 +380,17 @@ async def _score(
 
 
 def _reply_names(old: Run, door: RoleClient) -> dict[str, Any]:
-    """By role, the names that replies gave: of the roles that were asked now, in this run; of the
-    rest, as recorded.
+    """Return, by role, the model names that replies gave.
+
+    Roles with requests in this run have its names, the others the recorded ones.
     """
     return {**old.data.get("reply_names", {}), **door.reply_names()}
 
 
 def _relabelled(task: Mapping[str, Any], scoring: str) -> Mapping[str, Any]:
-    """The record of a task of another framework whose numbers are made by another arithmetic than
-    before.
+    """Return a task's record with the arithmetic that now makes its numbers.
+
+    It is for tasks of another framework.
     """
     before = task["definition"].get("scoring")
     if not scoring or before in (None, scoring):
@@ -427,12 +432,12 @@ async def _score_all(
 
     async def worker() -> None:
         for position, record in records:
-            await turns.take()  # scorers that send no request never wait
+            await turns.take()  # scorers that send no request never await anything
             unscored = record.task in without_score
             rules = bound[record.task]
             if verdicts := _recorded_verdicts(record, keeping.get(record.task, {})):
-                # They have the parts that scores of this version have, and stand as scores that are
-                # not computed.
+                # Their kept verdicts have the parts of present scores, and count as scores that are
+                # not recomputed.
                 record = replace(record, scores={**record.scores, **verdicts})
                 rules = replace(rules, kept=rules.kept | verdicts.keys())
             scored = await _score_record(
@@ -483,7 +488,7 @@ async def _score_record(
 
 
 def _second_kinds(old: Run, bound: Bound) -> RuleReaders:
-    """The second scorers of a run of schema 1, whose recorded verdicts need not be asked for again.
+    """Return the second scorers of a run of schema 1, whose recorded verdicts can be kept.
 
     Verdicts of later runs are found in the store by the same requests; these may come from requests
     of another form.
@@ -507,8 +512,9 @@ def _second_kinds(old: Run, bound: Bound) -> RuleReaders:
 def _without_absent_judges(
     bound: Bound, keeping: RuleReaders, roles: Mapping[str, Any]
 ) -> dict[str, ScoringRules]:
-    """How tasks are scored where nobody names the judge of a run of schema 1: what has no verdict
-    is read by the rules alone.
+    """Return how tasks are scored if no judge is named for a run of schema 1.
+
+    Answers without a verdict are read by the rules alone.
     """
     by_task: dict[str, ScoringRules] = {}
     for task, rules in bound.items():
@@ -526,8 +532,9 @@ def _without_absent_judges(
 
 
 def _by_rules_alone(scorer: Scorer) -> Scorer:
-    """A scorer without its second one, recorded with the options that say who gave the verdicts
-    that are kept.
+    """Return a scorer without its second one.
+
+    Its recorded options still say who gave the verdicts that are kept.
     """
     options = {
         name: option for name, option in scorer.options.items() if name != "unsure"
@@ -538,8 +545,9 @@ def _by_rules_alone(scorer: Scorer) -> Scorer:
 def _recorded_verdicts(
     record: SampleRecord, second_kinds: Mapping[str, str]
 ) -> dict[str, Score]:
-    """The scores of a record of schema 1 that a second scorer gave, by scorer; they say so in their
-    explanation.
+    """Return the scores of a schema 1 record that a second scorer gave, by scorer.
+
+    Their explanations say so.
     """
     verdicts: dict[str, Score] = {}
     for name, scorer_kind in second_kinds.items():
@@ -554,14 +562,14 @@ def _recorded_verdicts(
 def _described(
     old: Run, bound: Bound, keeping: RuleReaders, models: Mapping[str, Model]
 ) -> dict[str, Any]:
-    """Who was asked; of scores that were kept, who had been asked for them."""
+    """Describe the models of this run; for scores that were kept, those that had given them."""
     keeps_scores = bool(keeping) or any(rules.kept for rules in bound.values())
     before = dict(old.data.get("roles", {})) if keeps_scores else {}
     return {**before, **{role: model.describe() for role, model in models.items()}}
 
 
 def _configuration(old: Run, specs: Mapping[str, ModelSpec]) -> dict[str, Any]:
-    """The run's configuration with the roles as they are now."""
+    """Return the run's configuration with the present roles."""
     configuration = dict(old.data["configuration"])
     if specs:
         configuration["roles"] = {

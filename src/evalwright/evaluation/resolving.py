@@ -1,5 +1,6 @@
-"""From names to what they mean: the tasks, models and roles of the settings, opened, loaded and
-checked down to the last row, before a request is sent.
+"""Resolves the names in the settings: opens, loads and checks tasks, models and roles.
+
+Everything is checked down to the last row, before a request is sent.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ from evalwright.tasks.names import is_name
 from evalwright.tasks.unreachable import Unreachable
 
 MAX_COMPARED_IDS = 20_000
-"""Ids that a mistyped one is compared with."""
+"""Most ids with which a mistyped one is compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,14 +87,14 @@ class Resolved:
 
 
 def resolve(settings: Settings, cluster: Cluster | None = None) -> Resolved:
-    """Open the models, load the tasks, and check each with the others and with every setting.
+    """Open the models, load the tasks, and check them against each other and all settings.
 
     Args:
-        settings: what was asked.
+        settings: the settings.
         cluster: where local models have their replicas, for settings with `on`.
 
     Raises:
-        UsageError: it cannot be carried out.
+        UsageError: the evaluation cannot be carried out.
     """
     typed_ids = _typed_ids(settings.configuration)
     settings, refusals = _complete(settings)
@@ -151,7 +152,7 @@ def resolve(settings: Settings, cluster: Cluster | None = None) -> Resolved:
 
 
 def _typed_ids(configuration: Configuration) -> list[str]:
-    """The samples that are given up by name; under a filter they may well be in no task."""
+    """Return the ids of samples to give up; none under a filter, which may exclude them."""
     if configuration.where:
         return []
     return [
@@ -160,8 +161,10 @@ def _typed_ids(configuration: Configuration) -> list[str]:
 
 
 def _complete(settings: Settings) -> tuple[Settings, list[str]]:
-    """The settings with what follows from them: the arguments that each model takes, the ids in
-    files, the author of recorded answers. And a sentence for each argument that is left out.
+    """Fill in what follows from the settings: arguments of each model, files' ids, an author.
+
+    Returns:
+        The settings, and a sentence for each argument that is left out.
     """
     configuration = settings.configuration
     if not configuration.tasks:
@@ -181,7 +184,11 @@ def _complete(settings: Settings) -> tuple[Settings, list[str]]:
 
 
 def _recorded_models(settings: Settings) -> tuple[ModelSpec, ...]:
-    """The author of the answers that the data of all tasks hold. Raises ConfigurationError."""
+    """Return the author of the answers that the data of all tasks hold.
+
+    Raises:
+        ConfigurationError: not all tasks hold answers.
+    """
     tasks = task_choice(settings).load(chat=False)
     if not all(isinstance(task.strategy, RecordedColumn) for task in tasks):
         raise ConfigurationError(
@@ -202,7 +209,8 @@ def _resolve_model(
 ) -> Iterator[Candidate]:
     """One model under test, with each prompt, with the tasks as it gets them, checked.
 
-    orders: by name and content of a task; models that get the same samples share one.
+    `orders` has the order of a task by its name and content; models with the same samples share
+    one.
     """
     configuration = settings.configuration
     model = open_under_test(
@@ -275,8 +283,9 @@ def _candidate(
 
 
 def _written_form(task: str) -> str:
-    """A task whose answer is written, for a model that cannot score options: "kmmlu-generate" for
-    "kmmlu", where there is one.
+    """Return the generated form of a task, for a model that cannot score options.
+
+    It is "kmmlu-generate" for "kmmlu", if there is one.
     """
     form = f"{task}-generate"
     is_listed = is_name(task) and form in TaskIndex().names()
@@ -284,9 +293,10 @@ def _written_form(task: str) -> str:
 
 
 def _simulated(tasks: Sequence[Task], model: Model) -> Sequence[Task]:
-    """The tasks, answered by an oracle where the model is one.
+    """Return the tasks, answered by an oracle if the model is one.
 
-    This follows all checks: the tasks are asked as they are, and only who answers is another.
+    This comes after all checks: the tasks are sent as they are, only the answers come from
+    elsewhere.
     """
     if not isinstance(model, OracleModel):
         return tasks
@@ -307,7 +317,7 @@ def _identity(
     limit: float | None,
     seed: int,
 ) -> str:
-    """A digest of all that decides the numbers of a run."""
+    """Compute a digest of all that decides the numbers of a run."""
     return fingerprint_of(
         {
             "model": model.fingerprint,
@@ -323,8 +333,9 @@ def _identity(
 
 
 def _remarks(refusals: Sequence[str], candidates: Sequence[Candidate]) -> Iterator[str]:
-    """What to say before the first request: of arguments, of data, and of models that are not
-    known by what answers behind them.
+    """Yield what to say before the first request.
+
+    It is about arguments, about data, and about models whose identity is unknown.
     """
     about_data = " ".join(filter(None, [*refusals, candidates[0].remarks]))
     if about_data:
@@ -340,7 +351,7 @@ def _remarks(refusals: Sequence[str], candidates: Sequence[Candidate]) -> Iterat
 
 
 def _check_given_up(ids: Sequence[str], tasks: Sequence[Task]) -> None:
-    """Raise ConfigurationError for a sample that is given up and is in no task."""
+    """Raise ConfigurationError for a given-up sample that is in no task."""
     unknown = dict.fromkeys(ids)
     compared: dict[str, None] = {}
     for task in tasks if unknown else ():

@@ -1,9 +1,8 @@
-"""Stopping rules before a run: which models and metrics they speak of, and in which order the units
-come.
+"""Stopping rules before a run: their models and metrics, and the order of units.
 
 A unit is an item, or a cluster of items that belong together. A rule looks at the beginning of an
-order of units that the seed fixed before the run, so clusters are shuffled whole, and a task that
-is asked in the order of its file is shuffled too.
+order of units that the seed fixed before the run, so clusters are shuffled whole, and a task whose
+samples otherwise keep the order of its file is shuffled too.
 """
 
 from __future__ import annotations
@@ -37,27 +36,33 @@ RIGHT_OR_WRONG = frozenset(
         "unit-tests",
     }
 )
-"""Scorers that give 0 or 1 and nothing between."""
+"""Scorers whose scores are 0 or 1 and nothing between."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelRule:
-    """A rule and the models that it is about, by number: all, each on its own (`pair` is None), or
-    two.
+    """A rule and the models to which it applies, by number.
+
+    If `pair` is None it applies to every model separately, otherwise to two models.
     """
 
     rule: Rule
     pair: tuple[int, int] | None
 
     def concerns(self, model: int) -> bool:
-        """Whether the rule is about this model."""
+        """Return whether the rule applies to this model."""
         return self.pair is None or model in self.pair
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreKind:
-    """Where a rule finds a task's scores and what they are: the scorer, a named part of its score
-    ("" for its value), the range of one score, and whether it is 0 or 1.
+    """Where a rule finds a task's scores, and their range.
+
+    Attributes:
+        scorer: the scorer.
+        part: a named part of its score ("" for its value).
+        value_range: the range of one score.
+        binary: whether a score is 0 or 1.
     """
 
     scorer: str
@@ -69,11 +74,14 @@ class ScoreKind:
 def resolve_rules(
     texts: Sequence[str], specs: Sequence[ModelSpec]
 ) -> tuple[ModelRule, ...]:
-    """The rules that are written, with the names of their models resolved.
+    """Parse rules and resolve the names of their models.
 
-    A model is named by its label, its name, its name without the provider, or by its place: A for
-    the first, B for the second. Raises ConfigurationError for a rule that cannot be read, and
-    UnknownName with the closest models.
+    A model is named by its label, its name, its name without the provider, or by its position: A
+    for the first, B for the second.
+
+    Raises:
+        ConfigurationError: a rule cannot be read.
+        UnknownName: a rule names an unknown model; the message has the closest.
     """
     from evalwright.statistics import parse_rule
 
@@ -99,12 +107,12 @@ def resolve_rules(
 
 
 def model_label(spec: ModelSpec) -> str:
-    """What reports call a model."""
+    """Return what reports call a model."""
     return spec.label or spec.model
 
 
 def in_full(rule: Rule) -> str:
-    """The rule with the names of its models instead of their places."""
+    """Return the rule with the names of its models instead of their positions."""
     level = "" if rule.level == 0.95 else f" at {100 * rule.level:g}%"
     if rule.kind == "beats":
         return f"{rule.a} beats {rule.b}{level}"
@@ -118,7 +126,7 @@ def _question(rule: ModelRule) -> Any:
 
 
 def _number(name: str, text: str, specs: Sequence[ModelSpec]) -> int:
-    """The number of the model that a rule names."""
+    """Return the number of the model that a rule names."""
     for names in (
         [spec.label for spec in specs],
         [spec.model for spec in specs],
@@ -150,11 +158,13 @@ def _number(name: str, text: str, specs: Sequence[ModelSpec]) -> int:
 
 
 def score_kind(rule: Rule, task: Task) -> ScoreKind | None:
-    """Which scores of a task a rule is about; None where the task does not have the rule's metric.
+    """Return which scores of a task a rule is about; None if the task lacks the rule's metric.
 
     A rule about two models is about the scores that comparisons use: those of the main metric.
-    Raises ConfigurationError for a metric that is not a mean of scores, which has no known path
-    between one answer and the next.
+
+    Raises:
+        ConfigurationError: the metric is not a mean of scores, so interim looks at it are not
+            supported.
     """
     if not task.metrics:
         return None
@@ -174,7 +184,7 @@ def score_kind(rule: Rule, task: Task) -> ScoreKind | None:
         spec = task.metrics[0]
     foreign = dialect_of(task.definition)
     metric = spec.label.partition(",")[0]
-    # What a second scorer decides need not be right or wrong.
+    # What a second scorer decides need not be 0 or 1.
     alone = (scorer for scorer in task.scorers if "unsure" not in scorer.options)
     scorer_kind = next(
         (scorer.kind for scorer in alone if scorer.name == spec.scorer), ""
@@ -199,8 +209,11 @@ def _range(spec: MetricSpec) -> tuple[float, float] | None:
 
 
 def check_metrics(rules: Sequence[ModelRule], tasks: Sequence[Task]) -> None:
-    """Raise UnknownName where no task has a rule's metric, ConfigurationError where it cannot be
-    used in a rule.
+    """Check that the metrics of rules can be used.
+
+    Raises:
+        UnknownName: no task has a rule's metric.
+        ConfigurationError: it cannot be used in a rule.
     """
     for model_rule in rules:
         kinds = [score_kind(model_rule.rule, task) for task in tasks]
@@ -214,8 +227,11 @@ def check_metrics(rules: Sequence[ModelRule], tasks: Sequence[Task]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class UnitOrder:
-    """The order of asking. items: sample indices; starts: where each unit begins in it, and at last
-    its length.
+    """The order in which samples are evaluated.
+
+    Attributes:
+        items: sample indices.
+        starts: where each unit begins in `items`, and at last the length of `items`.
     """
 
     items: array[int]
@@ -224,20 +240,20 @@ class UnitOrder:
 
     @property
     def n_units(self) -> int:
-        """Units of the whole run."""
+        """The number of units in the whole run."""
         return len(self.starts) - 1
 
     def members(self, unit: int) -> array[int]:
-        """The samples of a unit."""
+        """Return the samples of a unit."""
         return self.items[self.starts[unit] : self.starts[unit + 1]]
 
 
 def unit_order(task: Task, chosen: array[int], seed: int) -> UnitOrder:
-    """The chosen samples unit by unit, units in a random order that the seed fixes."""
+    """Return the chosen samples unit by unit, with units in a random order that the seed fixes."""
     clusters: dict[str, array[int]] = {}
     for index in sorted(chosen):
-        # A cluster's name may be another sample's id, so those that are alone get a name that no
-        # cluster can have.
+        # A cluster's name may be another sample's id, so samples without a cluster get a name that
+        # no cluster can have.
         cluster = task.samples[index].cluster
         clusters.setdefault(
             f"c{cluster}" if cluster else f"i{index}", array("q")

@@ -1,8 +1,8 @@
-"""The one place where a plan is carried out: ask -> score -> aggregate -> record.
+"""Carries out a plan: ask -> score -> aggregate -> record.
 
 A question becomes a number here: `scoring.evaluate_sample` forms an answer and scores it,
 `_ask_all` does so for many samples, `recording.finish_run` turns the scores into metrics and writes
-the record. Without stopping rules every model is asked at once, with them in rounds.
+the record. Without stopping rules all models are evaluated concurrently, with them in rounds.
 """
 
 from __future__ import annotations
@@ -58,15 +58,15 @@ from evalwright.runs.reader import Run
 Made = TypeVar("Made")
 
 LAST_ANSWERS = 60.0
-"""Seconds in which responses may arrive where a run ends because nothing can be written."""
+"""Seconds in which responses may arrive if a run ends because nothing can be written."""
 GRACE = 4.0
 """Seconds in which requests that were sent before an interruption may be answered."""
 
 MANY_SAMPLES = 100_000
-"""From so many on it is said that a record is being written, which takes seconds."""
+"""Number of samples from which writing the record takes seconds, so that a message announces it."""
 
 REMOTE_AT_ONCE = 8
-"""How many remote models are evaluated side by side; local ones take turns."""
+"""How many remote models are evaluated concurrently; local ones take turns."""
 
 
 async def run_plan(
@@ -88,7 +88,7 @@ async def run_plan(
             once this is cancelled.
 
     Raises:
-        StoreError: answers cannot be kept.
+        StoreError: answers cannot be stored.
     """
     reporter = Unfailing(progress) if progress else None
     say = reporter.say if reporter else None
@@ -117,9 +117,10 @@ async def interruptible(
     grace: float = GRACE,
     say: Callable[[str], None] | None = None,
 ) -> Made:
-    """The work's result.
+    """Return the work's result.
 
-    Where this is cancelled, what was sent is paid for, so it gets a moment to arrive and be stored.
+    If it is cancelled, requests that were sent are paid for, so they get a moment to be answered
+    and stored.
     """
     running = asyncio.create_task(work)
     try:
@@ -138,7 +139,7 @@ async def interruptible(
 
 
 def run_blocking(make: Callable[[], Any]) -> Any:
-    """Run a coroutine to its end, also where an event loop is already running (a notebook).
+    """Run a coroutine to its end, even if an event loop is already running (a notebook).
 
     Args:
         make: makes the coroutine.
@@ -181,7 +182,7 @@ def run_blocking(make: Callable[[], Any]) -> Any:
     try:
         thread.join()
     except BaseException:
-        # Interrupted while waiting: the work must not go on behind the person's back.
+        # Interrupted while waiting: the work must not continue behind the user's back.
         for loop, task in running:
             with suppress(RuntimeError):  # it has just ended by itself
                 loop.call_soon_threadsafe(task.cancel)
@@ -236,9 +237,9 @@ async def _run_in_step(
     budget: Budget | None,
     callbacks: Callbacks,
 ) -> dict[int, Run]:
-    """Some of the models together, a slice of the samples at a time, until their rules are decided.
+    """Evaluate some of the models together, a slice of the samples at a time, until rules decide.
 
-    Where the budget is spent before, what is left is looked up in the store alone.
+    If the budget is spent first, the rest is looked up in the store only.
     """
     schedule = Schedule(plans, members)
     with ExitStack() as stack:
@@ -280,7 +281,7 @@ async def _ask_round(
     *,
     backwards: bool,
 ) -> None:
-    """One round. backwards: start with the last model, which is still in memory."""
+    """Carry out one round; `backwards` starts with the last model, which is still in memory."""
 
     async def ask(number: int) -> None:
         plan = sessions[number].plan
@@ -298,9 +299,9 @@ async def _ask_round(
 
 
 async def _finish(session: Session, stopping: Mapping[str, Any] | None = None) -> Run:
-    """As `finish_run`.
+    """Finish a run in a thread.
 
-    Metrics and record of a million samples take a minute, which an interruption does not wait for.
+    Metrics and record of a million samples take a minute, for which an interruption does not wait.
     """
     if session.meter.done >= MANY_SAMPLES and session.meter.reporter is not None:
         session.meter.reporter.say(
@@ -312,7 +313,7 @@ async def _finish(session: Session, stopping: Mapping[str, Any] | None = None) -
             return finish_run(session, stopping)
     except EndedByCancel:
         await asyncio.Event().wait()
-        raise  # never: this is cancelled
+        raise  # never reached: this task is cancelled
 
 
 def _is_local(plan: PlannedRun) -> bool:
@@ -322,22 +323,23 @@ def _is_local(plan: PlannedRun) -> bool:
 async def _in_turns(
     work: Sequence[Callable[[], Awaitable[Made]]], local: Sequence[bool]
 ) -> list[Made]:
-    """Remote models side by side, local ones one after another so that each gets whole batches."""
+    """Run remote models concurrently, local ones one by one so that each gets whole batches."""
     side_by_side = asyncio.Semaphore(REMOTE_AT_ONCE)
     one_by_one = asyncio.Semaphore(1)
 
-    async def turn(make: Callable[[], Awaitable[Made]], alone: bool) -> Made:
-        async with one_by_one if alone else side_by_side:
+    async def turn(make: Callable[[], Awaitable[Made]], is_local: bool) -> Made:
+        async with one_by_one if is_local else side_by_side:
             return await make()
 
     return await at_the_same_time(
-        turn(make, alone) for make, alone in zip(work, local, strict=True)
+        turn(make, is_local) for make, is_local in zip(work, local, strict=True)
     )
 
 
 async def at_the_same_time(work: Iterable[Coroutine[Any, Any, Made]]) -> list[Made]:
-    """What all of it gives; where one part fails or this is cancelled, the others are cancelled and
-    waited for.
+    """Return all results; if one part fails or this is cancelled, cancel the other parts.
+
+    It waits until they have ended.
     """
     tasks = [asyncio.create_task(coroutine) for coroutine in work]
     try:
@@ -355,10 +357,10 @@ async def _ask_all(
     budget: Budget | None = None,
     also: Callable[[int, SampleRecord], None] | None = None,
 ) -> None:
-    """Ask and score these units and record them. also: told of each record, with its task's number.
+    """Evaluate these units and record them.
 
-    Once the budget is spent, only units whose responses are all stored are recorded; what was begun
-    is finished.
+    `also` is called with each record and its task's number. Once the budget is spent, only units
+    whose responses are all stored are recorded; what has begun is finished.
     """
     turns = engine.loop_turns()
     ending = False
@@ -369,7 +371,7 @@ async def _ask_all(
             await units_from(first)
         except (StoreError, RunError):
             # Nothing can be written any more, which ends the run. What is in flight is paid for,
-            # and may be kept elsewhere.
+            # and may be saved elsewhere.
             if ending:
                 await asyncio.Event().wait()
             ending = True
@@ -398,7 +400,7 @@ async def _ask_all(
 async def _paid_sample(
     session: Session, number: int, index: int, draw: int, budget: Budget | None
 ) -> SampleRecord | None:
-    """One sample answered and scored; None where the budget did not allow for it."""
+    """Evaluate one sample; return None if the budget does not allow it."""
     task = session.plan.tasks[number]
     sample = task.samples[index]
     if budget is None:
@@ -422,7 +424,7 @@ def _failures(record: SampleRecord) -> list[Failure]:
 
 
 def _was_stopped(record: SampleRecord) -> bool:
-    """Whether the run was interrupted before this sample was answered and scored."""
+    """Return whether the run was interrupted before this sample was answered and scored."""
     if record.failure is None and not record.score_failures:
         return False
     return any(failure.kind == Cancelled.kind for failure in _failures(record))

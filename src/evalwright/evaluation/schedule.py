@@ -1,11 +1,10 @@
-"""A run in rounds: what is asked next, what the rules say of it, and when there is nothing left to
-ask.
+"""A run in rounds: which samples come next, what the rules say, and when nothing is left to do.
 
 Every round extends each model and task whose question is open to the next look, both models of a
-pair to the same one. Looks are valid whenever they come, so their places are only about cost: every
-twentieth of the units, at least 50; further and further apart where models have to take turns in
+pair to the same one. Looks are valid whenever they come, so their places only affect cost: every
+twentieth of the units, at least 50; further and further apart if models have to take turns in
 memory. A rule sees whole units in the order of the plan, whatever order answers arrive in, so a run
-that is begun again from stored answers decides the same.
+that is started again from stored answers decides the same.
 """
 
 from __future__ import annotations
@@ -37,18 +36,18 @@ if TYPE_CHECKING:
     from evalwright.statistics import Decision
 
 FIRST_LOOK = 50
-"""Units before the first look, and at least between two."""
+"""Units before the first look, and the least between two."""
 
 LOOKS = 20
 """About as many looks as a whole run has."""
 
 GROWTH = 1.5
-"""How much further each look is where every round costs the loading of models."""
+"""Factor by which each look is further than the last if every round has to load models."""
 
 
 @dataclass(frozen=True, slots=True)
 class SampleSlice:
-    """What a round asks of one model on one task: units from `start` to before `end`."""
+    """What a round evaluates of one model on one task: units from `start` to before `end`."""
 
     task: int
     start: int
@@ -56,8 +55,9 @@ class SampleSlice:
 
 
 def look_places(n_units: int, *, rare: bool = False) -> list[int]:
-    """After how many units to look; the last is `n_units`. rare: for models that are loaded anew
-    each time.
+    """Return after how many units to look; the last is `n_units`.
+
+    `rare` is for models that must be loaded anew each time.
     """
     step = max(FIRST_LOOK, -(-n_units // LOOKS))
     places = [min(step, n_units)]
@@ -72,9 +72,7 @@ def look_places(n_units: int, *, rare: bool = False) -> list[int]:
 
 
 class ScoreTable:
-    """The scores of one model on one task by sample: means over draws, and which samples are
-    complete.
-    """
+    """One model's scores on one task by sample: means over draws, and what is complete."""
 
     def __init__(self, score_kind: ScoreKind, task: Task) -> None:
         self._kind = score_kind
@@ -84,7 +82,7 @@ class ScoreTable:
         self._sums = array("d", [0.0]) * len(task.samples)
 
     def add(self, record: SampleRecord) -> None:
-        """Count one record in."""
+        """Count one record."""
         self._seen[record.index] += 1
         score = record.scores.get(self._kind.scorer)
         if score is not None:
@@ -97,8 +95,9 @@ class ScoreTable:
             self._sums[record.index] += number
 
     def scores(self, indices: Sequence[int]) -> list[float | None] | None:
-        """Scores of the items of one unit, None for one that is missing; None where one is still to
-        be asked. Unsure ones count with their value.
+        """Return the scores of the items of one unit, None for a missing one.
+
+        It is None as a whole if an item is not evaluated yet. Unsure scores count with their value.
         """
         if any(self._seen[index] < self._draws for index in indices):
             return None
@@ -108,7 +107,7 @@ class ScoreTable:
         ]
 
     def count_missing(self, indices: Sequence[int]) -> int:
-        """How many of the items were asked in full and have no score."""
+        """Return how many of the items are fully evaluated but have no score."""
         return sum(
             self._seen[index] >= self._draws and not self._scored[index]
             for index in indices
@@ -116,7 +115,7 @@ class ScoreTable:
 
 
 class InterimAnalysis:
-    """One rule on one task: of one model, or of a pair."""
+    """One rule on one task, for one model or a pair."""
 
     def __init__(
         self,
@@ -154,18 +153,16 @@ class InterimAnalysis:
 
     @property
     def unit(self) -> str:
-        """What its units are called."""
+        """The name of its units."""
         return "clusters" if self._order.clustered else "items"
 
     @property
     def open(self) -> bool:
-        """Whether more answers may still decide it."""
+        """Whether more answers may still decide the rule."""
         return not self.decision.decided
 
     def look(self) -> None:
-        """Take the units that are complete and look once, unless a budget ended before the first
-        look.
-        """
+        """Take the complete units and look once, unless a budget ended before the first look."""
         while not self.trouble and self._fed < self._order.n_units:
             members = self._order.members(self._fed)
             scores = [table.scores(members) for table in self.tables.values()]
@@ -174,7 +171,7 @@ class InterimAnalysis:
             try:
                 self._monitor.submit(self._fed, *scores)
             except ValueError as error:
-                # The metric does not allow this score: the run goes on without the rule.
+                # The metric does not allow this score: the run continues without the rule.
                 self.trouble = f"{error}."
                 break
             self._fed += 1
@@ -183,8 +180,9 @@ class InterimAnalysis:
 
     @property
     def provisional(self) -> str:
-        """Why what is known is provisional: too many answers are missing from the units seen; ""
-        where it is not.
+        """Return why the decision is provisional; "" if it is not.
+
+        It is if too many answers are missing from the units seen.
         """
         indices = [
             index for unit in range(self._fed) for index in self._order.members(unit)
@@ -205,12 +203,12 @@ class InterimAnalysis:
         return f"{' and '.join(sentences)}." if sentences else ""
 
     def as_dict(self) -> dict[str, Any]:
-        """A plain mapping for JSON: the rule, its task, and the decision."""
+        """Return a plain mapping for JSON: the rule, its task, and the decision."""
         decision = self.decision.as_dict()
         trouble = self.trouble
         if (
             decision["value"] is None and decision["decided"]
-        ):  # no verdict stands on nothing
+        ):  # a decision needs some scores
             trouble = "no item has the scores that it needs."
         if trouble:
             decision |= {"decided": False, "verdict": "undecided", "trouble": trouble}
@@ -229,8 +227,9 @@ class InterimAnalysis:
 
 
 def group_models(plans: Sequence[PlannedRun], budget: Budget | None) -> list[list[int]]:
-    """Which models have to be asked in step: those that a rule compares, and all where they share a
-    budget.
+    """Return which models have to be evaluated in step.
+
+    They are those that a rule compares, and all models if they share a budget.
     """
     group_of = list(range(len(plans)))
     pairs = [
@@ -249,10 +248,10 @@ def group_models(plans: Sequence[PlannedRun], budget: Budget | None) -> list[lis
 
 
 class Schedule:
-    """The schedule of models that are asked in step. Give it every record; look after every round.
+    """The schedule of models that are evaluated in step. Add every record; look after every round.
 
-    members: the numbers of these models among `plans`. Without rules there is one open question,
-    the whole run, which a budget may end.
+    `members` are the numbers of these models among `plans`. Without rules there is one open
+    question, the whole run, which a budget may end.
     """
 
     def __init__(self, plans: Sequence[PlannedRun], members: Sequence[int]) -> None:
@@ -286,13 +285,13 @@ class Schedule:
         }
 
     def add(self, model: int, task: int, record: SampleRecord) -> None:
-        """A sample that is scored, or missing."""
+        """Add a sample that is scored, or missing."""
         for analysis in self.analyses:
             if analysis.number == task and model in analysis.tables:
                 analysis.tables[model].add(record)
 
     def look(self) -> None:
-        """After a round: let every open rule see what is new."""
+        """Let every open rule look at what is new, after a round."""
         for analysis in self.analyses:
             if analysis.open:
                 analysis.look()
@@ -300,11 +299,11 @@ class Schedule:
     def rounds(
         self, budget: Budget | None = None
     ) -> Iterator[dict[int, list[SampleSlice]]]:
-        """What to ask next of each model, until nothing is open: first what rules look at, then the
-        rest.
+        """Yield what to evaluate next of each model, until nothing is open.
 
-        What a budget cannot pay for in full is shared evenly, so that it ends with all at the same
-        place. Once it is spent, what is left follows all the same: stored responses cost nothing.
+        First comes what rules look at, then the rest. What a budget cannot pay for in full is
+        shared evenly, so that it ends with all models at the same place. Once it is spent, the rest
+        follows nevertheless, because stored responses cost nothing.
         """
         for analysed in (True, False):
             while work := {
@@ -372,7 +371,7 @@ class Schedule:
         )
 
     def state(self, model: int) -> str:
-        """Where the rules of a model stand, in a few words; "" without any."""
+        """Return the state of a model's rules in a few words; "" without any."""
         shown_ones = [
             analysis for analysis in self.analyses if model in analysis.models
         ]
@@ -388,10 +387,12 @@ class Schedule:
     def record(
         self, model: int, done: Sequence[int], per_answer: float
     ) -> dict[str, Any]:
-        """The part "stopping" of a model's `run.json`.
+        """Return the part "stopping" of a model's `run.json`.
 
-        done: answers by task; per_answer: requests that one answer took, which is what the answers
-        that were not needed are reckoned with.
+        Args:
+            done: number of answers by task.
+            per_answer: requests that one answer took, with which the cost of answers that were not
+                needed is estimated.
         """
         plan = self.plans[model]
         analyses = [analysis for analysis in self.analyses if model in analysis.models]
@@ -426,14 +427,14 @@ class Schedule:
 
 
 def _models(plan: PlannedRun) -> list[Model]:
-    """The models that a plan asks, in all roles."""
+    """Return the models that a plan uses, in all roles."""
     return [plan.model, *plan.roles.values()]
 
 
 def _analyses(
     model_rule: ModelRule, plans: Sequence[PlannedRun], models: Sequence[int]
 ) -> Iterator[InterimAnalysis]:
-    """The rule on every task that has its metric, for each of these models or for its pair."""
+    """Yield the rule on every task that has its metric, for each of the models or for its pair."""
     if not models:
         return
     first = plans[models[0]]
@@ -479,7 +480,11 @@ def _state(analysis: InterimAnalysis, names_task: bool) -> str:
 
 
 def write_plans(plans: Sequence[PlannedRun]) -> None:
-    """Write the rules of each run into its folder, before the first request. Raises RunError."""
+    """Write the rules of each run into its folder, before the first request.
+
+    Raises:
+        RunError: a folder cannot be written.
+    """
     written = datetime.now(UTC).isoformat(timespec="seconds")
     for number, plan in enumerate(plans):
         if own_rules := [

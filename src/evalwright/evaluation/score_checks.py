@@ -1,4 +1,4 @@
-"""What a scorer may give: finite numbers, in the range that the metrics over them assume."""
+"""Checks a scorer's score: finite numbers, in the range that the metrics over them assume."""
 
 from __future__ import annotations
 
@@ -11,24 +11,26 @@ from evalwright.core.samples import Score, plain_number, score_from
 from evalwright.scorers.registry import MAX_SCORE
 
 _ROUNDING = 1e-9
-"""How far outside of its range a value may be by arithmetic alone; it is then the end of the range.
-"""
+"""How far outside of its range rounding may put a value; it is then set to the end of the range."""
 
 
 MAX_UNSURE_CHARS = 2_000
-"""A longer reason why a score is unsure is cut: it stands in every line of samples, and nobody
-reads on.
+"""Most characters of the reason why a score is unsure.
+
+It is repeated in every line of samples, and nobody reads more.
 """
 
 
 def checked_score(
     score: object, scorer: str, sample_id: str, bounded: Sequence[str] = ()
 ) -> Score:
-    """What a scorer gave of an item, as a Score of finite numbers: a bare number is one, True and
-    False are 1 and 0.
+    """Return what a scorer gave for an item as a Score of finite numbers.
 
-    bounded: metrics that assume scores from 0 to 1; one that has a part of its own name is not of
-    the value. Raises ScoringError for a value that none of them can be made of.
+    A bare number becomes a Score; True and False become 1 and 0. `bounded` are metrics that assume
+    scores from 0 to 1; one for which there is a part of its own name is not about the value.
+
+    Raises:
+        ScoringError: the value cannot be made a Score.
     """
     who = f"The scorer '{scorer}' on the item '{sample_id}'"
     score = score_from(score)
@@ -71,9 +73,7 @@ def checked_score(
 
 
 def _with_plain_numbers(score: Score) -> Score:
-    """The score with numbers of numpy as Python's own, and truth values as 1 and 0: what a record
-    may hold.
-    """
+    """Return the score for the record: numpy's numbers as Python's, truth values as 1 and 0."""
     numbers = [score.value, *score.parts.values()]
     if not any(
         isinstance(number, bool) or hasattr(number, "dtype") for number in numbers

@@ -1,7 +1,7 @@
-"""One sample: its answer, formed by the task's strategy, and what the answer is worth.
+"""Evaluates one sample: the task's strategy forms its answer, and scorers score it.
 
-Whose fault it is decides what counts. What the model did in place of an answer has the worst score
-of each scorer; what failed through no fault of the model is missing, and has none.
+What counts depends on whose fault it is. What the model did in place of an answer has the worst
+score of each scorer; what failed through no fault of the model is missing, and has none.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ async def evaluate_sample(
 ) -> SampleRecord:
     """Answer one sample and score the answer.
 
-    What the model did in place of an answer is scored; what failed through no fault of it is in the
-    record, never in a score.
+    What the model did in place of an answer is scored; what failed through no fault of the model is
+    in the record, never in a score.
     """
     answer: Answer | None = None
     failure: Failure | None = None
@@ -71,7 +71,7 @@ async def evaluate_sample(
         answer = door.answer_of(error.failure)
         failure = error.failure if answer is None else None
     except EvalwrightError:
-        raise  # the store or the configuration: not this sample's matter
+        raise  # the store or the configuration failed, not this sample
     except Exception as error:
         failure = Failure("strategy error", "task", f"{type(error).__name__}: {error}")
     record = SampleRecord(task.name, index, draw, sample, answer, {}, failure)
@@ -94,16 +94,16 @@ async def score_record(
     *,
     unscored: bool = False,
 ) -> SampleRecord:
-    """The record with its scores, unless its answer is missing through no fault of the model.
+    """Return the record with its scores; none if the answer is missing by no fault of the model.
 
     Args:
-        record: with the answer, or the failure in its place.
-        scorers: those of the task.
-        as_empty: replies without an answer that every scorer gets as an empty answer. What else is
-        no answer has each scorer's worst
-            value, under its outcome as the label.
+        record: the record, with the answer, or the failure in its place.
+        scorers: the task's scorers.
+        as_empty: outcomes of replies without an answer that every scorer gets as an empty answer.
+            Other replies without an answer get each scorer's worst value, with their outcome as the
+            label.
         ask: sends what scorers ask of models.
-        metrics: those over the scores, which may assume a range.
+        metrics: the metrics over the scores, which may assume a range.
         unscored: whether replies without an answer have no score instead.
     """
     answer = record.answer
@@ -113,7 +113,7 @@ async def score_record(
     elif failure is not None and (
         is_models_own(failure) or outcome_of_failure(failure) in as_empty
     ):
-        # There is no answer to come, and what came instead is recorded as the reply that it was.
+        # There will be no answer, and what came instead is recorded as a reply.
         answer = Answer(responses=(response_of_fault(failure),))
         failure = None
     if failure is not None or answer is None:
@@ -148,7 +148,7 @@ async def score_record(
 
 
 def _without_text(answer: Answer) -> Answer:
-    """The answer as if nothing had been said, in its replies too, which some scorers read."""
+    """Return the answer with empty texts, in its replies too, which some scorers read."""
     return replace(
         answer,
         text="",
@@ -157,19 +157,19 @@ def _without_text(answer: Answer) -> Answer:
 
 
 def is_models_own_reply(answer: Answer) -> bool:
-    """Whether a reply is there, and is no answer through what the model did."""
+    """Return whether there is a reply that is no answer because of what the model did."""
     return bool(answer.responses) and answer.outcome in NO_ANSWER
 
 
 def fault_score(
     scorer: Scorer, sample: Sample, empty_answer: Answer, outcome: Outcome
 ) -> Score | None:
-    """The score of a reply that is no answer through the model's own fault; None where the scorer
-    has none for it.
+    """Return the score of a reply that is no answer through the model's own fault.
 
-    Rules score the empty text, for the parts that metrics over classes and whole corpora need. The
-    value is the worst that the scorer declares; where that is 0, a value below it that the empty
-    text has (minus an error rate, which has no greatest).
+    It is None if the scorer has none for it. Rules score the empty text, for the parts that metrics
+    over classes and whole corpora need. The value is the worst that the scorer declares; if that is
+    0, a lower value of the empty text counts (such as minus an error rate, which has no greatest
+    value).
     """
     if scorer.worst is None:
         return None
@@ -207,12 +207,11 @@ async def score_answer(
     metrics: Sequence[MetricSpec] = (),
     exchanges: dict[str, list[Exchange]] | None = None,
 ) -> tuple[dict[str, Score], dict[str, Failure]]:
-    """Scores, and scorers' own failures, by scorer name. exchanges: takes what scorers asked of
-    models.
+    """Score an answer; return scores, and scorers' own failures, by scorer name.
 
-    What is not a scorer's matter is raised: the store, a role. A scorer that has nothing to say of
-    an answer (NoScore) is in neither. Where a task names a judge for what rules are unsure of,
-    `bind` has made the two into one scorer.
+    `exchanges` collects what scorers asked of models. What is not a scorer's own fault is raised:
+    the store, a role. A scorer that has nothing to say about an answer (NoScore) is in neither. If
+    a task names a judge for what rules are unsure of, `bind` has made the two into one scorer.
     """
     scores: dict[str, Score] = {}
     failures: dict[str, Failure] = {}

@@ -1,7 +1,6 @@
-"""What was asked: a configuration with the origin of each setting, and the objects that its names
-mean.
+"""The settings of an evaluation: a configuration, the origin of each setting, and Python objects.
 
-A setting is checked here, wherever it comes from: its kind by `check_kind`, its value by Settings.
+A setting is checked here, wherever it comes from: its type by `check_kind`, its value by Settings.
 """
 
 from __future__ import annotations
@@ -71,27 +70,31 @@ TEXTS = {
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a setting comes from. location: file and line, the option, or the argument's name."""
+    """Where a setting comes from; `location` is file and line, option, or argument's name."""
 
     source: Literal["file", "command line", "Python"]
     location: str
 
     @property
     def prefix(self) -> str:
-        """How a message about the setting begins: with its place in a file."""
+        """Return the beginning of a message about the setting: its place in a file."""
         return f"{self.location}: " if self.source == "file" else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What was asked, complete and checked, and nothing of it opened or loaded yet.
+    """The settings of an evaluation, complete and checked; nothing is opened or loaded yet.
 
-    configuration: all that can be written down. origins: where each setting comes from; those that
-    are left out have their default. tasks: Task objects by the names that the configuration has for
-    them. models: Model objects by the name and the occurrence of their ModelSpec. on: where local
-    models have their replicas. sandbox: where programs run, chosen for this evaluation alone.
+    Attributes:
+        configuration: all that can be written down.
+        origins: where each setting comes from; those that are left out have their default.
+        tasks: Task objects by their names in the configuration.
+        models: Model objects by the name and the occurrence of their ModelSpec.
+        on: where local models have their replicas.
+        sandbox: the sandbox for programs, for this evaluation alone.
 
-    Raises ConfigurationError for a value that no evaluation can have.
+    Raises:
+        ConfigurationError: no evaluation can have this value.
     """
 
     configuration: Configuration = field(default_factory=Configuration)
@@ -142,17 +145,18 @@ class Settings:
         return f" ({origin.location})" if origin and origin.source == "file" else ""
 
     def having(self, **changes: Any) -> Settings:
-        """These settings with other values in their configuration."""
+        """Return these settings with other values in their configuration."""
         return replace(self, configuration=replace(self.configuration, **changes))
 
 
 OLD_NAMES = {"undecided": "unsure"}
-"""Settings that earlier versions called otherwise."""
+"""Present names of settings by their old names."""
 
 
 def present_names(settings: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Settings under the names that they have now, with a warning for each old name. where: what
-    carries them, such as "The setting".
+    """Rename settings to their present names, with a warning for each old name.
+
+    `where` says what carries them, such as "The setting".
     """
     renamed: dict[str, Any] = {}
     for key, setting in settings.items():
@@ -169,8 +173,9 @@ def present_names(settings: Mapping[str, Any], where: str) -> dict[str, Any]:
 
 
 def as_list(argument: Any) -> list[Any]:
-    """One thing or several, as a list: a generator, a column of a data frame or an array is
-    several.
+    """Return a single value or several as a list.
+
+    A generator, a column of a data frame or an array counts as several.
     """
     is_single = isinstance(argument, str | bytes | Mapping) or not isinstance(
         argument, Iterable
@@ -181,7 +186,7 @@ def as_list(argument: Any) -> list[Any]:
 def check_kind(
     setting: Any, expected_type: Any, words: str, name: str, prefix: str = ""
 ) -> None:
-    """Raise ConfigurationError for a setting of another kind.
+    """Raise ConfigurationError for a setting of another type.
 
     Args:
         setting: what was written or passed.
@@ -198,11 +203,14 @@ def check_kind(
 
 
 def fields_from_python(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a call in Python as fields of a Configuration: numpy's numbers as Python's,
-    paths as text, a text as a list of one.
+    """Convert the settings of a call in Python to fields of a Configuration.
 
-    None is like a setting that is left out. Raises UnknownName, and ConfigurationError for a value
-    of another kind.
+    Numpy's numbers become Python's, paths become text, and a text becomes a list of one. None
+    counts as left out.
+
+    Raises:
+        UnknownName: there is no such setting.
+        ConfigurationError: a value has another type.
     """
     known_keys = [key for key in (*TEXTS, *KINDS, "prompts") if key != "common"]
     fields: dict[str, Any] = {}
@@ -227,7 +235,7 @@ def fields_from_python(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _as_written(argument: Any) -> Any:
-    """A value as a file of settings would have it."""
+    """Return a value as a file of settings would have it."""
     if isinstance(argument, PurePath):
         return str(argument)
     if isinstance(argument, Mapping):

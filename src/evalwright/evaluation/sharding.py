@@ -1,10 +1,9 @@
-"""Shards: a run in n parts by n processes, on one machine or many, which `runs.merging` puts
-together again.
+"""Shards: a run in n parts by n processes, on one machine or many; `runs.merging` merges them.
 
-The samples of the whole run (after filters and the limit) are dealt out by their order alone, so
+The samples of the whole run (after filters and the limit) are divided by their order alone, so
 every process finds its own share without talking to another. All draws of a sample, and all samples
 of a cluster (they share a passage, which a local model then reads once), are in one shard. Metrics
-over a corpus and averages over tasks are made when the shards are merged.
+over a corpus and averages over tasks are computed when the shards are merged.
 """
 
 from __future__ import annotations
@@ -25,22 +24,22 @@ from evalwright.evaluation.rules import UnitOrder
 from evalwright.models.model_interface import Model
 
 OWN_STORE = re.compile(r"shard-[0-9]+-of-[0-9]+")
-"""The name of a home that job files give to one shard alone."""
+"""The name of a home folder that job files give to one shard alone."""
 
 ARRAYS = (
     ("SLURM_ARRAY_TASK_ID", 0),
     ("PBS_ARRAY_INDEX", 0),
     ("JOB_COMPLETION_INDEX", 1),
 )
-"""Where job systems tell a process its place, and what makes it count from 1.
+"""Variables in which job systems tell a process its index, and what to add to count from 1.
 
-Arrays of Slurm and PBS are asked for as 1-N.
+Job files request arrays of Slurm and PBS as 1-N.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """One of the `of` parts of a run; number: from 1."""
+    """One of the `of` parts of a run; `number` counts from 1."""
 
     number: int
     of: int
@@ -50,11 +49,14 @@ class Shard:
 
 
 def read_shard(text: str, environment: Mapping[str, str] = os.environ) -> Shard | None:
-    """`2/8`, or `auto`: the place in an array of Slurm or PBS or an indexed Kubernetes job, or
-    among processes launched together.
+    """Parse a shard: `2/8`, or `auto` in an array of jobs or processes launched together.
 
-    How many shards there are follows from the launcher or from Slurm, or is named: `auto/8`. None
-    for "". Raises ConfigurationError.
+    `auto` takes the index in an array of Slurm or PBS or an indexed Kubernetes job, or the rank.
+    How many shards there are follows from the launcher or from Slurm, or is named: `auto/8`. The
+    result is None for "".
+
+    Raises:
+        ConfigurationError: the text or the environment does not tell the shard.
     """
     if not text:
         return None
@@ -78,9 +80,10 @@ def read_shard(text: str, environment: Mapping[str, str] = os.environ) -> Shard 
 
 
 def _find_shard(text: str, environment: Mapping[str, str]) -> tuple[str, str]:
-    """The number of this shard, and how many there are ("" where nothing says it).
+    """Return the number of this shard, and how many there are ("" if nothing says it).
 
-    Raises ConfigurationError.
+    Raises:
+        ConfigurationError: nothing says the number.
     """
     array = next(
         (
@@ -122,13 +125,14 @@ def check_shard(
     has_budget: bool,
     home: Path,
 ) -> None:
-    """Raise ConfigurationError for what a shard cannot do: what looks at the whole run, and what
-    could not be merged.
+    """Raise ConfigurationError for what a shard cannot do.
+
+    It cannot do what looks at the whole run, and what could not be merged.
 
     Args:
         shard: which part of the run.
-        models: all that are asked.
-        tasks: of all models.
+        models: all models that get requests.
+        tasks: the tasks of all models.
         has_rules: whether the run has stopping rules.
         has_budget: whether the run has a budget.
         home: the folder of the store.
@@ -166,7 +170,7 @@ def check_shard(
 def share_of(
     shard: Shard, tasks: Sequence[Task], orders: Sequence[UnitOrder]
 ) -> list[UnitOrder]:
-    """What of each task's order the shard asks.
+    """Return the shard's part of each task's order.
 
     Each unit goes to the shard that has the fewest answers so far, over all tasks.
     """

@@ -1,8 +1,7 @@
-"""Three questions to a model before it is evaluated: an ordinary text, one with nothing in it, and
-the longest it may meet.
+"""Three test cases for a model before it is evaluated: an ordinary, an empty, and a very long text.
 
-Each is asked as the task `summary-faithfulness` asks it, so what goes wrong there shows here first,
-for three requests.
+Each is sent in the same form as by the task `summary-faithfulness`, so what goes wrong there shows
+here first, for three requests.
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ Result = Literal["pass", "look", "fail"]
 
 TASK = "summary-faithfulness"
 OUTCOME = "outcome"
-"""The scorer that tells answers from refusals; a task that has it can be asked the cases."""
+"""The scorer that tells answers from refusals; a task that has it can send the cases."""
 LONGEST = 15_000
-"""Words of the longest text: what the hallucination leaderboard's longest article has."""
+"""Words of the longest text: as many as in the hallucination leaderboard's longest article."""
 
 ORDINARY = "ordinary"
 NOTHING = "nothing to summarise"
@@ -40,11 +39,15 @@ LONG = "longest"
 
 @dataclass(frozen=True, slots=True)
 class CaseResult(Plain):
-    """What became of one case.
+    """The outcome of one case.
 
-    result: "fail" where the model cannot be evaluated like this, "look" where a person should know
-    before it is. why: in a sentence. words: of the text that was asked about. answer: what came, ""
-    where nothing did. seconds: until it came.
+    Attributes:
+        result: "fail" if the model cannot be evaluated like this, "look" if the user should know
+            something first.
+        why: the reason, in a sentence.
+        words: words of the text in the prompt.
+        answer: the answer, "" if there is none.
+        seconds: time until it arrived.
     """
 
     case: str
@@ -57,11 +60,13 @@ class CaseResult(Plain):
 
 @dataclass(frozen=True, slots=True)
 class SmokeTask:
-    """Which task the cases are asked as: its prompt and settings, and what counts there as a
-    refusal.
+    """The task whose form the cases are sent in: prompt, settings, what counts as a refusal.
 
-    name: of a task, or a file, or `file:member`. overrides: put over the task's own settings,
-    without data. outcome: options of its scorer of outcomes. prompt_format: as of `load_task`.
+    Attributes:
+        name: name of a task, a file, or `file:member`.
+        overrides: overrides of the task's settings, without data.
+        outcome: options of its scorer of outcomes.
+        prompt_format: as for `load_task`.
     """
 
     name: str = TASK
@@ -71,10 +76,10 @@ class SmokeTask:
 
     @classmethod
     def of(cls, configuration: Configuration) -> SmokeTask:
-        """The first task of an evaluation that tells answers from refusals, else the bundled one.
+        """Return an evaluation's first task that tells answers from refusals, else the bundled one.
 
         Raises:
-            UsageError: where a task of the evaluation cannot be loaded.
+            UsageError: a task of the evaluation cannot be loaded.
         """
         overrides = nested(configuration.overrides)
         unreplaced = {
@@ -102,9 +107,10 @@ class SmokeTask:
         return cls(prompt_format=configuration.format)
 
     def cases(self, *, chat: bool, words: int) -> Task:
-        """The task with the three cases as its data, scored by what became of each answer.
+        """Return the task with the three cases as its data, scored by the outcome of each answer.
 
-        Raises UsageError.
+        Raises:
+            UsageError: the task cannot be used.
         """
         rows = [
             {"article_id": case, "text": text} for case, text in _texts(words).items()
@@ -129,11 +135,11 @@ class SmokeTask:
 
 
 _REPLACED = ("dataset", "scorers", "metrics")
-"""Settings of a suite that the cases stand in place of."""
+"""Settings of a suite that the cases replace."""
 
 
 def _member_name(name: str, member: str) -> str:
-    """How one task of several is named."""
+    """Return the name of one task of several in a file."""
     return f"{name}:{member}" if name.endswith((".yaml", ".yml")) else member
 
 
@@ -144,16 +150,17 @@ def smoke_test(
     home: str | None = None,
     task: SmokeTask | None = None,
 ) -> list[CaseResult]:
-    """Ask the three cases and judge them by rule. Answers are stored like any other.
+    """Send the three cases and judge them by rules. Answers are stored like any other.
 
     Args:
         model: the model under test.
         words: length of the longest text, in words.
         home: folder of the store.
-        task: what the cases are asked as; None for the bundled task `summary-faithfulness`.
+        task: the task in whose form the cases are sent; None for the bundled task
+            `summary-faithfulness`.
 
     Raises:
-        UsageError: where the model cannot be asked at all, or the task cannot ask about a text.
+        UsageError: the model cannot be used at all, or the task cannot ask about a text.
     """
     if words < 1:
         raise ConfigurationError(
@@ -170,7 +177,7 @@ def smoke_test(
 
 
 def _texts(words: int) -> Mapping[str, str]:
-    """The case's texts, of the articles that come with the task."""
+    """Return the text of each case, made of the articles that come with the task."""
     samples = list(load_task(TASK).samples)
     full = [
         sample.passages[0].text

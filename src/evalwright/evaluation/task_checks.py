@@ -1,4 +1,4 @@
-"""Whether a model, and the models in roles, can do what a task asks of them."""
+"""Checks whether a model, and the models in roles, can do what a task needs."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from evalwright.strategies.sampling import TARGET
 
 
 def check_task(task: Task, model: Model, roles: Mapping[str, Model]) -> None:
-    """Raise UsageError where the model under test, or one in a role, cannot do what the task asks.
+    """Raise UsageError if the model under test, or one in a role, cannot do what the task needs.
 
-    Nothing is sent: the abilities are compared, and the task's first request is made up.
+    Nothing is sent: the abilities are compared, and the task's first request is built.
     """
     _check_answers_match(task, model)
     missing = task.strategy.needs - model.abilities
@@ -50,7 +50,7 @@ def check_task(task: Task, model: Model, roles: Mapping[str, Model]) -> None:
 
 
 def _check_answers_match(task: Task, model: Model) -> None:
-    """Recorded answers go with the author of recorded answers, and with no other model."""
+    """Check that recorded answers go with their author as the model, and with no other model."""
     has_answers = isinstance(task.strategy, RecordedColumn)
     if has_answers == isinstance(model, RecordedAnswers):
         return
@@ -62,7 +62,7 @@ def _check_answers_match(task: Task, model: Model) -> None:
 
 
 def _way_out(task: Task, missing: frozenset[Ability]) -> str:
-    """What to do about a task that needs more than the model can do, as the end of a message."""
+    """Return what to do if a task needs more than the model can do, to end a message."""
     text = ""
     if task.definition.get("dialect") and missing == {"chat"}:
         text = " With --format text it is asked without chat."
@@ -72,13 +72,13 @@ def _way_out(task: Task, missing: frozenset[Ability]) -> str:
 
 
 def _missing_role(task: Task, scorer: Scorer, role: str) -> str:
-    """The message about a scorer that uses a role for which no model is named."""
+    """Make the message about a scorer that uses a role for which no model is named."""
     proposed = scorer.options.get("proposed", {}).get(role)
     judge = ", or --judge" if role == JUDGE else ""
     decision = ", which the task proposes and only you decide" if proposed else ""
     reading = ""
     if "columns" in task.metadata and isinstance(task.strategy, RecordedColumn):
-        # So that nobody looks for a model under test to name.
+        # Nobody should look for a model under test to name.
         reading = (
             f" It reads the answers in the file (column '{task.strategy.column}'):"
             " nothing else is generated."
@@ -91,9 +91,7 @@ def _missing_role(task: Task, scorer: Scorer, role: str) -> str:
 
 
 def _check_samples(task: Task) -> None:
-    """Raise TaskError for a sample that a scorer could not score, as one whose instruction is not
-    known.
-    """
+    """Raise TaskError for a sample that a scorer cannot score, such as an unknown instruction."""
     for scorer in task.scorers:
         if scorer.refuse is None:
             continue
@@ -107,9 +105,7 @@ def _check_samples(task: Task) -> None:
 
 
 def _check_first_request(task: Task, model: Model) -> None:
-    """Raise ConfigurationError where the model does not take what the task's first request asks of
-    it.
-    """
+    """Raise ConfigurationError if the model does not support the task's first request."""
     sampling, render = (
         getattr(task.strategy, name, None) for name in ("sampling", "render")
     )
@@ -123,8 +119,9 @@ def _check_first_request(task: Task, model: Model) -> None:
 
 
 def _without_images(task: Task) -> str:
-    """For a data file whose images are sent because of a column's name: how they are left out, as
-    the end of a message.
+    """Return how to leave out a data file's images, for the end of a message.
+
+    It is for images that are sent because of a column's name.
     """
     prompt = task.definition.get("prompt") or {}
     if "columns" not in task.metadata or not prompt.get("images"):
@@ -133,9 +130,7 @@ def _without_images(task: Task) -> str:
 
 
 def check_able(scorer: Scorer, model: Model) -> None:
-    """Raise AbilityError where a model that a scorer asks can do nothing that the scorer could ask
-    of it.
-    """
+    """Raise AbilityError if a scorer's model has none of the abilities that the scorer needs."""
     _check_able("scorer", scorer.name, scorer.able, model)
 
 

@@ -1,4 +1,4 @@
-"""From the names of tasks to tasks as one model gets them: loaded, filtered, and put in order."""
+"""From the names of tasks to tasks as one model gets them: loaded, filtered, and in order."""
 
 from __future__ import annotations
 
@@ -27,11 +27,15 @@ from evalwright.tasks.scoring import decided_by, with_votes, without_judges
 
 @dataclass(frozen=True, slots=True)
 class TaskChoice:
-    """Which tasks are evaluated, on which samples, and how they are put to a model.
+    """Which tasks are evaluated, on which samples, and how prompts are rendered.
 
-    names: of tasks, files, or patterns of names. objects: Task objects by name. new_answers:
-    whether a model under test writes answers to the questions of a data file, even where the file
-    has some. The other fields are those of a Configuration.
+    Attributes:
+        names: names of tasks, files, or patterns of names.
+        objects: Task objects by name.
+        new_answers: whether a model under test answers the questions of a data file, even if the
+            file has answers.
+
+    The other fields are those of a Configuration.
     """
 
     names: tuple[str, ...]
@@ -47,7 +51,11 @@ class TaskChoice:
     new_answers: bool
 
     def load(self, chat: bool) -> list[Task]:
-        """All samples of the tasks, for a model that takes messages or not. Raises UsageError."""
+        """Load all samples of the tasks, for a model that takes messages or not.
+
+        Raises:
+            UsageError: a task cannot be loaded.
+        """
         tasks: list[Task] = []
         used: set[str] = set()
         for name in self.names:
@@ -58,8 +66,8 @@ class TaskChoice:
             members = names_like(name, self.dialect)
             for member in members:
                 loaded = self._load_one(member, len(members), chat, used)
-                # A pattern fits groups and their members, and two tags the same task; each task is
-                # evaluated once.
+                # A pattern matches groups and their members, and two tags the same task; each task
+                # is evaluated once.
                 by_name = {task.name: task for task in tasks}
                 for task in loaded:
                     same_name = by_name.get(task.name)
@@ -82,7 +90,7 @@ class TaskChoice:
         return [with_votes(task) for task in tasks]
 
     def select(self, chat: bool) -> tuple[Sequence[Task], str]:
-        """The tasks with the samples that the filter keeps, and remarks about their data.
+        """Return the tasks with the samples that the filter keeps, and remarks about their data.
 
         The remarks are sentences about the columns of data files, tasks of which the filter keeps
         nothing, and images that are not sent.
@@ -141,7 +149,7 @@ class TaskChoice:
 
 
 def task_choice(settings: Settings) -> TaskChoice:
-    """The choice of tasks in these settings."""
+    """Return the choice of tasks in these settings."""
     configuration = settings.configuration
     return TaskChoice(
         names=configuration.tasks,
@@ -163,9 +171,9 @@ def task_choice(settings: Settings) -> TaskChoice:
 def order_units(
     task: Task, seed: int, limit: float | None, *, whole_units: bool
 ) -> UnitOrder:
-    """The order in which the samples of a task are asked, fixed by the seed.
+    """Return the order in which the samples of a task are evaluated, fixed by the seed.
 
-    whole_units: keep the samples of a cluster together, as stopping rules and shards need it.
+    `whole_units` keeps the samples of a cluster together, as stopping rules and shards require.
     """
     order = sample_order(len(task.samples), seed, limit, task.order == "file")
     if whole_units:
@@ -176,10 +184,9 @@ def order_units(
 def sample_order(
     n: int, seed: int, limit: float | None, as_filed: bool = False
 ) -> array[int]:
-    """A random order of the samples, fixed by the seed alone, or that of the file; a limit takes
-    its beginning.
+    """Return a random order of the samples, fixed only by the seed, or the order of the file.
 
-    limit: samples, or below 1 a share of them, rounded up.
+    `limit` takes its beginning: a number of samples, or below 1 a share of them, rounded up.
     """
     order = array("q", range(n))
     if not as_filed:
@@ -190,8 +197,9 @@ def sample_order(
 
 
 def _check_some_have_data(tasks: Sequence[Task]) -> None:
-    """Raise OutOfReach where the data of no task can be fetched: a task fails alone only beside
-    others.
+    """Raise OutOfReach if the data of no task can be fetched.
+
+    A task fails alone only beside others.
     """
     reasons = [
         str(task.metadata["no data"]) for task in tasks if "no data" in task.metadata
@@ -204,7 +212,7 @@ def _check_some_have_data(tasks: Sequence[Task]) -> None:
 
 
 def _check_names(tasks: Sequence[Task]) -> None:
-    """Raise ConfigurationError for a name that two tasks have, or that no record may have."""
+    """Raise ConfigurationError for a name that two tasks have, or that a record may not have."""
     names = [task.name for task in tasks]
     for name in names:
         if names.count(name) > 1:
@@ -220,9 +228,7 @@ def _check_names(tasks: Sequence[Task]) -> None:
 
 
 def _is_same_task(task: Task, earlier: Task) -> bool:
-    """Whether two names of another framework stand for one task, whatever sets they are named
-    through.
-    """
+    """Return whether two names of another framework mean one task, even in different sets."""
     if "dialect" not in task.definition:
         return False
     without_sets = {"set": "", "left_out": []}
@@ -230,10 +236,9 @@ def _is_same_task(task: Task, earlier: Task) -> bool:
 
 
 def _describe_answers(task: Task, answer_column: str) -> str:
-    """Whose answers to the questions of a data file are scored: those in the file, or new ones of
-    the model.
+    """Say whose answers to the questions of a data file are scored: the file's, or the model's.
 
-    answer_column: the column that the person named as that of the answers, "" for none.
+    `answer_column` is the column that the user named as that of the answers, "" for none.
     """
     if isinstance(task.strategy, RecordedColumn):
         return (

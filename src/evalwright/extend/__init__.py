@@ -150,14 +150,14 @@ _NAMES = {
     "tasks.loading": "task_from_definition",
     "tasks.yaml_files": "read_document:read_yaml",
 }
-"""By module, its names; `source:public` where the public name is another."""
+"""Public names by module; `source:public` gives a name another public one."""
 
 _SOURCES = {
     name.rpartition(":")[2]: (module, name.partition(":")[0])
     for module, listed in _NAMES.items()
     for name in listed.split()
 }
-"""By public name, the module and the name in it."""
+"""The module of each public name, and its name there."""
 
 __all__ = [
     "ANSWERED",
@@ -245,7 +245,9 @@ __all__ = [
     "write_text",
 ]
 
-if not TYPE_CHECKING:  # or a type checker would take every name for one that is there
+if (
+    not TYPE_CHECKING
+):  # hidden from type checkers, which would take every name as defined
 
     def __getattr__(name: str) -> Any:
         if name not in _SOURCES:

@@ -1,7 +1,7 @@
-"""What another system adds to the command line: `evalwright import NAME`, `evalwright export NAME`,
-a program of its own.
+"""What another system adds to the command line: an importer, an exporter, a program of its own.
 
-The commands are written once, in `cli/foreign.py`.
+The commands `evalwright import NAME` and `evalwright export NAME` themselves are in
+`cli/foreign.py`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class CommandLine(Protocol):
             arguments: the command and its arguments, such as `["runs", "list"]`.
 
         Returns:
-            Its exit code.
+            The exit code.
         """
 
     def check(self, arguments: Sequence[str]) -> None:
@@ -61,10 +61,10 @@ class CommandLine(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ImportSummary:
-    """What an import made, for the command line.
+    """The outcome of an import, for the command line to print.
 
     Args:
-        lines: what is printed.
+        lines: the lines to print.
         record: what `--json` prints, as plain JSON.
         left_out: a sentence for each thing that was not imported.
     """
@@ -76,15 +76,15 @@ class ImportSummary:
 
 @dataclass(frozen=True, slots=True)
 class Importer:
-    """`evalwright import NAME PATH --name --out --json`.
+    """Defines the command `evalwright import NAME PATH --name --out --json`.
 
     An installed package offers one as an entry point of the group `evalwright.importers`.
 
     Args:
         about: the help text.
-        make: called with the path, the folder for runs and the run's name ("" where the user gave
+        make: called with the path, the folder for runs and the run's name ("" if the user gave
             none), and the options by name. It raises RunError for what cannot be imported.
-        run_name: what a run is named after by default, such as "the model and the task".
+        run_name: what a run is named after by default, for the help: "the model and the task".
         options: further options of the command.
     """
 
@@ -95,11 +95,11 @@ class Importer:
 
 
 class ExportSummary(NamedTuple):
-    """What an export wrote, for the command line.
+    """The outcome of an export, for the command line to print.
 
     Args:
-        files: the files.
-        notes: a sentence for each thing that the user should know of them.
+        files: the files that were written.
+        notes: sentences that the user should know about them.
     """
 
     files: Sequence[Path]
@@ -108,7 +108,7 @@ class ExportSummary(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Exporter:
-    """`evalwright export NAME RUN... --out --runs --json`.
+    """Defines the command `evalwright export NAME RUN... --out --runs --json`.
 
     An installed package offers one as an entry point of the group `evalwright.exporters`.
 
@@ -135,13 +135,12 @@ def summarise_import(
     shown_keys: Sequence[str],
     left_out: Sequence[str] = (),
 ) -> ImportSummary:
-    """Say what was imported: a line for each run, its notes, and its metrics for `--json`.
+    """Summarise an import: a line for each run, its notes, and its metrics for `--json`.
 
     Args:
         runs: the imported runs.
-        describe_run: gives what follows the run's folder in its line, and further lines.
-        shown_keys: facts of the import that `--json` shows, by their keys in the run's
-            `configuration.imported`.
+        describe_run: returns the text after the run's folder in its line, then further lines.
+        shown_keys: keys of the run's `configuration.imported` whose facts `--json` shows.
         left_out: a sentence for each thing that was not imported.
 
     Returns:

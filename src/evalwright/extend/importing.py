@@ -1,7 +1,7 @@
-"""Results of another system as runs: where a run goes, what is known of it, and how it is written.
+"""Writes another system's results as runs: the run's folder, its facts and its records.
 
-An importer reads its files, makes a `SampleRecord` for each sample and draw, and hands them to
-`write_run`. Where its numbers are not those of our metrics, it makes the tasks' records itself and
+An importer reads its files, makes a `SampleRecord` for each sample and draw, and passes them to
+`write_run`. If the system's numbers are not our metrics, it makes the tasks' records itself and
 calls `ImportFolder.write`.
 """
 
@@ -35,20 +35,20 @@ UNKNOWN_ENVIRONMENT: Mapping[str, Any] = {
     "git_commit": None,
 }
 MAX_NAME_BYTES = 100
-"""Of a folder's name. Bytes count: 100 characters may be too long for a file system."""
+"""Most bytes of a folder's name; 100 characters could be too many bytes for a file system."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedTask:
-    """A task of another system's results: its rules, for the record.
+    """A task of another system's results, as the record describes it.
 
     Args:
         name: the task's name; a record belongs to the task that it names.
-        metrics: over the columns of scores; the first is the main one.
-        version: of the task.
+        metrics: metrics over the columns of scores; the first is the main one.
+        version: the task's version.
         description: one line for lists.
-        definition: what the system says of the task, as plain JSON. If a dialect has the system's
-            name, its `rules` gets it when the run is scored again.
+        definition: the system's own definition of the task, as plain JSON. If a dialect has the
+            system's name, its `rules` gets this when the run is scored again.
         scorers: by column of scores, the scorer's kind and options; by default a column is of the
             system's own kind.
         slices: metadata keys by whose values the metrics are also shown.
@@ -67,12 +67,12 @@ class ImportedTask:
     def as_dict(
         self, task_result: TaskResult, *, system: str, content_hash: str, draws: int = 1
     ) -> dict[str, Any]:
-        """The task's part of `run.json`.
+        """Return the task's part of `run.json`.
 
         Args:
-            task_result: its numbers.
-            system: the system that it comes from.
-            content_hash: changes when any sample changes.
+            task_result: the task's numbers.
+            system: the system that the results come from.
+            content_hash: a hash that changes when any sample changes.
             draws: answers per sample.
 
         Returns:
@@ -96,7 +96,7 @@ class ImportedTask:
     def scorers_by_column(
         self, system: str
     ) -> Mapping[str, tuple[str, Mapping[str, Any]]]:
-        """The kind and options of each column's scorer."""
+        """Return the kind and options of each column's scorer."""
         if self.scorers:
             return self.scorers
         return {spec.scorer: (system, {}) for spec in self.metrics}
@@ -104,17 +104,17 @@ class ImportedTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFacts:
-    """What `run.json` says of an imported run.
+    """What `run.json` says about an imported run.
 
     Args:
-        started: when it began, in the form of ISO 8601.
+        started: when the run began, in ISO 8601.
         model: the model's name.
         code: what identifies the model, as plain JSON; equal models have equal fingerprints.
-        tasks: each task's part, as `ImportedTask.as_dict` gives it.
-        configuration: how it was run, as plain JSON; `imported` in it is what the system says.
+        tasks: each task's part, as `ImportedTask.as_dict` returns it.
+        configuration: how it was run, as plain JSON; its key `imported` has the system's own facts.
         seconds: how long it took.
-        facts: what else is known of the model.
-        environment: the machine and its libraries, where they are known.
+        facts: further facts about the model.
+        environment: the machine and its libraries, if known.
         groups: averages over groups of tasks, as `run.json` has them.
         usage: what the run used.
     """
@@ -131,7 +131,7 @@ class RunFacts:
     usage: Usage | None = None
 
     def as_dict(self, folder: ImportFolder) -> dict[str, Any]:
-        """The content of `run.json`."""
+        """Return the content of `run.json`."""
         name = folder.path.name
         counts = Counts() if self.usage is None else Counts(usage=self.usage)
         groups = {"groups": list(self.groups)} if self.groups else {}
@@ -185,14 +185,14 @@ class ImportDestination:
 
         Args:
             model: the model's name.
-            qualifiers: what follows the model in a run's name where the user gave none.
+            qualifiers: what follows the model in the run's name if the user gave no name.
             made_from: facts that identify the run, such as a hash of its files; or its identity.
 
         Returns:
-            The folder, which is not made yet.
+            The folder, which is not created yet.
 
         Raises:
-            RunError: it holds a run that was made from something else.
+            RunError: the folder holds a run that was made from something else.
         """
         run_name = self._run_name(model, qualifiers)
         folder = self.out / run_name
@@ -234,7 +234,7 @@ class ImportFolder:
 
     Args:
         path: the folder.
-        identity: what tells the run from others.
+        identity: identifies the run.
     """
 
     path: Path
@@ -250,7 +250,7 @@ class ImportFolder:
 
         Args:
             records: each sample's and draw's record.
-            facts: gives what `run.json` says; called after the last record.
+            facts: returns what `run.json` says; called after the last record.
             draws: answers per sample, if the records are not in the order of samples and draws.
 
         Returns:
@@ -284,17 +284,16 @@ def write_run(
     """Write another system's results as a run, with our metrics over its scores.
 
     Args:
-        folder: where, from `ImportDestination.place`.
-        records: each sample's and draw's record, in the order of tasks, samples and draws. They
-            are taken one by one, so that memory does not grow with their number.
+        folder: the run's folder, from `ImportDestination.place`.
+        records: each sample's and draw's record, in the order of tasks, samples and draws. They are
+            taken one by one, so memory does not grow with their number.
         tasks: the tasks that the records name.
         system: the system's name, as the importer and its dialect are called.
         model: the model's name.
         files: the files that the results come from.
-        started: when the run began, in the form of ISO 8601; by default the time of the oldest
-            file.
+        started: when the run began, in ISO 8601; by default the time of the oldest file.
         seconds: how long it took.
-        settings: what else the system says of how it was run, as plain JSON.
+        settings: further facts of how the system ran it, as plain JSON.
         notes: sentences for people about what is special in these results.
 
     Returns:
@@ -335,7 +334,7 @@ def write_run(
 
 
 class _Tally:
-    """The scores of a task, and a hash of its samples, as its records pass."""
+    """Collects a task's scores and the hash of its samples while its records are written."""
 
     def __init__(self, task: ImportedTask, system: str) -> None:
         self.task = task
@@ -369,5 +368,5 @@ def _time_of_oldest(files: Sequence[Path]) -> str:
 
 
 def _refuse_to_score(*_: Any) -> Any:
-    """Stands in for the function of a scorer whose scores are imported."""
+    """Stand in for the function of a scorer whose scores are imported."""
     raise RuntimeError("imported scores are not computed here")

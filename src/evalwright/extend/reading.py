@@ -1,4 +1,4 @@
-"""Files of other systems: JSON that says where it is broken, and bounded in what it may take."""
+"""Reads another system's JSON: errors say where it is broken, and its size is bounded."""
 
 from __future__ import annotations
 
@@ -17,7 +17,13 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class JsonLine(NamedTuple):
-    """A row of a JSON Lines file: where it is, for messages; its offset in bytes; its content."""
+    """A row of a JSON Lines file.
+
+    Attributes:
+        where: "FILE, line N", for messages.
+        offset: where the line begins, in bytes.
+        content: the parsed mapping.
+    """
 
     where: str
     offset: int
@@ -88,8 +94,7 @@ def parse_json(text: bytes | str, where: str) -> Any:
     """
     from pydantic_core import from_json as parse_fast
 
-    # The fast parser takes numbers that no record of ours can hold, and no half of a surrogate
-    # pair.
+    # The fast parser accepts numbers that our records cannot hold, and rejects lone surrogates.
     has_huge_number = (
         re.search(r"\d{300}", text)
         if isinstance(text, str)

@@ -1,4 +1,4 @@
-"""Models: what answers requests.
+"""Models: whatever answers requests.
 
-`registry.open_model("provider/name", {...})` finds and makes them.
+`registry.open_model("provider/name", {...})` finds a model's backend and opens it.
 """

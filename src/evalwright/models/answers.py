@@ -1,4 +1,4 @@
-"""`answers/NAME`: the author of a data file's answers, for a run's record."""
+"""`answers/NAME`: stands for whoever wrote the answers in a data file, for a run's record."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from evalwright.core.responses import Response
 from evalwright.models.model_interface import RemoteModel, fingerprint_of
 
 RECORDED = "answers/"
-"""How the names of such models begin."""
+"""The prefix of such models' names."""
 
 
 class RecordedAnswers(RemoteModel):
@@ -23,14 +23,14 @@ class RecordedAnswers(RemoteModel):
         self.fingerprint = fingerprint_of({"answers": name})
 
     def describe(self) -> dict[str, Any]:
-        """Says that nothing was generated."""
+        """Describe the model, with the note that nothing was generated."""
         return {
             **super().describe(),
             "note": "answers that the data hold; nothing was generated",
         }
 
     async def answer(self, request: Request) -> Response:
-        """Raise Rejected: there is no model."""
+        """Raise Rejected: there is no model behind the name."""
         raise Rejected(
             f"'{self.name}' stands for answers in a file and cannot be asked."
         )

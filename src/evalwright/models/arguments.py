@@ -1,4 +1,4 @@
-"""Checks of a remote model's arguments: each returns the value to use, or says what is wrong."""
+"""Checks of a remote model's arguments: each returns the value to use, or raises."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MAX_START_CONCURRENCY = 512
 
 
 def one_of(argument: str, value: str, allowed: Sequence[str]) -> str:
-    """One of the allowed words."""
+    """Check that a value is one of the allowed words."""
     if value not in allowed:
         raise ConfigurationError(
             f"The argument {argument} must be one of {', '.join(allowed)}, not '{value}'."
@@ -29,7 +29,7 @@ def one_of(argument: str, value: str, allowed: Sequence[str]) -> str:
 def number(
     argument: str, value: float | None, *, low: float | None = None
 ) -> float | None:
-    """A finite number above `low`, or None."""
+    """Check for a finite number above `low`, or None."""
     if value is None:
         return None
     if (
@@ -50,7 +50,7 @@ def number(
 def whole_number(
     argument: str, value: int | None, *, low: float | None = 0
 ) -> int | None:
-    """A whole number above `low`, or None."""
+    """Check for a whole number above `low`, or None."""
     checked = number(argument, value, low=low)
     if checked is not None and not isinstance(checked, int):
         raise ConfigurationError(
@@ -60,7 +60,7 @@ def whole_number(
 
 
 def text(argument: str, value: str | None) -> str | None:
-    """Text, or None."""
+    """Check for text, or None."""
     if value is not None and not isinstance(value, str):
         raise ConfigurationError(
             f"The argument {argument} must be text, not {value!r}."
@@ -69,7 +69,7 @@ def text(argument: str, value: str | None) -> str | None:
 
 
 def flag(argument: str, value: bool | None) -> bool | None:
-    """True, false or None."""
+    """Check for true, false or None."""
     if value is not None and not isinstance(value, bool):
         raise ConfigurationError(
             f"The argument {argument} must be true or false, not {value!r}."
@@ -80,7 +80,7 @@ def flag(argument: str, value: bool | None) -> bool | None:
 def refuse_dot_segments(name: str, model: str) -> None:
     """Raise ConfigurationError for a model name that would lead to another path of the server.
 
-    The key would go there too.
+    The API key would be sent there too.
     """
     if any(segment in (".", "..") for segment in re.split(r"[/\\]", unquote(model))):
         raise ConfigurationError(
@@ -91,7 +91,7 @@ def refuse_dot_segments(name: str, model: str) -> None:
 
 
 def mapping(argument: str, value: Mapping[str, Any] | str | None) -> dict[str, Any]:
-    """A mapping, or JSON text of one."""
+    """Check for a mapping, or JSON text of one."""
     if isinstance(value, str):
         try:
             value = from_json(value)
@@ -110,13 +110,13 @@ def mapping(argument: str, value: Mapping[str, Any] | str | None) -> dict[str, A
 
 
 def extra_body(value: Mapping[str, Any] | str | None) -> dict[str, Any]:
-    """Fields to add to every body.
+    """Check the fields to add to every request body.
 
-    Fields that say what is asked, or of which model, are refused: the record would be wrong.
+    Fields that hold the request itself or the model are refused, because the record would be wrong.
     """
     fields = mapping("extra_body", value)
     for name in ("model", "messages", "prompt", "contents", "input", "n"):
-        # `input` may hold further fields
+        # a mapping under `input` may add fields to the request's own
         if name in fields and not isinstance(fields[name], Mapping):
             raise ConfigurationError(
                 f"extra_body.{name} would replace what the task asks, of which model,"
@@ -128,7 +128,7 @@ def extra_body(value: Mapping[str, Any] | str | None) -> dict[str, Any]:
 
 
 def headers(argument: str, value: Mapping[str, str] | str | None) -> dict[str, str]:
-    """Headers as text."""
+    """Check headers and return them as text."""
     checked = {name: str(content) for name, content in mapping(argument, value).items()}
     for name, content in checked.items():
         if not (name + content).isascii() or not (name + content).isprintable():
@@ -146,10 +146,10 @@ def pacing(
     most: int = 512,
     requests_per_minute: float | None = None,
 ) -> Pacing:
-    """How requests to a remote model are paced; times in seconds.
+    """Make the pacing of requests to a remote model; times are in seconds.
 
     `most` is the number of requests at once if `max_concurrency` is not set. A number that is set
-    is also where the pace starts, because the user knows what the server takes.
+    is also where the pace starts, because the user knows what the server accepts.
     """
     limit = whole_number("max_concurrency", max_concurrency)
     return Pacing(

@@ -17,10 +17,13 @@ OPEN_ARGUMENTS = frozenset(
 EXTRAS: dict[str, str] = {
     name: row["extra"] for name, row in _ROWS.items() if "extra" in row
 }
-"""The extra of this package that a backend needs."""
+"""For backends that need it: the package extra to install."""
 KEYS: dict[str, str] = {name: row["key"] for name, row in _ROWS.items() if "key" in row}
-"""The variable with the key of a backend in code, which is in no row of the table of providers."""
+"""For backends in code: the variable that holds the API key.
+
+Other keys are in the table of providers.
+"""
 EXAMPLES: dict[str, tuple[str, str]] = {
     name: (row["example"], row["what"]) for name, row in _ROWS.items()
 }
-"""For each provider an example of a name, and what it is."""
+"""For each backend, an example of a model name and what that is."""

@@ -1,5 +1,4 @@
-"""A Python function as a model under test: plain, async, or from a list of prompts to a list of
-answers.
+"""A Python function as a model: plain, async, or from a list of prompts to a list of answers.
 
     @evalwright.model
     def my_model(prompt: str) -> str: ...
@@ -8,8 +7,8 @@ answers.
     async def my_service(prompt: str) -> str: ...
 
 Nobody can know whether a function would answer tomorrow as it does today. So its answers are shared
-with no other run, not even one of the same process, unless the person names a fingerprint, and
-changes it with the function.
+with no other run, not even one in the same process, unless the user names a fingerprint, and
+changes it whenever the function changes.
 """
 
 from __future__ import annotations
@@ -41,9 +40,9 @@ from evalwright.models.model_interface import (
 SETTINGS = ("max_tokens", "temperature", "top_p", "stop", "seed", "draw", *OPTIONS)
 """Settings of a request that a function gets if it has a keyword-only parameter of that name."""
 DEFAULT_BATCH_SIZE = 32
-"""Prompts that a function of lists gets at once."""
+"""Most prompts in one call of a function that takes a list."""
 DEFAULT_CONCURRENCY = 16
-"""Calls of an async function side by side."""
+"""Most concurrent calls of an async function."""
 FORMS = (
     "`def f(prompt: str) -> str`, `async def f(prompt: str) -> str` or `def f(prompts:"
     " list[str]) -> list[str]`"
@@ -55,9 +54,9 @@ class Signature:
     """What a function takes.
 
     Attributes:
-        batched: a list of prompts.
-        messages: chat messages in place of text.
-        settings: settings of the request.
+        batched: whether it takes a list of prompts.
+        messages: whether it takes chat messages instead of text.
+        settings: settings of the request that it takes.
         is_async: whether it is async.
     """
 
@@ -68,7 +67,7 @@ class Signature:
 
 
 class FunctionModel(Model):
-    """Base of plain and async functions as models. Calling it calls the function."""
+    """Base of functions as models. Calling the model calls the function."""
 
     naming = "@evalwright.model(fingerprint=NAME)"
 
@@ -106,7 +105,7 @@ class FunctionModel(Model):
         return f"<model {self.name!r}: a function>"
 
     def fresh(self, name: str = "") -> FunctionModel:
-        """The model for one evaluation; without a fingerprint it is equal to no other.
+        """Return the model for one evaluation; without a fingerprint it is equal to no other.
 
         `name` replaces its own name.
         """
@@ -115,7 +114,7 @@ class FunctionModel(Model):
         )
 
     def describe(self) -> dict[str, Any]:
-        """Says that it is a function, and which."""
+        """Describe the model, with the name of the function."""
         where = getattr(self.function, "__module__", "") or ""
         called = (
             getattr(self.function, "__qualname__", "") or type(self.function).__name__
@@ -125,7 +124,7 @@ class FunctionModel(Model):
     def _arguments(self, request: Request) -> tuple[Any, dict[str, Any]]:
         assert isinstance(
             request, Generate
-        )  # it can do nothing else, which is checked before
+        )  # a function can do nothing else, which was checked before
         settings = {name: getattr(request, name) for name in self.signature.settings}
         return (
             _as_messages(request.prompt)
@@ -134,8 +133,10 @@ class FunctionModel(Model):
         ), settings
 
     def _response(self, returned: Any, request: Request) -> Response:
-        """The response that a function's return value stands for. Raises ModelError if it is no
-        answer.
+        """Make a response from a function's return value.
+
+        Raises:
+            ModelError: the value is not an answer.
         """
         if isinstance(returned, Response):
             return returned
@@ -177,14 +178,17 @@ class FunctionModel(Model):
 
 
 class PlainFunction(FunctionModel, LocalModel):
-    """Called in a worker thread: prompt by prompt, for several at once in threads, or for lists."""
+    """A plain function, called in a worker thread.
+
+    It is called prompt by prompt, in several threads, or with lists of prompts.
+    """
 
     heavy = False
 
     def answer_batch(
         self, requests: Sequence[Request]
     ) -> Iterator[tuple[int, Response | Failure]]:
-        """Call the function for each."""
+        """Call the function for each request."""
         if self.signature.batched:
             yield from self._in_lists(requests)
         elif (self.concurrency or 1) == 1:
@@ -256,7 +260,10 @@ class PlainFunction(FunctionModel, LocalModel):
 
 
 class AsyncFunction(FunctionModel, RemoteModel):
-    """Called on the event loop, several at once; a `RequestError` that may pass is retried."""
+    """An async function, called on the event loop, several at once.
+
+    A `RequestError` that may pass is retried.
+    """
 
     def __init__(
         self, function: Callable[..., Any], signature: Signature, **options: Any
@@ -293,7 +300,7 @@ def function_model(
     batch_size: int | None = None,
     concurrency: int | None = None,
 ) -> FunctionModel:
-    """A function as a model.
+    """Make a model of a function.
 
     Args:
         function: `def f(prompt: str) -> str`, `async def f(prompt: str) -> str`, or `def f(prompts:
@@ -303,8 +310,8 @@ def function_model(
         name: the name shown on boards; by default the function's.
         fingerprint: identifies what answers, so that runs share its responses.
         batch_size: prompts in one call, for a function that takes a list.
-        concurrency: calls at once: in threads for a plain function (default 1), on the event loop
-            for an async one (default 16).
+        concurrency: concurrent calls: in threads for a plain function (default 1), on the event
+            loop for an async one (default 16).
 
     Returns:
         The model.
@@ -353,7 +360,7 @@ def _signature(function: Any, called: str, batched: bool) -> Signature:
     )
     try:
         parameters = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):  # a built-in one
+    except (TypeError, ValueError):  # a built-in function has no signature to inspect
         return Signature(batched, False, (), is_async)
     first = next(
         (
@@ -397,7 +404,9 @@ def _signature(function: Any, called: str, batched: bool) -> Signature:
 
 def _is_list(function: Any, first: inspect.Parameter) -> bool:
     annotation: Any = first.annotation
-    with suppress(Exception):  # names that are only there for type checkers
+    with suppress(
+        Exception
+    ):  # annotations may use names that only type checkers import
         annotation = typing.get_type_hints(
             getattr(function, "__wrapped__", function)
         ).get(first.name, annotation)

@@ -2,8 +2,8 @@
 
 A remote model has `async def answer(request) -> Response` and raises `RequestError` subclasses; the
 engine paces, retries and times it. A local model has `def answer_batch(requests)`, which yields
-`(index, response or failure)` as they finish; it runs in a worker thread that the engine feeds with
-all waiting requests.
+`(index, response or failure)` as they finish; it runs in a worker thread, to which the engine
+passes all waiting requests.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ _UNKNOWN = "unknown-"
 
 IMAGES = "images"
 EVERY_OPTION = frozenset((*OPTIONS, IMAGES))
-"""Everything that `Model.carries` may contain: options of a `Generate` that not every model
-supports, and images in prompts.
+"""Everything that `Model.carries` may contain.
+
+These are options of a `Generate` that not every model supports, and images in prompts.
 """
 
 
@@ -58,7 +59,7 @@ class Model(ABC):
     carries: frozenset[str] = frozenset()
     replicas: Sequence[Replica] = ()
     naming: str = "-M fingerprint=NAME"
-    """How a person names what answers, where that cannot be known."""
+    """How the user can name a model whose identity cannot be known."""
 
     def __new__(cls, *_: Any, **__: Any) -> Self:
         model = super().__new__(cls)
@@ -72,7 +73,7 @@ class Model(ABC):
         return not self.fingerprint.startswith(_UNKNOWN)
 
     def describe(self) -> dict[str, Any]:
-        """The model as the run record shows it: plain JSON, never a secret."""
+        """Describe the model for the run record: plain JSON, never a secret."""
         return {
             "name": self.name,
             "abilities": sorted(self.abilities),
@@ -80,19 +81,20 @@ class Model(ABC):
         }
 
     def check(self) -> None:
-        """Raise a `UsageError` if the model cannot be used (no key, no such folder). Sends nothing
-        that costs.
+        """Raise a `UsageError` if the model cannot be used (no API key, no such folder).
+
+        Nothing that costs money is sent.
         """
 
     def try_out(self) -> dict[str, Any]:
-        """What a short trial shows of how it would answer, for `models check`: plain JSON.
+        """Return what a short trial shows of how the model would answer, for `models check`.
 
-        Nothing is sent or downloaded.
+        The result is plain JSON. Nothing is sent or downloaded.
         """
         return {}
 
     def refuses(self, request: Request) -> str | None:
-        """Why the request cannot be sent as it is, in a sentence; None if it can."""
+        """Return why the request cannot be sent as it is, in a sentence; None if it can."""
         images = images_of(request)
         if not all(image.data for image in images):
             return (
@@ -118,7 +120,7 @@ class Model(ABC):
         return self.cannot_carry(missing[0]) if missing else None
 
     def cannot_carry(self, option: str) -> str:
-        """The sentence about an option that the model does not support."""
+        """Return the sentence about an option that the model does not support."""
         problem = (
             "does not take images" if option == IMAGES else f"does not take {option}"
         )
@@ -129,7 +131,7 @@ class Model(ABC):
         )
 
     def reader(self) -> Reader | None:
-        """How the model reads prompts, if that is known here. Weights need not be loaded."""
+        """Return how the model reads prompts, if that is known; its weights need not be loaded."""
         return None
 
 
@@ -140,10 +142,11 @@ class Pacing:
     Args:
         max_concurrency: most requests in flight.
         start_concurrency: where the adaptive limit begins.
-        timeout: for one attempt.
-        deadline: for a request with all its attempts, from the first one.
-        max_attempts: how often a request is sent at most.
-        careful: send only a few requests before the first reply, which may announce small limits.
+        timeout: limit for one attempt.
+        deadline: limit for a request with all its attempts, from the first one.
+        max_attempts: most times that a request is sent.
+        careful: whether to send only a few requests before the first reply, which may announce
+            small limits.
         requests_per_minute: most requests per minute, whatever replies announce; None leaves it to
             them.
     """
@@ -176,17 +179,17 @@ class RemoteModel(Model):
     resumes: bool = False
 
     def most_tokens(self, request: Request) -> int | None:
-        """The most tokens that a request's answer may have; None if nothing limits them."""
+        """Return the most tokens that a request's answer may have; None if nothing limits them."""
         return request.max_tokens if isinstance(request, Generate) else 1
 
     def name_rule(self) -> NameRule:
-        """The rule for model names in its replies. By default they are only recorded."""
+        """Return the rule for model names in replies. By default they are only recorded."""
         return NameRule(
             str(self.describe().get("model") or self.name.partition("/")[2]), self.name
         )
 
     def listen(self, tell: Callable[[str], None]) -> None:
-        """Receive the engine's callback for telling people what happens during a long wait."""
+        """Store a callback that tells people what happens during a long wait."""
 
     @abstractmethod
     async def answer(self, request: Request) -> Response:
@@ -207,7 +210,7 @@ class RemoteModel(Model):
 
 
 class Forwarding(RemoteModel):
-    """A remote model that sends another one's requests in its own way."""
+    """A remote model that sends another model's requests in its own way."""
 
     def __init__(self, model: RemoteModel) -> None:
         self._model = model
@@ -220,27 +223,27 @@ class Forwarding(RemoteModel):
         self.names_cost = model.names_cost
 
     def describe(self) -> dict[str, Any]:
-        """As the model."""
+        """Describe the other model."""
         return self._model.describe()
 
     def check(self) -> None:
-        """As the model."""
+        """Check the other model."""
         self._model.check()
 
     def name_rule(self) -> NameRule:
-        """As the model."""
+        """Return the other model's rule."""
         return self._model.name_rule()
 
     def try_out(self) -> dict[str, Any]:
-        """As the model."""
+        """Try out the other model."""
         return self._model.try_out()
 
     def refuses(self, request: Request) -> str | None:
-        """As the model."""
+        """Ask the other model."""
         return self._model.refuses(request)
 
     def most_tokens(self, request: Request) -> int | None:
-        """As the model."""
+        """Ask the other model."""
         return self._model.most_tokens(request)
 
 
@@ -280,7 +283,7 @@ class LocalModel(Model):
 def answers_of(
     model: LocalModel, requests: Sequence[Request]
 ) -> Iterator[tuple[int, Response | Failure]]:
-    """The answers of `answer_batch`, exactly one for each request.
+    """Yield the answers of `answer_batch`, exactly one for each request.
 
     A request fails if the model raises, leaves it out, or yields something other than an answer.
     """
@@ -319,7 +322,7 @@ def answers_of(
 
 
 def stop_at(text: str, stops: Sequence[str]) -> str:
-    """The text up to the first stop string; empty stop strings are ignored."""
+    """Cut a text at the first stop string; empty stop strings are ignored."""
     ends = [position for stop in stops if stop and (position := text.find(stop)) >= 0]
     return text[: min(ends)] if ends else text
 
@@ -337,7 +340,7 @@ def stop_in(text: str, stops: Sequence[str]) -> str:
 def answers_tokens(
     tokens: Sequence[TokenLogProb], text: str
 ) -> tuple[TokenLogProb, ...]:
-    """The tokens of the answer's text.
+    """Return the tokens of the answer's text only.
 
     Some servers also report the tokens of the reasoning before it and of its end.
     """
@@ -358,12 +361,12 @@ def answers_tokens(
 
 
 def unknown_fingerprint() -> str:
-    """A fingerprint equal to no other, for a model whose identity cannot be known."""
+    """Make a fingerprint equal to no other, for a model whose identity cannot be known."""
     return f"{_UNKNOWN}{uuid.uuid4().hex}"
 
 
 def fingerprint_of(parts: Mapping[str, Any]) -> str:
-    """A short stable hash, for `Model.fingerprint` and for what identifies a run.
+    """Hash what identifies a model or a run to a short stable fingerprint.
 
     Args:
         parts: everything that can change an answer, as JSON-like values.

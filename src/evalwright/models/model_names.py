@@ -14,7 +14,7 @@ from evalwright.models.remote import prices
 from evalwright.models.remote import providers as table
 
 WELL_KNOWN = ("openai", "anthropic", "gemini", "hf", "ollama")
-"""Providers that a message names instead of all."""
+"""Providers that a message names in place of all."""
 
 _MODEL_MAKERS = (
     "openai",
@@ -26,7 +26,7 @@ _MODEL_MAKERS = (
     "cohere",
     "groq",
 )
-"""Providers that serve models under their bare names, starting with those that made them."""
+"""Providers that serve models under their bare names, the makers of models first."""
 
 _OTHER_SEPARATOR = re.compile(r"(?P<provider>[\w-]+)(?::/*|\s+|\\)(?P<model>\S+)")
 _BUILT_IN_MODELS = {"small": "demo/small", "large": "demo/large"}
@@ -34,7 +34,7 @@ _ALL_LISTED = "`evalwright models list` shows all {count}"
 
 
 def not_a_model_name(name: str, providers: Collection[str]) -> ConfigurationError:
-    """The error for a name without a provider, or with a provider alone."""
+    """Make the error for a name without a provider, or with only a provider."""
     provider = name.partition("/")[0]
     if provider in providers:
         row = table.find(provider)
@@ -62,7 +62,7 @@ def not_a_model_name(name: str, providers: Collection[str]) -> ConfigurationErro
 def unknown_provider(
     provider: str, model: str, providers: Collection[str]
 ) -> UnknownName:
-    """The error for `provider/model` with an unknown provider; `model` may be ""."""
+    """Make the error for `provider/model` with an unknown provider; `model` may be ""."""
     near = closest(provider, providers)
     hint = (
         f"{_ALL_LISTED.format(count=len(providers))}."
@@ -79,7 +79,7 @@ def unknown_provider(
 
 
 def suggest_model(name: str, providers: Collection[str]) -> str:
-    """The full name that a bare one most likely stands for, "" if none is likely."""
+    """Return the full name that a bare one most likely stands for, "" if none is likely."""
     if name.lower() in _BUILT_IN_MODELS:
         return _BUILT_IN_MODELS[name.lower()]
     match = _OTHER_SEPARATOR.fullmatch(name)

@@ -1,8 +1,8 @@
 """`oracle/gold` and `oracle/wrong`: simulations that give the gold answer, or a wrong one.
 
-They show without a network how a benchmark, its scorers and its reports treat answers of known
-worth. The gold answer is never in a prompt and no request of any other model contains it: a run of
-these models sends no request, and forms the answers from its own samples
+They show without a network how a benchmark, its scorers and its reports treat right and wrong
+answers. The gold answer is never in a prompt and no request of any other model contains it: a run
+of these models sends no request, and forms the answers from its own samples
 (`strategies/simulate.py`). Run, reports and leaderboards say SIMULATION.
 """
 
@@ -17,16 +17,16 @@ from evalwright.core.responses import Response
 from evalwright.models.model_interface import EVERY_OPTION, LocalModel, fingerprint_of
 
 NAMES = {"gold": 1.0, "wrong": 0.0}
-"""The default share of samples that each answers rightly."""
+"""The default share of samples that each answers correctly."""
 
 
 class OracleModel(LocalModel):
-    """A simulation.
+    """A simulated model.
 
     Args:
         name: "gold" or "wrong".
-        share: of the samples that are answered rightly.
-        seed: decides which these are, by the sample's id.
+        share: share of the samples that are answered correctly.
+        seed: decides which samples these are, by their ids.
     """
 
     heavy = False
@@ -52,7 +52,7 @@ class OracleModel(LocalModel):
         self.fingerprint = fingerprint_of({"oracle": self.share, "seed": seed})
 
     def describe(self) -> dict[str, Any]:
-        """The description, marked as a simulation."""
+        """Describe the model, marked as a simulation."""
         share = (
             {}
             if self.share in NAMES.values()

@@ -157,12 +157,12 @@ def model(of: Any = None, /, **settings: Any) -> Any:
 
 
 def providers() -> list[str]:
-    """All provider names, sorted."""
+    """List all provider names, sorted."""
     return _BACKENDS.names()
 
 
 def parse_name(name: str) -> tuple[str, str, str | None]:
-    """`provider/name[@revision]` as its three parts.
+    """Split `provider/name[@revision]` into its three parts.
 
     A URL or path after the provider may contain '/' and '@'.
     """
@@ -237,7 +237,8 @@ def open_model(name: str, arguments: Mapping[str, Any] | None = None) -> Model:
 def _remember_secrets(name: str, options: Mapping[str, Any]) -> None:
     """Remember the secrets in a name and arguments, so that they are masked in all output.
 
-    Raises ConfigurationError.
+    Raises:
+        ConfigurationError: a secret cannot be read.
     """
     for option, content in {"": name, **options}.items():
         remember_within(content, option)
@@ -282,11 +283,11 @@ _NO_SETTINGS = (
     "early_stopping",
     "generation_arguments",
 )
-"""Fields of a request for text that are not settings of `answer` in a task."""
+"""Fields of a generation request that are not settings of `answer` in a task."""
 
 
 def _unknown_argument(kind: str, name: str, allowed: Sequence[str]) -> UnknownName:
-    """The error for an unknown argument; suggests the task's setting if it is about sampling."""
+    """Make the error for an unknown argument; for one of sampling it names the task's setting."""
     settings = [
         field.name for field in fields(Generate) if field.name not in _NO_SETTINGS
     ]

@@ -1,16 +1,15 @@
-"""`replay/<file>`: answers from recorded responses, so that a run can be repeated or scored without
-its model.
+"""`replay/<file>`: answers from recorded responses, to repeat or score a run without its model.
 
 A recording is one of
+
 - a run: its folder, or its `samples.jsonl`, whose prompts and responses are taken as they are;
 - any JSONL file with rows of `{"prompt": ..., "response": "..."}` or `{"input": ..., "response":
-  "..."}`, and for
-  likelihoods `{"prompt": ..., "continuation": ..., "log_likelihood": ...}` or `{"text": ...,
-  "log_likelihood": ...}`.
+  "..."}`, and for likelihoods `{"prompt": ..., "continuation": ..., "log_likelihood": ...}` or
+  `{"text": ..., "log_likelihood": ...}`.
 
-A request is found by its prompt (sampling parameters are not looked at) and, for repeated samples,
-by its draw: in a plain file the n-th row with one prompt is draw n. What has no recording is
-rejected. In memory there is a hash and a place for each response; texts are read from the file when
+A request is found by its prompt (sampling parameters are ignored) and, for repeated samples, by its
+draw: in a plain file the n-th row with the same prompt is draw n. A request without a recording is
+rejected. Memory holds a hash and a position for each response; texts are read from the file when
 they are needed.
 """
 
@@ -48,18 +47,20 @@ from evalwright.models.local.model_files import file_state
 from evalwright.models.model_interface import EVERY_OPTION, LocalModel, fingerprint_of
 
 Subject = tuple[str, Any, str]
-"""What a response answers: kind ("generate", "input", "log-likelihood", "rolling"), prompt as JSON,
-continuation.
+"""What a response answers: kind, prompt as JSON, continuation.
+
+The kind is "generate", "input", "log-likelihood" or "rolling".
 """
 
 _INPUT_LINES = 60
-"""Lines of a prompt, from its end, among which a recorded `input` is looked for."""
+"""A recorded `input` is looked for among this many lines at the end of a prompt."""
 
 
 class ReplayModel(LocalModel):
-    """Answers from a file.
+    """Answers from a file of recorded responses.
 
-    Raises ConfigurationError for a file that is missing or is no recording, naming the row.
+    Raises:
+        ConfigurationError: the file is missing or not a recording; the message names the row.
     """
 
     heavy = False
@@ -78,7 +79,7 @@ class ReplayModel(LocalModel):
             )
         self._file: BinaryIO | None = None
         self._rows = 0
-        # (offset of the row, which of its responses) by key.
+        # By key: the row's offset, and which of its responses it is.
         self._places: dict[bytes, tuple[int, int]] = {}
         kinds = self._index()
         self._has_inputs = "input" in kinds
@@ -89,8 +90,10 @@ class ReplayModel(LocalModel):
         self.fingerprint = fingerprint_of({"replay": self._content_hash})
 
     def _index(self) -> set[str]:
-        """One pass over the file, which notes where each response stands; returns the kinds of what
-        they answer.
+        """Read the file once, and note the position of each response.
+
+        Returns:
+            The kinds of requests that the responses answer.
         """
         digest = blake2b(digest_size=16)
         offset = 0
@@ -139,7 +142,7 @@ class ReplayModel(LocalModel):
             ) from None
 
     def describe(self) -> dict[str, Any]:
-        """The file's name and content hash, and how much it holds."""
+        """Describe the model: the file's name and content hash, and how much it holds."""
         return {
             **super().describe(),
             "file": self._path.name,
@@ -163,7 +166,7 @@ class ReplayModel(LocalModel):
     def answer_batch(
         self, requests: Sequence[Request]
     ) -> Iterator[tuple[int, Response | Failure]]:
-        """One after another, in order."""
+        """Answer one request after another, in order."""
         self.load()
         for index, request in enumerate(requests):
             try:
@@ -201,7 +204,7 @@ class ReplayModel(LocalModel):
 
 
 def _subjects(request: Request, has_inputs: bool) -> Iterator[Subject]:
-    """What the recording may call this request, the likeliest first."""
+    """Yield the subjects under which the recording may have this request, the likeliest first."""
     if isinstance(request, Generate):
         for form in _forms(request.prompt):
             yield ("generate", prompt_payload(form), "")
@@ -216,7 +219,7 @@ def _subjects(request: Request, has_inputs: bool) -> Iterator[Subject]:
 
 
 def _forms(prompt: Prompt) -> Iterator[Prompt]:
-    """The prompt, then the same as text or as messages, where one user message is all there is."""
+    """Yield the prompt, then the same as text or as messages if it is a single user message."""
     yield prompt
     if isinstance(prompt, str):
         yield (Message("user", prompt),)
@@ -225,8 +228,10 @@ def _forms(prompt: Prompt) -> Iterator[Prompt]:
 
 
 def _possible_inputs(prompt: Prompt) -> Iterator[str]:
-    """Texts in a rendered prompt that may be the row's input: the whole, the last user message,
-    then lines from the end, each also without a label such as "Question:".
+    """Yield texts in a rendered prompt that may be the row's input.
+
+    They are the whole prompt, the last user message, then lines from the end, each also without a
+    label such as "Question:".
     """
     if isinstance(prompt, str):
         texts = [prompt]
@@ -262,7 +267,7 @@ def _describe_request(request: Request) -> str:
 
 
 class _Recorded(NamedTuple):
-    """A response in a row. draw None: the rows are counted."""
+    """A response in a row. If `draw` is None, rows with the same subject are counted."""
 
     subject: Subject
     draw: int | None
@@ -270,15 +275,16 @@ class _Recorded(NamedTuple):
 
 
 def _key_of(subject: Subject, draw: int) -> bytes:
-    """A short hash of a request."""
+    """Return a short hash of a request."""
     text = json.dumps([*subject, draw], ensure_ascii=False, separators=(",", ":"))
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).digest()
 
 
 def _recorded(row: Any) -> Iterator[_Recorded]:
-    """The responses in a row, in a fixed order.
+    """Yield the responses in a row, in a fixed order.
 
-    Raises ValueError, KeyError or TypeError for a row that is none.
+    Raises:
+        ValueError, KeyError, TypeError: the row is not a recording.
     """
     if not isinstance(row, Mapping):
         raise ValueError("it is not a JSON object")
@@ -289,7 +295,7 @@ def _recorded(row: Any) -> Iterator[_Recorded]:
 
 
 def _from_sample_row(row: Mapping[str, Any]) -> Iterator[_Recorded]:
-    """The responses in a line of a run's samples.jsonl; a failed sample has none."""
+    """Yield the responses in a line of a run's samples.jsonl; a failed sample has none."""
     responses = [Response.from_dict(response) for response in row["responses"]]
     prompt = row["prompt"]
     scored = row.get("log_likelihoods", [])
@@ -308,15 +314,16 @@ def _from_sample_row(row: Mapping[str, Any]) -> Iterator[_Recorded]:
             yield _Recorded(("rolling", row["answer"], ""), 0, answers[0])
         return
     # Options were compared by their texts or by their letters; the record does not say which, so
-    # both are known.
+    # both are indexed.
     for names in (row["choices"], ascii_uppercase):
         for name, answer in zip(names, answers, strict=False):
             yield _Recorded(("log-likelihood", prompt, name.strip()), 0, answer)
 
 
 def _draws(row: Mapping[str, Any], count: int) -> Iterator[tuple[int, int]]:
-    """The draw of each response of a strategy with one for each draw: in their order, but for the
-    chosen one, which is the last.
+    """Yield the draw of each response of a strategy with one response for each draw.
+
+    They are in order, except for the chosen one, which is last.
     """
     strategy = row.get("strategy") or {}
     draws = strategy.get("draws", [])
@@ -337,8 +344,10 @@ def _draws(row: Mapping[str, Any], count: int) -> Iterator[tuple[int, int]]:
 def _generated(
     prompt: Any, responses: list[Response], draw: int
 ) -> Iterator[_Recorded]:
-    """One response to the prompt; or the replies of a conversation, each to the messages before it;
-    or several draws.
+    """Yield the generated responses of a sample.
+
+    They are one response to the prompt; or the replies of a conversation, each to the messages
+    before it; or several draws.
     """
     last = len(responses) - 1
     if last > 0 and _is_conversation(prompt, responses):
@@ -356,7 +365,7 @@ def _generated(
 
 
 def _is_conversation(prompt: Any, responses: list[Response]) -> bool:
-    """Whether every reply but the last stands in the prompt, two messages apart."""
+    """Return whether every reply but the last is in the prompt, two messages apart."""
     earlier = responses[:-1]
     if not isinstance(prompt, list) or len(prompt) <= 2 * len(earlier):
         return False
@@ -407,7 +416,7 @@ def _from_plain_row(row: Mapping[str, Any]) -> _Recorded:
 
 
 def _prompt(value: Any) -> Any:
-    """Text, or messages as `{"role", "content"}` or `[role, content]`."""
+    """Read text, or messages as `{"role", "content"}` or `[role, content]`."""
     if isinstance(value, str):
         return value
     if not isinstance(value, list) or not value:

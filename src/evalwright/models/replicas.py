@@ -8,8 +8,12 @@ from typing import Any
 
 
 class Replica:
-    """The record of one replica. requests: sent to it. failures: of those. aside: why it is not
-    used at present, "" where it is.
+    """The record of one replica.
+
+    Attributes:
+        requests: number of requests sent to it.
+        failures: how many of those failed.
+        aside: why it is not used at present; "" if it is used.
     """
 
     def __init__(self, name: str) -> None:
@@ -19,20 +23,22 @@ class Replica:
         self._since = self._until = 0.0
 
     def begin(self, requests: int = 1) -> None:
-        """Requests are handed to it."""
+        """Count requests that are sent to the replica."""
         self._since = self._since or time.monotonic()
         self.requests += requests
         self.under_way += requests
 
     def end(self, requests: int = 1, *, failed: bool = False) -> None:
-        """Requests have ended there, with an answer or without."""
+        """Count requests that have ended there, with an answer or without."""
         self.under_way -= requests
         self.failures += requests if failed else 0
         self._until = time.monotonic()
 
     def as_dict(self) -> dict[str, Any]:
-        """For the record; answers_per_second: from its first request to its last answer, also while
-        it waited for its limits.
+        """Return the record for JSON.
+
+        `answers_per_second` counts from the first request to the last answer, including waits for
+        rate limits.
         """
         seconds = (time.monotonic() if self.under_way else self._until) - self._since
         answers = self.requests - self.failures - self.under_way
@@ -52,9 +58,9 @@ class Replica:
 
 
 def summarise_replicas(replicas: Iterable[Replica]) -> str:
-    """How each did, in a few words: "a 20/s, b 48/s (2 tries failed), c set aside".
+    """Summarise the replicas: "a 20/s, b 48/s (2 tries failed), c set aside".
 
-    Others may have answered what failed there.
+    Others may have answered what failed at one replica.
     """
     descriptions = []
     for replica in replicas:

@@ -1,10 +1,8 @@
-"""From `replicas` among a model's arguments to the model that has them: endpoints of a remote
-model, processes of a local one.
+"""Opens a model with `replicas` among its arguments: endpoints of a remote model, or processes.
 
-replicas=http://a:8000/v1,http://b:8000/v1                            addresses
-replicas=[{"api_key_env": "KEY_A"}, {"api_key_env": "KEY_B"}]         what differs from the model's
-own arguments replicas=4                                                            processes of a
-local model
+replicas=http://a:8000/v1,http://b:8000/v1                     addresses
+replicas=[{"api_key_env": "KEY_A"}, {"api_key_env": "KEY_B"}]  what differs from the model's own
+replicas=4                                                     processes of a local model
 """
 
 from __future__ import annotations
@@ -38,7 +36,7 @@ _DIFFERING = (
     "requests_per_minute",
     "variables",
 )
-"""What may be set for one endpoint: nothing that would change an answer."""
+"""Arguments that may differ for one endpoint: none that would change an answer."""
 _MOST = 128
 _FORM = (
     "replicas must be a number of processes for a local model, and for a remote one"
@@ -47,19 +45,19 @@ _FORM = (
 )
 
 Open = Callable[[str, Mapping[str, Any]], Model]
-"""How one model without replicas is opened."""
+"""Opens one model without replicas."""
 
 
 class ReplicaPool(Forwarding):
     """A remote model behind several endpoints that answer alike: URLs, keys, regions.
 
-    To everybody but the engine's sender it is the model.
+    To all code except the engine's sender it is the model.
 
-    model: as it is without its replicas, by whose fingerprint the pool is known. endpoints: (name,
-    model) of each.
-
-    differ: the endpoints may answer differently; what one said is then never taken for what the
-    model or another pool says.
+    Args:
+        model: the model without its replicas, whose fingerprint the pool has.
+        endpoints: (name, model) of each.
+        differ: whether the endpoints may answer differently; then their answers are never shared
+            with the model or another pool.
     """
 
     def __init__(
@@ -81,11 +79,11 @@ class ReplicaPool(Forwarding):
             self.fingerprint = fingerprint_of({"replicas": fingerprints})
 
     def members(self) -> list[tuple[RemoteModel, Replica]]:
-        """Each endpoint with its record."""
+        """Return each endpoint with its record."""
         return list(zip(self._endpoints, self.replicas, strict=True))
 
     def describe(self) -> dict[str, Any]:
-        """The model, and each endpoint with how it did."""
+        """Describe the model, and each endpoint with its record."""
         description = super().describe()
         mine: list[dict[str, Any]] = []
         for member, replica in self.members():
@@ -99,21 +97,21 @@ class ReplicaPool(Forwarding):
         return {**description, "fingerprint": self.fingerprint, "replicas": mine}
 
     def check(self) -> None:
-        """As every endpoint."""
+        """Check every endpoint."""
         for member in self._endpoints:
             member.check()
 
     def listen(self, tell: Callable[[str], None]) -> None:
-        """As every endpoint."""
+        """Pass the callback to every endpoint."""
         for member in self._endpoints:
             member.listen(tell)
 
     async def answer(self, request: Request) -> Response:
-        """As the first endpoint: the engine asks each by itself."""
+        """Answer by the first endpoint; the engine itself calls each endpoint directly."""
         return await self._endpoints[0].answer(request)
 
     async def close(self) -> None:
-        """Release the connections of all."""
+        """Release the connections of all endpoints."""
         for member in (self._model, *self._endpoints):
             await member.close()
 
@@ -124,14 +122,16 @@ def open_replicated(
     open_one: Open,
     options: Sequence[str],
 ) -> Model:
-    """The model that `name` and `model_arguments`, which have `replicas`, describe.
+    """Open the model that `name` and `model_arguments`, which have `replicas`, describe.
 
     Args:
-        open_one: makes the model of one replica.
+        name: the model's name.
+        model_arguments: its arguments.
+        open_one: opens the model of one replica.
         options: names of the arguments that the model takes.
 
     Raises:
-        UsageError: as `open_one` does.
+        UsageError: like `open_one`.
     """
     common = dict(model_arguments)
     replicas = common.pop("replicas", None)
@@ -218,7 +218,7 @@ def _settings(replica: Any) -> dict[str, Any]:
 
 
 def _address(name: str) -> str:
-    """The address in a model's name; "" where it has none."""
+    """Return the address in a model's name; "" if it has none."""
     address_and_model = name.partition("/")[2]
     return (
         address_and_model.partition("#")[0]
@@ -228,7 +228,7 @@ def _address(name: str) -> str:
 
 
 def _endpoint_name(name: str, settings: Mapping[str, Any]) -> str:
-    """The name of an endpoint's model, with the endpoint's own address or model name."""
+    """Return the name of an endpoint's model, with the endpoint's own address or model name."""
     provider, _, address_and_model = name.partition("/")
     address = _address(name)
     model = settings.get("model") or (
@@ -244,7 +244,7 @@ def _endpoint_name(name: str, settings: Mapping[str, Any]) -> str:
 def _merge_settings(
     common: Mapping[str, Any], settings: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """An endpoint's settings, with the model's own entries added to mappings."""
+    """Merge an endpoint's settings with the model's own entries in mappings."""
     merged = {key: value for key, value in settings.items() if key != "model"}
     for key in ("headers", "variables"):
         if isinstance(merged.get(key), Mapping) and isinstance(
@@ -255,7 +255,7 @@ def _merge_settings(
 
 
 def _label(settings: Mapping[str, Any], number: int) -> str:
-    """What people call an endpoint: its address, key, region; never a header."""
+    """Return what people call an endpoint: its address, key, region; never a header."""
     variables = settings.get("variables")
     labels = [
         settings.get("base_url"),

@@ -1,13 +1,13 @@
-"""Is the model that a reply names the one that was asked?
+"""Decides whether the model that a reply names is the requested one.
 
 | the reply names | relation | what it means |
 |---|---|---|
 | nothing, or a word such as "default" | unnamed | nothing is known |
-| the name that was asked, but for case, folder or provider before it | same | it is the model |
-| that name with a date, a version, a quantisation or a file's ending | alias | what the name stands
+| the requested name, except for case, folder or provider before it | same | it is the model |
+| that name with a date, a version, a quantisation or a file's suffix | alias | what the name stands
 for at present |
-| a name that a person says is this model's (`answers_as`) | accepted | it is the model |
-| any other name | other | another model, unless a person says that it is this one |
+| a name that the user says is this model's (`answers_as`) | accepted | it is the model |
+| any other name | other | another model, unless the user says that it is this one |
 
 What follows from it is decided where requests are sent (`engine.name_guard`).
 """
@@ -23,7 +23,7 @@ from evalwright.core.errors import ConfigurationError
 Relation = Literal["unnamed", "same", "accepted", "alias", "other"]
 Check = Literal["asked", "first", "nothing"]
 ANY_NAME = "any"
-"""As `answers_as`: whatever a reply names is accepted, as of a router that chooses among models."""
+"""As `answers_as`: accept any name in replies, as for a router that chooses among models."""
 
 _NO_CLAIM = frozenset(
     [
@@ -44,11 +44,11 @@ _NO_CLAIM = frozenset(
         "unknown",
     ]
 )
-"""Names that say of no model that it is the one."""
+"""Names that do not claim to be any particular model."""
 _ROUTERS = frozenset(("auto", "model-router", "router"))
-"""Last parts of names behind which a provider chooses a model for each request."""
+"""Last parts of names for which a provider chooses a model for each request."""
 _ROUTING_FIELDS = ("models", "fallbacks", "route")
-"""Fields of a body in which a person lists models to fall back to."""
+"""Fields of a body in which a user lists fallback models."""
 _WORD = re.compile(r"[^\W_]+(?:\.\d+)*")
 _FILE_ENDING = re.compile(r"(?:-0*\d+-of-0*\d+)?\.(?:gguf|safetensors|bin|onnx)$")
 _NUMBER = re.compile(r"\d+(?:\.\d+)*")
@@ -60,16 +60,18 @@ _SNAPSHOT = re.compile(
     r"|i?q\d(?:-(?:k|\d))?(?:-(?:xxs|xs|s|m|l|xl))?|bf16|fp16|f16|fp32|f32|fp8|fp4|mxfp4|nvfp4|int4|int8|4bit|8bit|awq|gptq|gguf|mlx"
     r")(?:-|$)"
 )
-"""One of the ends that a name has where it says more exactly which form of the model answers."""
+"""A suffix by which a name says more exactly which form of the model answers."""
 
 
 @dataclass(frozen=True, slots=True)
 class NameRule:
     """Which names the replies of one endpoint may give.
 
-    requested: the name that is sent. where: its address, for messages. check: what a name is held
-    against: the one that was asked, the first that came, or nothing. accepted: names that a person
-    says are this model's.
+    Attributes:
+        requested: the name that is sent.
+        where: the endpoint's address, for messages.
+        check: what a name is compared with: the requested one, the first that came, or nothing.
+        accepted: names that the user says are this model's.
     """
 
     requested: str
@@ -78,7 +80,7 @@ class NameRule:
     accepted: tuple[str, ...] = ()
 
     def relation(self, answered: str) -> Relation:
-        """What a name in a reply is to the name that was asked."""
+        """Return the relation of a name in a reply to the requested name."""
         closest = relation(self.requested, answered)
         if closest in ("other", "alias") and any(
             relation(name, answered) in ("same", "alias") for name in self.accepted
@@ -95,16 +97,16 @@ def rule_for(
     accepted: tuple[str, ...] = (),
     body: dict[str, object] | None = None,
 ) -> NameRule:
-    """The rule of an endpoint.
+    """Make the rule of an endpoint.
 
     Args:
         requested: the model's name as it is sent.
         where: the address, without a login.
-        resolves: the names are the endpoint's own to resolve: a provider's hosts, a server that
-        says what it has loaded.
-        accepted: names that a person accepts (`answers_as`); `any` accepts all.
-        body: fields that are added to each request; those that list models to fall back to make it
-        a router.
+        resolves: whether the endpoint may resolve names itself: a provider's hosts, or a server
+            that lists what it has loaded.
+        accepted: names that the user accepts (`answers_as`); `any` accepts all.
+        body: fields that are added to each request; those that list fallback models make it a
+            router.
     """
     last_part = _last_part(requested.casefold())
     routes = last_part in _ROUTERS or any(
@@ -120,7 +122,11 @@ def rule_for(
 
 
 def accepted_names(value: str | list[str] | None) -> tuple[str, ...]:
-    """The argument `answers_as` as names. Raises ConfigurationError."""
+    """Read the argument `answers_as` as names.
+
+    Raises:
+        ConfigurationError: it is malformed.
+    """
     if value is None:
         return ()
     names = value.split(",") if isinstance(value, str) else value
@@ -135,7 +141,7 @@ def accepted_names(value: str | list[str] | None) -> tuple[str, ...]:
 
 
 def relation(requested: str, answered: str) -> Relation:
-    """What the name in a reply is to the name that was asked."""
+    """Return the relation of a name in a reply to the requested name."""
     ours = requested.strip().casefold()
     theirs = answered.strip().casefold()
     if theirs in _NO_CLAIM:
@@ -160,14 +166,15 @@ def relation(requested: str, answered: str) -> Relation:
 
 
 def identity_of(name: str) -> str:
-    """Equal for names that are one but for case and punctuation and what stands before the last
-    slash.
+    """Normalise a name, so that names compare equal if they differ only in unimportant ways.
+
+    These are case, punctuation and what precedes the last slash.
     """
     return "-".join(_words(_last_part(name.strip().casefold())))
 
 
 def _last_part(name: str) -> str:
-    """A name without folders, providers and the ending of a file of weights."""
+    """Return a name without folders, providers and the suffix of a weights file."""
     return _FILE_ENDING.sub("", name.rstrip("/").rpartition("/")[2])
 
 
@@ -176,9 +183,7 @@ def _words(name: str) -> list[str]:
 
 
 def _extends(longer: list[str], shorter: list[str]) -> bool:
-    """Whether one name is the other with nothing behind it but what tells a snapshot or a form of
-    the weights.
-    """
+    """Return whether one name is the other plus only the suffix of a snapshot or weight format."""
     # "claude-sonnet-4-0" is 4 without a date
     shorter = shorter[:-1] if shorter[-1:] == ["0"] else shorter
     if not shorter or longer[: len(shorter)] != shorter:
@@ -190,8 +195,9 @@ def _extends(longer: list[str], shorter: list[str]) -> bool:
 
 
 def _is_latest(requested: list[str], answered: list[str]) -> bool:
-    """Whether a name that ends with "latest" may stand for the other: all else of it is there, with
-    numbers between.
+    """Return whether a name that ends with "latest" may stand for the other.
+
+    It may if all other parts of it are there, with numbers between.
     """
     if not requested or requested[-1] != "latest":
         return False

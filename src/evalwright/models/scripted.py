@@ -68,12 +68,12 @@ UNLIKELY = -100.0
 
 
 class _Scripted(Model):
-    """What the remote-flavoured and the local-flavoured model have in common.
+    """Base of the remote and the local scripted model.
 
-    asked: how many requests came. record: keep them in `requests` (off by default: memory stays
-    flat). carries every option, which the script may read. version: names the behaviour of a
-    function, so that its answers may be stored across runs; without one, every model made from a
-    function is a model of its own.
+    `asked` counts the requests that came. `record` keeps them in `requests` (off by default, so
+    that memory stays flat). It carries every option, which the script may read. `version` names the
+    behaviour of a function, so that its answers may be stored across runs; without one, every model
+    made from a function is a model of its own.
     """
 
     carries = EVERY_OPTION
@@ -104,14 +104,14 @@ class _Scripted(Model):
         self._set_pacing(pacing)
 
     def describe(self) -> dict[str, Any]:
-        """Says plainly that this is no model."""
+        """Describe the model, with the note that it is not a language model."""
         return {
             **super().describe(),
             "note": "a scripted stand-in, not a language model",
         }
 
     def _set_pacing(self, pacing: Pacing | None) -> None:
-        """A local model has none."""
+        """Ignore the pacing: a local model has none."""
 
     def _seconds(self, request: Request) -> float:
         return self.latency(request) if callable(self.latency) else self.latency
@@ -168,10 +168,10 @@ class ScriptedModel(_Scripted, RemoteModel):
 
 
 class ScriptedLocalModel(_Scripted, LocalModel):
-    """A scripted model that is called like a local one: in batches, in a worker thread, with load
-    and unload.
+    """A scripted model that is called like a local one.
 
-    latency: seconds per request, spent sleeping. loads: how often it was loaded.
+    It is called in batches, in a worker thread, with load and unload. `latency` is the seconds per
+    request, spent sleeping; `loads` counts how often it was loaded.
     """
 
     heavy = False
@@ -179,18 +179,18 @@ class ScriptedLocalModel(_Scripted, LocalModel):
     loaded = False
 
     def load(self) -> None:
-        """Count it."""
+        """Count the loading."""
         self.loads += 1
         self.loaded = True
 
     def unload(self) -> None:
-        """Note it."""
+        """Note that the model is unloaded."""
         self.loaded = False
 
     def answer_batch(
         self, requests: Sequence[Request]
     ) -> Iterator[tuple[int, Response | Failure]]:
-        """Follow the script for each, in order."""
+        """Follow the script for each request, in order."""
         for index, request in enumerate(requests):
             seconds = self._seconds(request)
             if seconds > 0:
@@ -208,7 +208,7 @@ class ScriptedLocalModel(_Scripted, LocalModel):
 
 
 def _as_response(scripted: Any, request: Request, seconds: float) -> Response:
-    """What the script gave, as the Response to this kind of request."""
+    """Make the Response to this kind of request from what the script gives."""
     if isinstance(scripted, Response):
         return scripted
     if isinstance(scripted, RequestError):
@@ -260,7 +260,9 @@ def _script(answers: Answers) -> Script:
 
 
 def _by_prompt(answers: Mapping[Any, Scripted], request: Request) -> Scripted:
-    """By prompt: the text, or the messages, or the last message's text; (context, continuation) for
+    """Look up an answer by prompt.
+
+    The key is the text, the messages, or the last message's text; (context, continuation) for
     likelihoods.
     """
     if isinstance(request, Generate):
@@ -281,7 +283,7 @@ def _by_prompt(answers: Mapping[Any, Scripted], request: Request) -> Scripted:
 
 
 def _next_answer(waiting: Iterator[Scripted], _: Request) -> Scripted:
-    """The next answer of the script, in the order of the requests."""
+    """Return the next answer of the script, in the order of the requests."""
     for answer in waiting:
         return answer
     raise Rejected("The script has ended: all its answers were given.")
@@ -300,14 +302,14 @@ def _script_identity(answers: Answers, version: str | None) -> Any:
 
 
 def last_text(prompt: Prompt) -> str:
-    """The prompt's text, or its last message's."""
+    """Return the prompt's text, or its last message's."""
     return prompt if isinstance(prompt, str) else prompt[-1].text
 
 
 def _hash(key: bytes, request: Request) -> Scripted:
-    """A pure function of the request: digits for a text, a number for a likelihood.
+    """Answer by a pure function of the request: digits for a text, a number for a likelihood.
 
-    It guesses fairly and for ever alike.
+    It guesses at random, and always the same.
     """
     number = int.from_bytes(
         blake2b(_words(request), digest_size=8, key=key).digest(), "big"
@@ -353,12 +355,11 @@ _SENTENCE = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9])|(?<=[。！
 
 
 def lead(prompt: Prompt, sentences: int) -> str:
-    """The beginning of the text in a prompt, the plain baseline of summarisation (lead-3): what it
-    says is always in the text.
+    """Return the beginning of the text in a prompt: lead-3, the plain baseline of summarisation.
 
-    The text stands in <article>, <passage>, <document> or <text> tags or under such a word as a
-    label ("Article:" on a line of its own, up to the next label), else it is the prompt's longest
-    paragraph.
+    All it says is in the text. The text stands in <article>, <passage>, <document> or <text> tags
+    or under such a word as a label ("Article:" on a line of its own, up to the next label); else it
+    is the prompt's longest paragraph.
     """
     text = (
         prompt if isinstance(prompt, str) else "\n\n".join(turn.text for turn in prompt)
@@ -383,10 +384,15 @@ def scripted_model(
     latency: float = 0.0,
     local: bool = False,
 ) -> _Scripted:
-    """`scripted/echo`, `constant` (text=...), `hash` (seed=...) or `lead` (sentences=...): see
-    docs/models.md.
+    """Open `scripted/echo`, `constant`, `hash` or `lead`; docs/models.md describes them.
 
-    latency: seconds per request. local: asked like a local model, in batches.
+    Args:
+        name: the script.
+        text: the answer of `constant`.
+        seed: the seed of `hash`.
+        sentences: the number of sentences of `lead`.
+        latency: seconds per request.
+        local: whether it is called like a local model, in batches.
     """
     version = f"1 text={text!s} seed={seed}"
     if name == "lead":

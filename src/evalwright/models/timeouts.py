@@ -1,5 +1,6 @@
-"""Time limits for many tasks with one timer for all: a timer of its own for each request costs a
-twentieth of its way.
+"""Time limits for many tasks with a single timer.
+
+A timer for each request would take a twentieth of the request's processor time.
 """
 
 from __future__ import annotations
@@ -19,9 +20,7 @@ class Timeouts:
         self._timer: asyncio.TimerHandle | None = None
 
     def limit(self, seconds: float) -> Limit:
-        """Ends what the running task awaits inside the block after so many seconds, with
-        TimeoutError.
-        """
+        """Limit a block: what the task awaits in it ends with TimeoutError after that time."""
         return Limit(self, seconds)
 
     def end_all(self, before: float = math.inf) -> None:
@@ -32,7 +31,7 @@ class Timeouts:
                 limit.task.cancel()
 
     def wake_at(self, when: float) -> None:
-        """Look again then, unless that happens sooner anyway."""
+        """Check the limits at that time, unless a check happens sooner anyway."""
         if self._timer is None or when < self._timer.when():
             if self._timer is not None:
                 self._timer.cancel()
@@ -49,7 +48,7 @@ class Timeouts:
 
 
 class Limit:
-    """One block. expired: whether its time was over."""
+    """A limited block. `expired` says whether its time ran out."""
 
     __slots__ = ("_cancelling", "_seconds", "_timeouts", "expired", "task", "until")
 
@@ -75,7 +74,7 @@ class Limit:
         where: TracebackType | None,
     ) -> None:
         self._timeouts.running.discard(self)
-        # As in asyncio.timeout: whoever else cancelled the task meanwhile comes first.
+        # As in asyncio.timeout, another cancellation of the task takes precedence.
         if (
             self.expired
             and self.task.uncancel() <= self._cancelling

@@ -1,16 +1,13 @@
-"""What a person trusts from one command to the next: `trust.toml` in their own configuration
-folder, and no other file.
+"""What the user trusts from one command to the next: `trust.toml` in their configuration.
 
-    [keys]                                      # which keys go to hosts that are not their
-    provider's own
+    [keys]                                      # keys that may go to other hosts than the provider
     "gateway.example.com" = ["OPENAI_API_KEY"]
-    [files]                                     # files that may decide what only a person decides,
-    by SHA-256 of their content
-    "9f86d081884c7d65..." = "suite.yaml"
+    [files]                                     # files that may decide what only the user decides,
+    "9f86d081884c7d65..." = "suite.yaml"        # by SHA-256 of their content
 
-The folder is $XDG_CONFIG_HOME/evalwright or ~/.config/evalwright. A relative $XDG_CONFIG_HOME
-counts for nothing, so that no working folder can bring such a file, and a file that other people
-may write is refused.
+The folder is $XDG_CONFIG_HOME/evalwright or ~/.config/evalwright; no other file counts. A relative
+$XDG_CONFIG_HOME is ignored, so that no working folder can bring such a file, and a file that other
+people may write is refused.
 """
 
 from __future__ import annotations
@@ -28,8 +25,11 @@ from evalwright.core.private import check_ordinary, config_folder
 
 @dataclass(frozen=True, slots=True)
 class Trusted:
-    """keys: by host, the variables of keys that may be sent to it. files: digests of files that may
-    decide everything.
+    """What the user trusts.
+
+    Attributes:
+        keys: by host, the variables of keys that may be sent to it.
+        files: digests of files that may decide everything.
     """
 
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -37,12 +37,16 @@ class Trusted:
 
 
 def trust_path() -> Path:
-    """Where the file is, whether or not it exists."""
+    """Return where the file is, whether or not it exists."""
     return config_folder() / "trust.toml"
 
 
 def trusted() -> Trusted:
-    """What the file says; nothing where there is none. Raises ConfigurationError."""
+    """Read the file; an empty record if there is none.
+
+    Raises:
+        ConfigurationError: the file cannot be used.
+    """
     path = trust_path()
     try:
         with check_ordinary(path).open("rb") as file:

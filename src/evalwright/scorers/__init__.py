@@ -1,4 +1,5 @@
-"""What an answer is worth.
+"""Scorers: each decides what an answer is worth.
 
-A scorer is one function `(sample, answer, *, options) -> Score`, registered by `@scorer("name")`.
+A scorer is one function `(sample, answer, *, options) -> Score`, registered by
+`@scorer("name")`.
 """

@@ -1,10 +1,8 @@
-"""Multiple choice: is the chosen option a right one?
+"""Scores multiple choice, and classification by the most probable class.
 
-And of classes with a probability: is the most probable one?
-
-The choice comes from the strategy (by likelihood), or, where the model only wrote text, is read
-out of that text (`answers/option_reader.py`). Every reply has a score: where it names several
-options the one that it claims most strongly counts, and the score is unsure; where it names none
+The choice comes from the strategy (by likelihood) or, if the model only wrote text, is read
+from that text (`answers/option_reader.py`). Every reply gets a score: if it names several
+options, the one that it claims most strongly counts, and the score is unsure; if it names none,
 it is wrong.
 """
 
@@ -30,15 +28,20 @@ from evalwright.scorers.text.languages import language_of
 
 
 def choice(sample: Sample, answer: Answer, *, normalise: str = "none") -> Score:
-    """1.0 where the chosen option is in `sample.gold`, else 0.0; labels "correct", "incorrect",
-    "not_attempted", "unreadable".
+    """Score 1.0 if the chosen option is in `sample.gold`, else 0.0.
 
-    normalise: by what each option's log-likelihood is divided before the highest is chosen: "none"
-    keeps the strategy's choice; "characters" (Unicode code points of the option), "bytes" (its
-    UTF-8 bytes), "tokens" (as the model counted them). Ties go to the first. parts: "predicted"
-    and, where exactly one option is right, "gold" (indices; -1 for an answer that chooses none).
-    Unsure where a reply names several options, or one without saying that it is the answer. Raises
-    ScoringError without the log-likelihoods that are asked for.
+    The labels are "correct", "incorrect", "not_attempted" and "unreadable". The score is unsure if
+    a reply names several options, or one without saying that it is the answer. Its parts are
+    "predicted" (an index; -1 for a reply that chooses none) and, if exactly one option is right,
+    "gold" (an index).
+
+    Args:
+        normalise: what each option's log-likelihood is divided by before the highest is chosen:
+            "none" keeps the strategy's choice; "characters" (Unicode code points of the option),
+            "bytes" (its UTF-8 bytes), "tokens" (as the model counted them). Ties go to the first.
+
+    Raises:
+        ScoringError: the log-likelihoods that `normalise` needs are missing.
     """
     check_known(
         "value of the option 'normalise'",
@@ -55,15 +58,16 @@ def choice(sample: Sample, answer: Answer, *, normalise: str = "none") -> Score:
 
 
 def choice_of_text(sample: Sample, text: str) -> Score:
-    """The score of the option that a text chooses.
+    """Score the option that a text chooses.
 
-    Raises ScoringError where the sample has no options with a right one.
+    Raises:
+        ScoringError: the sample has no options, or no right one.
     """
     _check_options(sample)
     chosen = extract_option(
         text, sample.choices, language_of(sample) or "en", sample.input
     )
-    # "I cannot tell" may be one of the options.
+    # "I cannot tell" may itself be one of the options.
     declining = None if any(map(declines, sample.choices)) else declines(text)
     if declining:
         return replace(
@@ -79,7 +83,7 @@ def choice_of_text(sample: Sample, text: str) -> Score:
 
 
 _NO_CHOICE = {EMPTY: "not_attempted", NONE_OF_THEM: "incorrect", SEVERAL: "incorrect"}
-"""Labels of replies that choose no single option, by what was read."""
+"""Labels of replies that choose no single option, by why they choose none."""
 
 
 def _check_options(sample: Sample) -> None:
@@ -90,7 +94,7 @@ def _check_options(sample: Sample) -> None:
 
 
 def _score(sample: Sample, predicted: int, how: str) -> Score:
-    """The score of an option, with the parts that metrics over classes read."""
+    """Score a predicted option, with the parts that metrics over classes read."""
     parts = {"predicted": float(predicted)}
     if len(sample.gold) == 1:
         parts["gold"] = float(sample.gold[0])
@@ -104,8 +108,9 @@ def _score(sample: Sample, predicted: int, how: str) -> Score:
 
 
 def _explain_choice(sample: Sample, answer: Answer) -> str:
-    """Why the strategy chose the option: its log-likelihood, and the right one's where that is
-    another.
+    """Say why the strategy chose its option: its log-likelihood, and that of the right option.
+
+    The right option's is left out if it is the chosen one.
     """
     values = answer.log_likelihoods
     choice = answer.choice
@@ -156,11 +161,13 @@ def _choose_by_length(sample: Sample, answer: Answer, measure: str) -> int:
 
 
 def classification(sample: Sample, answer: Answer) -> Score:
-    """1.0 where the chosen class is the right one, else 0.0; labels "correct" and "incorrect".
+    """Score 1.0 if the chosen class is the right one, else 0.0; labels "correct" and "incorrect".
 
-    parts: "gold" and "predicted" (indices of the sample's choices), and "probability", that of the
-    last class, where the model gives one; metrics over classes and `auroc` read them. Raises
-    ScoringError where the sample has no one right choice or the answer chose none.
+    Its parts are "gold" and "predicted" (indices of the sample's choices), and "probability", that
+    of the last class, if the model gives one; metrics over classes and `auroc` read them.
+
+    Raises:
+        ScoringError: the sample does not have exactly one right choice, or the answer chose none.
     """
     if len(sample.gold) != 1:
         raise ScoringError(
@@ -184,7 +191,7 @@ def classification(sample: Sample, answer: Answer) -> Score:
 
 
 def _parts_of_no_choice(sample: Sample, options: Mapping[str, Any]) -> dict[str, float]:
-    """The parts of a reply that chose nothing, for metrics over classes."""
+    """Return the parts of a reply that chose nothing, for metrics over classes."""
     gold = {"gold": float(sample.gold[0])} if len(sample.gold) == 1 else {}
     return {"predicted": float(NOT_EXTRACTED), **gold}
 

@@ -1,9 +1,8 @@
-"""BLEU, chrF, chrF++ and TER: what an answer adds to the sums that a corpus score is made of,
-counted by the library sacrebleu.
+"""The scorers for BLEU, chrF, chrF++ and TER, counted by the library sacrebleu.
 
-Every metric of these is a function of sums over the samples (Papineni et al. 2002; Popović 2015,
-2017; Snover et al. 2006), so a score keeps its counts as parts, and `evalwright.metrics.corpus`
-makes the number, its interval and comparisons from them.
+Each of these corpus metrics is a function of sums over the samples (Papineni et al. 2002; Popović
+2015, 2017; Snover et al. 2006), so a score keeps the sample's counts as parts, and
+`evalwright.metrics.corpus` computes the metric, its interval and comparisons from them.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     "chrf++": _of_ngrams([*_NGRAMS, "w1", "w2"]),
     "ter": ("edits", "target_length"),
 }
-"""The counts of each metric, in sacrebleu's order."""
+"""Names of the counts of each metric, in sacrebleu's order."""
 
 TOKENIZERS = (
     "13a",
@@ -64,8 +63,9 @@ BY_LANGUAGE = {
     "ko": "ko-mecab",
     **dict.fromkeys(("bo", "dz", "km", "lo", "my", "th"), "char"),
 }
-"""BLEU's tokeniser by language where it is not 13a: scripts without spaces and without a tokeniser
-of their own go by characters.
+"""BLEU's tokeniser by language, if it is not 13a.
+
+Scripts without spaces and without a tokeniser of their own are tokenised by characters.
 """
 
 _NEEDS = {
@@ -74,20 +74,20 @@ _NEEDS = {
     "flores200": ("sentencepiece", "flores", "sentencepiece"),
     "flores101": ("sentencepiece", "flores", "sentencepiece"),
 }
-"""The module that a tokeniser needs, the extra that brings it, and the library."""
+"""By tokeniser: the module that it needs, the extra that installs it, and the library."""
 
 
 def tokenizer_of(
     sample: Sample, language: str | None = None, tokenize: str | None = None
 ) -> str:
-    """BLEU's tokeniser for a sample: the one that is named, else that of the language, else 13a."""
+    """Return BLEU's tokeniser for a sample: the named one, else that of the language, else 13a."""
     return tokenize or BY_LANGUAGE.get(language_of(sample, language), "13a")
 
 
 def require(
     tokenize: str = "13a", what: str = "The scorer", extra: str = "translation"
 ) -> None:
-    """Raise MissingExtra where sacrebleu, or what its tokeniser needs, is not installed."""
+    """Raise MissingExtra if sacrebleu, or what its tokeniser needs, is not installed."""
     if find_spec("sacrebleu") is None:
         raise MissingExtra(what, extra, "sacrebleu")
     module, extra_name, library = _NEEDS.get(tokenize, ("", "", ""))
@@ -111,15 +111,16 @@ def _check(options: Mapping[str, Any]) -> None:
 
 
 def _tokenizer(sample: Sample, options: Mapping[str, Any]) -> str:
-    """The tokeniser that is used; TER and chrF have one of their own."""
+    """Return the tokeniser of a metric; TER and chrF have one of their own, so it is not used."""
     if "tokenize" not in options and "language" not in options:
         return "13a"
     return tokenizer_of(sample, options.get("language"), options.get("tokenize"))
 
 
 def check_bleu_sample(sample: Sample, options: Mapping[str, Any]) -> None:
-    """Raise MissingExtra where the tokeniser of a sample's language is not installed: before
-    anything is asked.
+    """Raise MissingExtra if the tokeniser of a sample's language is not installed.
+
+    Called before any request is sent.
     """
     require(tokenizer_of(sample, options.get("language"), options.get("tokenize")))
 
@@ -133,12 +134,15 @@ def bleu(
     language: str | None = None,
     lowercase: bool = False,
 ) -> Score:
-    """Sentence BLEU from 0 to 100 (effective order, smoothing "exp"), with the counts for the
-    metric `bleu`.
+    """Score sentence BLEU from 0 to 100, with the counts for the metric `bleu`.
 
-    tokenize: one of sacrebleu's tokenisers; without it that of `language`, or of the sample's
-    metadata `language`: zh, ja-mecab, ko-mecab, char for Thai, Lao, Khmer, Burmese and Tibetan,
-    else 13a. Several targets are several references.
+    It uses the effective order and the smoothing "exp". Several targets are several references.
+
+    Args:
+        tokenize: one of sacrebleu's tokenisers; by default that of the language: zh, ja-mecab,
+            ko-mecab, char for Thai, Lao, Khmer, Burmese and Tibetan, else 13a.
+        language: the language; by default the sample's metadata `language`.
+        lowercase: whether case does not count.
     """
     return _score(
         "bleu", sample, answer, tokenizer_of(sample, language, tokenize), lowercase
@@ -150,30 +154,33 @@ vars(bleu)["check_sample"] = check_bleu_sample
 
 @checked(_check)
 def chrf(sample: Sample, answer: Answer, *, lowercase: bool = False) -> Score:
-    """Sentence chrF from 0 to 100 (characters 1 to 6, beta 2), with the counts for the metric
-    `chrf`. The best reference counts.
+    """Score sentence chrF from 0 to 100, with the counts for the metric `chrf`.
+
+    It compares runs of 1 to 6 characters with beta 2. The best reference counts.
     """
     return _score("chrf", sample, answer, "", lowercase)
 
 
 @checked(_check)
 def chrf_plus(sample: Sample, answer: Answer, *, lowercase: bool = False) -> Score:
-    """Sentence chrF++ from 0 to 100: chrF with words 1 and 2 beside the characters; counts for the
-    metric `chrf++`.
+    """Score sentence chrF++ from 0 to 100, with the counts for the metric `chrf++`.
+
+    It is chrF with runs of 1 and 2 words in addition.
     """
     return _score("chrf++", sample, answer, "", lowercase)
 
 
 @checked(_check)
 def ter(sample: Sample, answer: Answer, *, lowercase: bool = True) -> Score:
-    """Minus the sentence's TER in edits of 100 words, so that more is better, with the counts for
-    the metric `ter`.
+    """Score minus the sentence's TER, with the counts for the metric `ter`.
+
+    TER is in edits per 100 words; the sign makes more better.
     """
     return _score("ter", sample, answer, "", lowercase)
 
 
 vars(ter)["long"] = 300
-# sacrebleu's search for shifts takes a minute where 1,000 words come in another order.
+# sacrebleu's search for shifts takes a minute if 1,000 words come in another order.
 
 
 def _score(
@@ -205,12 +212,15 @@ def statistics(
     tokenize: str = "13a",
     lowercase: bool | None = None,
 ) -> list[float]:
-    """The counts of one text against its references, in the order of `PARTS[kind]`. lowercase None:
-    as sacrebleu does by default.
+    """Count one text against its references, in the order of `PARTS[kind]`.
+
+    `lowercase` None uses sacrebleu's default.
     """
     lower = kind == "ter" if lowercase is None else lowercase
     metric = _metric(kind, tokenize, lower)
-    if tokenize.endswith("mecab"):  # what its tokeniser refuses is tokenised in pieces
+    if tokenize.endswith(
+        "mecab"
+    ):  # what MeCab refuses as a whole is tokenised in pieces
         cased = [
             text_or_reference.lower() if lower else text_or_reference
             for text_or_reference in (text, *references)
@@ -228,9 +238,9 @@ def statistics(
 
 @lru_cache(maxsize=32)
 def _metric(kind: str, tokenize: str, lowercase: bool) -> Any:
-    """sacrebleu's metric.
+    """Make sacrebleu's metric.
 
-    Its counts do not depend on the effective order, which only the score of one sentence has.
+    Its counts do not depend on the effective order, which only the score of one sentence uses.
     """
     from sacrebleu.metrics import BLEU, CHRF, TER
 

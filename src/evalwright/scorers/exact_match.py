@@ -1,6 +1,4 @@
-"""Exact match: the whole answer is, character for character, one of the targets; with `partial`,
-one of them stands in it.
-"""
+"""Exact match: the whole answer equals a target or, with `partial`, contains one."""
 
 from __future__ import annotations
 
@@ -24,12 +22,12 @@ from evalwright.scorers.text.languages import (
 )
 
 _ENDINGS = rf"(?:{label_alternatives('ending')}|{label_alternatives('tail')}){{0,3}}(?![가-힣])"
-"""What may follow a word in Hangul that is whole."""
+"""What may follow a complete word in Hangul."""
 _SAME_WORD = ("0-9", "A-Za-zÀ-ɏ", "가-힣")
-"""Characters of one word; "1" is not in "12", "art" not in "party"."""
+"""Ranges of characters that form words: "1" is not found in "12", nor "art" in "party"."""
 
 _SECONDS = 1.0
-"""Processor time that the patterns may take with one answer."""
+"""Processor seconds that all patterns may take on one answer."""
 
 
 def _check(options: Mapping[str, Any]) -> None:
@@ -68,19 +66,28 @@ def exact_match(
     among_choices: bool = False,
     language: str | None = None,
 ) -> Score:
-    """1.0 where the answer equals any target after Unicode NFC, else 0.0; labels "correct" and
-    "incorrect".
+    """Score 1.0 if the answer equals any target after Unicode NFC, else 0.0.
 
-    strip: outer white space does not count. ignore_case: compare casefolded. ignore_punctuation:
-    drop all characters of the Unicode categories P and S. ignore_numbers: drop all digits.
-    ignore_articles: drop the articles of `language`, without it of the sample's metadata
-    `language`, else of English. ignore_whitespace: runs of white space count as one space, outer
-    ones as none. ignore_patterns: regular expressions whose matches are dropped first. The others
-    apply in the order case, punctuation, numbers, articles, white space. partial: a target that
-    stands in the answer as whole words, Korean particles behind it allowed, is enough; an empty one
-    never is, nor one of which `ignore_numbers` or `ignore_patterns` leaves nothing. among_choices:
-    a target counts only where it equals one of the sample's choices. Raises ScoringError where a
-    pattern takes too long.
+    The labels are "correct" and "incorrect". The options apply in the order patterns, case,
+    punctuation, numbers, articles, white space.
+
+    Args:
+        ignore_case: whether to compare casefolded.
+        ignore_punctuation: whether to drop all characters of the Unicode categories P and S.
+        ignore_numbers: whether to drop all digits.
+        ignore_whitespace: whether runs of white space count as one space, outer ones as none.
+        ignore_articles: whether to drop the articles of `language`.
+        ignore_patterns: regular expressions whose matches are dropped.
+        strip: whether to drop outer white space.
+        partial: whether it is enough that a target stands in the answer as whole words, which
+            Korean particles may follow. An empty target never is enough, nor one of which
+            `ignore_numbers` or `ignore_patterns` leaves nothing.
+        among_choices: whether a target counts only if it equals one of the sample's choices.
+        language: the language of the articles; by default the sample's metadata `language`, else
+            English.
+
+    Raises:
+        ScoringError: a pattern takes too long.
     """
     options = _options(
         sample,
@@ -129,7 +136,7 @@ def normalised(
     among_choices: bool = False,
     **options: Any,
 ) -> str:
-    """A text as the scorer with these options compares it."""
+    """Return a text as the scorer with these options compares it."""
     return _normalise(text, _options(sample, **options))
 
 
@@ -209,7 +216,7 @@ def _remove_patterns(patterns: tuple[str, ...], text: str) -> str:
 
 
 def _contains_target(text: str, target: str) -> bool:
-    """Whether a target stands in a text as whole words."""
+    """Return whether a target stands in a text as whole words."""
     if not target.strip():
         return False
     before, after = (

@@ -1,6 +1,4 @@
-"""The answer that a reply with reasoning ends in, against the targets: a number, a formula, an
-option or a few words.
-"""
+"""Scores the final answer of a reply with reasoning: number, formula, option or a few words."""
 
 from __future__ import annotations
 
@@ -24,15 +22,20 @@ _QUOTES = "\"'`*“”‘’ \t"
 
 
 def final_answer(sample: Sample, answer: Answer, *, kind: str = "text") -> Score:
-    """1.0 where what the reply concludes with is a target, else 0.0.
+    r"""Score 1.0 if what the reply concludes with is a target, else 0.0.
 
-    Read is what the last claim of the reply says (`scorers/answers/reply.py`); without any the
-    last line (for a number: the last number). kind: "number" compares rational numbers exactly;
-    "math" short formulas (`scorers/answers/formula_reader.py`), a target with a `\\boxed{}`
-    standing for its content; "choice" reads an option's letter or text; "text" compares words,
-    case and white space aside. Labels "correct", "incorrect", UNREADABLE (nothing of that kind
-    stands there), "not_attempted" (empty); Undecided where a formula cannot be compared. Raises
-    ScoringError where the sample has no target of that kind.
+    It reads the reply's last claim (`scorers/answers/reply.py`); without any, the last line (for a
+    number, the last number). Labels: "correct", "incorrect", UNREADABLE (nothing of the kind is
+    there), "not_attempted" (empty, or it declines).
+
+    Args:
+        kind: "number" compares rational numbers exactly; "math" compares short formulas
+            (`scorers/answers/formula_reader.py`), a target with a `\boxed{}` standing for its
+            content; "choice" reads an option's letter or text; "text" compares words, ignoring case
+            and white space.
+
+    Raises:
+        ScoringError: the sample has no target of that kind.
     """
     check_known("kind of final answer", [kind], ("choice", "math", "number", "text"))
     if not answer.text.strip():
@@ -87,7 +90,7 @@ def _score_number(sample: Sample, reply: ParsedReply, language: str) -> Score:
             f"The target of the sample '{sample.id}' is not a number:"
             f" '{sample.target[:60]}'."
         )
-    # "7 * 6 = 42 apples": what an equation comes to.
+    # "7 * 6 = 42 apples": the result of an equation counts.
     numbers = _find_fractions(
         reply.text.rpartition("=")[2], language
     ) or _find_fractions(reply.text, language)
@@ -113,7 +116,7 @@ def _has_number(text: str) -> bool:
 
 
 _HOLDS: Mapping[str, Callable[[str], bool]] = {"number": _has_number, "text": bool}
-"""What a place must have to be a claim, by kind."""
+"""By kind: what a text must contain to count as a claim."""
 
 
 def _score_formula(sample: Sample, reply: ParsedReply, language: str) -> Score:

@@ -1,17 +1,17 @@
-"""What the engine of the HHEM leaderboard takes for a summary: `validity: hhem`.
+"""Decides what the engine of the HHEM leaderboard counts as a summary: `validity: hhem`.
 
 A text is a summary if it is none of the engine's own sentences and has more than five words. The
-engine knows one sentence of refusal, the one that its prompt asks for; every other refusal is a
-summary there, and its judge scores it.
+engine knows one sentence of refusal, the one that its prompt asks for; it counts every other
+refusal as a summary, which its judge scores.
 """
 
 from __future__ import annotations
 
 MIN_WORDS = 6
-"""A summary of fewer words is none."""
+"""Least words of a summary."""
 
 REFUSAL = "I am unable to summarize this passage."
-"""The sentence that the engine's prompt asks for where there is nothing to summarise."""
+"""The sentence that the engine's prompt asks for if there is nothing to summarise."""
 UNCLOSED_THINKING = "FOUND <think> WITH NO CLOSING </think>"
 EMPTY_SUMMARY = "EMPTY SUMMARY GIVEN BY MODEL"
 REQUEST_FAILED = "MODEL FAILED TO RETURN ANY OUTPUT"
@@ -32,11 +32,9 @@ OWN_SENTENCES = frozenset(
         NOT_ASSIGNED,
     )
 )
-"""What the engine writes where a summary belongs, and the refusal; it compares whole texts, letter
-by letter.
-"""
+"""Texts that the engine writes in place of a summary, and the refusal; compared as whole texts."""
 
 
 def is_summary(text: str) -> bool:
-    """Whether the engine counts a text as a summary."""
+    """Return whether the engine counts a text as a summary."""
     return text.strip() not in OWN_SENTENCES and len(text.split()) >= MIN_WORDS

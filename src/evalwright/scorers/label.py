@@ -1,6 +1,4 @@
-"""One of a fixed set of labels, read where a response says its answer: behind its last answer tag,
-else by any other claim.
-"""
+"""Reads one of a fixed set of labels after a response's last answer tag, or from another claim."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ from evalwright.scorers.text.marks import SPACELESS
 from evalwright.scorers.text.tokens import fold
 
 NULL = "null"
-"""The label of an answer from which none could be read."""
+"""The label of an answer from which no label could be read."""
 _AROUND = " \t\r\n*_`\"'“”‘’「」『』()[]【】<>《》{}$\\.:;。、-~#"
 _COMMANDS = re.compile(r"\\(?:boxed|fbox|text\w*|math\w+)\s*\{")
 _ALSO = re.compile(
@@ -33,8 +31,9 @@ MOST_CHARACTERS = 50_000
 
 
 def behind_tag(tag: str, text: str) -> str:
-    """What follows the last answer tag, its colon of any width, all lines of it; the whole text
-    where it has no tag.
+    """Return the text after the last answer tag and its colon; the whole text without a tag.
+
+    It has all lines that follow the tag; the colon may have any width.
     """
     core = tag.strip().rstrip(":： ")
     if not core:
@@ -73,13 +72,18 @@ def _check(options: Mapping[str, Any]) -> None:
 def label(
     sample: Sample, answer: Answer, *, labels: Sequence[str], tag: str = ""
 ) -> Score:
-    """1.0 where the label that the answer gives is the target, else 0.0.
+    """Score 1.0 if the label that the answer gives is the target, else 0.0.
 
-    labels: those that an answer can have. tag: the text before the answer that the prompt asks for;
-    without it any claim is read. label: that of the answer, "null" where none, or no single one,
-    can be read, which is wrong. parts: "gold" and "predicted", places in labels (-1 for none),
-    which metrics over classes read, and "read", 1 where there is a label. Raises ScoringError where
-    the target is no label.
+    The score's label is that of the answer, or "null" if no single one can be read, which is wrong.
+    Parts: "gold" and "predicted", indices in `labels` (-1 for none), which metrics over classes
+    read, and "read", 1 if there is a label.
+
+    Args:
+        labels: the labels that an answer can give.
+        tag: the text that the prompt asks for before the answer; without it any claim is read.
+
+    Raises:
+        ScoringError: the target is not one of the labels.
     """
     language = language_of(sample) or "en"
     return score_label(sample, answer.text, labels, tag, (), language)
@@ -93,7 +97,7 @@ def score_label(
     choices: Sequence[str],
     language: str,
 ) -> Score:
-    """As `label`; choices: the texts of the labels' options, which an answer may give too."""
+    """Score like `label`; an answer may also use the options' texts, which are `choices`."""
     if sample.target not in labels:
         raise ScoringError(
             f"The target of the sample '{sample.id}' is '{sample.target[:60]}', and no"
@@ -125,11 +129,13 @@ def last_label(
     language: str = "en",
     question: str = "",
 ) -> tuple[int, str, str]:
-    """The place of the label that a response gives as its answer, how it was found, and why a
-    reader might argue; NOT_EXTRACTED for none.
+    """Read the label that a response gives as its answer.
 
     The last answer tag counts, then any other claim in the response (`answers/option_reader.py`),
     by the label or the text of its option.
+
+    Returns:
+        The label's index (NOT_EXTRACTED for none), how it was read, and why a reader might argue.
     """
     tail = behind_tag(tag, text)
     head = unicodedata.normalize("NFKC", tail[:_NEAR])
@@ -150,13 +156,13 @@ def last_label(
         and chosen.option != NOT_EXTRACTED
         and not _occurs(labels[chosen.option], text)
     ):
-        # Labels have no order that a reply could mean by a letter or a number.
+        # Labels have no order to which a letter or a number in a reply could refer.
         return NOT_EXTRACTED, "a letter or a number that is no label", ""
     return chosen.option, chosen.why, chosen.unsure
 
 
 def _occurs(label: str, text: str) -> bool:
-    """Whether a label occurs in a text; as a whole word where words are separated."""
+    """Return whether a label occurs in a text; as a whole word in scripts that separate words."""
     folded_label, text = (
         fold(unicodedata.normalize("NFKC", string).casefold())
         for string in (label, text)
@@ -174,7 +180,7 @@ def _occurs(label: str, text: str) -> bool:
 
 
 def _label_at(text: str, labels: Sequence[str]) -> tuple[int, str]:
-    """The label that a text begins with, ignoring marks, and what follows it."""
+    """Return the label that a text begins with, ignoring punctuation, and the text after it."""
     text = text.lstrip(_AROUND)
     folded = text.casefold()
     for label in sorted(labels, key=len, reverse=True):
@@ -190,7 +196,7 @@ def _label_at(text: str, labels: Sequence[str]) -> tuple[int, str]:
 
 
 def _word_continues(last: str, following: str) -> bool:
-    """Whether the word goes on after the label."""
+    """Return whether the word continues after the label."""
     if not following or re.match(f"[{SPACELESS}]", last + following):
         return unicodedata.category(following or " ")[0] == "M"
     return following.isalnum() or unicodedata.category(following)[0] == "M"

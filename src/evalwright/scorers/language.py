@@ -1,4 +1,4 @@
-"""Is the answer in the language that it should be in?"""
+"""Scores whether the answer is in the expected language."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ from evalwright.scorers.text.languages import language_of, short_code
 
 
 def language(sample: Sample, answer: Answer, *, expected: str = "") -> Score:
-    """1.0 where the answer may be in the language `expected` (default: `metadata["language"]`),
-    else 0.0.
+    """Score 1.0 if the answer may be in the expected language, else 0.0.
 
-    Labels "expected", "another" and "empty" (no letters). parts: "script", the share of letters in
-    the language's script. Read is the answer as it is, without its reasoning. Raises ScoringError
-    where no language is named, or it cannot be told.
+    It reads the answer as it is, without its reasoning. Labels: "expected", "another" and "empty"
+    (no letters). Part: "script", the share of letters in the language's script.
+
+    Args:
+        expected: the language; by default `metadata["language"]`.
+
+    Raises:
+        ScoringError: no language is named, or it is one that cannot be recognised.
     """
     code = language_of(sample, expected)
     if not code:

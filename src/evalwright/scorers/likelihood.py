@@ -1,6 +1,4 @@
-"""Scores that are read off log-probabilities: greedy continuation, and the log-likelihood of a
-whole text.
-"""
+"""Scores read off log-probabilities: greedy continuation, and the likelihood of a whole text."""
 
 from __future__ import annotations
 
@@ -14,12 +12,14 @@ _SPACES = re.compile(r"\s+")
 
 
 def likelihood(sample: Sample, answer: Answer) -> Score:
-    """1.0 where every token of the continuation was the model's most probable one (greedy decoding
-    gives it), else 0.0.
+    """Score 1.0 if greedy decoding would give the continuation, else 0.0.
 
-    parts: "log_likelihood" (natural log, summed), "characters" (Unicode code points) and "bytes"
-    (UTF-8) of the continuation's text, and "tokens" where the model says how many it scored. Raises
-    ScoringError where the model does not say whether the continuation is greedy.
+    It would if every token of it was the model's most probable one. Parts: "log_likelihood"
+    (natural logarithm, summed), "characters" (Unicode code points) and "bytes" (UTF-8) of the
+    continuation's text, and "tokens" if the model states how many it scored.
+
+    Raises:
+        ScoringError: the model does not state whether the continuation is greedy.
     """
     response = _first(answer)
     if response.is_greedy is None:
@@ -48,13 +48,15 @@ def likelihood(sample: Sample, answer: Answer) -> Score:
 
 
 def perplexity(sample: Sample, answer: Answer) -> Score:
-    """The text's log-likelihood per token (natural log; at most 0, higher is better).
+    r"""Score the text's log-likelihood per token (natural logarithm; at most 0, higher is better).
 
-    parts: "log_likelihood" (summed), "tokens", "words", "bytes" (UTF-8), from which the perplexity
-    metrics are made. Where the model does not say how many tokens it scored, there is no part
+    Parts: "log_likelihood" (summed), "tokens", "words", "bytes" (UTF-8), from which the perplexity
+    metrics are computed. If the model does not state how many tokens it scored, there is no part
     "tokens" and the value is per byte. Words are counted as in the published word perplexities,
-    `len(re.split(r"\\s+", text))`: outer white space adds an empty word. Raises ScoringError where
-    nothing was scored.
+    `len(re.split(r"\s+", text))`: outer white space adds an empty word.
+
+    Raises:
+        ScoringError: nothing was scored.
     """
     response = _first(answer)
     tokens = response.tokens_scored

@@ -1,8 +1,7 @@
-"""What an answer lists, in any order, against all that was asked for: numbers that were hidden in a
-text, the most common words of a list.
+"""Scores whether an answer lists all that was asked for, in any order.
 
-The targets of other scorers are one answer in several forms; the target here is a list of which
-every part is wanted.
+Examples are numbers hidden in a text, or the most common words of a list. For other scorers several
+targets are forms of one answer; here the target is a list, and all its entries are required.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ NO_TEXT = (
     + string.punctuation
     + "｡。，、､…：；？！।“”‘’『』「」｢｣《》（）［］｛｝«»"
 )
-"""What is no text of a word's or sentence's own."""
+"""Characters that are not part of a word or sentence itself."""
 _SEPARATORS = re.compile(r"[,，、;；\n]")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _NUMBERING = re.compile(r"^\d+[.)]\s")
@@ -36,13 +35,19 @@ def _check(options: Mapping[str, Any]) -> None:
 def listed(
     sample: Sample, answer: Answer, *, kind: str = "words", tag: str = "answer"
 ) -> Score:
-    """1.0 where an answer lists all that the target lists and nothing more, in any order, else 0.0;
-    part "share": how much of it, from 0 to 1.
+    """Score 1.0 if an answer lists exactly what the target lists, in any order, else 0.0.
 
-    Lists are split at the commas, semicolons and line breaks of all scripts. kind: "words" (without
-    numbering, quotation marks and case), "numbers" (runs of digits, or the word "none"). tag: read
-    is what stands after the last `<tag>`, closed or not; an answer without one is read as a whole.
-    Raises ScoringError where the target lists nothing.
+    The part "share" says how much of the target it lists, from 0 to 1. Lists are split at the
+    commas, semicolons and line breaks of all scripts.
+
+    Args:
+        kind: "words" (ignoring numbering, quotation marks and case) or "numbers" (runs of digits,
+            or the word "none").
+        tag: the text after the last `<tag>` is read, closed or not; an answer without the tag is
+            read as a whole.
+
+    Raises:
+        ScoringError: the target lists nothing.
     """
     expected = named(sample.target, kind)
     if not expected:
@@ -71,5 +76,5 @@ def named(text: str, kind: str) -> set[str]:
 
 
 def agreement(expected: set[str], listed_names: set[str]) -> float:
-    """The share of expected entries that are listed, of the longer of both lists."""
+    """Return the share of expected entries that are listed, of the longer of both lists."""
     return len(expected & listed_names) / max(len(expected), len(listed_names), 1)

@@ -26,14 +26,20 @@ def numeric(
     tolerance_absolute: float | None = None,
     tolerance_relative: float | None = None,
 ) -> Score:
-    """1.0 where the answer gives a target number, else 0.0.
+    """Score 1.0 if the answer gives a target number, else 0.0.
 
-    tolerance_absolute is in the target's unit, tolerance_relative a share of the target; the wider
-    counts. Where neither is set, `metadata["tolerance"]` ({"absolute": x}, {"relative": x} or
-    {"significant": figures}) counts, else the number must be exact. The unit is `metadata["unit"]`:
-    another unit of the same kind is converted, one of another kind is wrong, none is accepted.
-    Labels "correct", "incorrect", "not_attempted", "unreadable" (no number); unsure where a reader
-    might argue. Raises ScoringError where the target is no number.
+    The unit is `metadata["unit"]`: another unit of the same kind is converted, one of another kind
+    is wrong, no unit is accepted. Labels: "correct", "incorrect", "not_attempted", "unreadable" (no
+    number). The score is unsure if a careful reader might argue. If neither tolerance is set,
+    `metadata["tolerance"]` ({"absolute": x}, {"relative": x} or {"significant": figures}) counts,
+    else the number must be exact.
+
+    Args:
+        tolerance_absolute: allowed difference, in the target's unit.
+        tolerance_relative: allowed difference, as a share of the target; the wider one counts.
+
+    Raises:
+        ScoringError: the target is not a number.
     """
     metadata = sample.metadata
     language = short_code(str(metadata.get("language") or "en"))

@@ -1,11 +1,10 @@
-"""What became of an answer: answered, refused, too short, truncated, empty, or thinking that never
-ended.
+"""Classifies what the model did: answered, refused, too short, truncated, empty or unfinished.
 
 A benchmark of summaries that takes one fixed sentence for a refusal counts every other refusal as a
-summary, and one that writes an error where a summary belongs counts that as a refusal. Here the
-classes are told apart by rules over the response and its text, with the evidence in the
-explanation; a request that failed has no answer, so no scorer sees it: it is the further class,
-"failed", and stands among the run's failures.
+summary, and one that writes an error in place of a summary counts that as a refusal. Here rules
+over the response and its text decide the class, with the evidence in the explanation. A request
+that failed has no answer, so no scorer sees it: it has the class "failed" and is listed among the
+run's failures.
 
 A refusal is a short text that consists of refusing (`text/declining.py`). "The company said it was
 unable to name a figure" mentions inability and is an answer; so is a refusal that a real summary
@@ -39,28 +38,29 @@ NO_TEXT: Mapping[str, str] = {
     core_outcomes.UNFINISHED: "unfinished",
     core_outcomes.TOOL_CALL: "tool call",
 }
-"""Classes of replies without text through what the model did, by their outcome: none of these
-replies is empty.
+"""By outcome, the classes of replies that have no text because of what the model did.
+
+None of these replies counts as empty.
 """
 OUTCOMES = (ANSWERED, REFUSED, SHORT, TRUNCATED, EMPTY, UNCLOSED, *NO_TEXT.values())
-"""The classes that an answer may be in; "failed" has no answer."""
+"""The classes that an answer may have; "failed" is not among them because it has no answer."""
 RULES = "rules"
 HHEM = "hhem"
 VALIDITIES = (RULES, HHEM)
 
 LEAST_WORDS = 6
-"""A text of fewer words is no summary."""
+"""Least words of a summary."""
 
 
 class Outcome(NamedTuple):
-    """The class and how it is known."""
+    """The class of an answer, and how it is known."""
 
     label: str
     why: str
 
 
 def check_options(options: Mapping[str, Any]) -> None:
-    """Raise UsageError where `least_words`, `refusals` or `validity` is not what it must be."""
+    """Raise UsageError if `least_words`, `refusals` or `validity` has an illegal value."""
     least = options["least_words"]
     refusals = options["refusals"]
     if isinstance(least, bool) or not isinstance(least, int) or least < 1:
@@ -84,12 +84,14 @@ def outcome(
     refusals: Sequence[str] = (),
     validity: Literal["rules", "hhem"] = "rules",
 ) -> Score:
-    """1 for an answer, else 0, with the class as label; part: the class's name, 1.
+    """Score 1 for an answer, else 0, with the class as label; the part named after the class is 1.
 
-    least_words: fewer are "too short" (where a script has no spaces, two characters of Han or four
-    of Thai are a word). refusals: further sentences that are a refusal, such as one that a prompt
-    of your own asks for. validity: "hhem" takes for an answer what the engine of the HHEM
-    leaderboard takes for a summary, whatever it says.
+    Args:
+        least_words: an answer of fewer words is "too short" (in a script without spaces, two
+            characters of Han or four of Thai count as a word).
+        refusals: further sentences that count as refusals, such as one that your prompt asks for.
+        validity: "hhem" counts as answers what the engine of the HHEM leaderboard counts as
+            summaries, whatever they say.
     """
     answer_outcome = outcome_of(
         answer, least_words=least_words, refusals=refusals, validity=validity
@@ -111,7 +113,7 @@ def words(
     refusals: Sequence[str] = (),
     validity: Literal["rules", "hhem"] = "rules",
 ) -> Score | NoScore:
-    """How many words the answer has; nothing for what is no answer.
+    """Score the number of words of the answer; no score for what does not count as an answer.
 
     The options are those of `outcome`.
     """
@@ -132,7 +134,7 @@ def outcome_of(
     refusals: Sequence[str] = (),
     validity: Literal["rules", "hhem"] = "rules",
 ) -> Outcome:
-    """The class of an answer.
+    """Return the class of an answer.
 
     The options are those of the scorer `outcome`, checked by `check_options`.
     """
@@ -167,7 +169,7 @@ def outcome_of(
 
 
 def _without_text(answer: Answer, finish: str) -> Outcome:
-    """The class of a reply without text: empty only where nothing says why."""
+    """Return the class of a reply without text: empty only if nothing says why there is none."""
     if finish == "length" and answer.reasoning:
         return Outcome(UNCLOSED, "it was still reasoning at the limit of its length")
     outcome = answer.outcome
@@ -184,8 +186,9 @@ def _without_text(answer: Answer, finish: str) -> Outcome:
 
 
 def _by_hhem(text: str, refusals: Sequence[str]) -> Outcome:
-    """The class of a text by the engine's rule, which knows refusals as whole sentences, letter by
-    letter.
+    """Return the class of a text by the rule of the HHEM leaderboard's engine.
+
+    That rule knows refusals only as whole sentences, compared letter by letter.
     """
     if text in (hhem_validity.REFUSAL, *(sentence.strip() for sentence in refusals)):
         return Outcome(REFUSED, f"the sentence '{text}'")
@@ -205,7 +208,7 @@ def _n_words(n: int) -> str:
 
 
 def refusal_in(text: str, more_refusals: Sequence[str] = ()) -> str:
-    """The words by which a text refuses, with their language; "" if it does not refuse.
+    """Return the words by which a text refuses, with their language; "" if it does not refuse.
 
     `more_refusals` are further sentences that count as refusals.
     """

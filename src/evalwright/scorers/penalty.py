@@ -1,14 +1,14 @@
-"""The option `language_penalty`, which every scorer has: a score counts by how much of the reply is
-in the language asked for.
+"""The option `language_penalty` of every scorer: lowers scores of replies in the wrong language.
 
     scorers: [{choice: {language_penalty: {expected: ko, combine: multiply}}}]
 
-The metrics of bleu, chrf, ter and perplexity are made of counts that no penalty can change: those
-scorers refuse it.
+The metrics of bleu, chrf, ter and perplexity are computed from counts that no penalty can change,
+so those scorers refuse the option.
 
-combine: `multiply` (default) the value by the share of the reply that is in the language; `gate`:
-the value where that share is at least `least` (0.5), else 0. expected: a language code, else the
-sample's metadata `language`. The share is that of `text/spoken.py`.
+`combine` is `multiply` (default), which multiplies the value by the share of the reply that is in
+the language, or `gate`, which keeps the value if that share is at least `least` (0.5) and makes it
+0 otherwise. `expected` is a language code; by default it is the sample's metadata `language`. The
+share is that of `text/spoken.py`.
 """
 
 from __future__ import annotations
@@ -32,8 +32,7 @@ def check_penalty(settings: object, scorer: str = "") -> dict[str, Any]:
     """Check the settings of a penalty and add defaults.
 
     Raises:
-        ConfigurationError: for wrong settings, and for a scorer that a penalty would not
-            change.
+        ConfigurationError: a setting is wrong, or a penalty would not change this scorer's metrics.
     """
     if scorer in _OF_COUNTS:
         raise ConfigurationError(
@@ -72,7 +71,7 @@ def penalised(
 ) -> Scored:
     """Apply the penalty to a score; values below 0 stay.
 
-    The parts "language" (the share in the language) and "before" (the value without) are added.
+    It adds the parts "language" (the share in the language) and "before" (the value without it).
     """
     if not isinstance(score, Score):
         return score

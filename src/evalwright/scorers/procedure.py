@@ -1,9 +1,9 @@
-"""The results of long procedures, as of LongProc (Ye et al. 2025): countdown, routes, beliefs,
-tables, travel plans.
+"""Scores results of long procedures as in LongProc (Ye et al. 2025).
 
-A line of a solution is read by a parser of arithmetic and never run. Published is what LongProc's
-and SEA-HELM's own code gives, which stops at a line that is no arithmetic and at traces of unequal
-length; corrected, nothing stops, and a trace counts up to its first difference.
+The procedures are countdown, routes, beliefs, tables and travel plans. A line of a solution is read
+by a parser of arithmetic and never executed. `published` scores as LongProc's and SEA-HELM's own
+code does, which stops at a line that is not arithmetic and at traces of unequal length; corrected
+scoring never stops, and a trace counts up to its first difference.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _BELIEF_WORDS = re.compile(
 
 
 class PublishedFailure(Exception):
-    """SEA-HELM's own code fails here and gives no number."""
+    """SEA-HELM's own code fails on this input and gives no number."""
 
 
 KINDS = ("countdown", "route", "beliefs", "travel", "table")
@@ -43,20 +43,25 @@ def _check(options: Mapping[str, Any]) -> None:
 
 @checked(_check)
 def procedure(sample: Sample, answer: Answer, *, kind: str) -> Score:
-    """1.0 where the result of a long procedure is right, else 0.0; of a table the F1 of its rows.
+    """Score 1.0 if the result of a long procedure is right, else 0.0; for a table F1 of its rows.
 
-    kind: "countdown" (three equations in <Solution>), "route" (lines in <Route>), "beliefs"
-    (bullets), "travel" (cities and days in <Plan>), each with the part "partial_accuracy", how much
-    of the procedure agrees before the first difference; "table" (a block ```tsv), with "precision"
-    and "recall". The target is a text, of countdown and travel a JSON object with LongProc's
-    fields. part "extracted": whether there was a result. Raises ScoringError for a target that is
-    none of the kind.
+    The target is a text; for countdown and travel it is a JSON object with LongProc's fields. The
+    part "extracted" says whether there was a result.
+
+    Args:
+        kind: "countdown" (three equations in <Solution>), "route" (lines in <Route>), "beliefs"
+            (bullets) or "travel" (cities and days in <Plan>), each with the part
+            "partial_accuracy", the share of the procedure before the first difference; or "table"
+            (a block ```tsv), with the parts "precision" and "recall".
+
+    Raises:
+        ScoringError: the target is not one of that kind.
     """
     return score_procedure(sample, answer.text, kind)
 
 
 def score_procedure(sample: Sample, text: str, kind: str) -> Score:
-    """As `procedure`."""
+    """Score a text as `procedure` does an answer."""
     if kind == "table":
         block = inside("```tsv", "```", text, published=False)
         precision, recall, f1, why = table(sample.target, block, False)
@@ -108,7 +113,7 @@ def worth(
         result (None for none).
 
     Raises:
-        PublishedFailure: where SEA-HELM's code fails.
+        PublishedFailure: SEA-HELM's code would fail here.
     """
     if kind == "beliefs":
         return (*beliefs(label, text, published), text.strip())
@@ -124,10 +129,10 @@ def worth(
 
 
 def inside(opening: str, closing: str, text: str, published: bool) -> str | None:
-    """The text between two tags; None without them.
+    """Return the text between two tags; None without them.
 
-    Published takes the first opening and the last closing tag; corrected takes the last opening
-    tag and what follows up to its closing one.
+    Published scoring takes the first opening and the last closing tag; corrected scoring takes the
+    last opening tag and the text up to its closing one.
     """
     start = text.find(opening) if published else text.rfind(opening)
     if start < 0:
@@ -155,9 +160,9 @@ def _share_before_difference(
     same: Callable[[str, str], bool],
     published: bool,
 ) -> float:
-    """The share of reference lines before the first difference.
+    """Return the share of reference lines before the first difference.
 
-    Published, a trace without a difference has all but one.
+    In published scoring, a trace without a difference has all lines but one.
     """
     for index, (line, reference_line) in enumerate(zip(lines, reference, strict=False)):
         if not same(line, reference_line):
@@ -180,7 +185,7 @@ _AROUND = " \t-*•`."
 def countdown(
     label: Mapping[str, Any], text: str, solution: str | None, published: bool
 ) -> tuple[float, float]:
-    """Whether the solution is right, and the share of the search before its first wrong step."""
+    """Return whether the solution is right, and the share searched before its first wrong step."""
     if solution is not None and _is_solution(
         label["nums"], label["target"], solution, published
     ):
@@ -191,7 +196,7 @@ def countdown(
 def _is_solution(
     nums: Sequence[int], target: int, solution: str, published: bool
 ) -> bool:
-    """Whether three lines "a + b = c" use each number once and reach the target."""
+    """Return whether three lines "a + b = c" use each number once and reach the target."""
     lines = solution.split("\n")
     left = list(nums)
     if not published:
@@ -213,7 +218,7 @@ def _is_solution(
 
 
 def _read_equation(line: str) -> tuple[int, int, int] | None:
-    """Read an equation that holds: its two operands and its outcome; None for any other line."""
+    """Read an equation that is true: its two operands and its result; None for any other line."""
     if (equation := _EQUATION.fullmatch(line)) is None:
         return None
     first = int(equation[1])
@@ -233,9 +238,7 @@ def _read_equation(line: str) -> tuple[int, int, int] | None:
 
 
 def _read_equation_as_published(line: str) -> tuple[int, int, int] | None:
-    """As `_read_equation`, the way SEA-HELM does: evaluate the left side, split it at its first
-    sign.
-    """
+    """Read an equation as SEA-HELM does: evaluate the left side, split it at its first operator."""
     sides = line.strip().split("=")
     if len(sides) != 2:
         return None
@@ -271,8 +274,8 @@ def _evaluate(expression: str) -> float | None:
     """Evaluate an expression of numbers; None for a number that is too large.
 
     Raises:
-        SyntaxError: for text that is no expression.
-        PublishedFailure: for an expression that is no arithmetic.
+        SyntaxError: the text is not an expression.
+        PublishedFailure: the expression is not arithmetic.
     """
     if len(expression) > MAX_EXPRESSION_CHARS:
         raise SyntaxError
@@ -309,7 +312,7 @@ def _evaluate_node(node: ast.expr) -> float | None:
 
 
 def _score_search(text: str, reference: str, published: bool) -> float:
-    """The share of search steps before the first difference; the result of a try may differ."""
+    """Return the share of search steps before the first difference; a try's result may differ."""
     opening = "<Search Procedure>"
     closing = "</Search Procedure>"
     reference = reference.split(opening)[1].split(closing)[0]
@@ -342,9 +345,9 @@ def _same_step(step: str, reference_step: str) -> bool:
 def route(
     reference: str, route_text: str | None, published: bool
 ) -> tuple[float, float]:
-    """Whether a route is right, and the share of its lines before the first difference.
+    """Return whether a route is right, and the share of its lines before the first difference.
 
-    Published, the differing line counts too.
+    In published scoring the differing line counts too.
     """
     if route_text is None:
         return 0.0, 0.0
@@ -362,8 +365,9 @@ def route(
 
 
 def beliefs(reference: str, text: str, published: bool) -> tuple[float, float]:
-    """Whether the bullets are the reference's, ignoring small words, and the share before the
-    first difference.
+    """Return whether the bullets are the reference's, and the share before the first difference.
+
+    Small words are ignored.
     """
     mine = _read_bullets(text)
     theirs = _read_bullets(reference)
@@ -404,7 +408,7 @@ def table(
 ) -> tuple[float, float, float, str]:
     """Score the rows of a table, in any order.
 
-    Rows with missing or extra cells match nothing, unless published.
+    In corrected scoring, rows with missing or extra cells match nothing.
 
     Returns:
         Precision, recall, F1, and why there is no score ("" if there is one).
@@ -431,8 +435,10 @@ def table(
 def _read_table(
     text: str, published: bool
 ) -> tuple[int, list[tuple[str, ...]]] | str | None:
-    """Read the number of columns and the rows of a table; None for no table, a text for an
-    unreadable one.
+    """Read the number of columns and the rows of a table.
+
+    Returns:
+        Both; None if there is no table; a text that says why the table is unreadable.
     """
     try:
         lines = list(csv.reader(text.strip().split("\n"), delimiter="\t"))
@@ -461,7 +467,7 @@ _FLIGHT = re.compile(r"from (\w+) to (\w+)")
 _DAY = re.compile(r"Day (\d+)")
 _STAY = re.compile(
     r"(?<!\d)\d++-\d+"
-)  # from the first digit on alone, or long numbers take the square of the time
+)  # starts only at the first digit, since long numbers would otherwise take quadratic time
 _TOTAL = re.compile(r"European cities for (\d+) days")
 _ASIDE = "Output the plan in the required format:"
 
@@ -469,8 +475,9 @@ _ASIDE = "Output the plan in the required format:"
 def travel(
     label: Mapping[str, Any], text: str, plan: str | None, published: bool
 ) -> tuple[float, float]:
-    """Whether a plan has the right cities, order and days, and the share of steps before the
-    first other one.
+    """Return whether a plan has the right cities, order and days, and the share of right steps.
+
+    That share ends at the first step that differs.
     """
     cities = [city for city in label["ground_truth_cities"].split("**") if city]
     days = [int(stay) for stay in label["ground_truth_durations"].split("**") if stay]

@@ -1,8 +1,7 @@
-"""What an answer says, as the scorer of a task reads it, in one writing for all answers that are
-alike: "B", "42", "1/2", "paris".
+"""Reads what an answer says, as the task's scorer does, in a canonical form: "B", "42", "1/2".
 
-Votes over several draws count these. Nothing is compared with a target here, so a vote never sees
-what is right.
+Answers that agree have the same form, which votes over several draws count. Nothing is compared
+with a target here, so a vote never sees what is right.
 """
 
 from __future__ import annotations
@@ -37,15 +36,14 @@ _EDGES = " .,;:!?\"'`*“”‘’()[]{}"
 
 
 def reader(kind: str, options: Mapping[str, Any] | None = None) -> Read:
-    """The function that reads an answer as the scorer `kind` does; it returns "" if it reads
-    nothing.
+    """Return the function that reads an answer as the scorer `kind` does, "" for no answer.
 
-    A plug-in's scorer has a reader if it has the attribute `read`, a function of sample, answer
-    and its options.
+    A plug-in's scorer has a reader if it has the attribute `read`, a function of sample, answer and
+    its options.
 
     Raises:
-        ConfigurationError: for a scorer that reads no answers.
-        UnknownName: for a scorer that does not exist.
+        ConfigurationError: the scorer reads no answers.
+        UnknownName: there is no such scorer.
     """
     reader_options = {
         name: value
@@ -63,9 +61,9 @@ def reader(kind: str, options: Mapping[str, Any] | None = None) -> Read:
 
 
 def score_with_reading(scorer: Scorer, part_name: str) -> Scorer:
-    """Add a part to a scorer's scores: a code of what the answer says.
+    """Add a part to a scorer's scores: a numeric code of what the answer says.
 
-    Answers that are read alike have equal codes; -1 stands for nothing. Raises as `reader`.
+    Answers with equal readings have equal codes; -1 stands for nothing. Raises like `reader`.
     """
     read = reader(scorer.kind, scorer.options)
 
@@ -73,7 +71,7 @@ def score_with_reading(scorer: Scorer, part_name: str) -> Scorer:
         if not isinstance(score, Score):
             return score
         text = read(sample, answer).encode("utf-8", "surrogatepass")
-        # Six bytes are a whole number that a float holds exactly.
+        # A float can represent any whole number of six bytes exactly.
         code = (
             float(int.from_bytes(blake2b(text, digest_size=6).digest()))
             if text
@@ -106,7 +104,7 @@ def score_with_reading(scorer: Scorer, part_name: str) -> Scorer:
 
 
 def _read_option(sample: Sample, answer: Answer, **_: Any) -> str:
-    """The letter of the option."""
+    """Return the letter of the option."""
     option = answer.choice
     if option is None:
         language = language_of(sample) or "en"
@@ -119,7 +117,7 @@ def _read_option(sample: Sample, answer: Answer, **_: Any) -> str:
 
 
 def _read_number(sample: Sample, answer: Answer, **_: Any) -> str:
-    """The number as a fraction in lowest terms, in the sample's unit if it can be converted."""
+    """Return the number as a fraction in lowest terms, in the sample's unit if that is possible."""
     language = language_of(sample) or "en"
     reply = parse_reply(
         answer.text, sample.input, lambda text: bool(find_numbers(text, language))
@@ -132,7 +130,7 @@ def _read_number(sample: Sample, answer: Answer, **_: Any) -> str:
         return ""
     number = numbers[0] if reply.marked else numbers[-1]
     value = _convert_to_unit(number, str(sample.metadata.get("unit") or ""))
-    # A fraction of "1e999999" would have a million digits.
+    # The fraction for "1e999999" would have a million digits.
     return (
         str(Fraction(value))
         if abs(value.adjusted()) <= _MOST_DIGITS
@@ -151,13 +149,13 @@ def _convert_to_unit(number: Number, unit: str) -> Decimal:
 
 
 def _read_formula(sample: Sample, answer: Answer, **_: Any) -> str:
-    """The formula in one spelling; a number as `_read_number` writes it."""
+    """Return the formula in canonical form; a number as `_read_number` writes it."""
     reply = parse_reply(answer.text, sample.input)
     return write_formula(reply, language_of(sample) or "en")[:_MOST_CHARACTERS]
 
 
 def _read_text(sample: Sample, answer: Answer, **_: Any) -> str:
-    """The words without case and marks; "" for an answer that declines."""
+    """Return the words without case and punctuation; "" for an answer that declines."""
     reply = parse_reply(answer.text, sample.input)
     return "" if declines(reply.text) else _normalise_words(reply)
 
@@ -169,7 +167,7 @@ def _normalise_words(reply: ParsedReply) -> str:
 
 
 def _read_short_answer(sample: Sample, answer: Answer, **_: Any) -> str:
-    """The number or the words, by the sample's kind of answer."""
+    """Return the number or the words, by the sample's kind of answer."""
     return (
         _read_number if sample.metadata.get("answer_type") == "number" else _read_text
     )(sample, answer)

@@ -1,4 +1,4 @@
-"""The table of scorers, and `bind`, which makes a `Scorer` from a name and options."""
+"""The table of scorers: registers scoring functions, and binds a name and options to a `Scorer`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from evalwright.core.tasks import Scored, Scorer
 
 ScorerFunction = Callable[..., Scored | float | Awaitable[Scored | float]]
 BoundFunction = Callable[..., Scored | Awaitable[Scored]]
-"""A scoring function with its options set, whose numbers are Scores."""
+"""A scoring function with its options bound; plain numbers are already wrapped in Scores."""
 Function = TypeVar("Function", bound=ScorerFunction)
 
 
@@ -80,13 +80,14 @@ BUNDLED = {
     "unit-tests": "evalwright.scorers.code.unit_tests:unit_tests",
     "words": "evalwright.scorers.outcome:words",
 }
-"""The scorers that come with the package: name -> "module:function"."""
+"""Bundled scorers: name -> "module:function"."""
 RUN_PROGRAMS = frozenset({"unit-tests"})
-"""Those of them that run programs of models."""
+"""Bundled scorers that run programs of models."""
 
 BY_RULES = frozenset({"choice", "final-answer", "numeric", "short-answer"})
-"""Those that compare with a reference by rules, and say of some readings that they are unsure,
-which a judge may then read by the same reference.
+"""Bundled scorers that compare with a reference by rules and mark some readings as unsure.
+
+A judge may then read the unsure ones by the same reference.
 """
 
 WORST: Mapping[str, float | None] = {
@@ -94,24 +95,27 @@ WORST: Mapping[str, float | None] = {
     "perplexity": None,
     "words": None,
 }
-"""The value of a reply that is no answer, where it is not 0: None for no score, because the scorer
-is not about being right (a rate of hallucination, the probability of a text, a length). A plug-in
-says it with `@scorer(NAME, worst=...)`.
+"""The score of a reply without an answer, if it is not 0.
+
+None means no score, because the scorer is not about being right (a rate of hallucination, the
+probability of a text, a length). A plug-in sets it by `@scorer(NAME, worst=...)`.
 """
 
 SCORE_FAULTS = frozenset({"grounding-judged", "outcome", "stress"})
-"""Scorers that have classes of their own for replies without an answer, and so are given them as
-empty answers.
+"""Scorers that have classes of their own for replies without an answer.
+
+They get these replies as empty answers.
 """
 JUDGE_READ = "read by judge"
-"""The part of a score whose rules were unsure, so that it is a judge's."""
+"""The part of a score that a judge gave because the rules were unsure."""
 JUDGE_FAILED = "judge failed"
-"""The part of a score whose judge failed, so that the rules' reading stands."""
+"""The part of a score that the rules gave because the judge failed."""
 JUDGE = "judge"
-"""The role of a judge, where a task names no other."""
+"""The role of a judge if a task names no other."""
 
 MAX_SCORE = 1e100
-"""A score beyond has no square, and so no standard error."""
+"""Largest absolute score; the square of a larger one would overflow, so it has no standard error.
+"""
 
 registry: Registry[ScorerFunction] = Registry("scorer", dict(BUNDLED), _check)
 
@@ -156,7 +160,7 @@ def scorer(name: str, *, worst: float | None = 0.0) -> Callable[[Function], Func
 
 
 def _check_worst(name: str, worst: Any) -> None:
-    """Raise ConfigurationError where the worst value of a scorer is no finite number."""
+    """Raise ConfigurationError if a scorer's worst value is not a finite number."""
     if worst is None:
         return
     is_number = isinstance(worst, int | float) and not isinstance(worst, bool)
@@ -168,13 +172,15 @@ def _check_worst(name: str, worst: Any) -> None:
         )
 
 
-def without_roles(alone: Callable[..., Scored]) -> Callable[[Function], Function]:
-    """Give an asking scorer a plain function, with the same options, that scores where it has no
-    roles to ask.
+def without_roles(rules_only: Callable[..., Scored]) -> Callable[[Function], Function]:
+    """Give a scorer that asks judges a plain function for the case that no judge is named.
+
+    Args:
+        rules_only: a scoring function with the same options, which asks nobody.
     """
 
     def attach(function: Function) -> Function:
-        vars(function)["without_roles"] = alone
+        vars(function)["without_roles"] = rules_only
         return function
 
     return attach
@@ -186,11 +192,12 @@ def checked(
     able: Sequence[Ability] = (),
     refuse: Callable[[Sample, Mapping[str, Any]], None] | None = None,
 ) -> Callable[[Function], Function]:
-    """Have a scorer's options checked when it is bound, before anything is asked.
+    """Have a scorer's options checked when it is bound, before any request is sent.
 
-    check: is given all options, defaults among them, and raises UsageError. able: what the models
-    that the scorer asks must be able to do, one of these. refuse: is given a sample and all
-    options, and raises where it could not be scored.
+    Args:
+        check: called with all options, defaults included; raises UsageError.
+        able: the abilities of which the models that the scorer asks need at least one.
+        refuse: called with a sample and all options; raises if the sample could not be scored.
     """
 
     def mark(function: Function) -> Function:
@@ -203,11 +210,11 @@ def checked(
 def bind(
     kind: str, options: Mapping[str, Any] | None = None, name: str | None = None
 ) -> Scorer:
-    """Make a scorer of its registered name and options.
+    """Make a scorer from its registered name and options.
 
-    Every scorer has two options more: `unsure`, the scorer whose verdict replaces readings that are
-    unsure, as a name or `{scorer: name, option: value}` (up to version 1 of records it was called
-    `undecided`), and `language_penalty` (`penalty.py`).
+    Every scorer has two more options: `unsure`, the scorer whose verdict replaces unsure readings,
+    as a name or `{scorer: name, option: value}` (called `undecided` up to version 1 of records),
+    and `language_penalty` (`penalty.py`).
 
     Args:
         kind: the registered name, such as "exact-match".
@@ -271,9 +278,7 @@ def bind(
 
 
 def _with_numbers(function: Callable[..., Any]) -> BoundFunction:
-    """The scoring function of a plug-in, which may give True, False or a number in place of a
-    Score.
-    """
+    """Wrap a plug-in's scoring function, which may return a bool or a number, to return Scores."""
 
     def score(sample: Sample, answer: Answer) -> Scored:
         return cast(Scored, score_from(function(sample, answer)))
@@ -282,7 +287,7 @@ def _with_numbers(function: Callable[..., Any]) -> BoundFunction:
 
 
 def _asking_with_numbers(function: Callable[..., Any]) -> BoundFunction:
-    """The same of a scoring function that asks a model."""
+    """Wrap a scoring function that asks a model like `_with_numbers` does a plain one."""
 
     async def score(sample: Sample, answer: Answer, ask: Ask) -> Scored:
         return cast(Scored, score_from(await function(sample, answer, ask)))
@@ -291,7 +296,7 @@ def _asking_with_numbers(function: Callable[..., Any]) -> BoundFunction:
 
 
 def _worst_of(kind: str, options: Mapping[str, Any]) -> float | None:
-    """The value of a reply that is no answer; some scorers have it only with certain options."""
+    """Return the score of a reply without an answer; for some scorers it depends on the options."""
     worst_of = getattr(registry.get(kind), "worst_of", None)
     if worst_of is not None:
         scores: float | None = worst_of(options)
@@ -302,8 +307,9 @@ def _worst_of(kind: str, options: Mapping[str, Any]) -> float | None:
 def _reader_of_faults(
     kind: str, options: Mapping[str, Any], bound: Callable[..., Any]
 ) -> Callable[[Sample, Answer], Scored] | None:
-    """What scores replies without an answer, for a scorer that says which parts these have
-    (`fault_parts`); None for others.
+    """Return what scores replies without an answer, for scorers that define their parts.
+
+    Such scorers have `fault_parts`; for others it is None.
     """
     parts_of = getattr(registry.get(kind), "fault_parts", None)
     if parts_of is None:
@@ -321,17 +327,18 @@ def _reader_of_faults(
 
 
 LONG = 20_000
-"""Characters from which on an answer is scored in the process with limits, where its scorer has no
-`long` of its own.
+"""Characters from which an answer is scored in the bounded process.
+
+A scorer can set another number as its attribute `long`.
 """
 SECONDS = 10.0
-"""Processor time that scoring one such answer may take."""
+"""Processor seconds that scoring one such answer may take."""
 
 
 def _limited(
     function: Callable[..., Any], kind: str, options: Mapping[str, Any]
 ) -> BoundFunction:
-    """A scorer of ours whose work ends also on a text that was made to be slow to read."""
+    """Make a bundled scorer that is limited in time on a text made to be slow to read."""
 
     long: int = getattr(registry.get(kind), "long", LONG)
 
@@ -341,7 +348,7 @@ def _limited(
             return outcome
         try:
             outcome = bounded.call(
-                _alone, kind, dict(options), sample, answer, seconds=SECONDS
+                _score_in_process, kind, dict(options), sample, answer, seconds=SECONDS
             )
         except bounded.LimitExceeded as error:
             raise ScoringError(
@@ -353,7 +360,7 @@ def _limited(
     return score
 
 
-def _alone(
+def _score_in_process(
     kind: str, options: Mapping[str, Any], sample: Sample, answer: Answer
 ) -> Scored:
     function = registry.get(kind)
@@ -366,8 +373,9 @@ def _alone(
 def _with_second(
     kind: str, options: Mapping[str, Any], second_use: object, name: str | None
 ) -> Scorer:
-    """The scorer `kind`, whose unsure readings the scorer that `second_use` names reads again, as
-    one scorer.
+    """Make one scorer of `kind` and of the second scorer that reads its unsure readings again.
+
+    `second_use` names the second one.
     """
     second_options: dict[str, Any] = {}
     if isinstance(second_use, str):
@@ -435,27 +443,27 @@ def _with_second(
 def _with_penalty(
     kind: str, other_options: Mapping[str, Any], settings: object, name: str | None
 ) -> Scorer:
-    """The scorer `kind` whose values count by the language of the answer."""
+    """Make the scorer `kind` with values that depend on the language of the answer."""
     from evalwright.scorers import (
         penalty,
-    )  # it reads tables of words, which few runs need
+    )  # imported here, because it reads tables of words that few runs need
 
     full = penalty.check_penalty(settings, kind)
-    alone = bind(kind, other_options, name)
+    scorer = bind(kind, other_options, name)
 
     async def later(sample: Sample, answer: Answer, ask: Ask) -> Scored:
         return penalty.penalised(
-            await _scored(alone, sample, answer, ask), sample, answer, full
+            await _scored(scorer, sample, answer, ask), sample, answer, full
         )
 
     def now(sample: Sample, answer: Answer) -> Scored:
-        score: Any = alone.function(sample, answer)
+        score: Any = scorer.function(sample, answer)
         return penalty.penalised(score, sample, answer, full)
 
-    function: BoundFunction = later if alone.asks else now
+    function: BoundFunction = later if scorer.asks else now
     return replace(
-        alone,
-        options={**alone.options, "language_penalty": settings},
+        scorer,
+        options={**scorer.options, "language_penalty": settings},
         function=function,
     )
 
@@ -472,8 +480,9 @@ async def _scored(scorer: Scorer, sample: Sample, answer: Answer, ask: Ask) -> S
 def _roles(
     parameters: Mapping[str, inspect.Parameter], options: Mapping[str, Any]
 ) -> tuple[str, ...]:
-    """The roles that a scorer asks: its option `role`, or those in its option `judges` (names, or
-    mappings with `role`).
+    """Return the roles that a scorer asks: its option `role`, or those in its option `judges`.
+
+    The latter are names, or mappings with `role`.
     """
     for option in ("role", "judges"):
         if option not in parameters:

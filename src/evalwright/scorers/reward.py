@@ -1,6 +1,4 @@
-"""What a reward model says of an answer, as a score: of any backend that answers `Reward`, a
-translation's metric among them.
-"""
+"""The score that a reward model gives to an answer; a learned translation metric is one too."""
 
 from __future__ import annotations
 
@@ -60,14 +58,21 @@ async def reward(
     reference: bool = False,
     range: Sequence[float] | None = None,
 ) -> Score:
-    """The reward of the answer, more being better; parts: "reward" as the model gave it, and its
-    further values as "value_2", "value_3".
+    """Score the reward of the answer, more being better.
 
-    role: of the reward model. prompt: "sent" is what the model under test was sent, "input" the
-    sample's input alone (the source of a translation). reference: also send the target; of several
-    targets the best counts. range: the least and greatest reward; the score is then from 0 to 1,
-    and what is beyond counts as the end. Raises ScoringError without a target where one is wanted;
-    RequestFailed where the model failed.
+    Parts: "reward" as the model gave it, and its further values as "value_2", "value_3".
+
+    Args:
+        role: role of the reward model.
+        prompt: "sent" sends the prompt that the model under test got, "input" only the sample's
+            input (the source of a translation).
+        reference: whether to send the target too; of several targets the best score counts.
+        range: the least and greatest reward; the score is then scaled to 0 to 1, and rewards
+            outside the range are clipped.
+
+    Raises:
+        ScoringError: there is no target although `reference` needs one.
+        RequestFailed: the model failed.
     """
     if reference and not sample.targets:
         raise ScoringError(f"The sample '{sample.id}' has no target.")
@@ -92,4 +97,4 @@ async def reward(
 
 
 vars(reward)["worst_of"] = lambda options: None if options["range"] is None else 0.0
-# Without a range there is no least reward, and a reply that is no answer has none.
+# Without a range there is no least reward, so a reply without an answer has no score.

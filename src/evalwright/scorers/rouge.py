@@ -1,9 +1,9 @@
-"""ROUGE-1, -2, -L and -Lsum (Lin 2004) with the arithmetic and, in English, the words of the
-library rouge-score; other languages with their own words.
+"""ROUGE-1, -2, -L and -Lsum (Lin 2004), with the arithmetic of the library rouge-score.
 
-The library's longest common subsequence takes time and memory of the product of both lengths, in
-Python; an answer of 100 kB would take minutes. So the counting is here, by whole rows of bits, and
-tests hold it equal to the library.
+English is split into words as the library does, other languages by rules of their own. The
+library's longest common subsequence takes time and memory of the product of both lengths, in
+Python; an answer of 100 kB would take minutes. So the counting is done here, with whole rows of
+bits, and tests hold it equal to the library.
 """
 
 from __future__ import annotations
@@ -51,8 +51,9 @@ def _check(options: Mapping[str, Any]) -> None:
 
 
 def check_rouge_sample(sample: Sample, options: Mapping[str, Any]) -> None:
-    """Raise MissingExtra where words of the sample's language need a library that is not installed:
-    before anything is asked.
+    """Raise MissingExtra if words of the sample's language need a library that is not installed.
+
+    Called before any request is sent.
     """
     segmentation.require(language_of(sample, options.get("language")), "ROUGE")
 
@@ -66,13 +67,19 @@ def rouge(
     language: str | None = None,
     stem: bool = False,
 ) -> Score:
-    """The highest F1 over the targets, from 0 to 1; parts "precision" and "recall" of that target.
+    """Score the highest F1 over the targets, from 0 to 1.
 
-    kind: rouge1, rouge2 (n-grams), rougeL (longest common subsequence) or rougeLsum (the same by
-    lines). language: without it the sample's metadata `language`. English has the library's words
-    (a to z and digits; stem: by Porter's stemmer); Burmese, Chinese, Japanese, Khmer, Lao and Thai
-    are segmented; other languages have words of letters, marks and digits. Where no language is
-    said, English is taken, unless the targets have letters that it has not.
+    Parts: "precision" and "recall" of that target.
+
+    English has the library's words (a to z and digits); Burmese, Chinese, Japanese, Khmer, Lao and
+    Thai are segmented; other languages have words of letters, combining marks and digits.
+
+    Args:
+        kind: rouge1, rouge2 (n-grams), rougeL (longest common subsequence) or rougeLsum (the same
+            by lines).
+        language: by default the sample's metadata `language`; without either, English, unless the
+            targets have letters that English does not have.
+        stem: whether to reduce English words by Porter's stemmer.
     """
     if not sample.targets:
         raise ScoringError(f"The sample '{sample.id}' has no target.")
@@ -88,7 +95,7 @@ vars(rouge)["check_sample"] = check_rouge_sample
 def _word_splitter(
     sample: Sample, language: str, stem: bool
 ) -> tuple[Callable[[str], Sequence[str]], str]:
-    """The function that splits texts into words, and its name."""
+    """Return the function that splits texts into words, and its name."""
     if language in segmentation.UNSPACED:
         return lambda text: segmentation.segment(
             text.casefold(), language
@@ -140,7 +147,7 @@ def _score_subsequence(
 def f1_of_subsequence(
     target_words: Sequence[str], answer_words: Sequence[str]
 ) -> Found:
-    """F1, precision and recall of the longest common subsequence of two lists of words."""
+    """Return F1, precision and recall of the longest common subsequence of two lists of words."""
     return _score_overlap(
         common_length(target_words, answer_words), len(answer_words), len(target_words)
     )
@@ -200,7 +207,7 @@ def _score_overlap(hits: int, answer_total: int, target_total: int) -> Found:
 
 
 def common_length(words: Sequence[str], other_words: Sequence[str]) -> int:
-    """The length of the longest common subsequence, by bit-parallel rows (Hyyrö 2004)."""
+    """Return the length of the longest common subsequence, by bit-parallel rows (Hyyrö 2004)."""
     *_, last = _subsequence_rows(len(words), _word_bits(words), other_words)
     return len(words) - last.bit_count()
 
@@ -208,7 +215,7 @@ def common_length(words: Sequence[str], other_words: Sequence[str]) -> int:
 def _common_places(
     words: Sequence[str], bits: Mapping[str, int], other_words: Sequence[str]
 ) -> list[int]:
-    """The places in `words` of the longest common subsequence, as rouge-score picks them."""
+    """Return the positions in `words` of the longest common subsequence that rouge-score picks."""
     if bits.keys().isdisjoint(other_words):
         return []
     rows = list(_subsequence_rows(len(words), bits, other_words))
@@ -228,12 +235,12 @@ def _common_places(
 
 
 def _length_at(row: int, i: int) -> int:
-    """The longest common subsequence of the first `i` words and those that the row has read."""
+    """Return the longest common subsequence of the first `i` words and the words read so far."""
     return i - (row & ((1 << i) - 1)).bit_count()
 
 
 def _word_bits(words: Sequence[str]) -> dict[str, int]:
-    """The places of each word, as the bits of a number."""
+    """Return the positions of each word, as the bits of a number."""
     bits: dict[str, int] = {}
     for index, word in enumerate(words):
         bits[word] = bits.get(word, 0) | 1 << index
@@ -243,7 +250,7 @@ def _word_bits(words: Sequence[str]) -> dict[str, int]:
 def _subsequence_rows(
     size: int, bits: Mapping[str, int], other_words: Sequence[str]
 ) -> Iterator[int]:
-    """The bit rows of the longest common subsequence, after each word of `other_words`.
+    """Yield the bit rows of the longest common subsequence, one after each word of `other_words`.
 
     A bit is 0 where the subsequence grows.
     """

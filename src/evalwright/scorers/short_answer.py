@@ -1,8 +1,8 @@
-"""Short answers: does the reply give the target, or one of its aliases, as its answer?
+"""The scorer `short-answer`: does the reply give the target, or an alias, as its answer?
 
-Rules only, no model: always the best reading, and why a careful reader might argue with it.
-`scorers/answers/__init__.py` shows the path of an answer to its score; docs/scorers.md#short-answer
-explains the rules on one page.
+It uses rules only, no model: it always gives the likeliest reading, and says why a careful reader
+might argue with it. `scorers/answers/__init__.py` shows the path of an answer to its score;
+docs/scorers.md#short-answer explains the rules on one page.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from evalwright.scorers.text.folded import fold_text
 from evalwright.scorers.text.normalise import plain
 
 MIN_REPEATED_CHARS = 13
-"""Of a question, to be looked for in the reply; shorter ones may stand there by chance."""
+"""Least length of a question that is searched in the reply; a shorter one may be chance."""
 MAX_SHOWN_CHARS = 60
 _PLACEHOLDERS = frozenset(
     ("null", "nan", "nil", "tbd", "tba", "to be determined", "to be announced")
@@ -38,16 +38,18 @@ _INTRODUCING = frozenset(
 
 
 def short_answer(sample: Sample, answer: Answer) -> Score:
-    """1.0 where the answer gives a target, else 0.0; labels "correct", "incorrect",
-    "not_attempted", "unreadable".
+    """Score 1.0 if the answer gives a target, else 0.0.
 
-    Reads `sample.targets` (the canonical form and its aliases) and the metadata `answer_type`
-    ("name", "number", "date", "yes_no", "none"; worked out from the targets where it is missing),
-    `unit`, `tolerance`, `language`, `parts` (which part of a person's name is enough: "full",
-    "surname", "given", "any") and `confusable` (names of others that hold a target). Where a target
-    itself says that there is no answer ("No answer", "not stated"), the targets are phrases, and
-    finding one is enough. Unsure where a careful reader might argue. Raises ScoringError for
-    metadata that say nothing.
+    Labels: "correct", "incorrect", "not_attempted", "unreadable". The score is unsure if a careful
+    reader might argue with it. It reads `sample.targets` (the canonical form and its aliases) and
+    the metadata `answer_type` ("name", "number", "date", "yes_no", "none"; inferred from the
+    targets if missing), `unit`, `tolerance`, `language`, `parts` (which part of a person's name is
+    enough: "full", "surname", "given", "any") and `confusable` (names of others that contain a
+    target). If a target itself says that there is no answer ("No answer", "not stated"), the
+    targets are phrases, and finding one is enough.
+
+    Raises:
+        ScoringError: the metadata has values that do not exist.
     """
     reader = choose_reader(sample)
     symbols = [
@@ -66,7 +68,7 @@ def short_answer(sample: Sample, answer: Answer) -> Score:
 
 
 def _judge_reply(reply: ParsedReply, sample: Sample, reader: AnswerReader) -> Verdict:
-    """Sort out replies without an answer, then let the reader judge."""
+    """Handle replies without an answer, then let the reader judge."""
     if reply.is_empty_field:
         return not_attempted(f"{reply.rule} is empty")
     if not _has_words(reply.text) and any(
@@ -90,7 +92,7 @@ def _judge_reply(reply: ParsedReply, sample: Sample, reader: AnswerReader) -> Ve
 
 
 def _judge_unless_declined(reply: ParsedReply, reader: AnswerReader) -> Verdict:
-    """The reader's verdict; if the reply declines and nothing right is in it, that it declines."""
+    """Return the reader's verdict; if the reply declines and gives no target, that it declines."""
     if isinstance(reader, PhraseReader):
         return reader.judge(reply)
     declined = judge_declining(reply)
@@ -110,12 +112,12 @@ def _has_words(text: str) -> bool:
 
 
 def _is_symbol(text: str, symbol: str) -> bool:
-    """Whether a reply is a target of signs only ("+"), or contains it as a word."""
+    """Return whether a reply is a target of symbols only ("+"), or contains it as a word."""
     return symbol in text.split() or symbol == text.strip(" .`'\"*")
 
 
 def _without_question(text: str, question: str) -> str:
-    """Remove the question that a reply repeats; "" if only an introduction remains."""
+    """Remove a question that the reply repeats; "" if only an introduction remains."""
     question = question.strip()
     if len(question) < MIN_REPEATED_CHARS:
         return text
@@ -128,7 +130,7 @@ def _without_question(text: str, question: str) -> str:
 
 
 def _with_option_text(reply: ParsedReply) -> ParsedReply:
-    """Replace the letter of an option that the model made up by its text.
+    """Replace the letter of an option that the model made up by the option's text.
 
     Example: "a. Toba b. Poso. Answer: a" answers with Toba.
     """

@@ -1,10 +1,8 @@
-"""How alike an answer and a target are: by an embedder's vectors, by words, or by characters.
+"""Scores how similar an answer and a target are: by embeddings, by words, or by characters.
 
-Never for names and numbers alone.
-
-Similar texts may say contrary things. So this is a second column beside a scorer that decides;
-`similarity_guard` keeps it from calling similar what another number or name contradicts.
-docs/scorers.md#similarity shows where it errs.
+Similar texts may contradict each other, above all in names and numbers. So this is a second column
+beside a scorer that decides; `similarity_guard` keeps it from calling texts similar that differ in
+a number or name. docs/scorers.md#similarity shows where it errs.
 """
 
 from __future__ import annotations
@@ -33,7 +31,7 @@ from evalwright.strategies.several import gather_all
 
 MEASURES = ("cosine", "characters", "token-f1")
 THRESHOLDS = {"cosine": 0.8, "characters": 0.5, "token-f1": 0.5}
-"""Where "similar" begins, where a task does not say.
+"""The default threshold from which texts are "similar", by measure.
 
 No number is right for all embedders: see docs/scorers.md#similarity.
 """
@@ -47,7 +45,7 @@ Measure = Literal["cosine", "characters", "token-f1"]
 
 
 def check_options(options: Mapping[str, Any]) -> None:
-    """Raise UsageError where an option of the scorer is not what it must be."""
+    """Raise UsageError if an option of the scorer has a value that is not allowed."""
     role = options["role"]
     measure = options["measure"]
     threshold = options["threshold"]
@@ -91,19 +89,25 @@ async def similarity(
     measure: Measure | None = None,
     threshold: float | None = None,
 ) -> Score:
-    """How alike the answer and its most similar target are, from 0 to 1; labels "similar" from
-    `threshold` on, and "different".
+    """Score how similar the answer and its most similar target are, from 0 to 1.
 
-    role: the embedder to ask; the measure is then the cosine of the vectors (below 0 counts as 0).
-    Without one: `measure` "characters" (the default; see `character_f`) or "token-f1". Read is the
-    first paragraph.
+    It reads the first paragraph of the answer. Labels: "similar" from `threshold` on, else
+    "different".
 
-    0 and "different" where the answer has another number than the target, or where a name, number,
-    date, or yes or no is asked for and the scorer `short-answer` finds another; unsure where it may
-    be the same name or number all the same. The explanation says so. Parts: "cosine", "characters"
-    and "token_f1" of the best target as measured, and "blocked" (1) where that was overruled.
-    Raises ScoringError without a target, or where the embedder's vectors cannot be compared;
-    RequestFailed where it failed.
+    The score is 0 and "different" if the answer has another number than the target, or if a name,
+    number, date, or yes or no is asked for and the scorer `short-answer` finds a wrong one; it is
+    unsure if it may be the same name or number after all. The explanation says so. Parts: "cosine",
+    "characters" and "token_f1" of the best target as measured, and "blocked" (1) if that was
+    overruled.
+
+    Args:
+        role: the embedder to ask; the measure is then the cosine of the vectors, at least 0.
+        measure: without a role: "characters" (the default; see `character_f`) or "token-f1".
+        threshold: the least score of "similar"; by default that of `THRESHOLDS`.
+
+    Raises:
+        ScoringError: there is no target, or the embedder's vectors cannot be compared.
+        RequestFailed: the embedder failed.
     """
     if not sample.targets:
         raise ScoringError(f"The sample '{sample.id}' has no target.")
@@ -128,8 +132,8 @@ async def similarity(
     if (refused := not_the_answer(sample, answer)) is not None:
         against = [(refused.explanation, not refused.unsure)] * len(sample.targets)
     name = used.replace("-", "_")
-    # Of targets that nothing contradicts the most similar; a contradiction counts only where it
-    # stands against all of them.
+    # The most similar of the targets that nothing contradicts; a contradiction counts only if all
+    # targets have one.
     best = max(
         range(len(measured)),
         key=lambda index: (
@@ -190,9 +194,10 @@ async def _cosines(sample: Sample, text: str, ask: Ask, role: str) -> list[float
 
 
 def cosines(vectors: Sequence[Sequence[float]], role: str = "embedder") -> list[float]:
-    """The cosine of the first vector with each of the others.
+    """Compute the cosine of the first vector with each of the others.
 
-    Raises ScoringError for vectors that cannot be compared.
+    Raises:
+        ScoringError: the vectors cannot be compared.
     """
     lengths = {len(vector) for vector in vectors}
     if len(lengths) != 1 or not min(lengths):
@@ -204,7 +209,7 @@ def cosines(vectors: Sequence[Sequence[float]], role: str = "embedder") -> list[
         raise ScoringError(
             f"The {role} gave a vector with numbers that are not finite."
         )
-    # By the largest part first, so that no square overflows or vanishes.
+    # Scaled by the largest element first, so that no square overflows or vanishes.
     largest = np.abs(table).max(axis=1, keepdims=True)
     if not largest.all():
         raise ScoringError(
@@ -216,11 +221,11 @@ def cosines(vectors: Sequence[Sequence[float]], role: str = "embedder") -> list[
 
 
 def character_f(text: str, target: str) -> float:
-    """The mean F1 over character n-grams of 1 to 6, as multisets, from 0 to 1: the idea of chrF
-    (Popović 2015), with beta 1.
+    """Compute the mean F1 over character n-grams of length 1 to 6, as multisets, from 0 to 1.
 
-    Characters are compared without case, accents, punctuation and white space, so it works in
-    scripts without spaces. Orders that neither text is long enough for do not count.
+    It is the idea of chrF (Popović 2015), with beta 1. Characters are compared without case,
+    accents, punctuation and white space, so it works in scripts without spaces. Lengths for which
+    neither text is long enough do not count.
     """
     answer_chars = _comparable_characters(text)
     target_chars = _comparable_characters(target)

@@ -1,9 +1,9 @@
-"""What no similarity may hide: another number, another name, or an exact answer that is wrong.
+"""Finds what no similarity may hide: another number or name, or a wrong exact answer.
 
 "Built in 1889" and "built in 1899" are neighbours for every embedder and share most of their
-characters. Where the two numbers are of one form, the answer is different, whatever the measure
-says; where they are not ("2 kg", "2,000 grams"), and for names, rules cannot tell, and the score is
-unsure.
+characters. If the two numbers are written in one form, the answer is different, whatever the
+measure says; if they are not ("2 kg", "2,000 grams"), and for names, rules cannot tell, and the
+score is unsure.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from evalwright.scorers.text.normalise import plain
 from evalwright.scorers.text.tokens import Words, fold
 
 EXACT = ("name", "number", "date", "yes_no")
-"""Kinds of answers that are right or wrong and not more or less alike (`metadata["answer_type"]`).
+"""Kinds of answers that are either right or wrong, not more or less similar.
+
+They are values of `metadata["answer_type"]`.
 """
 
 _YES_OR_NO = frozenset(("yes", "no", "true", "false"))
@@ -25,8 +27,9 @@ _ENDS_SENTENCE = re.compile(r"(?:^|[.!?:;…\n])[\s\"'“„«(\[]*$")
 
 
 def not_the_answer(sample: Sample, answer: Answer) -> Score | None:
-    """The verdict of `short-answer` on an answer that must be exact; None if it is right or
-    need not be.
+    """Return the verdict of `short-answer` on an answer that must be exact.
+
+    It is None if the answer is right or need not be exact.
     """
     kind = str(sample.metadata.get("answer_type") or "")
     yes_or_no = {
@@ -45,7 +48,7 @@ def conflict(target: str, text: str, question: str, language: str) -> tuple[str,
     text.
 
     Returns:
-        The words for it ("" for none), and whether it is certain.
+        The words that say so ("" for none), and whether it is certain.
     """
     target_words, text_words, question_words = (
         Words(plain(string)) for string in (target, text, question)
@@ -80,7 +83,7 @@ def conflict(target: str, text: str, question: str, language: str) -> tuple[str,
 
 
 def _find_numbers(words: Words) -> list[str]:
-    """The numbers in digits, in ASCII and without thousands separators."""
+    """Return the numbers in digits, in ASCII and without thousands separators."""
     numbers = [token for token in words.tokens if token[:1].isdecimal()]
     return [
         "".join(str(int(c)) if c.isdecimal() else c for c in number if c != ",")
@@ -89,7 +92,7 @@ def _find_numbers(words: Words) -> list[str]:
 
 
 def _find_names(words: Words) -> list[str]:
-    """The capitalised words; at the start of a sentence only before another one."""
+    """Return the capitalised words; at the start of a sentence only before another one."""
     names = []
     for index, word in enumerate(words.cased):
         begins = (

@@ -1,6 +1,4 @@
-"""Token F1: how much of the best target's words an answer has, and how many of its own words are in
-it, by language.
-"""
+"""Token F1: the F1 of an answer's words against the words of the best target, by language."""
 
 from __future__ import annotations
 
@@ -23,9 +21,7 @@ from evalwright.scorers.text.tokens import Words
 
 UNITS = ("characters", "words")
 _BY_CHARACTER = frozenset({"ja", "zh"})
-"""Languages whose characters are the words where nothing else is said, as published with MLQA for
-Chinese.
-"""
+"""Languages whose characters count as words by default, as published with MLQA for Chinese."""
 
 
 def _check(options: Mapping[str, Any]) -> None:
@@ -38,8 +34,9 @@ def _check(options: Mapping[str, Any]) -> None:
 
 
 def check_f1_sample(sample: Sample, options: Mapping[str, Any]) -> None:
-    """Raise MissingExtra where words of the sample's language need a library that is not installed:
-    before anything is asked.
+    """Raise MissingExtra if words of the sample's language need a library that is not installed.
+
+    Called before any request is sent.
     """
     language = language_of(sample, options.get("language"))
     if not _by_character(language, options.get("unit")):
@@ -54,15 +51,19 @@ def token_f1(
     language: str | None = None,
     unit: str | None = None,
 ) -> Score:
-    """The highest F1 over the targets between the answer's words and the target's, as multisets,
-    from 0 to 1.
+    """Score the highest F1 over the targets between the words of answer and target, from 0 to 1.
 
-    Words are lower-cased, without punctuation and articles (the arithmetic published with SQuAD,
-    and with MLQA for other languages). language: without it the sample's metadata `language`, else
-    English. Chinese and Japanese count characters, Burmese, Khmer, Lao and Thai segmented words;
-    unit: "characters" or "words" where that is to be said. Read is the first paragraph. parts:
-    "precision" and "recall" of the best target. Labels "correct" (1), "partial", "incorrect" (0).
-    Raises ScoringError where the sample has no target.
+    Words are multisets, lower-cased, without punctuation and articles (the arithmetic published
+    with SQuAD, and with MLQA for other languages). Chinese and Japanese count characters; Burmese,
+    Khmer, Lao and Thai count segmented words. Only the answer's first paragraph is read. Parts:
+    "precision" and "recall" of the best target. Labels: "correct" (1), "partial", "incorrect" (0).
+
+    Args:
+        language: the language; by default the sample's metadata `language`, else English.
+        unit: "characters" or "words", to override what the language counts.
+
+    Raises:
+        ScoringError: the sample has no target.
     """
     if not sample.targets:
         raise ScoringError(f"The sample '{sample.id}' has no target.")
@@ -91,12 +92,12 @@ vars(token_f1)["check_sample"] = check_f1_sample
 
 
 def words(text: str, language: str = "", unit: str | None = None) -> list[str]:
-    """The words that are compared; the language "" is English."""
+    """Return the words that are compared; the language "" means English."""
     folded = unicodedata.normalize("NFC", text).lower()
     if language in (
         "fr",
         "it",
-    ):  # an article may end in the apostrophe that is taken out next
+    ):  # an article may end in the apostrophe that is removed next
         folded = without_articles(folded, language)
     without_punctuation = "".join(
         " " if char == "-" else char
@@ -122,7 +123,7 @@ def _by_character(language: str, unit: str | None) -> bool:
 def overlap(
     answer_words: list[str], target_words: list[str]
 ) -> tuple[float, float, float]:
-    """F1, precision and recall of two lists of words as multisets."""
+    """Compute F1, precision and recall of two lists of words as multisets."""
     if not answer_words or not target_words:
         equal = float(answer_words == target_words)
         return equal, equal, equal

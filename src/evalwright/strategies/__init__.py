@@ -1,3 +1,4 @@
-"""How an answer is formed: one file per strategy, each plain `async` code over `ask`, with no
-batching or retrying in it.
+"""How an answer is formed from responses: one file per kind of strategy.
+
+Each strategy is plain `async` code over `ask`, without batching or retries.
 """

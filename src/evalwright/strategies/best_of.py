@@ -1,4 +1,4 @@
-"""Best of n: the draw that a reward model, a judge, a scorer or the model itself ranks first."""
+"""Best of n: picks the draw that a reward model, judge, scorer or the model itself ranks first."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _CRITERIA = ("reward", "judge", "log-probability")
 
 
 class BestOfN(MultiDrawStrategy):
-    """The best of n draws, the first of equals.
+    """Picks the best of n draws; on a tie, the first.
 
     A draw without an answer, or with an empty one, is never the best.
 
@@ -85,10 +85,10 @@ class BestOfN(MultiDrawStrategy):
         super().__init__(setup, n, of, roles, tokens=by == "log-probability")
 
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
-        """The best draw; `strategy` has the worth of each.
+        """Return the best draw; the answer's `strategy` field records the worth of each draw.
 
         Raises:
-            RequestFailed: a draw or its worth is not known.
+            RequestFailed: a draw failed, or its worth could not be computed.
         """
         drawn = await self.drawn(sample, ask, draw, range(self.n))
         for candidate in drawn:
@@ -116,7 +116,7 @@ class BestOfN(MultiDrawStrategy):
         return select_draw(drawn, best, {"name": self.name, "draws": draws})
 
     async def _of(self, sample: Sample, drawn: Drawn, ask: Ask) -> float:
-        """The worth of a draw, nan for one without an answer."""
+        """Return the worth of a draw, nan if it has no answer."""
         return (
             await self._worth(sample, drawn, ask)
             if isinstance(drawn, Answer) and has_content(drawn)

@@ -1,8 +1,8 @@
-"""The `ask` that strategies use, and the answer they end in where the model under test gave none.
+"""The `ask` that strategies use, and the answer they return when the model under test gave none.
 
-A fault of the model (an empty reply, a prompt too long for it) ends the strategy, but not as a
-failure: it is an answer without text, with its outcome, after the replies that came before it.
-These are paid for and stay in the record.
+A fault of the model itself (an empty reply, a prompt too long for it) ends the strategy, but
+not as a failure: the result is an answer without text, with its outcome, after the replies that
+came before. Those were paid for and stay in the record.
 """
 
 from __future__ import annotations
@@ -20,11 +20,10 @@ from evalwright.strategies.sampling import TARGET
 
 
 class StrategyAsk(Ask):
-    """Wraps `ask` for a strategy: keeps the replies of the model under test, and attributes
-    failures.
+    """Wraps `ask` for a strategy: keeps the target's replies, and says whose fault a failure is.
 
-    A failure of any other model becomes a judge's failure. `replies` has the replies of the model
-    under test in the order in which they came.
+    A failure of a model other than the one under test becomes a judge's failure. `replies` has the
+    replies of the model under test in the order in which they came.
     """
 
     def __init__(self, ask: Ask) -> None:
@@ -32,7 +31,7 @@ class StrategyAsk(Ask):
         self.replies: list[Response] = []
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._ask, name)  # abilities and the like
+        return getattr(self._ask, name)  # `abilities` and the other methods of `ask`
 
     async def __call__(self, role: str, request: Request) -> Response:
         try:
@@ -44,16 +43,14 @@ class StrategyAsk(Ask):
         return response
 
     def answer_of(self, failure: Failure) -> Answer | None:
-        """The answer that a fault of the model makes, with the replies before it; None if not its
-        fault.
-        """
+        """Return the answer for a failure that is the model's own fault, else None."""
         if not is_models_own(failure):
             return None
         return Answer(responses=(*self.replies, response_of_fault(failure)))
 
 
 def _blame_role(failure: Failure, role: str) -> Failure:
-    """The failure; a judge's if it comes from a model other than the one under test."""
+    """Attribute the failure of any model but the one under test to a judge."""
     if role == TARGET or failure.party not in ("provider", "model"):
         return failure
     return replace(failure, party="judge")

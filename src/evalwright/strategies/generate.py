@@ -1,4 +1,4 @@
-"""One draw: a single request, or a conversation of several user turns whose last reply counts."""
+"""Strategies of one draw: a single request, or a conversation whose last reply is the answer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from evalwright.strategies.task_setup import Setup
 
 
 class SingleDraw:
-    """Request one answer to the rendered prompt."""
+    """Requests one answer to the rendered prompt."""
 
     needs: frozenset[Ability] = frozenset({"generate"})
 
@@ -27,16 +27,17 @@ class SingleDraw:
         self.sampling = sampling
 
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
-        """The reply, with its reasoning separated."""
+        """Return the reply, with its reasoning separated."""
         prompt = self.render(sample)
         response = await ask(TARGET, self.sampling.request(prompt, draw))
         return answer_from(prompt, (response,))
 
 
 class Conversation:
-    """Send several user turns one after another, each with all earlier turns and replies.
+    """Sends several user turns one after another, each with all earlier turns and replies.
 
-    The last reply is the answer.
+    The last reply is the answer. `render` gives the conversation up to the first question, `turns`
+    the questions after it.
     """
 
     needs: frozenset[Ability] = frozenset({"generate", "chat"})
@@ -52,10 +53,7 @@ class Conversation:
         self.sampling = sampling
 
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
-        """Answer the turns one by one.
-
-        `render` gives the conversation up to the first question, `turns` the questions after it.
-        """
+        """Send the turns one by one and return the last reply."""
         opening = self.render(sample)
         if isinstance(opening, str):
             opening = (Message("user", opening),)
@@ -63,7 +61,7 @@ class Conversation:
         responses = [await ask(TARGET, self.sampling.request(messages, draw))]
         for question in self.turns(sample):
             if outcome_of(responses[-1]) != ANSWERED:
-                break  # there is nothing to go on from
+                break  # there is no reply to continue from
             reply = separate_reasoning(responses[-1]).answer
             messages = (
                 *messages,
@@ -75,7 +73,11 @@ class Conversation:
 
 
 def single_draw(setup: Setup) -> SingleDraw:
-    """One answer. Raises ConfigurationError if the task has several user turns."""
+    """Request one answer.
+
+    Raises:
+        ConfigurationError: the task has several user turns.
+    """
     if setup.turns is not None:
         raise ConfigurationError(
             "The task has several user turns, which 'single-draw' does not send: use"
@@ -85,7 +87,11 @@ def single_draw(setup: Setup) -> SingleDraw:
 
 
 def conversation(setup: Setup) -> Conversation:
-    """A reply to each user turn. Raises ConfigurationError if there is only one."""
+    """Request a reply to each user turn.
+
+    Raises:
+        ConfigurationError: the task has only one user turn.
+    """
     if setup.turns is None:
         raise ConfigurationError(
             "'conversation' needs several user turns: make `prompt.user` a list, or use"
@@ -95,22 +101,22 @@ def conversation(setup: Setup) -> Conversation:
 
 
 def greedy(setup: Setup) -> SingleDraw:
-    """The most probable token each time."""
+    """Take the most probable token each time."""
     return _single_draw_with(setup, temperature=0.0)
 
 
 def temperature(setup: Setup, *, temperature: float = 0.7) -> SingleDraw:
-    """A draw at a temperature."""
+    """Sample one answer at a temperature."""
     return _single_draw_with(setup, temperature=temperature)
 
 
 def top_k(setup: Setup, *, k: int = 50, temperature: float = 1.0) -> SingleDraw:
-    """A draw from the k most probable tokens."""
+    """Sample one answer from the k most probable tokens."""
     return _single_draw_with(setup, top_k=k, temperature=temperature)
 
 
 def top_p(setup: Setup, *, p: float = 0.9, temperature: float = 1.0) -> SingleDraw:
-    """A draw from the smallest set of tokens with total probability p.
+    """Sample one answer from the smallest set of tokens with total probability p.
 
     Nucleus sampling: Holtzman et al. 2020, arXiv 1904.09751.
     """
@@ -125,7 +131,7 @@ _RANGES: Mapping[str, tuple[type, str, Callable[[Any], bool]]] = {
 
 
 def _single_draw_with(setup: Setup, **overrides: Any) -> SingleDraw:
-    """One answer, sampled this way whatever the task's settings say.
+    """Sample one answer with these settings, whatever the task's own settings say.
 
     Raises:
         ConfigurationError: a value is out of range.
@@ -145,7 +151,7 @@ def beam_search(
     length_penalty: float = 1.0,
     early_stopping: bool | str = False,
 ) -> SingleDraw:
-    """The model's own beam search, in one request.
+    """Run the model's own beam search, in one request.
 
     Raises:
         ConfigurationError: there are fewer than 2 beams, or the task sets a temperature.

@@ -1,6 +1,4 @@
-"""Strategies without text generation: the most probable option or class, text likelihoods, given
-answers.
-"""
+"""Strategies that generate no text: likelihoods of options or texts, classes, recorded answers."""
 
 from __future__ import annotations
 
@@ -24,19 +22,19 @@ from evalwright.strategies.task_setup import Setup
 
 
 def continuation_of(prompt: Prompt, delimiter: str, text: str) -> str:
-    """A text as it is scored after a prompt: preceded by the delimiter.
+    """Return the text to score after a prompt: the delimiter, then the text.
 
-    Where a chat template opens the model's turn, which separates the two by itself, there is no
-    delimiter.
+    The delimiter is left out if a chat template opens the model's turn, because the template
+    already separates the two.
     """
     opens_turn = not isinstance(prompt, str) and prompt[-1].role != "assistant"
     return text if opens_turn else f"{delimiter}{text}"
 
 
 class ChooseByLikelihood:
-    """One log-likelihood request per option: `delimiter + option` after the rendered prompt.
+    """Sends one log-likelihood request per option: `delimiter + option` after the rendered prompt.
 
-    The choice has the highest sum of log-probabilities, the first of equals. Length normalisation
+    The choice has the highest sum of log-probabilities; on a tie, the first. Length normalisation
     is left to the scorer, which sees all log-likelihoods.
     """
 
@@ -72,18 +70,18 @@ class ChooseByLikelihood:
 
 
 class ChooseByLetter(ChooseByLikelihood):
-    """The same with the option's letter (A, B, C, ...) in place of its text.
-
-    The prompt lists the options.
-    """
+    """Like `ChooseByLikelihood`, but scores an option's letter (A, B, C, ...), not its text."""
 
     def options(self, sample: Sample) -> Sequence[str]:
-        """One letter per choice."""
+        """Return one letter per choice."""
         return ascii_uppercase[: len(sample.choices)]
 
 
 class ContinuationLikelihood:
-    """The log-likelihood of the target after the prompt, and whether greedy decoding gives it."""
+    """Scores the target as the continuation of the prompt.
+
+    It asks for the target's log-likelihood, and whether greedy decoding would produce the target.
+    """
 
     needs: frozenset[Ability] = frozenset({"log-likelihood"})
 
@@ -92,7 +90,7 @@ class ContinuationLikelihood:
         self.delimiter = setup.delimiter
 
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
-        """The target as the answer, scored in `log_likelihoods[0]` and `responses[0].is_greedy`."""
+        """Return the target as answer, with `log_likelihoods[0]` and `responses[0].is_greedy`."""
         prompt = self.render(sample)
         continuation = continuation_of(prompt, self.delimiter, sample.target)
         response = await ask(TARGET, LogLikelihood(prompt, continuation))
@@ -103,7 +101,7 @@ class ContinuationLikelihood:
 
 
 class TextLikelihood:
-    """The log-likelihood of the whole rendered text, for perplexities."""
+    """Scores the log-likelihood of the whole rendered text, for perplexities."""
 
     needs: frozenset[Ability] = frozenset({"rolling"})
 
@@ -111,7 +109,7 @@ class TextLikelihood:
         self.render = setup.render
 
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
-        """The answer's text is the text scored."""
+        """Return the scored text as the answer's text."""
         prompt = self.render(sample)
         text = (
             prompt
@@ -128,12 +126,12 @@ class TextLikelihood:
 
 
 class ClassifyPair:
-    """One classification request per sample, so that a judge of pairs can be evaluated as a model.
+    """Sends one classification request per sample, so that a pair classifier can be evaluated.
 
     The premise is the passages, with blank lines between them; the hypothesis is the rendered
     prompt. The sample's choices are the model's classes in their order, "not supported" before
-    "supported". The choice is the most probable of them, the last of equals: a judge's 0.5 counts
-    as supported, as on HHEM's leaderboard. The probabilities are in the response's `values`.
+    "supported". The choice is the most probable of them; on a tie, the last: a probability of 0.5
+    counts as supported, as on HHEM's leaderboard. The probabilities are in the response's `values`.
     """
 
     needs: frozenset[Ability] = frozenset({"classify"})
@@ -142,7 +140,7 @@ class ClassifyPair:
         self.render = setup.render
 
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
-        """The chosen label as the answer's text."""
+        """Return the chosen label as the answer's text."""
         rendered = self.render(sample)
         hypothesis = rendered if isinstance(rendered, str) else rendered[-1].text
         premise = "\n\n".join(passage.text for passage in sample.passages)
@@ -170,6 +168,6 @@ class RecordedColumn:
         self.column = column
 
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
-        """The cell as a reply, with its reasoning separated."""
+        """Return the cell as a reply, with its reasoning separated."""
         reply = Response(str(sample.row[self.column]), finish_reason="stop")
         return answer_from(self.render(sample), (reply,))

@@ -16,7 +16,7 @@ from evalwright.core.tasks import Strategy
 from evalwright.strategies.task_setup import Setup
 
 Maker = Callable[..., Strategy | Awaitable[Answer]]
-"""`def f(setup, *, options) -> Strategy`, or the strategy itself.
+"""A registered function: `def f(setup, *, options) -> Strategy`, or the strategy itself.
 
 The latter is `async def f(sample, ask, draw, setup, *, options) -> Answer`.
 """
@@ -43,7 +43,7 @@ MODES = {
     "classify": "classify",
     "given": "given",
 }
-"""Strategies that are a mode of a task by themselves. All others have the mode "generate"."""
+"""Strategies that are an answer mode of their own; all others have the mode "generate"."""
 
 registry: Registry[Maker] = Registry(
     "strategy",
@@ -135,7 +135,7 @@ def bind(name: str, setup: Setup, options: Mapping[str, Any] | None = None) -> S
 
 
 def inner_strategy(use: Any, setup: Setup) -> Strategy:
-    """The strategy of each draw.
+    """Make the strategy that forms each draw.
 
     Args:
         use: a name or `{name: ..., option: ...}`; None for one draw, or the whole conversation.
@@ -156,7 +156,7 @@ def inner_strategy(use: Any, setup: Setup) -> Strategy:
 
 
 def options_of(name: str, chosen: Mapping[str, Any]) -> dict[str, Any]:
-    """All options of a strategy: those chosen, and the defaults of the others."""
+    """Return all options of a strategy: those chosen, and the defaults of the others."""
     return {
         key: chosen.get(key, parameter.default)
         for key, parameter in registry.options(name).items()
@@ -164,7 +164,7 @@ def options_of(name: str, chosen: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class _FunctionStrategy:
-    """A strategy that is a function, with its options bound."""
+    """A strategy that is a plain function, with its options bound."""
 
     def __init__(
         self,
@@ -190,7 +190,7 @@ class _FunctionStrategy:
 
 
 def resolve_function(strategy: str, option: str, value: Any) -> Callable[..., Any]:
-    """The function that an option is, or names as "FILE.NAME".
+    """Return the function that an option is, or that it names as "FILE.NAME".
 
     FILE is a Python file that was loaded with --plugin; nothing is imported.
 
@@ -215,5 +215,5 @@ def resolve_function(strategy: str, option: str, value: Any) -> Callable[..., An
 def check_one_of(
     strategy: str, option: str, value: object, allowed: Collection[str]
 ) -> None:
-    """Raise UnknownName for a value that the option does not take."""
+    """Raise UnknownName if a value is not one that the option takes."""
     check_known(f"value of the option '{option}' of '{strategy}'", [value], allowed)

@@ -16,7 +16,7 @@ TARGET = "target"
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How an answer is drawn: the fields of `Generate` beside prompt and draw.
+    """How text is sampled: the fields of `Generate` other than prompt and draw.
 
     Args:
         max_tokens: most tokens of the answer; None leaves the limit to the model.
@@ -33,7 +33,7 @@ class Sampling:
         reasoning_effort: how much to reason, in the provider's own word.
         reasoning_budget: most tokens of reasoning.
         json_schema: JSON schema that the reply must follow, as canonical text.
-        length_penalty: beam search divides scores by the length to this power.
+        length_penalty: exponent of the length by which beam search divides a score.
         early_stopping: when beam search stops: False, True or "never", as in transformers.
     """
 
@@ -53,7 +53,7 @@ class Sampling:
     early_stopping: bool | str = False
 
     def request(self, prompt: Prompt, draw: int) -> Generate:
-        """The request for one draw."""
+        """Build the request for one draw."""
         return Generate(
             prompt,
             self.max_tokens,
@@ -75,7 +75,7 @@ class Sampling:
 
 
 def answer_from(prompt: Prompt, responses: tuple[Response, ...]) -> Answer:
-    """An Answer whose text is the last response without its reasoning.
+    """Make an Answer whose text is the last response without its reasoning.
 
     Args:
         prompt: the prompt that was sent.
@@ -94,16 +94,16 @@ def answer_from(prompt: Prompt, responses: tuple[Response, ...]) -> Answer:
 
 
 def log_likelihood_of(response: Response) -> float:
-    """The log-likelihood of a response.
+    """Return the log-likelihood of a response.
 
     Args:
         response: the response to a `LogLikelihood`.
 
     Returns:
-        Its natural logarithm, summed over the tokens.
+        The natural logarithm of the probability, summed over the tokens.
 
     Raises:
-        RequestFailed: it has none, which is a failure and never a zero.
+        RequestFailed: the response has none; that is a failure, never a zero.
     """
     if response.log_likelihood is None:
         raise RequestFailed(

@@ -1,7 +1,7 @@
-"""Several draws of one answer: sent side by side, each a request of its own, and each with a worth.
+"""Base of strategies with several draws: the draws are sent concurrently, each its own request.
 
-Draw i of n in repeat r of a task is draw r * n + i of the inner strategy, so that no two draws are
-the same request.
+Draw i of n in repeat r of a task is draw r * n + i of the inner strategy, so that no two draws
+are the same request. A vote or a choice weighs each draw by its worth.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from evalwright.strategies.task_setup import Setup
 MAX_DRAWS = 10_000
 """Most draws of a sample by one strategy; all of them are in memory at once."""
 SUMMARY_CHARS = 160
-"""Characters of a draw in its summary; the whole text is in the response."""
+"""Characters of a draw's text in its summary; the whole text is in the response."""
 
 T = TypeVar("T")
 Drawn = Answer | Failure
 Worth = Callable[[Sample, Answer, Ask], Awaitable[float]]
-"""How much a draw counts in a vote or a choice."""
+"""Computes how much a draw counts in a vote or a choice."""
 
 
 class MultiDrawStrategy:
@@ -41,8 +41,8 @@ class MultiDrawStrategy:
         setup: what the task provides.
         n: number of draws.
         of: the strategy of each draw.
-        roles: the other models used, by role, each with abilities of which it needs one.
-        tokens: also request the tokens' log-probabilities.
+        roles: the other models used, by role, each with abilities of which it needs at least one.
+        tokens: whether to request the tokens' log-probabilities too.
 
     Raises:
         ConfigurationError: there are fewer than 2 draws, or all of them would be the same.
@@ -89,16 +89,16 @@ class MultiDrawStrategy:
             )
 
     def lacks(self, sample: Sample) -> str:
-        """Why a sample cannot be answered, "" if it can."""
+        """Return why a sample cannot be answered, "" if it can."""
         check = getattr(self.inner, "lacks", None)
         return "" if check is None else str(check(sample))
 
     async def drawn(
         self, sample: Sample, ask: Ask, repeat: int, indices: Iterable[int]
     ) -> list[Drawn]:
-        """Some of the draws, sent at once.
+        """Send some of the draws concurrently.
 
-        One that failed is its Failure; the others still finish, so that they are stored. A draw
+        A draw that failed is its Failure; the others still finish, so that they are stored. A draw
         without an answer through the model's own fault is an Answer without text, with that
         outcome.
         """
@@ -122,12 +122,12 @@ def _outcome_or_failure(outcome: Answer | BaseException, door: StrategyAsk) -> D
 
 
 def answered(drawn: Drawn) -> bool:
-    """Whether a draw has an answer: it did not fail, and was not cut, filtered or refused."""
+    """Return whether a draw has an answer: it did not fail, was not cut, filtered or refused."""
     return isinstance(drawn, Answer) and drawn.outcome == ANSWERED
 
 
 def has_content(drawn: Drawn) -> bool:
-    """Whether a draw has an answer that is not empty."""
+    """Return whether a draw has an answer that is not empty."""
     return (
         isinstance(drawn, Answer)
         and answered(drawn)
@@ -136,9 +136,9 @@ def has_content(drawn: Drawn) -> bool:
 
 
 def select_draw(draws: Sequence[Drawn], best: int, record: Mapping[str, Any]) -> Answer:
-    """The Answer of the draw `best`, with the responses of all draws, its own last.
+    """Return the Answer of the draw `best`, with the responses of all draws, its own last.
 
-    An answer's outcome is that of its last response.
+    Its own is last because an answer's outcome is that of its last response.
     """
     answer = draws[best]
     assert isinstance(answer, Answer)
@@ -156,7 +156,7 @@ def select_draw(draws: Sequence[Drawn], best: int, record: Mapping[str, Any]) ->
 
 
 def summary(drawn: Drawn, **details: Any) -> dict[str, Any]:
-    """A draw as the record shows it: the beginning of its text, and some details."""
+    """Return a draw as the record shows it: the beginning of its text, and some details."""
     if isinstance(drawn, Failure):
         return {"failure": drawn.label}
     text = " ".join(drawn.text.split())
@@ -170,9 +170,9 @@ def summary(drawn: Drawn, **details: Any) -> dict[str, Any]:
 
 
 def mean_log_prob(response: Response) -> float:
-    """The mean natural log-probability of an answer's tokens.
+    """Return the mean natural log-probability of an answer's tokens.
 
-    A reply without them is a failure, never a zero.
+    A reply without log-probabilities is a failure, never a zero.
     """
     if not response.tokens:
         raise RequestFailed(
@@ -186,7 +186,7 @@ def mean_log_prob(response: Response) -> float:
 
 
 def worth_by_reward(setup: Setup, role: str) -> Worth:
-    """The reward that the model in a role gives to an answer to the task's prompt."""
+    """Weigh an answer by the reward that the model in `role` gives it for the task's prompt."""
 
     async def reward(sample: Sample, answer: Answer, ask: Ask) -> float:
         response = await StrategyAsk(ask)(
@@ -205,9 +205,9 @@ def worth_by_reward(setup: Setup, role: str) -> Worth:
 def worth_by_scorer(
     setup: Setup, use: Any
 ) -> tuple[Worth, Mapping[str, frozenset[Ability]]]:
-    """The score that a scorer gives to an answer, and the roles that the scorer uses.
+    """Weigh an answer by a scorer's score; also return the roles that the scorer uses.
 
-    It sees neither the targets nor which choice is right.
+    The scorer sees neither the targets nor which choice is right.
     """
     scorer = setup.scorer(use)
 
@@ -225,7 +225,7 @@ def worth_by_scorer(
 
 
 async def gather_all(work: Iterable[Awaitable[T]]) -> list[T]:
-    """Await all side by side, until every one has ended; then raise the first failure."""
+    """Await all concurrently until every one has ended; then raise the first failure, if any."""
     outcomes = await asyncio.gather(*work, return_exceptions=True)
     for outcome in outcomes:
         if isinstance(outcome, BaseException):

@@ -1,8 +1,8 @@
-"""Answers of known worth: a task's own strategy, with the model under test played by its samples.
+"""Simulates a model that knows a given share of the answers, to check a task without a model.
 
-The strategy runs unchanged, prompts and all. Its requests to the target are answered here with the
-sample's gold answer, phrased as the task's scorer wants it, or with a wrong one. Nothing reaches
-the engine, so nothing is ever stored or sent.
+The task's strategy runs unchanged, prompts and all, but its requests to the target are answered
+here: with the sample's gold answer, phrased as the task's scorer wants it, or with a wrong one.
+Nothing reaches the engine, so nothing is stored or sent.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Simulated:
 
     Args:
         task: the task.
-        share: the share of samples answered rightly, chosen by seed and id.
+        share: the share of samples answered correctly, chosen by seed and sample id.
         seed: seeds that choice.
     """
 
@@ -67,7 +67,7 @@ class Simulated:
         return int.from_bytes(digest, "big") < self._share * 2**64
 
     def text(self, sample: Sample, right: bool) -> str:
-        """The text of a model that knows, or does not know, the answer; "" without gold answer."""
+        """Return a right or a wrong reply to the sample; "" if there is no gold answer."""
         forms = list(self._right(sample) if right else self._wrong(sample))
         for form in forms:
             if self._worth(sample, form) == float(right):
@@ -75,8 +75,9 @@ class Simulated:
         return forms[0] if forms else ""
 
     def _right(self, sample: Sample) -> Iterator[str]:
-        """Ways to give the gold answer: with the citations wanted, as in the few-shot examples, as
-        text, as a letter.
+        """Yield ways to phrase the gold answer.
+
+        They are: with the citations wanted, as in the few-shot examples, as text, as a letter.
         """
         forms = []
         if getattr(self.render, "shots", None) is not None:
@@ -97,9 +98,7 @@ class Simulated:
         yield from dict.fromkeys(forms)
 
     def _wrong(self, sample: Sample) -> Iterator[str]:
-        """A tempting wrong answer, another option, another sample's gold answer, and a name nobody
-        has.
-        """
+        """Yield wrong answers, the most tempting first, an invented name last."""
         tempting = sample.metadata.get("fabrications")
         yield from (
             (str(fabrication) for fabrication in tempting)
@@ -129,7 +128,7 @@ class Simulated:
                 yield neighbour
 
     def _worth(self, sample: Sample, text: str) -> float | None:
-        """The score of a text by the task's own scorer; None where that would send a request."""
+        """Return a text's score by the task's own scorer; None if that would send a request."""
         scorer: Scorer | None = self._judge
         if scorer is None:
             return None
@@ -147,7 +146,7 @@ class Simulated:
 
 
 class _SimulatedAsk:
-    """An `ask` with the model under test replaced by the simulation."""
+    """An `ask` in which the simulation replaces the model under test."""
 
     def __init__(
         self, simulated: Simulated, sample: Sample, right: bool, ask: Ask
@@ -159,7 +158,7 @@ class _SimulatedAsk:
         self._place = -1
 
     def abilities(self, role: str) -> frozenset[Ability] | None:
-        """The abilities of the model in a role."""
+        """Return the abilities of the model in a role."""
         return abilities_of(self._ask, role)
 
     async def __call__(self, role: str, request: Request) -> Response:

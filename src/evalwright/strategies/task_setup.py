@@ -15,7 +15,7 @@ from evalwright.core.tasks import Scorer
 from evalwright.strategies.sampling import Sampling, answer_from
 
 Read = Callable[[Sample, Answer], str]
-"""Reads what an answer says, in one spelling for all answers that agree; "" if unreadable."""
+"""Reads an answer into a canonical form, equal for answers that agree; "" if unreadable."""
 
 
 def _no_scorers(use: object) -> Any:
@@ -29,11 +29,12 @@ class Setup:
     """What a task provides to its strategy.
 
     Attributes:
-        render: the prompt of a sample.
+        render: renders a sample's prompt.
         sampling: how text is sampled.
         turns: the user turns after the first; None if there is only one.
-        delimiter: between a text, or what the model began, and a continuation that is scored.
-        separator: between the parts of a text prompt.
+        delimiter: stands between a prompt, or the beginning of the model's answer, and a scored
+            continuation.
+        separator: stands between the parts of a text prompt.
         reader: maps a scorer (None: the task's first) to a function that reads answers.
         scorer: maps a scorer as a task file names it to the bound scorer.
     """
@@ -47,13 +48,13 @@ class Setup:
     scorer: Callable[[Any], Scorer] = _no_scorers
 
     def request(self, prompt: Prompt, draw: int) -> Generate:
-        """The task's request for one draw of an answer to `prompt`."""
+        """Build the task's request for one draw of an answer to `prompt`."""
         return self.sampling.request(prompt, draw)
 
     def followed(self, prompt: Prompt, reply: Response, question: str) -> Prompt:
-        """The prompt with the model's reply and a further question.
+        """Append the model's reply and a further question to the prompt.
 
-        As messages these are two more turns (without the reply's reasoning), as text they are
+        In messages these are two more turns (without the reply's reasoning); in a text they are
         appended.
         """
         if isinstance(prompt, str):
@@ -62,5 +63,5 @@ class Setup:
         return (*prompt, Message("assistant", answer_text), Message("user", question))
 
     def answer(self, prompt: Prompt, responses: tuple[Response, ...]) -> Answer:
-        """The Answer of the last response."""
+        """Return the Answer of the last response."""
         return answer_from(prompt, responses)

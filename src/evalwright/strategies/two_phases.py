@@ -1,8 +1,8 @@
 """Reason first, then answer: two requests, the second with the reasoning of the first.
 
-`reason-then-choose` continues the model's own text: the reasoning stops at a tag, and what follows
-the tag is the answer. `chain-of-thought` is zero-shot chain of thought (Kojima et al. 2022, arXiv
-2205.11916): a trigger, and a question for the answer.
+`reason-then-choose` continues the model's own text: the reasoning stops at a tag, and the
+answer follows the tag. `chain-of-thought` is zero-shot chain of thought (Kojima et al. 2022,
+arXiv 2205.11916): a trigger phrase makes the model reason, then a question extracts the answer.
 """
 
 from __future__ import annotations
@@ -35,16 +35,17 @@ _OPENING_CHARS = "*_#<([{\"'`"
 
 
 class ReasonThenChoose:
-    """Reasons up to `tag`, then answers after it.
+    """Lets the model reason up to `tag`, then answer after it.
 
     Args:
         setup: what the task provides.
         tag: the text before the answer.
         trigger: the beginning of the model's reasoning.
-        reasoning_tokens: the budget of the reasoning; None: reasoning and answer share the task's.
-        at_limit: what happens when that budget ends before the tag: "answer" inserts the tag,
-            "keep" takes the text so far as the answer.
-        then: "generate", or "likelihood" or "letter" of the choices.
+        reasoning_tokens: token budget of the reasoning; None: reasoning and answer share the
+            task's.
+        at_limit: what happens if that budget ends before the tag: "answer" inserts the tag, "keep"
+            takes the text so far as the answer.
+        then: how the answer is formed: "generate", or "likelihood" or "letter" of the choices.
     """
 
     def __init__(
@@ -87,7 +88,7 @@ class ReasonThenChoose:
         self._delimiter = setup.delimiter
 
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
-        """The answer after the tag; its reasoning is the text before it."""
+        """Return the answer after the tag; its reasoning is the text before the tag."""
         opened = _continue_answer(self.render(sample), self._trigger, self._delimiter)
         first = await ask(TARGET, self._reasoning.request(opened, draw))
         unfinished = first.finish_reason == LENGTH
@@ -118,9 +119,9 @@ class ReasonThenChoose:
         )
 
     def _left(self, first: Response) -> int | None:
-        """The token limit of the answer: if both share one, what the reasoning left of it.
+        """Return the token limit of the answer: if both share one, what the reasoning left of it.
 
-        All of it, if the reply does not count tokens.
+        If the reply does not count tokens, that is the whole limit.
         """
         limit = self.sampling.max_tokens
         return (
@@ -130,7 +131,7 @@ class ReasonThenChoose:
         )
 
     def lacks(self, sample: Sample) -> str:
-        """Why a sample cannot be answered, "" if it can."""
+        """Return why a sample cannot be answered, "" if it can."""
         if self._choose is None or sample.choices:
             return ""
         return (
@@ -139,7 +140,7 @@ class ReasonThenChoose:
 
 
 class ChainOfThought:
-    """A trigger after the question makes the model reason; then it is asked for the answer alone.
+    """Makes the model reason by a trigger after the question, then requests only the answer.
 
     Args:
         setup: what the task provides.
@@ -147,9 +148,9 @@ class ChainOfThought:
         extractor: the question for the answer: appended to the reasoning in a text, the user's next
             turn in messages. None: there is no second request, and the scorer finds the answer in
             the reasoning.
-        reasoning_tokens: the budget of the reasoning; None: the task's.
-        parser: a function (or its name in a loaded file) from the reply to (reasoning, answer), in
-            place of a second request.
+        reasoning_tokens: token budget of the reasoning; None: the task's.
+        parser: a function (or its name in a loaded file) that splits the reply into (reasoning,
+            answer), in place of a second request.
     """
 
     needs: frozenset[Ability] = frozenset({"generate"})
@@ -185,7 +186,7 @@ class ChainOfThought:
         )
 
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
-        """The second reply; its reasoning is the first."""
+        """Return the second reply; its reasoning is the first reply."""
         prompt = _append_trigger(
             self.render(sample), self._trigger, self._setup.delimiter
         )
@@ -216,7 +217,7 @@ class ChainOfThought:
 
 
 def _parse_answer(answer: Answer, parse: Callable[..., Any]) -> Answer:
-    """The answer as the parser splits it."""
+    """Split the answer's text into reasoning and answer with the parser."""
     reasoning, text = parse(answer.text)
     return replace(
         answer,
@@ -226,9 +227,7 @@ def _parse_answer(answer: Answer, parse: Callable[..., Any]) -> Answer:
 
 
 def _append_trigger(prompt: Prompt, trigger: str, delimiter: str) -> Prompt:
-    """The prompt with the trigger: after a text or a prefill, else at the end of the last user
-    turn.
-    """
+    """Append the trigger to the prompt: to a text or a prefill, else to the last user turn."""
     if isinstance(prompt, str) or prompt[-1].role == "assistant":
         return _continue_answer(prompt, trigger, delimiter)
     last = prompt[-1]
@@ -242,7 +241,7 @@ def _append_trigger(prompt: Prompt, trigger: str, delimiter: str) -> Prompt:
 
 
 def _continue_answer(prompt: Prompt, text: str, delimiter: str) -> Prompt:
-    """The prompt with more of the model's own answer.
+    """Append more of the model's own answer to the prompt.
 
     `delimiter` stands between a prompt and the beginning of the answer.
     """
@@ -254,13 +253,13 @@ def _continue_answer(prompt: Prompt, text: str, delimiter: str) -> Prompt:
     if last.role != "assistant":
         return (*prompt, Message("assistant", text.lstrip()))
     prefill = last.text
-    # A chat interface gives the rest of a turn without the space before it.
+    # A chat interface returns the continuation of a turn without its leading space.
     gap = "" if prefill[-1:].isspace() or text[:1].isspace() else " "
     return (*prompt[:-1], Message("assistant", f"{prefill}{gap}{text}"))
 
 
 def _append_tag(reasoning: str, tag: str) -> str:
-    """The reasoning and the tag, on a line of its own unless the model had already begun one."""
+    """Append the tag to the reasoning, on a line of its own unless the model had begun one."""
     ended = not reasoning or reasoning[-1].isspace() or reasoning[-1] in _OPENING_CHARS
     return f"{reasoning}{'' if ended else chr(10)}{tag}"
 

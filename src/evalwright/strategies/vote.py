@@ -1,11 +1,12 @@
 """Self-consistency: a vote over the answers of several draws (Wang et al. 2023, arXiv 2203.11171).
 
-A vote may be stopped early. "certain": no further draw can turn it, so it is the vote of all draws,
-always. A confidence c: the chance that the draws not yet made turn it is at most 1 - c. That chance
-is the posterior predictive of the Beta model of the two answers in front (Aggarwal et al. 2023,
-arXiv 2305.11860, who stop by its posterior instead): with a and b votes and m draws to come,
-beta-binomial(m, a + 1, b + 1). Averaged over questions whose shares are uniform it is the share of
-votes that stopping changes; for a question at an even split it is more.
+A vote may stop early. With "certain" it stops once no further draw can change the winner, so
+the result is always that of all draws. With a confidence c it stops once the chance that the
+remaining draws change the winner is at most 1 - c. That chance is the posterior predictive of
+the Beta model of the two leading answers (Aggarwal et al. 2023, arXiv 2305.11860, stop by its
+posterior instead): with a and b votes and m draws to come, beta-binomial(m, a + 1, b + 1).
+Averaged over questions whose vote shares are uniformly distributed, it is the share of votes
+that stopping changes; for a question at an even split it is more.
 """
 
 from __future__ import annotations
@@ -38,19 +39,19 @@ Votes = Mapping[str, float]
 
 
 class SelfConsistency(MultiDrawStrategy):
-    """The answer with the most votes among n draws; ties go to the one drawn first.
+    """Picks the answer with the most votes among n draws; ties go to the one drawn first.
 
     Args:
         setup: what the task provides.
         n: number of draws.
         parser: the scorer that reads the answer out of a draw, by default the task's first; answers
-            that it reads alike are one.
+            with equal readings are the same answer.
         weight: what a vote counts: "none", "log-probability" or "reward".
         role: the model that gives rewards.
         stop: "never", "certain" or a confidence.
         of: the strategy of each draw.
-        aggregator: decides in place of the vote: a function (or its name in a loaded file) from the
-            answers read, in the order of the draws, to the answer.
+        aggregator: replaces the vote: a function (or its name in a loaded file) that gets the
+            answers read, in the order of the draws, and returns the answer.
     """
 
     name = "self-consistency"
@@ -91,7 +92,7 @@ class SelfConsistency(MultiDrawStrategy):
         super().__init__(setup, n, of, roles, tokens=weight == "log-probability")
 
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
-        """The first draw with the winning answer; `strategy` has all draws and votes."""
+        """Return the first draw with the winning answer; `strategy` records all draws and votes."""
         n = self.n
         draws = list[Drawn]()
         ballots = list[tuple[str, float]]()
@@ -133,8 +134,9 @@ class SelfConsistency(MultiDrawStrategy):
         ballots: Sequence[tuple[str, float]],
         votes: Votes,
     ) -> Answer:
-        """The first draw with the answer that the aggregator returns; if there is none, that text
-        itself.
+        """Return the first draw with the answer that the aggregator chose.
+
+        If no draw has it, the aggregator's text itself is the answer.
         """
         final_answer = str(aggregate([answer for answer, _ in ballots if answer]))
         index = next(
@@ -162,7 +164,7 @@ class SelfConsistency(MultiDrawStrategy):
     async def _ballot(
         self, sample: Sample, drawn: Drawn, ask: Ask
     ) -> tuple[str, float]:
-        """The answer that a draw votes for, and the vote's weight; ("", 0) for no vote."""
+        """Return the answer that a draw votes for, and the vote's weight; ("", 0) for no vote."""
         if (
             not answered(drawn)
             or not isinstance(drawn, Answer)
@@ -183,7 +185,7 @@ class SelfConsistency(MultiDrawStrategy):
         return read, weight
 
     def _decided(self, votes: Votes, left: int, failed: int = 0) -> bool:
-        """Whether the vote stops here, given how many draws are left and how many failed."""
+        """Return whether the vote stops here, given how many draws are left and how many failed."""
         if self._confidence is None:
             return False
         return is_certain(votes, left, failed) or (
@@ -192,8 +194,9 @@ class SelfConsistency(MultiDrawStrategy):
         )
 
     def _round(self, votes: Votes, left: int) -> int:
-        """The smallest number of draws that may decide the vote, so sending them at once wastes
-        none.
+        """Return the smallest number of draws that may decide the vote.
+
+        Sending that many at once never sends a needless one.
         """
         first = leader(votes) or "any"
         for extra_votes in range(1, left):
@@ -226,7 +229,7 @@ class SelfConsistency(MultiDrawStrategy):
 
 
 def count_votes(ballots: Sequence[tuple[str, float]]) -> dict[str, float]:
-    """The votes of each answer; "" is no answer."""
+    """Sum the votes of each answer; "" is no answer."""
     votes: dict[str, float] = {}
     for answer, weight in ballots:
         if answer:
@@ -235,21 +238,20 @@ def count_votes(ballots: Sequence[tuple[str, float]]) -> dict[str, float]:
 
 
 def leader(votes: Votes) -> str:
-    """The answer with the most votes, the first of equals; "" if there is none."""
+    """Return the answer with the most votes, on a tie the first; "" if there is none."""
     return max(votes, key=votes.__getitem__, default="")
 
 
 def is_certain(votes: Votes, left: int, failed: int = 0) -> bool:
-    """Whether the leading answer stays ahead whatever `left` further and `failed` lost votes are
-    for.
+    """Return whether the leading answer stays ahead whatever the outstanding votes are for.
 
-    Each of these votes counts at most 1.
+    Those are the `left` further and the `failed` lost votes; each counts at most 1.
     """
     if not left + failed:
         return True
     first = leader(votes)
-    # All for one other answer is the most that can be against it. A new one would be drawn later,
-    # and lose a tie; but a lost vote may have been the first of its answer, so that no tie is safe.
+    # The worst case is that all are for one other answer. A new answer would be drawn later, and
+    # lose a tie; but a lost vote may have been the first of its answer, so then a tie is not safe.
     votes_against = left + failed + (0.5 if failed else 0)
     rivals = [answer for answer in (*votes, "") if answer != first]
     return first != "" and all(
@@ -259,15 +261,15 @@ def is_certain(votes: Votes, left: int, failed: int = 0) -> bool:
 
 
 def chance_of_turning(votes: Votes, left: int) -> float:
-    """The chance that `left` further votes put the second answer ahead of the first.
+    """Return the chance that `left` further votes put the second answer ahead of the first.
 
-    A sum of beta-binomial probabilities.
+    It is a sum of beta-binomial probabilities.
     """
     if not votes:
         return 1.0
     first, *others = sorted(
         votes, key=votes.__getitem__, reverse=True
-    )  # a stable order: the first drawn of equals is in front
+    )  # a stable sort: on a tie, the answer drawn first leads
     second = others[0] if others else ""
     a = votes[first]
     b = votes.get(second, 0)
@@ -289,10 +291,10 @@ def _beta_binomial(k: int, m: int, alpha: float, beta: float) -> float:
 
 
 def _parse_confidence(stop: Any, weight: str) -> float | None:
-    """None for never, 1 for certain, else the confidence.
+    """Parse the option `stop`: None for never, 1 for certain, else the confidence.
 
     Raises:
-        ConfigurationError: the weights do not allow early stopping.
+        ConfigurationError: the value is not allowed, or the weights do not allow early stopping.
     """
     if stop == "never":
         return None
@@ -318,9 +320,9 @@ def _parse_confidence(stop: Any, weight: str) -> float | None:
 def _winner(
     draws: Sequence[Drawn], ballots: Sequence[tuple[str, float]], votes: Votes
 ) -> int:
-    """The first draw of the leading answer.
+    """Return the index of the first draw with the leading answer.
 
-    Without any vote, the first draw with an answer, or else the first that did not fail.
+    Without any vote, that of the first draw with an answer, or else the first that did not fail.
     """
     first = leader(votes)
     if first:
@@ -336,5 +338,5 @@ def _winner(
 
 
 def _shorten(weight: float) -> float:
-    """As few digits as people read; whole votes stay whole."""
+    """Round a weight to the digits that people read; whole votes stay whole."""
     return weight if isinstance(weight, int) else float(f"{weight:.6g}")

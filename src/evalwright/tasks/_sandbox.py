@@ -1,5 +1,7 @@
-"""The jinja2 environment of task files, and where a template is rendered: here where its work
-cannot grow, else in the process of `evalwright.bounded`. Imported only where a template needs it.
+"""The jinja2 environment of task files, and where each template is rendered.
+
+A template is rendered in this process if its work cannot grow, else in the process of
+`evalwright.bounded`. Imported only when a template needs it.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from evalwright.tasks.transforms import FILTERS
 
 
 class MissingName(StrictUndefined):
-    """A name that is not there; using it raises a TemplateError that knows the name."""
+    """A name that is not defined; using it raises a TemplateError that knows the name."""
 
     __slots__ = ()
 
@@ -43,10 +45,10 @@ def _missing(message: str | None = None, *, name: str | None = None) -> Template
 
 
 class Sandbox(ImmutableSandboxedEnvironment):
-    """No file, no import, no attribute that begins with an underscore.
+    """The sandbox: no file, no import, no attribute that begins with an underscore.
 
-    `x.name` of a mapping is its item first, as columns are what a task file is about. A null cannot
-    be put into text by accident.
+    `x.name` of a mapping is its item first, because task files are about columns. A null cannot get
+    into a text by accident.
     """
 
     def __init__(self) -> None:
@@ -63,7 +65,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         self.filters.update(FILTERS)
 
     def getattr(self, obj: Any, attribute: str) -> Any:
-        """`obj.attribute`."""
+        """Return `obj.attribute`; of a mapping, its item of that name first."""
         if isinstance(obj, Mapping) and attribute in obj:
             return obj[attribute]
         return super().getattr(obj, attribute)
@@ -83,9 +85,10 @@ ENVIRONMENT = Sandbox()
 def renderer(
     source: str, *, expression: bool = False
 ) -> Callable[[Mapping[str, Any]], Any]:
-    """A function that renders a template to text, or gives the value of an expression.
+    """Make a function that renders a template to text, or returns the value of an expression.
 
-    Raises TemplateError.
+    Raises:
+        TemplateError: the template cannot be compiled.
     """
     needed: set[str] | None = None
     if len(source) <= LONGEST:
@@ -93,8 +96,8 @@ def renderer(
             tree = ENVIRONMENT.parse("{{ " + source + " }}" if expression else source)
             if is_linear(tree):
                 return _compiled(source, expression)
-            # Not `meta.find_undeclared_variables`: it works out what is constant, here, without any
-            # limit.
+            # Not `meta.find_undeclared_variables`, because it would evaluate constants here,
+            # without any limit.
             needed = {name.name for name in tree.find_all(nodes.Name)}
         except Exception as error:
             raise problem(error, source) from None
@@ -112,7 +115,7 @@ def renderer(
 
 
 def _apart(source: str, expression: bool, context: Mapping[str, Any] | None) -> Any:
-    """Compiled, and rendered where there is a context, in the process."""
+    """Compile a template in the bounded process, and render it there if there is a context."""
     try:
         rendered, message, missing = bounded.call(
             _answered, source, expression, context, key=source
@@ -127,7 +130,7 @@ def _apart(source: str, expression: bool, context: Mapping[str, Any] | None) -> 
 def _answered(
     source: str, expression: bool, context: Mapping[str, Any] | None
 ) -> tuple[Any, str, str]:
-    """(value, "", ""), or (None, what is wrong, the name that is missing)."""
+    """Return (value, "", ""), or (None, what is wrong, the missing name)."""
     try:
         render = _compiled(source, expression)
         return None if context is None else render(context), "", ""
@@ -167,7 +170,7 @@ def _compiled(source: str, expression: bool) -> Callable[[Mapping[str, Any]], An
         try:
             return work(context)
         except (MemoryError, RecursionError):
-            raise  # for the process to say
+            raise  # left to the bounded process
         except Exception as error:
             raise problem(error, source) from None
 
@@ -175,7 +178,7 @@ def _compiled(source: str, expression: bool) -> Callable[[Mapping[str, Any]], An
 
 
 def problem(error: Exception, source: str) -> TemplateError:
-    """What went wrong with a template, for a person."""
+    """Make an error that tells a person what went wrong with a template."""
     if isinstance(error, TemplateError):
         return error
     message = str(error).strip().rstrip(".") or type(error).__name__

@@ -1,5 +1,6 @@
-"""What `answer` and the form of the prompt come to: which strategy, drawn how; and what does not go
-together.
+"""Turns `answer` and the form of the prompt into a strategy and its sampling.
+
+It also rejects settings that contradict each other.
 """
 
 from __future__ import annotations
@@ -24,11 +25,12 @@ from evalwright.tasks.yaml_files import Document, plain
 PromptFormat = Literal["auto", "chat", "text"]
 
 GENERATING = "-generate"
-"""What the bundled tasks that have answers in both forms have at the end of their names where the
-model writes them.
+"""The suffix of bundled tasks whose answers are generated.
+
+It is for tasks that have answers in both forms.
 """
 TOKENS_IN_TEXT = 256
-"""`max_tokens` where a text prompt's task says none: nothing else may end a base model's answer."""
+"""`max_tokens` of a text prompt without one: nothing else may end a base model's answer."""
 
 _UNLESS_GIVEN: dict[str, Any] = {"temperature": 0.0, "stop": [], "num_beams": 1}
 _LATER = frozenset(
@@ -39,8 +41,9 @@ _LATER = frozenset(
         "self-consistency.aggregator",
     )
 )
-"""Options that came later: a definition has them where they are given, so that those of before are
-what they were.
+"""Options that were added later.
+
+A definition has them only if they are set, so that older definitions stay the same.
 """
 _USER = {"letter": "{{ input }}\n{{ lettered }}\nAnswer:"}
 _SHOT = {"letter": "{{ letter }}"}
@@ -52,7 +55,7 @@ def is_conversation(file: schema.TaskFile) -> bool:
 
 
 def user_template(file: schema.TaskFile) -> str | list[str]:
-    """`prompt.user`, or the mode's own."""
+    """Return `prompt.user`, or the mode's own template."""
     template = file.prompt.user
     return (
         template if template is not None else _USER.get(file.answer.mode, "{{ input }}")
@@ -60,7 +63,7 @@ def user_template(file: schema.TaskFile) -> str | list[str]:
 
 
 def shot_template(file: schema.TaskFile) -> str:
-    """`prompt.assistant`, or the mode's own."""
+    """Return `prompt.assistant`, or the mode's own template."""
     template = file.prompt.assistant
     return (
         template
@@ -72,7 +75,7 @@ def shot_template(file: schema.TaskFile) -> str:
 def form_of(
     file: schema.TaskFile, document: Document, prompt_format: PromptFormat, chat: bool
 ) -> Form:
-    """Messages or one text. chat: whether the model takes messages."""
+    """Return whether the prompt is messages or a text; `chat` tells if the model takes messages."""
     if file.answer.mode in ("perplexity", "classify"):
         if prompt_format == "chat":
             raise document.error(
@@ -102,8 +105,9 @@ def form_of(
 
 
 def drawing_of(file: schema.TaskFile, form: Form) -> schema.Drawing:
-    """How text is generated in this form: defaults, then `answer`, then `answer.text` or
-    `answer.chat`.
+    """Return how text is generated in this form of prompt.
+
+    Later sources take precedence: defaults, `answer`, `answer.text` or `answer.chat`.
     """
     answer = file.answer
     shots = file.prompt.few_shot
@@ -129,7 +133,7 @@ def drawing_of(file: schema.TaskFile, form: Form) -> schema.Drawing:
 
 
 def recorded_drawing(drawing: schema.Drawing) -> dict[str, Any]:
-    """What a task's definition says of it; of options that came later only those that are used."""
+    """Return the sampling settings for a task's definition; options added later only if used."""
     settings = {
         name: value for name, value in drawing.model_dump().items() if value is not None
     }
@@ -139,8 +143,9 @@ def recorded_drawing(drawing: schema.Drawing) -> dict[str, Any]:
 
 
 def twin_hint(task: str) -> str:
-    """Which task asks the same questions for answers of the form that this one does not take, as a
-    sentence; "" where there is none.
+    """Name the task that asks the same questions for answers of the other form, in a sentence.
+
+    It is "" if there is none.
     """
     names = TaskIndex().names()
     if task.endswith(GENERATING) and task.removesuffix(GENERATING) in names:
@@ -156,7 +161,7 @@ def twin_hint(task: str) -> str:
 def check_mode(
     file: schema.TaskFile, document: Document, drawing: schema.Drawing
 ) -> None:
-    """Raise TaskError at settings that contradict the mode."""
+    """Raise TaskError for settings that contradict the mode."""
     answer = file.answer
     prompt = file.prompt
     mode = file.answer.mode
@@ -220,7 +225,7 @@ def check_mode(
 
 
 def check_sample(answer: schema.Answer, sample: Sample, strategy: Strategy) -> None:
-    """Raise RowError where a sample lacks what the mode or the strategy needs."""
+    """Raise RowError if a sample lacks what the mode or the strategy needs."""
     mode = answer.mode
     column = answer.column or ""
     if problem := getattr(strategy, "lacks", _nothing)(sample):
@@ -271,9 +276,10 @@ def _check_pair(sample: Sample) -> None:
 
 
 def with_mode_of_strategy(file: schema.TaskFile, document: Document) -> schema.TaskFile:
-    """The file with the mode that its strategy is of.
+    """Return the file with the mode that belongs to its strategy.
 
-    Raises TaskError where the two contradict each other.
+    Raises:
+        TaskError: mode and strategy contradict each other.
     """
     if file.strategy is None:
         return file
@@ -299,9 +305,10 @@ def strategy_of(
     renderer: Renderer,
     scorers: Sequence[Scorer],
 ) -> Strategy:
-    """The strategy that the file names, or that of its mode, over the renderer.
+    """Make the strategy that the file names, or that of its mode, with the renderer.
 
-    Raises TaskError at what does not fit.
+    Raises:
+        TaskError: the strategy or its options do not fit.
     """
     mode = file.answer.mode
     prompt = file.prompt
@@ -349,9 +356,7 @@ def _sampling(drawing: schema.Drawing) -> Sampling:
 
 
 def recorded_strategy(file: schema.TaskFile) -> dict[str, Any]:
-    """What a task's definition says of its strategy, with its options; nothing where the mode says
-    it.
-    """
+    """Return strategy and options for a task's definition; nothing if the mode implies them."""
     if file.strategy is None or file.strategy.name in MODES:
         return {}
     name = file.strategy.name
@@ -365,8 +370,10 @@ def recorded_strategy(file: schema.TaskFile) -> dict[str, Any]:
 
 
 def _reader(use: Any, scorers: Sequence[Scorer]) -> Any:
-    """How answers are read: by the task's first scorer, by one of its scorers, or by any scorer
-    with options.
+    """Return how answers are read.
+
+    They are read by the task's first scorer, by another of its scorers, or by any scorer with
+    options.
     """
     kind, options = (
         (scorers[0].kind, scorers[0].options) if use is None else _use_of(use, scorers)

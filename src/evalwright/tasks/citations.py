@@ -1,8 +1,8 @@
 """What to cite for tasks: BibTeX entries, and a LaTeX document with a table of them.
 
 `bibtex` in a task's metadata is the key of an entry in `library/citations.bib`, a list of keys, or
-entries of its own. What has none, or one that cannot be used, stands in the table as "citation
-missing": nothing is left out.
+entries of its own. A task without one, or with one that cannot be used, is listed in the table as
+"citation missing": nothing is left out.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ SELF = "evalwright"
 """The key of this project's own entry, which every document cites."""
 
 _MOST_TEXT = 200_000
-# An entry of a stranger's is typeset with the rest: accents, symbols and type faces, and no other
-# command of TeX.
+# An entry from elsewhere is typeset with the rest: accents, symbols and type faces are allowed, and
+# no other command of TeX.
 _COMMANDS = frozenset(
     [
         "ae",
@@ -104,13 +104,19 @@ _NOT_SET = frozenset(
         "url",
     )
 )
-"""Fields that are not typeset, so that their signs do not matter."""
+"""Fields that are not typeset, so that special characters in them do not matter."""
 
 
 @dataclass(frozen=True)
 class Cited:
-    """A row of the table. entries: BibTeX by key; without any, `why` says what is wrong. samples:
-    how many, where that is known.
+    """A row of the table of citations.
+
+    Attributes:
+        name: the task's name.
+        licence: its licence.
+        entries: BibTeX entries by key.
+        why: what is wrong, if there are no entries.
+        samples: number of samples, if known.
     """
 
     name: str
@@ -121,9 +127,10 @@ class Cited:
 
 
 def entries_of(text: str) -> dict[str, str]:
-    """The BibTeX entries in a text, by key.
+    """Return the BibTeX entries in a text, by key.
 
-    Raises ValueError with a sentence where one cannot be used.
+    Raises:
+        ValueError: an entry cannot be used; the message is a sentence.
     """
     if len(text) > _MOST_TEXT:
         raise ValueError(f"the BibTeX is longer than {_MOST_TEXT:,} characters")
@@ -155,9 +162,7 @@ def entries_of(text: str) -> dict[str, str]:
                     f"the field '{name}' of the entry '{match[2]}' has a bare"
                     f" '{unescaped[0]}': write '\\{unescaped[0]}'"
                 )
-        if (
-            match[2].lower() in keys
-        ):  # BibTeX does not tell large and small letters apart
+        if match[2].lower() in keys:  # BibTeX keys are not case-sensitive
             raise ValueError(f"two entries have the key '{match[2]}'")
         entry_by_key[match[2]] = bibtex_entry
         keys.add(match[2].lower())
@@ -174,7 +179,7 @@ _BARE = re.compile(r"[&%$#_^]")
 
 
 def _fields(entry: str) -> list[tuple[str, str]]:
-    """The fields of an entry: what stands between its outermost commas."""
+    """Return the fields of an entry: what stands between its outermost commas."""
     chunks = []
     depth = 0
     start = 0
@@ -197,7 +202,7 @@ def _end(text: str, start: int) -> int:
     depth = 0
     for offset in range(start, len(text)):
         sign = text[offset]
-        if sign in "{}":  # BibTeX counts those behind a backslash too
+        if sign in "{}":  # BibTeX also counts braces after a backslash
             depth += 1 if sign == "{" else -1
             if depth == 0:
                 return offset + 1
@@ -206,14 +211,15 @@ def _end(text: str, start: int) -> int:
 
 @cache
 def library_entries() -> Mapping[str, str]:
-    """The entries of the bundled tasks, by key."""
+    """Return the entries of the bundled tasks, by key."""
     return entries_of((LIBRARY / "citations.bib").read_text(encoding="utf-8"))
 
 
 @cache
 def benchmarks() -> Mapping[str, Mapping[str, Any]]:
-    """The benchmarks that BenchHub gathers, by the names in its rows: `dataset`, `bibtex`,
-    `licence`, `languages`, `anthology`.
+    """Return the benchmarks that BenchHub gathers, by the names in its rows.
+
+    Each has `dataset`, `bibtex`, `licence`, `languages` and `anthology`.
     """
     import tomllib
 
@@ -224,7 +230,7 @@ def benchmarks() -> Mapping[str, Mapping[str, Any]]:
 
 
 def cited(name: str, metadata: Mapping[str, Any], samples: int | None = None) -> Cited:
-    """The row of a task with this metadata."""
+    """Make the row of a task with this metadata."""
     licence = str(metadata.get("licence") or "")
     bibtex = metadata.get("bibtex")
     try:
@@ -246,14 +252,15 @@ def cited(name: str, metadata: Mapping[str, Any], samples: int | None = None) ->
 
 
 def cited_benchmark(name: str, samples: int) -> Cited:
-    """The row of a benchmark that BenchHub gathers."""
+    """Make the row of a benchmark that BenchHub gathers."""
     return cited(name, benchmarks().get(name, {}), samples)
 
 
 def all_entries(rows: Sequence[Cited]) -> dict[str, str]:
-    """The entries of all rows, and this project's, each once.
+    """Collect the entries of all rows, and this project's, each once.
 
-    Raises ValueError where one key stands for two entries.
+    Raises:
+        ValueError: two different entries have the same key.
     """
     entries = {SELF: library_entries()[SELF]}
     names = {SELF.lower(): SELF}
@@ -268,7 +275,7 @@ def all_entries(rows: Sequence[Cited]) -> dict[str, str]:
 
 
 def bib_text(rows: Sequence[Cited]) -> str:
-    """The entries as a .bib file; rows without one as comments."""
+    """Write the entries as a .bib file; rows without an entry become comments."""
     missing = [
         f"% {MISSING}: {_plain(row.name)}{f' ({_plain(row.why)})' if row.why else ''}"
         for row in rows
@@ -283,7 +290,7 @@ def tex_table(
     caption: str = "The tasks of the evaluation.",
     label: str = "tab:eval-dataset",
 ) -> str:
-    """The table alone, for packages booktabs and longtable."""
+    """Write only the table, for the packages booktabs and longtable."""
     counted = any(row.samples is not None for row in rows)
     head = ["Task", *(["Samples"] if counted else []), "Licence", "Citation"]
     lines = [
@@ -307,8 +314,9 @@ def tex_table(
 
 
 def tex_document(rows: Sequence[Cited], name: str = SELF) -> str:
-    """A LaTeX document that compiles as it is. name: of the .bib file that it writes beside itself,
-    without the ending.
+    """Write a LaTeX document that compiles as it is.
+
+    `name` is the name, without suffix, of the .bib file that the document writes beside itself.
     """
     missing = [
         f"% {MISSING}: {_plain(row.name)}: {_plain(row.why)}"
@@ -316,7 +324,7 @@ def tex_document(rows: Sequence[Cited], name: str = SELF) -> str:
         if not row.entries and row.why
     ]
     bib = bib_text(rows).rstrip()
-    # Plain LaTeX sets Latin letters only; the others compile where fonts have them.
+    # Plain LaTeX typesets only Latin letters; the others compile if the fonts have them.
     latin = all(ord(sign) < 0x250 or 0x2010 <= ord(sign) <= 0x203A for sign in bib)
     return "\n".join(
         [
@@ -359,8 +367,9 @@ _SPECIAL = {sign: f"\\{sign}" for sign in "&%$#_{}"} | {
 
 
 def escape(text: str) -> str:
-    """A text of anybody's as LaTeX: no command in it counts; letters that plain LaTeX cannot set
-    are named by their codes.
+    """Escape an untrusted text for LaTeX, so that no command in it takes effect.
+
+    Letters that plain LaTeX cannot typeset are replaced by their codes.
     """
     pieces: list[str] = []
     for sign in text[:500]:
@@ -379,5 +388,5 @@ def escape(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """A text of anybody's as one line of a comment."""
+    """Make an untrusted text safe for one line of a comment."""
     return " ".join(text[:300].encode("ascii", "backslashreplace").decode().split())

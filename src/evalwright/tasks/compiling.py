@@ -1,6 +1,4 @@
-"""From a definition to a Task: validate, open the data, check every row, and put the parts
-together.
-"""
+"""From a definition to a Task: validates it, opens the data, checks each row, makes the parts."""
 
 from __future__ import annotations
 
@@ -54,10 +52,20 @@ def compile_task(
     chat: bool = False,
     may_fail_alone: bool = False,
 ) -> Task:
-    """The Task of one definition. Reads its data once, and checks every row of it.
+    """Make the Task of one definition. Its data are read once, and every row is checked.
 
-    may_fail_alone: data that are out of reach make a task whose only sample fails. Raises TaskError
-    with file and line, DatasetError with file and row, UnknownName, MissingExtra.
+    Args:
+        definition: the definition.
+        prompt_format: "auto", "chat" or "text", in place of the file's own.
+        chat: whether the model takes messages.
+        may_fail_alone: whether unreachable data make a task whose only sample fails, instead of an
+            error.
+
+    Raises:
+        TaskError: the definition cannot be used; the message has file and line.
+        DatasetError: the data cannot be read; the message has file and row.
+        UnknownName: a name in the definition does not exist.
+        MissingExtra: a library is not installed.
     """
     document = with_prompt_file(definition.document, definition.variables)
     file = with_mode_of_strategy(validated(document), document)
@@ -129,8 +137,9 @@ def compile_task(
 
 
 def copies_hint(file: schema.TaskFile) -> str:
-    """How a person names copies of their own in place of data of the hub, as a sentence; "" for a
-    task that has none of the hub.
+    """Say in a sentence how to use own copies instead of data of the hub.
+
+    It is "" for a task without data of the hub.
     """
     settings = ["-T dataset.path=FILE"] if file.dataset.hub is not None else []
     shots = file.prompt.few_shot
@@ -149,7 +158,7 @@ def copies_hint(file: schema.TaskFile) -> str:
 
 
 def _with_revisions(file: schema.TaskFile) -> schema.TaskFile:
-    """The file with the commits of datasets that are kept as they were first fetched."""
+    """Fill in the commits of datasets that are pinned to their first fetch."""
 
     def pinned(dataset: schema.Dataset) -> schema.Dataset:
         if dataset.hub is None or dataset.revision != FIRST_FETCH:
@@ -168,7 +177,7 @@ def _with_revisions(file: schema.TaskFile) -> schema.TaskFile:
 
 
 class _Data:
-    """Opens a task's samples and the pool of its shots; hands the shots to the renderer."""
+    """Opens a task's samples and the pool of its shots; passes the shots to the renderer."""
 
     def __init__(
         self,
@@ -193,7 +202,7 @@ class _Data:
         }
 
     def load(self) -> tuple[FileSamples, FileSamples | None]:
-        """The samples and the pool, if there are shots."""
+        """Return the samples, and the pool if there are shots."""
         samples, pool = self._loaded()
         for source in (samples, pool):
             if source is not None:
@@ -253,8 +262,10 @@ class _Data:
         check: Callable[[Sample], object],
         pool: FileSamples | None = None,
     ) -> FileSamples:
-        """places: where the three are written. pool: of the shots, which must suffice for each
-        sample.
+        """Open and check samples.
+
+        `places` are where dataset, filter and sample are written in the file. `pool` is the pool of
+        shots, which must suffice for each sample.
         """
         recipe = [sample.model_dump(), where, dict(self.variables), self.defaults]
         dataset_at, where_at, sample_at = places
@@ -312,7 +323,7 @@ class _Data:
             try:
                 self.renderer.shot(sample)
                 if shots is not None:
-                    shots.check(sample, spare=1)
+                    shots.check(sample, n_own=1)
             except RowError as error:
                 raise DatasetError(f"{samples.where(index)}: {error}.") from None
 
@@ -327,9 +338,7 @@ def _resolved(
     scorers: tuple[Scorer, ...],
     metrics: tuple[MetricSpec, ...],
 ) -> dict[str, Any]:
-    """Everything that decides what is asked and how it is scored, defaults filled in, as plain
-    JSON.
-    """
+    """Return everything that decides prompts and scores, with defaults filled in, as plain JSON."""
     resolved = file.model_dump(exclude_none=True)
     resolved["dataset"] = _data(resolved["dataset"], samples)
     prompt = resolved["prompt"]

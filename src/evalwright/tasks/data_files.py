@@ -1,12 +1,12 @@
 """A data file as a task: `evalwright run mine.csv`.
 
-Its columns are found by their names, or named by the person.
+The roles of its columns are found by their names, or named by the user.
 
 | role | names of columns |
 |---|---|
 | input | input, question, prompt, query, instruction |
-| answer | answer, output, response, completion, prediction: answers that are there, so that nothing
-is generated |
+| answer | answer, output, response, completion, prediction: recorded answers, so that nothing is
+generated |
 | target | reference, target, expected, expected_output, ideal, gold, ground_truth |
 | passages | context, passage, article, document, source_text |
 | images | image, images, image_path, image_file, image_url, picture, photo: a file beside the data,
@@ -14,8 +14,8 @@ a data URL, an address (`--image-urls`), or a list of them |
 | choices | choices or options (a list), or a column for each: A, B, C ...; option_a ...; choice1
 ... |
 
-With choices a model reads them with letters, and `choice` finds the letter or the option in its
-reply. Up to 100 other columns go along as metadata, so that samples can be chosen by them (`--where
+Choices are shown to the model with letters, and `choice` finds the letter or the option in its
+reply. Up to 100 other columns become metadata, so that samples can be filtered by them (`--where
 topic=history`) and found in the record.
 """
 
@@ -66,35 +66,34 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
 LETTERED = (
     "{{ input }}\n{{ lettered }}\nAnswer with the letter of the right option.\nAnswer:"
 )
-"""What is asked where a row has options."""
+"""The prompt for rows with options."""
 
 _NAMES_AN_IMAGE = re.compile(
     r"data:image/|https?://|.*\.(png|jpe?g|webp|gif)$", re.IGNORECASE | re.DOTALL
 )
-"""What a cell of a column of images looks like; of a column that a person named, any cell is taken.
-"""
+"""What a cell in a column of images looks like; a column that the user named may have any cell."""
 _ROWS_LOOKED_AT = 1000
-"""To find the first cell that is not empty."""
+"""Most rows that are searched for a cell that is not empty."""
 _OWN = frozenset((*Sample.model_fields, *KNOWN_METADATA))
-"""Columns that samples take by themselves."""
+"""Columns that samples use by default."""
 _MOST_METADATA = 100
 _OPTION = ("option", "choice", "answer", "")
-"""What the name of a column that holds one option begins with: option_a, choice1, or the letter
-alone.
-"""
+"""How the name of a column with one option begins: option_a, choice1, or the letter alone."""
 
 
 def as_data_file(name: str) -> Path | None:
-    """The data file that a task's name is the path of, if it is one."""
+    """Return the path of the data file that a task's name is, if it is one."""
     path = Path(name).expanduser()
     return path if path.suffix.lower() in SUFFIXES and path.is_file() else None
 
 
 def named_columns(pairs: Mapping[str, Any]) -> dict[str, Any]:
-    """Overrides that give columns to roles, from `{"input": "frage"}`; an empty name leaves a role
-    without one.
+    """Return overrides that assign columns to roles, from `{"input": "frage"}`.
 
-    Raises DatasetError for a role that there is not.
+    An empty name leaves a role without a column.
+
+    Raises:
+        DatasetError: there is no such role.
     """
     overrides: dict[str, Any] = {}
     for role, column in pairs.items():
@@ -111,12 +110,17 @@ def named_columns(pairs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def data_file_task(path: Path, overrides: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The definition of a data file. overrides: what is put over it; its `columns` are used up
-    here.
+    """Make the definition of a task from a data file.
 
     With answers in the file, nothing is generated, unless `answer.mode` says so: a column "answer"
-    is then what is expected. Raises DatasetError where no column has the question, or nothing says
-    how answers are scored.
+    is then the expected answer.
+
+    Args:
+        path: the data file.
+        overrides: overrides of the definition; their `columns` are used here.
+
+    Raises:
+        DatasetError: no column has the question, or nothing says how answers are scored.
     """
     settings = nested(overrides or {})
     columns = columns_of(path)
@@ -218,11 +222,11 @@ def data_file_task(path: Path, overrides: Mapping[str, Any] | None) -> dict[str,
 
 
 class AnswerColumns(NamedTuple):
-    """What a model that writes new answers makes of the answers in a data file: columns, "" for
-    none.
+    """How the columns of answers are used if a model writes new answers; "" for no column.
 
-    expected: the column of answers that is the target. unused: the column of answers that nothing
-    reads.
+    Attributes:
+        expected: the column of answers that becomes the target.
+        unused: the column of answers that is not read.
     """
 
     expected: str
@@ -230,11 +234,11 @@ class AnswerColumns(NamedTuple):
 
 
 def answers_beside(definition: Mapping[str, Any], named: str = "") -> AnswerColumns:
-    """The columns with answers of a data file for which a model writes new ones.
+    """Find the columns with answers of a data file for which a model writes new ones.
 
     Args:
-        definition: the task's definition, as `data_file_task` made it and it was compiled.
-        named: the column that the person named as that of the answers.
+        definition: the compiled definition of the task, as `data_file_task` made it.
+        named: the column that the user named as that of the answers.
     """
     (path,) = definition["dataset"]["path"]
     by_fold = _by_fold(columns_of(Path(path)))
@@ -279,11 +283,10 @@ def _columns_by_role(
 def _why_images_are_not_sent(
     path: Path, column: str, *, has_given_answers: bool, is_named: bool
 ) -> str:
-    """A sentence on a column that is named like one of images and is not used as such; "" where it
-    is used.
+    """Say in a sentence why a column named like one of images is not used as such; "" if it is.
 
-    has_given_answers: whether the answers are those in the file. is_named: whether a person said
-    that the column has images.
+    `has_given_answers` says whether the answers are those in the file, `is_named` whether the user
+    said that the column has images.
     """
     begins = f"Warning: the column '{printable(column)[:60]}' is not sent as images"
     if has_given_answers:
@@ -308,7 +311,7 @@ def _why_images_are_not_sent(
 
 
 def _first_cell(path: Path, column: str) -> Any:
-    """The first cell of a column that is not empty; None where the first rows have none."""
+    """Return the first cell of a column that is not empty; None if the first rows have none."""
     for row in islice(file_rows(path), _ROWS_LOOKED_AT):
         cell = row.get(column)
         if cell not in (None, "", []):
@@ -330,7 +333,7 @@ def _looks_like_image(cell: Any, folder: Path) -> bool:
 
 
 def _by_fold(columns: list[str]) -> dict[str, str]:
-    """The columns by their names in lower case and without spaces; the first of equal ones."""
+    """Map names in lower case, with underscores for spaces, to columns; the first of equals."""
     return {
         column.strip().casefold().replace(" ", "_"): column
         for column in reversed(columns)
@@ -338,8 +341,9 @@ def _by_fold(columns: list[str]) -> dict[str, str]:
 
 
 def _choices(columns: list[str]) -> list[str]:
-    """The columns with the options of a question: one with lists, or one for each option, in the
-    order of letters or numbers.
+    """Return the columns with the options of a question.
+
+    They are one column with lists, or one for each option, in the order of letters or numbers.
     """
     by_fold = _by_fold(columns)
     for name in ("choices", "options"):
@@ -383,18 +387,18 @@ def _scorers(
 
 
 def _cell(column: str) -> str:
-    """A template of a column, whatever its name is."""
+    """Return a template that puts out a column, whatever its name is."""
     return f"{{{{ row[{column!r}] }}}}"
 
 
 def listed(columns: Sequence[str], most: int = 20) -> str:
-    """The names of columns for a message: not all of a million, and none that is a page long."""
+    """List the names of columns for a message, limited in number and length."""
     names = ", ".join(printable(str(column))[:60] for column in columns[:most])
     return f"{names} and {len(columns) - most:,} more" if len(columns) > most else names
 
 
 def columns_of(path: Path) -> list[str]:
-    """The columns of the first row."""
+    """Return the columns of the first row."""
     first = next(file_rows(path), None)
     if first is None:
         raise DatasetError(f"The data file '{shown_path(path)}' has no rows.")

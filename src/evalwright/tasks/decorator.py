@@ -1,5 +1,6 @@
-"""Tasks in Python: `@task("name")` over a function that gives a Task, or a mapping in the task
-file's schema.
+"""Tasks in Python: `@task("name")` over a function that returns a Task or a mapping.
+
+The mapping has the form of a task file.
 
     @task("capitals", description="Capitals of the world.")
     def capitals():
@@ -30,8 +31,9 @@ ENTRY_POINTS = "evalwright.tasks"
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """A task function and what lists show of it. base: the folder of relative paths in a mapping it
-    gives.
+    """A task function and what lists show of it.
+
+    `base` is the folder from which relative paths in its mapping start.
     """
 
     name: str
@@ -43,8 +45,9 @@ class Registered:
     base: Path = Path()
 
     def make(self, chat: bool) -> Task | Mapping[str, Any]:
-        """Call the function; one with a parameter `chat` is told whether the model takes
-        messages.
+        """Call the function.
+
+        A function with a parameter `chat` is told whether the model takes messages.
         """
         from evalwright.core.tasks import Task
 
@@ -110,17 +113,17 @@ def task(
 
 
 def find(name: str) -> Registered | None:
-    """The task registered in this process under that name."""
+    """Return the task registered in this process under that name."""
     return _registered.get(name)
 
 
 def registered() -> list[Registered]:
-    """All tasks registered in this process, by name."""
+    """Return all tasks registered in this process, by name."""
     return [_registered[name] for name in sorted(_registered)]
 
 
 def from_entry_point(name: str) -> Registered | None:
-    """The task that an installed package offers under that name."""
+    """Return the task that an installed package offers under that name."""
     target = offered(ENTRY_POINTS).get(name)
     if target is None:
         return None

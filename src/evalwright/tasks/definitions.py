@@ -1,8 +1,7 @@
-"""From a task file to the plain definition of each of its tasks: `include` merged, `for_each`
-expanded, overrides applied.
+"""From a task file to the plain definition of each of its tasks.
 
-Nothing heavy is imported here beyond YAML, and jinja2 where a name is a template, because the index
-of tasks reads every file this way.
+It merges `include`, expands `for_each` and applies overrides. Nothing heavier than YAML is imported
+here, and jinja2 only if a name is a template, because the index of tasks reads every file this way.
 """
 
 from __future__ import annotations
@@ -24,8 +23,9 @@ _MAX_MEMBERS = 20_000
 class Definition:
     """One task's definition, before validation.
 
-    document: its values and their places. variables: this member's values of `for_each`, which row
-    templates see too.
+    Attributes:
+        document: its values and their places.
+        variables: this member's values of `for_each`, which row templates see too.
     """
 
     document: Document
@@ -33,15 +33,15 @@ class Definition:
 
     @property
     def name(self) -> str:
-        """The task's name, "" where it has none yet."""
+        """Return the task's name, "" if it has none yet."""
         name = self.document.value.get("task", "")
         return str(name) if isinstance(name, str | int | float) else ""
 
 
 def with_includes(document: Document, chain: tuple[Path, ...] = ()) -> Document:
-    """The document merged over what it includes.
+    """Merge a document over what it includes.
 
-    Mappings merge key by key; anything else is replaced.
+    Mappings are merged key by key; anything else is replaced.
     """
     here = document.files[0].resolve() if document.files else None
     if here is not None:
@@ -77,7 +77,7 @@ def with_includes(document: Document, chain: tuple[Path, ...] = ()) -> Document:
 
 
 def merge(base: Document, over: Document) -> Document:
-    """A document over another: mappings merge key by key, anything else is replaced."""
+    """Merge a document over another: mappings key by key, anything else is replaced."""
     places: dict[KeyPath, Place] = dict(base.places)
     places.update(over.places)
     files = tuple(dict.fromkeys((*over.files, *base.files)))
@@ -93,7 +93,7 @@ def merge(base: Document, over: Document) -> Document:
 
 
 def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """A mapping over another, key by key all the way down."""
+    """Merge a mapping over another, key by key at all levels."""
     combined = dict(base)
     for key, value in over.items():
         below = combined.get(key)
@@ -108,7 +108,7 @@ def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _below_strategy(below: Any, over: Mapping[str, Any]) -> Any:
-    """The strategy that another is put over: its options, unless it is another strategy."""
+    """Return the options of the strategy that is overridden, if the override keeps it."""
     strategy = {"name": below} if isinstance(below, str) else below
     same = isinstance(strategy, Mapping) and over.get(
         "name", strategy.get("name")
@@ -117,7 +117,7 @@ def _below_strategy(below: Any, over: Mapping[str, Any]) -> Any:
 
 
 def expand(document: Document) -> list[Definition]:
-    """One definition per row of `for_each`, or the one that the document is."""
+    """Return one definition per row of `for_each`, or the document's only one."""
     for_each = document.value.get("for_each")
     value = {
         name: setting for name, setting in document.value.items() if name != "for_each"
@@ -142,8 +142,9 @@ def expand(document: Document) -> list[Definition]:
 
 
 def _variables(document: Document, for_each: Any) -> list[dict[str, Any]]:
-    """The rows of `for_each`: a list of mappings, a mapping of lists (every combination), or a
-    table file.
+    """Return the rows of `for_each`.
+
+    It may be a list of mappings, a mapping of lists (every combination), or a table file.
     """
     at: KeyPath = ("for_each",)
     rows: Sequence[Any]
@@ -207,7 +208,7 @@ def _table(document: Document, path: Path) -> list[dict[str, Any]]:
 
 
 def table_file(document: Document) -> Path | None:
-    """The file that `for_each` reads, if any; the index watches it."""
+    """Return the file that `for_each` reads, if any; the index watches it for changes."""
     for_each = document.value.get("for_each")
     if (
         isinstance(for_each, Mapping)
@@ -219,16 +220,14 @@ def table_file(document: Document) -> Path | None:
 
 
 def filled(document: Document, variables: Mapping[str, Any]) -> Document:
-    """The document with the templates over the variables of `for_each` rendered; those over rows
-    stay as they are.
-    """
+    """Render the templates over the variables of `for_each`; those over rows stay as they are."""
     return replace(document, value=_filled(document.value, (), variables, document))
 
 
 def _filled(
     value: Any, path: KeyPath, variables: Mapping[str, Any], document: Document
 ) -> Any:
-    """`value` with the templates that are not over rows rendered."""
+    """Render the templates in `value` that are not over rows."""
     if _over_rows(path, value):
         return value
     if isinstance(value, Mapping):
@@ -262,9 +261,7 @@ def _filled(
 
 
 def _over_rows(path: KeyPath, value: Any) -> bool:
-    """Whether the templates in `value` are over a row, so that they are not for `for_each` to
-    render.
-    """
+    """Return whether `value` has templates over a row, which `for_each` must not render."""
     if path in (("sample",), ("dataset", "rows")):
         return True
     if path in (("where",), ("prompt", "few_shot", "where")):

@@ -1,9 +1,8 @@
-"""The dialect protocol: tasks of another framework are named `DIALECT:NAME`, and no other room
-knows which dialects there are.
+"""The dialect protocol: tasks of another framework, named `DIALECT:NAME`.
 
-A dialect is one line of the table here, an entry point of the group `evalwright.dialects`, or a
-call of `register` in a plug-in. It is imported only when one of its tasks, or a finished run of
-one, appears.
+No other module knows which dialects there are. A dialect is one line of the table here, an entry
+point of the group `evalwright.dialects`, or a call of `register` in a plug-in. It is imported only
+when one of its tasks, or a finished run of one, appears.
 """
 
 from __future__ import annotations
@@ -29,8 +28,9 @@ DIALECTS = {
 """The dialects that come with the package: name -> "module:object"."""
 
 SCORINGS = ("corrected", "published")
-"""Whose arithmetic makes the numbers: ours, with the other framework's faults mended, or the other
-framework's own.
+"""Which arithmetic makes the numbers.
+
+"corrected" is ours, without the other framework's faults; "published" is the other framework's own.
 """
 
 
@@ -41,8 +41,8 @@ class ScoringRules:
     Args:
         scorers: the task's scorers, bound.
         metrics: the task's metrics, over the columns of these scorers.
-        choose_metrics: gives the metrics of what the scores turned out to have: from the names of
-            their parts by scorer. None where the metrics are always the same.
+        choose_metrics: chooses the metrics by the names of the scores' parts, by scorer; None if
+            the metrics are always the same.
         kept: names of scorers whose recorded scores stay as they are.
         as_empty: outcomes that are scored as an empty answer; None for those of the record.
     """
@@ -56,7 +56,7 @@ class ScoringRules:
     as_empty: Sequence[Outcome] | None = None
 
     def metrics_for(self, parts: Mapping[str, Sequence[str]]) -> Sequence[MetricSpec]:
-        """The metrics of scores that have these parts, by scorer."""
+        """Return the metrics of scores that have these parts, by scorer."""
         if self.choose_metrics is None:
             return self.metrics
         return self.choose_metrics(parts)
@@ -68,8 +68,8 @@ class ListedTask:
 
     Args:
         name: the name, without the dialect's.
-        kind: "task", or what stands for several, such as "group".
-        path: the file that it is from; "" for none.
+        kind: "task", or the kind of a name for several tasks, such as "group".
+        path: the file that defines it; "" for none.
         members: the names that it stands for.
     """
 
@@ -84,7 +84,7 @@ class GroupAverage:
     """One number of a group of tasks: the average of a metric over the tasks that have it.
 
     Args:
-        label: what the number is called.
+        label: the number's name.
         node: the tasks, and how their metrics are averaged.
         metric_by_task: by the task's name, its metric as in `run.json`.
         published: the number by the other framework's own arithmetic, which is then shown as it is.
@@ -104,7 +104,7 @@ class TaskGroup:
         name: the group's name, unique in a run.
         label: the name shown.
         averages: its numbers; the first is the one that stands for the group.
-        absent: members that were requested, and are no task of the run.
+        absent: requested members that are not tasks of the run.
     """
 
     name: str
@@ -122,10 +122,10 @@ class Dialect(Protocol):
     The definitions of its tasks have `dialect: NAME`. Each of its scorers has the kind NAME, unless
     it is one of ours, and gives scores with a part for each metric.
 
-    It may have more: `check_used(settings, tasks)`, which raises ConfigurationError for
-    a setting that none of its tasks of a run uses; `keys`, those of its task files that ours do not
-    have; `takes_limit`, True if a run's limit is a setting of its tasks; `takes_among_others`, True
-    if its setting `among_others` lets a task that cannot be loaded fail alone.
+    It may have more: `check_used(settings, tasks)`, which raises ConfigurationError for a setting
+    that none of its tasks of a run uses; `keys`, the keys that only its task files have;
+    `takes_limit`, True if a run's limit is a setting of its tasks; `takes_among_others`, True if
+    its setting `among_others` lets a task that cannot be loaded fail alone.
 
     Attributes:
         right_or_wrong: metrics whose scores are 0 or 1, for stopping rules.
@@ -137,8 +137,8 @@ class Dialect(Protocol):
         """List what can be loaded, for `evalwright tasks list --dialect NAME` and for patterns.
 
         Args:
-            roots: folders with task files, from `--task-root`; without any, list what the
-                installed package has.
+            roots: folders with task files, from `--task-root`; without any, list what the installed
+                package has.
 
         Returns:
             Tasks, and names that stand for several.
@@ -151,7 +151,7 @@ class Dialect(Protocol):
 
         Args:
             name: the name, without the dialect's.
-            settings: those of the command line: `task_root` and `trust` (folders), `scoring`
+            settings: the settings of the command line: `task_root` and `trust` (folders), `scoring`
                 ("corrected" or "published"), `num_fewshot`, and any given as `-D key=value`.
             prompt_format: "auto", "chat" or "text".
             chat: whether the model under test takes messages.
@@ -167,7 +167,7 @@ class Dialect(Protocol):
         """Average over the tasks of a run.
 
         Args:
-            tasks: those of this dialect, as in `run.json`.
+            tasks: the tasks of this dialect, as in `run.json`.
 
         Returns:
             Groups, inner ones first; none if nothing is averaged.
@@ -186,7 +186,7 @@ class Dialect(Protocol):
             task: the task, as in `run.json`.
             configuration: the run's configuration, as in `run.json`.
             first: metadata of its first answered sample.
-            settings: those of the command line; what the run trusted counts for nothing.
+            settings: the settings of this command line; what the recorded run trusted is ignored.
 
         Returns:
             The scorers and metrics.
@@ -219,17 +219,21 @@ def register(name: str, dialect: Dialect) -> None:
 
 
 def names() -> list[str]:
-    """All dialects, sorted."""
+    """List all dialects, sorted."""
     return sorted({*_registered, *_all_dialects()})
 
 
 def is_dialect(name: str) -> bool:
-    """Whether a dialect has that name."""
+    """Return whether a dialect has that name."""
     return name in _registered or name in _all_dialects()
 
 
 def dialect(name: str) -> Dialect:
-    """The dialect of that name. Raises UnknownName with the closest ones."""
+    """Return the dialect of that name.
+
+    Raises:
+        UnknownName: there is none; the message has the closest names.
+    """
     if name not in _registered:
         if name not in _all_dialects():
             raise UnknownName("dialect", name, names(), f"Known: {', '.join(names())}.")
@@ -238,7 +242,7 @@ def dialect(name: str) -> Dialect:
 
 
 def _load_dialect(name: str, target: str) -> Dialect:
-    """The dialect of an entry point, "module:object".
+    """Load the dialect of an entry point, "module:object".
 
     Raises:
         ConfigurationError: it cannot be imported, or lacks a method.
@@ -253,7 +257,7 @@ def _load_dialect(name: str, target: str) -> Dialect:
 
 
 def _check_dialect(name: str, dialect: Any) -> Dialect:
-    """The dialect; of a class, an instance.
+    """Check a dialect and return it; of a class, an instance.
 
     Raises:
         ConfigurationError: it lacks a method.
@@ -272,15 +276,13 @@ def _check_dialect(name: str, dialect: Any) -> Dialect:
 
 
 def named(task: str) -> tuple[Dialect, str] | None:
-    """The dialect that a task's name begins with, and the rest of the name; None for a task of
-    ours.
-    """
+    """Split a task's name into its dialect and the rest; None for a task of ours."""
     head, colon, task_name = task.partition(":")
     return (dialect(head), task_name) if colon and is_dialect(head) else None
 
 
 def dialect_of_file(keys: Collection[str]) -> tuple[str, str] | None:
-    """The dialect whose task file has one of these keys, and the key; None where none has."""
+    """Return the dialect whose task file has one of these keys, and the key; None if none has."""
     for name in DIALECTS:
         dialect_keys: Collection[str] = getattr(dialect(name), "keys", ())
         if key := next((key for key in keys if key in dialect_keys), None):
@@ -289,8 +291,9 @@ def dialect_of_file(keys: Collection[str]) -> tuple[str, str] | None:
 
 
 def dialect_of(definition: Mapping[str, Any]) -> Dialect | None:
-    """The dialect of a task's definition; None for a task of ours, and for results that were only
-    imported.
+    """Return the dialect of a task's definition.
+
+    It is None for a task of ours, and for results that were only imported.
     """
     name = definition.get("dialect")
     return dialect(name) if isinstance(name, str) and is_dialect(name) else None
@@ -299,9 +302,9 @@ def dialect_of(definition: Mapping[str, Any]) -> Dialect | None:
 def check_used(
     settings: Mapping[str, Any], tasks: Sequence[Task], used: Collection[str]
 ) -> None:
-    """Raise ConfigurationError for a setting that holds for none of the tasks.
+    """Raise ConfigurationError for a dialect setting that applies to none of the tasks.
 
-    settings: `dialect` of a configuration. used: those that `load_tasks` told of.
+    `settings` are those in a configuration, `used` those that `load_tasks` reported as used.
     """
     trusted = settings.get("trust") or ()
     for folder in [trusted] if isinstance(trusted, str | Path) else trusted:

@@ -1,6 +1,6 @@
-"""What installed packages offer under an entry point group, read from their metadata files.
+"""Reads what installed packages offer in an entry point group, from their metadata files.
 
-`importlib.metadata` says the same but takes longer to import than a whole listing should.
+`importlib.metadata` does the same but takes longer to import than a whole listing should.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from pathlib import Path
 
 
 def offered(group: str) -> dict[str, str]:
-    """Name -> "module:attribute" of a group's entry points, in the order of the import path; the
-    first of a name counts.
+    """Map names to "module:attribute" for a group's entry points.
+
+    They are in the order of the import path; the first of a name counts.
     """
     targets: dict[str, str] = {}
     for folder in sys.path:

@@ -1,10 +1,9 @@
-"""Which worked examples stand before a question: drawn once for a task, or by sample id, and never
-by position.
+"""Chooses the worked examples (shots) before a question.
 
-A draw is an order over the pool of which the first `count` are taken; one that is the question
-itself is replaced by the next in that order. Orders come from hashes of the seed, so they are the
-same in every process and on every machine, and a subset, a resumed run or a cluster shows the same
-shots.
+They are drawn once for a task, or by sample id, and never by position. A draw is an order over the
+pool of which the first `count` are taken; a shot that is the question itself is replaced by the
+next in that order. Orders come from hashes of the seed, so they are the same in every process and
+on every machine, and a subset, a resumed run or a cluster shows the same shots.
 """
 
 from __future__ import annotations
@@ -26,10 +25,13 @@ _CACHED = 4096
 
 @dataclass(frozen=True, slots=True)
 class Shot:
-    """A worked example, rendered. content: the row without its id, to tell whether it is the
-    question itself.
+    """A worked example, rendered.
 
-    sample: what it was rendered from.
+    Attributes:
+        user: the user's turn.
+        answer: the answer.
+        content: the row without its id, to tell whether it is the question itself.
+        sample: the sample that was rendered.
     """
 
     user: str
@@ -41,8 +43,13 @@ class Shot:
 class Shots:
     """Draws shots for samples.
 
-    pool: where they come from. render: a pool sample's shot. same: columns on which a shot must
-    agree with the sample.
+    Args:
+        pool: the samples to draw from.
+        render: renders a sample of the pool as a shot.
+        count: number of shots.
+        select: how they are drawn.
+        same: columns on which a shot must agree with the sample.
+        seed: seeds the draws.
     """
 
     def __init__(
@@ -63,13 +70,14 @@ class Shots:
         self._render = render
         self._rendered: dict[int, Shot] = {}
         self._groups = self._grouped() if self.same else {}
-        # By group: the order over the pool, and the shots of it that were read so far.
+        # By group: the order over the pool, and the shots of it that have been read so far.
         self._fixed: dict[str, tuple[Iterator[int], list[Shot]]] = {}
 
     def group(self, sample: Sample) -> str:
-        """Which part of the pool a sample draws from.
+        """Return the part of the pool from which a sample draws.
 
-        Raises RowError where it lacks a column of `same`.
+        Raises:
+            RowError: the sample lacks a column of `same`.
         """
         if not self.same:
             return ""
@@ -79,26 +87,28 @@ class Shots:
             ensure_ascii=False,
         )
 
-    def check(self, sample: Sample, spare: int = 0) -> None:
-        """Raise RowError where the pool is too small for a sample. spare: how many of it the sample
-        itself takes.
+    def check(self, sample: Sample, n_own: int = 0) -> None:
+        """Raise RowError if the pool is too small for a sample.
+
+        `n_own` is how many samples of the pool the sample itself takes up.
         """
         group = self.group(sample)
         size = self._size(group)
-        if size < self.count + spare:
+        if size < self.count + n_own:
             which = f" with {', '.join(self.same)} = {group[1:-1]}" if self.same else ""
-            more = ", besides the question itself," if spare else ""
+            more = ", besides the question itself," if n_own else ""
             raise RowError(
                 f"{self.count} shots are needed{more} and the pool has {size}"
                 f" row{'' if size == 1 else 's'}{which}"
             )
 
     def draw(self, sample: Sample, user: str) -> tuple[list[Shot], str | None]:
-        """The shots of a sample whose rendered question is `user`, and a key that is equal for
-        equal lists.
+        """Return the shots for the question `user`, and a key that is equal for equal lists.
 
-        The key is None where the list is this sample's alone. Raises RowError where the pool is too
-        small.
+        The key is None if the list is only for this sample.
+
+        Raises:
+            RowError: the pool is too small.
         """
         group = self.group(sample)
         if self.select == "per-sample":
@@ -112,8 +122,8 @@ class Shots:
         chosen: list[Shot] = []
         position = 0
         own_positions: list[int] = []
-        # First the plain draw; the places of shots that are the question are filled from the rest
-        # of the order.
+        # First the plain draw; the places of shots that are the question itself are filled from the
+        # rest of the order.
         while len(chosen) < self.count or own_positions:
             if position == len(drawn):
                 index = next(order, None)
@@ -163,7 +173,7 @@ class Shots:
 
 
 def without_id(row: Any) -> dict[str, Any]:
-    """A row's content: two rows that differ only in `id` ask the same."""
+    """Return a row's content without `id`: rows that differ only in `id` ask the same."""
     return {name: value for name, value in row.items() if name != "id"}
 
 

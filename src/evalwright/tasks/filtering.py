@@ -1,9 +1,7 @@
 """Filters over samples' metadata, for any task: `domain=science`, `language!=ko`.
 
-Said by a person when a run is planned.
-
-Conditions with `=` on one key are alternatives; conditions on different keys, and all with `!=`,
-hold together.
+The user gives them when a run is planned. Conditions with `=` on the same key are alternatives;
+conditions on different keys, and all with `!=`, must all hold.
 """
 
 from __future__ import annotations
@@ -24,8 +22,9 @@ _MOST_SHOWN = 12
 
 @dataclass(frozen=True, slots=True, order=True)
 class Condition:
-    """One condition on one metadata key. equal: the value must be this one, else it must be
-    another.
+    """One condition on one metadata key.
+
+    `equal` says whether the value must be this one; otherwise it must be another.
     """
 
     key: str
@@ -37,9 +36,10 @@ class Condition:
 
 
 def read_conditions(texts: Sequence[str]) -> tuple[Condition, ...]:
-    """Conditions from "key=value" and "key!=value", each once, sorted.
+    """Read conditions from "key=value" and "key!=value", each once, sorted.
 
-    Raises ConfigurationError.
+    Raises:
+        ConfigurationError: a text is not a condition.
     """
     return tuple(sorted({_condition(text) for text in texts}))
 
@@ -58,8 +58,9 @@ def _condition(text: str) -> Condition:
 
 @dataclass(frozen=True, slots=True)
 class Filtered:
-    """The tasks with the samples that a filter keeps. left_out: names of tasks of which it keeps
-    none.
+    """The tasks with the samples that a filter keeps.
+
+    `left_out` has the names of tasks of which it keeps none.
     """
 
     tasks: tuple[Task, ...]
@@ -69,10 +70,11 @@ class Filtered:
 def filtered(tasks: Sequence[Task], conditions: Sequence[Condition]) -> Filtered:
     """Keep the samples that meet the conditions.
 
-    The definition of a task then says so, as does its content hash.
+    The definition of a task then includes the filter, and so does its content hash.
 
-    Raises ConfigurationError for a key or value that no sample of any task has, with the closest
-    and the counts, and where nothing is left at all.
+    Raises:
+        ConfigurationError: no sample of any task has that key or value (the message has the closest
+            ones with counts), or nothing is left at all.
     """
     if not conditions:
         return Filtered(tuple(tasks), ())
@@ -108,8 +110,9 @@ def _choose(
     conditions: Sequence[Condition],
     counts: dict[str, Counter[str]],
 ) -> array[int]:
-    """The places of the samples that are kept. counts: told how many samples have which value of
-    every key.
+    """Return the indices of the samples that are kept.
+
+    `counts` collects how many samples have which value of every key.
     """
     rows = array("q")
     for index, sample in enumerate(samples):
@@ -123,9 +126,9 @@ def _choose(
 
 
 def meets(metadata: Mapping[str, Any], conditions: Sequence[Condition]) -> bool:
-    """Whether metadata meets the conditions.
+    """Return whether metadata meets the conditions.
 
-    A key that is not there has no value, so it is unequal to each.
+    A missing key has no value, so it is unequal to every value.
     """
     met_by_key: dict[str, bool] = {}
     for condition in conditions:
@@ -138,7 +141,7 @@ def meets(metadata: Mapping[str, Any], conditions: Sequence[Condition]) -> bool:
 
 
 def _values(value: Any) -> list[str]:
-    """A value's texts: of a list each of its members."""
+    """Return a value as texts; of a list, one for each element."""
     if value is None or value == "":
         return []
     if isinstance(value, list | tuple):
@@ -198,9 +201,9 @@ def _named(names: Sequence[str]) -> str:
 
 
 class ChosenSamples:
-    """Some of the samples of a task (`core.tasks.SampleSource`), by place.
+    """Some of the samples of a task (`core.tasks.SampleSource`), by index.
 
-    In memory: one number each.
+    It keeps one number in memory for each.
     """
 
     def __init__(

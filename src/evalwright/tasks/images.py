@@ -1,9 +1,10 @@
-"""The images of a row: paths inside the folder of the task or of its data file, files of the hub's
-dataset, data URLs, the hub's image columns, and addresses where the person has allowed them.
+"""The images of a row, named by `prompt.images`.
 
-`prompt.images` is a template of one or several of these. An image stands where the template of the
-user's turn puts it (`{{ images[0] }}`), else before the text. What a stranger's row may name is
-bounded: nothing outside the folder, no pipe, no more bytes or pixels than an image may have.
+It is a template of one or several paths inside the folder of the task or of its data file, files of
+the hub's dataset, data URLs, image columns of the hub, or addresses if the user allows them. An
+image stands where the template of the user's turn puts it (`{{ images[0] }}`), else before the
+text. What an untrusted row may name is limited: nothing outside the folder, no pipe, no more bytes
+or pixels than an image may have.
 """
 
 from __future__ import annotations
@@ -33,8 +34,9 @@ from evalwright.tasks.schema import Dataset
 from evalwright.tasks.yaml_files import Document, kind_of
 
 VARIABLE = "EVALWRIGHT_IMAGE_URLS"
-"""Set to 1 where images may be fetched from the addresses that rows name; `--image-urls` sets it
-for one command.
+"""Set to 1 if images may be fetched from the addresses that rows name.
+
+`--image-urls` sets it for one command.
 """
 BY_FLAG = "--image-urls"
 _TIMEOUT = 60.0
@@ -47,15 +49,15 @@ _MARKS = re.compile(f"{_MARK}:(\\d+)\ue001")
 
 
 def urls_allowed() -> bool:
-    """Whether images may be fetched."""
+    """Return whether images may be fetched."""
     return os.environ.get(VARIABLE, "") not in ("", "0")
 
 
 class RowImages:
-    """Reads the images of rows. given: the template.
+    """Reads the images of rows.
 
-    Relative paths start from one of `_folders`, or are files of the hub's dataset that the rows are
-    of.
+    Relative paths start from one of `_folders`, or are files of the hub's dataset to which the rows
+    belong. The template is `prompt.images`.
     """
 
     def __init__(self, template: Any, document: Document, dataset: Dataset) -> None:
@@ -71,7 +73,7 @@ class RowImages:
         metadata = document.value.get("metadata") or {}
         is_data_file = (
             "columns" in metadata
-        )  # `tasks.data_files` wrote it, and nobody but the column's name asked for images
+        )  # `tasks.data_files` wrote it: only the column's name suggests images
         self._whose = "the data file's" if is_data_file else "the task's"
         self._advice = (
             ". `--column images=` leaves out the images of a data file"
@@ -81,7 +83,11 @@ class RowImages:
         self._obtain = str(metadata.get("obtain") or "")
 
     def __call__(self, context: Mapping[str, Any]) -> tuple[Image, ...]:
-        """The images of one row, in their order. Raises RowError."""
+        """Return the images of one row, in their order.
+
+        Raises:
+            RowError: an image cannot be used.
+        """
         rendered = self._render(context)
         named = rendered if isinstance(rendered, list | tuple) else [rendered]
         if len(named) > _MOST_IMAGES:
@@ -147,7 +153,7 @@ class RowImages:
         )
 
     def _folder_with(self, named: str) -> Path:
-        """The first folder that has a file of this name; the first of all where none has it."""
+        """Return the first folder that has a file of this name, else the first of all."""
         for folder in self._folders:
             with suppress(OSError, ValueError):
                 if (folder / named).exists():
@@ -156,11 +162,11 @@ class RowImages:
 
 
 def _folders(document: Document, dataset: Dataset) -> tuple[Path, ...]:
-    """The folders that a relative path may start from, the likeliest first.
+    """Return the folders from which a relative path may start, the likeliest first.
 
-    A task file reads images in its own folder, and beside its data file where that lies within. A
-    data file that a person named has its images beside it, or under the working folder where it
-    lies there itself.
+    A task file reads images in its own folder, and beside its data file if that is inside it. A
+    data file that the user named has its images beside it, or under the working folder if it is
+    there itself.
     """
     task_folder = document.folder(("dataset", "path"))
     paths = dataset.path or ()
@@ -174,13 +180,14 @@ def _folders(document: Document, dataset: Dataset) -> tuple[Path, ...]:
 
 
 def marks_of(images: Sequence[Image]) -> tuple[str, ...]:
-    """What templates see as `images`: a mark for each."""
+    """Return what templates see as `images`: a mark for each."""
     return tuple(f"{_MARK}:{position}\ue001" for position in range(len(images)))
 
 
 def with_images(text: str, images: Sequence[Image]) -> str | tuple[Part, ...]:
-    """The content of a turn: its text, with each image where its mark stands; images without a mark
-    come first.
+    """Return the content of a turn: its text, with images in place of their marks.
+
+    Images without a mark come first.
     """
     if not images:
         return text
@@ -206,9 +213,7 @@ def _content(path: Path, named: str) -> bytes:
 
 
 def fetched(url: str) -> Image:
-    """An image from an address, kept in the home folder: what was fetched once is not fetched
-    again.
-    """
+    """Return an image from an address; once fetched it is kept in the home folder."""
     printed_url = without_login(url).partition("?")[0]
     if urlsplit(url).scheme not in ("http", "https"):
         raise DatasetError(
@@ -245,7 +250,7 @@ def fetched(url: str) -> Image:
 
 
 def _opener() -> urllib.request.OpenerDirector:
-    """An opener for http and https alone, wherever it is led."""
+    """Make an opener that only ever follows http and https."""
     opener = urllib.request.OpenerDirector()
     for handler in (
         urllib.request.ProxyHandler,

@@ -1,9 +1,9 @@
-"""Every task there is, without loading any: the bundled library, folders, `@task` functions and
-entry points.
+"""Every task there is, without loading any.
 
-What a file says of itself is read once and kept as JSON, keyed by its path, size and time and those
-of the files it includes. A listing where nothing changed opens no task file and imports neither
-yaml, jinja2 nor pydantic.
+It covers the bundled library, folders, `@task` functions and entry points. What a file says about
+itself is read once and cached as JSON, keyed by its path, size and time and those of the files it
+includes. A listing in which nothing changed opens no task file and imports neither yaml, jinja2 nor
+pydantic.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from evalwright.tasks.names import RULE, is_name
 from evalwright.tasks.safe_files import write_text
 
 LIBRARY = Path(__file__).parent / "library"
-"""The bundled tasks."""
+"""The folder of the bundled tasks."""
 
 _VERSION = f"{__version__}/2"
 _VARYING = re.compile(r"\s*\([^(){}]*\{\{[^{}]*\}\}[^(){}]*\)")
-"""A parenthesis of a description that differs from task to task."""
+"""A parenthesis in a description that differs from task to task."""
 Stamp = list[Any]
 
 
@@ -39,9 +39,12 @@ Stamp = list[Any]
 class Entry:
     """One file or function that defines tasks.
 
-    name: the task's name; of a `for_each` file its group, or the file's name. members: the names of
-    all its tasks. groups: groups that they belong to. path: the YAML file, "" for a Python task.
-    problem: why it cannot be used.
+    Attributes:
+        name: the task's name; for a `for_each` file its group, or the file's name.
+        members: the names of all its tasks.
+        groups: groups to which they belong.
+        path: the YAML file, "" for a Python task.
+        problem: why it cannot be used.
     """
 
     name: str
@@ -60,7 +63,7 @@ class Entry:
 
 
 def find(text: str = "", *, folders: Sequence[str | Path] = ()) -> list[Entry]:
-    """All entries, sorted by name; with `text`, those that have it in a name or description."""
+    """Return all entries by name; with `text`, those that have it in name or description."""
     entries = TaskIndex(folders).entries()
     lowered = text.lower()
     return [
@@ -74,11 +77,13 @@ def find(text: str = "", *, folders: Sequence[str | Path] = ()) -> list[Entry]:
 
 
 class TaskIndex:
-    """The index over the bundled library and `folders` (with those of $EVALWRIGHT_TASKS, a path
-    list).
+    """The index over the bundled library and folders.
 
-    Raises ConfigurationError where a folder does not exist. A task in a folder hides a bundled one
-    of the same name.
+    Besides `folders` it has those of $EVALWRIGHT_TASKS, a path list. A task in a folder hides a
+    bundled one of the same name.
+
+    Raises:
+        ConfigurationError: a folder does not exist.
     """
 
     def __init__(self, folders: Sequence[str | Path] = ()) -> None:
@@ -94,12 +99,12 @@ class TaskIndex:
         self._files: list[Entry] | None = None
 
     def entries(self) -> list[Entry]:
-        """All entries, sorted by name."""
+        """Return all entries, sorted by name."""
         entries = [*self.files(), *self._python()]
         return sorted(entries, key=lambda entry: (entry.name, entry.path))
 
     def names(self) -> list[str]:
-        """Every name that can be asked for: tasks, members and groups."""
+        """Return every name that can be loaded: tasks, members and groups."""
         entries = self.entries()
         return sorted(
             {
@@ -110,10 +115,10 @@ class TaskIndex:
         )
 
     def named(self, name: str) -> list[Entry]:
-        """The files behind a name: one for a task, all members' for a group. Empty where there is
-        none.
+        """Return the files behind a name: one for a task, all members' for a group, [] for none.
 
-        Raises TaskError where two files of the same standing define the task.
+        Raises:
+            TaskError: two files of equal rank define the task.
         """
         bundled = f"{LIBRARY}{os.sep}"
         own_entries = [
@@ -140,7 +145,7 @@ class TaskIndex:
         return []
 
     def files(self) -> list[Entry]:
-        """Entries of all YAML files: folders first, then the library."""
+        """Return entries of all YAML files: folders first, then the library."""
         if self._files is None:
             self._files = _read_folders([*self._folders, LIBRARY])
         return self._files
@@ -173,8 +178,9 @@ def _read_folders(folders: Sequence[Path]) -> list[Entry]:
 
 
 def _task_files(folder: str) -> Iterator[tuple[str, Stamp]]:
-    """YAML files in a folder and below, sorted; names that begin with `_` are pieces to include,
-    not tasks.
+    """Yield the YAML files in a folder and below, sorted.
+
+    Names that begin with `_` are pieces to include, not tasks.
     """
     try:
         files = sorted(os.scandir(folder), key=lambda file: file.name)
@@ -192,7 +198,7 @@ def _task_files(folder: str) -> Iterator[tuple[str, Stamp]]:
 
 
 class _Cache:
-    """What files said of themselves when they were last read."""
+    """The cache of what files said about themselves when they were last read."""
 
     def __init__(self) -> None:
         self._path = _cache_path()
@@ -204,9 +210,9 @@ class _Cache:
                 self._files = dict(data["files"])
 
     def entry(self, path: str, state: Stamp) -> Entry:
-        """What the file of that path and stamp says."""
+        """Return what the file with that path and stamp says."""
         key = path if Path(path).is_absolute() else str(Path(path).absolute())
-        # A damaged cache is like none.
+        # A damaged cache counts as empty.
         with suppress(LookupError, TypeError, AttributeError):
             cached = self._files[key]
             if cached["stamp"] == state and unchanged(cached["with"]):
@@ -214,7 +220,7 @@ class _Cache:
                 lists = {name: tuple(fields[name]) for name in ("members", "groups")}
                 return Entry(**{**fields, **lists, "path": path})
         entry, others = _described(path)
-        # A broken file is read again each time: what would mend it may be another file.
+        # A broken file is read again each time, because a change of another file may mend it.
         if not entry.problem:
             stamps = {str(file.absolute()): stamp(str(file)) for file in others}
             self._files[key] = {
@@ -226,8 +232,9 @@ class _Cache:
         return entry
 
     def save(self) -> None:
-        """Write the cache, unless nothing changed; a folder that cannot be written costs only
-        time.
+        """Write the cache, unless nothing changed.
+
+        A folder that cannot be written costs only time.
         """
         if not self._changed:
             return
@@ -245,12 +252,12 @@ def _cache_path() -> Path:
 
 
 def unchanged(stamps: Mapping[str, Stamp]) -> bool:
-    """Whether files are as they were when these stamps were taken."""
+    """Return whether files are unchanged since these stamps were taken."""
     return all(stamp(path) == recorded_stamp for path, recorded_stamp in stamps.items())
 
 
 def stamp(path: str) -> Stamp:
-    """Size and times of a file; empty where there is none."""
+    """Return size and times of a file; empty if there is none."""
     try:
         status = Path(path).stat()
     except OSError:
@@ -259,7 +266,7 @@ def stamp(path: str) -> Stamp:
 
 
 def _described(path: str) -> tuple[Entry, list[Path]]:
-    """What a file says of itself, and the other files that say it with it."""
+    """Return what a file says about itself, and the other files on which that depends."""
     from evalwright.tasks.definitions import expand, table_file, with_includes
     from evalwright.tasks.yaml_files import read_document
 
@@ -279,7 +286,7 @@ def _described(path: str) -> tuple[Entry, list[Path]]:
                 )
     except EvalwrightError as error:
         return Entry(Path(path).stem, path=path, problem=str(error)), []
-    # Several tasks are described together by what the file says before their variables are put in.
+    # Several tasks are described together by the file's text before their variables are filled in.
     value = document.value if others_defined else first.document.value
     about = value.get("metadata")
     about = about if isinstance(about, Mapping) and not others_defined else {}

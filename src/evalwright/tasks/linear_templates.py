@@ -1,7 +1,6 @@
-"""Which templates take work in proportion to the row that they are rendered from, whatever stands
-in it.
+"""Decides which templates take work in proportion to the row that they render, whatever is in it.
 
-Everything that is not on these lists (assignments, macros, `*`, `**`, `%`, loops in loops, filters
+Everything that is not on these lists (assignments, macros, `*`, `**`, `%`, nested loops, filters
 that pad) may grow without bounds, and is rendered in a process with limits. What is on them grows
 by a constant factor at most.
 """
@@ -13,7 +12,7 @@ from typing import Any
 from jinja2 import nodes
 
 LONGEST = 20_000
-"""Characters of a template that is read outside of that process at all."""
+"""Longest template, in characters, that is even parsed outside of that process."""
 _STATEMENTS = (nodes.Template, nodes.Output, nodes.TemplateData, nodes.If, nodes.For)
 _EXPRESSIONS = (
     nodes.Name,
@@ -86,11 +85,11 @@ _GROWING_METHODS = frozenset(
 _MAPPED = _FILTERS | {"replace"}
 _MOST_GROWING = 2
 _LONGEST_CONSTANT = 16
-"""Of what multiplies: two such steps make a text at most 256 times as long."""
+"""Largest constant factor of one step: two such steps make a text at most 256 times as long."""
 
 
 def is_linear(tree: nodes.Template) -> bool:
-    """Whether a parsed template's work is linear in its row."""
+    """Return whether a parsed template's work is linear in its row."""
     for node in tree.find_all(nodes.Node):
         if not isinstance(node, _STATEMENTS + _EXPRESSIONS):
             return False
@@ -105,7 +104,7 @@ def is_linear(tree: nodes.Template) -> bool:
 
 
 def _arguments(node: Any) -> list[Any]:
-    """The values of a call's arguments; None for one that is no constant."""
+    """Return the values of a call's arguments; None for one that is not a constant."""
     argument_nodes = [*node.args, *(keyword.value for keyword in node.kwargs)]
     constants = [
         argument.value if isinstance(argument, nodes.Const) else None
@@ -118,7 +117,7 @@ def _arguments(node: Any) -> list[Any]:
 
 
 def _shrinks(values: list[Any]) -> bool:
-    """Whether `replace` with these arguments cannot make a text longer."""
+    """Return whether `replace` with these arguments cannot make a text longer."""
     texts = values[:2]
     return (
         len(texts) == 2
@@ -128,7 +127,7 @@ def _shrinks(values: list[Any]) -> bool:
 
 
 def _name_of(node: Any) -> str:
-    """The filter's or the method's name; the function's with brackets."""
+    """Return the name of a filter or method; of a function, its name with brackets."""
     if isinstance(node, nodes.Filter):
         return str(node.name)
     called = node.node
@@ -153,7 +152,7 @@ def _allowed(node: Any) -> bool:
     name = _name_of(node)
     values = _arguments(node)
     if isinstance(node, nodes.Call) and name == "range()":
-        # As often as something has parts.
+        # As often as something has elements.
         return (
             len(node.args) == 1
             and isinstance(node.args[0], nodes.Filter)
@@ -174,7 +173,7 @@ def _allowed(node: Any) -> bool:
             isinstance(joint.node, nodes.Const)
             and len(str(joint.node.value)) <= _LONGEST_CONSTANT
         )
-    # An argument that is no constant may be as long as the row.
+    # An argument that is not a constant may be as long as the row.
     return name in growing and all(
         constant is not None and len(str(constant)) <= _LONGEST_CONSTANT
         for constant in values
@@ -182,8 +181,9 @@ def _allowed(node: Any) -> bool:
 
 
 def _is_simple_loop(loop: nodes.For) -> bool:
-    """No loop within, and nothing but paths put out in it, unless it is about the loop's own
-    variable.
+    """Return whether a loop has no loop inside and only puts out paths.
+
+    Anything else in it must be about the loop's own variable.
     """
     loop_names = {name.name for name in loop.target.find_all(nodes.Name)} | {"loop"}
     if isinstance(loop.target, nodes.Name):

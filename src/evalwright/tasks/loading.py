@@ -1,4 +1,4 @@
-"""From a name or a path to Tasks: the one way in for everything that runs tasks."""
+"""From a name or a path to Tasks: the only entrance for everything that runs tasks."""
 
 from __future__ import annotations
 
@@ -82,13 +82,18 @@ def load_tasks(
     n_names: int | None = None,
     _only_one: bool = False,
 ) -> list[Task]:
-    """All tasks of a name: the members of a `for_each` file or of a group, or the one task.
+    """Load all tasks of a name: the members of a `for_each` file or of a group, or the one task.
 
-    A name `DIALECT:NAME` is a task of another framework (`tasks.dialects`); dialect: the settings
-    of such tasks; of them `trust` holds for task files of ours too: those in its folders may read
-    files anywhere. limit: of the run's samples, where scores depend on it. used: told of the
-    settings that a task file of ours used. n_names: how many names the run has. Of several tasks,
-    one whose data are out of reach is then a task that fails alone; without it the error is raised.
+    A name `DIALECT:NAME` is a task of another framework (`tasks.dialects`). The arguments are those
+    of `load_task`, and:
+
+    Args:
+        dialect: the settings of other frameworks' tasks; `trust` among them also applies to our
+            task files, which may read files anywhere if they are in a trusted folder.
+        limit: the run's limit of samples, for tasks whose scores depend on it.
+        used: collects the settings that a task file of ours used.
+        n_names: number of names in the run; with several, a task whose data are unreachable fails
+            alone instead of raising the error.
     """
     if num_fewshot is not None and (type(num_fewshot) is not int or num_fewshot < 0):
         raise TaskError(
@@ -151,10 +156,12 @@ def names_like(
     dialect: Mapping[str, Any] | None = None,
     folders: Sequence[str | Path] = (),
 ) -> list[str]:
-    """The names that a pattern (`mmlu_*`, `lm-eval:mmlu_*`) stands for, groups first; any other
-    name stands for itself.
+    """Return the names that a pattern (`mmlu_*`, `lm-eval:mmlu_*`) stands for, groups first.
 
-    Raises UnknownName where nothing fits.
+    Any other name stands for itself.
+
+    Raises:
+        UnknownName: nothing matches.
     """
     if not has_magic(name) or Path(name).is_file():
         return [name]
@@ -203,9 +210,9 @@ def find_definitions(
     chat: bool = False,
     trust: Trust | None = None,
 ) -> list[Definition | Task]:
-    """What a name stands for before its data is read: definitions, or Tasks where Python made them.
+    """Return what a name stands for before its data is read.
 
-    Errors as `load_task`.
+    These are definitions, or Tasks if Python made them. Errors are those of `load_task`.
     """
     name = str(name_or_path)
     path, member = _as_path(name)
@@ -264,7 +271,7 @@ def find_definitions(
 
 
 def _check_own(document: Document, name: str) -> None:
-    """Raise TaskError with the name to write where a file is a task of another framework."""
+    """Raise TaskError, with the name to use, if a file is a task of another framework."""
     keys = document.value if isinstance(document.value, Mapping) else {}
     if keys.keys() & _OURS:
         return
@@ -278,7 +285,7 @@ def _check_own(document: Document, name: str) -> None:
 
 
 _OURS = frozenset({"dataset", "sample", "prompt", "scorers", "for_each"})
-"""Keys that a task file of ours has."""
+"""Keys that identify a task file of ours."""
 
 
 def definitions_of(
@@ -288,8 +295,9 @@ def definitions_of(
     name: str = "",
     overrides: Mapping[str, Any] | None = None,
 ) -> list[Definition]:
-    """The definitions in a mapping of the task file's schema. base: the folder of relative paths in
-    it.
+    """Return the definitions in a mapping of the task file's schema.
+
+    `base` is the folder from which relative paths in it start.
     """
     value = {**({"task": name} if name else {}), **_lists(definition)}
     return _expanded(
@@ -308,7 +316,7 @@ def task_from_definition(
 
     Args:
         definition: the mapping.
-        base: the folder that relative paths in it start from.
+        base: the folder from which relative paths in it start.
         chat: whether the model under test takes messages.
         prompt_format: "auto", "chat" or "text", in place of the definition's own.
 
@@ -331,7 +339,7 @@ def task_from_definition(
 
 
 def _lists(value: Any) -> Any:
-    """Python's values as a file would have them: tuples as lists, paths as text."""
+    """Convert Python's values to those of a file: tuples to lists, paths to text."""
     if isinstance(value, Mapping):
         return {str(key): _lists(element) for key, element in value.items()}
     if isinstance(value, list | tuple):
@@ -340,9 +348,10 @@ def _lists(value: Any) -> Any:
 
 
 def with_shots(definition: Definition | Task, count: int | None) -> Definition | Task:
-    """The definition with another number of shots, from where it draws them.
+    """Return the definition with another number of shots.
 
-    Raises TaskError where it draws none.
+    Raises:
+        TaskError: the task does not say where to draw shots from.
     """
     if count is None:
         return definition
@@ -374,8 +383,9 @@ def _expanded(
     member: str | None = None,
     label: str = "",
 ) -> list[Definition]:
-    """The definitions of a file, or the one of that name, with the overrides applied. label: the
-    file, for errors.
+    """Return the definitions of a file, or the named one, with the overrides applied.
+
+    `label` is the file, for errors.
     """
     document_with_includes = with_includes(
         replace(document, trust=trust) if trust else document
@@ -400,9 +410,7 @@ def _expanded(
 
 
 def _as_path(name: str) -> tuple[Path | None, str | None]:
-    """A path and member, where the name is one: it ends in .yaml or .yml, or that with
-    `:member`.
-    """
+    """Return a path and member, if the name is one: it ends in .yaml, .yml, or also `:member`."""
     for text, member in (
         (name, None),
         (name.rpartition(":")[0], name.rpartition(":")[2]),
@@ -430,8 +438,9 @@ _FOREIGN = re.compile(r"(?P<dialect>[\w-]+?)(?::/*|/)(?P<task>.+)")
 
 
 def _unknown_task(name: str, known_names: Sequence[str]) -> UnknownName:
-    """The error for a name that no task has, with the right spelling where it is of another
-    framework, or of the hub.
+    """Make the error for a name that no task has.
+
+    It has the right spelling if the name is of another framework, or of the hub.
     """
     if hub := _HUB.fullmatch(name):
         return UnknownName(
@@ -465,8 +474,9 @@ def _unknown_task(name: str, known_names: Sequence[str]) -> UnknownName:
 
 
 def _unknown_file(text: str, path: Path) -> UnknownName:
-    """The error for a task file that is not there, with the files beside it whose names without the
-    ending look alike.
+    """Make the error for a task file that does not exist.
+
+    It lists files in the same folder with similar names.
     """
     files = sorted(path.parent.glob("*.y*ml"))
     near = closest(path.stem, [file.stem for file in files])

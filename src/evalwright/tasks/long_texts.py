@@ -1,10 +1,9 @@
-"""Texts made to a length in tokens: sentences hidden in a long text, and long lists in which a few
-words are the most common.
+"""Texts generated to a length in tokens: sentences hidden in a text, lists of common words.
 
-A tokenizer says how long a text is. Which one that is, the user states: a folder or hub repository,
-or one token for each code point. The arithmetic is that of OneRuler (Kim et al. 2025) in SEA-HELM,
-draw by draw, so that instances of a seed are the same; corrected, where it differs, every needle
-stands in the text, whatever stands there already.
+The user states the tokenizer that measures the length: a folder or hub repository, or one token for
+each code point. The arithmetic is that of OneRuler (Kim et al. 2025) in SEA-HELM, draw by draw, so
+that instances of a seed are the same; unlike published scoring, corrected scoring guarantees that
+every needle is in the text.
 """
 
 from __future__ import annotations
@@ -25,35 +24,37 @@ from evalwright.scorers.listed import NO_TEXT
 from evalwright.tasks.yaml_files import shown_path
 
 CODE_POINTS = "code-points"
-"""The tokenizer that takes each code point for a token."""
+"""The tokenizer that counts each code point as a token."""
 
 GREATEST = 2**31 - 1
 """The greatest number that is hidden."""
 MOST = 400_000_000
-"""Tokens of all instances of a task together, and bytes of the files that they are made of."""
+"""Most tokens of all instances of a task together, and most bytes of the files they come from."""
 _TOLERANCE = 100
-"""By how many tokens a list of words may miss its length before it is made again, as published at
-most twice.
+"""Tokens by which a list of words may miss its length before it is made again.
+
+Published code makes it again at most twice.
 """
 
 _LONGEST_TOKEN = 32
-"""Characters that a token has at most, on average: more of a book is not read for a length."""
+"""Most characters per token on average; no more of a book is read for a length."""
 
 _DRAWS = 64
-"""Numbers of which the mean length is taken, but as published."""
+"""Numbers over which the mean length is taken; published code takes another number."""
 
 # What may follow the mark that ends a sentence.
 _CLOSING = re.escape("'\\\"”’』」｣》⟩)]}）］｝»*_")
 _MARKS = {"zh": "｡。！？", "my": "။.!?"}
 
 Make = Callable[[int], dict[str, Any]]
-"""From a seed to an instance."""
+"""Makes an instance from a seed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tokenizer:
-    """How long texts are. hub: a tokenizer of transformers; without it, each code point is a
-    token.
+    """Measures the length of texts.
+
+    `hub` is a tokenizer of transformers; without it, each code point is a token.
     """
 
     hub: Any = None
@@ -61,7 +62,7 @@ class Tokenizer:
     def lengths(
         self, texts: Sequence[str], *, with_special_tokens: bool = False
     ) -> list[int]:
-        """In tokens. whole: with those that the tokenizer puts around every text."""
+        """Return the lengths in tokens, and how many special tokens are added to every text."""
         if self.hub is None:
             return [len(text) for text in texts]
         return [
@@ -72,7 +73,7 @@ class Tokenizer:
         ]
 
     def identity(self) -> str:
-        """Another text where texts would be split otherwise."""
+        """Return a text that differs for tokenizers that would split texts differently."""
         if (backend := getattr(self.hub, "backend_tokenizer", None)) is not None:
             return str(backend.to_str())
         return (
@@ -82,9 +83,9 @@ class Tokenizer:
         )
 
     def beginning(self, text: str, tokens: int) -> str:
-        """A text's first tokens, as text; it is repeated where it has too few.
+        """Return a text's first tokens, as text; a text with too few tokens is repeated.
 
-        "" of a text without tokens.
+        A text without tokens gives "".
         """
         if there := self.lengths([text])[0]:
             text *= 1 if there >= tokens else tokens // there + 1
@@ -99,9 +100,13 @@ class Tokenizer:
 
 @lru_cache(maxsize=2)
 def tokenizer_of(name: str) -> Tokenizer:
-    """name: `code-points`, or `<folder or hub repository>[@revision]`, of which no code is run.
+    """Open a tokenizer: `code-points`, or `<folder or hub repository>[@revision]`.
 
-    Raises ConfigurationError, MissingExtra.
+    No code of it is run.
+
+    Raises:
+        ConfigurationError: it cannot be loaded.
+        MissingExtra: transformers is not installed.
     """
     if name == CODE_POINTS:
         return Tokenizer()
@@ -119,9 +124,12 @@ def tokenizer_of(name: str) -> Tokenizer:
 
 
 def text_of(files: Iterable[Path], subject: str) -> str:
-    """The text of files, an empty line between them. what: what is made of them, for errors.
+    """Join the texts of files, with an empty line between them.
 
-    Raises DatasetError.
+    `subject` says what they are for, in errors.
+
+    Raises:
+        DatasetError: a file cannot be read.
     """
     texts = list[str]()
     size = 0
@@ -156,15 +164,21 @@ def haystacks(
     one_word: bool,
     published: bool = False,
 ) -> Make:
-    """What hides `keys` sentences `filled(word, number)` in the beginning of books, each before one
-    of its sentences, drawn by the seed.
+    """Make a function that hides sentences (needles) in the beginning of books.
 
-    subject: the task, for errors. size: in tokens, of text and needles. seed: of the task, which
-    draws the needle that is measured. asked_for: how many of the numbers are asked for: those of
-    one word (`one_word`), which may be none, or of as many words. An instance has the `text`, the
-    words that are `asked`, the `numbers` that are right, and at which shares of the text these
-    stand (`depths`, not where published). Raises TaskError for too few words, or no room for a
-    sentence.
+    It hides `keys` sentences `filled(word, number)`, each before a sentence of the books, drawn by
+    the seed. An instance has the `text`, the words `asked`, the correct `numbers`, and their
+    positions as shares of the text (`depths`; not if published).
+
+    Args:
+        subject: the task, for errors.
+        size: tokens of text and needles together.
+        seed: the task's seed, which draws the needle whose length is measured.
+        asked_for: how many of the numbers are asked for.
+        one_word: whether they are those of one word (possibly none), rather than of as many words.
+
+    Raises:
+        TaskError: there are too few words, or no room for a sentence.
     """
     if len(words) <= keys:
         raise TaskError(
@@ -208,8 +222,8 @@ def haystacks(
             word = asked_words[0] if one_word and needle_index < asked_for else drawn()
             before = rng.choice(range(len(sentences)))
             if published:
-                # A sentence that an earlier needle has torn is not found, and that needle is then
-                # nowhere.
+                # An earlier needle may have torn this sentence, so that it is not found; that
+                # needle is then lost.
                 sentence = sentences[before]
                 haystack = haystack.replace(
                     sentence, filled(word, number) + sentence, 1
@@ -237,8 +251,9 @@ def haystacks(
 
 
 def made_up(frames: Sequence[str], words: Sequence[str], size: int, seed: int) -> str:
-    """A text of sentences made of frames with `{a}` and `{b}` for words, in paragraphs of eight.
-    size: in characters, at least.
+    """Make a text of sentences from frames with `{a}` and `{b}` for words, in paragraphs of eight.
+
+    `size` is its least length in characters.
     """
     rng = random.Random(seed)
     sentences = list[str]()
@@ -261,12 +276,11 @@ def made_up(frames: Sequence[str], words: Sequence[str], size: int, seed: int) -
 
 
 def sentences_of(text: str, language: str) -> Iterator[str]:
-    """The sentences of a text.
+    """Yield the sentences of a text.
 
-    A mark ends one where white space follows, but for a single one after a digit.
-
-    The published list of abbreviations is looked for in front of the mark, where none of them can
-    stand, so none counts.
+    A mark ends one if white space follows, except a single mark after a digit. The published list
+    of abbreviations is compared with the text before the mark, where none of them can be, so it has
+    no effect.
     """
     end = re.compile(
         rf"([{re.escape(_MARKS.get(language, '.!?'))}]++)[{_CLOSING}]*+(\s*+)"
@@ -299,13 +313,19 @@ def word_lists(
     measure: Tokenizer,
     published: bool = False,
 ) -> Make:
-    """What lists words by number, of which `common` stand `often` times and the others `seldom`
-    times at most, shuffled by the seed.
+    """Make a function that lists words by number, shuffled by the seed.
 
-    subject: the task, for errors. size: of the list, in tokens. published: a list that these words
-    do not fill is an error; else it is shorter, and the length is met to 100 tokens or one percent.
-    An instance has the `text`, the `common` words and its `tokens`; it raises TaskError where words
-    are too few, or the size too small for the common ones.
+    `common` words appear `often` times and the others at most `seldom` times. An instance has the
+    `text`, the `common` words and its number of `tokens`.
+
+    Args:
+        subject: the task, for errors.
+        size: tokens of the list.
+        published: whether a list that these words do not fill is an error; otherwise the list is
+            shorter, and its length is met to 100 tokens or one percent.
+
+    Raises:
+        TaskError: there are too few words, or the size is too small for the common ones.
     """
     draws, tolerance = (
         (1, _TOLERANCE) if published else (_DRAWS, max(_TOLERANCE, size // 100))
@@ -320,8 +340,8 @@ def word_lists(
         chosen = shuffled[:common]
         others = shuffled[common:] * seldom
         random.Random(seed).shuffle(others)
-        # The published code draws the numbers that it measures unseeded: where their length varies,
-        # this is one of the lists that it could make.
+        # The published code draws the numbers that it measures without a seed: if their length
+        # varies, this is one of the lists that it could make.
         numbers = random.Random(seed)
         most = common * often + len(others)
         room = size - common * often * (
@@ -362,11 +382,11 @@ def word_lists(
 def repeats(
     words: Sequence[str], *, common: int, ratio: int, size: int, measure: Tokenizer
 ) -> tuple[int, int]:
-    """How often common words and at most the others stand, the former `ratio` times as often, so
-    that words suffice for `size` tokens.
+    """Return how often common words appear, and at most the others, so that they fill the list.
 
-    That is as seldom as can be, should the shortest words be the common ones, and a tenth more:
-    what words measure depends on what is around them.
+    Common words appear `ratio` times as often. The numbers are the smallest that suffice for `size`
+    tokens even if the shortest words were the common ones, plus a tenth: a word's length in tokens
+    depends on its surroundings.
     """
     lengths = sorted(measure.lengths([f" {word}" for word in words]))
     mean = sum(lengths) / len(words)
@@ -385,8 +405,9 @@ def repeats(
 def _fitting(
     measure: Tokenizer, mean: float, room: float, numbers: random.Random, draws: int = 1
 ) -> int:
-    """How many numbered words of a mean length there is room for, their numbers measured by so many
-    draws of each count of digits.
+    """Return how many numbered words of a mean length fit.
+
+    Their numbers are measured by `draws` draws for each count of digits.
     """
     words = 0.0
     power = 0

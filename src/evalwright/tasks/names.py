@@ -1,6 +1,4 @@
-"""What a task may be called: names become file names, columns and parts of addresses, so they are
-plain.
-"""
+"""Which names a task may have; they become file names, columns and URLs, so they are plain."""
 
 from __future__ import annotations
 
@@ -12,9 +10,9 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,127}")
 
 
 def is_name(name: str) -> bool:
-    """Whether a task or group can have that name."""
+    """Return whether a task or group can have that name."""
     return bool(_NAME.fullmatch(name))
 
 
 SOURCES = ("path", "hub", "rows", "needles", "common_words")
-"""The keys of a dataset that say where its rows come from; it has one of them."""
+"""The keys of a dataset that say where its rows come from; exactly one is set."""

@@ -1,6 +1,4 @@
-"""Orders that a word alone decides, the same on every machine: of the shots of a task, of the
-choices of a sample.
-"""
+"""Orders decided only by a key, equal on every machine: of a task's shots, a sample's choices."""
 
 from __future__ import annotations
 
@@ -9,9 +7,7 @@ from collections.abc import Iterator
 
 
 def shuffled(size: int, key: str) -> Iterator[int]:
-    """The numbers below `size` in an order that `key` alone decides (Fisher and Yates, one step at
-    a time).
-    """
+    """Yield the numbers below `size` in an order that depends only on `key` (Fisher-Yates)."""
     moved: dict[int, int] = {}
     for step in range(size):
         digest = hashlib.blake2b(

@@ -1,12 +1,11 @@
-"""Settings put over a task's file from outside: by `-T key=value`, a suite file, or
-`load_task(overrides=...)`.
+"""Overrides of a task's file: by `-T key=value`, a suite file, or `load_task(overrides=...)`.
 
 Keys nest or are dotted ("prompt.few_shot.count"). Scorers and metrics are lists in a file, and are
-reached by their names: `scorers.consistency.threshold`. File names start from the folder that the
-person is in, not from that of the task's file.
+reached by their names: `scorers.consistency.threshold`. File names start from the user's working
+folder, not from the folder of the task's file.
 
-An override changes the values that it names and leaves the others, also where the file gives a
-whole mapping as one template (`answer: "{{ {'mode': mode, ...} }}"`): it is applied to each task of
+An override changes the values that it names and leaves the others, even if the file gives a whole
+mapping as one template (`answer: "{{ {'mode': mode, ...} }}"`): it is applied to each task of
 `for_each` after its templates are rendered.
 """
 
@@ -28,7 +27,7 @@ _OF_SOURCES = (*SOURCES, "format", "key", "revision", "config", "split")
 
 
 BEFORE_FOR_EACH = ("for_each", "task")
-"""Keys that say which tasks a file has."""
+"""Keys that decide which tasks a file has."""
 
 
 def with_overrides(
@@ -37,12 +36,12 @@ def with_overrides(
     base: Path | None = None,
     variables: Mapping[str, Any] | None = None,
 ) -> Document:
-    """The document with values put over it.
+    """Return the document with overridden values.
 
     Args:
-        document: a task's definition, its templates over `for_each` rendered.
+        document: a task's definition, with the templates over `for_each` rendered.
         overrides: the values, by nested or dotted keys.
-        base: the folder of relative file names in them; default: the document's.
+        base: the folder of relative file names in them; by default the document's.
         variables: the task's values of `for_each`, for templates in the overrides.
 
     Raises:
@@ -70,9 +69,7 @@ def _document_of(
 def _long_dataset(
     task_values: dict[str, Any], values: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The task's own values with `dataset: FILE` in its long form, where an override changes
-    another key of it.
-    """
+    """Expand the short form `dataset: FILE` if an override changes another key of the dataset."""
     if isinstance(task_values.get("dataset"), str) and isinstance(
         values.get("dataset"), Mapping
     ):
@@ -83,9 +80,7 @@ def _long_dataset(
 def _without_forms(
     task_values: dict[str, Any], values: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The task's own values without what `answer.text` and `answer.chat` say of a setting that an
-    override of `answer` changes.
-    """
+    """Remove from `answer.text` and `answer.chat` the settings that an override changes."""
     answer = task_values.get("answer")
     changed = values.get("answer")
     if not isinstance(answer, Mapping) or not isinstance(changed, Mapping):
@@ -102,9 +97,7 @@ def _without_forms(
 
 
 def _replace_sources(task_values: Any, values: dict[str, Any]) -> None:
-    """Data from outside stand in place of the task's own: what says where those are is taken
-    away.
-    """
+    """Remove the source of the task's own data if an override gives another source."""
     for steps in (("dataset",), ("prompt", "few_shot", "dataset")):
         there: Any = task_values
         put: Any = values
@@ -126,7 +119,7 @@ def _replace_sources(task_values: Any, values: dict[str, Any]) -> None:
 
 
 def nested(overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings with dotted keys as mappings in mappings; of two for one key the later wins."""
+    """Turn dotted keys into nested mappings; of two values for one key the later counts."""
     value: dict[str, Any] = {}
     for key, setting in overrides.items():
         inner: Any = nested(setting) if isinstance(setting, Mapping) else setting
@@ -147,7 +140,7 @@ def _leaves(value: Any, path: KeyPath = ()) -> Iterator[KeyPath]:
 def _with_options(
     document: Document, key: str, options_by_name: Mapping[str, Any]
 ) -> list[Any]:
-    """The task's own list of scorers or metrics with options put over those that are named."""
+    """Return the task's list of scorers or metrics with options overridden by name."""
     listed = document.value.get(key)
     uses = list(listed) if isinstance(listed, list) else []
     names = [_name_of(use) for use in uses]

@@ -1,7 +1,7 @@
-"""A prompt that stands in a text file of its own: `prompt.file`, in place of `prompt.user`.
+"""A prompt in a text file of its own: `prompt.file`, in place of `prompt.user`.
 
-A prompt that somebody else runs a benchmark with is a text with a slot: `{article}`. The slots are
-the names in `prompt.fields`, and `{input}`, `{id}` and `{target}`; every other brace stays what it
+The prompt that somebody else uses for a benchmark is a text with a slot: `{article}`. The slots are
+the names in `prompt.fields`, and `{input}`, `{id}` and `{target}`; every other brace stays as it
 is, so that a prompt may show JSON. A file without a slot is read as a template, with `{{ article
 }}`.
 """
@@ -25,10 +25,10 @@ _MARKS = re.compile(r"\{\{|\{%|\{#")
 
 
 def with_prompt_file(document: Document, variables: Mapping[str, Any]) -> Document:
-    """The document with the text of `prompt.file` as `prompt.user`, where it names one.
+    """Read the text of `prompt.file` into `prompt.user`, if the document names one.
 
-    Raises TaskError for a file that cannot be read, or that has no place for anything of the
-    sample.
+    Raises:
+        TaskError: the file cannot be read, or has no slot for anything of the sample.
     """
     prompt = document.value.get("prompt")
     if not isinstance(prompt, Mapping) or prompt.get("file") is None:
@@ -69,7 +69,7 @@ def _read(document: Document, name: str) -> str:
 
 
 def _template(text: str, name: str, slots: list[str], document: Document) -> str:
-    """The text as a template: slots become expressions, everything else stands as it is."""
+    """Convert the text to a template: slots become expressions, everything else stays as it is."""
     slots_in_text = _SLOT.findall(text)
     if any(slot in slots for slot in slots_in_text):
         parts = _SLOT.split(text)
@@ -100,7 +100,7 @@ def _template(text: str, name: str, slots: list[str], document: Document) -> str
 
 
 def _literal(text: str) -> str:
-    """Text that a template gives as it is, whatever braces it has."""
+    """Escape text so that a template puts it out as it is, whatever braces it has."""
     if not _MARKS.search(text):
         return text
     return _MARKS.sub(lambda match: f"{{{{ '{match.group()}' }}}}", text)

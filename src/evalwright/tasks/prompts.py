@@ -1,7 +1,6 @@
 """Renders a sample into what the model reads: messages, or one text.
 
-The only place where prompts are put together.
-
+No other module assembles prompts.
     chat   [system], user, assistant, user, assistant, ..., user, [assistant prefill]
     text   system SEP user DEL answer SEP user DEL answer SEP ... user [DEL prefill]
 
@@ -32,7 +31,7 @@ Rendered = TypeVar("Rendered")
 
 
 class Part(Placed):
-    """One template of the prompt and its place in the file."""
+    """One template of the prompt, and where it is written in the file."""
 
     def __init__(
         self, source: str, name: str, document: Document, *, exact: bool = False
@@ -51,19 +50,26 @@ class Part(Placed):
     def __call__(
         self, context: Mapping[str, Any], columns: Mapping[str, Any] | None = None
     ) -> str:
-        """The text, without white space at its end. Raises RowError."""
+        """Render the text, without white space at its end.
+
+        Raises:
+            RowError: it cannot be rendered.
+        """
         rendered: str = super().__call__(context, columns)
         return rendered if self._exact else rendered.rstrip()
 
 
 class Renderer:
-    """`renderer(sample)` is the prompt.
+    """Renders prompts: `renderer(sample)` is the prompt of a sample.
 
-    Raises DatasetError that names the sample where it cannot be rendered.
+    Args:
+        dataset: the dataset, from whose folder relative paths of images start.
+        variables: this member's values of `for_each`.
+        open_ended: whether the model continues the prompt, so that in text form the delimiter is
+            part of the prompt; otherwise it begins the continuation that is scored.
 
-    dataset: where relative paths of images lead. variables: this member's values of `for_each`.
-    open_ended: the model goes on from the prompt by itself, so in text form the delimiter is part
-    of the prompt; otherwise it begins the continuation that is scored.
+    Raises:
+        DatasetError: a sample cannot be rendered; the message names it.
     """
 
     def __init__(
@@ -107,15 +113,19 @@ class Renderer:
         self._lettered = any("lettered" in source for source in sources)
 
     def __call__(self, sample: Sample) -> Prompt:
-        """The prompt of one sample."""
+        """Render the prompt of one sample."""
         return _named(sample, self.render)
 
     def turns(self, sample: Sample) -> tuple[str, ...]:
-        """The user turns that follow the first."""
+        """Render the user turns that follow the first."""
         return self._turns(sample)[1:]
 
     def question(self, sample: Sample) -> str:
-        """The user's turns of a sample, without what stands before them. Raises DatasetError."""
+        """Render the user's turns of a sample, without what precedes them.
+
+        Raises:
+            DatasetError: they cannot be rendered.
+        """
         return "\n\n".join(self._turns(sample))
 
     def _turns(self, sample: Sample) -> tuple[str, ...]:
@@ -128,7 +138,7 @@ class Renderer:
         return _named(sample, rendered)
 
     def render(self, sample: Sample) -> Prompt:
-        """As a call, but raises RowError."""
+        """Render like a call, but raise RowError."""
         context = self.context(sample)
         images = self._seen(context)
         user = self._users[0](context)
@@ -146,7 +156,11 @@ class Renderer:
         return (*messages, Message("assistant", prefill)) if prefill else messages
 
     def shot(self, sample: Sample) -> Shot:
-        """A pool sample as a worked example. Raises RowError."""
+        """Render a sample of the pool as a worked example.
+
+        Raises:
+            RowError: it cannot be rendered.
+        """
         context = self.context(sample)
         answer = self._assistant(context)
         if not answer.strip():
@@ -158,8 +172,9 @@ class Renderer:
         )
 
     def answer(self, sample: Sample) -> str:
-        """What a shot of this sample would answer, without the prefill; "" where its row cannot be
-        a shot.
+        """Render the answer of a shot of this sample, without the prefill.
+
+        It is "" if its row cannot be a shot.
         """
         try:
             return self._assistant(self.context(sample))
@@ -167,9 +182,10 @@ class Renderer:
             return ""
 
     def check(self, sample: Sample) -> bytes:
-        """Raise RowError where any part but the shots cannot be rendered.
+        """Raise RowError if any part except the shots cannot be rendered.
 
-        Returns what names the row's images.
+        Returns:
+            What identifies the row's images.
         """
         context = self.context(sample)
         images = self._seen(context)
@@ -179,15 +195,17 @@ class Renderer:
         return "".join(image.digest for image in images).encode()
 
     def _seen(self, context: dict[str, Any]) -> tuple[Image, ...]:
-        """The row's images, which are then in what templates see."""
+        """Read the row's images and add them to what templates see."""
         images = () if self._images is None else self._images(context)
         if self._images is not None:
             context["images"] = marks_of(images)
         return images
 
     def context(self, sample: Sample) -> dict[str, Any]:
-        """What prompt templates see: the row's columns, over them the sample's own fields and those
-        of `prompt.fields`.
+        """Return what prompt templates see.
+
+        That is the row's columns, overridden by the sample's own fields and those of
+        `prompt.fields`.
         """
         context = {
             **sample.row,
@@ -221,8 +239,9 @@ class Renderer:
     def _head(
         self, shots: list[Shot], key: str | None, context: Mapping[str, Any]
     ) -> Any:
-        """What stands before the question: text, or messages. key: equal for equal shots, None
-        where they are this sample's alone.
+        """Return what precedes the question: text, or messages.
+
+        `key` is equal for equal shots, None if they are only for this sample.
         """
         shared = key if self._system.fixed else None
         if shared is not None and shared in self._heads:
@@ -247,7 +266,11 @@ class Renderer:
 
 
 def _named(sample: Sample, render: Callable[[Sample], Rendered]) -> Rendered:
-    """What is rendered of a sample. Raises DatasetError that names it."""
+    """Render something of a sample.
+
+    Raises:
+        DatasetError: it cannot be rendered; the message names the sample.
+    """
     try:
         return render(sample)
     except RowError as error:

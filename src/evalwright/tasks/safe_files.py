@@ -1,4 +1,4 @@
-"""The one place that writes files: whole or not at all, and only where they change."""
+"""Writes files whole or not at all, if their content changes; no other module writes files."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _UNUSABLE = (OSError, ValueError)  # a name with a null character is a ValueErro
 
 
 def place_of(path: Path) -> Path:
-    """Where a file or a folder that the user named really is.
+    """Return the real place of a file or folder that the user named.
 
-    Whoever brought a folder may have put links into it. So a name within the working folder stays
-    within it, and a name elsewhere within the folder that was named; to write where a link leads,
-    name that place.
+    Whoever brought a folder may have put links into it. So a name within the working folder must
+    stay within it, and a name elsewhere within the folder that was named; to write where a link
+    leads, name that place.
 
     Args:
         path: the name.
@@ -57,14 +57,14 @@ def place_of(path: Path) -> Path:
 
 
 def is_within(path: Path, *folders: Path) -> bool:
-    """Whether a path leads, links followed, into one of several folders.
+    """Return whether a path leads, links followed, into one of several folders.
 
     Args:
         path: a file or a folder.
         folders: the folders.
 
     Returns:
-        False also for what is hidden there (`.env`, `.git/`).
+        Whether it does; False also for what is hidden there (`.env`, `.git/`).
     """
     try:
         resolved = path.resolve()
@@ -81,10 +81,16 @@ def is_within(path: Path, *folders: Path) -> bool:
 
 
 def write_bytes(path: Path, data: bytes, *, private: bool = False) -> bool:
-    """Write a file so that it is either the old or the new one; False where it already says this.
+    """Write a file so that it is either the old or the new one.
 
-    Missing folders are made. A file that was there keeps its permissions, and a link keeps leading
-    to it (`place_of`). private: a new one is for its owner alone. Raises OSError.
+    Missing folders are made. An existing file keeps its permissions, and a link keeps leading to it
+    (`place_of`). `private` makes a new file readable by its owner alone.
+
+    Returns:
+        False if the file already has this content.
+
+    Raises:
+        OSError: it cannot be written.
     """
     target = place_of(path)
     if (
@@ -141,13 +147,13 @@ def replacing(path: Path) -> Iterator[Path]:
 def write_text(path: Path, text: str, *, private: bool = False) -> bool:
     """Write a text file, without any secret, so that it is either the old or the new one.
 
-    Missing folders are made. A file that was there keeps its permissions. A lone surrogate, which
-    has no UTF-8 form, is escaped.
+    Missing folders are made. An existing file keeps its permissions. A lone surrogate, which has no
+    UTF-8 form, is escaped.
 
     Args:
         path: the file.
         text: its content.
-        private: whether a new file is for its owner alone.
+        private: whether a new file is readable by its owner alone.
 
     Returns:
         False if the file already has this content.
@@ -182,7 +188,7 @@ def write_file(path: Path, data: bytes | str) -> bool:
 
 
 def check_file(path: Path) -> None:
-    """Check that `write_file` could write a file; nothing is made.
+    """Check that `write_file` could write a file, without creating anything.
 
     Args:
         path: the file that the user named.
@@ -204,9 +210,10 @@ def check_file(path: Path) -> None:
 
 
 def read_file(path: Path) -> bytes:
-    """The bytes of a file that a person named, none where there is no file.
+    """Read the bytes of a file that the user named; empty if there is no file.
 
-    Raises ConfigurationError with a sentence.
+    Raises:
+        ConfigurationError: it cannot be read; the message says why.
     """
     with failing_as(
         ConfigurationError, f"'{printable(str(path))}' cannot be read", _UNUSABLE
@@ -234,7 +241,7 @@ def failing_as(
         A context manager.
 
     Raises:
-        EvalwrightError: of the class `kind`, where the block raised one of `caught`.
+        EvalwrightError: of the class `kind`, if the block raised one of `caught`.
     """
     try:
         yield
@@ -246,9 +253,9 @@ def failing_as(
 
 
 def read_json(path: Path, kind: type[EvalwrightError], called: str) -> Any:
-    """What a file of JSON says.
+    """Read a JSON file.
 
-    Raises that kind of error, in which the file is called so where it cannot be read.
+    Raises an error of class `kind` if that fails; `called` names the file in it.
     """
     broken = failing_as(kind, f"{path} is not valid JSON", ValueError)
     with failing_as(kind, f"{called} cannot be read"), broken:

@@ -1,6 +1,4 @@
-"""From a row to a Sample, and the samples of a task: all checked once in file order, then read from
-disk one by one.
-"""
+"""From rows to Samples: all of a task's are checked once in file order, then read one by one."""
 
 from __future__ import annotations
 
@@ -24,25 +22,28 @@ from evalwright.tasks.orders import shuffled
 from evalwright.tasks.yaml_files import Document, KeyPath, kind_of
 
 KNOWN_METADATA = ("domain", "language", "source", "created_at")
-"""Metadata that a column of the same name gives without being asked for."""
+"""Metadata keys that are filled from a column of the same name by default."""
 
 _COLUMNS = ("id", "input", "choices", "target", "aliases", "passages", "cluster")
 log = logging.getLogger("evalwright.tasks")
 
 _SAY_EVERY = 5.0
-"""Seconds between two sentences about a check that takes long."""
+"""Seconds between two progress messages of a long check."""
 
 Render = Callable[[Mapping[str, Any]], Any]
 
 
 class RowError(Exception):
-    """What is wrong with a row; the caller says which file and row."""
+    """A row is wrong; the caller adds which file and row it is."""
 
 
 class Placed:
-    """A template with its place in the file. compiled: `templates.text` or another.
+    """A template and where it is written in the file.
 
-    Raises TaskError where it cannot be used.
+    `compiled` is `templates.text` or another function that compiles it.
+
+    Raises:
+        TaskError: the template cannot be used.
     """
 
     def __init__(
@@ -63,7 +64,13 @@ class Placed:
     def __call__(
         self, context: Mapping[str, Any], columns: Mapping[str, Any] | None = None
     ) -> Any:
-        """Rendered. columns: those of the row, where the context has more. Raises RowError."""
+        """Render the template.
+
+        `columns` are those of the row, if the context has more.
+
+        Raises:
+            RowError: it cannot be rendered.
+        """
         try:
             return self._render(context)
         except templates.TemplateError as error:
@@ -79,11 +86,13 @@ class Placed:
 
 
 class SampleMaker:
-    """Makes samples of rows as `sample` says. variables: this member's values of `for_each`.
+    """Makes samples from rows as `sample` says.
 
-    defaults: metadata that samples take from the task where they have none of their own. each:
-    added columns in which samples of one row differ; such samples are one cluster, where nothing
-    else says so.
+    Args:
+        variables: this member's values of `for_each`.
+        defaults: metadata that samples take from the task if they have none of their own.
+        cluster_columns: added columns in which samples of one row differ; such samples are one
+            cluster, unless the task names another cluster.
     """
 
     def __init__(
@@ -122,7 +131,11 @@ class SampleMaker:
         }
 
     def __call__(self, row: Row) -> Sample:
-        """The row's sample. Raises RowError."""
+        """Make the row's sample.
+
+        Raises:
+            RowError: the row is wrong.
+        """
         context = {"row": row, **row, **self._variables}
         choices = self._choices(self._value("choices", context, row))
         target = self._value("target", context, row)
@@ -130,7 +143,7 @@ class SampleMaker:
         aliases = self._value("aliases", context, row)
         if (
             aliases is not None and aliases != ""
-        ):  # an empty cell of a CSV is no answer that counts
+        ):  # an empty cell of a CSV is not an answer
             extra = (
                 [aliases]
                 if isinstance(aliases, str | int | float)
@@ -195,7 +208,7 @@ class SampleMaker:
         while self._cells and choices and not choices[-1].strip():
             choices = choices[
                 :-1
-            ]  # an empty cell at the end of a row of a CSV is no option
+            ]  # an empty cell at the end of a CSV row is not an option
         if len(choices) < 2:
             raise RowError(
                 "a question with choices needs at least two, but this one has"
@@ -228,7 +241,7 @@ class SampleMaker:
 
 
 def content_id(row: Row) -> str:
-    """An id for a row that has none: a hash of its content."""
+    """Return an id for a row without one: a hash of its content."""
     text = json.dumps(row, sort_keys=True, ensure_ascii=False)
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
@@ -306,10 +319,11 @@ def _text(value: Any, what: str) -> str:
 class FileSamples:
     """The samples of a task (`core.tasks.SampleSource`), in file order.
 
-    In memory: two numbers a row.
+    It keeps two numbers per row in memory.
 
-    content_hash: of the rows, in order, and of how samples are made of them. known: they were
-    checked by an earlier command.
+    Attributes:
+        content_hash: hash of the rows, in order, and of how samples are made from them.
+        known: whether an earlier command checked them.
     """
 
     def __init__(
@@ -325,7 +339,7 @@ class FileSamples:
         return self._check is None
 
     def keep(self) -> None:
-        """Note that everything about these samples was checked and is right."""
+        """Record that everything about these samples was checked and is right."""
         if self._check is not None:
             self._check.save(self.content_hash)
             self._check = None
@@ -347,7 +361,7 @@ class FileSamples:
         return (self[index] for index in range(len(self)))
 
     def where(self, index: int) -> str:
-        """ "file, row 1,234", for errors."""
+        """Return "file, row 1,234", for errors."""
         return self._rows.where(index)
 
 
@@ -363,14 +377,18 @@ def load_samples(
     empty: str,
     fresh: bool = False,
 ) -> FileSamples:
-    """Scan, check and keep rows, or take over what an earlier check kept.
+    """Scan, check and keep rows, or restore what an earlier check kept.
 
-    Raises DatasetError at the first row that is wrong.
+    Args:
+        check: raises RowError if a sample does not suit the task; the bytes that it returns
+            identify what belongs to the sample outside the rows.
+        recipe: what besides the rows makes the samples, as JSON.
+        task: returns what else `check` depends on, as JSON.
+        empty: the place to name if no row is left.
+        fresh: whether to check again what belongs to samples outside the rows, which may change.
 
-    check: raises RowError where a sample does not suit the task; bytes that it returns name what
-    belongs to the sample outside the rows, which may change: fresh checks that again. recipe: what
-    besides the rows makes the samples, as JSON. task: what else `check` depends on, made as JSON.
-    empty: the place to name where no row is left.
+    Raises:
+        DatasetError: a row is wrong; it is the first one.
     """
     remembered = Check(rows, lambda: [recipe, duplicates, task()])
     if not fresh and (content_hash := remembered.load()) is not None:
@@ -382,8 +400,8 @@ def load_samples(
     if rows.added:
         digest.update(json.dumps(rows.added, sort_keys=True, default=str).encode())
     hashes = array("q")
-    # Only after one task has read every line of a file may others skip lines unread, or a broken
-    # line could hide.
+    # Others may skip lines unread only after one task has read every line of a file, or a broken
+    # line could stay hidden.
     skip = (
         row_filter.skipper({name for added in rows.added for name in added})
         if all(source.checked for source in rows.sources)
@@ -415,14 +433,14 @@ def load_samples(
 
 
 class _Watch:
-    """Says now and then how far a long check is."""
+    """Reports now and then how far a long check is."""
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
         self._next = time.monotonic() + _SAY_EVERY
 
     def look(self) -> None:
-        """A row is about to be checked."""
+        """Note that a row is about to be checked."""
         if self._rows.total % 1024 == 0 and time.monotonic() > self._next:
             self._next += _SAY_EVERY
             log.warning(
@@ -435,7 +453,7 @@ class _Watch:
 def _settle_duplicates(
     samples: FileSamples, rows: Rows, hashes: array[int], duplicates: str
 ) -> None:
-    """Raise at the first id that stands twice, or drop later rows of the same content."""
+    """Raise an error for the first repeated id, or drop later rows of the same content."""
     repeated = _repeated(hashes)
     if not repeated:
         return

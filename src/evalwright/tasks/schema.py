@@ -39,7 +39,7 @@ Format = Literal["auto", "chat", "text"]
 
 
 def _text(value: Any) -> Any:
-    """Numbers are taken as they were written; true, false and null are not text."""
+    """Convert numbers to text as they were written; true, false and null are not text."""
     return (
         str(value)
         if isinstance(value, int | float) and not isinstance(value, bool)
@@ -56,14 +56,15 @@ Texts = Annotated[list[Text], BeforeValidator(lambda value: list(_listed(value))
 
 
 class Part(BaseModel):
-    """A mapping of the task file."""
+    """A mapping in the task file."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
 class Made(Part):
-    """Rows that are made: `count` texts of `tokens` tokens of a tokenizer, drawn by `seed`, with
-    words of files, one a line.
+    """Synthetic rows: `count` texts, each `tokens` tokens of `tokenizer` long.
+
+    `seed` seeds the generator; `words` are files with one word per line to draw from.
     """
 
     tokens: int = Field(ge=1, le=10_000_000)
@@ -74,11 +75,11 @@ class Made(Part):
 
 
 class Needles(Made):
-    """A long text (books, or sentences made of `frames`) in which `hidden` sentences give numbers
-    for words.
+    """A long text with hidden sentences that give numbers for words.
 
-    Asked for are the numbers of so many words (`asked`, one each), or of one word that has so many
-    `values`. language: its marks end sentences.
+    The text is from `books`, or sentences made of `frames`; it has `hidden` such sentences. The
+    question asks for the numbers of `asked` words, or of one word that has `values` numbers. The
+    marks of `language` end sentences.
     """
 
     sentence: Text
@@ -118,19 +119,17 @@ class Needles(Made):
 
 
 class CommonWords(Made):
-    """A numbered list in which `common` words stand at least `ratio` times as often as the
-    others.
-    """
+    """A numbered list in which `common` words appear at least `ratio` times as often as others."""
 
     common: int = Field(default=10, ge=1)
     ratio: int = Field(default=10, ge=2, le=1000)
 
 
 class Dataset(Part):
-    """Where rows come from: files, the hub, the task file itself, or nowhere: they are made.
+    """Where rows come from: files, the hub, the task file itself, or a generator.
 
-    subset: a column to add, with the configuration or the name of the file that a row is of. each:
-    columns to add, every row once for every combination of their values.
+    `subset` names a column to add with the row's configuration or file name. `each` adds columns:
+    every row is used once for every combination of their values.
     """
 
     path: Texts | None = None
@@ -189,9 +188,9 @@ class Dataset(Part):
 
 
 class Sample(Part):
-    """Templates that make a sample of a row.
+    """Templates that make a sample from a row.
 
-    A key that is left out takes the column of that name, where there is one.
+    A key that is left out takes the column of that name, if there is one.
     """
 
     id: Text | None = None
@@ -221,8 +220,9 @@ class FewShot(Part):
 
 
 class Prompt(Part):
-    """What the model reads, as templates. file: replaced by its text, as `user`, before
-    validation.
+    """What the model reads, as templates.
+
+    `file` is replaced by its text, as `user`, before validation.
     """
 
     file: Text | None = None
@@ -258,7 +258,7 @@ class Prompt(Part):
 class Drawing(Part):
     """How text is generated.
 
-    A temperature that is given as null leaves all sampling to the model.
+    An explicit null as temperature leaves all sampling to the model.
     """
 
     max_tokens: int | None = Field(default=None, ge=1)
@@ -307,9 +307,10 @@ class Drawing(Part):
 
 
 class Answer(Drawing):
-    """How an answer is formed. column: of the answers, where the mode is `given`.
+    """How an answer is formed.
 
-    `text` and `chat` hold settings for one form of prompt only.
+    `column` is the column of the answers, if the mode is `given`. `text` and `chat` hold settings
+    for one form of prompt only.
     """
 
     mode: Mode = "generate"
@@ -372,7 +373,7 @@ class MetricUse(Part):
 
 
 def _named_use(value: Any, kind: str, own_keys: tuple[str, ...]) -> Any:
-    """`name`, `{name: options}` and `{name: label, use: name, ...options}` in one form."""
+    """Bring `name`, `{name: options}` and `{name: label, use: name, ...options}` into one form."""
     if isinstance(value, str):
         return {"name": value if kind == "scorer" else None, "use": value}
     if not isinstance(value, Mapping) or not value:
@@ -407,7 +408,7 @@ def _named_use(value: Any, kind: str, own_keys: tuple[str, ...]) -> Any:
 
 
 class TaskFile(Part):
-    """The whole file, after `include` and `for_each`."""
+    """The whole task file, after `include` and `for_each`."""
 
     task: Text
     version: Text = "1"
@@ -449,7 +450,7 @@ PARTS: dict[tuple[str, ...], type[Part]] = {
     ("answer", "text"): Drawing,
     ("answer", "chat"): Drawing,
 }
-"""Which model stands where, for the keys that an unknown key may have meant."""
+"""The model of each place in the file, to suggest what an unknown key may have meant."""
 
 FILE_KEYS = ("include", "for_each")
-"""Keys that are used up before validation."""
+"""Keys that are processed before validation."""

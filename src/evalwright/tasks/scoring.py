@@ -1,6 +1,4 @@
-"""The scorers and metrics of a task: bound and checked when the task is loaded, before anything is
-asked.
-"""
+"""The scorers and metrics of a task, checked when it is loaded, before a request is sent."""
 
 from __future__ import annotations
 
@@ -31,22 +29,25 @@ DEFAULTS: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "classify": ("classification", ("accuracy", "balanced-accuracy", "auroc")),
 }
-"""The scorer of a mode, and its metrics where a task names no scorers either; with scorers of its
-own, that of the first (`usual_metric`).
+"""By mode: the default scorer, and the metrics of a task that names no scorers either.
+
+A task with scorers of its own has the usual metric of the first one (`usual_metric`).
 """
 
 
 OUTCOME = "outcome"
-"""The scorer that tells answers from what is none."""
+"""The scorer that tells answers from replies that are not answers."""
 OUTCOME_READERS = ("words", "consistency")
-"""Scorers that count answers only, and share the options of the task's `outcome` by which those are
-told.
-"""
+"""Scorers that count only answers, and share the options of the task's `outcome` scorer."""
 OUTCOME_OPTIONS = ("least_words", "refusals", "validity")
 
 
 def scorers_of(file: schema.TaskFile, document: Document) -> tuple[Scorer, ...]:
-    """The task's scorers. Raises TaskError at an unknown name or option."""
+    """Bind the task's scorers.
+
+    Raises:
+        TaskError: a name or an option is unknown.
+    """
     from evalwright.scorers.registry import bind
 
     uses = file.scorers
@@ -77,8 +78,12 @@ def scorers_of(file: schema.TaskFile, document: Document) -> tuple[Scorer, ...]:
 def with_second(
     scorers: Sequence[Scorer], second: Mapping[str, Any]
 ) -> tuple[Scorer, ...]:
-    """Scorers with a second one for what their rules are unsure of, where they name none
-    themselves. Raises ConfigurationError.
+    """Give scorers a second one for readings of which their rules are unsure.
+
+    Scorers that name one themselves keep it.
+
+    Raises:
+        ConfigurationError: the second scorer cannot be used.
     """
     from evalwright.scorers.registry import BY_RULES
 
@@ -97,7 +102,7 @@ def _with_judge(scorer: Scorer, second: Mapping[str, Any]) -> Scorer:
 
 
 def decided_by(task: Task, second: Mapping[str, Any]) -> Task:
-    """The task with a second scorer (see `with_second`), in its definition too."""
+    """Return the task with a second scorer (see `with_second`), in its definition too."""
     scorers = with_second(task.scorers, second)
     options = {scorer.name: dict(scorer.options) for scorer in scorers}
     recorded = [
@@ -111,10 +116,10 @@ def decided_by(task: Task, second: Mapping[str, Any]) -> Task:
 
 
 def without_judges(task: Task) -> Task:
-    """The task without the scorers that ask another model, and without the metrics over them.
+    """Return the task without the scorers that ask another model, and without metrics over them.
 
     Raises:
-        TaskError: where no scorer is left.
+        TaskError: no scorer is left.
     """
     scorers = tuple(scorer for scorer in task.scorers if not scorer.roles)
     if len(scorers) == len(task.scorers):
@@ -135,11 +140,12 @@ def without_judges(task: Task) -> Task:
 
 
 def check_scorers(scorers: tuple[Scorer, ...], sample: Sample) -> None:
-    """Raise RowError where `similarity` alone would judge an answer that is right or wrong, not
-    more or less alike.
+    """Check that the scorers suit a sample.
 
-    Raises MissingExtra where a scorer needs a library for the language of this sample
-    (`check_sample`) that is not installed.
+    Raises:
+        RowError: `similarity` alone would judge an answer that is right or wrong, not more or less
+            similar.
+        MissingExtra: a scorer needs a library for this sample's language that is not installed.
     """
     from evalwright.scorers.registry import registry
 
@@ -163,9 +169,7 @@ def check_scorers(scorers: tuple[Scorer, ...], sample: Sample) -> None:
 def metrics_of(
     file: schema.TaskFile, document: Document, scorers: tuple[Scorer, ...]
 ) -> tuple[MetricSpec, ...]:
-    """The task's metrics, each over one scorer's column (the first scorer's, unless it names
-    one).
-    """
+    """Bind the task's metrics, each over one scorer's column (by default the first scorer's)."""
     from evalwright.metrics.registry import check_options, check_scorer, usual_metric
     from evalwright.metrics.repeats import shown_name
 
@@ -223,8 +227,11 @@ def metrics_of(
 def _check_repeats(
     kind: str, options: Mapping[str, Any], draws: int, scorer: Scorer
 ) -> None:
-    """Raise UsageError where a metric over repeats cannot be made of so many, or its scorer reads
-    nothing to vote on.
+    """Check a metric over repeats.
+
+    Raises:
+        UsageError: it cannot be computed from so many repeats, or its scorer reads nothing to vote
+            on.
     """
     from evalwright.metrics.repeats import KINDS, OF_VOTES, check_k, check_multiplied
     from evalwright.scorers.reading import reader
@@ -242,8 +249,10 @@ def _check_repeats(
 
 
 def with_votes(scored: Scored, without: Collection[str] = ()) -> Scored:
-    """A task, or the rules of one, whose scorers also say what each answer says, where a metric
-    votes on that. Raises UsageError.
+    """Return a task, or its rules, with readings in the scores if a metric votes on them.
+
+    Raises:
+        UsageError: the scorer does not read answers.
     """
     from evalwright.metrics.repeats import OF_VOTES, SAID
     from evalwright.scorers.reading import score_with_reading

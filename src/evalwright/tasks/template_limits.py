@@ -1,18 +1,15 @@
-"""What the renderers of templates share: how much one rendering may give, and the error of a
-template that cannot be used.
-"""
+"""Shared by the renderers of templates: the limit of a rendering, the error for a bad template."""
 
 from __future__ import annotations
 
 MAX_LENGTH = 20_000_000
-"""The most characters that one rendering may give."""
+"""Most characters that one rendering may produce."""
 
 
 class TemplateError(Exception):
-    """A template that cannot be compiled or rendered; the caller says where it stands and which row
-    it met.
+    """A template cannot be compiled or rendered; the caller adds its place and the row.
 
-    missing: the name that was not there, where that was the reason.
+    `missing` is the name that was not defined, if that was the reason.
     """
 
     def __init__(self, message: str, missing: str = "") -> None:

@@ -1,11 +1,11 @@
-"""Templates over a row's columns: jinja2's immutable sandbox with strict undefined names, compiled
-once.
+"""Templates over a row's columns: jinja2's immutable sandbox with strict undefined names.
 
-`text` gives a function that renders a string, `native` one that keeps the type where the whole
-value is one `{{ expression }}`, and `condition` one that gives true or false. Most templates only
-put columns into text; those are rendered without jinja2, and whatever is not that simple falls back
-to it, so both ways give the same. A template whose work could grow beyond its row (loops in loops,
-arithmetic on texts, macros) is rendered in a process with limits of time and memory.
+`text` makes a function that renders a string, `native` one that keeps the type if the whole value
+is one `{{ expression }}`, and `condition` one that returns true or false. Each is compiled once.
+Most templates only put columns into text; those are rendered without jinja2, and whatever is not
+that simple falls back to it, so both ways give the same. A template whose work could grow beyond
+its row (nested loops, arithmetic on texts, macros) is rendered in a process with limits of time and
+memory.
 """
 
 from __future__ import annotations
@@ -31,14 +31,15 @@ _WORDS = frozenset(
 
 
 class _Fallback(Exception):
-    """The quick way cannot tell; jinja2 can."""
+    """The quick way cannot render this; jinja2 can."""
 
 
 @lru_cache(maxsize=4096)
 def text(source: str) -> Callable[[Context], str]:
-    """A function that renders `source` to a string.
+    """Make a function that renders `source` to a string.
 
-    Raises TemplateError at once where it does not parse.
+    Raises:
+        TemplateError: it does not parse; raised at once.
     """
     pieces = _pieces(source)
     if pieces is None:
@@ -59,7 +60,7 @@ def text(source: str) -> Callable[[Context], str]:
 
 @lru_cache(maxsize=4096)
 def native(source: str) -> Callable[[Context], Any]:
-    """As `text`, but `{{ expression }}` alone keeps the type of its value: a list stays a list."""
+    """Make a function like `text`, but `{{ expression }}` alone keeps its type, such as a list."""
     simple = _SIMPLE.fullmatch(source.strip())
     if simple and (path := _path(simple[1])):
         return _quick(lambda context: _walk(context, path), source, _jinja_native)
@@ -69,8 +70,9 @@ def native(source: str) -> Callable[[Context], Any]:
 
 
 def structure(value: Any) -> Callable[[Context], Any]:
-    """A function that renders every string inside lists and mappings by `native`; other values
-    stay.
+    """Make a function that renders every string inside lists and mappings by `native`.
+
+    Other values stay as they are.
     """
     if isinstance(value, str):
         return native(value)
@@ -85,7 +87,7 @@ def structure(value: Any) -> Callable[[Context], Any]:
 
 @lru_cache(maxsize=4096)
 def condition(source: str) -> Callable[[Context], bool]:
-    """A function that says whether an expression (with or without the braces) is true."""
+    """Make a function that returns whether an expression (with or without the braces) is true."""
     inner = source.strip()
     if inner.startswith("{{") and inner.endswith("}}"):
         inner = inner[2:-2]
@@ -94,20 +96,20 @@ def condition(source: str) -> Callable[[Context], bool]:
 
 
 def is_template(value: object) -> bool:
-    """Whether a value has anything to render."""
+    """Return whether a value has anything to render."""
     return isinstance(value, str) and ("{{" in value or "{%" in value or "{#" in value)
 
 
 @lru_cache(maxsize=4096)
 def names(source: str) -> frozenset[str]:
-    """The variables that a template reads."""
+    """Return the variables that a template reads."""
     from jinja2 import meta
 
     return frozenset(meta.find_undeclared_variables(_tree(source)))
 
 
 def missing_column(name: str, columns: Mapping[str, Any]) -> str:
-    """A sentence part: the row has no such column, and which come close."""
+    """Return a part of a sentence: the row has no such column, and which ones are similar."""
     near = closest(name, columns)
     hint = (
         f"; did you mean {' or '.join(repr(found) for found in near)}?" if near else ""
@@ -120,8 +122,9 @@ def missing_column(name: str, columns: Mapping[str, Any]) -> str:
 
 
 def other_separator(columns: Iterable[str]) -> str:
-    """The end of a sentence where the only column of a table seems to be several, which another
-    sign separates; else nothing.
+    """Return the end of a sentence if a table's only column seems to be several, else "".
+
+    Another sign may separate them.
     """
     only, *more = columns or [""]
     names = {";": "semicolons", "\t": "tabs", "|": "vertical bars", ",": "commas"}
@@ -137,7 +140,7 @@ def other_separator(columns: Iterable[str]) -> str:
 
 
 def _pieces(source: str) -> tuple[list[str], list[tuple[str | int, ...]]] | None:
-    """Literal text and the paths between it, or None where the template is more than that."""
+    """Split a template into literal texts and the paths between; None if it has anything else."""
     parts = _SIMPLE.split(source)
     literals = parts[::2]
     if any(mark in literal for literal in literals for mark in ("{{", "{%", "{#")):

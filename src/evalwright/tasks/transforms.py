@@ -1,9 +1,9 @@
-"""Template filters that change a text in a way that its words and a key decide: the same in every
-run, order and process.
+"""Template filters that change a text depending only on its words and a key.
 
-They make experiments of one task: what does a model do with half of an article, with its sentences
-in another order, with words taken out? The key is a sample's id, never its place, so that a part of
-the data gives the same texts as the whole.
+So the outcome is the same in every run, order and process. They make experiments of one task: what
+does a model do with half of an article, with its sentences in another order, with words masked? The
+key is a sample's id, never its position, so that a part of the data gives the same texts as the
+whole.
 """
 
 from __future__ import annotations
@@ -21,17 +21,18 @@ from evalwright.tasks.yaml_files import kind_of
 
 _WORD = re.compile(r"\S+")
 _CORE = re.compile(r"[^\W_](?:\S*[^\W_])?")
-"""A word without the marks around it."""
+"""A word without the punctuation around it."""
 
 
 def required(text: Any) -> str:
-    """The text as it is.
+    """Return the text as it is.
 
-    Raises TemplateError where there is none: a missing column, a null, nothing but white space.
+    Raises:
+        TemplateError: there is none: a missing column, a null, nothing but white space.
     """
     if isinstance(text, str) and text.strip():
         return text
-    str(text)  # what is not there says so by itself
+    str(text)  # a missing name raises its own error here
     raise TemplateError(
         "the text is empty"
         if isinstance(text, str)
@@ -40,8 +41,9 @@ def required(text: Any) -> str:
 
 
 def first_part(text: Any, share: Any) -> str:
-    """The beginning of a text that has this share of its words (between white space; rounded, at
-    least one).
+    """Return the beginning of a text with this share of its words (rounded, at least one).
+
+    Words are separated by white space.
     """
     full_text = _text(text, "first_part")
     cut = _cut(full_text, _share(share, "first_part"))
@@ -49,17 +51,18 @@ def first_part(text: Any, share: Any) -> str:
 
 
 def last_part(text: Any, share: Any) -> str:
-    """The end of a text that has this share of its words; with `first_part` of the other share it
-    is the whole text.
+    """Return the end of a text with this share of its words.
+
+    With `first_part` of the other share it is the whole text.
     """
     full_text = _text(text, "last_part")
-    # 1.0 - 0.9 is a little less than 0.1
+    # 1.0 - 0.9 is slightly less than 0.1
     cut = _cut(full_text, round(1.0 - _share(share, "last_part"), 9))
     return full_text[cut:].lstrip()
 
 
 def shuffled_sentences(text: Any, key: Any) -> str:
-    """The sentences in an order that `key` decides."""
+    """Put the sentences into an order that `key` decides."""
     parts = sentences(_text(text, "shuffled_sentences"))
     return " ".join(
         parts[place] for place in shuffled(len(parts), f"sentences of {key}")
@@ -67,9 +70,7 @@ def shuffled_sentences(text: Any, key: Any) -> str:
 
 
 def without_sentences(text: Any, share: Any, key: Any) -> str:
-    """The text without a share of its sentences (rounded), which `key` decides; at least one
-    stays.
-    """
+    """Remove a share of the sentences (rounded), which `key` decides; at least one stays."""
     parts = sentences(_text(text, "without_sentences"))
     count = min(round(_share(share, "without_sentences") * len(parts)), len(parts) - 1)
     order = list(shuffled(len(parts), f"sentences without, of {key}"))
@@ -78,10 +79,9 @@ def without_sentences(text: Any, share: Any, key: Any) -> str:
 
 
 def masked_words(text: Any, share: Any, key: Any, mask: Any = "[MASK]") -> str:
-    """The text with a share of its words (rounded, at least one) replaced by `mask`, words that
-    `key` decides.
+    """Replace a share of the words (rounded, at least one), which `key` decides, by `mask`.
 
-    Marks around a word stay: "crowns," becomes "[MASK],".
+    Punctuation around a word stays: "crowns," becomes "[MASK],".
     """
     full_text = _text(text, "masked_words")
     words = list(_CORE.finditer(full_text))
@@ -97,14 +97,17 @@ def masked_words(text: Any, share: Any, key: Any, mask: Any = "[MASK]") -> str:
 
 
 def literal(text: Any) -> Any:
-    """The list that a column writes as Python does (`"['a', 'b']"`); what is no text stays.
+    """Parse a list that a column has in Python's notation (`"['a', 'b']"`).
 
-    Raises TemplateError.
+    A value that is not text stays.
+
+    Raises:
+        TemplateError: the text is not a Python literal.
     """
     if not isinstance(text, str):
         return text
     try:
-        with warnings.catch_warnings():  # of escapes that Python does not know
+        with warnings.catch_warnings():  # about escapes that Python does not know
             warnings.simplefilter("ignore")
             return ast.literal_eval(text.strip())
     except (MemoryError, RecursionError, SyntaxError, TypeError, ValueError):
@@ -125,12 +128,13 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
         without_sentences,
     )
 }
-"""By the name that templates use."""
+"""The filters by the name that templates use."""
 
 
 def _cut(text: str, share: float) -> int:
-    """Where the text is cut so that `share` of its words stand before; at least one word on both
-    sides, if there are two.
+    """Return where to cut the text so that `share` of its words come before.
+
+    At least one word is on both sides, if there are two.
     """
     words = list(_WORD.finditer(text))
     count = min(max(1, round(share * len(words))), max(1, len(words) - 1))

@@ -1,6 +1,4 @@
-"""A task whose data cannot be fetched, beside others that are run: one sample in the place of all,
-which fails.
-"""
+"""Stands for a task whose data cannot be fetched, in a run with others: its only sample fails."""
 
 from __future__ import annotations
 
@@ -15,9 +13,7 @@ from evalwright.core.tasks import Strategy
 
 
 class AllRows:
-    """The one sample (`core.tasks.SampleSource`). metadata: what the task says of it, `no data`
-    with the reason.
-    """
+    """The only sample (`core.tasks.SampleSource`); its metadata has the reason as `no data`."""
 
     content_hash = "no data"
 
@@ -37,9 +33,9 @@ class AllRows:
 
 
 class Unreachable:
-    """Fails without a request.
+    """A strategy that fails without a request.
 
-    It needs and uses the models of the strategy in whose place it stands.
+    It needs and uses the models of the strategy that it replaces.
     """
 
     def __init__(self, strategy: Strategy, reason: str) -> None:
@@ -48,5 +44,5 @@ class Unreachable:
         self._failure = Failure("no data", "dataset", reason)
 
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
-        """Raises RequestFailed."""
+        """Raise RequestFailed."""
         raise RequestFailed(self._failure)

@@ -1,6 +1,4 @@
-"""Validates a document against the schema, and says what is wrong in one sentence with file and
-line.
-"""
+"""Validates a document against the schema; errors are one sentence with file and line."""
 
 from __future__ import annotations
 
@@ -26,9 +24,10 @@ _KINDS = {
 
 
 def validated(document: Document) -> TaskFile:
-    """The document as a TaskFile.
+    """Return the document as a TaskFile.
 
-    Raises TaskError for its first mistake, in the order of the file's lines.
+    Raises:
+        TaskError: its first mistake, in the order of the file's lines.
     """
     from pydantic import ValidationError
 
@@ -39,7 +38,7 @@ def validated(document: Document) -> TaskFile:
 
 
 def first_mistake(error: ValidationError, value: Any) -> str:
-    """What is first wrong with a value of any model, in a sentence that names its place there."""
+    """Describe the first mistake in a value of any model, in a sentence that names its place."""
     first = error.errors(include_url=False)[0]
     return _message(first, _path(first, value))
 
@@ -61,7 +60,7 @@ def _error(document: Document, error: ValidationError) -> TaskError:
 
 
 def _path(details: ErrorDetails, value: Any) -> KeyPath:
-    """The error's location, without pydantic's names for the branches of a union."""
+    """Return the error's location, without pydantic's names for the branches of a union."""
     steps: list[str | int] = []
     missing = details["type"] in ("missing", "extra_forbidden")
     for count, step in enumerate(details["loc"], 1):

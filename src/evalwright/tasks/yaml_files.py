@@ -1,10 +1,9 @@
-"""Reads a YAML file into plain values that know their lines, with no surprises in what a scalar
-means.
+"""Reads a YAML file into plain values that know their lines, and reads scalars without surprises.
 
-Plain scalars are read by the core schema of YAML 1.2, decimal numbers only: `no`, `on`,
-`2024-01-31`, `1_000`, `12:30`, `007` and `0x1F` stay the text that was written. A decimal fraction
-remembers how it was written, so `version: 1.10` is "1.10". Tags are refused, so nothing in a file
-can make an object; a key may stand only once.
+Plain scalars follow the core schema of YAML 1.2, with decimal numbers only: `no`, `on`,
+`2024-01-31`, `1_000`, `12:30`, `007` and `0x1F` stay text. A decimal fraction remembers how it was
+written, so `version: 1.10` is "1.10". Tags are refused, so that a file cannot create objects; a key
+may appear only once.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ KeyPath = tuple[str | int, ...]
 MAX_NODES = 2_000_000
 MAX_DEPTH = 100
 LARGEST = 1 << 26
-"""Bytes of a file of YAML or of a prompt."""
+"""Most bytes of a YAML or prompt file."""
 _PLACED_DEPTH = 6
 _DEEP_BLOCK = re.compile(rf"(?m)^(?:[ ]|[-?] ){{{MAX_DEPTH},}}")
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
@@ -78,7 +77,7 @@ class Place:
 
 @dataclass(slots=True)
 class Trust:
-    """Folders that a person trusts, and whether that let anything happen."""
+    """Folders that the user trusts, and whether the trust was needed."""
 
     folders: tuple[Path, ...] = ()
     used: bool = False
@@ -88,10 +87,14 @@ class Trust:
 class Document:
     """A mapping and where each part of it was written.
 
-    name: what errors call it where a part has no place. base: the folder of relative paths written
-    in it. A document that was not read from a file has no places. files: every file that took part.
-    bases: folders of what was put over the file from elsewhere, by key. trust: whose task files may
-    read files anywhere.
+    Attributes:
+        value: the mapping.
+        name: what errors call a part without a place.
+        base: the folder from which relative paths in it start.
+        places: where each part was written; empty if the document was not read from a file.
+        files: every file that contributed to it.
+        bases: by key, the folders of overrides from elsewhere.
+        trust: whose task files may read files anywhere.
     """
 
     value: dict[str, Any]
@@ -103,7 +106,7 @@ class Document:
     trust: Trust = field(default_factory=lambda: Trust())
 
     def place(self, path: KeyPath) -> Place | None:
-        """Where `path` was written, or the nearest thing around it."""
+        """Return where `path` was written, or the nearest part around it."""
         while True:
             place = self.places.get(path)
             if place is not None or not path:
@@ -111,15 +114,13 @@ class Document:
             path = path[:-1]
 
     def at(self, path: KeyPath) -> str:
-        """`file:line` of `path`, or the override that gave it, for the start of an error
-        message.
-        """
+        """Return `file:line` of `path`, or the override that set it, to begin an error message."""
         for length in range(len(path), 0, -1):
             if path[:length] in self.bases:
                 return f"The override '{'.'.join(map(str, path[:length]))}' (-T)"
         if (
             path and path not in self.places
-        ):  # a key that the file does not have came with what an override put below it
+        ):  # a key that the file does not have came with an override
             for base in self.bases:
                 if base[: len(path)] == path:
                     return f"The override '{'.'.join(map(str, base))}' (-T)"
@@ -127,7 +128,7 @@ class Document:
         return str(place) if place else self.name
 
     def folder(self, path: KeyPath) -> Path:
-        """The folder that a relative file name written at `path` starts from."""
+        """Return the folder from which a relative file name written at `path` starts."""
         for length in range(len(path), 0, -1):
             if (base := self.bases.get(path[:length])) is not None:
                 return base
@@ -135,11 +136,14 @@ class Document:
         return place.file.parent if place else self.base
 
     def allowed(self, path: KeyPath, file: Path) -> Path:
-        """A file that is named at `path`, if this file may read it. Raises TaskError.
+        """Return a file that is named at `path`, if this document may read it.
 
-        A task file reads what lies in its folder, the working folder and those of
-        $EVALWRIGHT_TASKS, and nothing hidden there; one in a folder that the person trusts reads
-        what it wants, and so do overrides and Python.
+        A task file reads what is in its folder, the working folder and those of $EVALWRIGHT_TASKS,
+        and nothing hidden there; one in a folder that the user trusts reads any file, and so do
+        overrides and Python.
+
+        Raises:
+            TaskError: it may not.
         """
         place = self.place(path)
         if place is None or any(
@@ -166,15 +170,15 @@ class Document:
         )
 
     def error(self, path: KeyPath, message: str) -> TaskError:
-        """A TaskError at that place."""
+        """Make a TaskError at that place."""
         return TaskError(f"{self.at(path)}: {message}")
 
 
 def shown_path(path: Path) -> str:
-    """A path as errors show it: relative to the working folder where it lies inside it."""
+    """Return a path as errors show it: relative to the working folder if it is inside."""
     try:
         return str(path.resolve().relative_to(Path.cwd()))
-    except (ValueError, OSError, RuntimeError):  # RuntimeError: links in a circle
+    except (ValueError, OSError, RuntimeError):  # RuntimeError: circular links
         return str(path)
 
 
@@ -228,7 +232,7 @@ def read_document(path: Path, kind: str = "task file") -> Document:
         raise TaskError(f"{shown_path(path)}: the {kind} is empty{hint}.")
     if (
         MAX_NODES < expanded_size(node) < math.inf
-    ):  # a handful of lines with aliases could stand for billions of values
+    ):  # a few lines with aliases could stand for billions of values
         raise TaskError(
             f"{shown_path(path)}: the file has more than {MAX_NODES:,} values; keep rows in"
             " a data file."
@@ -244,8 +248,9 @@ def read_document(path: Path, kind: str = "task file") -> Document:
 
 
 def too_deep(text: str) -> bool:
-    """Whether YAML is nested deeper than `MAX_DEPTH`: the parser would take its time, and end the
-    program, over thousands.
+    """Return whether YAML is nested deeper than `MAX_DEPTH`.
+
+    The parser would be slow, and at thousands of levels crash the program.
     """
     import yaml
 
@@ -263,13 +268,14 @@ def too_deep(text: str) -> bool:
             if depth > MAX_DEPTH:
                 return True
     except (yaml.YAMLError, ValueError):
-        pass  # reading it says what is wrong
+        pass  # reading the file reports what is wrong
     return False
 
 
 def expanded_size(node: yaml.Node) -> float:
-    """How many values a file has once its aliases are written out; infinite where an alias is
-    inside what it stands for.
+    """Return how many values a file has once its aliases are expanded.
+
+    It is infinite if an alias is inside its own anchor.
     """
     sizes: dict[int, float] = {}
 
@@ -289,7 +295,7 @@ def expanded_size(node: yaml.Node) -> float:
 
 
 def kind_of(value: object) -> str:
-    """What a value is, in words for a person."""
+    """Describe the type of a value in words for a person."""
     if value is None:
         return "nothing (null)"
     names = {
@@ -311,9 +317,10 @@ def kind_of(value: object) -> str:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON would give it back.
+    """Return a value as JSON would return it.
 
-    Raises TaskError where it holds something that JSON has not.
+    Raises:
+        TaskError: it holds something that JSON does not have.
     """
     try:
         return json.loads(json.dumps(value))
@@ -328,7 +335,7 @@ def _loader() -> Any:
     import yaml
 
     class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-        """Marks every plain scalar without a tag, so that this module decides what it means."""
+        """Leaves plain scalars without a tag, so that this module decides what they mean."""
 
         yaml_implicit_resolvers = {None: [(_PLAIN, re.compile(""))]}  # noqa: RUF012
 
@@ -345,7 +352,7 @@ def _syntax_message(path: Path, error: yaml.MarkedYAMLError) -> str:
 
 
 class _Builder:
-    """Turns composed nodes into values, noting the line of every part."""
+    """Turns composed nodes into values, and notes the line of every part."""
 
     def __init__(self, path: Path) -> None:
         self.file = path
@@ -386,7 +393,7 @@ class _Builder:
         lines: dict[str, int] = {}
         own_values: dict[str, Any] = {}
         merged: dict[str, Any] = {}
-        # What is merged comes first, so that places are those of the mapping's own keys.
+        # Merged keys come first, so that places are those of the mapping's own keys.
         for key_node, value_node in sorted(
             node.value, key=lambda pair: pair[0].value != "<<"
         ):
@@ -414,8 +421,9 @@ class _Builder:
         return merged | own_values
 
     def _merged(self, node: yaml.Node, path: KeyPath) -> dict[str, Any]:
-        """What a merge key (`<<: *NAME`, or a list of them, the first of which counts most) puts
-        under a mapping's own keys.
+        """Return what a merge key (`<<: *NAME`, or a list, of which the first counts most) adds.
+
+        The mapping's own keys take precedence.
         """
         import yaml
 
@@ -438,7 +446,7 @@ class _Builder:
             return _WORDS[text]
         if (
             _INTEGER.fullmatch(text) and len(text) <= 300
-        ):  # of more digits no float can hold it, and no JSON here is read
+        ):  # no float can hold more digits, and this is not JSON
             return int(text)
         if _FLOAT.fullmatch(text):
             return WrittenFloat(text)

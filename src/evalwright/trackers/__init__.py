@@ -1,5 +1,4 @@
-"""Finished runs in an experiment tracker: MLflow, Weights & Biases, trackio, TensorBoard, or your
-own.
+"""Logs finished runs to an experiment tracker: MLflow, W&B, trackio, TensorBoard, or your own.
 
 Servers and keys are in the trackers' own environment variables. A tracker that fails never fails
 the run, and a run that is repeated is logged once.

@@ -1,4 +1,4 @@
-"""What trackers learn about a run: names, settings, numbers and files, without any secret."""
+"""What a tracker is given about a run: names, settings, numbers and files, without any secret."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ _NOT_NAME = re.compile(r"[^\w.\-/ ]+")
 
 @dataclass(frozen=True, slots=True)
 class TrackedRun:
-    """A finished run for a tracker.
+    """A finished run, as a tracker gets it.
 
     Attributes:
         name: the run's name.
-        key: identifies the run, also when it is resumed.
-        settings: texts by name.
-        numbers: "TASK/METRIC", its interval as "TASK/METRIC.low" and ".high", and counts.
+        key: identifies the run, also after it was resumed.
+        settings: settings as text, by name.
+        numbers: metrics by "TASK/METRIC", their intervals by "TASK/METRIC.low" and ".high", and
+            counts.
         usage: tokens, requests, US dollars and seconds.
         started: when the run began.
         ended: when it ended.
@@ -45,7 +46,7 @@ class TrackedRun:
 
 
 def describe_run(run: Run, key: str) -> TrackedRun:
-    """The facts of a run."""
+    """Collect what a tracker is given about a run: secrets masked, non-finite numbers left out."""
     settings = {
         _tracker_name(name): str(masked(text))
         for name, text in _settings(run).items()
@@ -106,7 +107,7 @@ def _numbers(run: Run) -> Iterator[tuple[str, float]]:
                 (".low", estimate.low),
                 (".high", estimate.high),
             ):
-                # Two levels, never more: some stores keep them as folders and files.
+                # At most two levels: some trackers keep each level as a folder or file.
                 yield (
                     f"{owner.replace('/', '.')}/{metric.label.replace('/', '.')}{end}",
                     value,

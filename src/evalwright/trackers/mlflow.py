@@ -1,6 +1,6 @@
-"""MLflow: a run in the experiment $MLFLOW_EXPERIMENT_NAME or "evalwright".
+"""MLflow: logs a run to the experiment $MLFLOW_EXPERIMENT_NAME or "evalwright".
 
-`where` is the tracking URI, in place of MLflow's own.
+`where` is the tracking URI; it replaces MLflow's own.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import os
 from evalwright.trackers.facts import TrackedRun
 
 MAX_BATCH = 100
-"""Numbers or settings that a server takes in one request."""
+"""Most numbers or settings that a server takes in one request."""
 
 
 def log(run: TrackedRun, where: str, before: str) -> str:
-    """Write the run's settings, numbers and files; the id is MLflow's."""
+    """Write the run's settings, numbers and files; return MLflow's id of the run."""
     from mlflow import MlflowClient
     from mlflow.entities import Metric, Param
 
@@ -23,7 +23,7 @@ def log(run: TrackedRun, where: str, before: str) -> str:
     started, ended = (int(1000 * time.timestamp()) for time in (run.started, run.ended))
     existing = client.get_experiment_by_name(name)
     experiment = existing.experiment_id if existing else client.create_experiment(name)
-    # Also one that was begun, and not finished.
+    # Also finds a run whose logging was begun but not finished.
     begun = client.search_runs([experiment], f"tags.evalwright_run = '{run.key}'")
     run_id = before or (begun[0].info.run_id if begun else "")
     if not run_id:

@@ -1,6 +1,6 @@
-"""TensorBoard: event files in a folder named after the run.
+"""TensorBoard: writes event files to a folder named after the run.
 
-The folder is in `where`, else in $TENSORBOARD_LOGDIR, else in "tensorboard".
+That folder is inside `where`, else $TENSORBOARD_LOGDIR, else "tensorboard".
 """
 
 from __future__ import annotations

@@ -33,14 +33,14 @@ from evalwright.trackers.facts import TrackedRun, describe_run
 Log = Callable[[TrackedRun, str, str], str]
 
 FILE = "trackers.json"
-"""A file in the run's folder: where the run was logged, under which id, and with which numbers."""
+"""A file in the run folder: where the run was logged, under which id and with which numbers."""
 BUILT_IN = ("mlflow", "tensorboard", "trackio", "wandb")
-"""Each is also the name of its library and of its extra."""
+"""Built-in trackers; each is also the name of the library and of the extra to install."""
 QUIET = (
     "MLFLOW_DISABLE_TELEMETRY=true WANDB_ERROR_REPORTING=false"
     " HF_HUB_DISABLE_TELEMETRY=1"
 )
-"""Variables that stop libraries from reporting to their makers, unless the user has set them."""
+"""Environment variables that switch off the libraries' telemetry, unless the user has set them."""
 
 
 def _check(name: str, log: Log) -> None:
@@ -55,12 +55,12 @@ _TRACKERS: Registry[Log] = Registry("tracker", _MODULES, _check)
 
 
 def open_trackers(names: Sequence[str]) -> list[Tracker]:
-    """Open the trackers named "NAME" or "NAME=WHERE", checked before any request is sent.
+    """Open the trackers named "NAME" or "NAME=WHERE", and check them before any request is sent.
 
     Raises:
         UnknownName: there is no such tracker.
         MissingExtra: its library is not installed.
-        ConfigurationError: it has no key and could only ask for one.
+        ConfigurationError: it has no API key and could only prompt for one.
     """
     return [
         Tracker(*(text.strip() for text in name.partition("=")[::2])) for name in names
@@ -84,7 +84,7 @@ class Tracker:
         getattr(self._log, "check", bool)()
 
     def run_finished(self, run: Run) -> None:
-        """Log the run, unless an earlier command has logged the same numbers."""
+        """Log the run, unless an earlier command has already logged the same numbers."""
         state = _read(run.folder / FILE)
         identity = str(run.data.get("identity", run.id))
         if (

@@ -1,6 +1,6 @@
-"""trackio: a run in the project `where`, else $TRACKIO_PROJECT, else "evalwright".
+"""trackio: logs a run to the project `where`, else $TRACKIO_PROJECT, else "evalwright".
 
-It is stored in trackio's own local folder.
+trackio stores it in its own local folder.
 """
 
 from __future__ import annotations

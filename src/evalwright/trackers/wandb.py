@@ -1,6 +1,7 @@
-"""Weights & Biases: a run in the project `where` (ENTITY/PROJECT for a team's).
+"""Weights & Biases: logs a run to the project `where` (ENTITY/PROJECT for a team's).
 
-Else the project is $WANDB_PROJECT, else "evalwright". Offline with WANDB_MODE=offline.
+Without `where` the project is $WANDB_PROJECT, else "evalwright". Set WANDB_MODE=offline to log
+offline.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from evalwright.trackers.facts import TrackedRun
 
 
 def _check() -> None:
-    """Raise ConfigurationError if it would ask for a key after the run."""
+    """Raise ConfigurationError if there is no API key, for which it would prompt after the run."""
     import wandb
 
     if wandb.setup().settings.mode == "online" and not wandb.login(
@@ -26,7 +27,7 @@ def _check() -> None:
 def log(run: TrackedRun, where: str, before: str) -> str:
     """Write the run's settings and numbers, and its files as an artifact.
 
-    The id follows from the run, so it stays one run for ever.
+    The id is the run's key, so logging again updates the same W&B run.
     """
     import wandb
 

@@ -41,11 +41,11 @@ needs_ray = pytest.mark.skipif(
 
 
 def test_places() -> None:
-    assert Placement.given(None) is None
-    assert Placement.given("ray:10.0.0.1:6379", "4", 0.5) == Placement(
+    assert Placement.parse(None) is None
+    assert Placement.parse("ray:10.0.0.1:6379", "4", 0.5) == Placement(
         "10.0.0.1:6379", 4, 0.5
     )
-    assert Placement.given("ray:auto", "auto") == Placement("auto")
+    assert Placement.parse("ray:auto", "auto") == Placement("auto")
     for wrong, why in {
         ("slurm", None, None): "'slurm' is not a place to run on: use ray",
         ("ray:", None, None): "'ray:' is not a place to run on",
@@ -69,7 +69,7 @@ def test_places() -> None:
         (None, "2", None): "can only be used with on",
     }.items():
         with pytest.raises(ConfigurationError) as refused:
-            Placement.given(*wrong)
+            Placement.parse(*wrong)
         assert why in str(refused.value)
 
 
@@ -77,7 +77,7 @@ def test_the_address_may_come_from_the_environment(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("RAY_ADDRESS", "10.0.0.2:6379")
-    assert Placement.given("ray") == Placement("10.0.0.2:6379")
+    assert Placement.parse("ray") == Placement("10.0.0.2:6379")
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,6 @@
-"""Does it work here, with the real providers, the hub and the devices?
+"""Checks whether Evalwright works here, with the real providers, the hub and the devices.
 
-Checks that a person with keys or a GPU runs once.
-
-`here` sends nothing. `providers` plans its requests first, so that what they cost at the most is
-known before one is sent; `hub` fetches a tiny model and a tiny data set; `devices` compares each
-device with the CPU.
+A user with keys or a GPU runs them once. `here` sends nothing. `providers` plans its requests
+first, so that their maximum cost is known before one is sent; `hub` fetches a tiny model and a tiny
+dataset; `devices` compares each device with the CPU.
 """

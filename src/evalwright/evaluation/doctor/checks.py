@@ -1,4 +1,4 @@
-"""What a check of the doctor finds, and the report of all of them."""
+"""The outcome of one of the doctor's checks, and the report of all of them."""
 
 from __future__ import annotations
 
@@ -19,11 +19,15 @@ SCHEMA_VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class Check(Plain):
-    """One thing that was tried.
+    """One check.
 
-    subject: what was tried, such as a model's name or a device. name: what of it. outcome: "look"
-    where it works, but a person should know something. why: in a sentence. seconds: how long it
-    took. facts: figures, for the file.
+    Attributes:
+        subject: what was checked, such as a model's name or a device.
+        name: which of its aspects.
+        outcome: "look" if it works, but the user should know something.
+        why: the reason, in a sentence.
+        seconds: how long the check took.
+        facts: figures, for the file.
     """
 
     part: Part
@@ -37,8 +41,11 @@ class Check(Plain):
 
 @dataclass(frozen=True, slots=True)
 class Report(Plain):
-    """All checks. started: when, in UTC. ceiling, spent: of dollars, requests and tokens; {} where
-    nothing was to be sent.
+    """All checks.
+
+    Attributes:
+        started: when, in UTC.
+        ceiling, spent: dollars, requests and tokens; {} if nothing was to be sent.
     """
 
     started: str
@@ -48,11 +55,11 @@ class Report(Plain):
 
     @property
     def has_failures(self) -> bool:
-        """Whether something does not work."""
+        """Return whether something does not work."""
         return any(check.outcome == "fails" for check in self.checks)
 
     def counts(self) -> dict[str, int]:
-        """How many checks ended in which way."""
+        """Count the checks by outcome."""
         counter = Counter(check.outcome for check in self.checks)
         return {
             outcome: counter[outcome]
@@ -60,7 +67,7 @@ class Report(Plain):
         }
 
     def as_dict(self) -> dict[str, Any]:
-        """For a file: with versions and platform, and without a known secret."""
+        """Return the report for a file, with versions and platform, and without known secrets."""
         plain = {
             "schema": SCHEMA_VERSION,
             "evalwright": __version__,

@@ -1,8 +1,7 @@
-"""Do the devices answer as the CPU does?
+"""Checks whether the devices give the same answers as the CPU.
 
-A small transformer with weights made here is asked the same on each.
-
-Log-likelihoods are compared in float32 and in bfloat16, and texts at temperature 0 in float32.
+A small transformer with weights made here gets the same requests on each. Log-likelihoods are
+compared in float32 and in bfloat16, and texts at temperature 0 in float32.
 """
 
 from __future__ import annotations
@@ -27,15 +26,15 @@ from evalwright.evaluation.running import run_blocking
 from evalwright.models.registry import open_model
 
 FLOAT32_MARGIN = 1e-3
-"""Nats a token: kernels in float32 differ by less than 1e-4; TF32 and the like by more than this.
+"""Nats per token: kernels in float32 differ by less than 1e-4; TF32 and the like by more than this.
 """
 BFLOAT16_MARGIN = 0.1
-"""Nats a token: bfloat16 has 8 bits of precision, and the weights are wide."""
+"""Nats per token: bfloat16 has 8 bits of precision, and the weights are widely spread."""
 _HIDDEN = 64
 _LAYERS = 2
 _CONTEXT = 256
 _WEIGHT_SPREAD = 0.15
-"""Wide enough that greedy texts do not hang on the last bits."""
+"""Wide enough that greedy texts do not depend on the last bits."""
 _VOCABULARY = 400
 _PAIRS = (
     ("The capital of France is", " Paris"),
@@ -49,8 +48,12 @@ _MAX_NEW_TOKENS = 24
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """What a model answered. log_likelihoods: a token, of each pair. texts: generated. seconds:
-    with loading.
+    """What a model answered.
+
+    Attributes:
+        log_likelihoods: the log-likelihood per token of each pair.
+        texts: the generated texts.
+        seconds: time taken, loading included.
     """
 
     log_likelihoods: tuple[float, ...]
@@ -59,7 +62,7 @@ class Probe:
 
 
 def known_devices() -> list[str]:
-    """Devices that torch can use here, the CPU first; [] without torch."""
+    """List the devices that torch can use here, the CPU first; [] without torch."""
     if find_spec("torch") is None:
         return []
     import torch
@@ -73,7 +76,7 @@ def known_devices() -> list[str]:
 
 
 def check_devices() -> Iterator[Check]:
-    """A check for each device and kind of number, against the CPU in float32."""
+    """Yield a check for each device and number format, against the CPU in float32."""
     if find_spec("torch") is None or find_spec("transformers") is None:
         yield Check(
             "device",
@@ -114,7 +117,7 @@ def check_devices() -> Iterator[Check]:
 
 
 def probe_model(name: str, device: str, dtype: str | None = None) -> Probe:
-    """Ask a local model a few log-likelihoods and texts.
+    """Get a few log-likelihoods and texts from a local model.
 
     Raises EvalwrightError, or what the library raises.
     """
@@ -180,7 +183,7 @@ def _compared(
         return Check(
             "device", device, name, "fails", why, round(probe.seconds, 2), facts
         )
-    # In bfloat16 texts part at the first near tie.
+    # In bfloat16 texts diverge at the first near tie.
     same = equal == len(expected.texts) or dtype != "float32"
     return Check(
         "device",
@@ -210,9 +213,7 @@ def _why(error: Exception) -> str:
 
 
 def _make_model(folder: Path) -> Path:
-    """A small Llama with random weights, the same everywhere, and a tokenizer of bytes, in a
-    folder.
-    """
+    """Write a small Llama with random weights, equal everywhere, and a byte tokenizer."""
     import torch
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast

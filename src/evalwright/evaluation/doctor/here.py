@@ -1,6 +1,4 @@
-"""What can be seen without sending anything: versions, libraries, the folder of the store, keys,
-devices.
-"""
+"""Checks that send nothing: versions, libraries, the folder of the store, keys, devices."""
 
 from __future__ import annotations
 
@@ -26,11 +24,11 @@ _LIBRARIES = (
     ("matplotlib", "plot", "figures"),
     ("pyarrow", "parquet", "Parquet files"),
 )
-"""Library, extra and what needs it."""
+"""Library, the extra that installs it, and what needs it."""
 
 
 def check_here() -> Iterator[Check]:
-    """The checks. Nothing is sent; of the heavy libraries only torch is imported, for devices."""
+    """Yield the checks. Of the heavy libraries only torch is imported, for devices."""
     versions = environment()
     libraries = ", ".join(
         f"{name} {version}" for name, version in versions["libraries"].items()
@@ -74,7 +72,7 @@ def check_here() -> Iterator[Check]:
 
 
 def has_key(provider: str) -> bool:
-    """Whether the key of a provider's row is set, and the row is no server on this machine."""
+    """Return whether the key of a provider's row is set; a server on this machine has none."""
     row = providers.find(provider)
     if row is None or not row.key:
         return False
@@ -108,5 +106,5 @@ def _store() -> Check:
 
 
 def _nearest(folder: Path) -> Path:
-    """The closest folder above that exists."""
+    """Return the closest folder above that exists."""
     return next(parent for parent in folder.absolute().parents if parent.exists())

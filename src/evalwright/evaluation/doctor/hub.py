@@ -1,7 +1,7 @@
-"""Does the hub answer?
+"""Checks whether the hub answers.
 
-A tiny data set and a tiny model are looked up, fetched and used, by the ways that tasks and models
-take.
+A tiny dataset and a tiny model are looked up, fetched and used, in the same way as by tasks and
+models.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from evalwright.evaluation.doctor.devices import Probe, probe_model
 
 DATASET = "lhoestq/demo1"
 SPLIT = "train"
-"""A few rows in a CSV file."""
+"""The split with a few rows in a CSV file."""
 MODEL = "hf-internal-testing/tiny-random-LlamaForCausalLM"
-"""A few megabytes of random weights."""
+"""A model with a few megabytes of random weights."""
 
 
 def check_hub(dataset: str = DATASET, model: str = MODEL) -> Iterator[Check]:
-    """The checks: each looked up anew, so that the hub is reached although a copy may be here."""
+    """Yield the checks; each asks the hub itself, even if there is a local copy."""
     if find_spec("huggingface_hub") is None:
         yield Check(
             "hub",
@@ -79,7 +79,7 @@ def _tried(subject: str, name: str, work: Callable[[], str]) -> Check:
             round(time.monotonic() - began, 2),
         )
     except Exception as error:
-        # The library's errors of a connection are many; each means that the hub was not reached.
+        # The library has many connection errors; each means that the hub was not reached.
         advice = "Check the connection, HF_ENDPOINT and HF_HUB_OFFLINE."
         return Check(
             "hub",

@@ -1,9 +1,8 @@
-"""Real requests to providers whose keys are set: planned first, within a ceiling, from a store of
-their own.
+"""Sends real requests to providers whose keys are set, planned first and within a spending ceiling.
 
-Every model gets a short question, once whole and once streamed, once for the log-probabilities of
-its tokens where its row says that it gives them, and one request for a name that no provider has,
-which must be refused in words that are understood as such.
+They use a store of their own. Every model gets a short question, once whole and once streamed, once
+with the log-probabilities of its tokens if its row says that it gives them, and one request for a
+model name that no provider has, which must be refused with a message that is recognised as such.
 """
 
 from __future__ import annotations
@@ -35,10 +34,10 @@ from evalwright.models.remote.api import ApiModel
 
 DEFAULT_CEILING = "0.05 USD"
 MAX_ANSWER_TOKENS = 256
-"""Room for a model that thinks first."""
+"""Most tokens of an answer; they leave room for a model that thinks first."""
 MAX_SCORED_TOKENS = 16
 _ATTEMPTS = {"max_attempts": 1, "timeout": 60.0, "deadline": 60.0}
-"""One sending each, so that what was announced is all that can be paid."""
+"""Settings for a single sending each, so that the announced cost is all that can be paid."""
 _QUESTION = "What is the capital of France? Answer with the name of the city alone."
 _EXPECTED = "paris"
 _UNKNOWN_NAME = "evalwright-no-such-model"
@@ -52,8 +51,9 @@ UNKNOWN = "unknown name"
 
 @dataclass(frozen=True, slots=True)
 class PlannedRequest:
-    """A request that is to be sent. dollars: the most that it may cost; None where no price is
-    known.
+    """A request that is to be sent.
+
+    `dollars` is the most that it may cost; None if no price is known.
     """
 
     subject: str
@@ -64,20 +64,22 @@ class PlannedRequest:
 
     @property
     def tokens(self) -> int:
-        """The most tokens that it may use."""
+        """Return the most tokens that the request may use."""
         return _prompt_tokens(self.request) + (self.request.max_tokens or 0)
 
 
 def plan_requests(
     models: Sequence[str], *, unpriced: bool = False
 ) -> tuple[list[PlannedRequest], list[Check]]:
-    """What is to be sent, and what is not and why.
+    """Plan the requests; return them, and a check for each that is skipped.
 
     Args:
         models: names of models; without any, the example of every provider whose key is set.
-        unpriced: also models whose price is not known, which a ceiling in dollars cannot hold.
+        unpriced: whether to include models whose price is not known, which a ceiling in dollars
+            cannot limit.
 
-    Raises UsageError for a model that was named and cannot be used.
+    Raises:
+        UsageError: a named model cannot be used.
     """
     planned: list[PlannedRequest] = []
     skipped: list[Check] = []
@@ -106,8 +108,9 @@ def plan_requests(
 def send_requests(
     planned: Iterable[PlannedRequest], limits: Limits, say: Callable[[str], None]
 ) -> tuple[list[Check], Budget]:
-    """Send them, one after the other for each model, and say what came of each; what the limits
-    leave out is skipped.
+    """Send the requests, one after the other for each model, and report each outcome.
+
+    Those that the limits do not allow are skipped.
     """
     by_subject: dict[str, list[PlannedRequest]] = {}
     for planned_request in planned:
@@ -120,7 +123,7 @@ def send_requests(
 
 
 def _examples() -> list[str]:
-    """The example of each provider whose key is set, in the order of their names."""
+    """List the example of each provider whose key is set, in the order of their names."""
     rows = [
         row
         for name in providers.names()
@@ -161,7 +164,11 @@ def _requests_to(name: str) -> Iterable[PlannedRequest]:
 
 
 def _opened(name: str, **arguments: Any) -> RemoteModel:
-    """The model, with few attempts. Raises UsageError for one that is in this process."""
+    """Open a model with few attempts.
+
+    Raises:
+        UsageError: it is a local model.
+    """
     if not isinstance(open_model(name, {}), RemoteModel):
         raise UsageError(
             f"'{name}' is a model in this process: --model names models of providers"
@@ -190,16 +197,15 @@ def _planned(
 
 
 def _prompt_tokens(request: Generate) -> int:
-    """As the ledger estimates them."""
+    """Estimate the prompt's tokens as the ledger does."""
     return len(canonical(request.payload())) // BYTES_PER_TOKEN + 1
 
 
 class Ceiling:
-    """Lets a request through only if the most that it may cost fits beside what was spent and what
-    is under way.
+    """Allows a request only if the most that it may cost fits within the limits.
 
-    A budget lets one sending pass its limit, where no more than one is under way; a ceiling does
-    not.
+    What was spent and what is in flight count too. A budget lets one sending exceed its limit if no
+    other is in flight; a ceiling does not.
     """
 
     def __init__(self, limits: Limits) -> None:
@@ -207,7 +213,7 @@ class Ceiling:
         self._under_way = Amount()
 
     def allows(self, planned: PlannedRequest) -> bool:
-        """Whether it may be sent; if so, its most is held until `ended`."""
+        """Return whether a request may be sent; if so, its maximum is held until `ended`."""
         most = _most_of(planned)
         for name, limit in self.budget.limits.as_dict().items():
             used = getattr(self.budget.spent, name) + getattr(self._under_way, name)
@@ -217,7 +223,7 @@ class Ceiling:
         return True
 
     def ended(self, planned: PlannedRequest) -> None:
-        """It is answered, or has failed."""
+        """Release the hold of a request that was answered or has failed."""
         self._under_way.add(_most_of(planned), times=-1.0)
 
 
@@ -290,7 +296,7 @@ async def _send(planned: PlannedRequest, engine: Engine, budget: Budget) -> Chec
 def _judged(
     planned: PlannedRequest, response: Response | None, failure: Failure | None
 ) -> tuple[Outcome, str]:
-    """The outcome of a request, and why."""
+    """Judge a request: its outcome, and why."""
     if failure is not None and failure.kind == SPENT:
         return "skipped", "the ceiling did not allow for it"
     if planned.name == UNKNOWN:

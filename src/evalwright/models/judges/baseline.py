@@ -1,8 +1,8 @@
-"""`baseline/lexical`: the baseline that a judge of consistency must beat. Not for publishing rates.
+"""`baseline/lexical`: the baseline that a consistency judge must beat; not for published rates.
 
 P(supported) is the share of a text's names, numbers and long words that its source contains. It
-knows no meaning: it tells a copy from a text about something else, but finds no single error in a
-text that uses the source's words.
+does not know any meaning: it tells a copy from a text about something else, but finds no single
+error in a text that uses the source's words.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ _FACTS = {
     "baseline": "words alone; no substitute for a trained judge",
     "version": 3,
 }
-# A word, a number, or one character of a script without spaces; words are compared by their first
-# five letters.
+# Matches a word, a number, or one character of a script without spaces; words are compared by their
+# first five letters.
 _WORD = re.compile(
     r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]|\d+(?:[.,]\d+)*|[^\W\d_]+"
 )
 
 
 class LexicalBaseline(LocalModel):
-    """See the module. A hypothesis without any such word counts as supported: 1."""
+    """The judge of this module. A hypothesis without any such word counts as supported: 1."""
 
     heavy = False
     abilities: frozenset[Ability] = frozenset({"classify"})
@@ -42,7 +42,7 @@ class LexicalBaseline(LocalModel):
         self.fingerprint = fingerprint_of(_FACTS)
 
     def describe(self) -> dict[str, Any]:
-        """What it is, and that it is a baseline."""
+        """Describe the model, and that it is a baseline."""
         return {
             **super().describe(),
             **_FACTS,
@@ -71,10 +71,10 @@ class LexicalBaseline(LocalModel):
 
 
 def _words(text: str) -> Iterator[tuple[str, bool]]:
-    """The key that each word is compared by, and whether it is a name, a number or a long word."""
+    """Yield the key by which a word is compared, and whether it is a name, number or long."""
     for word in _WORD.findall(unicodedata.normalize("NFKC", text)):
         caseless = (
             word[0].upper() == word[0].lower()
-        )  # digits, and scripts without capitals
+        )  # true of digits, and of scripts without capitals
         key = word if word[0].isdigit() else word.casefold()[:5]
         yield key, caseless or len(word) > 5 or (len(word) > 3 and word[0].isupper())

@@ -29,7 +29,7 @@ SUPPORTED = frozenset(
         "yes",
     ]
 )
-"""Names of the class which says that the premise supports the hypothesis."""
+"""Names of the class that means: the premise supports the hypothesis."""
 
 _OFFSET_FAMILIES = (
     "roberta",
@@ -40,14 +40,13 @@ _OFFSET_FAMILIES = (
     "mpnet",
     "roberta-prelayernorm",
 )
-"""Families whose positions begin after the padding's, so that the table is longer than the window.
-"""
+"""Families whose positions begin after the padding's, so the table is longer than the window."""
 
 _UNNAMED = re.compile(r"label_(\d+)", re.IGNORECASE)
 
 
 def class_names(config: Mapping[str, Any]) -> list[str]:
-    """The checkpoint's classes in the order of its logits; two unnamed ones if there are none."""
+    """List the classes in the order of the logits; LABEL_0 and so on if they have no names."""
     labels = config.get("id2label")
     if isinstance(labels, Mapping) and labels:
         numbered = {int(number): str(name) for number, name in labels.items()}
@@ -59,7 +58,10 @@ def class_names(config: Mapping[str, Any]) -> list[str]:
 
 
 def supported_class(names: list[str], label: str | int | None, where: str) -> int:
-    """The index of the class "supported"; LABEL_1 of two unnamed ones. Else like `meant_class`."""
+    """Return the index of the class "supported"; of two unnamed classes LABEL_1.
+
+    Arguments and errors are those of `meant_class`.
+    """
     if (
         label is None
         and len(names) == 2
@@ -78,7 +80,7 @@ def meant_class(
     meaningful: frozenset[str],
     meaning: str,
 ) -> int:
-    """The index of the class with a certain meaning; 0 if the checkpoint has only one logit.
+    """Return the index of the class with a certain meaning; 0 if the checkpoint has only one logit.
 
     Args:
         names: the checkpoint's classes.
@@ -116,10 +118,10 @@ def meant_class(
 def window_of(
     config: Mapping[str, Any], tokenizer_config: Mapping[str, Any]
 ) -> int | None:
-    """Tokens of a pair, special ones included; None if the files name no limit.
+    """Return the most tokens of a pair, special ones included; None if the files name no limit.
 
-    The smaller of the table of positions and the length that the tokenizer was saved with. For
-    relative positions (T5; DeBERTa without a bias by position) it is the length in training.
+    It is the smaller of the table of positions and the length that the tokenizer was saved with.
+    For relative positions (T5; DeBERTa without a bias by position) it is the length in training.
     """
     limits: list[int] = []
     for key in ("max_position_embeddings", "n_positions", "n_ctx"):
@@ -159,14 +161,20 @@ PROMPTS: dict[str, str] = {
     "hhem": _ASKED,
     "hhem-t5": f"<pad> {_ASKED}",
 }
-"""hhem: the input of HHEM-2.3; hhem-t5: that of HHEM-2.1-Open, which reads the first token `<pad>`.
+"""Prompt formats by name.
+
+hhem is the input of HHEM-2.3; hhem-t5 that of HHEM-2.1-Open, which reads the first token `<pad>`.
 """
 
 _SLOT = re.compile(r"\{(premise|hypothesis)\}")
 
 
 def read_prompt(value: str) -> str:
-    """A format by its name, or a format itself. Raises ConfigurationError if it is neither."""
+    """Read a prompt format: a name in `PROMPTS`, or a format itself.
+
+    Raises:
+        ConfigurationError: it is neither.
+    """
     if value in PROMPTS:
         return PROMPTS[value]
     if isinstance(value, str) and {"premise", "hypothesis"} <= set(
@@ -182,6 +190,6 @@ def read_prompt(value: str) -> str:
 
 
 def fill(prompt: str, premise: str, hypothesis: str) -> str:
-    """The text of a pair. Braces in the pair itself mean nothing."""
+    """Fill a prompt format with a pair; braces in the pair itself have no effect."""
     texts = {"premise": premise, "hypothesis": hypothesis}
     return _SLOT.sub(lambda match: texts[match.group(1)], prompt)

@@ -1,9 +1,8 @@
-"""Cuts a long premise into chunks that fit, at sentences where possible, else at words or
-characters.
+"""Cuts a long premise into chunks that fit, at sentences if possible, else at words or characters.
 
-Nothing is estimated: the tokenizer itself decides whether a chunk fits, and every character that is
-not white space between chunks is in exactly one of them. A judge's verdict on a whole premise is
-the highest over its chunks: a claim is supported if some part of the premise supports it (as in
+Nothing is estimated: the tokenizer itself decides whether a chunk fits, and every character except
+white space between chunks is in exactly one of them. A judge's verdict on a whole premise is the
+highest over its chunks: a claim is supported if some part of the premise supports it (as in
 MiniCheck, Tang et al. 2024).
 """
 
@@ -27,9 +26,10 @@ class NoChunkFits(Exception):
 
 
 def read_chunking(value: Any) -> str | int:
-    """The argument `chunk`: "auto" by the judge's window, "none" for never, or a number of tokens.
+    """Read the argument `chunk`: "auto", "none" or a number of tokens.
 
-    Raises ConfigurationError.
+    Raises:
+        ConfigurationError: it is none of these.
     """
     if value in ("auto", "none"):
         return str(value)
@@ -80,7 +80,7 @@ def _no_finer_split(text: str, span: Span) -> list[Span]:
 def _pack_units(
     text: str, units: Sequence[Span], fits: Fits, finer: Splitter
 ) -> list[Span]:
-    """Join neighbouring units while they fit; a unit that does not fit alone is cut by `finer`."""
+    """Join neighbouring units while they fit; a unit too long for a chunk is cut by `finer`."""
     spans: list[Span] = []
     index = 0
     while index < len(units):
@@ -96,7 +96,7 @@ def _pack_units(
 
 
 def _count_fitting(text: str, units: Sequence[Span], start: int, fits: Fits) -> int:
-    """How many units from `start` on fit together, found by doubling and halving."""
+    """Return how many units from `start` on fit together, found by doubling and halving."""
 
     def too_many(count: int) -> bool:
         return not fits(text[units[start][0] : units[start + count - 1][1]])

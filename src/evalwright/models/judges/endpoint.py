@@ -1,6 +1,6 @@
-"""A model behind one HTTP address that answers each request with values.
+"""Base of models behind one HTTP address that answers each request with numbers.
 
-Vectara's judge and reward servers share this.
+Vectara's judge and reward servers use it.
 """
 
 from __future__ import annotations
@@ -23,18 +23,20 @@ from evalwright.models.remote.keys import find_key, is_local, key_variables, mis
 
 
 class Endpoint(RemoteModel):
-    """A subclass says how a request is sent (`_call`) and what a reply means (`_values`).
+    """A model behind one HTTP address.
+
+    A subclass defines how a request is sent (`_call`) and what a reply means (`_values`).
 
     Args:
         name: the model's name.
         model: the model id to send.
         base_url: the server.
         identity: what decides the values; recorded, and part of the fingerprint.
-        api_key_env: the variable of the key.
+        api_key_env: the variable that holds the API key.
         pacing: how requests are paced.
-        header: the header with the key, and the text before the key.
-        own_key: the variable of the provider's own key, which is sent to the provider's address
-            only.
+        header: the header for the key, and the text before the key.
+        own_key: the variable that holds the provider's own key, which is sent only to the
+            provider's address.
         official: whether `base_url` is the provider's address.
     """
 
@@ -74,14 +76,18 @@ class Endpoint(RemoteModel):
 
     @abstractmethod
     def _call(self, request: Any) -> Call:
-        """The call to send. Raises Rejected if the request cannot be sent."""
+        """Build the call to send.
+
+        Raises:
+            Rejected: the request cannot be sent.
+        """
 
     @abstractmethod
     def _values(self, data: Mapping[str, Any]) -> tuple[float, ...] | str:
-        """The values in a reply, or a description of what was expected."""
+        """Return the values in a reply, or a description of what was expected."""
 
     def describe(self) -> dict[str, Any]:
-        """Address, model and arguments; never a key."""
+        """Describe address, model and arguments; never a key."""
         return {
             **super().describe(),
             **self._identity,
@@ -89,12 +95,12 @@ class Endpoint(RemoteModel):
         }
 
     def check(self) -> None:
-        """Raise ConfigurationError where a key is needed and missing."""
+        """Raise ConfigurationError if a key is needed and missing."""
         if missing := self._missing_key():
             raise ConfigurationError(missing)
 
     async def answer(self, request: Request) -> Response:
-        """Send once."""
+        """Send the request once."""
         if request.ability not in self.abilities:
             raise Rejected(f"'{self.name}' cannot do '{request.ability}'.")
         if missing := self._missing_key():
@@ -124,7 +130,7 @@ class Endpoint(RemoteModel):
         await self._client.close()
 
     def _missing_key(self) -> str:
-        """The message about a required key that is missing; "" for a server on this machine."""
+        """Return the message about a missing key; "" for a server on this machine."""
         if (
             self._key is not None
             or not (self._variables or self._own)
@@ -136,7 +142,7 @@ class Endpoint(RemoteModel):
 
 
 def as_number(value: Any) -> float | None:
-    """A number from JSON; None for anything else, also true and false."""
+    """Return a number from JSON; None for anything else, including true and false."""
     return (
         float(value)
         if isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,14 +1,14 @@
-"""`hdm2/<hub repository or folder>[@revision]`: HDM-2 of AIMon Labs (Paudel et al. 2025,
-arXiv:2504.07069), from its weights.
+"""`hdm2/<hub repository or folder>[@revision]`: HDM-2 of AIMon Labs, from its weights.
 
-A decoder with a LoRA adapter and three heads: one says of the whole reply whether it hallucinates,
-one of each token, and one, on the last token of a sentence in an inner layer, whether a sentence
-that has suspicious tokens contradicts common knowledge. Where that head clears every such sentence,
-the mean of what it says is the severity, else what the first head says. P(supported) is one minus
-the severity, as the hallucination leaderboard's engine takes it.
+HDM-2 (Paudel et al. 2025, arXiv:2504.07069) is a decoder with a LoRA adapter and three heads. The
+first scores whether the whole reply hallucinates. The second scores each token. The third reads the
+last token of a sentence with suspicious tokens, in an inner layer, and scores whether the sentence
+contradicts common knowledge. If the third head clears every such sentence, the mean of its scores
+is the severity, else the first head's score is. P(supported) is one minus the severity, as in the
+hallucination leaderboard's engine.
 
-The arithmetic is that of the package hdm2 0.7, of which no code is needed; sentences are cut by our
-own rules in place of nltk's.
+The arithmetic is that of the package hdm2 0.7, none of whose code is needed; sentences are split by
+our own rules instead of nltk's.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ LAYER = 25
 
 
 class Hdm2Model(LocalJudge):
-    """P(supported) by HDM-2.
+    """Scores P(supported) with HDM-2.
 
     Args:
         name: the checkpoint.
-        prompt: the instruction for the texts, which HDM-2 reads before the premise.
+        prompt: the instruction that HDM-2 reads before the premise.
         base: the decoder below the adapter, if not the one that config.json names.
         layer: the inner layer that the third head reads.
     """

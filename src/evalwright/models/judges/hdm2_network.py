@@ -26,7 +26,8 @@ from evalwright.models.local.networks import NO_CODE, load_network, padded
 
 SUSPICIOUS = 0.5
 CLEARED = 0.7
-"""A token above SUSPICIOUS makes its sentence suspicious; a sentence below CLEARED is cleared."""
+"""Thresholds: a token above SUSPICIOUS makes its sentence suspicious; one below CLEARED is cleared.
+"""
 _SENTENCE_TOKENS = 512
 """Most tokens of context and reply that the third head reads."""
 _FILES = (
@@ -71,7 +72,7 @@ def open_hdm2(judge: Hdm2Model) -> PairNetwork:
         )
     try:
         with quiet(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of peft, about transformers
+            warnings.simplefilter("ignore")  # peft warns about transformers
             adapted = PeftModel.from_pretrained(
                 decoder, str(files["cx/adapter_config.json"].parent)
             )
@@ -117,7 +118,7 @@ def _file(source: Checkpoint, name: str) -> Path:
 
 
 def _layers(path: Path, names: Sequence[str]) -> nn.Sequential:
-    """A head: linear layers by the names of their weights, with a ReLU between them.
+    """Build a head: linear layers by the names of their weights, with a ReLU between them.
 
     Only weights are read from the file.
     """
@@ -163,7 +164,7 @@ class Hdm2Network(PairNetwork):
         self._layer = judge.layer
 
     def encode(self, premise: str, hypothesis: str) -> Encoded:
-        """The prompt, the premise and the reply, never cut."""
+        """Encode the prompt, the premise and the reply, without ever cutting them."""
         context = f"{self._before} {premise}"
         encoding = self.tokenizer(context, hypothesis, truncation=False)
         start = next(
@@ -173,7 +174,7 @@ class Hdm2Network(PairNetwork):
         return Pair(tuple(encoding["input_ids"]), None, context, hypothesis, start)
 
     def values(self, batch: Sequence[Piece]) -> list[Values]:
-        """The severity of each reply's hallucinations, and one minus it."""
+        """Return the severity of each reply's hallucinations, and one minus it."""
         pairs = [pair for (pair,) in batch]
         with torch.inference_mode(), quiet():
             states = self._model(
@@ -202,7 +203,7 @@ class Hdm2Network(PairNetwork):
         )
 
     def _suspicious(self, reply: str, tokens: Sequence[float]) -> list[int]:
-        """The ends of the sentences with a token above the limit."""
+        """Return the ends of the sentences with a token above the threshold."""
         encoding = self.tokenizer(
             reply, add_special_tokens=False, return_offsets_mapping=True
         )
@@ -220,7 +221,7 @@ class Hdm2Network(PairNetwork):
         ]
 
     def _contradicts(self, pair: Pair, end: int) -> float:
-        """The sentence head's verdict on the reply, without line breaks, up to a sentence's end."""
+        """Return the third head's score of the reply without line breaks, to a sentence's end."""
         context, reply = (
             text.replace("\r", "").replace("\n", "")
             for text in (pair.context, pair.reply[:end])
@@ -243,5 +244,5 @@ class Hdm2Network(PairNetwork):
 
 
 def _hallucinated_probability(logits: Tensor) -> float:
-    """The probability of the second class, which is "hallucinated"."""
+    """Return the probability of the second class, which is "hallucinated"."""
     return float(torch.softmax(logits.float(), dim=-1)[1])

@@ -1,6 +1,6 @@
-"""Common parts of the local judges: pairs as token sequences, and long premises in chunks.
+"""Base of local judges: pairs as token sequences, and long premises in chunks.
 
-A judge has a network (`network.py`), which encodes a pair and computes P(supported) of a batch.
+A judge has a network (`network.py`), which encodes a pair and computes P(supported) for a batch.
 """
 
 from __future__ import annotations
@@ -41,7 +41,10 @@ class LocalJudge(NetworkModel):
         window: int | None = None,
         piece: int | None = None,
     ) -> None:
-        """See `settle`. `piece` is the documented size of a chunk of the premise."""
+        """Set the facts that identify the judge, as `settle` does.
+
+        `piece` is the documented size of a chunk of the premise.
+        """
         self._piece = (
             self._chunk
             if isinstance(self._chunk, int)
@@ -57,12 +60,12 @@ class LocalJudge(NetworkModel):
         self.settle(facts, identity, tokenizer=tokenizer, window=window)
 
     def describe(self) -> dict[str, Any]:
-        """The description, with how premises are cut."""
+        """Describe the judge, with how premises are cut."""
         cut = {"chunk": self._chunk, "chunk_size": self._piece}
         return {**super().describe(), **cut, "values": ["not supported", "supported"]}
 
     def _pieces(self, request: Classify) -> list[Piece]:
-        """One piece for each chunk of the premise."""
+        """Return one piece for each chunk of the premise."""
         network = self._network
         window = self.window
         piece = self._piece

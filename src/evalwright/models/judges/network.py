@@ -1,4 +1,4 @@
-"""A judge's network: pairs as token sequences, batches of them to P(supported).
+"""A judge's network: encodes pairs as tokens, and computes P(supported) for batches of them.
 
 Families differ in the class of transformers that holds the weights and in the logits that are read.
 """
@@ -39,7 +39,7 @@ class PairNetwork:
         model: the transformers network.
         tokenizer: its tokenizer.
         prompt: the text of a pair; None if the network reads two texts.
-        source: of the network, if not the judge's.
+        source: the network's checkpoint, if not the judge's.
         place: index of the class "supported" among the logits.
         by_words: whether `count` counts words of a premise, not tokens.
         logits: computes the logits [batch, classes] of a batch of inputs.
@@ -64,8 +64,8 @@ class PairNetwork:
         self.place = place
         self._by_words = by_words
         self._logits = logits or (lambda inputs: model(**inputs).logits)
-        # A decoder's classifier reads the last token that is not padding, and goes by the token to
-        # find it.
+        # A decoder's classifier reads the last token that is not padding, which it finds by
+        # comparing tokens with the padding token.
         self._reads_last = hasattr(model, "score")
         check_vocabulary(source or judge.source, tokenizer, model)
         typed = int(getattr(model.config, "type_vocab_size", 0) or 0) > 1
@@ -76,7 +76,7 @@ class PairNetwork:
         self.budget = scoring_budget(model, judge.device)
 
     def encode(self, premise: str, hypothesis: str) -> Encoded:
-        """The whole pair with its special tokens, never cut."""
+        """Encode the whole pair with its special tokens, without ever cutting it."""
         if self._prompt is not None:
             return Encoded(
                 tuple(self.tokenizer.encode(fill(self._prompt, premise, hypothesis)))
@@ -90,14 +90,15 @@ class PairNetwork:
         )
 
     def count(self, premise: str) -> int:
-        """Tokens or words of a premise alone, as chunks are measured."""
+        """Count the tokens or words of a premise alone, as chunks are measured."""
         if self._by_words:
             return len(premise.split())
         return len(self.tokenizer.encode(premise, add_special_tokens=False))
 
     def values(self, batch: Sequence[Piece]) -> list[Values]:
-        """P(not supported) and P(supported) of each pair: a softmax, or the sigmoid of a single
-        logit.
+        """Return P(not supported) and P(supported) of each pair.
+
+        They are a softmax, or the sigmoid of a single logit.
         """
         logits = self.logits(batch)
         single = logits.shape[-1] == 1
@@ -112,14 +113,14 @@ class PairNetwork:
         ]
 
     def logits(self, batch: Sequence[Piece]) -> Tensor:
-        """The network's logits of each pair, [batch, classes] in 64-bit floats."""
+        """Return the network's logits of each pair, [batch, classes] in 64-bit floats."""
         texts = [text for (text,) in batch]
         token = self._unlike_any_end(texts) if self._reads_last else self._pad
         with torch.inference_mode(), quiet():
             return self._logits(padded(texts, token, self._device)).double()
 
     def _unlike_any_end(self, batch: Sequence[Encoded]) -> int:
-        """A token that no pair of the batch ends with, set as the network's padding."""
+        """Choose a token that no pair of the batch ends with, and make it the network's padding."""
         ends = {pair.tokens[-1] for pair in batch}
         pad = next(token for token in range(len(ends) + 1) if token not in ends)
         config: Any = self._model.config
@@ -129,15 +130,16 @@ class PairNetwork:
 
 
 def pair_classifier(judge: NliModel | HeadModel) -> PairNetwork:
-    """A sequence classifier whose class at `place` means "supported"."""
+    """Load a sequence classifier whose class at `place` means "supported"."""
     tokenizer = load_tokenizer(judge.tokens, about_code=NO_CODE)
     model = load_network(judge, AutoModelForSequenceClassification)
     return PairNetwork(judge, model, tokenizer, prompt=judge.prompt, place=judge.place)
 
 
 def hhem(judge: HhemModel) -> PairNetwork:
-    """A T5 encoder with a token classifier, which reads the first token; any prefix of weights will
-    do.
+    """Load a T5 encoder with a token classifier, which reads the first token.
+
+    Any prefix of the weights' names will do.
     """
     tokenizer = load_tokenizer(judge.tokens, about_code=NO_CODE)
     labels = ("num_labels", "id2label", "label2id")
@@ -161,7 +163,10 @@ def hhem(judge: HhemModel) -> PairNetwork:
 
 
 def minicheck(judge: MiniCheckModel) -> PairNetwork:
-    """MiniCheck: the first token of a sequence-to-sequence model, or the second of two classes."""
+    """Load MiniCheck: a sequence-to-sequence model, or a classifier of two classes.
+
+    The first reads its first output token, the second its second class.
+    """
     where = judge.source.where
     tokenizer = load_tokenizer(judge.tokens, about_code=NO_CODE)
     end = tokenizer.eos_token or tokenizer.sep_token
@@ -198,7 +203,7 @@ def minicheck(judge: MiniCheckModel) -> PairNetwork:
     )
 
     def logits(inputs: dict[str, Tensor]) -> Tensor:
-        """Those of both verdicts at the decoder's first place."""
+        """Return the logits of both verdicts at the decoder's first position."""
         started = torch.full(
             (len(inputs["input_ids"]), 1), int(start), device=judge.device
         )

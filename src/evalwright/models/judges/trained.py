@@ -25,16 +25,16 @@ from evalwright.models.judges.judge import LocalJudge
 from evalwright.models.local.hf.source import Checkpoint, find_source, find_tokenizer
 
 PAIR = "pair"
-"""The prompt of checkpoints that read two texts, joined in their tokenizer's way."""
+"""The prompt of checkpoints that read two texts, joined as their tokenizer does."""
 
 
 class NliModel(LocalJudge):
-    """P(supported) by a sequence classifier; with three classes it is P(entailment).
+    """Scores P(supported) with a sequence classifier; with three classes it is P(entailment).
 
     Args:
         name: the checkpoint.
         label: the class that means "supported", by name or number, if the checkpoint's names do not
-            tell.
+            say.
         prompt: "pair" (two texts), "hhem" (one text, in the form of HHEM-2.3), or a text with
             {premise} and {hypothesis}.
         tokenizer: as for `hf` models.
@@ -110,30 +110,31 @@ FOUNDATIONS: dict[str, dict[str, Any]] = {
         "num_heads": 16,
     },
 }
-"""T5 encoders that a checkpoint may name as its foundation; their common part is in `_SHARED`."""
+"""T5 encoders that a checkpoint may name as its foundation; `_SHARED` has what they share."""
 
 _SHARED: dict[str, Any] = {
     "model_type": "t5",
     "feed_forward_proj": "gated-gelu",
     "decoder_start_token_id": 0,
 }
-"""All other settings are T5's defaults."""
+"""Settings that all foundations share; the rest are T5's defaults."""
 
 
 class HhemModel(LocalJudge):
-    """P(supported) by HHEM-2.1-Open, or another T5 encoder with a token classifier on top.
+    """Scores P(supported) with HHEM-2.1-Open, or another T5 encoder with a token classifier on top.
 
-    The first token is read: softmax over two logits, the second of which is "consistent". The code
-    in the published repository does not run on transformers 5, and is not needed: the architecture
-    is T5ForTokenClassification.
+    It reads the first token: a softmax over two logits, the second of which means "consistent". The
+    code in the published repository does not run on transformers 5, and is not needed: the
+    architecture is T5ForTokenClassification.
 
     Args:
         name: the checkpoint.
         tokenizer: a folder or repository, if it is neither the foundation's nor a T5 tokenizer
             beside the weights.
-        prompt: the input's form, `hhem-t5` by default, or a text with {premise} and {hypothesis}.
-        chunk: "auto" and "none" read every premise whole, because T5 has distances and no
-            positions.
+        prompt: the form of the input, `hhem-t5` by default, or a text with {premise} and
+            {hypothesis}.
+        chunk: "auto" and "none" read every premise whole, because T5 has relative distances and no
+            position limit.
     """
 
     provider = "hhem"
@@ -161,7 +162,7 @@ class HhemModel(LocalJudge):
         self.settle_judge(facts, tokenizer=tokens)
 
     def check(self) -> None:
-        """Check as for other judges; only safetensors weights are read."""
+        """Check the model as for other judges, and that its weights are in safetensors."""
         super().check()
         if self.source.folder and not any(self.source.folder.glob("*.safetensors")):
             raise ConfigurationError(
@@ -171,9 +172,10 @@ class HhemModel(LocalJudge):
 
 
 def architecture(source: Checkpoint) -> Mapping[str, Any]:
-    """The T5 configuration: the checkpoint's own, or that of the foundation that it names.
+    """Return the T5 configuration: the checkpoint's own, or that of the foundation that it names.
 
-    Raises ConfigurationError.
+    Raises:
+        ConfigurationError: there is neither.
     """
     config = source.config
     if config.get("model_type") == "t5" and "d_model" in config:
@@ -193,7 +195,7 @@ def architecture(source: Checkpoint) -> Mapping[str, Any]:
 
 
 def foundation_of(source: Checkpoint) -> str | None:
-    """The T5 that the checkpoint is based on, as its config says, or as its kind implies."""
+    """Return the T5 that the checkpoint is based on, by its config or by its kind."""
     named = source.config.get("foundation")
     if isinstance(named, str) and named:
         return named
@@ -230,11 +232,11 @@ def _tokenizer_source(source: Checkpoint, chosen: str | None) -> Checkpoint:
 
 
 class CheckpointForm(NamedTuple):
-    """What MiniCheck documents for a kind of checkpoint.
+    """What MiniCheck documents about a kind of checkpoint.
 
     Attributes:
-        window: tokens of a pair; None: as its files say.
-        chunk: the most that a chunk of the document counts, in `unit`.
+        window: most tokens of a pair; None: as its files say.
+        chunk: most `unit`s in a chunk of the document.
         unit: "tokens" or "words".
         opening: the text before the document.
     """
@@ -250,20 +252,20 @@ FORMS: dict[str, CheckpointForm] = {
     "deberta-v2": CheckpointForm(2048),
     "roberta": CheckpointForm(512),
 }
-"""By the checkpoint's model_type; others are treated as RoBERTa, with the window of their files."""
+"""Forms by the checkpoint's model_type; others count as RoBERTa, with the window of their files."""
 
 
 class MiniCheckModel(LocalJudge):
-    """P(supported) by a MiniCheck checkpoint (Tang, Laban & Durrett 2024), which checks claims.
+    """Scores P(supported) of claims with a MiniCheck checkpoint (Tang, Laban & Durrett 2024).
 
-    Two kinds: sequence-to-sequence (Flan-T5), whose first token says "0" or "1", and classifiers
-    (RoBERTa, DeBERTa) with two classes. The claim is judged whole, as documented; the authors
-    advise one sentence at a time.
+    There are two kinds: sequence-to-sequence (Flan-T5), whose first token is "0" or "1", and
+    classifiers (RoBERTa, DeBERTa) with two classes. The claim is judged whole, as documented; the
+    authors advise one sentence at a time.
 
     Args:
         name: the checkpoint.
         chunk: "auto" is the documented size (500 words for Flan-T5, 400 tokens for the others); a
-            number is another, in the same unit.
+            number is another size, in the same unit.
         max_length: tokens of a pair, 2048 for Flan-T5 and DeBERTa, 512 for RoBERTa.
     """
 

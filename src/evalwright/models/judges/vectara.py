@@ -1,10 +1,9 @@
-"""`vectara/<model>`: factual consistency by Vectara's REST interface, POST
-/v2/evaluate_factual_consistency.
+"""`vectara/<model>`: factual consistency by Vectara's API, POST /v2/evaluate_factual_consistency.
 
     vectara/hhem_v2.3        the key from VECTARA_API_KEY
 
-The model's name is always sent, so that a default that changes on the other side changes nothing
-here unseen.
+The model's name is always sent, so that a changed default at Vectara cannot change results
+unnoticed.
 """
 
 from __future__ import annotations
@@ -37,27 +36,27 @@ LANGUAGES = (
     "spa",
     "zho",
 )
-"""Languages that the interface documents, by ISO 639-3; it may refuse others (422)."""
+"""Languages that the API documents, by ISO 639-3; it may refuse others (422)."""
 
 _SPACE = re.compile(r"\s+")
 _BEFORE_PUNCTUATION = re.compile(r"\s([.,!?])")
 
 
 class VectaraModel(Endpoint):
-    """P(supported) as Vectara's interface scores it.
+    """Scores P(supported) with Vectara's API.
 
     A missing key is reported by `check`, so that answers from the store need none.
 
     Args:
         name: the model.
         base_url: scheme and host, up to what precedes /v2.
-        api_key_env: the key's variable.
+        api_key_env: the variable that holds the API key.
         language: ISO 639-3, sent if set.
         cleaning: "hhem" first normalises white space and punctuation, as the makers' leaderboard
             does; "none" sends both texts as they are.
         timeout: seconds for an attempt.
         deadline: seconds for a request with all its attempts.
-        max_concurrency: requests in flight.
+        max_concurrency: most requests in flight.
         max_attempts: most sendings of a request.
 
     Raises:
@@ -100,7 +99,7 @@ class VectaraModel(Endpoint):
         )
 
     def describe(self) -> dict[str, Any]:
-        """The description, with what the values are."""
+        """Describe the model, with what the values are."""
         return {**super().describe(), "values": ["not supported", "supported"]}
 
     def _call(self, request: Classify) -> Call:
@@ -126,7 +125,7 @@ class VectaraModel(Endpoint):
 
 
 def clean_text(text: str) -> str:
-    """A text as HHEM-2.3 gets it from its makers' leaderboard.
+    """Clean a text as HHEM-2.3's makers do for their leaderboard.
 
     Runs of white space become one space, none before `.,!?` and none at the ends, and a full stop
     is added if no punctuation ends it.

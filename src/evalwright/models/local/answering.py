@@ -1,7 +1,4 @@
-"""Requests to tokens, tokens through a model's scorer and generator, results to responses.
-
-This is the same for every backend.
-"""
+"""The path of a request through a local backend: text to tokens, scoring, generation, response."""
 
 from __future__ import annotations
 
@@ -42,14 +39,14 @@ from evalwright.models.local.tokens import (
 log = logging.getLogger("evalwright.models.local")
 
 _PREPARED_REQUESTS = 512
-"""Requests whose texts are tokenised together."""
+"""Number of requests whose texts are tokenised together."""
 
 
 @dataclass(frozen=True, slots=True)
 class PairScore:
-    """A continuation's score: natural log, summed over `tokens` tokens.
+    """A continuation's score: the log-likelihood (natural logarithm) summed over its tokens.
 
-    `is_greedy` says that each of them was the most probable one.
+    `is_greedy` says whether each token was the most probable one; `tokens` is their number.
     """
 
     log_likelihood: float
@@ -59,9 +56,7 @@ class PairScore:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """An answer to write: the prompt's tokens, room for new ones, and the request with its
-    sampling.
-    """
+    """An answer to generate: the prompt's tokens, room for new ones, and the request."""
 
     tokens: list[int]
     room: int
@@ -105,7 +100,11 @@ class Answering(ABC):
         """Yield `(index into jobs, answer)` once for every job, as they finish."""
 
     def image_job(self, request: Generate) -> Job:
-        """The job of a prompt with images. Raises RequestError unless a backend overrides it."""
+        """Make the job of a prompt with images.
+
+        Raises:
+            RequestError: the backend does not support images.
+        """
         raise DoesNotFit("This model takes no images.")
 
     def answer(
@@ -136,7 +135,7 @@ class Answering(ABC):
                     yield index, Failure("request rejected", "model", why)
             except RequestError as error:
                 yield index, error.as_failure()
-            except Exception as error:  # a tokenizer can raise anything
+            except Exception as error:  # a tokenizer can raise any exception
                 reason = f"{type(error).__name__}: {error}"
                 yield (
                     index,
@@ -180,8 +179,8 @@ class Answering(ABC):
                 continue
             scores[request_index][pair] = outcome
             if len(scores[request_index]) == len(own_pairs):
-                # Windows finish in any order; their sum is taken in the text's, so that it is
-                # always the same.
+                # Windows finish in any order, but are summed in the order of the text, so that the
+                # sum is always the same.
                 yield (
                     index,
                     _sum_scores(
@@ -208,7 +207,7 @@ class Answering(ABC):
         return shortened, len(shortened[0]) < len(context)
 
     def _texts(self, requests: Sequence[Request]) -> Iterator[tuple[str, bool]]:
-        """The texts that will be encoded for plain texts; a wrong guess only costs time."""
+        """Yield the texts that will be encoded for plain texts; a wrong guess only costs time."""
         special = self.reader.rules.add_special_tokens
         for request in requests:
             if isinstance(request, RollingLogLikelihood):
@@ -253,7 +252,7 @@ class Answering(ABC):
                 f" {rules.max_length}. Use fewer shots or a model with a longer"
                 " context."
             )
-        # The decoder's own window holds the answer and what it starts from, and its last token is
+        # The decoder's own window holds the answer and its start tokens, and the last token is
         # never read again.
         return Job(
             tokens,
@@ -277,10 +276,10 @@ class Answering(ABC):
 
 
 def settle_sampling(request: Generate, defaults: Mapping[str, Any]) -> Generate:
-    """The request with the model's own sampling where it leaves that open.
+    """Fill in the model's own sampling settings where the request leaves them open.
 
-    Settings of the request win. A generation config is read as in transformers: greedy unless
-    `do_sample` is set, then temperature 1 and the 50 most probable tokens by default.
+    Settings of the request take precedence. A generation config is read as in transformers: greedy
+    unless `do_sample` is set, then by default temperature 1 and the 50 most probable tokens.
     """
     if request.temperature is not None:
         return request

@@ -1,7 +1,7 @@
-"""Messages to text by the model's own chat template, in jinja2's immutable sandbox.
+"""Renders messages to text by the model's own chat template, in jinja2's immutable sandbox.
 
-Templates come with model files, so they are untrusted: the sandbox lets them neither change an
-object nor reach code, and they are rendered in a process with limits of time and memory.
+Templates come with model files, so they are untrusted: the sandbox keeps them from changing objects
+or reaching code, and they are rendered in a process with limits of time and memory.
 """
 
 from __future__ import annotations
@@ -23,20 +23,18 @@ from evalwright.core.requests import Message
 
 
 class _GenerationBlock(Extension):
-    """`{% generation %}...{% endgeneration %}` marks what the model wrote; only its content is
-    rendered.
-    """
+    """Renders what is inside `{% generation %}...{% endgeneration %}`, which marks model output."""
 
     tags = {"generation"}  # noqa: RUF012 - jinja2's own attribute
 
     def parse(self, parser: Parser) -> list[nodes.Node]:
-        """The block's content in its place."""
+        """Return the content of the block."""
         next(parser.stream)
         return parser.parse_statements(("name:endgeneration",), drop_needle=True)
 
 
 class ChatTemplate:
-    """A compiled template. Raises ConfigurationError if the source is no jinja2 template."""
+    """A compiled template; a source that is not a jinja2 template raises ConfigurationError."""
 
     def __init__(self, source: str, special_tokens: Mapping[str, str]) -> None:
         self._source = source
@@ -49,11 +47,12 @@ class ChatTemplate:
             ) from None
 
     def render(self, messages: tuple[Message, ...]) -> str:
-        """The prompt up to where the model continues: its turn's opening, or an assistant's
-        prefill.
+        """Render the prompt up to where the model continues.
+
+        It ends with the opening of the model's turn, or with an assistant's prefill.
 
         Raises:
-            Rejected: the template does not take these messages; the message has its own words.
+            Rejected: the template does not accept these messages; the message has its own words.
         """
         prefill = (
             messages[-1].text if messages and messages[-1].role == "assistant" else None
@@ -79,7 +78,7 @@ class ChatTemplate:
 
 
 def _up_to(text: str, prefill: str) -> str:
-    """The rendered text without what the template puts after an assistant's turn."""
+    """Cut off what the template puts after an assistant's turn."""
     prefill_text = prefill.strip()
     start = text.rfind(prefill_text)
     if start < 0:

@@ -1,9 +1,9 @@
 """Ray: the replicas of a local model as actors of a cluster, and heavy scorers as its tasks.
 
-Ray hands objects over by pickle, so whoever reaches a cluster's port can run programs on it and on
-this machine. Its address is therefore a person's own (command line, environment, Python) and in no
-file, and a cluster that is started here listens on the loopback alone, wants a token made for it,
-and ends with this process.
+Ray passes objects by pickle, so whoever reaches a cluster's port can run programs on it and on this
+machine. Its address therefore comes only from the user (command line, environment, Python) and
+never from a file, and a cluster that is started here listens only on the loopback, requires a
+freshly made token, and ends with this process.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ from evalwright.models.model_interface import LocalModel, answers_of
 from evalwright.models.registry import open_model
 
 _GATHER_SECONDS = 0.2
-"""How long an actor collects answers before it hands them over."""
+"""Seconds for which an actor collects answers before it passes them on."""
 _PLACEMENT_SECONDS = 600.0
-"""How long to wait for a replica's place."""
+"""Most seconds to wait until a replica is placed."""
 _CONNECT_SECONDS = 5.0
 _STORE_BYTES = 256 << 20
 _RAY_SETTINGS = {
@@ -56,8 +56,10 @@ _RAY_SETTINGS = {
     "RAY_py_gcs_connect_timeout_s": "20",
     "RAY_worker_register_timeout_seconds": "600",
 }
-"""Ray's settings while it starts: no telemetry, no warnings, no ten minutes at a cluster that
-denies access, and patience with processes that start slowly on a busy machine.
+"""Ray's settings while it starts.
+
+No telemetry, no warnings, no ten minutes of retries at a cluster that denies access, and patience
+with processes that start slowly on a busy machine.
 """
 _SAME_VERSION_HINT = (
     " It must have the same version of Ray and of Python as this machine, and, where it"
@@ -75,7 +77,7 @@ _PASSED_VARIABLES = (
 )
 """Variables of this process that workers on other machines get.
 
-No keys: a cluster shows what its jobs were started with.
+Keys are not among them: a cluster shows with which variables its jobs were started.
 """
 
 
@@ -84,10 +86,11 @@ class Placement:
     """Where replicas run.
 
     Attributes:
-        address: of a cluster ("host:6379", "auto" for the one on this machine), "" to start one
-            here.
-        replicas: None for one on each GPU, or on each node if no replica has a GPU.
-        gpus: for each replica; None for 1 if the cluster has any.
+        address: address of a cluster ("host:6379", "auto" for the one on this machine), "" to start
+            one here.
+        replicas: number of replicas; None for one on each GPU, or on each node if no replica has a
+            GPU.
+        gpus: GPUs of each replica; None for 1 if the cluster has any.
         prepare: called in every worker before anything else (plug-ins).
     """
 
@@ -97,16 +100,17 @@ class Placement:
     prepare: Callable[[], None] | None = None
 
     @classmethod
-    def given(
+    def parse(
         cls,
         destination: str | None,
         replicas: int | str | None = None,
         gpus: float | None = None,
         prepare: Callable[[], None] | None = None,
     ) -> Placement | None:
-        """From "ray" or "ray:ADDRESS", "auto" or a number, and the GPUs of each.
+        """Read a placement from "ray" or "ray:ADDRESS", "auto" or a number, and the GPUs of each.
 
-        Raises ConfigurationError.
+        Raises:
+            ConfigurationError: they cannot be read.
         """
         if not destination:
             if replicas is not None or gpus is not None:
@@ -146,9 +150,9 @@ class Placement:
 
 
 class Cluster:
-    """A connection to a Ray cluster, made when the first model needs it.
+    """A connection to a Ray cluster, opened when the first model needs it.
 
-    `max_resident` models share it at a time.
+    At most `max_resident` models share it at a time.
     """
 
     def __init__(self, on: Placement, max_resident: int = 1) -> None:
@@ -167,7 +171,7 @@ class Cluster:
     def __exit__(self, *_: object) -> None:
         self.ended = True
         if self._ray is not None:
-            with suppress(Exception):  # it may be gone already
+            with suppress(Exception):  # the cluster may be gone already
                 self._ray.shutdown()
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
@@ -196,13 +200,13 @@ class Cluster:
         )
         count, cores = share_out(nodes, self.on.replicas, gpus)
         worker_arguments = dict(arguments)
-        # else each replica would take all cores of its node
+        # otherwise each replica would take all cores of its node
         if getattr(model, "threads", None) is not None:
             worker_arguments.setdefault("threads", cores)
         opened = _Opening(name, worker_arguments, self.on.prepare, str(Path.cwd()))
         if gpus:
-            # Its dtype, and so its fingerprint, may depend on the device, which is there and not
-            # here.
+            # The dtype, and so the fingerprint, may depend on the device, which only the cluster
+            # has.
             opened_model = ray.get(
                 ray.remote(num_gpus=gpus, max_calls=1)(_open_in_task).remote(opened)
             )
@@ -228,7 +232,7 @@ class Cluster:
         return replica_set
 
     def scored(self, function: Callable[..., Any], *, asks: bool) -> Callable[..., Any]:
-        """A scorer's function as an awaitable task of the cluster; its errors are raised here."""
+        """Make a scorer's function an awaitable task of the cluster; its errors are raised here."""
         task = self.ray().remote(num_cpus=0, scheduling_strategy="SPREAD")(
             _score_in_task
         )
@@ -249,7 +253,7 @@ class Cluster:
         return score
 
     def ray(self) -> Any:
-        """The library, connected.
+        """The Ray library, connected.
 
         Raises:
             ConfigurationError: it cannot connect.
@@ -257,7 +261,7 @@ class Cluster:
         """
         if (
             self.ended
-        ):  # a thread of an ended batch; Ray would start a cluster of its own for it
+        ):  # a thread of an ended batch, for which Ray would start a cluster of its own
             raise ModelError("the run has ended")
         if self._ray is None:
             self._ray = self._connected()
@@ -314,7 +318,9 @@ class Cluster:
                     os.environ.pop(name, None)
                 else:
                     os.environ[name] = previous
-            with suppress(ValueError):  # outside of the main thread nobody sets any
+            with suppress(
+                ValueError
+            ):  # signal handlers can only be set in the main thread
                 for number, handler in handlers.items():
                     signal.signal(number, handler)
         return ray
@@ -336,10 +342,10 @@ def _silence_stderr() -> Iterator[None]:
 
 @cache
 def _private_cluster_settings() -> Mapping[str, str]:
-    """Settings for a cluster that is started here: a token, and the loopback alone.
+    """Return settings for a cluster that is started here: a token, and only the loopback.
 
-    (Ray names the latter after systems where that is the rule.) Ray reads them when it is imported;
-    if somebody has imported it before, those settings hold.
+    (Ray names the latter after operating systems where that is the default.) Ray reads them when it
+    is imported; if it was imported before, its settings of then apply.
     """
     if "ray" in sys.modules:
         return {}
@@ -350,12 +356,12 @@ def _private_cluster_settings() -> Mapping[str, str]:
 def share_out(
     nodes: Sequence[tuple[float, float]], replicas: int | None, gpus: float
 ) -> tuple[int, int]:
-    """How many replicas, and how many cores for each, as many as fit.
+    """Choose the number of replicas, and the cores of each, so that as many as possible fit.
 
     Args:
         nodes: cores and GPUs of each node.
         replicas: the requested number, if any.
-        gpus: for each replica.
+        gpus: GPUs for each replica.
 
     Raises:
         ConfigurationError: they do not fit.
@@ -413,7 +419,7 @@ class RayWorker:
     def start(self) -> None:
         ray = self._cluster.ray()
         self._actor = self._placed.remote(self._opening)
-        # First, as an actor works in order: loading may take any time.
+        # Called first, because an actor works in order and loading may take any time.
         placed = self._actor.__ray_ready__.remote()
         loading = self._actor.load.remote()
         try:
@@ -448,7 +454,7 @@ class RayWorker:
         actor = self._actor
         self._actor = None
         if actor is not None:
-            with suppress(Exception):  # it is dead already, or the cluster is
+            with suppress(Exception):  # the actor, or the cluster, is dead already
                 self._cluster.ray().kill(actor)
 
     def _got(self, reference: Any) -> Any:
@@ -463,7 +469,7 @@ class RayWorker:
 
 @dataclass(frozen=True, slots=True)
 class _Opening:
-    """How a worker opens the model."""
+    """Opens the model in a worker."""
 
     name: str
     arguments: Mapping[str, Any]
@@ -482,7 +488,7 @@ class _Opening:
 
 
 def _open_in_task(opening: _Opening) -> LocalModel | str:
-    """In a task of the cluster: the model, unloaded, or why it cannot be opened."""
+    """Open the model in a task of the cluster; return it unloaded, or why it cannot be opened."""
     try:
         return opening()
     except EvalwrightError as error:
@@ -496,7 +502,7 @@ def _score_in_task(
     sample: Sample,
     answer: Answer,
 ) -> Any:
-    """In a task of the cluster: run a scorer's function."""
+    """Run a scorer's function in a task of the cluster."""
     if prepare is not None:
         prepare()
     return (
@@ -514,7 +520,7 @@ class _Actor:
         self._model: LocalModel | None = None
 
     def load(self) -> tuple[str, str]:
-        """The loaded model's fingerprint, or why there is none."""
+        """Load the model; return its fingerprint, or why there is none."""
         try:
             self._model = self._opening()
             self._model.load()
@@ -525,7 +531,7 @@ class _Actor:
     def answer(
         self, requests: Sequence[Request]
     ) -> Iterator[list[tuple[int, Response | Failure]]]:
-        """Answer a group, yielding the answers of a moment at a time."""
+        """Answer a group of requests, yielding the answers of a moment at a time."""
         assert self._model is not None
         answers: list[tuple[int, Response | Failure]] = []
         until = time.monotonic() + _GATHER_SECONDS
@@ -539,7 +545,7 @@ class _Actor:
 
 
 def _require_reachable(address: str) -> None:
-    """Raise ConfigurationError if nothing listens there.
+    """Raise ConfigurationError if nothing listens at the address.
 
     Ray itself would try for a minute, and then end the process.
     """
@@ -570,7 +576,7 @@ def _first_line(error: BaseException) -> str:
 
 
 def _death_reason(error: BaseException) -> str:
-    """The reason why an actor died, extracted from Ray's long message."""
+    """Extract the reason why an actor died from Ray's long message."""
     match = re.search(r"Worker exit detail: ([^\n.]+)", str(error)) or re.search(
         r"cause: ([^\n]+)", str(error)
     )

@@ -1,8 +1,8 @@
-"""`demo/small` and `demo/large`: two small transformers in the package, for a first look offline.
+"""`demo/small` and `demo/large`: two small built-in transformers, for a first look offline.
 
-They are real models, run by the `onnx` backend. They were trained, on purpose, on part of the
-answers of the bundled benchmark, so their scores say nothing about anything else; their cards say
-how.
+They are real models, run by the `onnx` backend. They were deliberately trained on part of the
+answers of the bundled benchmark, so their scores say nothing about anything else; their model cards
+say how.
 """
 
 from __future__ import annotations

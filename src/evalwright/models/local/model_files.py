@@ -1,6 +1,6 @@
-"""The small files beside a model's weights, and hashes of content.
+"""Reads the small files beside a model's weights, and hashes content.
 
-No torch, no transformers, no weights.
+It loads no torch, no transformers and no weights.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from evalwright.core.errors import ConfigurationError
 from evalwright.core.private import check_ordinary, home_folder, private_folder
 
 IGNORED_SUFFIXES = (".md", ".txt.bak", ".png", ".jpg", ".pdf")
-"""Suffixes of files in a model folder that change no answer."""
+"""Suffixes of files in a model folder that cannot change an answer."""
 TRAINING_STATE = (
     "optimizer",
     "scheduler",
@@ -35,9 +35,10 @@ _SETTLED_SECONDS = 2.0
 
 
 def read_json(path: Path | None, kind: type = dict) -> Any:
-    """The content of a small JSON file; an empty one if there is no file.
+    """Read a small JSON file; an empty object if there is no file.
 
-    Raises ConfigurationError.
+    Raises:
+        ConfigurationError: the file cannot be read.
     """
     if path is None or not path.is_file():
         return kind()
@@ -54,7 +55,7 @@ def read_json(path: Path | None, kind: type = dict) -> Any:
 
 
 def templates(*declared: Any) -> dict[str, str]:
-    """All chat templates by name, from texts and lists of named ones; later declarations win."""
+    """Collect all chat templates by name, from texts and lists of named ones; later ones win."""
     by_name: dict[str, str] = {}
     for declaration in declared:
         if isinstance(declaration, str) and declaration:
@@ -71,14 +72,14 @@ def templates(*declared: Any) -> dict[str, str]:
 def context_length(
     config: Mapping[str, Any], tokenizer_config: Mapping[str, Any]
 ) -> int | None:
-    """Tokens of the model's context, as its files say; None if they do not."""
+    """Return the tokens of the model's context, as its files say; None if they do not."""
     text = config.get("text_config")
     for part_config in (text if isinstance(text, Mapping) else {}, config):
         for key in ("n_positions", "max_position_embeddings", "n_ctx"):
             if isinstance(part_config.get(key), int):
                 return int(part_config[key])
     longest = tokenizer_config.get("model_max_length")
-    # Tokenizers without a limit say 1e30.
+    # Tokenizers without a limit state 1e30.
     return (
         int(longest)
         if isinstance(longest, (int, float)) and 0 < longest < 1e9
@@ -96,7 +97,7 @@ def weight_files(folder: Path) -> list[Path]:
 
 
 def parameter_count(folder: Path) -> int | None:
-    """Number of parameters, from the headers of safetensors files; None for other formats."""
+    """Count the parameters, from the headers of safetensors files; None for other formats."""
     total = 0
     for path in folder.glob("*.safetensors"):
         try:
@@ -114,7 +115,7 @@ def parameter_count(folder: Path) -> int | None:
 
 
 def content_hash(folder: Path) -> str:
-    """A hash over the names and contents of the folder's files.
+    """Hash the names and contents of the folder's files.
 
     Training state, pictures and Markdown are left out. Weights that an index names are hashed
     wherever they are.
@@ -143,9 +144,9 @@ def content_hash(folder: Path) -> str:
 
 
 def file_state(path: Path) -> list[int]:
-    """Numbers that change whenever a file's content changes.
+    """Return numbers that change whenever a file's content changes.
 
-    Even if its size and time are restored, the time of its last change is not.
+    Even if its size and modification time are restored, its change time differs.
     """
     status = path.stat()
     return [
@@ -158,7 +159,7 @@ def file_state(path: Path) -> list[int]:
 
 
 def file_hash(path: Path) -> str:
-    """The BLAKE2b hash of one file; a large file's is cached in the home folder by path and state.
+    """Return the BLAKE2b hash of a file; a large file's is cached by its path and state.
 
     Raises:
         ConfigurationError: it is a pipe or a device, for which a loader would wait for ever.
@@ -185,8 +186,8 @@ def file_hash(path: Path) -> str:
         digest = hashlib.file_digest(
             file, lambda: hashlib.blake2b(digest_size=16)
         ).hexdigest()
-    # A file written a moment ago may change again within the clock's step, so it is not settled
-    # yet.
+    # A file written a moment ago may change again within one step of the clock, so its hash is not
+    # cached yet.
     if (
         time.time() - max(state[1:3]) / 1e9 > _SETTLED_SECONDS
         and file_state(path) == state
@@ -205,7 +206,7 @@ def _write_note(note: Path, content: Mapping[str, Any]) -> None:
 
 
 def special_tokens(tokenizer_config: Mapping[str, Any]) -> dict[str, str]:
-    """Special tokens as text by their role ("bos_token"), for templates and lookups."""
+    """Return special tokens as text by their role ("bos_token"), for templates and lookups."""
     tokens = {}
     for role in ("bos_token", "eos_token", "pad_token", "unk_token"):
         token = tokenizer_config.get(role)
@@ -218,7 +219,7 @@ def special_tokens(tokenizer_config: Mapping[str, Any]) -> dict[str, str]:
 def special_token_ids(
     folder: Path | None, tokenizer_config: Mapping[str, Any]
 ) -> dict[str, list[Any]]:
-    """Special tokens by role ("bos_token"), each as [text, id], from a tokenizer's folder."""
+    """Return special tokens by role ("bos_token"), as [text, id], from a tokenizer's folder."""
     if folder is None or not (folder / "tokenizer.json").is_file():
         return {}
     added = read_json(folder / "tokenizer.json").get("added_tokens") or []
@@ -233,7 +234,7 @@ def special_token_ids(
 
 
 def special_tokens_of(tokenizer: Any) -> dict[str, list[Any]]:
-    """Special tokens of a transformers tokenizer, in the same form."""
+    """Return special tokens of a transformers tokenizer by role, each as [text, id]."""
     roles = ("bos_token", "eos_token", "pad_token", "unk_token")
     tokens = {
         role: (getattr(tokenizer, role, None), getattr(tokenizer, f"{role}_id", None))

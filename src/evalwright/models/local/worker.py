@@ -4,7 +4,7 @@
 
 Lines of JSON come in and go out: the model's name and arguments, answered by its fingerprint or an
 error; then groups of requests, each answered by (index, answer) as they finish and by `null` at the
-end. What libraries print goes to the standard error.
+end. Whatever libraries print goes to standard error.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def main() -> None:
     """Work until the input ends."""
     signal.signal(
         signal.SIGINT, signal.SIG_IGN
-    )  # whoever started it lets it finish, or ends it
+    )  # the parent lets it finish, or ends it
     output = os.fdopen(os.dup(1), "w", encoding="ascii")
     os.dup2(2, 1)
     lines: SimpleQueue[str] = SimpleQueue()
@@ -39,7 +39,7 @@ def main() -> None:
         model.load()
     except Exception as error:
         _send_message(output, {"error": reason_of(error)})
-        os._exit(0)  # the thread that reads could not be ended
+        os._exit(0)  # the thread that reads could not be ended otherwise
     _send_message(output, {"fingerprint": model.fingerprint})
     while True:
         requests = [request_from(request) for request in json.loads(lines.get())]
@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def _read(lines: SimpleQueue[str]) -> None:
-    """Read lines from the standard input.
+    """Read lines from standard input.
 
     When it ends, so does this process, whatever it is doing: its parent is gone.
     """

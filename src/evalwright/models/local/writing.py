@@ -1,4 +1,4 @@
-"""An answer while it is being written: its tokens, and whether the last of them ended it."""
+"""An answer while it is generated: its tokens so far, and whether the last of them ended it."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from evalwright.models.model_interface import answers_tokens, stop_at, stop_in
 
 
 class Pieces:
-    """Characters that a token can add to a text, alone or after another; cached for each token."""
+    """The characters that a token can add to a text, alone or after another; cached per token."""
 
     def __init__(self, encoder: Encoder) -> None:
         self._encoder = encoder
         self._characters: dict[int, frozenset[str] | None] = {}
 
     def may_hold(self, token: int, characters: frozenset[str]) -> bool:
-        """Whether the token may add one of these characters; yes if it is a part of one."""
+        """Return whether the token may add one of these characters; true if it is a part of one."""
         if not characters:
             return False
         if token not in self._characters:
-            # Some decoders drop a space at the start, so the token is also seen after another.
+            # Some decoders drop a space at the start, so the token is also decoded after another.
             text = self._encoder.decode([token], False) + self._encoder.decode(
                 [token, token], False
             )
@@ -33,12 +33,12 @@ class Pieces:
 
 
 class AnswerWriter:
-    """Takes an answer's tokens one by one and tells when it ends: EOS, a stop string, or its limit.
+    """Collects an answer's tokens one by one and detects its end: EOS, a stop string, or its limit.
 
-    A stop string is searched in the end of the answer only, so that the cost does not grow with it.
-    A visible token is at least one byte, so a stop string of n bytes is in the last n visible
-    tokens; a few more allow for decoders that drop a leading space. `counts_end` says whether the
-    usage counts the token that ended the answer.
+    A stop string is searched only in the end of the answer, so that the cost does not grow with the
+    answer. A visible token is at least one byte, so a stop string of n bytes is in the last n
+    visible tokens; a few more allow for decoders that drop a leading space. `counts_end` says
+    whether the usage counts the token that ended the answer.
     """
 
     def __init__(
@@ -53,8 +53,9 @@ class AnswerWriter:
         self.job = job
         self.written: list[int] = []
         self.values: list[tuple[float, Sequence[tuple[int, float]]]] = []
-        """For each token its log-probability and (token, log-probability) of the alternatives,
-        where the request wants them.
+        """For each token, its log-probability and the alternatives as (token, log-probability).
+
+        They are kept only if the request wants them.
         """
         self._encoder = encoder
         self._end_tokens = end_tokens
@@ -65,7 +66,7 @@ class AnswerWriter:
         self._tail = max((len(stop.encode()) for stop in self._stops), default=0) + 4
 
     def add(self, token: int) -> Response | None:
-        """The answer, if this token ends it."""
+        """Add a token; return the answer if this token ends it, else None."""
         self.written.append(token)
         if token in self._end_tokens or self._completes_a_stop(token):
             return self._response("stop")
@@ -102,15 +103,15 @@ def token_texts(
     tokens: Sequence[int],
     values: Sequence[tuple[float, Sequence[tuple[int, float]]]],
 ) -> list[TokenLogProb]:
-    """Tokens with their log-probabilities, if any, and texts that add up to the whole text.
+    """Return tokens with their log-probabilities, if any, and texts that add up to the whole text.
 
-    Of several tokens that are one character, the last has its text.
+    If several tokens form one character, the last has its text.
     """
     token_log_probs: list[TokenLogProb] = []
     start = end = 0
     for number, (log_prob, others) in enumerate(values[: len(tokens)], 1):
-        # Some decoders drop a space at the start, so what a token adds is seen behind those before
-        # it.
+        # Some decoders drop a space at the start, so a token's text is found by decoding it after
+        # the tokens before it.
         before = encoder.decode(tokens[start:end], skip_special_tokens=True)
         after = encoder.decode(tokens[start:number], skip_special_tokens=True)
         text = ""

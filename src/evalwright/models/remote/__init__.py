@@ -1,1 +1,1 @@
-"""Models behind an HTTP interface."""
+"""Models behind an HTTP API."""

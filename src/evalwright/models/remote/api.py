@@ -1,10 +1,8 @@
 """A model of a remote provider: `<provider>/<model>`, for every row of the table of providers.
 
-    deepseek/deepseek-chat                           the provider's own address, key from its
-    variable
+    deepseek/deepseek-chat                           the provider's own address and key
     anthropic/claude-sonnet-4-5  -M thinking=on      a switch that the row describes
-    mistral/http://localhost:8000/v1#mistral-small   another server with the same interface: base
-    URL, '#', model
+    mistral/http://localhost:8000/v1#mistral-small   another server with the same interface
 
 The row says where the provider is and which interface it has, `wire/` how a request is written and
 a reply is read. This file decides what is sent where, with which key.
@@ -88,16 +86,17 @@ _API_VERSION = re.compile(r"api-version=([\w.-]+)")
 
 
 class ApiModel(RemoteModel):
-    """A model behind a provider's interface. The arguments are described in docs/models.md.
+    """A model behind a provider's API. The arguments are described in docs/models.md.
 
-    Raises ConfigurationError for arguments that cannot be used; a missing key is reported by
-    `check`, so that answers from the store need none.
+    A missing key is reported by `check`, so that answers from the store need none.
+
+    Raises:
+        ConfigurationError: an argument cannot be used.
     """
 
     _ignored_url_variable = ""
     resolves_names = False
-    """Whether any name is accepted that the server gives from the first reply on, wherever it is.
-    """
+    """Whether any model name in replies is accepted from the first reply on, at any address."""
 
     def __init__(
         self,
@@ -221,7 +220,7 @@ class ApiModel(RemoteModel):
             self.wire,
             own_server=provider.any_server and not self.official,
         )
-        # the person took it away, as for a gateway that refuses the field
+        # the user removed it, as for a gateway that refuses the field
         if self._sends_no_effort:
             self.carries -= {"reasoning_effort"}
         for name in self._samplers:
@@ -229,8 +228,8 @@ class ApiModel(RemoteModel):
                 raise ConfigurationError(self.cannot_carry(name))
         self._accepted_names = accepted_names(answers_as)
         self.fingerprint = fingerprint_of(self._identity())
-        # A price of the package's table is that of the provider's own address; a person's own price
-        # holds for any address.
+        # A price of the package's table is for the provider's own address; a user's own price is
+        # for any address.
         prices = (
             price_of(provider.name, name, packaged=self.official)
             for name in (plain, self.model)
@@ -250,7 +249,7 @@ class ApiModel(RemoteModel):
         self._name = mask(without_login(written))
 
     def describe(self) -> dict[str, Any]:
-        """Endpoint, interface and arguments; headers by name only, never a key."""
+        """Describe endpoint, interface and arguments; headers by name only, never a key."""
         return {
             **super().describe(),
             **masked_arguments(self._identity()),
@@ -265,7 +264,7 @@ class ApiModel(RemoteModel):
         }
 
     def name_rule(self) -> NameRule:
-        """The rule for names in its replies.
+        """Return the rule for model names in replies.
 
         A provider may resolve names at its own hosts, and so may a server that lists its models.
         """
@@ -297,7 +296,7 @@ class ApiModel(RemoteModel):
             )
 
     async def answer(self, request: Request) -> Response:
-        """Send one request."""
+        """Send the request once."""
         if request.ability not in self.abilities:
             raise Rejected(self._why_not(request.ability))
         self.ready()
@@ -321,8 +320,9 @@ class ApiModel(RemoteModel):
     def _settle(
         self, error: RequestError, request: Generate | Embed, settings: Settings
     ) -> None:
-        """Add to an error the usage that the reply states; of a broken stream only if its answer
-        had ended.
+        """Add to an error the usage that the reply states.
+
+        A broken stream counts only if its answer had ended.
         """
         if error.usage is None and error.reply is not None:
             payload, final = error.reply
@@ -332,13 +332,13 @@ class ApiModel(RemoteModel):
         error.reply = None
 
     def most_tokens(self, request: Request) -> int | None:
-        """The limit that is sent, wherever the format has it; thinking counts."""
+        """Return the token limit that is sent, wherever the format has it, thinking included."""
         if not isinstance(request, Generate):
             return super().most_tokens(request)
         try:
             return limit_within(self.body(request))
         except RequestError:
-            return 0  # it will not be sent
+            return 0  # the request will not be sent
 
     def ready(self) -> None:
         """Raise AuthenticationFailed if a required key is missing."""
@@ -346,7 +346,7 @@ class ApiModel(RemoteModel):
             raise AuthenticationFailed(self._missing_key())
 
     def body(self, request: Generate) -> dict[str, Any]:
-        """The body of a request, for interfaces that take many at once."""
+        """Build the body of a request, for interfaces that take many at once."""
         call = self.wire.build(
             self._with_defaults(request), self._settings_of(request), unstreamed=True
         )
@@ -356,7 +356,7 @@ class ApiModel(RemoteModel):
     def read(
         self, reply: Reply, request: Generate, *, batched: bool = False
     ) -> Response:
-        """The response in a reply to `body`. `batched` says that it has the price of a batch."""
+        """Read the response in a reply to `body`; `batched` means that it has a batch's price."""
         settings = self._settings_of(request)
         return self._priced(
             self.wire.read(reply, self._with_defaults(request), settings),
@@ -368,15 +368,16 @@ class ApiModel(RemoteModel):
         await self.client.close()
 
     def _priced(self, response: Response, *, batched: bool = False) -> Response:
-        """The response with its cost, if a price is known and tokens were counted."""
+        """Add the cost to a response, if a price is known and tokens were counted."""
         if self.price is None or response.cost is not None or not response.counted:
             return response
         warn_if_old(self.price)
         return replace(response, cost=self.price.cost(response.usage, batched=batched))
 
     def _with_defaults(self, request: Generate) -> Generate:
-        """The request with the provider's defaults, its least temperature, and the user's top_k and
-        min_p.
+        """Fill in a request's defaults.
+
+        They are the provider's own, its least temperature, and the user's top_k and min_p.
         """
         defaults = self.provider.defaults
         least = self.provider.least_temperature
@@ -419,7 +420,7 @@ class ApiModel(RemoteModel):
         )
 
     def _streams(self, switch: Mapping[str, Any]) -> bool:
-        """Whether answers are streamed: as the user says, else as the model needs it."""
+        """Return whether answers are streamed: as the user says, else as the model needs it."""
         requested = self._stream_wanted
         return (
             bool(switch.get("stream", self.provider.stream))
@@ -428,14 +429,14 @@ class ApiModel(RemoteModel):
         )
 
     def _body_with(self, switch: Mapping[str, Any]) -> dict[str, Any]:
-        """The fields merged into every body: the row's, those of a thinking level, the user's."""
+        """Return the fields merged into each body: of the row, a thinking level, the user."""
         return merge_bodies(
             merge_bodies(self.provider.extra_body, switch.get("body", {})),
             self._overrides,
         )
 
     def _settings_of(self, request: Generate | Embed) -> Settings:
-        """The settings with the request's thinking level, unless -M thinking sets one."""
+        """Return the settings with the request's thinking level, unless -M thinking sets one."""
         settings = self.settings
         level = carrying.level_of(request)
         if level is not None and not self._thinking_given:
@@ -453,7 +454,7 @@ class ApiModel(RemoteModel):
         return carrying.with_prefill_fields(request, settings, self.provider)
 
     def refuses(self, request: Request) -> str | None:
-        """As for every model, and for values that the format or the model does not have."""
+        """Refuse as every model does, and values that the format or the model does not support."""
         if (why := super().refuses(request)) is not None or not isinstance(
             request, Generate
         ):
@@ -493,7 +494,7 @@ class ApiModel(RemoteModel):
                 )
 
     def _identity(self) -> dict[str, Any]:
-        """Everything that can change an answer, for the fingerprint and the record."""
+        """Return everything that can change an answer, for the fingerprint and the record."""
         settings = self.settings
         options = {
             "max_tokens": settings.max_tokens,
@@ -529,7 +530,7 @@ class ApiModel(RemoteModel):
         return {}
 
     def _interface(self, chosen: str | None, shape: str | None) -> str:
-        """The wire format named by an argument, the URL's end or the row."""
+        """Return the wire format named by an argument, the end of the URL or the row."""
         formats = {
             wire.removeprefix("openai-"): wire
             for wire in carrying.formats(self.provider)
@@ -562,9 +563,9 @@ class ApiModel(RemoteModel):
         )
 
     def _find_key(self) -> Secret | None:
-        """The key to send.
+        """Return the key to send.
 
-        A default one is not sent unencrypted over the internet unless it was named.
+        A default key is never sent unencrypted over the internet unless the user named it.
         """
         if self._key_named is None and not (
             self.base_url.startswith("https:") or is_local(self.base_url)
@@ -573,7 +574,7 @@ class ApiModel(RemoteModel):
         return next(filter(None, map(find_key, self._key_variables())), None)
 
     def _find_login(self) -> Login | None:
-        """The credentials, if they are more than a key; by the same rule as for keys."""
+        """Return the credentials, if they are more than a key; by the same rule as for keys."""
         if self._key is not None or self._login is not None:
             return None
         if not (self.base_url.startswith("https:") or is_local(self.base_url)):
@@ -583,7 +584,7 @@ class ApiModel(RemoteModel):
         return login_of(self.provider.auth, self.base_url, self._variables)
 
     def _key_source(self) -> str:
-        """Where the key comes from, for messages and the record."""
+        """Return where the key comes from, for messages and the record."""
         if self._key is not None:
             return self._key.source
         return self._credentials.source if self._credentials is not None else ""
@@ -613,7 +614,7 @@ class ApiModel(RemoteModel):
     def _place(
         self, provider: Provider, written: str, base_url: str | None
     ) -> tuple[str, str, Secret | None, str | None]:
-        """(base URL, model, login, wire format by the URL's end), from name and argument."""
+        """Return (base URL, model, login, wire format by the URL's end) from name and argument."""
         model = written
         if _ADDRESS.match(written):
             url, _, model = written.partition("#")
@@ -658,8 +659,8 @@ class ApiModel(RemoteModel):
         return clean, model, login, shape
 
     def _without_end(self, provider: Provider, path: str) -> tuple[str, str | None]:
-        """A path without the end that belongs to one of the row's formats, and that format."""
-        # The longest end decides: "/chat/completions" is no "/completions".
+        """Split off the end of a path that belongs to one of the row's formats, and name that."""
+        # The longest end decides, because "/chat/completions" also ends in "/completions".
         formats = sorted(
             map(wire_of, carrying.formats(provider)), key=lambda wire: -len(wire.end)
         )
@@ -669,7 +670,7 @@ class ApiModel(RemoteModel):
         return path, None
 
     def _path_variables(self) -> Mapping[str, str]:
-        """The row's variables that are set and not part of its base URL, for paths."""
+        """Return the row's variables that are set and not part of its base URL, for paths."""
         names = set(self.provider.variables) - set(
             _PLACEHOLDER.findall(self.provider.base_url)
         )
@@ -688,7 +689,7 @@ class ApiModel(RemoteModel):
         }
 
     def _default_url(self, provider: Provider) -> str:
-        """The row's base URL with its variables filled in, or the one in its own variable."""
+        """Return the row's base URL with its variables filled in, or that in its own variable."""
         if named := os.environ.get(provider.url_variable or ""):
             return named
         self._ignored_url_variable = (
@@ -722,7 +723,7 @@ class ApiModel(RemoteModel):
                 else quote(text, safe="-._~")
             )
 
-        # Some write a host with its scheme, which the row has already.
+        # Some users write a host with its scheme, which the row has already.
         return _PLACEHOLDER.sub(
             lambda match: set_to(match[1]), provider.base_url
         ).replace("https://https://", "https://")

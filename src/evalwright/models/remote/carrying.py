@@ -1,9 +1,8 @@
-"""What a provider's model takes of a request beyond text and plain sampling, and what it refuses of
-that, by its row and its format.
+"""Decides which options of a request a provider's model supports, by its row and its wire format.
 
 How long a model thinks has one mechanism: the levels of its row. `-M thinking=` (or `-M
-reasoning_effort=`, as the field is mostly called) names one for every request; a request may name
-its own, by a word (`reasoning_effort`) or a number of tokens (`reasoning_budget`).
+reasoning_effort=`, the field's usual name) names one for every request; a request may name its own,
+by a word (`reasoning_effort`) or a number of tokens (`reasoning_budget`).
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ from evalwright.models.remote.wire.format import (
 from evalwright.models.remote.wire.options import nested
 
 _WITH_TEMPERATURE = ("top_k", "min_p", "top_logprobs")
-"""What is not taken either where no temperature is: by models that reason, while they do."""
+"""Options that need a temperature; models that reason accept neither while they do."""
 
 
 def supported_options(row: Provider, wire: Wire, *, own_server: bool) -> frozenset[str]:
-    """The options that a model supports; `own_server` is a user's server of open models."""
+    """Return the options that a model supports; `own_server` is a user's server of open models."""
     beyond = (
         frozenset(("num_beams", "length_penalty"))
         if own_server
@@ -46,7 +45,7 @@ def supported_options(row: Provider, wire: Wire, *, own_server: bool) -> frozens
 
 
 def describe_unsupported(request: Generate, wire: Wire, name: str) -> str | None:
-    """A sentence on why the format does not support an option's value."""
+    """Return a sentence on why the format does not support an option's value; None if it does."""
     wrong = {image.media_type for image in images_of(request)} - wire.images
     if wrong:
         allowed_types = ", ".join(sorted(wire.images))
@@ -69,14 +68,18 @@ def describe_unsupported(request: Generate, wire: Wire, name: str) -> str | None
 
 
 def not_without_temperature(request: Generate) -> str | None:
-    """The first option of a request that requires a temperature."""
+    """Return the first option of a request that requires a temperature."""
     return next((name for name in _WITH_TEMPERATURE if name in request.options()), None)
 
 
 def one_level(
     thinking: str | int | bool | None, reasoning_effort: str | None
 ) -> str | int | bool | None:
-    """The thinking level in a user's arguments. Raises ConfigurationError if there are two."""
+    """Return the thinking level in a user's arguments.
+
+    Raises:
+        ConfigurationError: there are two.
+    """
     if thinking is not None and reasoning_effort is not None:
         raise ConfigurationError(
             "thinking and reasoning_effort name the same level: leave one out."
@@ -85,7 +88,7 @@ def one_level(
 
 
 def level_of(request: Generate | Embed) -> str | int | None:
-    """The thinking level that a request asks for."""
+    """Return the thinking level that a request asks for."""
     if not isinstance(request, Generate):
         return None
     return (
@@ -98,7 +101,7 @@ def level_of(request: Generate | Embed) -> str | int | None:
 def with_prefill_fields(
     request: Generate | Embed, settings: Settings, row: Provider
 ) -> Settings:
-    """The settings with the fields needed to continue a prefill; the user's own fields win."""
+    """Add the fields needed to continue a prefill; the user's own fields take precedence."""
     if (
         not row.prefill
         or not isinstance(request, Generate)
@@ -111,9 +114,10 @@ def with_prefill_fields(
 def thinking_fields(
     level: str | int | bool | None, row: Provider, wire: Wire, name: str
 ) -> Mapping[str, Any]:
-    """A row's `body` to merge and `refuses` to omit for a thinking level.
+    """Return a row's `body` to merge and `refuses` to omit for a thinking level.
 
-    Raises UsageError for an unknown level.
+    Raises:
+        UsageError: the level is unknown.
     """
     row_levels = levels(row.thinking, wire.name)
     if level is None:
@@ -149,11 +153,10 @@ def thinking_fields(
 
 
 def levels(thinking: Mapping[str, Any], wire: str) -> Mapping[str, Any]:
-    """A row's levels of thinking for one wire format: each word of `efforts` becomes a level, put
-    where `effort` says.
+    """Return a row's thinking levels for one wire format.
 
-    `effort` is one place in the body, or a table of places by wire format. With an effort "none"
-    there is also "off".
+    Each word of `efforts` becomes a level, put where `effort` says. `effort` is one place in the
+    body, or a table of places by wire format. With an effort "none" there is also "off".
     """
     by_level = {
         name: level
@@ -174,6 +177,6 @@ def levels(thinking: Mapping[str, Any], wire: str) -> Mapping[str, Any]:
 
 
 def formats(provider: Provider) -> tuple[str, ...]:
-    """The wire formats of a row; with OpenAI's chat come its embeddings."""
+    """Return the wire formats of a row; OpenAI's chat format brings its embeddings."""
     embeddings = ("openai-embeddings",) if "openai-chat" in provider.wires else ()
     return tuple(dict.fromkeys((*provider.wires, *embeddings)))

@@ -1,9 +1,8 @@
-"""Whether a server's refusal says that the prompt does not fit the model's context: by its code, or
-in words.
+"""Decides whether a server's refusal says that the prompt does not fit the model's context.
 
-A prompt that leaves too little room for `max_tokens` is another matter. It fits, and the request
-fails because of a setting: where the server counts prompt and answer apart, the prompt's own count
-decides.
+It goes by the error's code or its words. A prompt that leaves too little room for `max_tokens` is
+another matter. It fits, and the request fails because of a setting: if the server counts prompt and
+answer separately, the prompt's own count decides.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _CODES = frozenset(
         "1261",
     }
 )
-"""Of OpenAI and those that speak its interface, llama.cpp, gateways, Mistral and Zhipu."""
+"""Error codes of OpenAI and compatible servers, llama.cpp, gateways, Mistral and Zhipu."""
 
 _WORDS = re.compile(
     "|".join(
@@ -61,7 +60,7 @@ _WORDS = re.compile(
                 r"input length.{0,40}(?:exceeds? (?:the )?(?:maximum|context)|context"
                 r" limit)"
             ),
-            # vLLM, of which the prompt leaves less than nothing
+            # vLLM, if the prompt leaves less than no room
             r"max_(?:completion_)?tokens must be at least 1, got -\d+",
             r"requested token count exceeds",  # SGLang
         ]
@@ -105,17 +104,15 @@ _OF_ANSWER = re.compile(
     r"max_(?:completion_|new_|output_)?tokens'? (?:or '\w+' )?is too large",
     re.IGNORECASE,
 )
-"""Messages about the answer's limit alone: "'max_tokens' or 'max_completion_tokens' is too large:
-4096. ..."
-"""
+"""Messages about only the answer's limit: "'max_tokens' ... is too large: 4096. ..."."""
 
 
 def prompt_is_too_long(status: int, codes: Collection[str], words: str) -> bool:
-    """Whether an error says that the prompt alone is more than the model takes.
+    """Return whether an error says that the prompt alone is more than the model takes.
 
     Args:
-        status: the HTTP status. Refused keys, unknown models and rate limits (some count tokens,
-        too) are never it.
+        status: the HTTP status. Refused keys, unknown models and rate limits (some of which count
+            tokens) never say so.
         codes: the codes in the error's body.
         words: the server's own words.
     """

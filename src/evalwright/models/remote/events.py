@@ -1,5 +1,4 @@
-"""Streamed replies: bytes are split into events, which a Gatherer takes until the answer is
-complete.
+"""Splits streamed bytes into events, which a Gatherer collects until the answer is complete.
 
 A stream that ends earlier is a broken connection, never a short answer.
 """
@@ -16,14 +15,12 @@ from evalwright.models.remote.exchange import Gatherer
 from evalwright.models.remote.http_faults import bad_reply, clean
 
 KINDS = {"sse": "text/event-stream", "aws": "application/vnd.amazon.eventstream"}
-"""The content type of each way in which events stand in a stream."""
+"""The content type of each encoding of events in a stream."""
 
 
 _FRAME_HEAD = 12
 _LARGEST_FRAME = 25 << 20
-"""Bytes of a frame of Amazon's, which says its length before it comes; 24 MiB of payload are
-allowed.
-"""
+"""Most bytes of a frame of Amazon's, which announces its length; 24 MiB of payload are allowed."""
 
 
 async def gather_events(
@@ -33,15 +30,17 @@ async def gather_events(
     gatherer: Gatherer,
     decoding: str,
 ) -> Any:
-    """The reply's JSON, assembled from its events.
+    """Assemble a reply's JSON from its events.
 
     Args:
         where: the host, for messages.
         content_type: the reply's content type.
         pieces: the body's chunks.
+        gatherer: collects the events.
+        decoding: the encoding of the events, a key of `KINDS`.
 
     Raises:
-        BadReply: the body is no event stream.
+        BadReply: the body is not an event stream.
         ConnectionFailed: it ends too early.
         RequestError: an event describes it.
     """
@@ -62,7 +61,7 @@ async def gather_events(
             if gatherer.add(name, _parse_event(where, text)):
                 return gatherer.result()
         except RequestError as error:
-            # What broke off in its middle may be billed, whatever broke it off.
+            # A stream that broke in the middle may be billed, whatever broke it.
             error.taken = error.taken or begun
             raise
         begun = True
@@ -74,7 +73,7 @@ async def gather_events(
 
 
 def _parse_event(where: str, text: str) -> Any:
-    """An event's JSON, or the text `[DONE]`."""
+    """Return an event's JSON, or the text `[DONE]`."""
     if text.strip() == "[DONE]":
         return "[DONE]"
     try:
@@ -84,7 +83,7 @@ def _parse_event(where: str, text: str) -> Any:
 
 
 async def _server_sent(pieces: AsyncIterator[bytes]) -> AsyncIterator[tuple[str, str]]:
-    """(event name, data) of server-sent events, as the HTML standard defines them."""
+    """Yield (event name, data) of server-sent events, as the HTML standard defines them."""
     data_lines: list[str] = []
     name = ""
     async for line in _lines(pieces):
@@ -120,14 +119,14 @@ async def _lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[str]:
 async def _amazon(
     where: str, pieces: AsyncIterator[bytes]
 ) -> AsyncIterator[tuple[str, str]]:
-    """(event type, data) of Amazon's event stream, decoded by botocore one frame at a time."""
+    """Yield (event type, data) of Amazon's event stream, decoded by botocore frame by frame."""
     from botocore.eventstream import EventStreamBuffer, ParserError
 
     buffer = bytearray()
     async for piece in pieces:
         buffer += piece
-        # A frame begins with its length. botocore's own buffer is copied with every piece, so it
-        # gets whole frames only.
+        # A frame begins with its length. botocore copies its own buffer with every piece, so it
+        # gets only whole frames.
         while len(buffer) >= _FRAME_HEAD:
             length = int.from_bytes(buffer[:4])
             if (

@@ -17,32 +17,40 @@ class Gatherer(Protocol):
     """Assembles one streamed answer."""
 
     has_text: bool
-    """Whether a piece of the answer, or of its reasoning, has come."""
+    """Whether a piece of the answer, or of its reasoning, has arrived."""
     names: dict[str, None]
-    """What the pieces named the model, each name once."""
+    """Names that the pieces gave the model, each name once."""
 
     def add(self, event: str, data: Any) -> bool:
         """Take an event's name (or "") and its JSON, or the text `[DONE]`.
 
-        Returns True when the answer is complete. Raises the RequestError that an event describes.
+        Returns:
+            True once the answer is complete.
+
+        Raises:
+            RequestError: the event describes one.
         """
 
     def ended(self) -> bool:
-        """Whether the answer is complete without a final event, once the stream has ended."""
+        """Return whether the answer is complete without a final event, when the stream ends."""
 
     def result(self) -> Any:
-        """The reply's JSON as if it were not streamed; only after the answer is complete."""
+        """Return the reply's JSON as if it were not streamed; only after the answer is complete."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One thing to send.
+    """One call to send.
 
-    path: below the base URL, with its query, percent-encoded as it is sent. payload: the JSON body,
-    or bytes that are one with their Content-Type in headers; None for none. headers: besides the
-    client's own. gatherer: takes the events of a streamed answer; None where the reply is wanted in
-    one piece. decoding: how events stand in the stream, server-sent events or Amazon's frames.
-    largest: bytes that the reply may have, where what is asked for says how many it can need.
+    Attributes:
+        path: path below the base URL, with its query, percent-encoded as it is sent.
+        payload: the JSON body, or bytes that are the body, with their Content-Type in headers; None
+            for none.
+        method: the HTTP method.
+        headers: headers besides the client's own.
+        gatherer: collects the events of a streamed answer; None for a reply in one piece.
+        decoding: how events are encoded in the stream, server-sent events or Amazon's frames.
+        largest: most bytes of the reply, if the request tells how many it can need.
     """
 
     path: str
@@ -57,18 +65,23 @@ class Call:
 SMALL_REPLY = 4 << 20
 """Bytes that any reply may have."""
 BYTES_PER_TOKEN = 4096
-"""What one token may take in a reply, with its alternatives and an event of its own."""
+"""Bytes that one token may take in a reply, with its alternatives and an event of its own."""
 
 
 def largest_reply(tokens: int | None) -> int | None:
-    """Bytes that a reply with so many tokens may have; None if their number is unknown."""
+    """Return the bytes that a reply of so many tokens may have; None if the number is unknown."""
     return None if tokens is None else SMALL_REPLY + tokens * BYTES_PER_TOKEN
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A 2xx reply. data: its JSON. seconds: from sending to the last byte. names: what the pieces
-    of a stream named the model.
+    """A reply with a 2xx status.
+
+    Attributes:
+        data: its JSON.
+        seconds: seconds from sending to the last byte.
+        rate_limits: what its headers say about rate limits.
+        names: names that the pieces of a stream gave the model.
     """
 
     data: Any
@@ -82,7 +95,7 @@ class Polling:
     """How to follow a job that is answered later.
 
     Attributes:
-        ended: whether a reply is the job's last.
+        ended: returns whether a reply is the job's last.
         look: makes the call that polls the job from its first reply.
         cancel: makes the call that cancels it.
     """

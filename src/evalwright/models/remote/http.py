@@ -1,11 +1,11 @@
-"""The one HTTP client under all remote models: a `Call` out, a `Reply` or the lines of a file in,
-every fault as an error of `core.errors`.
+"""The one HTTP client of all remote models: sends a `Call`, returns a `Reply` or lines.
 
-It sends once: retrying, pacing and deadlines belong to the engine. Connections are kept alive in
-one pool per event loop, no larger than the pacing allows. Redirects are never followed, because
-they would carry the key to another host; cookies are not kept; .netrc is not read. A proxy is taken
-from HTTPS_PROXY, HTTP_PROXY and NO_PROXY, read once and never used for local addresses.
-Certificates are checked against the system's, or those of SSL_CERT_FILE and SSL_CERT_DIR.
+Every fault becomes an error of `core.errors`. It sends once: retries, pacing and deadlines belong
+to the engine. Connections are kept alive in one pool per event loop, no larger than the pacing
+allows. Redirects are never followed, because they would carry the key to another host; cookies are
+not kept; .netrc is not read. A proxy is taken from HTTPS_PROXY, HTTP_PROXY and NO_PROXY, read once
+and never used for local addresses. Certificates are checked against the system's, or those of
+SSL_CERT_FILE and SSL_CERT_DIR.
 """
 
 from __future__ import annotations
@@ -54,17 +54,17 @@ if TYPE_CHECKING:
     from evalwright.models.remote.http_pool import Opened, Pool
 
 CONNECT_TIMEOUT = 30.0
-"""Seconds for TCP and TLS."""
+"""Seconds to set up TCP and TLS."""
 LARGEST_REPLY = 64 * 2**20
-"""Bytes that a reply may have, after decompression."""
+"""Most bytes of a reply, after decompression."""
 _SMALLEST_CONNECT_TIMEOUT = 0.001
 _LARGEST_PIECE = 2**20
-_URLS_KEPT = 16  # each job that is followed has an address of its own
+_URLS_KEPT = 16  # each followed job has an address of its own
 
 Sign = Callable[[str, str, bytes, Mapping[str, str]], Mapping[str, str]]
-"""(method, URL, body, headers) to the headers that are sent."""
+"""Maps (method, URL, body, headers) to the headers that are sent."""
 Ready = Callable[[], Awaitable[None]]
-"""Awaited before each request, for credentials that run out."""
+"""Awaited before each request, for credentials that expire."""
 
 
 class HttpClient:
@@ -72,9 +72,11 @@ class HttpClient:
 
     Args:
         base_url: scheme, host and path, to which calls append theirs.
-        headers: sent with every request, with the key among them.
+        headers: headers sent with every request, including the key.
+        max_connections: most connections per event loop.
         timeout: seconds for a whole request.
-        key_source: the key's variable, for messages.
+        largest_reply: most bytes of a reply.
+        key_source: the variable that holds the key, for messages.
         sign: makes the headers of each request, for providers that sign them.
         ready: awaited before each request.
     """
@@ -119,10 +121,11 @@ class HttpClient:
     async def send(self, call: Call) -> Reply:
         """Send a call, whole or streamed.
 
-        Raises a RequestError for anything but a 2xx with JSON or a whole stream.
+        A server that answers in one piece although asked to stream is accepted.
 
-        A server that answers in one piece although asked to stream is believed. StillWriting is
-        raised, and not TimedOut, where a piece of the answer had come when the time was over.
+        Raises:
+            RequestError: the reply is not a 2xx with JSON or a whole stream. It is StillWriting,
+                not TimedOut, if a piece of the answer had arrived when the time was over.
         """
         started = time.perf_counter()
         try:
@@ -172,15 +175,14 @@ class HttpClient:
                 and isinstance(failed, RequestError)
                 and failed.reply is None
             ):
-                with suppress(
-                    Exception
-                ):  # of a stream that is not whole something may be missing
+                with suppress(Exception):  # an incomplete stream may lack something
                     failed.reply = call.gatherer.result(), False
             raise failed from None
 
     async def lines(self, path: str) -> AsyncIterator[bytes]:
-        """The lines of a file, read as they come, so that a large one takes no memory; raises as
-        `send` does.
+        """Yield the lines of a file as they arrive, so that a large one takes no memory.
+
+        It raises like `send`.
         """
         unfinished_line = b""
         try:
@@ -220,7 +222,7 @@ class HttpClient:
             await self._pools.pop(closing_loop).close()
 
     def _request(self, call: Call) -> tuple[str, URL, bytes, bytes | None]:
-        """Method, URL, headers and body as they are sent."""
+        """Return method, URL, headers and body as they are sent."""
         method = call.method
         url = self._url(call.path)
         body = call.payload
@@ -246,7 +248,7 @@ class HttpClient:
         return method, url, lines, body
 
     async def _read(self, reply: Opened, largest: int | None) -> bytes:
-        """The body, unpacked, refused as soon as it is too large."""
+        """Read the body, decompressed; it is refused as soon as it is too large."""
         content = reply.content
         if content.is_eof() and "Content-Encoding" not in reply.headers:
             body: bytes = content.read_nowait(-1)
@@ -266,7 +268,7 @@ class HttpClient:
     async def _pieces(
         self, reply: Opened, largest: int | None = None, *, bounded: bool = True
     ) -> AsyncIterator[bytes]:
-        """The unpacked body in chunks; `bounded` refuses one that is too large."""
+        """Yield the decompressed body in chunks; `bounded` refuses one that is too large."""
         packing = reply.headers.get("Content-Encoding", "identity").strip().lower()
         if packing not in ("gzip", "x-gzip", "identity"):
             raise bad_reply(
@@ -333,7 +335,7 @@ class HttpClient:
                 key_source=self._key_source,
                 rate_limits=limits,
             )
-        # A reply without a content type is taken at its word: it must still be JSON.
+        # A reply without a content type is accepted, but it must still be JSON.
         if content_type is not None and "json" not in content_type.lower():
             raise bad_reply(
                 self.where,
@@ -350,7 +352,7 @@ class HttpClient:
         return Reply(payload, seconds, limits)
 
     def _translate(self, error: Exception) -> Exception:
-        """Our error for one of aiohttp or the system."""
+        """Translate an error of aiohttp or the system into one of ours."""
         import aiohttp
         from aiohttp.http_exceptions import HttpProcessingError
 
@@ -437,7 +439,7 @@ class HttpClient:
         if url is None:
             from yarl import URL
 
-            # What is percent-encoded in a path is sent as it is: a signature covers it.
+            # Percent-encoding in a path is sent as it is, because a signature covers it.
             url = URL(str(URL(self.base_url)).rstrip("/") + path, encoded=True)
             if len(self._urls) < _URLS_KEPT:
                 self._urls[path] = url
@@ -450,18 +452,26 @@ _encode = json.JSONEncoder(
 
 
 def encode(payload: Any) -> bytes:
-    """`payload` as compact JSON in UTF-8. Raises Rejected for NaN and other non-JSON values."""
+    """Encode `payload` as compact JSON in UTF-8.
+
+    Raises:
+        Rejected: it has NaN or other values that JSON does not have.
+    """
     try:
         return _encode(payload).encode()
     except UnicodeEncodeError:
-        # Half a surrogate pair has no UTF-8, but JSON can spell it.
+        # A lone surrogate has no UTF-8 encoding, but JSON can escape it.
         return json.dumps(payload, allow_nan=False, separators=(",", ":")).encode()
     except (TypeError, ValueError) as error:
         raise Rejected(f"The request cannot be written as JSON: {error}.") from None
 
 
 def check_url(url: str, setting: str = "base_url") -> str:
-    """`url` without a trailing slash. Raises ConfigurationError unless it is absolute http(s)."""
+    """Return `url` without a trailing slash.
+
+    Raises:
+        ConfigurationError: it is not an absolute http(s) URL.
+    """
     try:
         split_url = urlsplit(url)
         usable = (
@@ -480,7 +490,7 @@ def check_url(url: str, setting: str = "base_url") -> str:
 
 
 def proxy_for(url: str) -> str | None:
-    """The environment's proxy for this URL; None for local addresses and those in NO_PROXY."""
+    """Return the environment's proxy for a URL; None for local addresses, those in NO_PROXY."""
     split_url = urlsplit(url)
     if is_local(url) or proxy_bypass(split_url.netloc.rpartition("@")[2]):
         return None
@@ -502,12 +512,16 @@ def proxy_for(url: str) -> str | None:
 
 
 def basic_authorization(login: str) -> str:
-    """The Authorization header of `user:password`."""
+    """Make the Authorization header of `user:password`."""
     return "Basic " + b64encode(login.encode()).decode()
 
 
 def _encode_headers(headers: Mapping[str, str]) -> bytes:
-    """Headers as lines of the request. Raises ValueError for a line break within one."""
+    """Encode headers as lines of the request.
+
+    Raises:
+        ValueError: a header has a line break in it.
+    """
     lines = [f"{name}: {content}" for name, content in headers.items()]
     if any(sign in line for line in lines for sign in "\r\n\0"):
         raise ValueError("a header has a line break in it")
@@ -515,7 +529,7 @@ def _encode_headers(headers: Mapping[str, str]) -> bytes:
 
 
 def _merge_headers(*header_groups: Mapping[str, str]) -> dict[str, str]:
-    """All headers; of names that are equal but for case, the last wins."""
+    """Merge headers; of names that differ only in case, the last takes precedence."""
     by_lower_name = {
         name.lower(): (name, text)
         for group in header_groups

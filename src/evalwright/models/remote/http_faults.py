@@ -1,4 +1,4 @@
-"""Errors from replies that are not answers: the error class and the server's sanitised message.
+"""Turns replies that are not answers into errors: the class, and the server's message, sanitised.
 
 A server's message is untrusted and may repeat the key, so it is masked, stripped of control
 characters and shortened.
@@ -37,18 +37,18 @@ SHOWN = 80
 _MESSAGE = 300
 
 _TRANSIENT = frozenset({424, 425})
-"""Beside the statuses from 500 on.
+"""Statuses below 500 that are worth a retry.
 
-Amazon says 424 where the model behind it failed; 425 asks to send again (RFC 8470).
+Amazon sends 424 if the model behind it failed; 425 asks to send again (RFC 8470).
 """
 _PERMANENT = frozenset({501, 505, 506, 508, 510, 511})
-"""What no later sending mends: the server cannot do it, loops, or a network wants a login.
+"""Statuses that no retry helps: the server cannot do it, loops, or a network requires a login.
 
-Any other status from 500 on may pass by, also one that nobody knows: it counts as 500 (RFC 9110,
+Any other status from 500 on, even an unknown one, may be temporary: it counts as 500 (RFC 9110,
 section 15).
 """
 _UNSURE = frozenset({424, 502, 504, 520, 524})
-"""What a gateway says where the server behind it may have done the work, and may bill it."""
+"""Statuses of a gateway whose server may have done the work, and may bill it."""
 _FILTERED = frozenset(
     {
         "content_filter",
@@ -59,21 +59,20 @@ _FILTERED = frozenset(
         "1301",
     }
 )
-"""By OpenAI, Azure, OpenRouter, Alibaba and Zhipu."""
+"""Error codes of a content filter, of OpenAI, Azure, OpenRouter, Alibaba and Zhipu."""
 _FILTERED_WORDS = re.compile(
     "content filtering policy|Content Exists Risk|Content violates usage"
     " guidelines|violating our usage policy|your input was flagged",
     re.IGNORECASE,
 )
-"""Anthropic, DeepSeek, xAI, OpenAI and OpenRouter say it in words, under codes that mean other
-things as well.
+"""Messages of a content filter, of Anthropic, DeepSeek, xAI, OpenAI and OpenRouter.
+
+Their codes have other meanings as well.
 """
 _REPLY_FILTERED_WORDS = re.compile(
     "output (?:(?:data|text) may contain|blocked by)", re.IGNORECASE
 )
-"""Alibaba and Anthropic say which of the two they stopped: "Output data may contain inappropriate
-content."
-"""
+"""Messages of Alibaba and Anthropic that say that the answer was filtered, not the prompt."""
 _NO_CREDIT = frozenset(
     {
         "insufficient_quota",
@@ -84,7 +83,7 @@ _NO_CREDIT = frozenset(
     }
 )
 _BAD_KEY = frozenset({"API_KEY_INVALID"})
-"""Google says it in a 400."""
+"""Codes of a refused key that come with status 400 (Google)."""
 _USAGE = ("usage", "usageMetadata", "metrics")
 _STATUSES = {
     word: status
@@ -108,13 +107,15 @@ _STATUSES = {
     }.items()
     for word in words.split()
 }
-"""HTTP statuses of the documented words for errors, in small letters, for those that come without
-one: Anthropic's, Amazon's, OpenAI's, Hugging Face's. What no word says is the server's fault.
+"""HTTP statuses by documented error words in lower case, for errors that come without a status.
+
+The words are Anthropic's, Amazon's, OpenAI's and Hugging Face's. An unknown word counts as the
+server's fault.
 """
 _PER_DAY = "quota per day"
 _REPLY_IN_ERROR = "a completion"
 _NO_CREDIT_WORDS = "credit balance is too low"
-"""Anthropic says it in a 400."""
+"""A message of Anthropic's that comes with status 400."""
 
 
 class OutOfCredit(AuthenticationFailed):
@@ -157,11 +158,15 @@ def error_of_reply(
     key_source: str = "",
     rate_limits: RateLimits | None = None,
 ) -> RequestError:
-    """The error for a reply whose status is not 2xx.
+    """Make the error for a reply whose status is not 2xx.
 
     Args:
         where: the host, for the message.
-        key_source: the key's variable, for status 401.
+        status: the status.
+        headers: the reply's headers.
+        body: the reply's body.
+        key_source: the variable that holds the key, for status 401.
+        rate_limits: what the headers say about rate limits.
     """
     try:
         payload = from_json(body) if body else None
@@ -201,7 +206,7 @@ def error_for(
     retry_after: float | None = None,
     rate_limits: RateLimits | None = None,
 ) -> RequestError:
-    """The error for a status and a server's message, which may come in a reply with status 200."""
+    """Make the error for a status and a server's message, which may come with status 200."""
     no_credit = status == 400 and _NO_CREDIT_WORDS in words
     filtered = 400 <= status < 500 and (
         codes & _FILTERED or _FILTERED_WORDS.search(words)
@@ -258,7 +263,7 @@ def _kind_of(status: int, codes: frozenset[str]) -> tuple[type[RequestError], st
 
 
 def server_message(payload: Any) -> str:
-    """The message in an error body of any provider's form, or ""."""
+    """Return the message in an error body of any provider's form, or ""."""
     if not isinstance(payload, Mapping):
         return ""
     error = payload.get("error", payload)
@@ -276,7 +281,7 @@ def server_message(payload: Any) -> str:
 
 
 def _details(details: Any) -> str:
-    """The messages in FastAPI's list of validation errors: "body.top_p: too large"."""
+    """Join the messages in FastAPI's list of validation errors: "body.top_p: too large"."""
     entries = details.get("detail") if isinstance(details, Mapping) else details
     if not isinstance(entries, list) or not all(
         isinstance(detail, Mapping) for detail in entries
@@ -295,7 +300,7 @@ def _details(details: Any) -> str:
 
 
 def _loading(payload: Any) -> float | None:
-    """Seconds until a model is loaded, if a 503 reply says so (Hugging Face)."""
+    """Return the seconds until a model is loaded, if a 503 reply says so (Hugging Face)."""
     seconds = payload.get("estimated_time") if isinstance(payload, Mapping) else None
     if (
         isinstance(seconds, bool)
@@ -307,12 +312,11 @@ def _loading(payload: Any) -> float | None:
 
 
 def codes_of(payload: Any) -> frozenset[str]:
-    """The codes in an error body of any provider's form."""
+    """Return the codes in an error body of any provider's form."""
     error = (payload.get("error") or payload) if isinstance(payload, Mapping) else None
     if not isinstance(error, Mapping):
         return frozenset()
-    # Azure's inference says in a completion, with the status of an error, that its filter stopped
-    # it.
+    # Azure's inference reports a filtered prompt in a completion that has the status of an error.
     choices = error.get("choices")
     stopped = isinstance(choices, list) and any(
         isinstance(choice, Mapping) and "finish_reason" in choice for choice in choices
@@ -342,7 +346,7 @@ def codes_of(payload: Any) -> frozenset[str]:
 
 
 def google_details(error: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The typed details of an error of Google's interfaces (google.rpc.Status)."""
+    """Return the typed details of an error of Google's APIs (google.rpc.Status)."""
     details = error.get("details")
     return (
         [detail for detail in details if isinstance(detail, Mapping)]
@@ -352,7 +356,7 @@ def google_details(error: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _retry_delay(payload: Any) -> float | None:
-    """Seconds to wait by Google's RetryInfo ("34.07s"), or None."""
+    """Return the seconds to wait by Google's RetryInfo ("34.07s"), or None."""
     error = payload.get("error") if isinstance(payload, Mapping) else None
     for detail in google_details(error) if isinstance(error, Mapping) else ():
         delay = detail.get("retryDelay")
@@ -362,7 +366,7 @@ def _retry_delay(payload: Any) -> float | None:
 
 
 def status_of(*words: Any) -> int:
-    """The HTTP status for the first known of these error names, else 500."""
+    """Return the HTTP status for the first known of these error names, else 500."""
     statuses = (_STATUSES.get(word.lower()) for word in words if isinstance(word, str))
     return next(filter(None, statuses), 500)
 
@@ -370,7 +374,7 @@ def status_of(*words: Any) -> int:
 def error_within(
     where: str, payload: Mapping[str, Any], *, key_source: str = ""
 ) -> RequestError | None:
-    """The error in a reply with status 200, or None if it is an answer."""
+    """Return the error in a reply with status 200, or None if it is an answer."""
     error = payload.get("error") or (
         payload if payload.get("object") == "error" else None
     )
@@ -395,7 +399,7 @@ def error_within(
 def bad_reply(
     where: str, expected: str, got: str | bytes, status: int | None = None
 ) -> BadReply:
-    """The error for a reply in an undocumented form, with the beginning of the reply."""
+    """Make the error for a reply in an undocumented form, with the beginning of the reply."""
     text = (
         got[: 4 * SHOWN].decode("utf-8", "replace") if isinstance(got, bytes) else got
     )
@@ -407,7 +411,7 @@ def bad_reply(
 
 
 def usage_within(body: bytes) -> dict[str, Any]:
-    """The complete usage objects in a reply that is cut off."""
+    """Return the complete usage objects in a reply that is cut off."""
     text = body.decode("utf-8", "replace")
     usage_objects = dict[str, Any]()
     for name in _USAGE:
@@ -420,9 +424,9 @@ def usage_within(body: bytes) -> dict[str, Any]:
 
 
 def clean(text: str, limit: int) -> str:
-    """Untrusted text on one line, keys masked, without control characters, shortened."""
-    # A key may be cut in two by shortening, so masking comes first; the input is bounded to keep
-    # that cheap.
+    """Sanitise an untrusted text: one line, keys masked, no control characters, shortened."""
+    # Shortening could cut a key in two, so masking comes first; the input is bounded to keep that
+    # cheap.
     masked = mask_message(text[: 20 * limit])
     line = " ".join(
         "".join(sign if sign.isprintable() else " " for sign in masked).split()

@@ -1,10 +1,9 @@
-"""Reads what a reply's headers say about rate limits: OpenAI's, Anthropic's and the plain forms, as
-one record.
+"""Reads the rate limits in a reply's headers, in OpenAI's, Anthropic's and the plain forms.
 
 Header names differ in the order of their words, so a name is read as a set of words: which number
-it gives (limit, remaining, reset), of what (requests, tokens), and for which window (whatever words
-are left: minute, day, input, ...). Where a provider announces several windows of one unit, the one
-with the least left counts.
+it gives (limit, remaining, reset), of what (requests, tokens), and for which window (the remaining
+words: minute, day, input, ...). If a provider announces several windows of one unit, the one with
+the least left counts.
 """
 
 from __future__ import annotations
@@ -40,13 +39,13 @@ _EPOCH = 1e9
 """A reset above this is a point in time (Unix seconds), not a duration."""
 
 _LONGEST_WINDOW = 32 * 86400.0
-"""Seconds; no limit is counted over a longer time, so a reset beyond it says nothing."""
+"""Seconds; no limit is counted over a longer time, so a reset beyond it is ignored."""
 
 
 def parse_rate_limits(
     headers: Iterable[tuple[bytes, bytes]], now: float | None = None
 ) -> RateLimits | None:
-    """The rate limits in raw reply headers, or None; `now` is in Unix seconds."""
+    """Parse the rate limits in raw reply headers; None without any. `now` is in Unix seconds."""
     announced = [
         (meaning, content)
         for name, content in headers
@@ -87,7 +86,7 @@ def parse_rate_limits(
 
 @lru_cache(maxsize=1024)
 def _parse_header_name(header: bytes) -> tuple[str, str, str] | None:
-    """(unit, window, number) that a header's name stands for, or None.
+    """Return the (unit, window, number) for which a header's name stands, or None.
 
     The number is "" for the draft standard's header, which has all in one.
     """
@@ -131,7 +130,7 @@ def _to_int(number: float | None) -> int | None:
 
 
 def parse_reset(text: str, now: float) -> float | None:
-    """Seconds from `now` until a reset given as "6m0s", "20ms", seconds, Unix, ISO or HTTP time.
+    """Parse the seconds from `now` until a reset: "6m0s", "20ms", seconds, Unix, ISO or HTTP time.
 
     Never negative; None for other forms.
     """
@@ -170,7 +169,7 @@ def _until(text: str, now: float) -> float | None:
 def parse_retry_after(
     headers: Mapping[str, str], now: float | None = None
 ) -> float | None:
-    """Seconds to wait by `retry-after-ms` or `Retry-After`, or None.
+    """Return the seconds to wait by `retry-after-ms` or `Retry-After`, or None.
 
     A date is compared with the reply's own `Date`, so a wrong local clock does not matter.
     """

@@ -1,15 +1,14 @@
-"""One event loop's connections to one host, by aiohttp's connector (names, TLS, proxies,
-keep-alive) and its reader of replies.
+"""One event loop's connections to one host, with aiohttp's connector and its parser of replies.
 
-aiohttp's session is passed by: what it adds is not wanted here (redirects, cookies, GETs that are
-sent again uncounted), and it takes twice the processor time of the rest of a request's way
-(docs/speed.md).
+The connector handles names, TLS, proxies and keep-alive. aiohttp's session is bypassed: what it
+adds is not wanted here (redirects, cookies, GETs that are resent uncounted), and it takes twice the
+processor time of the rest of a request's path (docs/speed.md).
 
-HTTP/1.1 names no request in its replies: a second reply to one would be taken for the next one's.
-So a connection is used again only after it has been silent for a while, with nothing unread in the
-system either, and never after a reply that was early or malformed. A server that once sent what no
-request asked for gets a connection for each request from then on, and what was under way on others
-is not believed.
+HTTP/1.1 does not say in a reply which request it answers, so a second reply to one request would be
+taken for the answer to the next. Therefore a connection is reused only after it has been silent for
+a while, with nothing unread in the system's buffer either, and never after a reply that was early
+or malformed. A server that once sent a reply that no request asked for gets a new connection for
+each request from then on, and replies in progress on other reused connections are rejected.
 """
 
 from __future__ import annotations
@@ -31,20 +30,20 @@ from evalwright.core.errors import ConnectionFailed
 from evalwright.models.timeouts import Timeouts
 
 IDLE_SECONDS = 15.0
-"""After so long without use a connection is not trusted any more: many servers close it after some
-time.
-"""
+"""A connection idle for this many seconds is not reused, because many servers close it by then."""
 LARGEST_HEADER = 64 * 1024
-"""Bytes of one header of a reply."""
+"""Most bytes of one header of a reply."""
 _ADDRESS_SECONDS = 300
 _BUFFERED = 2**16
 _SILENT_SECONDS = 0.005
-"""A connection rests so long after a reply: a second one mostly follows at once, or when a busy
-server goes on.
+"""Seconds for which a connection rests after a reply.
+
+A second reply mostly follows at once, or when a busy server continues.
 """
 _FIRST_SILENT_SECONDS = 0.1
-"""The rest before a host's connections are used again for the first time, which shows what kind of
-server it is.
+"""Seconds before a host's connections are reused for the first time.
+
+This time shows what kind of server it is.
 """
 
 log = logging.getLogger(__name__)
@@ -66,9 +65,7 @@ class _Protocol(ResponseHandler):
         super().data_received(data)
 
     def is_clean(self) -> bool:
-        """Whether nothing has come that no request asked for, neither here nor in the system's
-        buffer.
-        """
+        """Return whether no unrequested data has come, neither here nor in the system's buffer."""
         if self.transport is None or self.transport.is_closing() or self.should_close:
             return False
         sock = self.transport.get_extra_info("socket")
@@ -84,9 +81,9 @@ class Opened:
 
     Attributes:
         content: the body as it arrives, possibly compressed.
-        check: check that the reply belongs to this request, after its body.
-        close: end the reply at any point.
-        distrust: end it, and do not use its connection again.
+        check: checks after the body that the reply belongs to this request.
+        close: ends the reply at any point.
+        distrust: ends it, and prevents its connection from being reused.
     """
 
     __slots__ = (
@@ -120,7 +117,7 @@ class Opened:
         self.raw_headers: tuple[tuple[bytes, bytes], ...] = message.raw_headers
 
     def check(self) -> None:
-        """Raise ConnectionFailed where this may be the second reply to the request before."""
+        """Raise ConnectionFailed if this may be the second reply to the request before."""
         if self._was_used and self._pool.distrusts:
             self.distrusted = True
             raise ConnectionFailed(
@@ -129,9 +126,7 @@ class Opened:
             )
 
     def close(self) -> None:
-        """Keep the connection where the body has been read to its end and nothing follows it, else
-        end it.
-        """
+        """Keep the connection if the body was read to its end and nothing follows; else end it."""
         protocol: Any = self._connection.protocol
         if protocol is None:
             return
@@ -149,7 +144,9 @@ class Pool:
     """The connections to one host.
 
     Args:
-        limit: the largest number of connections; further requests wait.
+        url: the host's URL.
+        proxy: the proxy's URL; None for none.
+        limit: most connections; further requests wait.
         connect_timeout: seconds for TCP and TLS.
     """
 
@@ -165,7 +162,7 @@ class Pool:
             keepalive_timeout=IDLE_SECONDS,
             ssl=_make_tls_context() if where.scheme == "https" else True,
         )
-        # Where every request goes to; it is never sent itself.
+        # The destination of every request; it is never sent itself.
         self._destination = aiohttp.ClientRequest(
             "GET", where, proxy=URL(proxy) if proxy else None, loop=loop
         )
@@ -175,11 +172,11 @@ class Pool:
         self.where = where.host_port_subcomponent or ""
         self.now = loop.time
         self.distrusts = False
-        """Whether the host has sent what no request asked for."""
+        """Whether the host has sent a reply that no request asked for."""
         self._trusted_from: float | None = None
 
     def distrust(self) -> None:
-        """Use no connection twice from now on."""
+        """Reuse no connection from now on."""
         if not self.distrusts:
             self.distrusts = True
             log.warning(
@@ -191,7 +188,7 @@ class Pool:
     async def _may_be_used_again(
         self, connection: aiohttp.connector.Connection
     ) -> bool:
-        """Whether a connection that was used stays silent until then; else it is ended."""
+        """Return whether a used connection stays silent until it may be reused; else end it."""
         silent = False
         try:
             silent = await self._stays_silent(connection.protocol)
@@ -201,7 +198,7 @@ class Pool:
         return silent
 
     async def _stays_silent(self, protocol: Any) -> bool:
-        """Whether no data arrives on a used connection before it is used again."""
+        """Return whether no data arrives on a used connection before it is reused."""
         if not self.distrusts and protocol.is_clean():
             await asyncio.sleep(self._resting_seconds(protocol.idle_since or 0.0))
             if not self.distrusts and protocol.is_clean():
@@ -209,11 +206,11 @@ class Pool:
         for _ in range(2):
             await asyncio.sleep(
                 0
-            )  # The loop reads what there is, and the protocol sees whether it is more than an end.
+            )  # the loop reads pending data, and the protocol sees whether it is more than an end
         return False
 
     def _resting_seconds(self, idle_since: float) -> float:
-        """Seconds for which a connection is still to be watched before it is used again."""
+        """Return the seconds for which a connection must still be watched before it is reused."""
         if self._trusted_from is None:
             self._trusted_from = idle_since + _FIRST_SILENT_SECONDS
         return max(
@@ -289,8 +286,9 @@ class Pool:
 
 
 def _make_tls_context() -> ssl.SSLContext:
-    """Made anew for each pool, because aiohttp's own is made when it is imported, whatever
-    SSL_CERT_FILE says later.
+    """Make a TLS context for each pool.
+
+    aiohttp makes its own when it is imported, whatever SSL_CERT_FILE says later.
     """
     context = ssl.create_default_context()
     with suppress(NotImplementedError):

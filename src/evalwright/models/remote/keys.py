@@ -1,11 +1,11 @@
 """API keys: found in the environment or a `.env` file, bound to hosts, shown nowhere.
 
-A provider's key is sent to the provider's own hosts. To any other server only a key that the person
-names for it goes: by `api_key_env`, or by its host in their trust file. A `.env` file gives values
+A provider's key is sent only to the provider's own hosts. Any other server gets only a key that the
+user names for it: by `api_key_env`, or by its host in their trust file. A `.env` file gives values
 to such variables and is read for nothing else.
 
-A key lives in a `Secret`, whose `str` and `repr` never show it, and every key that was ever read in
-this process is known to `core.secrets.mask`, which removes it from any text before a person or a
+A key is kept in a `Secret`, whose `str` and `repr` never show it, and every key that was ever read
+in this process is known to `core.secrets.mask`, which removes it from any text before a person or a
 file sees it.
 """
 
@@ -55,11 +55,13 @@ class Secret:
 
 
 def find_key(variable: str, folder: Path | None = None) -> Secret | None:
-    """The key in the environment variable, else in `.env` of the working folder (or `folder`); None
-    where there is none.
+    """Find a key in an environment variable, else in `.env` of the working folder (or `folder`).
 
-    A variable that is set but empty counts as "no key", whatever `.env` says: the environment wins.
-    Raises ConfigurationError for a key that no HTTP header can carry.
+    A variable that is set but empty counts as "no key", whatever `.env` says, because the
+    environment takes precedence. Without a key the result is None.
+
+    Raises:
+        ConfigurationError: no HTTP header can carry the key.
     """
     if variable in os.environ:
         key = os.environ[variable].strip()
@@ -81,11 +83,19 @@ def find_key(variable: str, folder: Path | None = None) -> Secret | None:
 def key_variables(
     url: str, named: str | None, provider_keys: Sequence[str], is_own: bool
 ) -> tuple[str, ...]:
-    """The variables that may hold the key for a URL. named: by the person; own: the provider's, for
-    its own hosts (is_own).
+    """Return the variables that may hold the key for a URL.
 
-    Raises ConfigurationError where `named` is no variable's name. For another host these are those
-    of the provider's that the trust file has for it, else all that it has.
+    For a host that is not the provider's own, they are those of the provider's that the trust file
+    allows for it, else all that the trust file has for it.
+
+    Args:
+        url: the server.
+        named: the variable that the user names.
+        provider_keys: the provider's variables.
+        is_own: whether the URL is one of the provider's own hosts.
+
+    Raises:
+        ConfigurationError: `named` is not the name of a variable.
     """
     if named and re.fullmatch(r"[A-Za-z_]\w*", named, re.ASCII) is None:
         raise ConfigurationError(  # more likely a key, so it is not repeated
@@ -104,11 +114,13 @@ def key_variables(
 def missing_key(
     variables: Sequence[str], provider_keys: Sequence[str], subject: str, url: str = ""
 ) -> str:
-    """The message for a missing key.
+    """Make the message for a missing key.
 
     Args:
-        variables: as from `key_variables`.
-        own: the provider's own variables.
+        variables: the variables, from `key_variables`.
+        provider_keys: the provider's own variables.
+        subject: what needs the key.
+        url: the server.
     """
     if not variables:
         variable = (provider_keys or ("VARIABLE",))[0]
@@ -127,10 +139,12 @@ def missing_key(
 
 
 def read_env_file(path: Path) -> dict[str, str]:
-    """The `KEY=VALUE` lines of a file; {} if it does not exist.
+    """Read the `KEY=VALUE` lines of a file; {} if it does not exist.
 
-    `export KEY=VALUE`, quotes and comments are understood; nothing is expanded or run. Raises
-    ConfigurationError for a file that is not text.
+    `export KEY=VALUE`, quotes and comments are understood; nothing is expanded or executed.
+
+    Raises:
+        ConfigurationError: the file is not text.
     """
     try:
         text = check_ordinary(path).read_text(encoding="utf-8-sig")
@@ -160,11 +174,10 @@ def _unquote(text: str) -> str:
 
 @lru_cache(maxsize=64)
 def is_local(url: str) -> bool:
-    """Whether a URL leads to this machine or the private network around it: such servers need no
-    key.
+    """Return whether a URL leads to this machine or the private network around it.
 
-    These are loopback, private and link-local addresses, names without a dot, and names under
-    .localhost, .local, .lan and .internal.
+    Such servers need no key. They are loopback, private and link-local addresses, names without a
+    dot, and names under .localhost, .local, .lan and .internal.
     """
     host = (urlsplit(url).hostname or "").rstrip(".")
     try:

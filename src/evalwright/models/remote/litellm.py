@@ -1,9 +1,8 @@
-"""`litellm/<provider>/<model>`: a model by way of the library litellm, for providers that have no
-row of our own.
+"""`litellm/<provider>/<model>`: a model through the library litellm, for providers without a row.
 
-A thin adapter: the library sends and reads, this file names the model, reads its reply as a chat
-completion and its errors as ours. What the library would do by itself is off: retries, caching,
-dropping parameters, fetching tables, telemetry.
+A thin adapter: the library sends and reads; this file names the model, reads its reply as a chat
+completion and translates its errors. Everything the library would do by itself is off: retries,
+caching, dropping parameters, fetching tables, telemetry.
 """
 
 from __future__ import annotations
@@ -70,7 +69,7 @@ OPTIONS: Options = {
     **{name: OPENAI_CHAT[name] for name in ("top_logprobs", "json_schema")},
     "reasoning_effort": at_place("reasoning_effort"),
 }
-"""What the library translates for every provider, or refuses by itself."""
+"""Options that the library translates for every provider, or refuses by itself."""
 _MAY_HOLD_SECRETS = (
     "headers",
     "extra_headers",
@@ -81,9 +80,16 @@ _MAY_HOLD_SECRETS = (
 
 
 class LiteLLMModel(RemoteModel):
-    """A model by way of litellm. extra: further arguments of its `acompletion`. leave_out: sampling
-    fields that are not sent, besides those that our row of the provider says it refuses. Raises
-    ConfigurationError for arguments that cannot be used.
+    """A model through litellm.
+
+    Args:
+        model: the model's name for litellm.
+        leave_out: sampling fields that are not sent, besides those that our row of the provider
+            says it refuses.
+        extra: further arguments of litellm's `acompletion`.
+
+    Raises:
+        ConfigurationError: an argument cannot be used.
     """
 
     abilities = frozenset(("generate", "chat"))
@@ -112,7 +118,7 @@ class LiteLLMModel(RemoteModel):
         self.name = f"litellm/{self.model}"
         arguments.refuse_dot_segments(
             self.name, self.model
-        )  # it writes some of its providers' names into the path
+        )  # litellm writes some of its providers' names into the path
         self.base_url = (
             None
             if base_url is None
@@ -166,7 +172,7 @@ class LiteLLMModel(RemoteModel):
         return {**where, "arguments": without_none(settings)}
 
     def _environment(self) -> dict[str, str]:
-        """The variables that are set and change litellm's server or API version."""
+        """Return the variables that are set and change litellm's server or API version."""
         provider = self.model.partition("/")[0].upper().replace("-", "_")
         names = [
             f"{provider}_{end}"
@@ -181,7 +187,7 @@ class LiteLLMModel(RemoteModel):
         return variables
 
     def describe(self) -> dict[str, Any]:
-        """Model, address and arguments, never a key."""
+        """Describe model, address and arguments, never a key."""
         price = {"price": self.price.as_dict()} if self.price else {}
         key = self._key.source if self._key else "found by litellm"
         return {
@@ -192,8 +198,11 @@ class LiteLLMModel(RemoteModel):
         }
 
     def check(self) -> None:
-        """Raise MissingExtra without the library, ConfigurationError for an unknown provider or a
-        missing key.
+        """Raise if the model cannot be used.
+
+        Raises:
+            MissingExtra: litellm is not installed.
+            ConfigurationError: the provider is unknown, or a key is missing.
         """
         library = _import_library()
         try:
@@ -216,7 +225,7 @@ class LiteLLMModel(RemoteModel):
             else library.validate_environment(model=self.model)["missing_keys"]
         )
         missing = [self._key_named] if self._key_named else missing_keys
-        # Litellm looks into the environment only; a key may also stand in `.env`.
+        # litellm looks only into the environment; a key may also be in `.env`.
         self._key = find_key(missing[0]) if len(missing) == 1 else None
         if missing and self._key is None:
             raise ConfigurationError(
@@ -224,7 +233,7 @@ class LiteLLMModel(RemoteModel):
             )
 
     async def answer(self, request: Request) -> Response:
-        """Send one request."""
+        """Send the request once."""
         if not isinstance(request, Generate):
             raise Rejected(
                 f"'{self.name}' cannot do '{request.ability}'; it can do: chat,"
@@ -266,7 +275,7 @@ class LiteLLMModel(RemoteModel):
 
     def _arguments(self, request: Generate) -> dict[str, Any]:
         chosen = sampling(request, self._settings)
-        # Local servers want no key, but the clients below insist on one.
+        # Local servers need no key, but the clients below require one.
         fields = {
             "api_base": self.base_url,
             "api_key": (
@@ -294,7 +303,7 @@ class LiteLLMModel(RemoteModel):
         return {**self._extra, **without_none(fields), **request_fields, **switches}
 
     def _translate(self, error: Exception) -> RequestError:
-        """Our error for one of litellm's."""
+        """Translate one of litellm's errors into one of ours."""
         error_name = type(error).__name__
         where = self._settings.where
         words = clean(str(error), 300)
@@ -336,8 +345,10 @@ class LiteLLMModel(RemoteModel):
 
 
 def _check_extra(extra: dict[str, Any]) -> dict[str, Any]:
-    """`extra`, if it names nothing that has an argument of our own, may hold a key or would break
-    the record.
+    """Check the argument `extra`.
+
+    It may not name anything that has an argument of our own, may hold a key or would break the
+    record.
     """
     for name in extra:
         if _OWN_ARGUMENTS.fullmatch(name):
@@ -367,7 +378,11 @@ def _headers(headers: Any) -> list[tuple[bytes, bytes]]:
 
 @cache
 def _import_library() -> Any:
-    """The library, with everything off that it would do by itself. Raises MissingExtra."""
+    """Import the library, with everything off that it would do by itself.
+
+    Raises:
+        MissingExtra: it is not installed.
+    """
     for name in (
         "ANTHROPIC_BETA_HEADERS",
         "AUTOROUTER_PRESETS",
@@ -376,7 +391,7 @@ def _import_library() -> Any:
         "POLICY_TEMPLATES",
     ):
         os.environ.setdefault(f"LITELLM_LOCAL_{name}", "True")
-    # else it puts a `.env` file into the environment
+    # otherwise it copies a `.env` file into the environment
     os.environ.setdefault("LITELLM_MODE", "PRODUCTION")
     try:
         with warnings.catch_warnings():
@@ -390,5 +405,5 @@ def _import_library() -> Any:
     library.suppress_debug_info = True
     for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
-    remember_environment()  # its messages may repeat any key that it finds there
+    remember_environment()  # its messages may repeat any key that it finds in the environment
     return library

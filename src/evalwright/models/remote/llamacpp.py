@@ -1,11 +1,11 @@
-"""A llama.cpp server: what `openai` does, and log-likelihoods, which it has no echo for.
+"""A llama.cpp server: like `openai`, plus log-likelihoods, for which it has no echo.
 
-Its completions give the log-probability of what they generate, by the model alone, whatever the
+Its completions return the log-probability of what they generate, by the model alone, whatever the
 sampling. So the continuation is generated: a grammar of token numbers, one rule of them in their
 order, leaves the server no choice, and the log-probabilities are those of the continuation. It
-costs a step for each of its tokens; the context is kept by the server from one request to the next.
-Of a token that is a part of a character it tells nothing where it writes it: such a one is looked
-up among the alternatives of another.
+costs a step for each of its tokens; the server keeps the context from one request to the next. The
+server reports nothing about a generated token that is only a part of a character: such a token is
+looked up among the alternatives of another.
 """
 
 from __future__ import annotations
@@ -28,21 +28,20 @@ from evalwright.models.remote.wire.openai_text import first_choice, text_of
 
 NOT_FOUND = 404
 _WHOLE = 1 << 20
-"""Tokens of a window where nobody said how many the context takes: the server refuses what is too
-long.
-"""
+"""Tokens of a window if the context length is unknown; the server refuses what is too long."""
 _CERTAIN = 1e6
-"""A bias of a logit that no other token comes near.
+"""A logit bias that no other token comes near.
 
-The log-probabilities that are sent are those before it.
+The log-probabilities that the server returns are those before the bias.
 """
 _ALTERNATIVES = (1000, 1 << 20)
-"""How many are asked for: nearly always enough, and every token of any vocabulary."""
+"""How many alternatives are requested: nearly always enough, then every token of any vocabulary."""
 
 
 class LlamaCppModel(OpenAIModel):
-    """As `OpenAIModel`; `-M interface=completions` gives log-likelihoods. bos is a text, where the
-    model's own BOS is not wanted.
+    """A model of a llama.cpp server; `-M interface=completions` gives log-likelihoods.
+
+    Arguments are those of `OpenAIModel`. `bos` is a text, if the model's own BOS is not wanted.
     """
 
     def __init__(self, provider: Provider, model: str, **options: Any) -> None:
@@ -50,7 +49,7 @@ class LlamaCppModel(OpenAIModel):
         self._echo_is_known = True
         self._has_tokenize = True
         self._parts: set[int] = set()
-        # The server's own paths, such as /tokenize, are beside those of OpenAI's interface.
+        # The server's own paths, such as /tokenize, are beside those of OpenAI's API.
         self._root = self._make_client(
             self.pacing.timeout, self.base_url.removesuffix("/v1")
         )
@@ -113,8 +112,9 @@ class LlamaCppModel(OpenAIModel):
             )
 
     async def _tokens(self, text: str, *, special: bool = False) -> list[int]:
-        """The text's tokens, by the server's own tokenizer. special: with the BOS that the model
-        wants.
+        """Return the text's tokens, by the server's own tokenizer.
+
+        `special` adds the BOS that the model expects.
         """
         body = {
             "content": text,
@@ -128,7 +128,7 @@ class LlamaCppModel(OpenAIModel):
             type(_get_field(row, "id")) is int for row in rows
         ):
             raise not_documented(self.settings, "tokens with ids and pieces", payload)
-        # A piece that is not text by itself comes as bytes.
+        # A piece that is not valid text by itself is returned as bytes.
         self._parts.update(
             row["id"] for row in rows if isinstance(row.get("piece"), list)
         )
@@ -140,7 +140,7 @@ class LlamaCppModel(OpenAIModel):
         targets: Sequence[int],
         replies: list[Reply | None],
     ) -> list[EchoedToken]:
-        """The log-probability of each of `targets` after what stands before it."""
+        """Return the log-probability of each of `targets` after the tokens before it."""
         echoed: list[EchoedToken] = []
         for is_partial, run in groupby(targets, self._parts.__contains__):
             for tokens in [[token] for token in run] if is_partial else [list(run)]:
@@ -164,8 +164,9 @@ class LlamaCppModel(OpenAIModel):
     async def _among_all(
         self, context: Sequence[int], token: int, replies: list[Reply | None]
     ) -> EchoedToken:
-        """The log-probability of a token that the server would not tell if it wrote it: another is
-        written, this is an alternative.
+        """Return the log-probability of a token that the server reports only as an alternative.
+
+        Another token is generated, with this one as an alternative.
         """
         other_token = (await self._tokens("a"))[-1]
         for alternatives in _ALTERNATIVES:
@@ -187,7 +188,7 @@ class LlamaCppModel(OpenAIModel):
         how: Mapping[str, Any],
         replies: list[Reply | None],
     ) -> list[Mapping[str, Any]]:
-        """The rows of `count` tokens that are written after `context`."""
+        """Return the rows of `count` tokens that are generated after `context`."""
         body = {
             "model": self.settings.model,
             "prompt": list(context),
@@ -217,7 +218,7 @@ def _get_field(row: Any, name: str) -> Any:
 
 
 def _read_token(row: Mapping[str, Any], step: Mapping[str, Any]) -> EchoedToken:
-    """The token of a row, and whether it was the first of its step's `top_logprobs`."""
+    """Return the token of a row, and whether it was the first of its step's `top_logprobs`."""
     log_prob = row.get("logprob")
     tops = step.get("top_logprobs")
     if (

@@ -1,5 +1,4 @@
-"""Logins that are more than a key: Amazon's signature over each request, and Google's token that
-runs out.
+"""Logins that are more than a key: Amazon's signature of each request, and Google's expiring token.
 
 A row of the table of providers asks for one with `auth = "aws"` or `auth = "google"`. The
 providers' own libraries (botocore, google-auth) find credentials, so that environment variables,
@@ -44,15 +43,19 @@ class Login(ABC):
     def check(self) -> None:
         """Check that there are credentials, without sending anything.
 
-        Raises ConfigurationError, or MissingExtra without the library.
+        Raises:
+            ConfigurationError: there are none.
+            MissingExtra: the provider's library is not installed.
         """
         with self._lock:
             self._find()
 
     async def ready(self) -> None:
-        """Make sure that the credentials are valid now, fetching new ones in a thread.
+        """Make sure that the credentials are valid now, fetching new ones in a thread if need be.
 
-        Raises AuthenticationFailed or ConnectionFailed.
+        Raises:
+            AuthenticationFailed: the provider refuses them.
+            ConnectionFailed: the provider cannot be reached.
         """
         if not self._is_good():
             await asyncio.to_thread(self._renew)
@@ -61,15 +64,15 @@ class Login(ABC):
     def sign(
         self, method: str, url: str, body: bytes, headers: Mapping[str, str]
     ) -> Mapping[str, str]:
-        """`headers` with those that authenticate the request."""
+        """Return `headers` with those that authenticate the request."""
 
     @abstractmethod
     def _find(self) -> None:
-        """Load credentials, valid or expired; raises as `check`."""
+        """Load credentials, valid or expired; raise like `check`."""
 
     @abstractmethod
     def _is_good(self) -> bool:
-        """Whether the credentials are valid now."""
+        """Return whether the credentials are valid now."""
 
     @abstractmethod
     def _fetch(self) -> None:
@@ -86,8 +89,9 @@ class Login(ABC):
 
 
 def login_of(auth: str, base_url: str, variables: Mapping[str, str]) -> Login | None:
-    """The login that a row asks for; None where a key is enough. variables: as given for the base
-    URL.
+    """Return the login that a row asks for; None if a key is enough.
+
+    `variables` are those with which the base URL was filled in.
     """
     if auth == "aws":
         return AwsLogin(base_url, variables.get("region"))
@@ -98,8 +102,10 @@ def login_of(auth: str, base_url: str, variables: Mapping[str, str]) -> Login | 
 
 
 def region_of(base_url: str = "", chosen: str | None = None) -> str | None:
-    """The region: as given, as in the address, $AWS_REGION, $AWS_DEFAULT_REGION, or the profile's;
-    None where none is set.
+    """Return the AWS region; None if none is set.
+
+    It is the chosen one, the one in the address, $AWS_REGION, $AWS_DEFAULT_REGION, or the
+    profile's.
     """
     match = _AMAZONS_HOST.search(base_url)
     named = (
@@ -117,7 +123,7 @@ def region_of(base_url: str = "", chosen: str | None = None) -> str | None:
 
 
 def require_botocore(feature: str) -> None:
-    """Raise MissingExtra where botocore is not installed."""
+    """Raise MissingExtra if botocore is not installed."""
     try:
         import botocore  # noqa: F401
     except ImportError:
@@ -132,7 +138,7 @@ def _session() -> Any:
 
 
 class AwsLogin(Login):
-    """A signature (SigV4) for each request, for the region of the arguments or of `base_url`."""
+    """Signs each request (SigV4), for the region of the arguments or of `base_url`."""
 
     def __init__(self, base_url: str, region: str | None) -> None:
         super().__init__()
@@ -145,9 +151,9 @@ class AwsLogin(Login):
     def sign(
         self, method: str, url: str, body: bytes, headers: Mapping[str, str]
     ) -> Mapping[str, str]:
-        """The headers with the signature.
+        """Return the headers with the signature.
 
-        Signs what is sent: the path with its percent-encoding, and the body.
+        It signs what is sent: the path with its percent-encoding, and the body.
         """
         from botocore.auth import SigV4Auth
         from botocore.awsrequest import AWSRequest
@@ -185,10 +191,9 @@ class AwsLogin(Login):
         try:
             self._frozen = (
                 self._credentials.get_frozen_credentials()
-            )  # of roles, new ones before they run out
+            )  # credentials of roles are renewed here before they expire
         except Exception as error:
-            # botocore's errors have no common meaning; whatever it was, there are no credentials
-            # now.
+            # botocore's errors share no meaning; whatever it was, there are no credentials now.
             raise AuthenticationFailed(_unusable_message(error)) from None
         for secret in (self._frozen.secret_key, self._frozen.token):
             remember(secret or "")
@@ -202,7 +207,7 @@ def _unusable_message(error: Exception) -> str:
 
 
 def host_of(location: str) -> str:
-    """The host of a location of Vertex AI: global, of a continent, or of a region."""
+    """Return the host of a location of Vertex AI: global, of a continent, or of a region."""
     if location in ("us", "eu"):
         return f"aiplatform.{location}.rep.googleapis.com"
     return f"{'' if location == 'global' else f'{location}-'}aiplatform.googleapis.com"
@@ -216,9 +221,7 @@ class GoogleLogin(Login):
     def sign(
         self, method: str, url: str, body: bytes, headers: Mapping[str, str]
     ) -> Mapping[str, str]:
-        """The headers with the token, and with the project that pays where the credentials name
-        one.
-        """
+        """Return the headers with the token, and with the billed project if one is named."""
         signed = dict(headers)
         self._credentials.apply(signed)
         return signed
@@ -236,8 +239,8 @@ class GoogleLogin(Login):
             ) from None
         try:
             with warnings.catch_warnings():
-                # It warns of a person's own login without a project that pays; the server says so
-                # itself.
+                # google-auth warns about a user's own login without a project to bill; the server
+                # says so itself.
                 warnings.simplefilter("ignore")
                 self._credentials, _ = google.auth.default(scopes=SCOPES)
         except GoogleAuthError as error:

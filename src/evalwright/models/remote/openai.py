@@ -1,10 +1,9 @@
-"""Models of providers that speak OpenAI's completions: what `api` does, and log-likelihoods by echo
-besides.
+"""Models of providers with OpenAI's completions: like `api`, plus log-likelihoods by echo.
 
 openai/gpt-4o-mini                                   OpenAI itself, or $OPENAI_BASE_URL
-openai/http://localhost:8000/v1#my-model             any server: its base URL, '#', the model's name
-there openai/my-model   -M base_url=http://localhost:8000/v1      the same vllm/my-model   -M
-interface=completions -M echo=true       a server on this machine
+openai/http://localhost:8000/v1#my-model             any server: base URL, '#', its model's name
+openai/my-model   -M base_url=http://localhost:8000/v1      the same
+vllm/my-model   -M interface=completions -M echo=true       a server on this machine
 """
 
 from __future__ import annotations
@@ -43,8 +42,10 @@ _PROBE_TIMEOUT = 10.0
 
 
 class OpenAIModel(ApiModel):
-    """As `ApiModel`, with arguments of its own: echo, bos and context_length for log-likelihoods,
-    and organisation.
+    """A model of a provider with OpenAI's completions.
+
+    Its arguments are those of `ApiModel`, and echo, bos and context_length for log-likelihoods, and
+    organisation.
     """
 
     __signature__: ClassVar[Signature]
@@ -69,12 +70,11 @@ class OpenAIModel(ApiModel):
         self._echo_is_known = echo is not None or self.official
 
     def check(self) -> None:
-        """Raise ConfigurationError where a key is needed and missing; find out whether the server
-        can echo.
+        """Raise ConfigurationError if a required key is missing; find out if the server can echo.
 
         The second sends a request for one token to a server that was not declared with `echo=`, and
-        takes log-likelihoods out of `abilities` where it cannot give them. A server that cannot be
-        reached is left to the requests to report.
+        removes log-likelihoods from `abilities` if the server cannot give them. A server that
+        cannot be reached is reported by the requests.
         """
         super().check()
         if self._echo and not self._echo_is_known:
@@ -84,7 +84,7 @@ class OpenAIModel(ApiModel):
             self.abilities = self._abilities()
 
     def answer(self, request: Request) -> Coroutine[Any, Any, Response]:
-        """Send one request; a long text to be scored is several."""
+        """Send one request; a long text to be scored takes several."""
         if request.ability in self.abilities and isinstance(
             request, LogLikelihood | RollingLogLikelihood
         ):
@@ -97,7 +97,7 @@ class OpenAIModel(ApiModel):
         try:
             return self._priced(await self._sent_all(request, replies))
         except RequestError as error:
-            # Of a sending without a reply only an estimate is known, which is of the whole request.
+            # The usage of a sending without a reply can only be estimated, for the whole request.
             if not (replies and replies[-1] is None and error.taken):
                 used = sum(
                     (reply_usage(reply.data) for reply in replies if reply is not None),
@@ -114,9 +114,7 @@ class OpenAIModel(ApiModel):
     async def _sent_all(
         self, request: LogLikelihood | RollingLogLikelihood, replies: list[Reply | None]
     ) -> Response:
-        """Send each window that is wanted, and give back what came of it, until the response is
-        there.
-        """
+        """Send each window needed, and pass on its outcome, until the response is complete."""
         if isinstance(request, LogLikelihood):
             text, boundary = split_pair(request, self.settings)
             if boundary == len(text):
@@ -142,7 +140,7 @@ class OpenAIModel(ApiModel):
             return response
 
     async def _probe(self) -> bool:
-        """Whether the server echoes log-probabilities; True where it cannot be reached now."""
+        """Return whether the server echoes log-probabilities; True if it cannot be reached now."""
         client = self._make_client(min(_PROBE_TIMEOUT, self.pacing.timeout))
         text = "One two three"
         try:
@@ -152,8 +150,8 @@ class OpenAIModel(ApiModel):
         except NoEcho:
             return False
         except Rejected as error:
-            # A server that does not know `echo` or `logprobs` says 400 or 422; anything else is
-            # about something else.
+            # A server that does not know `echo` or `logprobs` answers 400 or 422; another status
+            # has another cause.
             return error.status not in (400, 422, 501)
         except RequestError:
             return True
@@ -209,7 +207,7 @@ class OpenAIModel(ApiModel):
         return {"OpenAI-Organization": self._organisation} if self._organisation else {}
 
 
-# The arguments by name, so that a misspelt one is found before anything is made of them.
+# The arguments by name, so that a misspelt one is found before the model is made.
 _parameters = [
     *(
         parameter

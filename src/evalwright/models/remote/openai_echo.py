@@ -1,18 +1,17 @@
-"""Log-likelihoods through the completions interface: send the text, have it echoed with
-log-probabilities, add them up.
+"""Log-likelihoods through the completions API: send a text, have it echoed, sum log-probabilities.
 
-Only the server knows the tokens, so the continuation's tokens are found by where they stand in the
+Only the server knows the tokens, so the continuation's tokens are found by their positions in the
 text. A token that straddles the boundary belongs to the continuation: context and continuation are
-encoded as one text, as lm-eval does. Places are told in two ways, and the first that holds is used:
-the token texts, joined, begin with the text sent (after tokens that the server put before it, such
-as BOS); or the reply's `text_offset`, in characters, else in UTF-8 bytes, else in UTF-16 units,
-whichever ends where the text ends.
+encoded as one text, as lm-eval does. Positions are found in two ways, and the first that works is
+used: the joined token texts begin with the text sent (after tokens that the server put before it,
+such as BOS); or the reply's `text_offset`, in characters, else in UTF-8 bytes, else in UTF-16
+units, whichever ends where the text ends.
 
-A text that is longer than the context is scored in windows, cut by characters at a size that the
-server's own token counts (or its refusal) teach. Each begins with the last token scored before, so
-that its first new token has a context, and the last token of every window but the last is scored
-again in the next, because the cut may have split it. All of this depends on the text and the server
-alone, so another time gives the same windows.
+A text that is longer than the context is scored in windows, cut by characters at a size that is
+learnt from the server's own token counts (or its refusal). Each begins with the last token scored
+before, so that its first new token has a context, and the last token of every window but the last
+is scored again in the next, because the cut may have split it. All of this depends only on the text
+and the server, so repeating it gives the same windows.
 """
 
 from __future__ import annotations
@@ -32,15 +31,18 @@ from evalwright.models.remote.wire.openai_text import first_choice, read_usage, 
 
 _CHARACTERS_PER_TOKEN = 4
 _FILL = 0.9
-"""Share of the context that a window aims at, as the tokens of a text are not spread evenly."""
+"""The share of the context that a window aims at, because tokens are not spread evenly over a text.
+"""
 _MOST_PREFIX_TOKENS = 2
-"""Tokens that a server may put before the text by itself (BOS, and a language or start mark)."""
+"""Most tokens that a server puts before the text by itself (BOS, and a language or start mark)."""
 
 
 @dataclass(frozen=True, slots=True)
 class EchoedToken:
-    """A token of the text sent: characters [start, end), its log-probability (None: the server
-    gives none), and whether it was the most probable one (None: unknown).
+    """A token of the text sent: characters [start, end), log-probability, whether it was greedy.
+
+    The log-probability is None if the server gives none; `is_greedy` says whether it was the most
+    probable token, None if that is unknown.
     """
 
     start: int
@@ -56,11 +58,11 @@ class NoEcho(BadReply):
 
 
 Echo = tuple[list[EchoedToken], Reply]
-"""The tokens of a text, and the reply that they are from."""
+"""The tokens of a text, and the reply that has them."""
 
 
 def echo_call(text: str, settings: Settings) -> Call:
-    """The call that has `text` echoed.
+    """Build the call that has `text` echoed.
 
     One token is generated and dropped, because many servers take 0 for "no limit".
     """
@@ -72,7 +74,7 @@ def echo_call(text: str, settings: Settings) -> Call:
         "logprobs": 1,
         "echo": True,
     }
-    # One token echoed for each character at most, and one generated.
+    # At most one echoed token for each character, and one generated.
     return Call(
         "/completions",
         {**body, **settings.extra_body},
@@ -81,20 +83,21 @@ def echo_call(text: str, settings: Settings) -> Call:
 
 
 def split_pair(request: LogLikelihood, settings: Settings) -> tuple[str, int]:
-    """(the full text, the index at which the continuation begins).
+    """Return the full text, and the index at which the continuation begins.
 
-    The context's trailing whitespace goes to the continuation.
+    The context's trailing white space goes to the continuation.
     """
     context = text_of(request.context, settings)
     return context + request.continuation, len(context.rstrip())
 
 
 def score_pair(reply: Reply, text: str, boundary: int, settings: Settings) -> Response:
-    """The log-likelihood of `text[boundary:]` given `text[:boundary]`.
+    """Return the log-likelihood of `text[boundary:]` given `text[:boundary]`.
 
-    Raises NoEcho where the reply has no log-probabilities, Rejected where the very first token
-    would have to be scored and the server gives nothing for it, BadReply where the reply
-    contradicts itself.
+    Raises:
+        NoEcho: the reply has no log-probabilities.
+        Rejected: the very first token would have to be scored, for which the server gives nothing.
+        BadReply: the reply contradicts itself.
     """
     scored = [
         token for token in read_echo(reply, text, settings) if token.end > boundary
@@ -111,7 +114,7 @@ def score_pair(reply: Reply, text: str, boundary: int, settings: Settings) -> Re
 
 
 def sum_echoes(tokens: Iterable[EchoedToken], replies: Sequence[Reply]) -> Response:
-    """One Response for the scored tokens, with the usage and time of all `replies`."""
+    """Make one Response for the scored tokens, with the usage and time of all `replies`."""
     scored = [token for token in tokens if token.log_probability is not None]
     greedy = [token.is_greedy for token in scored]
     model = replies[-1].data.get("model")
@@ -128,9 +131,13 @@ def sum_echoes(tokens: Iterable[EchoedToken], replies: Sequence[Reply]) -> Respo
 
 
 def read_echo(reply: Reply, text: str, settings: Settings) -> list[EchoedToken]:
-    """The tokens of `text`, without those that the server put before or generated after it.
+    """Return the tokens of `text`, without those that the server put before or generated after it.
 
-    Only the first may lack a log-probability. Raises NoEcho or BadReply.
+    Only the first may lack a log-probability.
+
+    Raises:
+        NoEcho: the reply has no log-probabilities.
+        BadReply: the reply contradicts itself.
     """
     payload = reply.data
     choice = first_choice(payload, settings)
@@ -160,8 +167,8 @@ def read_echo(reply: Reply, text: str, settings: Settings) -> list[EchoedToken]:
         if log_prob is None and not tokens:
             tokens.append(EchoedToken(start, end, None, None))
             continue
-        # Rounding may lift a certain token a little above 0; far above or below is no
-        # log-probability.
+        # Rounding may lift the log-probability of a certain token a little above 0; a value far
+        # above is not one.
         if (
             not isinstance(log_prob, int | float)
             or isinstance(log_prob, bool)
@@ -179,7 +186,7 @@ def read_echo(reply: Reply, text: str, settings: Settings) -> list[EchoedToken]:
 
 
 def _is_echo(echoed: Any, text: str, count: int) -> bool:
-    """Whether a reply's text is the prompt and more.
+    """Return whether a reply's text is the prompt and more.
 
     Servers that decode token by token may lose a leading space.
     """
@@ -189,8 +196,9 @@ def _is_echo(echoed: Any, text: str, count: int) -> bool:
 
 
 def _is_greedy(tops: Any, index: int, log_prob: float) -> bool | None:
-    """Whether no other token was more probable; values are compared, because token texts may be
-    ambiguous.
+    """Return whether no other token was more probable.
+
+    Values are compared, because token texts may be ambiguous.
     """
     if (
         not isinstance(tops, list)
@@ -207,8 +215,7 @@ def _is_greedy(tops: Any, index: int, log_prob: float) -> bool | None:
 
 
 Places = list[tuple[int, tuple[int, int]]]
-"""(index into the reply's lists, (start, end) in characters of the text) for each token of the
-text.
+"""For each token of the text: its index in the reply's lists, and its (start, end) in characters.
 """
 
 
@@ -233,8 +240,9 @@ def _locate_tokens(block: Mapping[str, Any], count: int, text: str) -> Places | 
 
 
 def _stops_short(tokens: Sequence[str], text: str) -> bool:
-    """Whether the tokens, but for a start token, end before the text does: their sum would be of a
-    part of it.
+    """Return whether the tokens, except a start token, end before the text does.
+
+    Their sum would be that of a part of the text.
     """
     wholes = ("".join(tokens), "".join(tokens[1:]))
     return any(
@@ -264,8 +272,10 @@ def _by_token_texts(tokens: Sequence[str], text: str) -> Places | None:
 
 
 def _by_token_bytes(tokens: Sequence[str], text: str) -> Places | None:
-    """As by texts, for servers that write a part of a character with one letter for each byte
-    (SGLang, whose offsets are all -1).
+    """Locate tokens by bytes.
+
+    Some servers write part of a character with one letter for each byte (SGLang, whose offsets are
+    all -1).
     """
     encoded = text.encode("utf-8", "surrogatepass")
     owners = [
@@ -287,9 +297,9 @@ def _by_token_bytes(tokens: Sequence[str], text: str) -> Places | None:
 
 
 def _width_at(token: str, encoded: bytes, start: int) -> int:
-    """Bytes of `encoded` from `start` on that a token stands for; the last may go beyond the end.
+    """Return the bytes of `encoded` from `start` on for which a token stands.
 
-    0: it is not what stands there.
+    The last token may go beyond the end. 0: the token is not what stands there.
     """
     remaining = encoded[start:]
     for coding in ("utf-8", "latin-1"):
@@ -309,7 +319,7 @@ def _by_offsets(offsets: Sequence[int], text: str) -> Places | None:
     to_characters = _character_map(offsets, text)
     if to_characters is None:
         return None
-    # What begins past the text was generated.
+    # Offsets beyond the text belong to generated tokens.
     characters = (to_characters.get(offset, len(text)) for offset in offsets)
     starts = list(takewhile(lambda start: start < len(text), characters))
     places: Places = []
@@ -323,7 +333,7 @@ def _by_offsets(offsets: Sequence[int], text: str) -> Places | None:
 
 
 def _character_map(offsets: Sequence[int], text: str) -> dict[int, int] | None:
-    """From the server's offsets to characters, in the unit in which the offsets fit the text."""
+    """Map the server's offsets to characters, in the unit in which the offsets fit the text."""
     for width in (lambda sign: 1, _utf8_width, _utf16_width):
         table = {}
         offset = 0
@@ -350,11 +360,12 @@ def _utf16_width(sign: str) -> int:
 def score_rolling(
     text: str, context_length: int | None, bos: str = ""
 ) -> Generator[str, Echo | Rejected, Response]:
-    """The log-likelihood of `text`, as a generator.
+    """Compute the log-likelihood of `text`, as a generator.
 
     It yields each text to be echoed, and is sent the text's tokens or the server's refusal.
 
     Args:
+        text: the text.
         context_length: the server's limit for text and generated token; None sends the text whole.
         bos: sent before the text and not scored.
     """
@@ -379,7 +390,10 @@ def score_rolling(
 def _in_windows(
     text: str, position: int, context_length: int
 ) -> Generator[str, Echo | Rejected, Response]:
-    """`position`: everything before it has been scored, or is the BOS."""
+    """Score a text in windows from `position` on.
+
+    Everything before `position` has been scored, or is the BOS.
+    """
     scored: list[EchoedToken] = []
     replies: list[Reply] = []
     start = 0
@@ -388,7 +402,8 @@ def _in_windows(
         end = min(len(text), start + span)
         got = yield text[start:end]
         if isinstance(got, Rejected):
-            # Too many tokens for the server, unless even as many characters as tokens are refused.
+            # Too many tokens for the server, unless it refuses even as many characters as it allows
+            # tokens.
             if end - start <= context_length // 2:
                 raise got
             span = (end - start) // 2

@@ -1,4 +1,4 @@
-"""Poll a job until it has ended, and cancel it if its answer is no longer needed."""
+"""Polls a job until it has ended, and cancels it if its answer is no longer needed."""
 
 from __future__ import annotations
 
@@ -15,18 +15,21 @@ from evalwright.models.remote.wire.format import Settings
 FIRST_PAUSE = 0.25
 LONGEST_PAUSE = 5.0
 GROWTH = 1.5
-"""Seconds between two looks, at first and at the most, and the factor by which they grow."""
+"""Seconds between two polls, at first and at most, and the factor by which they grow."""
 CANCELLING = 2.0
-"""Seconds that giving a job up may take."""
+"""Most seconds that cancelling a job may take."""
 
 
 async def follow_job(
     client: HttpClient, polling: Polling, reply: Reply, settings: Settings
 ) -> Reply:
-    """The last reply of a job, polled for at most the client's timeout.
+    """Return the last reply of a job, polled for at most the client's timeout.
 
-    A poll that fails temporarily is repeated, because a new job would cost again. Raises TimedOut,
-    or the error of a poll that cannot be repeated.
+    A poll that fails temporarily is repeated, because a new job would cost again.
+
+    Raises:
+        TimedOut: the job did not end in time.
+        RequestError: a poll failed that cannot be repeated.
     """
     try:
         return await _ended(client, polling, reply, settings)
@@ -57,7 +60,7 @@ async def _ended(
             reply = await client.send(call)
         except RequestError as error:
             if not error.retryable:
-                error.taken = True  # the job was made, whatever becomes of it
+                error.taken = True  # the job was created, whatever becomes of it
                 raise
             pause = max(pause, min(error.retry_after or 0.0, LONGEST_PAUSE))
     return replace(reply, seconds=time.perf_counter() - started)

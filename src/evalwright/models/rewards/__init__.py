@@ -1,4 +1,4 @@
-"""Models that say how good a reply is.
+"""Reward models: they score how good a reply is.
 
 Each answers `Reward(prompt, response, reference)` with `Response.values`, whose first number is the
 reward; more is always better.

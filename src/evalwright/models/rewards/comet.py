@@ -1,8 +1,7 @@
-"""`comet/<folder>`: a regression metric of COMET (Rei et al. 2020, 2022): source, translation and
-reference to one number, about 0 to 1.
+"""`comet/<folder>`: a regression metric of COMET (Rei et al. 2020, 2022).
 
-    comet/path/to/wmt22-comet-da                                the folder that `hf download
-    Unbabel/wmt22-comet-da` makes
+It maps source, translation and reference to one number, about 0 to 1.
+    comet/path/to/wmt22-comet-da      the folder that `hf download Unbabel/wmt22-comet-da` makes
     comet/path/to/wmt22-comet-da  -M encoder=path/to/xlm-roberta-large
 
 The folder holds hparams.yaml and checkpoints/model.ckpt, read without running any code of it
@@ -35,16 +34,18 @@ _FOLLOWED: Mapping[str, tuple[str | None, ...]] = {
     "activations": _ACTIVATIONS,
     "final_activation": (*_ACTIVATIONS, None),
 }
-"""What the file of parameters may say; other metrics are other networks."""
+"""Allowed values of the hyperparameters; metrics with others have another network."""
 _READ = ("pretrained_model", "layer", "layer_norm", "hidden_sizes", *_FOLLOWED)
 
 
 class CometModel(LocalReward):
-    """The number of a COMET regression metric with references.
+    """The score of a COMET regression metric with references.
 
-    encoder: a folder or repository with the encoder's configuration and tokenizer. Metrics without
-    references, unified ones and those that mark errors (xCOMET) are refused, because they are other
-    networks.
+    Metrics without references, unified ones and those that mark errors (xCOMET) are refused,
+    because their networks differ.
+
+    Args:
+        encoder: a folder or repository with the encoder's configuration and tokenizer.
     """
 
     provider = "comet"
@@ -98,10 +99,10 @@ class CometModel(LocalReward):
         )
 
     def check(self) -> None:
-        """The weights are those of the folder, not the encoder's."""
+        """Do nothing: the weights are in the metric's folder, not in the encoder's."""
 
     def load(self) -> None:
-        """Load the weights, if they are what the fingerprint was made of."""
+        """Load the weights, if they are those that the fingerprint was made from."""
         if self._network is None and file_hash(self.weights) != self._hash:
             raise ModelError(
                 f"'{self.weights}' was changed after the run had begun. Run the same"
@@ -111,7 +112,11 @@ class CometModel(LocalReward):
 
 
 def _parameters(path: Path) -> dict[str, Any]:
-    """What decides the network. Raises ConfigurationError for what is not followed."""
+    """Read the hyperparameters that decide the network.
+
+    Raises:
+        ConfigurationError: one has a value that is not supported.
+    """
     import yaml
 
     try:

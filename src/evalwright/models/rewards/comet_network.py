@@ -1,5 +1,6 @@
-"""COMET's network: an encoder's layers are mixed by learned weights and pooled over tokens, and put
-beside their products and differences before a small feed-forward network.
+"""COMET's network: mixes an encoder's layers and pools over tokens, then scores the three texts.
+
+The pooled vectors go, with their products and differences, into a small feed-forward network.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from evalwright.models.rewards.prompts import needed_reference, plain_prompt
 
 
 class Comet:
-    """See the module; above the encoder everything is computed in 32-bit floats."""
+    """A loaded COMET metric; above the encoder everything is computed in 32-bit floats."""
 
     def __init__(self, model: CometModel) -> None:
         name = model.name
@@ -73,7 +74,7 @@ class Comet:
             ) from None
 
     def encode(self, request: Reward) -> Piece:
-        """Source, translation and reference."""
+        """Encode source, translation and reference."""
         texts = (
             plain_prompt(request.prompt),
             request.response,
@@ -82,7 +83,7 @@ class Comet:
         return tuple(Encoded(tuple(self._tokenizer.encode(text))) for text in texts)
 
     def values(self, batch: Sequence[Piece]) -> list[Values]:
-        """The metric."""
+        """Compute the metric."""
         texts = list(dict.fromkeys(text for piece in batch for text in piece))
         inputs = padded(texts, int(self._tokenizer.pad_token_id or 0), self._device)
         with torch.inference_mode(), quiet():
@@ -116,7 +117,7 @@ class Comet:
 
 
 def _state(path: Path) -> dict[str, Tensor]:
-    """The weights by name; a .ckpt is read without running code of it."""
+    """Load the weights by name; a .ckpt is read without running its code."""
     if path.suffix == ".safetensors":
         return dict(load_file(path))
     try:
@@ -134,7 +135,7 @@ def _state(path: Path) -> dict[str, Tensor]:
 
 
 def sparsemax(values: Tensor) -> Tensor:
-    """The nearest point of the simplex (Martins & Astudillo 2016), of a vector."""
+    """Project a vector onto the simplex (sparsemax: Martins & Astudillo 2016)."""
     ordered = values.sort(descending=True).values
     sums = ordered.cumsum(0)
     places = torch.arange(1, len(values) + 1, dtype=values.dtype)
@@ -145,9 +146,12 @@ def sparsemax(values: Tensor) -> Tensor:
 def _mixing(
     hparams: Mapping[str, Any], state: Mapping[str, Tensor], layers: int
 ) -> Callable[[Sequence[Tensor], Tensor], Tensor]:
-    """From the hidden states of all layers to one: a layer by its number, or their mixture.
+    """Make the function that combines the hidden states of all layers into one.
 
-    Raises KeyError for weights that are missing.
+    It selects a layer by its number, or mixes them.
+
+    Raises:
+        KeyError: weights are missing.
     """
     if hparams["layer"] != "mix":
         layer_index = int(hparams["layer"])
@@ -179,7 +183,7 @@ def _mixing(
 
 
 def _normalised(states: Tensor, mask: Tensor) -> Tensor:
-    """States with mean 0 and variance 1 over all of a text's numbers, [batch, tokens, size]."""
+    """Normalise states to mean 0, variance 1 over all numbers of a text, [batch, tokens, size]."""
     token_mask = mask.unsqueeze(-1).float()
     count = (mask.sum(1) * states.shape[-1]).view(-1, 1, 1)
     mean = (states * token_mask).sum((1, 2), keepdim=True) / count
@@ -190,8 +194,9 @@ def _normalised(states: Tensor, mask: Tensor) -> Tensor:
 
 
 def _estimator(hparams: Mapping[str, Any], state: Mapping[str, Tensor]) -> Any:
-    """The feed-forward network, whose layers stand in the checkpoint with an activation and a
-    dropout after each.
+    """Build the feed-forward network.
+
+    Its layers are in the checkpoint, with an activation and a dropout after each.
     """
     layers: list[Any] = []
     count = len(hparams["hidden_sizes"]) + 1

@@ -1,11 +1,12 @@
-"""Rewards of a language model by log-likelihoods: `likelihood/<provider>/<name>` and
-`verdict/<provider>/<name>`, with that model's own arguments.
+"""Rewards from a language model's log-likelihoods.
 
-    likelihood/hf/gpt2                the mean log-probability of the reply's tokens after the
-    prompt
-    verdict/hf/Qwen/Qwen3-0.6B        log P(" Yes") - log P(" No") after a question about the reply
+They are `likelihood/<provider>/<name>` and `verdict/<provider>/<name>`, with that model's own
+arguments.
 
-The model beneath may be any that gives log-likelihoods, in this process or behind a network.
+    likelihood/hf/gpt2              the mean log-probability of the reply's tokens after the prompt
+    verdict/hf/Qwen/Qwen3-0.6B      log P(" Yes") - log P(" No") after a question about the reply
+
+The model underneath may be any that gives log-likelihoods, local or remote.
 """
 
 from __future__ import annotations
@@ -49,18 +50,19 @@ _FIELD = re.compile(r"\{(prompt|response|reference)\}")
 
 
 class MeanLikelihood:
-    """How a reward comes from log-likelihoods: the mean log-probability of the reply's tokens.
+    """Computes a reward as the mean log-probability of the reply's tokens.
 
-    facts: what decides it, beside the model. argument_names: its own arguments.
+    `facts` is what decides the reward, beside the model; `argument_names` are its own arguments.
     """
 
     facts: Mapping[str, Any] = {"reward": "mean log-likelihood"}
     argument_names: tuple[str, ...] = ()
 
     def requests(self, request: Reward, *, chat: bool) -> list[LogLikelihood]:
-        """What the model is asked; chat: whether it takes messages.
+        """Return the requests to the model; `chat` says whether it takes messages.
 
-        An empty reply has no mean that could be compared: ModelError.
+        Raises:
+            ModelError: the reply is empty, so there is no mean that could be compared.
         """
         if not request.response:
             raise ModelError(
@@ -70,7 +72,11 @@ class MeanLikelihood:
         return [LogLikelihood(prompt, request.response)]
 
     def value(self, responses: Sequence[Response], name: str) -> float:
-        """The reward of the answers. Raises ModelError where they do not give one."""
+        """Compute the reward from the responses.
+
+        Raises:
+            ModelError: they do not give one.
+        """
         (response,) = responses
         if response.log_likelihood is None or not response.tokens_scored:
             raise ModelError(
@@ -81,9 +87,9 @@ class MeanLikelihood:
 
 
 class Verdict(MeanLikelihood):
-    """The log-odds of one verdict against another after a question.
+    """Computes the log-odds of one verdict against another after a question.
 
-    What is in braces is filled in once, so that no text fills in another.
+    All slots in braces are filled at once, so that no text can fill in another.
     """
 
     argument_names = ("template", "yes", "no")
@@ -108,7 +114,7 @@ class Verdict(MeanLikelihood):
         }
 
     def requests(self, request: Reward, *, chat: bool) -> list[LogLikelihood]:
-        """Two: both verdicts after the same question."""
+        """Return two requests: both verdicts after the same question."""
         texts = {"prompt": plain_prompt(request.prompt), "response": request.response}
         if "{reference}" in self.template:
             texts["reference"] = needed_reference(request, "verdict")
@@ -120,7 +126,7 @@ class Verdict(MeanLikelihood):
         ]
 
     def value(self, responses: Sequence[Response], name: str) -> float:
-        """The difference of both."""
+        """Return the difference of the two log-likelihoods."""
         yes, no = (response.log_likelihood for response in responses)
         if yes is None or no is None:
             raise ModelError(f"'{name}' gave no log-likelihood.")
@@ -128,7 +134,10 @@ class Verdict(MeanLikelihood):
 
 
 def likelihood_model(name: str, **options: Any) -> Model:
-    """The mean log-likelihood of a reply's tokens. The arguments are those of the model beneath."""
+    """Open a model whose reward is the mean log-likelihood of a reply's tokens.
+
+    The arguments are those of the model underneath.
+    """
     return _open_inner_model("likelihood", name, options, MeanLikelihood())
 
 
@@ -140,8 +149,13 @@ def verdict_model(
     no: str | None = None,
     **options: Any,
 ) -> Model:
-    """The log-odds of a verdict. template: the question, with {prompt}, {response} and where wanted
-    {reference}; yes, no: the verdicts. The other arguments are those of the model beneath.
+    """Open a model whose reward is the log-odds of a verdict.
+
+    Args:
+        name: the model underneath.
+        template: the question, with {prompt}, {response} and, if wanted, {reference}.
+        yes, no: the verdicts.
+        options: the arguments of the model underneath.
     """
     return _open_inner_model("verdict", name, options, Verdict(template, yes, no))
 
@@ -189,7 +203,7 @@ def _combine_responses(
 
 
 class _Reward(Model):
-    """What both kinds share: the model beneath, and how the reward is made of it."""
+    """Base of local and remote rewards: the model underneath, and the reward of its answers."""
 
     def __init__(self, provider: str, inner: Any, way: MeanLikelihood) -> None:
         self.name = f"{provider}/{inner.name}"
@@ -202,11 +216,11 @@ class _Reward(Model):
         )
 
     def describe(self) -> dict[str, Any]:
-        """The model beneath, and how the reward is made of it."""
+        """Describe the model underneath, and how the reward is computed."""
         return {**self._inner.describe(), **super().describe(), **self._way.facts}
 
     def check(self) -> None:
-        """As the model beneath, which must turn out to give log-likelihoods."""
+        """Check the model underneath, which must turn out to give log-likelihoods."""
         self._inner.check()
         if "log-likelihood" not in self._inner.abilities:
             raise ConfigurationError(
@@ -282,7 +296,7 @@ class _Remote(_Reward, RemoteModel):
         self.price = inner.price
 
     async def answer(self, request: Request) -> Response:
-        """Send what the reward is made of, one after another.
+        """Send the requests for the reward, one after another.
 
         What was answered before a failure is billed.
         """
@@ -300,5 +314,5 @@ class _Remote(_Reward, RemoteModel):
         return _combine_responses(self._way, responses, self.name)
 
     async def close(self) -> None:
-        """As the model beneath."""
+        """Close the model underneath."""
         await self._inner.close()

@@ -1,16 +1,11 @@
-"""Rewards of a network in this process, by what it was trained for: replies to people, closeness to
-a reference, translations.
+"""Rewards of a local network: preferences, similarity to a reference, translations.
 
-    reward/Skywork/Skywork-Reward-V2-Qwen3-0.6B         one logit of the conversation, by its chat
-    template
-    reward/OpenAssistant/reward-model-deberta-v3-base   one logit of prompt and reply as two texts,
-    without a template
+    reward/Skywork/Skywork-Reward-V2-Qwen3-0.6B         one logit of the chat, by its template
+    reward/OpenAssistant/reward-model-deberta-v3-base   one logit of prompt and reply as two texts
     reward/some/classifier -M label=good                of several classes, the log-odds of one
-    bertscore/roberta-large                             BERTScore by hidden states of layer 17, as
-    published for it
+    bertscore/roberta-large                             BERTScore by its published layer, 17
     bertscore/path/to/encoder  -M layer=9
-    metricx/google/metricx-24-hybrid-large-v2p6  -M tokenizer=google/mt5-large        0 errors to
-    25, told as 0 to -25
+    metricx/google/metricx-24-hybrid-large-v2p6  -M tokenizer=google/mt5-large        -25 to 0
 
 COMET is in `comet.py`; what the networks compute is in `networks.py`.
 """
@@ -41,7 +36,7 @@ GOOD = frozenset(
         "preferred",
     }
 )
-"""Names of the class that says that a reply is good."""
+"""Names of the class that means: the reply is good."""
 
 LAYERS = {
     "bert-base-uncased": 9, "bert-large-uncased": 18, "bert-base-multilingual-cased": 9,
@@ -51,13 +46,13 @@ LAYERS = {
 """The layer that was published as best for a checkpoint, by the last part of its name."""
 
 VERSIONS = {"23": 1024, "24": 1536}
-"""The year of MetricX's checkpoints, and the most tokens that they were trained on."""
+"""MetricX's versions by year, and the most tokens that each was trained on."""
 SCORE_TOKEN = 250_089
 """<extra_id_10>, whose logit is MetricX's number of errors."""
 
 
 class LocalReward(NetworkModel):
-    """Base of the rewards that a network in this process gives."""
+    """Base of reward models that are a local network."""
 
     abilities: frozenset[Ability] = frozenset({"reward"})
 
@@ -68,7 +63,7 @@ class LocalReward(NetworkModel):
         window: int | None,
         tokenizer: Checkpoint | None = None,
     ) -> None:
-        """See `settle`."""
+        """Set the facts that identify the model, as `settle` does."""
         sources = [self.source] if tokenizer is None else [self.source, tokenizer]
         identity = {"sources": [dict(source.identity) for source in sources]}
         self.settle(facts, identity, tokenizer=tokenizer, window=window)
@@ -87,9 +82,11 @@ class LocalReward(NetworkModel):
 class HeadModel(LocalReward):
     """The logit of a sequence classifier with one class, or the log-odds of one class of several.
 
-    form: "chat" renders prompt and reply by the tokenizer's chat template, "pair" gives them as two
-    texts; "auto" is chat where there is a template. label: the class that means good, by name or
-    number, where there are several. tokenizer: as for `hf` models.
+    Args:
+        form: "chat" renders prompt and reply by the tokenizer's chat template, "pair" passes them
+            as two texts; "auto" is chat if there is a template.
+        label: the class that means good, by name or number, if there are several.
+        tokenizer: as for `hf` models.
     """
 
     provider = "reward"
@@ -137,11 +134,14 @@ class HeadModel(LocalReward):
 
 
 class BertScoreModel(LocalReward):
-    """BERTScore, how well each token of a reply matches one of the reference (Zhang et al. 2020):
-    F1, precision and recall, from -1 to 1.
+    """BERTScore: how well each token of a reply matches one of the reference (Zhang et al. 2020).
 
-    layer: whose hidden states are compared, 0 being the embeddings; needed where the checkpoint is
-    not one of the published ones. tokenizer: as for `hf` models.
+    Its values are F1, precision and recall, from -1 to 1.
+
+    Args:
+        layer: the layer whose hidden states are compared, 0 being the embeddings; needed if the
+            checkpoint is not one of the published ones.
+        tokenizer: as for `hf` models.
     """
 
     provider = "bertscore"
@@ -180,12 +180,16 @@ class BertScoreModel(LocalReward):
 
 
 class MetricXModel(LocalReward):
-    """MetricX: minus the errors of a translation, from -25 to 0; the second value is the published
-    number, from 0 to 25.
+    """MetricX: minus the number of errors of a translation, from -25 to 0.
 
-    tokenizer: that of the mT5 of the same size, a folder or repository, because the published
-    checkpoints have none. version: "24" or "23", which decides the input's form and its longest,
-    1,536 or 1,024 tokens. score_token: whose logit is read.
+    The second value is the published number, from 0 to 25.
+
+    Args:
+        tokenizer: that of the mT5 of the same size, a folder or repository, because the published
+            checkpoints have none.
+        version: "24" or "23", which decides the form of the input and its most tokens, 1,536 or
+            1,024.
+        score_token: the token whose logit is read.
     """
 
     provider = "metricx"

@@ -1,4 +1,4 @@
-"""The networks of rewards: requests into tokens, and values of batches."""
+"""The networks of local reward models: encode requests as tokens, and compute values of batches."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ from evalwright.models.rewards.prompts import (
 )
 
 _SPACED = frozenset({"roberta", "gpt2", "bart", "deberta"})
-"""Families whose tokenizers tell a word at the beginning of a text from one after a space;
-BERTScore's texts begin with one.
+"""Families whose tokenizers distinguish a word at the beginning of a text from one after a space.
+
+BERTScore's texts begin with a space for these.
 """
 
 WORST = 25.0
@@ -33,9 +34,7 @@ WORST = 25.0
 
 
 class Head:
-    """A sequence classifier that reads the conversation by its chat template, or prompt and reply
-    as two texts.
-    """
+    """A sequence classifier that reads the conversation, or prompt and reply as two texts."""
 
     def __init__(self, model: HeadModel) -> None:
         self._pairs = pair_classifier(model)
@@ -47,7 +46,7 @@ class Head:
         )
 
     def encode(self, request: Reward) -> Piece:
-        """The conversation by the template, which has its special tokens, or both texts."""
+        """Encode the conversation by the template, which has its special tokens, or both texts."""
         if self._renderer is None:
             return (self._pairs.encode(plain_prompt(request.prompt), request.response),)
         text = self._renderer.whole(conversation(request.prompt, request.response))
@@ -58,7 +57,7 @@ class Head:
         )
 
     def values(self, batch: Sequence[Piece]) -> list[Values]:
-        """The logit, or the log-odds of the class."""
+        """Compute the logit, or the log-odds of the class."""
         logits = self._pairs.logits(batch)
         class_index = self._pairs.place
         if logits.shape[-1] == 1:
@@ -73,9 +72,10 @@ class Head:
 
 
 class BertScore:
-    """Tokens are matched greedily by the cosine of their hidden states, special tokens being
-    matched but not counted, without weights by rarity and without a baseline, as the library
-    bert-score does by default.
+    """Matches tokens greedily by the cosine of their hidden states.
+
+    Special tokens are matched but not counted; there are no weights by rarity and no baseline, as
+    in the library bert-score by default.
     """
 
     def __init__(self, model: BertScoreModel) -> None:
@@ -91,7 +91,7 @@ class BertScore:
         self.budget = scoring_budget(self._model, model.device)
 
     def encode(self, request: Reward) -> Piece:
-        """The reply and the reference."""
+        """Encode the reply and the reference."""
         texts = [
             text.strip()
             for text in (request.response, needed_reference(request, self._name))
@@ -101,7 +101,7 @@ class BertScore:
         return tuple(Encoded(tuple(self._tokenizer.encode(text))) for text in texts)
 
     def values(self, batch: Sequence[Piece]) -> list[Values]:
-        """F1, precision, recall; 0 where one of the texts has no token."""
+        """Compute F1, precision and recall; 0 if one of the texts has no token."""
         texts = list(dict.fromkeys(text for piece in batch for text in piece))
         inputs = padded(texts, int(self._tokenizer.pad_token_id or 0), self._device)
         with torch.inference_mode(), quiet():
@@ -133,11 +133,11 @@ class BertScore:
 
 
 class MetricX:
-    """An mT5 that was trained to say how many errors a translation has (Juraska et al. 2023, 2024).
+    """An mT5 trained to predict how many errors a translation has (Juraska et al. 2023, 2024).
 
-    Its decoder takes one step, and one logit of it is the number of errors, cut to 0 to 25. A
-    request without a reference is scored by its source alone (quality estimation), which the hybrid
-    checkpoints of 2024 were trained for.
+    Its decoder takes one step, and one of its logits is the number of errors, clipped to 0 to 25. A
+    request without a reference is scored by its source alone (quality estimation), for which the
+    hybrid checkpoints of 2024 were trained.
     """
 
     def __init__(self, model: MetricXModel) -> None:
@@ -151,8 +151,9 @@ class MetricX:
         self.budget = scoring_budget(self._model, model.device)
 
     def encode(self, request: Reward) -> Piece:
-        """The text as the checkpoints of a year were trained on it, each without its
-        end-of-sequence token.
+        """Encode the text in the form on which the checkpoints of a year were trained.
+
+        Each part comes without its end-of-sequence token.
         """
         source = plain_prompt(request.prompt)
         candidate = request.response
@@ -171,7 +172,7 @@ class MetricX:
         return (Encoded(tuple(tokens)),)
 
     def values(self, batch: Sequence[Piece]) -> list[Values]:
-        """Minus the errors, and the errors."""
+        """Return minus the errors, and the errors."""
         inputs = padded(
             [text for (text,) in batch],
             int(self._tokenizer.pad_token_id or 0),

@@ -7,7 +7,7 @@ from evalwright.core.requests import Message, Prompt, Reward
 
 
 def plain_prompt(prompt: Prompt) -> str:
-    """A prompt as one text: a single message is its text, several are told apart by their roles."""
+    """Return a prompt as one text; several messages are labelled with their roles."""
     if isinstance(prompt, str):
         return prompt
     if len(prompt) == 1:
@@ -16,9 +16,9 @@ def plain_prompt(prompt: Prompt) -> str:
 
 
 def conversation(prompt: Prompt, response: str) -> tuple[Message, ...]:
-    """The prompt as messages, with the reply as the last turn.
+    """Return the prompt as messages, with the reply as the last turn.
 
-    A reply that the prompt has begun goes on from there.
+    A reply that the prompt has begun is continued.
     """
     turns = (Message("user", prompt),) if isinstance(prompt, str) else prompt
     if turns and turns[-1].role == "assistant":
@@ -27,7 +27,11 @@ def conversation(prompt: Prompt, response: str) -> tuple[Message, ...]:
 
 
 def needed_reference(request: Reward, name: str) -> str:
-    """The reference. Raises ModelError where the request has none."""
+    """Return the reference.
+
+    Raises:
+        ModelError: the request has none.
+    """
     if request.reference is None:
         raise ModelError(
             f"'{name}' compares with a reference, and the request has none: set"

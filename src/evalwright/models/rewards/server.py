@@ -1,13 +1,11 @@
 """`reward-server/<base URL>#<model>`: a reward model behind an HTTP endpoint.
 
-    reward-server/http://localhost:8000#my-model                          POST /reward, the protocol
-    below
-    reward-server/http://localhost:8000#my-model  -M protocol=pooling     a server of vLLM:
-    /pooling, /classify or /v1/score
+    reward-server/http://localhost:8000#my-model                          POST /reward, see below
+    reward-server/http://localhost:8000#my-model  -M protocol=pooling     a vLLM server
 
 The protocol of `/reward` is {"model", "prompt", "response", "reference"?} -> {"reward": number};
-the prompt is a text, or a list of messages with `role` and `content`. vLLM's forms are those of its
-documentation: /pooling and /classify take messages, /v1/score two texts.
+the prompt is a text, or a list of messages with `role` and `content`. vLLM's protocols are those of
+its documentation: /pooling and /classify take messages, /v1/score two texts.
 """
 
 from __future__ import annotations
@@ -30,7 +28,7 @@ PATHS = {
     "classify": "/classify",
     "score": "/v1/score",
 }
-"""Where each protocol is asked, below the base URL."""
+"""The path of each protocol, below the base URL."""
 
 
 EXPECTED = {
@@ -39,16 +37,19 @@ EXPECTED = {
     "classify": "probabilities under data[0].probs",
     "pooling": "data[0].data",
 }
-"""What a reply must have."""
+"""What a reply must have, by protocol."""
 
 
 class RewardServer(Endpoint):
-    """A reward per request.
+    """A reward model behind an HTTP endpoint; each request gets one reward.
 
-    protocol: reward (ours), pooling (the last number of the pooled output), classify (the
-    probability of a class) or score (of a pair of texts). label: of classify, the class's place.
-    api_key_env: the variable with the key, sent as a bearer token. extra_body: added to every body.
-    timeout, deadline, max_concurrency, max_attempts: as for other remote models.
+    Args:
+        protocol: reward (ours), pooling (the last number of the pooled output), classify (the
+            probability of a class) or score (of a pair of texts).
+        label: for classify, the index of the class.
+        api_key_env: the variable with the key, sent as a bearer token.
+        extra_body: added to every body.
+        timeout, deadline, max_concurrency, max_attempts: as for other remote models.
     """
 
     abilities: frozenset[Ability] = frozenset({"reward"})
@@ -146,7 +147,7 @@ class RewardServer(Endpoint):
         numbers = first.get("probs" if self._protocol == "classify" else "data")
         index = self._label if self._protocol == "classify" else -1
         while isinstance(numbers, list) and len(numbers) > max(index, 0):
-            # pooled over tokens: the last number of the last
+            # pooled per token: the last number of the last token
             numbers = numbers[index]
             index = -1
         return as_number(numbers)

@@ -1,8 +1,8 @@
-"""Where a reply marks its answer: the claims in it.
+r"""Finds where a reply marks its answer: its claims.
 
-Claims are a field of JSON, a tag, `\\boxed{}`, `[[B]]`, what follows `####`, "Answer:", "the answer
-is" in the languages of `marks.toml`, and a last line in bold. Which of them counts is decided in
-`reply.py`.
+A claim is a field of JSON, a tag, `\boxed{}`, `[[B]]`, what follows `####`, "Answer:" or "the
+answer is" in the languages of `marks.toml`, or a last line in bold. `reply.py` decides which of
+them counts.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ _PAIR = re.compile(
 _HASHES = re.compile(r"(?m)^[^\S\n]*####[ \t]*(?=\S)")
 
 _TOKEN = r"(?=[\s*(\[\"'（]{0,5}(?:[A-J](?![^\W_]|['’])|[(（][^\W_][)）]|\d{1,2}번))"
-"""What may follow without a word between: a letter, something in brackets, a numbered option."""
+"""What may follow a mark with no word between: a letter, something in brackets, a numbered option.
+"""
 
 _END = r"[*_\"”'’)」』】\]]{0,4}"
 
@@ -48,7 +49,7 @@ _IS = (
 
 
 def _mark_pattern(table: str) -> str:
-    """The pattern of an answer mark in a script with spaces.
+    """Build the pattern of an answer mark in a script with spaces.
 
     A mark is a noun such as "answer", up to four words, and what links it to the answer.
     """
@@ -82,7 +83,7 @@ ANSWER_MARKS = (
 _OPENS_LINE = re.compile(r"[\s#*>_|【「(-]{0,8}$")
 
 ANSWER_INITIAL = re.compile(r"(?:^|(?<=\n))[ \t]{0,4}A[:：](?!.*\n[ \t]{0,4}B[:：.)])")
-"""An "A:" that is no option."""
+"""An "A:" that introduces an answer and is not the first of several options."""
 
 _SKIPPED = " \t\r\n:：*_=>→"
 
@@ -91,8 +92,7 @@ _JUDGED = re.compile(
     rf"|{'|'.join(sorted(cue_words('false')))}|based|clear|obvious|follows|supported)(?![^\W_]))",
     re.IGNORECASE,
 )
-"""What a sentence about an answer goes on with, where it does not give it: "the answer is correct".
-"""
+"""How a sentence about an answer continues if it does not state it: "the answer is correct"."""
 
 _DENIED = cue_words("false") | cue_words("negation") - {
     "a",
@@ -109,9 +109,9 @@ BOLD_TEXT = re.compile(r"(?<!\*)\*\*([^*\n]{1,120})\*\*(?!\*)")
 
 
 class Claim(NamedTuple):
-    """Where a reply marks its answer, and by which rule.
+    """A place where a reply marks its answer, and the rule that found it.
 
-    `mark_start` is where the mark begins, `start` and `end` are the ends of what it sets apart.
+    `mark_start` is where the mark begins; `start` and `end` delimit the answer that it sets apart.
     """
 
     mark_start: int
@@ -121,7 +121,7 @@ class Claim(NamedTuple):
 
 
 def find_claims(text: str) -> Iterator[Claim]:
-    """Find all claims of a reply; they come in no order."""
+    """Find all claims of a reply, in no particular order."""
     for tag in _TAG.finditer(text):
         group = 2 if tag[2] else 3
         yield Claim(
@@ -147,7 +147,7 @@ def find_claims(text: str) -> Iterator[Claim]:
 
 
 def _claim_behind_mark(text: str, mark: re.Match[str]) -> Claim | None:
-    """The claim of a mark: the rest of its line, or the next line."""
+    """Return the claim that a mark introduces: the rest of its line, or the next line."""
     groups = mark.groupdict()
     line = text.rfind("\n", 0, mark.start()) + 1
     before = text[max(line, mark.start() - 24) : mark.start()]

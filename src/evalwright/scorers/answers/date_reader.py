@@ -1,4 +1,4 @@
-"""Which of a reply's dates is its answer, and whether that is a target.
+"""Decides which of a reply's dates is its answer, and whether it is a target.
 
 The forms of a date are read in `scorers/text/dates.py`.
 """
@@ -35,7 +35,7 @@ _BEFORE_CHRIST = re.compile(
 _BC_BEFORE = re.compile(r"(?:公元前|紀元前|기원전)\s?$")
 
 _OTHER_CALENDAR = re.compile(r"単紀|단기|हिजरी|विक्रम|هـ|\bA\.?H\b")
-"""Years that count from elsewhere."""
+"""Signs of a calendar that counts its years from another epoch."""
 
 AROUND_CHARS = 24
 
@@ -46,9 +46,7 @@ MAX_SHORT_PAST_CHARS = 6
 _RELATIVE = re.compile(
     r",\s(?:which|who|whose|that|having|where)\s[^,;.]*$", re.IGNORECASE
 )
-"""A clause that only tells more of what the sentence is about: "the war, which began in 1939, ended
-in 1945".
-"""
+"""A relative clause that only adds information: "the war, which began in 1939, ended in 1945"."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +58,7 @@ class DateReader:
     language: str
 
     def judge(self, reply: ParsedReply) -> Verdict:
-        """Whether the reply gives a target date; it is not empty and does not decline."""
+        """Judge whether a reply, neither empty nor declining, gives a target date."""
         text = reply.text
         dates = find_dates(Words(text))
         if not dates:
@@ -131,7 +129,7 @@ def _covers_target(date: FoundDate, targets: Sequence[Date]) -> bool:
 def _is_alternative(
     text: str, date: FoundDate, dates: Sequence[FoundDate], language: str
 ) -> bool:
-    """Whether another date is offered right behind one: "1912 or 1913"."""
+    """Return whether another date is offered right after this one: "1912 or 1913"."""
     following = next((later for later in dates if later.start >= date.end), None)
     if following is None or following.start - date.end > AROUND_CHARS:
         return False
@@ -160,11 +158,11 @@ def _choose_date(
     question_stems: set[str],
     targets: Sequence[Date],
 ) -> tuple[FoundDate, bool]:
-    """Choose the date that answers, and say whether it surely is the one.
+    """Choose the date that answers the question, and say whether that choice is certain.
 
-    In this order: the only date; the only one in bold; the one with which the reply opens; the
-    one whose clause has most of the question's words; the first. Dates that lack a part which
-    every target has are passed over.
+    In this order: the only date; the only one in bold; the one that opens the reply; the one whose
+    clause has most of the question's words; the first. Dates that lack a part which every target
+    has are passed over.
     """
     text = reply.text
     needed = [
@@ -220,7 +218,7 @@ def _choose_date(
 
 
 def _read_date_in_words(text: str, targets: Sequence[Date], language: str) -> Verdict:
-    """Judge a reply whose date is written in words; only a right date can be recognised."""
+    """Judge a reply whose date is written in words; only a correct date can be recognised."""
     tokens = [token.casefold() for token in Words(text).tokens]
     integers = (
         number
@@ -245,7 +243,7 @@ def _read_date_in_words(text: str, targets: Sequence[Date], language: str) -> Ve
 def _doubt_about_words(
     text: str, targets: Sequence[Date], named: set[int], language: str
 ) -> str:
-    """Why a reply without a readable date might still give one; "" if it cannot."""
+    """Return why a reply without a readable date might still give one; "" if it cannot."""
     if language != "en":
         return "perhaps a date in words or in a form that is not read"
     numbers = find_numbers(text, language)
@@ -276,7 +274,7 @@ def _doubt_about_words(
 
 
 def asks_for_date(question: str, language: str) -> bool:
-    """Whether a question asks when, or for a year."""
+    """Return whether a question asks when something happened, or for a year."""
     folded = fold(question[:2000].casefold())
     return not cue_words("when", language).isdisjoint(
         re.findall(r"[^\W\d_]+", folded)

@@ -1,7 +1,7 @@
-"""Which formula of a reply is its answer, and whether that is a target.
+"""Decides which formula of a reply is its answer, and whether it is a target.
 
-What the reply claims decides, else its last sentences with a formula. Numbers with units and in
-words are read by `number_reader.py`. Nothing of a text is run.
+What the reply claims decides, else its last sentences with a formula. Numbers with units and
+numbers in words are read by `number_reader.py`. No text is ever executed.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ from evalwright.scorers.text.normalise import last_box, plain
 from evalwright.scorers.text.numbers import find_numbers
 
 MAX_SENTENCES = 6
-"""Sentences at the end of a reply without a claim in which its answer is looked for."""
+"""In a reply without a claim, the answer is looked for in this many sentences at its end."""
 
 MAX_WORDS_CHARS = 200
-"""Characters of a reply's end in which numbers in words are looked for."""
+"""Numbers in words are looked for in this many characters at a reply's end."""
 
 _SENTENCE_END = re.compile(r"\n+|(?<=[.!?])\s+(?!\d+\s*$)|(?<=[。！？])")
 
@@ -66,7 +66,7 @@ _FORM_ASKED = re.compile(
     r" gọn|uprość|sadeleştir|बसरल|सरल|اختصر|بسط",
     re.IGNORECASE,
 )
-"""A question for one form of a number or formula."""
+"""A question that asks for a specific form of a number or formula."""
 
 _CURRENCY = re.compile(r"(?<![^\W\d_])(?:Rp|RM|R\$|US\$)\.?\s?(?=\d)")
 
@@ -79,8 +79,9 @@ _SUPERSEDED = "is a step; another conclusion follows"
 _AS_PERCENTAGE = "is a percentage, and none is asked for"
 
 _FINAL_REASONS = (_OTHER_FORM, _DENIED, _SUPERSEDED, _AS_PERCENTAGE)
-"""Why a formula that is the target in value is not the answer; a number in the text does not change
-that.
+"""Reasons why a formula equal to the target is still not the answer.
+
+A number elsewhere in the text does not overrule them.
 """
 
 _CHECKING = re.compile(
@@ -123,7 +124,7 @@ _SAME_AGAIN = re.compile(
     r"|أي|أو|หรือ",
     re.IGNORECASE,
 )
-"""What says the same once more, in other units or rounded."""
+"""Words that introduce the same value again, in other units or rounded."""
 
 _PERCENT_ASKED = re.compile(
     r"%|％|percent|per cent|prozent|pour ?cent|por ?ciento|porcentaje|por"
@@ -147,7 +148,7 @@ class FormulaReader:
     language: str = "en"
 
     def judge(self, reply: ParsedReply) -> Verdict:
-        """Whether the reply gives a target formula; it is not empty and does not decline."""
+        """Judge whether a reply, neither empty nor declining, gives a target formula."""
         targets = tuple(last_box(target) or target for target in self.targets)
         target_shapes = [
             shape for target in targets for shape in parse_shapes(target, self.language)
@@ -193,7 +194,7 @@ class FormulaReader:
 
 
 def _in_another_unit(reply: ParsedReply, targets: Sequence[str], language: str) -> bool:
-    """Whether the only number of a reply has a unit that no target has."""
+    """Return whether the only number of a reply has a unit that no target has."""
     numbers = find_numbers(reply.text[:MAX_REGION_CHARS], language)
     target_units = [
         number.unit
@@ -217,7 +218,7 @@ def _is_number(target: str, language: str) -> bool:
 
 
 _PAIR = re.compile(r"[(\[\]][^()\[\]]*[,;][^()\[\]]*[)\]\[]|\\\{")
-"""A pair, an interval or a set: no number, though "1,2" is one."""
+"""A pair, an interval or a set; it is not a number, although "1,2" could be read as one."""
 
 
 def _has_operations(text: str) -> bool:
@@ -236,7 +237,7 @@ def _judge_formulas(
     question: str,
     language: str,
 ) -> Verdict:
-    """Judge the formulas of a reply, the likeliest region first."""
+    """Judge the formulas of a reply, region by region, the likeliest first."""
     seen: list[FoundFormula] = []
     later: list[FoundFormula] = []
     rounded = ""
@@ -313,7 +314,7 @@ def _judge_equal_formula(
 
     if is_unasked_percentage:
         doubt = doubt or "a percentage, which the target is not"
-    if formula.about and all(target.strip("$ ").isdigit() for target in targets):
+    if formula.approximate and all(target.strip("$ ").isdigit() for target in targets):
         doubt = doubt or "said to be about that"
     return correct(f"{quoted} is the target formula", doubt)
 
@@ -325,7 +326,7 @@ def _judge_other_formulas(
     target_shapes: Sequence[Shape],
     language: str,
 ) -> Verdict:
-    """Judge a reply without a formula that equals a target."""
+    """Judge a reply in which no formula equals a target."""
     written = reply.as_written or reply.text
     if any(_written_alike(written, target) for target in targets):
         return correct("the target as it is written")
@@ -350,7 +351,7 @@ def _judge_other_formulas(
 
 
 def _answer_regions(reply: ParsedReply) -> Iterator[tuple[str, bool]]:
-    """The places where the answer may be, the likeliest first, and whether each is final.
+    """Yield the regions where the answer may be, the likeliest first, and whether each is final.
 
     That is the claim, or without one the last sentences with formulas.
     """
@@ -368,7 +369,7 @@ def _answer_regions(reply: ParsedReply) -> Iterator[tuple[str, bool]]:
 
 
 def _doubt_about(there: Sequence[FoundFormula], index: int, *, is_final: bool) -> str:
-    """Why a reader might argue with a formula that equals the target."""
+    """Return why a careful reader might argue with a formula that equals the target."""
     if not is_final:
         return "it is not in the last sentence"
     later = [
@@ -391,11 +392,11 @@ def _conclusion_behind(
     question: str,
     is_claim: bool,
 ) -> FoundFormula | None:
-    """The conclusion that follows a formula equal to the target, which was then only a step.
+    """Return the conclusion after a formula that equals the target, which was then only a step.
 
-    A check, a reason, an aside, a denial, the same value in other units and numbers of the
-    question are no conclusions. A claim, a formula in bold and two numbers that nothing is
-    computed from stand, unless a word such as "so" concludes.
+    A check, a reason, an aside, a denial, the same value in other units and numbers of the question
+    are not conclusions. A claim, a formula in bold, and two numbers from which nothing is computed
+    keep their place unless a word such as "so" introduces a conclusion.
     """
     numbers_asked = set(re.findall(r"\d+(?:[.,]\d+)*", question))
     stands = is_claim or here.bold or _CONCLUDING.search(here.before) is not None
@@ -421,7 +422,7 @@ def _conclusion_behind(
             continue
         if (
             _is_rounded_form(candidate, here)
-            or candidate.about
+            or candidate.approximate
             or _SAME_AGAIN.search(candidate.before)
         ):
             continue
@@ -430,13 +431,13 @@ def _conclusion_behind(
 
 
 def _is_computed(candidate: FoundFormula) -> bool:
-    """Whether a formula is the result of an operation on numbers ("5+1 = 6")."""
+    """Return whether a formula is the result of an operation on numbers ("5+1 = 6")."""
     left, equals, _ = candidate.text.rpartition("=")
     return bool(equals) and len(re.findall(r"\d+", left)) > 1
 
 
 def _is_of_kind(candidate: FoundFormula, here: FoundFormula) -> bool:
-    """Whether two formulas are both numbers, or both lists of values or intervals."""
+    """Return whether two formulas are both numbers, or both lists of values or intervals."""
     number = _single_number(candidate)
     target_number = _single_number(here)
     if number is not None or target_number is not None:
@@ -449,7 +450,7 @@ def _is_of_kind(candidate: FoundFormula, here: FoundFormula) -> bool:
 
 
 def _is_rounded_form(candidate: FoundFormula, here: FoundFormula) -> bool:
-    """Whether a number equals another within one percent ("9π, that is 28.27")."""
+    """Return whether a number equals another within one percent ("9π, that is 28.27")."""
     number = _single_number(candidate)
     target_number = _single_number(here)
     return (
@@ -462,7 +463,7 @@ def _is_rounded_form(candidate: FoundFormula, here: FoundFormula) -> bool:
 def _is_unasked_percentage(
     candidate: FoundFormula, target_shapes: Sequence[Shape], question: str
 ) -> bool:
-    """Whether a formula is the target with a percent sign that neither target nor question has."""
+    """Return whether a formula is the target with a percent sign that nobody asked for."""
     if "%" not in candidate.text or _PERCENT_ASKED.search(question):
         return False
     shape = candidate.shapes[0]
@@ -491,7 +492,7 @@ def _equal_in_value(target: Values, shape: Values) -> bool:
 
 
 def _gives_parts_one_by_one(there: Sequence[FoundFormula], target: Shape) -> bool:
-    """Whether the numbers of a sentence are the values of the target, in its order.
+    """Return whether the numbers of a sentence are the values of the target, in its order.
 
     Examples: "from -4 to 4" for an interval, "x is 2 and y is 5".
     """
@@ -535,7 +536,7 @@ def _find_rounded_target(
     target_shapes: Sequence[Shape],
     targets: Sequence[str],
 ) -> str:
-    """The formula that is a target rounded to at least three figures; "" without one."""
+    """Return the last formula if it is a target rounded to at least three figures; else ""."""
     for candidate in there[-1:]:
         for shape in candidate.shapes:
             for target in target_shapes:
@@ -575,7 +576,7 @@ def _is_rounded_target(
 def _in_asked_form(
     candidate: FoundFormula, target_shapes: Sequence[Shape], question: str
 ) -> bool:
-    """Whether a formula equal to the target is simplified as far as the question asks."""
+    """Return whether a formula equal to the target is simplified as far as the question asks."""
     if not _FORM_ASKED.search(question):
         return True
     targets = [_numbers_in_shape(shape) for shape in target_shapes]
@@ -583,7 +584,7 @@ def _in_asked_form(
 
 
 def _numbers_in_shape(shape: Shape) -> list[str]:
-    """All numbers of an answer except 1, sorted; powers are written out as factors."""
+    """List all numbers of an answer except 1, sorted; powers are written out as factors."""
     trees = shape.trees if isinstance(shape, Values) else (shape,)
     return sorted(leaf for tree in trees for leaf in _numbers_in(tree))
 
@@ -610,7 +611,7 @@ def _written_alike(raw: str, target: str) -> bool:
 
 
 def write_formula(reply: ParsedReply, language: str = "en") -> str:
-    """Write the formula of a reply in one spelling; a number as a fraction in lowest terms."""
+    """Write a reply's formula in canonical form; a number as a fraction in lowest terms."""
     for region, _ in _answer_regions(reply):
         there = find_formulas(region, language)
         if not there:

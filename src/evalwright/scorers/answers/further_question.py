@@ -1,5 +1,6 @@
-"""Where a reply goes on to a question of its own: what base models write after their answer, a
-further exercise in the form of the first.
+"""Finds where a reply goes on to a new question of its own.
+
+After their answer, base models often write a further exercise in the form of the first.
 """
 
 from __future__ import annotations
@@ -13,15 +14,19 @@ from evalwright.scorers.text.marks import SPACELESS
 MAX_LINES = 400
 """Lines in which a further question is looked for."""
 MAX_TRIES = 12
-"""Lines that may begin a further question behind which an answer is looked for."""
+"""Most places at which a further question may begin that are tried.
+
+For each, the text before it is searched for an answer.
+"""
 MAX_ANSWER_CHARS = 2_000
 SAME_WORDS = 2
 SAME_SIGNS = 4
-"""How much of the question's beginning opens a further one: words, or in scripts without spaces
-characters.
+"""How much of the question's beginning identifies a further question of the same form.
+
+It counts words, or characters in scripts without spaces.
 """
 SHORT_ANSWER_CHARS = 60
-"""A first line so short may be the whole answer, so that a question behind it is another."""
+"""A first line this short may be the whole answer, so a question after it is a further one."""
 MAX_EARLY_LINES = 4
 _QUESTION = re.compile(r".{8}[?？؟]|(?:[かな]。|까\.)\s*$")
 _LABEL = re.compile(
@@ -51,8 +56,8 @@ def before_next_question(
 
     Args:
         reply: the whole reply.
-        question: the question of the sample, whose first words open a further one too.
-        answered: whether the beginning of a reply holds an answer; nothing is cut off before.
+        question: the sample's question; a further one may begin with the same words.
+        answered: whether the beginning of a reply holds an answer; nothing is cut off before that.
         n_options: number of options; a numbered line up to it may be an option.
     """
     lines = reply.split("\n", MAX_LINES)
@@ -99,9 +104,9 @@ def _begins_question(
 
 
 def _first_words(text: str) -> tuple[str, ...]:
-    """The first words of a question, by which the next one of the same form is recognised.
+    """Return the first words of a question, by which a further one of the same form is recognised.
 
-    Returns () for a text that is too short.
+    It is () for a text that is too short.
     """
     text = re.sub(
         r"^\s*(?:Q|Question|Problem)?\s*\d*\s*[.:)]\s*", "", text[:200].casefold()

@@ -1,6 +1,7 @@
-"""Whether a name that is no target resembles one, so that a careful reader might argue.
+"""Decides whether a wrong name resembles a target so much that a careful reader might accept it.
 
-It does where it is a misspelling, another ending, a part or an abbreviation, or has another number.
+It does if it is a misspelling, another ending, a part or an abbreviation of the target, or has
+another number.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from evalwright.scorers.text.folded import (
 
 
 def describe_likeness(content: Sequence[str], targets: Sequence[NameTarget]) -> str:
-    """Describe what makes a name resemble a target; "" if nothing does.
+    """Describe how a name resembles a target; "" if it does not.
 
-    A name that shares a word with the target and differs plainly in another ("Atlantic Ocean",
+    A name that shares a word with the target and plainly differs in another ("Atlantic Ocean",
     "Saint Lucia") does not resemble it.
     """
     for target in targets:
@@ -83,11 +84,11 @@ _NUMERAL = re.compile(
     r"|first|second|third|fourth|fifth"
     r"|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth|thirteenth|fourteenth|fifteenth|sixteenth"
 )
-"""A number as a part of a name: "World War II", "Gemini 2", "Frederik the Tenth"."""
+"""A number that is part of a name: "World War II", "Gemini 2", "Frederik the Tenth"."""
 
 
 def _differs_in_numeral(content: Sequence[str], target: NameTarget) -> bool:
-    """Whether a name is the target with its number written differently ("Gemini Two")."""
+    """Return whether a name is the target with its number written differently ("Gemini Two")."""
     target_words = [
         token
         for token in target.tokens
@@ -102,7 +103,7 @@ def _differs_in_numeral(content: Sequence[str], target: NameTarget) -> bool:
 
 
 def _has_other_words(content: Sequence[str], target: NameTarget) -> bool:
-    """Whether name and target each have a word that resembles none of the other."""
+    """Return whether name and target each have a word that resembles none of the other."""
     core = [token for token in target.tokens if token not in ARTICLES]
     if len(core) < 2 or len(content) < 2:
         return False
@@ -122,8 +123,9 @@ def _has_other_words(content: Sequence[str], target: NameTarget) -> bool:
 
 
 MIN_LIKE_WORD = 0.8
-"""Similarity above which a word may be a misspelling of another: "Madrit", and not "Manet" for
-"Monet".
+"""Least similarity at which a word may be a misspelling of another.
+
+It accepts "Madrit" for "Madrid", but not "Manet" for "Monet".
 """
 
 MIN_LIKE_LONG_WORD = 0.6
@@ -135,7 +137,7 @@ MIN_LIKE_OTHER_SCRIPT = 0.6
 MIN_LIKE_PHRASE = 0.76
 
 MIN_LIKE_NOUN = 0.75
-"""The same for words that are no names: "gray" for "grey"."""
+"""Least similarity for words that are not names: "gray" for "grey"."""
 
 MAX_SHOWN_CHARS = 40
 
@@ -143,7 +145,7 @@ MAX_ABBREVIATION_CHARS = 5
 
 
 def _resembles(word: str, target_word: str) -> bool:
-    """Whether a word may be a spelling, an ending or a short form of a target's word."""
+    """Return whether a word may be a spelling, inflection or short form of a target's word."""
     if word == target_word:
         return len(word) > 1 or not word.isascii()
     shorter, longer = sorted((word, target_word), key=len)
@@ -152,10 +154,10 @@ def _resembles(word: str, target_word: str) -> bool:
     if not 4 <= len(word) <= 40 or (len(target_word) < 4 and target_word.isascii()):
         return False
     if len(shorter) >= 4 and longer.startswith(shorter[:-1]):
-        return True  # "Gabo" for "Gabriel"
+        return True  # a short form: "Gabo" for "Gabriel"
     matcher = SequenceMatcher(None, word, target_word)
     if not word.isascii() and not target_word.isascii():
-        # endings and spellings of other scripts are less well known
+        # endings and spellings of other scripts are less well known to us
         return word[:3] == target_word[:3] or matcher.ratio() >= MIN_LIKE_OTHER_SCRIPT
     by_sound = SequenceMatcher(None, write_by_sound(word), write_by_sound(target_word))
     is_long = min(len(word), len(target_word)) >= MIN_LONG_WORD_CHARS
@@ -166,11 +168,10 @@ def _resembles(word: str, target_word: str) -> bool:
 
 
 def is_loosely_like(content: Sequence[str], targets: Sequence[NameTarget]) -> bool:
-    """Whether any word of a name may be a target's, for languages whose forms we know less
-    well.
+    """Return whether any word of a name may be a target's.
 
-    A name that differs from the target plainly in one of its words ("Atlantic Ocean") is not
-    like it.
+    It is for languages whose word forms we know less well. A name that plainly differs from the
+    target in one of its words ("Atlantic Ocean") is not like it.
     """
     near = [target for target in targets if _is_loosely_like(content, target)]
     return bool(near) and not all(
@@ -213,7 +214,7 @@ def _differs_in_one_word(content: Sequence[str], target: NameTarget) -> bool:
 
 
 def _resembles_loosely(word: str, target_word: str) -> bool:
-    """As `_resembles`, with a lower bar: any three first letters in common are enough."""
+    """Like `_resembles`, with a lower bar: three common first letters are enough."""
     if word == target_word or (
         min(len(word), len(target_word)) >= 3
         and (word.startswith(target_word) or target_word.startswith(word))
@@ -228,7 +229,7 @@ def _resembles_loosely(word: str, target_word: str) -> bool:
 
 
 def differs_in_digits(tokens: Sequence[str], target_tokens: Sequence[str]) -> bool:
-    """Whether a text is a target with another number: "World War I", "H2O2", "Carbon-12"."""
+    """Return whether a text is a target with another number: "World War I", "H2O2", "Carbon-12"."""
     text, target_text = (
         "".join(token for token in words if token not in ARTICLES)
         for words in (tokens, target_tokens)

@@ -1,8 +1,7 @@
-"""Whether a reply gives a target name: the target, something else, or nothing.
+"""Decides whether a reply gives a target name, something else, or nothing.
 
-The first sentence that answers decides, unless a concluding one or a change of mind follows; what a
-sentence says is read in `name_sentences.py`. Without a sentence that gives the target the reply is
-wrong.
+The first sentence that answers decides, unless a concluding one or a change of mind follows;
+`name_sentences.py` reads single sentences. If no sentence gives the target, the reply is wrong.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ _DEPENDS = re.compile(
     re.IGNORECASE,
 )
 MAX_LIKE_WORDS = 4
-"""Words of a reply up to which it may be a target in another spelling or form."""
+"""A reply of at most this many words may be a target in another spelling or form."""
 
 
 class NameReader:
@@ -56,7 +55,7 @@ class NameReader:
         self.is_person = sentences.is_person
 
     def judge(self, reply: ParsedReply) -> Verdict:
-        """Whether the reply gives a target name; it is not empty and does not decline."""
+        """Judge whether a reply, neither empty nor declining, gives a target name."""
         if (
             self.sentences.is_target(reply.text)
             and not reply.after
@@ -85,7 +84,7 @@ class NameReader:
         return verdict
 
     def _lists_all_things(self, text: str) -> bool:
-        """Whether the reply lists all things of a target ("red, green and blue"), in any order."""
+        """Return whether a reply lists all parts of a target ("red and blue"), in any order."""
         if len(text) > 300:
             return False
         named = self._split_things(text.strip(" ."))
@@ -98,11 +97,12 @@ class NameReader:
         return False
 
     def _lists_candidates(self, text: str) -> bool:
-        """Whether the reply is only a list of names with a target among them: "Paris; Lyon"."""
+        """Return whether the reply is just a list of names, one of them a target: "Paris; Lyon"."""
         if len(text) > 300:
             return False
         if _MARKED.search(text, 1) and not _MARKED.match(text):
-            return False  # "Lincoln", and the other options of a list that a model goes on with
+            # "Lincoln" first, then the other options of a list that the model goes on with.
+            return False
         names = [
             name.strip(" .")
             for name in _LISTED.split(text)
@@ -149,7 +149,7 @@ class NameReader:
             differs = first.answer is not last.answer
             doubt = (
                 "a beginning and an end that differ"
-                if differs and first.firm
+                if differs and first.is_direct
                 else last.doubt
             )
             if last.answer is SentenceAnswer.GIVES:
@@ -164,7 +164,7 @@ class NameReader:
                 first.why,
                 first.doubt or ("the target is denied later" if denied else ""),
             )
-        if first.firm:
+        if first.is_direct:
             is_open = first.answer is SentenceAnswer.REFUSES
             return incorrect(
                 first.why, "the target is given in a later sentence" if is_open else ""
@@ -178,7 +178,7 @@ class NameReader:
     ) -> Verdict:
         """Judge a reply in which no sentence gives the target.
 
-        It is wrong, and unsure where it may be a target in other words.
+        It is wrong, and unsure if it may be a target in other words.
         """
         named = next(
             (
@@ -218,8 +218,6 @@ class NameReader:
         return incorrect(f"{quoted} has no target", doubt)
 
     def _targets_with_counter_twice(self) -> list[str]:
-        """Korean targets with their counter repeated, as some replies have it: "32개개" for
-        "32개".
-        """
+        """Return Korean targets with their counter repeated, as some replies do: "32개개"."""
         joined = ["".join(target.tokens) for target in self.targets]
         return [f"{text}{text[-1]}" for text in joined if _KOREAN_COUNT.fullmatch(text)]

@@ -1,6 +1,6 @@
-"""What one sentence of a reply does: it gives a target name, another answer, or none.
+"""Reads what one sentence of a reply does: it gives a target name, another answer, or none.
 
-A sentence gives the target where it names it plainly: not denied, not only to explain another name
+A sentence gives the target if it names it plainly: not denied, not only to explain another name
 ("Picasso's friend Dalí"), not as one of several alternatives, and without another answer in an
 earlier clause.
 """
@@ -53,11 +53,11 @@ from evalwright.scorers.text.normalise import plain
 from evalwright.scorers.text.tokens import word_set
 
 MIN_KIND_CHARS = 6
-"""Of a word for a kind of thing, such as "capital"; shorter ones ("which", "where") only ask."""
+"""Least characters of a word for a kind of thing ("capital"); shorter ones ("which") only ask."""
 MAX_BARE_WORDS = 6
 MAX_ARTICLES = 8
 BARE_CHARS = {"CJK": 10, "KANA": 12, "THAI": 18, "LAO": 18, "KHMER": 18, "MYANMAR": 18}
-"""Scripts without spaces, and how many characters a bare name has at most."""
+"""For scripts without spaces: most characters of a text that is only a name."""
 ASIDE_REACH_WORDS = 4
 DENIAL_REACH_WORDS = 6
 CORRECTION_REACH_WORDS = 30
@@ -108,12 +108,12 @@ _DENIED_TWICE = re.compile(
     re.IGNORECASE,
 )
 _PREFERRED = word_set("instead rather statt anstatt plutot")
-"""Words behind a name that set it before another: "Paris instead of Lyon"."""
+"""Words after a name that prefer it to another: "Paris instead of Lyon"."""
 NAMESAKES = tuple(label_alternatives("namesake").split("|"))
 
 
 def _has_all_words(words: Sequence[str], target_words: Sequence[str]) -> bool:
-    """Whether a name has all words of a target: joined, as initials or with a slip."""
+    """Return whether a name has all words of a target: joined, as initials or with a slip."""
     ends = range(len(words) + 1)
     runs = {"".join(words[start:end]) for end in ends for start in range(end)}
     return all(
@@ -127,7 +127,7 @@ def _has_all_words(words: Sequence[str], target_words: Sequence[str]) -> bool:
 
 
 class SentenceAnswer(Enum):
-    """What a sentence answers."""
+    """What a sentence gives as its answer."""
 
     GIVES = "gives the target"
     OTHER = "gives another answer"
@@ -138,13 +138,14 @@ class SentenceAnswer(Enum):
 class ReadSentence(NamedTuple):
     """What a sentence answers, why, and what a careful reader might argue with.
 
-    `firm` is set for a bare name and for a sentence in words of the question.
+    `is_direct` is set for a sentence that is only a name, and for one that repeats words of the
+    question.
     """
 
     answer: SentenceAnswer
     why: str = ""
     doubt: str = ""
-    firm: bool = False
+    is_direct: bool = False
 
 
 SILENT = ReadSentence(SentenceAnswer.SILENT)
@@ -191,7 +192,7 @@ class SentenceReader:
         question_tokens = [
             token for token in fold_text(plain(question[:2000])).tokens if token
         ]
-        self.asked = frozenset(token[:5] for token in question_tokens)
+        self.question_beginnings = frozenset(token[:5] for token in question_tokens)
         long = (
             token
             for token in question_tokens
@@ -199,10 +200,9 @@ class SentenceReader:
         )
         long_words = list(long)
         own_words = [token for token in long_words if token not in FUNCTION_WORDS]
-        # "What is the capital of the country?" has no words of its own but those for kinds of
-        # things.
+        # "What is the capital of the country?" has no long words except those for kinds of things.
         kinds = [token for token in long_words if len(token) >= MIN_KIND_CHARS]
-        self.about = frozenset(token[:5] for token in own_words or kinds)
+        self.topic_beginnings = frozenset(token[:5] for token in own_words or kinds)
         self.forms = frozenset(
             form
             for target in targets
@@ -221,7 +221,7 @@ class SentenceReader:
         )
 
     def describe_likeness(self, content: Sequence[str]) -> str:
-        """Describe what makes words resemble a target; "" if nothing does.
+        """Describe how words resemble a target; "" if they do not.
 
         Outside English any shared letters count, because we know less of the forms of words.
         """
@@ -236,7 +236,7 @@ class SentenceReader:
         text = _CONNECTIVE.sub(", ", text)
         if self.is_target(text):
             return ReadSentence(
-                SentenceAnswer.GIVES, f"'{shortened(text)}' is a target", firm=True
+                SentenceAnswer.GIVES, f"'{shortened(text)}' is a target", is_direct=True
             )
         if "?" in without_tag_question(text):
             return SILENT
@@ -261,16 +261,18 @@ class SentenceReader:
                 )
             if all(self._is_other_person(folded, mention) for mention in named):
                 return ReadSentence(
-                    SentenceAnswer.REFUSES, f"{quoted} gives another name", firm=True
+                    SentenceAnswer.REFUSES,
+                    f"{quoted} gives another name",
+                    is_direct=True,
                 )
             reason = "names the target only in passing"
             return ReadSentence(
-                SentenceAnswer.REFUSES, f"{quoted} {reason}", reason, firm=True
+                SentenceAnswer.REFUSES, f"{quoted} {reason}", reason, is_direct=True
             )
         mention = plainly[0]
         if reason := self._reason_against(folded, mention, plainly):
             return ReadSentence(
-                SentenceAnswer.REFUSES, f"{quoted}: {reason}", reason, firm=True
+                SentenceAnswer.REFUSES, f"{quoted}: {reason}", reason, is_direct=True
             )
         name = " ".join(folded.cased[mention.start : mention.end])
         firm = self._takes_up_question(folded.tokens) or self.is_bare_name(text)
@@ -282,7 +284,7 @@ class SentenceReader:
         )
 
     def _read_without_target(self, folded: FoldedText) -> ReadSentence:
-        """Read a sentence that names no target: another name, or nothing."""
+        """Read a sentence that names no target: it gives another name, or nothing."""
         if _REJECTED_BEHIND.search(folded.text):
             return SILENT
         opening = self._opening_name(folded.text)
@@ -292,7 +294,7 @@ class SentenceReader:
             return ReadSentence(
                 SentenceAnswer.OTHER,
                 f"'{shortened(opening)}' is none of the targets",
-                firm=True,
+                is_direct=True,
             )
         if not self._takes_up_question(folded.tokens) or self.cues.denies(
             folded.tokens, folded.text
@@ -306,11 +308,11 @@ class SentenceReader:
         return ReadSentence(
             SentenceAnswer.OTHER,
             f"'{shortened(folded.text)}' gives something else",
-            firm=True,
+            is_direct=True,
         )
 
     def _is_no_answer(self, folded: FoldedText, mention: Mention) -> bool:
-        """Whether a mention is denied, another person's name, or explains another name."""
+        """Return whether a mention is denied, another person's name, or explains another name."""
         return (
             self._is_denied(folded, mention)
             or self._is_aside(folded, mention)
@@ -320,7 +322,7 @@ class SentenceReader:
     def _reason_against(
         self, folded: FoldedText, mention: Mention, plainly: Sequence[Mention]
     ) -> str:
-        """Why a plain mention is not the sentence's answer; "" if it is."""
+        """Return why a plain mention is not the sentence's answer; "" if it is."""
         tokens = folded.tokens
         size = len(folded.tokens)
         first, last = folded.clause(mention.start, mention.end)
@@ -344,7 +346,7 @@ class SentenceReader:
         return ""
 
     def _doubt_about(self, folded: FoldedText, mention: Mention) -> str:
-        """What a careful reader might argue with where the target is given; "" if nothing."""
+        """Return what a careful reader might object to, though the target is given; "" if none."""
         first, last = folded.clause(mention.start, mention.end)
         if (
             first
@@ -358,18 +360,16 @@ class SentenceReader:
             and not self._words_of_question(folded.tokens[first:last])
         ):
             return "another clause says more of the question"
-        if not mention.sure and not self.is_person:
+        if not mention.is_exact and not self.is_person:
             return "the target in a longer name"
         return ""
 
     def _is_alternative(
         self, folded: FoldedText, mention: Mention, plainly: Sequence[Mention]
     ) -> bool:
-        """Whether the target is one of several offers: "Paris or Lyon", "could be Paris or
-        Lyon".
-        """
+        """Return whether the target is one of several alternatives: "Paris or Lyon"."""
         tokens = folded.tokens
-        alternatives = self.cues.alternatives - self.asked
+        alternatives = self.cues.alternatives - self.question_beginnings
         for at, token in enumerate(tokens):
             if token not in alternatives:
                 continue
@@ -390,9 +390,9 @@ class SentenceReader:
     def _has_earlier_answer(
         self, folded: FoldedText, mention: Mention, clause: int
     ) -> bool:
-        """Whether an earlier clause gives another answer.
+        """Return whether an earlier clause gives another answer.
 
-        It does if it has the words of the question, or opens with a bare name.
+        It does if it has the words of the question, or opens with a name alone.
         """
         tokens = folded.tokens
         restart = max(
@@ -407,7 +407,7 @@ class SentenceReader:
         if _NAMELY.search(beside) or _REJECTED_BEHIND.search(earlier_text):
             return False
         if _CORRECTED_BEHIND.search(earlier_text):
-            return False  # "부산이라고 생각했는데 알고 보니 서울"
+            return False  # "I thought it was Busan, but it turns out to be Seoul"
         if (
             is_in_brackets
             and _OTHER_NAME.search(beside)
@@ -429,7 +429,7 @@ class SentenceReader:
             self.content_words(tokens[clause : mention.start])
         )
         answers = (
-            says_more  # "Sydney (the parliament sits in Canberra)"
+            says_more  # the clause only adds detail: "Sydney (the parliament sits in Canberra)"
             or self._takes_up_question(earlier)
             or (is_cased and self._words_of_question(earlier))
             or self._opening_name(folded.text)
@@ -447,7 +447,7 @@ class SentenceReader:
         return is_spaceless or not mine - self._words_of_question(earlier)
 
     def _is_denied(self, folded: FoldedText, mention: Mention) -> bool:
-        """Whether the mention is negated, before it in its clause or right after it."""
+        """Return whether the mention is negated, before it in its clause or right after it."""
         tokens = folded.tokens
         first, last = folded.clause(mention.start, mention.end)
         before = tokens[max(first, mention.start - DENIAL_REACH_WORDS) : mention.start]
@@ -478,7 +478,7 @@ class SentenceReader:
         ) or self.cues.denies([], behind)
 
     def _is_aside(self, folded: FoldedText, mention: Mention) -> bool:
-        """Whether a mention only explains another name.
+        """Return whether a mention only explains another name.
 
         Examples: "the rival of ...", "after ...", "세종의 아들 ...".
         """
@@ -492,7 +492,8 @@ class SentenceReader:
         if "than" in near[-2:]:
             return True
         if any(
-            token in self.cues.aside and token[:5] not in self.asked for token in near
+            token in self.cues.aside and token[:5] not in self.question_beginnings
+            for token in near
         ):
             return True
         if _ASIDE_BEHIND.match(text_behind(folded, mention)):
@@ -502,11 +503,11 @@ class SentenceReader:
         )
 
     def _is_possessor(self, folded: FoldedText, mention: Mention) -> bool:
-        """Whether an English possessive "'s" follows."""
+        """Return whether an English possessive "'s" follows."""
         return folded.tokens[mention.end : mention.end + 1] == ["s"]
 
     def _is_other_person(self, folded: FoldedText, mention: Mention) -> bool:
-        """Whether the mention is someone else with a target's surname."""
+        """Return whether the mention is another person with a target's surname."""
         named = folded.tokens[mention.start : mention.end]
         surnames = {
             target.surname: target for target in self.targets if target.given_names
@@ -534,7 +535,7 @@ class SentenceReader:
         given_names = [
             token
             for token in given_names
-            if token not in NAME_HEADS and token[:5] not in self.asked
+            if token not in NAME_HEADS and token[:5] not in self.question_beginnings
         ]
         given_names = [
             token for token in given_names if token not in NAME_PARTICLES
@@ -547,7 +548,7 @@ class SentenceReader:
             and len(given_names) > 1
             and all(len(theirs.given_names) > 1 for theirs in fits)
         ):
-            # "Hyper Text Transport Protocol": a phrase with another word is another phrase
+            # "Hyper Text Transport Protocol": a phrase that differs in one word is another phrase.
             return not any(
                 _has_all_words(given_names, theirs.given_names) for theirs in fits
             )
@@ -558,7 +559,7 @@ class SentenceReader:
         )
 
     def is_target(self, text: str) -> bool:
-        """Whether a text is exactly a target."""
+        """Return whether a text is exactly a target."""
         text = without_tag_question(text)
         tokens = self.fold(text).tokens
         if "?" in text or len(tokens) > self.longest_form + MAX_ARTICLES:
@@ -591,25 +592,31 @@ class SentenceReader:
         return folded._replace(tokens=tokens, joined=f" {' '.join(tokens)} ")
 
     def _find_mentions(self, folded: FoldedText) -> list[Mention]:
-        return find_mentions(folded, self.targets, self.confusable, self.asked)
+        return find_mentions(
+            folded, self.targets, self.confusable, self.question_beginnings
+        )
 
     def _words_of_question(self, tokens: Sequence[str]) -> set[str]:
-        return {token[:5] for token in tokens} & self.about
+        return {token[:5] for token in tokens} & self.topic_beginnings
 
     def _takes_up_question(self, tokens: Sequence[str]) -> bool:
-        """Whether words include at least half of the question's words."""
-        return len(self._words_of_question(tokens)) * 2 >= max(len(self.about), 1)
+        """Return whether words include at least half of the question's words."""
+        return len(self._words_of_question(tokens)) * 2 >= max(
+            len(self.topic_beginnings), 1
+        )
 
     def content_words(self, tokens: Sequence[str]) -> list[str]:
-        """The words that are neither function words nor words of the question."""
+        """Return the words that are neither function words nor words of the question."""
         return [
             token
             for token in tokens
-            if token and token not in FUNCTION_WORDS and token[:5] not in self.asked
+            if token
+            and token not in FUNCTION_WORDS
+            and token[:5] not in self.question_beginnings
         ]
 
     def _opening_name(self, text: str) -> str:
-        """The bare name with which a sentence opens; "" if it opens otherwise."""
+        """Return the name with which a sentence opens; "" if it opens otherwise."""
         end = _OPENS.search(text, 2)
         opening = text[: end.start()] if end else text
         tokens = fold_text(opening).tokens
@@ -633,7 +640,7 @@ class SentenceReader:
         )
 
     def is_bare_name(self, text: str) -> bool:
-        """Whether a text is only a name, or a short noun where the targets are nouns."""
+        """Return whether a text is only a name, or a short noun if the targets are nouns."""
         folded = fold_text(text)
         if (
             not folded.tokens
@@ -660,7 +667,7 @@ class SentenceReader:
         )
 
     def _other_names(self, folded: FoldedText, start: int, end: int) -> list[str]:
-        """Capitalised words that belong neither to the question nor to a target.
+        """List capitalised words that belong neither to the question nor to a target.
 
         Words in a clause that denies them are left out.
         """
@@ -684,7 +691,7 @@ class SentenceReader:
             if index == 0 and not (
                 beside and (beside.isupper() or folded.tokens[1] in FUNCTION_WORDS)
             ):
-                continue  # a sentence begins with a capital
+                continue  # the first word of a sentence is capitalised anyway
             if self._is_denied(folded, Mention(index, index + 1, True)):
                 continue
             names.append(word)

@@ -1,7 +1,7 @@
-"""Target names: which spellings count as one name, and where it stands in a text.
+"""Target names: which spellings count as the same name, and where a target stands in a text.
 
-What is the same name is decided here (a letter doubled or left out, a surname with fitting given
-names, parts in another order); whether the text gives it as its answer is decided in
+What is the same name is decided here (a letter doubled or left out, a surname with fitting
+given names, parts in another order); whether the text gives it as its answer is decided in
 `name_sentences.py`.
 """
 
@@ -37,7 +37,7 @@ NAME_PARTICLES = word_set(
     "l d van von der den de da di del della la le du dos das ten ter bin ibn al el af"
     " av zu"
 )
-"""Words inside a name."""
+"""Small words inside a name."""
 _PLACES = word_set("mount lake river planet hurricane comet mlima")
 _GENERIC = word_set(
     "ocean sea river desert lake island islands mountain mountains city state empire"
@@ -72,19 +72,19 @@ _SOUNDS = (
     ("x", "ks"),
     ("f", "v"),
 )
-"""Letters that transliterations and slips exchange."""
+"""Letter groups that transliterations and slips confuse with each other."""
 MAX_MENTIONS = 30
-"""A reply that names the target more often is not read further."""
+"""Most mentions of a target that are looked at in one reply."""
 MAX_GIVEN_NAMES = 12
-"""Words before a name that may be given names."""
+"""Most words before a name that may be given names."""
 
 
 @dataclass(frozen=True)
 class NameTarget:
     """An accepted name, prepared for matching.
 
-    `tokens` are its folded words, `forms` the texts that suffice as a whole answer.
-    `given_names` and `surname` are set for persons, `script` is the script of most letters.
+    `tokens` are its folded words; `forms` are texts each of which suffices as a whole answer.
+    `given_names` and `surname` are set for persons; `script` is the script of most letters.
     """
 
     text: str
@@ -103,8 +103,7 @@ def parse_name_targets(
 
     Args:
         targets: accepted names, the canonical one first.
-        name_parts: which part of a person's name is enough: "full", "surname", "given" or
-            "any".
+        name_parts: which part of a person's name is enough: "full", "surname", "given" or "any".
     """
     parsed = [_parse_name_target(target, name_parts) for target in targets]
     latin = [
@@ -162,7 +161,7 @@ def _parse_name_target(text: str, name_parts: str) -> NameTarget:
 def align_with_targets(
     folded: FoldedText, targets: Sequence[NameTarget], inflected: bool = False
 ) -> FoldedText:
-    """Rewrite words that are a target's in another spelling or case as the target writes them.
+    """Replace words that are another spelling or inflection of a target's word by that word.
 
     Args:
         folded: the folded text.
@@ -206,17 +205,17 @@ def align_with_targets(
 
 
 def _is_inflected(token: str, word: str) -> bool:
-    """Whether a word is a target's word with an ending ("Kiven", "Marii") or an Arabic prefix."""
+    """Return whether a word is a target's with an ending ("Kiven", "Marii") or an Arabic prefix."""
     if token[:1] in "بولفك" and token[1:] == word:
         return True
     if any(map(str.isdigit, word)):
-        return False  # 2016 is no form of 2012
+        return False  # 2016 is not a form of 2012
     return token.startswith(word[:-1]) and len(token) <= len(word) + 3
 
 
 @lru_cache(maxsize=4096)
 def is_same_word(word: str, target_word: str) -> bool:
-    """Whether a word is another one misspelt, transliterated or, in Cyrillic, inflected.
+    """Return whether a word is another one misspelt, transliterated or, in Cyrillic, inflected.
 
     A different vowel makes a different word.
     """
@@ -254,7 +253,10 @@ def write_by_sound(word: str) -> str:
 
 
 def _is_slip(word: str, target_word: str) -> bool:
-    """Whether two letters are swapped, or one inside the word is doubled, missing or added."""
+    """Return whether words differ in one slip.
+
+    Two letters are swapped, or one inside the word is doubled, missing or added.
+    """
     if abs(len(word) - len(target_word)) > 1 or word[0] != target_word[0]:
         return False
     at = next(
@@ -279,7 +281,7 @@ def _is_slip(word: str, target_word: str) -> bool:
 
 
 def text_behind(folded: FoldedText, mention: Mention, reach: int = 8) -> str:
-    """The text right after a mention, with the ending of its last word.
+    """Return the text right after a mention, including the ending of its last word.
 
     `reach` is its length in words; in scripts without spaces, in characters.
     """
@@ -308,7 +310,7 @@ def order_tone_marks(word: str) -> str:
 
 
 def tone_forms_of(targets: Sequence[NameTarget]) -> dict[str, set[str]]:
-    """The words of the targets with their tone marks, by their folded form."""
+    """Return the words of the targets with their tone marks, by their folded form."""
     tones: dict[str, set[str]] = {}
     for target in targets:
         folded = fold_text(plain(target.text))
@@ -321,14 +323,14 @@ def tone_forms_of(targets: Sequence[NameTarget]) -> dict[str, set[str]]:
 
 
 class Mention(NamedTuple):
-    """Where a target stands in a text, in tokens.
+    """Where a target stands in a text, as token positions.
 
-    `sure` is set where it is the target, not part of a longer name.
+    `is_exact` is set if it is the target itself, not part of a longer name.
     """
 
     start: int
     end: int
-    sure: bool
+    is_exact: bool
 
 
 def find_mentions(
@@ -343,7 +345,7 @@ def find_mentions(
         folded: the folded text.
         targets: the targets to look for.
         confusable: names of others that contain a target; a target inside one does not count.
-        question_beginnings: first letters of the question's words, which are no given names.
+        question_beginnings: first letters of the question's words, which are not given names.
     """
     mention_by_end: dict[int, Mention] = {}
     confusable_spans = [
@@ -358,7 +360,7 @@ def find_mentions(
                     first <= start and end <= last for first, last in confusable_spans
                 ):
                     continue
-                first, sure = _with_given_names(
+                first, is_exact = _with_given_names(
                     folded, start, end, target, question_beginnings
                 )
                 best = mention_by_end.get(end)
@@ -368,8 +370,8 @@ def find_mentions(
                     and (best or first == start)
                 ):
                     continue
-                if best is None or (sure, best.start) > (best.sure, first):
-                    mention_by_end[end] = Mention(first, end, sure)
+                if best is None or (is_exact, best.start) > (best.is_exact, first):
+                    mention_by_end[end] = Mention(first, end, is_exact)
     spans = list(mention_by_end.values())
     return sorted(
         mention
@@ -379,7 +381,7 @@ def find_mentions(
 
 
 def _find_form(folded: FoldedText, form: str) -> list[tuple[int, int]]:
-    """Find a form of a target, also written together or apart; returns token spans."""
+    """Find a form of a target, also with its words joined or split; returns token spans."""
     spans: list[tuple[int, int]] = []
     position = folded.joined.find(f" {form} ") if form else -1
     while position >= 0 and len(spans) < MAX_MENTIONS:
@@ -461,7 +463,7 @@ def _with_given_names(
 
 
 def is_same_given_name(name: str, target_name: str) -> bool:
-    """Whether two given names may be one: an initial, a spelling, a short form ("Abe")."""
+    """Return whether two given names may be the same: by initial, spelling or short form."""
     short, long = sorted((name, target_name), key=len)
     return (
         long.startswith(short)
@@ -481,5 +483,5 @@ def _is_name_word(folded: FoldedText, index: int) -> bool:
 
 
 def _is_joined_to_next(folded: FoldedText, index: int) -> bool:
-    """Whether only a space, full stop or hyphen separates a token from the next."""
+    """Return whether only a space, full stop or hyphen separates a token from the next."""
     return re.fullmatch(r"\.?[ -]?", folded.gaps[index + 1]) is not None

@@ -1,4 +1,4 @@
-"""Which of a reply's numbers is its answer, and whether that is a target.
+"""Decides which of a reply's numbers is its answer, and whether it is a target.
 
 Value, unit and tolerance count. Numbers in a text are read in `scorers/text/numbers.py`.
 """
@@ -50,7 +50,7 @@ _REASON = re.compile(
     r" que|porque|perch[eé])\s",
     re.IGNORECASE,
 )
-"""What begins the working behind a conclusion."""
+"""Words that introduce the reasoning after a conclusion."""
 _SENTENCE_END = re.compile(r"[.!?]\s+\S|\n")
 _CONCLUDING_WORD = re.compile(
     r"\b(?:so|therefore|thus|hence|giving|making|gives|makes|total)\b|→|=>|⇒",
@@ -64,8 +64,7 @@ _CHANGE = re.compile(
     r"|cutting|reducing|raising|lowering|dropping|falling|rising)\b[^.;\d]{0,60}\bfrom\s$",
     re.IGNORECASE,
 )
-"""What before a number and "to" another says that the number was the old one: "fell from 9 to 8".
-"""
+"""Verbs of change: a number between one and "to" is the old value ("fell from 9 to 8")."""
 _TO = re.compile(r"\s?to\s(?:just |only )?", re.IGNORECASE)
 _SUM = re.compile(r"\d ?[-+*×·x^] ?\d(?<!10\^\d)(?!0 ?(?:\^|\*\*) ?\(?[-+−]?\d)")
 _BOUND_ASKED = sentence_pattern("asks_for_a_bound")
@@ -74,18 +73,18 @@ _FOLLOWS = sentence_pattern("follows")
 _MEASURES = word_set(
     "percent length mass volume temperature celsius fahrenheit speed energy power"
 )
-"""What is measured and not counted, so that a round number may be a rounded one."""
+"""Words for what is measured and not counted, so that a round number may be a rounded one."""
 _WRONG_BEHIND = re.compile(
     r"\s?(?:is|ist|est|es|è|é)? ?(?:wrong|false|incorrect|not"
     r" right|falsch|faux|falso)\b",
     re.IGNORECASE,
 )
 MAX_CHANGE_CHARS = 90
-"""Characters before a number in which the verb of a change is looked for."""
+"""The verb of a change is looked for in this many characters before a number."""
 MAX_SPELLED_WORDS = 8
-"""Words of a reply up to which one without a number that can be read may be a number in words."""
+"""A reply of at most this many words, with no readable number, may be a number in words."""
 MAX_UNKNOWN_WORDS = 3
-"""Words of a number's sentence that are neither small ones nor the question's."""
+"""Most words beside a number that are neither function words nor the question's."""
 _BUDDHIST = 543
 """Years of the Thai era count from 543 BC."""
 SMALL_GAP = Decimal("0.01")
@@ -135,7 +134,7 @@ class NumberReader:
         self.question_nouns = long - {token[:5] for token in FUNCTION_WORDS}
 
     def judge(self, reply: ParsedReply) -> Verdict:
-        """Whether the reply gives a target number; it is not empty and does not decline."""
+        """Judge whether a reply, neither empty nor declining, gives a target number."""
         text = self._without_working(reply.text)
         numbers = self._possible_answers(text)
         if not numbers:
@@ -203,7 +202,7 @@ class NumberReader:
     def _judge_bound(
         self, text: str, answer: Number, numbers: Sequence[Number]
     ) -> Verdict:
-        """Judge a limit, or one end of a range, where the question asks for a number."""
+        """Judge a limit, or one end of a range, if the question asks for a number."""
         quoted = f"'{_as_written(text, answer)}'"
         if self.accepts_range and self._is_in_range(answer, numbers):
             return correct(f"{quoted} is in a range that holds the target", "a range")
@@ -222,7 +221,7 @@ class NumberReader:
     # -- which number is the answer
 
     def _without_working(self, text: str) -> str:
-        """Remove the sums that give reasons: "It is 51, since 10x3=30 and 7x3=21"."""
+        """Remove calculations that give reasons: "It is 51, since 10x3=30 and 7x3=21"."""
         reason = _REASON.search(text)
         if reason is None or not _SUM.search(text, reason.end()):
             return text
@@ -233,10 +232,9 @@ class NumberReader:
         return before if is_last and self._possible_answers(before) else text
 
     def _possible_answers(self, text: str) -> list[Number]:
-        """The numbers that may be the answer.
+        """List the numbers that may be the answer.
 
-        Years beside the answer, numbers of the question and operands of an equation are left
-        out.
+        Years beside the answer, numbers of the question and operands of an equation are left out.
         """
         numbers = [
             number
@@ -272,7 +270,7 @@ class NumberReader:
         ]
 
     def _counts_otherwise(self, text: str, number: Number) -> bool:
-        """Whether a number counts or measures something other than the target."""
+        """Return whether a number counts or measures something other than the target."""
         if not self.counters:
             return False
         counter = counter_of(text, number)
@@ -283,7 +281,7 @@ class NumberReader:
     def _choose_answer(
         self, text: str, reply: ParsedReply, numbers: Sequence[Number]
     ) -> tuple[Number, bool]:
-        """Choose the number that answers, and say whether it surely is the one.
+        """Choose the number that answers the question, and say whether that choice is certain.
 
         In this order: in bold, alone at the beginning, in a conclusion, before a noun of the
         question, the first.
@@ -348,7 +346,7 @@ class NumberReader:
         return first, False
 
     def _is_denied(self, text: str, number: Number) -> bool:
-        """Whether a number is negated, before it in its clause or behind it."""
+        """Return whether a number is negated, before it in its clause or after it."""
         start = max(
             (mark.end() for mark in _CLAUSE.finditer(text, 0, number.start)), default=0
         )
@@ -371,30 +369,28 @@ class NumberReader:
         )
 
     def _is_in_range(self, answer: Number, numbers: Sequence[Number]) -> bool:
-        """Whether a number is one end of a range that contains a target."""
+        """Return whether a number is one end of a range that contains a target."""
         ends = [number.value for number in numbers if number.bound]
         return len(ends) == 2 and any(
             min(ends) <= goal.value <= max(ends) for goal in self.goals
         )
 
     def _is_refused(self, text: str, number: Number) -> bool:
-        """Whether another number is set against this one: "not 365 but", "instead of 365",
-        "365ではなく".
-        """
+        """Return whether the text rejects this number: "not 365 but", "instead of 365"."""
         before = _CLAUSE.split(text[max(0, number.start - 24) : number.start])[-1]
         if _ONCE.search(before) or self._is_left_behind(text, number):
             return True
         return is_set_against(text, number.start, number.end)
 
     def _is_left_behind(self, text: str, number: Number) -> bool:
-        """Whether a number is the old one of a change: "fell from 9 to 8"."""
+        """Return whether a number is the old value of a change: "fell from 9 to 8"."""
         change = _CHANGE.search(
             text[max(0, number.start - MAX_CHANGE_CHARS) : number.start]
         )
         return change is not None and _TO.match(text, number.end) is not None
 
     def _counts_what_is_asked(self, text: str, number: Number) -> bool:
-        """Whether the word after a number is a noun of the question."""
+        """Return whether the word after a number is a noun of the question."""
         after = _CLAUSE.split(text[number.end : number.end + 40])[0]
         tokens = [
             token for token in fold_text(after).tokens if token not in FUNCTION_WORDS
@@ -418,7 +414,7 @@ class NumberReader:
     # -- whether a number is a target
 
     def _compare(self, number: Number) -> State:
-        """Whether a number is a target; "unsure" where it may be, rounded or in another form."""
+        """Compare a number with the targets; "unsure" if it may be one, rounded or rewritten."""
         with localcontext() as context:
             context.prec = 40
             readings = [
@@ -446,7 +442,9 @@ class NumberReader:
             ["angle", "fahrenheit"],
             ["celsius", "angle"],
         ):
-            unit = None if kinds[0] == "angle" else goal.unit  # "100 degrees", "100도"
+            unit = (
+                None if kinds[0] == "angle" else goal.unit
+            )  # "100 degrees", "100도" of an angle
         converted_value = value
         target_value = goal.value
         if unit and goal.unit and unit != goal.unit:
@@ -496,12 +494,13 @@ class NumberReader:
         *,
         converted: bool,
     ) -> State:
-        """Whether a number is the target rounded, less rounded, or meant as about it."""
+        """Return whether a number is the target rounded, less rounded, or approximated."""
         if goal.year or not target_value:
             gap = abs(value - target_value)
             return (
                 "unsure"
-                if goal.year and (gap == _BUDDHIST or (number.about and gap <= 10))
+                if goal.year
+                and (gap == _BUDDHIST or (number.approximate and gap <= 10))
                 else "wrong"
             )
         if value == -target_value:
@@ -513,7 +512,8 @@ class NumberReader:
             and abs(target_value) < 100
             and not (goal.unit and goal.unit.dimensions[0][0] in _MEASURES)
         ):
-            return "unsure" if number.about and off <= LARGE_GAP else "wrong"  # a count
+            # A count is exact.
+            return "unsure" if number.approximate and off <= LARGE_GAP else "wrong"
         if (
             converted
             and number.figures >= 3
@@ -546,7 +546,11 @@ class NumberReader:
         return (
             "unsure"
             if off
-            <= (LARGE_GAP if number.about or converted else LARGE_GAP / 2 * rounded)
+            <= (
+                LARGE_GAP
+                if number.approximate or converted
+                else LARGE_GAP / 2 * rounded
+            )
             else "wrong"
         )
 
@@ -571,7 +575,7 @@ def _looks_like_year(number: Number) -> bool:
 
 
 def _restates(number: Number, earlier: Number) -> bool:
-    """Whether a number repeats an earlier one in another unit or form."""
+    """Return whether a number repeats an earlier one in another unit or form."""
     if set(number.values) & set(earlier.values):
         return number.unit == earlier.unit or len(number.values) > 1
     if (
@@ -595,7 +599,7 @@ def _restates(number: Number, earlier: Number) -> bool:
         close
         and (
             number.unit != earlier.unit
-            or number.about
+            or number.approximate
             or number.figures <= 3 < earlier.figures
         )
     )

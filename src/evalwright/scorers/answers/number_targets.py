@@ -30,21 +30,21 @@ _SHARE_ASKED = sentence_pattern("asks_for_a_share")
 SLACK = Decimal("1e-9")
 
 AS_PRECISE_AS_TARGET = -1
-"""A tolerance of as many significant figures as the target shows."""
+"""The value of `significant` for as many significant figures as the target shows."""
 
 
 class NumberTarget(NamedTuple):
     """An accepted number.
 
     Args:
-        value: the number, times `scale`.
+        value: the number, multiplied by `scale`.
         unit: its unit, if it has one.
         figures: significant figures that it shows.
         year: whether it may be a year.
         scale: magnitude of the sample's unit ("million km").
         written: the target as it is written.
         counter: what it counts, in languages with counters.
-        ordinal: whether it is a place in an order ("세 번째").
+        ordinal: whether it is a position in an order ("세 번째").
     """
 
     value: Decimal
@@ -58,7 +58,7 @@ class NumberTarget(NamedTuple):
 
     @property
     def fraction(self) -> bool:
-        """Whether it is written as a fraction."""
+        """Whether the number is written as a fraction."""
         return "/" in self.written
 
 
@@ -66,8 +66,8 @@ class Tolerance(NamedTuple):
     """How far a number may be off; the widest limit counts.
 
     Args:
-        absolute: in the target's unit.
-        relative: as a share of the target.
+        absolute: limit in the target's unit.
+        relative: limit as a share of the target.
         significant: how many significant figures must be right.
     """
 
@@ -76,7 +76,7 @@ class Tolerance(NamedTuple):
     significant: int = 0
 
     def allows(self, value: Decimal, target: NumberTarget) -> bool:
-        """Whether a number is near enough to the target."""
+        """Return whether a number is close enough to the target."""
         gap = abs(value - target.value)
         size = abs(target.value)
         figures = (
@@ -103,11 +103,11 @@ def parse_tolerance(tolerance: Mapping[str, Any] | None) -> Tolerance:
     """Parse the tolerance of a sample.
 
     Args:
-        tolerance: a mapping with `absolute`, `relative` or `significant` (a number of figures,
-            or "target" for as many as the target shows).
+        tolerance: a mapping with `absolute`, `relative` or `significant` (a number of figures, or
+            "target" for as many as the target shows).
 
     Raises:
-        ScoringError: for anything else.
+        ScoringError: the mapping has anything else.
     """
     if not tolerance:
         return Tolerance()
@@ -151,7 +151,7 @@ def _parse_amount(amount_text: Any) -> Decimal:
 def parse_number_targets(
     targets: tuple[str, ...], unit: str, question: str, language: str
 ) -> tuple[NumberTarget, ...]:
-    """Read the targets as numbers; those that are none are left out.
+    """Read the targets as numbers; targets that are not numbers are left out.
 
     A target without a unit has the sample's, or the one that the question asks for.
     """
@@ -199,13 +199,13 @@ def parse_number_targets(
 
 
 def counter_of(text: str, number: Number) -> str:
-    """The counter behind a number ("개"); "" for a number with a unit or without a counter."""
+    """Return the counter after a number ("개"); "" if it has a unit or no counter."""
     counter = counter_after(text, number.end) if number.unit is None else None
     return counter[0] if counter else ""
 
 
 def _read_asked_unit(unit: str, question: str) -> tuple[Decimal, Unit | None]:
-    """The magnitude and unit of numbers without one: the sample's, or the question's."""
+    """Return the magnitude and unit for numbers without one: the sample's, or the question's."""
     if unit:
         first, _, unit_name = unit.partition(" ")
         power = MAGNITUDES.get(first.casefold(), 0) if len(first) > 1 else 0

@@ -1,11 +1,11 @@
-"""Which options a text names by letter or number.
+"""Finds which options a text names by letter or number.
 
 Examples: `(B)`, `B.`, "option B", `②`, `2번`, `ข`, `ㄴ`, "B is correct". The words are in
 `marks.toml`.
 
-A letter counts where it opens the text, stands behind a word such as "option" or "answer", before
-one such as "correct", or in brackets; elsewhere "A" is a word. A letter that is denied ("not B", "B
-is wrong") is none.
+A letter counts if it opens the text, stands after a word such as "option" or "answer", before
+one such as "correct", or in brackets; elsewhere "A" is a word. A letter that is denied ("not
+B", "B is wrong") does not count.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _CIRCLED = {ord(char): f"({number})" for number, char in enumerate("①②③④
     for char, letter in zip(chars, others, strict=True)
 }
 _WIDE = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
-"""Letters, digits and signs of full width."""
+"""Maps full-width letters, digits and signs to ASCII."""
 _ALIKE = str.maketrans("إآا", "أأأ")
 _DIGIT = re.compile(r"(?![0-9])\d")
 _ROWS = [row for name, row in alphabets().items() if name != "latin"]
@@ -54,7 +54,7 @@ _BLOCKS = [
     "\u3400-\u9fff",
     "\uac00-\ud7a3",
 ]
-"""Scripts without their punctuation: a letter of one that stands in a word of it is no option."""
+"""Scripts without their punctuation; a letter inside a word of the same script is not an option."""
 _ENDING = rf"(?:{alternatives('ending')})"
 _NATIVE = "|".join(
     rf"(?<![{block}A-Za-z0-9)\]])[{letters}]\u0640?(?={_ENDING}|(?![{block}]))"
@@ -74,7 +74,7 @@ _CAUSES = (
     "because|since|weil|denn|car|puisque|parce|porque|pois|pues|ya"
     " que|perché|karena|sebab|vì|bởi vì|потому|çünkü"
 )
-"""Words that a reason begins with."""
+"""Words that introduce a reason."""
 _DELIMITED = re.compile(
     r"[\"'”’」*]{0,2}(?:\s?[.):：\]）】、，,;。"
     rf"।။៖]|\s*(?:$|\n)|\s+[-–—=(]|\s+(?:{_CAUSES}|rather than|instead of|(?:and|but)"
@@ -83,7 +83,7 @@ _DELIMITED = re.compile(
 
 
 def _option_nouns(tables: tuple[str, ...], spaced: bool) -> str:
-    """The words of some tables, either those before a space or those that need none."""
+    """Join the nouns of some tables into a pattern: those followed by a space, or the others."""
     words = [word for table in tables for word in alternatives(table).split("|")]
     nouns = [word for word in words if spaced is (_ENDLESS.match(word[-1]) is None)]
     return "|".join(sorted(set(nouns), key=lambda word: (-len(word), word)))
@@ -123,7 +123,7 @@ _WRONG_LABEL = re.compile(
     rf"|son|é|è|adalah|là))?[\s:：(（\[\"'*]*$",
     re.IGNORECASE,
 )
-"""What calls the option behind it a wrong one: "오답: (A)", "Wrong answer: A"."""
+"""Words that call the option after them wrong: "오답: (A)", "Wrong answer: A"."""
 _WORDS = re.compile("[가-힣ぁ-ヿ]")
 _COUNTED = re.compile(r"[)）]?\s?(?:번|番|项|項|题)")
 _BECAUSE = re.compile(
@@ -132,11 +132,11 @@ _BECAUSE = re.compile(
 )
 _CLAUSE = re.compile(r"[.,;:!?\n。，；：、၊။។،؛।]")
 _POSTFIX = re.compile("[가-힣ぁ-ヿऀ-ॿ஀-௿]")
-"""Scripts of languages whose negation stands behind what it denies."""
+"""Scripts of languages whose negation follows what it negates."""
 _NO_NOUN = re.compile(
     r"it\b|only|must|should|statement|c'est|es\b|è\b|é\b", re.IGNORECASE
 )
-"""What of the words before an option may stand before any number."""
+"""Words of those before an option that may also stand before any number."""
 _FILLING = re.compile(
     rf"{alternatives('option')}|{alternatives('article')}", re.IGNORECASE
 )
@@ -157,8 +157,9 @@ MAX_READ_CHARS = 4000
 _NUMBER_ENDS = re.compile(
     r"\W*$|\s?[.,;:!?)\n。，]|\s+(?:is|because|since|as)\b", re.IGNORECASE
 )
-"""What stands behind the number of an option in words: "option three is right", not "option two
-people chose".
+"""What follows the number of an option in words.
+
+"Option three is right" names an option; "option two people chose" does not.
 """
 
 
@@ -186,7 +187,7 @@ _CONTRASTS = frozenset(
 )
 """Words after which a denial ends: "not A but B"."""
 _RATHER = ("rather", "plutot")
-"""What strengthens such a word, and denies elsewhere."""
+"""Words that strengthen a contrast, and deny elsewhere."""
 _AMBIGUOUS = frozenset(
     [
         "cha",
@@ -205,7 +206,7 @@ _AMBIGUOUS = frozenset(
         "teu",
     ]
 )
-"""Denials that in another language are no denial."""
+"""Denials that mean something else in another language."""
 _CONTRASTED = re.compile(
     rf"(?:(?<![^\W_])(?:{'|'.join(sorted(_CONTRASTS))}|rather|plutôt|là|not|nicht|pas|no|non"
     rf"|não|bukan|không"
@@ -213,29 +214,28 @@ _CONTRASTED = re.compile(
     rf" of|{alternatives('is', True)})|{alternatives('is', False)}|แต่|而|选|選)\W{{0,3}}$",
     re.IGNORECASE,
 )
-"""Words before an "A" that is no article: "but A", "it is A"."""
+"""Words before an "A" that is not an article: "but A", "it is A"."""
 _CLAUSE_START = re.compile(
     r"(?:^|[.,;:!?\n。，；：、"
     r"！？]|では(?:なく|ありません)て?|아니라|아니고|말고)[\s\"'“*(（]{0,3}$"
 )
 _ENDS_CLAUSE = re.compile(rf"[\"'”’)）*]{{0,3}}(?:[.。!！]?\s*(?:$|\n)|\s?{_ENDING})")
-"""What follows a letter that is a sentence, rather than one that a list begins its line with."""
+"""What follows a letter that is a whole sentence, unlike a letter that labels a line of a list."""
 _SENTENCE_END = re.compile(r"[.,;!?\n。，；！？]")
 _LABEL_SIGN = re.compile(
     r"[\"'”*]{0,2}(?P<sign>[.。:：)）\]]|\s+[—–-](?=\s))[\"'”*]{0,2}\s*"
 )
-"""The sign between a letter that is given as the answer and a sentence behind it."""
+"""The sign between a letter that is given as the answer and a sentence after it."""
 _DIRECTLY = re.compile(rf"(?:{alternatives('is')}|[\W_]){{0,4}}", re.IGNORECASE)
-"""What may stand between a letter and a word that calls it wrong, where nothing else is called so.
-"""
+"""What may stand between a letter and a word that calls it wrong, if only that letter is meant."""
 LONE, NAMED, CLAIMED, OPENS = range(4)
 
 
 class OptionMention(NamedTuple):
     """An option that a text names, and where.
 
-    `form` says how: `OPENS` the text, `CLAIMED` as the answer, `NAMED` by its form, or a `LONE`
-    letter.
+    `form` says how: it `OPENS` the text, is `CLAIMED` as the answer, is `NAMED` in the form of an
+    option, or is a `LONE` letter.
     """
 
     option: int
@@ -254,7 +254,7 @@ def write_plain_letters(text: str) -> str:
 
 
 def are_offered_together(text: str, first: OptionMention, two: OptionMention) -> bool:
-    """Whether two letters are offered together ("A or B")."""
+    """Return whether two letters are offered together ("A or B")."""
     return _TOGETHER.fullmatch(text[first.end : two.start]) is not None
 
 
@@ -267,8 +267,8 @@ class OptionLetters:
         self.texts = tuple(choice.casefold().strip(" .。") for choice in choices)
         self.cues = cues_of(language)
         self.question = question
-        # A letter is often denied in another language than the question's. Portuguese "no" is "in
-        # the".
+        # A letter is often denied in another language than the question's. Portuguese "no" means
+        # "in the".
         of_all = (
             cue_words("negation")
             - _AMBIGUOUS
@@ -283,7 +283,7 @@ class OptionLetters:
         )
 
     def with_digits(self, text: str) -> str:
-        """Write the numbers of options in digits: "option three" is "option 3"."""
+        """Write the numbers of options in digits: "option three" becomes "option 3"."""
         if self.numeric or self.has_number_words:
             return text
         pieces: list[str] = []
@@ -309,7 +309,7 @@ class OptionLetters:
 
         Args:
             text: the plain text.
-            denied: return the letters that the text denies instead of the others.
+            denied: whether to return the letters that the text denies instead of the others.
         """
         text = text[:MAX_READ_CHARS]
         if (lower := _LOWER.match(text)) is not None:
@@ -339,7 +339,7 @@ class OptionLetters:
         for index in (*pairs, *reversed(pairs)):
             if no[index] or no[index + 1]:
                 no[index] = no[index + 1] = (
-                    True  # "A and C are wrong", "neither A nor C"
+                    True  # one denial for both: "A and C are wrong", "neither A nor C"
                 )
         return [
             mention
@@ -376,8 +376,9 @@ class OptionLetters:
                 return
 
     def _is_no_article(self, letter: str, before: str, behind: str) -> bool:
-        """Whether a plain "A" or "I" is an option: it ends its clause, behind "but", "is" or
-        nothing.
+        """Return whether a plain "A" or "I" is an option.
+
+        It is if it ends its clause, after "but", "is" or nothing.
         """
         if _DELIMITED.match(behind) is None:
             return False
@@ -390,7 +391,7 @@ class OptionLetters:
     def _form_of(
         self, match: re.Match[str], before: str, behind: str, *, first: bool
     ) -> int:
-        """The form by which a letter or number is an option."""
+        """Return the form in which a letter or number names an option."""
         bracketed = (
             _BRACKETED.search(before) is not None and _CLOSED.match(behind) is not None
         )
@@ -426,7 +427,7 @@ class OptionLetters:
         return how
 
     def _option_index(self, match: re.Match[str]) -> int | None:
-        """The option of a letter; None for a letter of two alphabets ("В" in a Latin list)."""
+        """Return the option of a letter; None if two alphabets share it ("В" in a Latin list)."""
         if match["number"]:
             return int(match["number"]) - 1
         if match["latin"]:
@@ -437,9 +438,9 @@ class OptionLetters:
             and len(match.string) > 3
             and match.string[match.end() : match.end() + 1] not in (")", ".")
         ):
-            return None  # Russian "в" is "in"
+            return None  # Russian "в" means "in"
         if not self.jamo and re.match("[ㄱ-ㅎᄀ-ᄒ]", char):
-            return None  # statements that the options put together
+            return None  # statements that the options combine ("ㄱ, ㄴ")
         if char in "СЕ":
             return "ABCDE".index({"С": "C", "Е": "E"}[char])
         if char == "В":
@@ -462,16 +463,15 @@ class OptionLetters:
         *,
         listing: bool = False,
     ) -> bool:
-        """Whether a letter is negated in its clause.
+        """Return whether a letter is negated in its clause.
 
         Args:
             text: the whole text.
             mention: the letter.
             last: where the mention before it ends.
             following: where the next mention begins.
-            listing: whether the text goes through the options one by one, so that what follows
-                a letter is about it; elsewhere "B. A desk is no fruit" claims B and explains
-                it.
+            listing: whether the text goes through the options one by one, so that what follows a
+                letter is about it; elsewhere "B. A desk is no fruit" claims B and explains it.
         """
         if _WRONG_LABEL.search(text[max(last, mention.start - 40) : mention.start]):
             return True
@@ -496,7 +496,7 @@ class OptionLetters:
             and not _DIRECTLY.fullmatch(near[: wrong.start()])
         ):
             return False
-        # "B, not A" denies what follows, "B가 아니라 A" what stands before.
+        # "B, not A" denies what follows, "B가 아니라 A" what comes before.
         between = _BEFORE_NEXT.sub(
             "",
             following_text[following_text.find(wrong.group()) + len(wrong.group()) :],
@@ -510,7 +510,7 @@ class OptionLetters:
         return not of_next or _POSTFIX.search(wrong.group()) is not None
 
     def _is_denied_before(self, mention: OptionMention, before: str) -> bool:
-        """Whether what stands before an option in its clause denies it."""
+        """Return whether what comes before an option in its clause denies it."""
         tokens = fold_text(before).tokens[-4:]
         turned = max(
             (at + 1 for at, token in enumerate(tokens) if token in _CONTRASTS),
@@ -525,7 +525,7 @@ class OptionLetters:
 
 
 def _begins_listed(text: str, mention: OptionMention) -> bool:
-    """Whether a letter begins a line or sentence as in a list: "B. ...", "(B) ..."."""
+    """Return whether a letter begins a line or sentence as in a list: "B. ...", "(B) ..."."""
     before = text[max(0, mention.start - 4) : mention.start]
     sign = _LABEL_SIGN.match(text[mention.end : mention.end + 8])
     return sign is not None and (
@@ -534,11 +534,11 @@ def _begins_listed(text: str, mention: OptionMention) -> bool:
 
 
 def _is_label(behind: str) -> bool:
-    """Whether a letter labels the sentence behind it, which speaks for itself."""
+    """Return whether a letter only labels the sentence after it."""
     sign = _LABEL_SIGN.match(behind)
     if sign is None:
         return False
-    # "(B) would not work" goes on with the letter, "(B) Desks do not" does not.
+    # In "(B) would not work" the sentence is about the letter, in "(B) Desks do not" it is not.
     after = behind[sign.end() :][:1]
     closes = sign["sign"] in ")）]"
     return not closes or (not after.islower() and behind[sign.end() - 1].isspace())

@@ -1,10 +1,10 @@
-"""Which option of a question a reply chooses.
+"""Decides which option of a question a reply chooses.
 
 An option is named by its letter (`option_letters.py`) or in words that only that option has
-(`option_texts.py`). What the reply claims (`reply.py`) decides, the last claim of several. Without
-one each mention of an option has a weight: called right, opening the reply, a line or bold words of
-its own, in the concluding sentence, in passing; the heaviest counts, of several the last. A choice
-is unsure where another option has a claim nearly as good.
+(`option_texts.py`). What the reply claims (`reply.py`) decides, the last claim of several.
+Without a claim each mention of an option has a weight: called right, opening the reply, a line
+or bold words of its own, in the concluding sentence, in passing; the heaviest counts, the last
+of several. A choice is unsure if another option has a claim nearly as good.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from evalwright.scorers.text.marks import alternatives, option_numbers, ordinals
 from evalwright.scorers.text.normalise import plain
 
 NOT_EXTRACTED = -1
-"""The place of the option where none can be read."""
+"""The option index of a reply from which no option can be read."""
 NONE_OF_THEM = "none of the options, or all"
 NO_SUCH_LETTER = "a letter that is no option"
 SEVERAL = "more than one option"
@@ -49,7 +49,7 @@ MAX_READ_CHARS = 4_000
 MAX_TEXT_MENTIONS = 40
 MAX_CLAUSE_CHARS = 200
 MAX_LETTER_GAP = 5
-"""Signs between an option's letter and its text."""
+"""Most characters between an option's letter and its text."""
 
 _NONE = re.compile(alternatives("none"), re.IGNORECASE)
 _BOTH = re.compile(
@@ -61,8 +61,8 @@ _BOTH = re.compile(
 class Choice(NamedTuple):
     """The option that a reply chooses, why, and what a reader might argue with.
 
-    `option` is `NOT_EXTRACTED` where the reply chooses none; `claim` is the text that was read
-    as the answer.
+    `option` is an index, or `NOT_EXTRACTED` if the reply chooses none; `claim` is the text that was
+    read as the answer.
     """
 
     option: int
@@ -79,11 +79,11 @@ def extract_option(
     Args:
         text: the reply.
         choices: the texts of the options.
-        language: code of the language of the question.
+        language: code of the question's language.
         question: the question, which may list the options.
 
     Returns:
-        The choice; its option is `NOT_EXTRACTED` where the reply names none.
+        The choice; its option is `NOT_EXTRACTED` if the reply names none.
     """
     return _options_of(choices, language, question).choose(write_plain_letters(text))
 
@@ -116,7 +116,7 @@ class OptionReader:
         stripped = located.text.strip(" .()\"'*。")
         if not any(map(str.isalnum, stripped)):
             return Choice(NOT_EXTRACTED, EMPTY)
-        # "A" is option A, also where another option's text is "A".
+        # "A" means option A, even if another option's text is "A".
         is_letter = (
             len(stripped) == 1
             and stripped.isascii()
@@ -137,7 +137,7 @@ class OptionReader:
         return chosen
 
     def _strip_further_question(self, text: str) -> str:
-        """The reply up to a further question that it asks itself."""
+        """Return the reply up to a further question that it asks itself."""
         return before_next_question(
             strip_questions(text, self.question),
             self.question,
@@ -146,7 +146,7 @@ class OptionReader:
         )
 
     def _has_chosen(self, beginning: str) -> bool:
-        """Whether a reply has chosen an option by now, rather than listed them."""
+        """Return whether a reply has chosen an option by now, rather than listed several."""
         options = {
             mention.option for mention in self._find_mentions(plain(beginning))[0]
         }
@@ -155,7 +155,7 @@ class OptionReader:
         )
 
     def _names_option(self, text: str) -> bool:
-        """Whether a text names an option."""
+        """Return whether a text names an option."""
         return (
             bool(self.letters.find(text))
             or any(self.texts.find_named(text))
@@ -163,7 +163,7 @@ class OptionReader:
         )
 
     def _reason_for_no_option(self, stripped: str) -> str | None:
-        """Why a short text chooses no single option; None if it may."""
+        """Return why a short text chooses no single option; None if it may choose one."""
         letters = ascii_uppercase[: self.count]
         letter = (
             len(stripped) == 1
@@ -226,7 +226,7 @@ class OptionReader:
                 if self.letters.is_denied(text, mention, last, following)
                 else free
             ).append(mention)
-        # "C) Earth is wrong" denies the letter with the text behind it.
+        # "C) Earth is wrong" denies the letter together with the text after it.
         before = {
             (mention.option, mention.start) for mention in denied if not mention.letter
         }
@@ -243,7 +243,7 @@ class OptionReader:
         return sorted(free, key=lambda mention: mention.start), [*denied, *with_text]
 
     def _choose_claimed(self, located: ParsedReply) -> Choice | None:
-        """The option that a claim names; None if it names none."""
+        """Return the option that a claim names; None if it names none."""
         first_line = (split_sentences(located.text) or [located.text])[0]
         option = NOT_EXTRACTED
         unsure = ""
@@ -271,7 +271,7 @@ class OptionReader:
     def _choose_within_claim(
         self, text: str, free: Sequence[OptionMention]
     ) -> tuple[int, str]:
-        """The option among the mentions of a claim, and what speaks against it."""
+        """Choose the option among the mentions of a claim, and say what speaks against it."""
         letters = [mention for mention in free if mention.letter]
         named = {mention.option for mention in free if not mention.letter}
         if not letters:
@@ -296,7 +296,7 @@ class OptionReader:
     def _find_offered_together(
         self, text: str, letters: Sequence[OptionMention]
     ) -> set[int]:
-        """Where mentions stand that are offered together ("A or B")."""
+        """Return the positions of mentions that are offered together ("A or B")."""
         return {
             mention.start
             for pair in pairwise(letters)
@@ -354,7 +354,7 @@ class OptionReader:
     def _answers_by_denial(
         self, free: Sequence[OptionMention], rejected: set[int]
     ) -> bool:
-        """Whether a reply denies one option, where the question asks which is not so."""
+        """Return whether a reply answers "which is not so?" by denying one option."""
         letters = {mention.option for mention in free if mention.letter} - rejected
         is_claimed = any(mention.form == CLAIMED for mention in free)
         return (
@@ -364,11 +364,11 @@ class OptionReader:
     def _choose_by_weight(
         self, text: str, free: Sequence[OptionMention], weights: Sequence[int]
     ) -> Choice:
-        """Choose the heaviest mention, of several the last, and say what speaks against it."""
+        """Choose the heaviest mention, the last of several, and say what speaks against it."""
         top = max(weights)
         weighed = list(zip(free, weights, strict=True))
         heaviest = [mention for mention, weight in weighed if weight == top]
-        # The first answer counts, the last conclusion.
+        # Of several answers the first counts, of several conclusions the last.
         chosen = heaviest[0] if top == ECHOING else heaviest[-1]
         option = chosen.option
         line = _line_of(text, chosen)
@@ -397,7 +397,7 @@ class OptionReader:
     def _weigh_mentions(
         self, located: ParsedReply, free: Sequence[OptionMention], listing: set[int]
     ) -> list[int]:
-        """Weigh how much each mention speaks for its option."""
+        """Weigh how strongly each mention speaks for its option."""
         text = located.text
         sentence_spans = _place_sentences(text, split_sentences(text))
         bold = {
@@ -446,7 +446,7 @@ class OptionReader:
         return weights
 
     def _stands_alone(self, line: str, mention: OptionMention) -> bool:
-        """Whether a line is only the letter or text of an option."""
+        """Return whether a line is only the letter or text of an option."""
         letters = "".join(filter(str.isalnum, line))
         return self.texts.option_equal_to(line) == mention.option or (
             mention.letter and len(letters) <= max(2, mention.end - mention.start)
@@ -459,7 +459,7 @@ class OptionReader:
         first: tuple[int, int],
         free: Sequence[OptionMention],
     ) -> bool:
-        """Whether a reply opens with an option's text and names no other in its first sentence."""
+        """Return whether a reply opens with an option's text, the only one in that sentence."""
         start, end = first
         others = any(
             other.option != mention.option and other.start < end for other in free
@@ -471,7 +471,7 @@ class OptionReader:
         )
 
     def _find_listing(self, text: str, free: Sequence[OptionMention]) -> set[int]:
-        """Where mentions stand in a list of the options, each opening its line."""
+        """Return the positions of mentions in a list of the options, each opening its line."""
         starts: dict[int, int] = {}
         for mention in free:
             line = _line_of(text, mention)
@@ -493,12 +493,12 @@ class OptionReader:
         }
 
     def _single_option_in(self, words: str) -> int | None:
-        """The only option that some words name; None for none or several."""
+        """Return the only option that some words name; None for none or several."""
         options = {mention.option for mention in self._find_mentions(words)[0]}
         return options.pop() if len(options) == 1 else None
 
     def _choose_left_over(self, text: str, ruled_out: set[int]) -> Choice:
-        """Choose the only option that is not ruled out, or one named by its place."""
+        """Choose the only option that is not ruled out, or one named by its position."""
         left = set(range(self.count)) - ruled_out
         if ruled_out and len(left) == 1:
             return Choice(
@@ -521,7 +521,7 @@ class OptionReader:
         )
 
     def _is_place_denied(self, text: str, start: int) -> bool:
-        """Whether a place in words is denied: "not the third option"."""
+        """Return whether a position in words is denied: "not the third option"."""
         before = _CLAUSE.split(text[max(0, start - 30) : start])[-1]
         return self.letters.cues.denies(fold_text(before).tokens[-3:], before[-6:])
 
@@ -529,19 +529,20 @@ class OptionReader:
 BEHIND, PASSING, FIRST, LAST, ECHOING, CONCLUDING, BOLD, ALONE, CALLED_RIGHT = range(
     -1, 8
 )
-"""What a mention weighs."""
+"""The weights of a mention, in ascending order."""
 SECOND = LAST
-"""The weight from which another option makes a choice unsure."""
+"""The least weight at which another option makes a choice unsure."""
 STRONG = BOLD
-"""The weight from which a choice is sure though other options are named."""
+"""The least weight at which a choice is certain although other options are named."""
 BRIEF_CHARS = 120
-"""A reply so short that names one option gives it as its answer."""
+"""A reply at most this long that names one option gives it as its answer."""
 SENTENCE_LETTERS = 10
-"""Letters beside the options from which a list of them is a sentence about them, and not a choice
-of several.
+"""With at least this many letters beside the options, a list of them is a sentence about them.
+
+Such a sentence does not choose several options at once.
 """
 ENDING_CHARS = 8
-"""Of a sentence that is an option and a word such as "です"."""
+"""Most characters of a sentence beside an option and a word such as "です"."""
 _HOW = {
     CALLED_RIGHT: "the option that it calls right",
     ALONE: "the option with which it opens, or that stands alone",
@@ -563,12 +564,12 @@ _FOLLOWED = re.compile(
     r"(?!\w)",
     re.IGNORECASE,
 )
-"""Words behind which the second and third of an order are named."""
+"""Words after which the second and third of an order are named."""
 _SENTENCE_BREAK = re.compile(r"[.!?](?:\s|$)|[;\n。！？]")
 
 
 def _find_named_second(text: str, free: Sequence[OptionMention]) -> set[int]:
-    """Where options stand that come second: "Mars (C), followed by Jupiter (D)"."""
+    """Return the positions of options that come second: "Mars (C), followed by Jupiter (D)"."""
     second: set[int] = set()
     for match in _FOLLOWED.finditer(text):
         ending = _SENTENCE_BREAK.search(text, match.end())
@@ -602,7 +603,7 @@ _CLAUSE = re.compile(
 
 
 def _clause_of(text: str, mention: OptionMention) -> str:
-    """The clause in which an option is named."""
+    """Return the clause in which an option is named."""
     start = max(0, mention.start - MAX_CLAUSE_CHARS)
     before = _CLAUSE.split(text[start : mention.start])[-1]
     behind = _CLAUSE.split(

@@ -1,5 +1,6 @@
-"""Which options of a question a text names in words: an option's whole text, a word that only one
-of them has, or its number.
+"""Finds which options of a question a text names in words.
+
+They are named by an option's whole text, by a word that only one of them has, or by its number.
 """
 
 from __future__ import annotations
@@ -16,15 +17,13 @@ from evalwright.scorers.text.tokens import fold
 MAX_SEARCHED_CHARS = 4_000
 MAX_QUESTION_CHARS = 600
 MAX_PIECES = 1_000
-"""Pieces of options in scripts without spaces; of options with more only the whole texts are looked
-for.
-"""
+"""Most pieces of options in scripts without spaces; beyond it only whole texts are looked for."""
 MAX_WORD_CHARS = 400
 STEM_CHARS = 4
-"""Two words that begin alike for at least so many characters may be forms of one word."""
+"""Two words whose first characters agree, at least this many, may be forms of one word."""
 MAX_ENDING_CHARS = 3
 MAX_STEMS = 200
-"""Words with one beginning that are compared with each other."""
+"""Most words with the same beginning that are compared with each other."""
 
 _WORD = re.compile(rf"(?:(?![{SPACELESS}])[^\W_])+|[{SPACELESS}]+")
 _PLACE_BEHIND = re.compile(r"\s?(?:번(?!째)|番(?!目))")
@@ -37,7 +36,7 @@ _LISTED = re.compile(r"(?:(?<=\s)|^)[(\[]?([A-Z]|\d)[)\].:][ \t]*(?=\S)")
 
 
 def read_option_texts(choices: Sequence[str], question: str) -> tuple[str, ...]:
-    """The texts of options; options that are only letters are looked up in the question."""
+    """Return the texts of options; options that are only letters are looked up in the question."""
     labels = [
         match[1].upper() if (match := _LABEL_ALONE.fullmatch(choice.strip())) else ""
         for choice in choices
@@ -82,7 +81,7 @@ class OptionTexts:
             if _has_digit(text) and not any(map(_has_digit, self.own_pieces[option])):
                 self.own_pieces[option] = (
                     set()
-                )  # "9 cm" and "12 cm" differ by their numbers
+                )  # "9 cm" and "12 cm" differ only in their numbers
         numbers = [find_numbers(plain(choice), language) for choice in choices]
         values = [
             choice_numbers[0].value if len(choice_numbers) == 1 else None
@@ -116,7 +115,7 @@ class OptionTexts:
                     self._stems.setdefault(word[:STEM_CHARS], []).append((word, option))
 
     def option_equal_to(self, text: str) -> int | None:
-        """The option whose text this is; None for none or several."""
+        """Return the option with exactly this text; None for none or several."""
         folded = _folded(text)
         matching = [
             option
@@ -157,12 +156,13 @@ class OptionTexts:
                     yield option, *word.span()
 
     def _is_place(self, text: str, end: int) -> bool:
-        """Whether a number is an option's place ("5번") and not its text."""
+        """Return whether a number is an option's position ("5번") and not its text."""
         return not self.has_places and _PLACE_BEHIND.match(text, end) is not None
 
     def place_or_text(self, text: str) -> bool:
-        """Whether a number could be an option's place or its text: "3" where the first option
-        is "3개".
+        """Return whether a number could be an option's position or its text.
+
+        It could if the number is "3" and the first option is "3개".
         """
         lone_number = _BARE_NUMBER.fullmatch(text.strip())
         if lone_number is None or not self.values:
@@ -201,7 +201,7 @@ class OptionTexts:
 
 
 def _find_own_pieces(wholes: Sequence[str], question: str) -> list[set[str]]:
-    """The words that only one option has, for each option.
+    """Return, for each option, the words that only this option has.
 
     Words of the question count only for options without others.
     """
@@ -244,7 +244,7 @@ def _find_own_pieces(wholes: Sequence[str], question: str) -> list[set[str]]:
 
 
 def _same_word(word: str, own_word: str) -> bool:
-    """Whether two words are the same, or one with another ending."""
+    """Return whether two words are the same, or one is the other with another ending."""
     if word == own_word:
         return True
     if min(len(word), len(own_word)) < STEM_CHARS or _has_digit(own_word):
@@ -262,7 +262,7 @@ def _same_word(word: str, own_word: str) -> bool:
 
 
 def _without_options(question: str, options: list[str]) -> str:
-    """The question without the options listed at its end."""
+    """Return the question without the options listed at its end."""
     for option in sorted(options, key=len, reverse=True):
         before, separator, after = f" {question} ".rpartition(f" {option} ")
         if not separator:
@@ -276,7 +276,7 @@ def _folded(text: str) -> str:
 
 
 def _folded_in_place(text: str) -> str:
-    """Fold a text only as far as every character keeps its place."""
+    """Fold a text only as far as every character keeps its position."""
     lowered = text.casefold()
     if len(lowered) != len(text):
         return text
@@ -285,7 +285,7 @@ def _folded_in_place(text: str) -> str:
 
 
 def _pieces_of(text: str) -> set[str]:
-    """The words of a folded text; in scripts without spaces all runs of half a word's length."""
+    """Return the words of a folded text; without spaces, all runs of half a word's length."""
     pieces = set()
     for word in text.split():
         if _SPACELESS.match(word):
@@ -301,8 +301,9 @@ def _pieces_of(text: str) -> set[str]:
 
 
 def _within_words(piece: str) -> bool:
-    """Whether a piece may be part of a longer word: without spaces, and in Korean before
-    endings.
+    """Return whether a piece may be part of a longer word.
+
+    It may in scripts without spaces, and in Korean before endings.
     """
     return "가" <= piece[-1] <= "힣" or _SPACELESS.match(piece) is not None
 

@@ -1,4 +1,4 @@
-"""Replies that give no answer: they decline, which is right where the targets say so too."""
+"""Judges replies that decline to answer, which is right if the targets say so too."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from evalwright.scorers.text.folded import fold_text
 
 @dataclass(frozen=True)
 class PhraseReader:
-    """Judges replies where the targets say that there is no answer ("not stated")."""
+    """Judges replies to questions whose targets say that there is no answer ("not stated")."""
 
     targets: tuple[NameTarget, ...]
 
     def judge(self, reply: ParsedReply) -> Verdict:
-        """Whether the reply says that there is no answer; it is not empty."""
+        """Judge whether a reply, which is not empty, says that there is no answer."""
         if find_mentions(fold_text(reply.text), self.targets):
             return correct("one of the expected phrases")
 
@@ -39,7 +39,7 @@ class PhraseReader:
 
 
 def judge_declining(reply: ParsedReply) -> Verdict | None:
-    """The verdict on a reply that declines to answer; None for one that does not."""
+    """Return the verdict on a reply that declines to answer; None if it does not decline."""
     text = f"{reply.text}\n{reply.after}" if reply.marked else reply.text
     declined = declines(text)
     if declined is None:

@@ -1,6 +1,6 @@
-"""Which reader reads the answers to a sample: by the kind of its targets.
+"""Chooses the reader for a sample's answers, by the kind of its targets.
 
-The kind is `metadata["answer_type"]`; where that is missing it is worked out from how the targets
+The kind is `metadata["answer_type"]`; if that is missing, it is inferred from how the targets
 are written and what the question asks for, in the order of `choose_reader`.
 """
 
@@ -47,21 +47,22 @@ class AnswerReader(Protocol):
     """Judges replies against the targets of one sample."""
 
     def judge(self, reply: ParsedReply) -> Verdict:
-        """Judge a reply that is not empty."""
+        """Judge a reply, which is not empty."""
         ...
 
 
 @dataclass(frozen=True)
 class NumberOrAliasReader:
-    """Judges replies against target numbers, and targets in words beside them ("half past
-    six").
+    """Judges replies against target numbers, and against targets in words beside them.
+
+    An example of the latter is "half past six".
     """
 
     numbers: NumberReader
     aliases: NameReader
 
     def judge(self, reply: ParsedReply) -> Verdict:
-        """Whether the reply gives a target; it is not empty and does not decline."""
+        """Judge whether a reply, neither empty nor declining, gives a target."""
         verdict = self.numbers.judge(reply)
         if verdict.label == "unreadable" and self.aliases.targets:
             by_alias = self.aliases.judge(reply)
@@ -74,7 +75,7 @@ def choose_reader(sample: Sample) -> AnswerReader:
     """Choose the reader for the kind of a sample's targets.
 
     Raises:
-        ScoringError: for metadata with values that do not exist.
+        ScoringError: the metadata has values that do not exist.
     """
     metadata = sample.metadata
     targets = sample.targets
@@ -109,7 +110,9 @@ def choose_reader(sample: Sample) -> AnswerReader:
         return DateReader(dates, question, language)
     if not kind and targets and all(map(is_time, targets)):
         return TimeReader(targets, language)
-    if not kind and all(map(is_formula, targets)):  # not "07:00" beside "7 am"
+    if not kind and all(
+        map(is_formula, targets)
+    ):  # all of them, unlike "07:00" beside "7 am"
         return FormulaReader(targets, question, language)
 
     is_number = kind == "number" or (
@@ -134,7 +137,7 @@ def choose_reader(sample: Sample) -> AnswerReader:
 
 
 def asks_for_person(question: str, language: str) -> bool:
-    """Whether a question asks who."""
+    """Return whether a question asks who."""
     person_words = cue_words("person", language)
     return not person_words.isdisjoint(fold_text(question).tokens) or has_spaceless_cue(
         "person", question
@@ -148,7 +151,7 @@ def _wants_date(
     kind: str,
     language: str,
 ) -> bool:
-    """Whether targets that can be read as dates are dates, and not numbers such as "1912"."""
+    """Return whether targets that can be read as dates are dates, not numbers such as "1912"."""
     return (
         kind == "date"
         or max(date.parts for date in dates) > 1
@@ -164,7 +167,7 @@ def _parse_dates(targets: tuple[str, ...]) -> tuple[Date, ...]:
 
 @lru_cache(maxsize=2048)
 def _is_number(target: str, language: str) -> bool:
-    """Whether a target is only a number with its unit."""
+    """Return whether a target is only a number with its unit."""
     text = plain(target)
     numbers = find_numbers(text, language)
     if len(numbers) != 1:

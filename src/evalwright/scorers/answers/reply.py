@@ -1,6 +1,6 @@
-"""What of a reply is its answer: the one place that looks for it.
+"""Finds which part of a reply is its answer; no other module looks for it.
 
-The last claim counts (`claims.py`); what follows a change of mind overrules what stands before
+The last claim counts (`claims.py`); what follows a change of mind overrules what comes before
 it. A reply without a claim is its own answer; `conclusion` is its last sentence. Nothing is
 judged here. What a model goes on to invent (a new "Question:") is left out.
 """
@@ -55,13 +55,13 @@ MAX_CLAIMS = 60
 
 
 class ParsedReply(NamedTuple):
-    """A reply, split into its answer and what stands around it.
+    """A reply, split into its answer and the text around it.
 
     Args:
         text: the answer, as plain text.
-        rule: how it was found.
+        rule: the rule that found it.
         marked: whether a mark such as "Answer:" sets it apart.
-        after: the text behind it.
+        after: the text after it.
         bold: the texts in bold.
         is_empty_field: whether the reply has an answer field with nothing in it.
         conclusion: the concluding sentence of a longer reply, or "".
@@ -90,9 +90,9 @@ def parse_reply(
 
     Args:
         reply: what the model wrote.
-        question: what was asked; repeating it is no answer, nor is answering another one.
-        holds: whether a plain text may be an answer of the wanted kind; claims without one are
-            passed over.
+        question: the question; repeating it is not an answer, nor is answering another one.
+        holds: whether a plain text may be an answer of the wanted kind; claims for which it is
+            false are passed over.
         is_short: whether no working is expected, so that a question after the first line is the
             model's own invention.
     """
@@ -139,7 +139,7 @@ def parse_reply(
 def _follow_change_of_mind(
     reply: ParsedReply, holds: Callable[[str], bool] | None
 ) -> ParsedReply:
-    """The reply after its last change of mind, if an answer follows it."""
+    """Return the reply after its last change of mind, if an answer follows it."""
     full_text = (
         f"{reply.text}\n{reply.after}"
         if reply.after and holds is not None
@@ -167,7 +167,7 @@ def _follow_change_of_mind(
 
 
 def _find_conclusion(text: str) -> str:
-    """The last sentence if it opens with a word such as "so"; else ""."""
+    """Return the last sentence if it opens with a word such as "so"; else ""."""
     sentences = split_sentences(text[-2000:])
     if len(sentences) < 2:
         return ""
@@ -186,7 +186,7 @@ def _find_conclusion(text: str) -> str:
 
 
 def strip_questions(reply: str, question: str = "") -> str:
-    """Remove a repeated question before the answer and invented ones after it."""
+    """Remove a repeated question before the answer and invented questions after it."""
     text = reply.strip()
     if len(text) > MAX_REPLY_CHARS:
         half = MAX_REPLY_CHARS // 2
@@ -222,7 +222,7 @@ def strip_questions(reply: str, question: str = "") -> str:
 
 
 def _may_be_answer(text: str) -> bool:
-    """Whether the beginning of a reply says something, beyond an announcement or a question."""
+    """Return whether the beginning of a reply is more than an announcement or a question."""
     return any(map(str.isalnum, text)) and text.rstrip()[-1:] not in ":：!！?？"
 
 
@@ -248,7 +248,7 @@ def split_sentences(text: str) -> list[str]:
 
 
 def _parse_json_field(text: str) -> ParsedReply | None:
-    """The answer field of a JSON object that ends the reply; None without one."""
+    """Read the answer field of a JSON object that ends the reply; None if there is none."""
     body = _FENCE.sub("", text)
     start = 0 if body.startswith("{") else body.rfind("\n{") + 1
     if not body.endswith("}") or body[start : start + 1] != "{":
@@ -286,4 +286,4 @@ def _parse_json_field(text: str) -> ParsedReply | None:
 _FIELD_ORDER = {"final_answer": -2, "final answer": -2, "answer": -1} | dict.fromkeys(
     ("response", "result", "value", "prediction", "label"), 2
 )
-"""Which field goes before others; those that are not named here have 1."""
+"""The rank of answer fields, lower ones first; fields that are not listed have rank 1."""

@@ -1,8 +1,7 @@
-"""Times of day: "14:30", "2:30 pm", "14.30 Uhr", "1430 hours", "오후 2시 30분", and whether a reply
-gives the target time.
+"""Times of day: reads them in a reply, and decides whether it gives the target time.
 
-A time without "am" or "pm" up to 12:59 may be one of the afternoon too, so "2:30" for 14:30 is
-right, and unsure.
+It reads "14:30", "2:30 pm", "14.30 Uhr", "1430 hours", "오후 2시 30분". A time up to 12:59 without
+"am" or "pm" may be in the afternoon too, so "2:30" for 14:30 is right, and unsure.
 """
 
 from __future__ import annotations
@@ -53,19 +52,19 @@ _AFTERNOON = ("p", "午後", "下午", "오후")
 
 
 def is_time(target: str) -> bool:
-    """Whether a target is a time of day and nothing else."""
+    """Return whether a target is a time of day and nothing else."""
     return _TARGET.fullmatch(target.strip()) is not None
 
 
 @dataclass(frozen=True)
 class TimeReader:
-    """Judges replies against the target times of one sample; the first time counts."""
+    """Judges replies against the target times of one sample; the reply's first time counts."""
 
     targets: Sequence[str]
     language: str
 
     def judge(self, reply: ParsedReply) -> Verdict:
-        """Whether the reply gives a target time; it is not empty and does not decline."""
+        """Judge whether a reply, neither empty nor declining, gives a target time."""
         text = _write_in_digits(reply.text)
         right = [
             (minutes[0], target)
@@ -102,7 +101,7 @@ class TimeReader:
 
 
 def _write_in_digits(text: str) -> str:
-    """A text with Korean times in digits, half an hour as 30 minutes: "두 시 반" is "2시 30"."""
+    """Write Korean times in digits, half an hour as 30 minutes: "두 시 반" becomes "2시 30"."""
     if text.isascii():
         return text
     hours = _HOUR_IN_WORDS.sub(lambda hour: f"{_HOURS.index(hour[1]) + 1}시", text)
@@ -113,8 +112,7 @@ def _find_times(text: str) -> list[tuple[int, tuple[int, ...]]]:
     """Find the times of a text.
 
     Returns:
-        For each, where it stands and the minutes of the day that it may be, the likeliest
-        first.
+        For each, its position and the minutes of the day that it may mean, the likeliest first.
     """
     times: list[tuple[int, tuple[int, ...]]] = []
     for match in _TIME.finditer(text):
@@ -126,7 +124,7 @@ def _find_times(text: str) -> list[tuple[int, tuple[int, ...]]]:
             and match["h"]
             and match.end() - match.start("h") == len(match["h"])
         ):
-            continue  # a number
+            continue  # a plain number, not a time
         at = (hour % 12 if half else hour % 24) * 60 + minute
         early = (
             not half and match["h"] and hour <= 12 and not match["h"].startswith("0")

@@ -1,4 +1,4 @@
-"""What a rule reads in an answer: the label, why, and what a careful reader might argue."""
+"""A verdict on an answer: the label, the reason, and what a careful reader might argue."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def shortened(text: str, most: int = 60) -> str:
 
 
 class Verdict(NamedTuple):
-    """What a rule reads in an answer.
+    """A rule's verdict on an answer.
 
     Args:
         label: "correct", "incorrect", "not_attempted" or "unreadable".
@@ -29,26 +29,26 @@ class Verdict(NamedTuple):
     unsure: str = ""
 
     def outcome(self) -> Score:
-        """The score: 1.0 if correct, else 0.0, with label and reasons."""
+        """Return the score: 1.0 if correct, else 0.0, with label and reasons."""
         value = 1.0 if self.label == "correct" else 0.0
         return Score(value, self.label, self.why, unsure=self.unsure)
 
 
 def correct(why: str, unsure: str = "") -> Verdict:
-    """The answer is right."""
+    """Make the verdict that the answer is right."""
     return Verdict("correct", why, unsure)
 
 
 def incorrect(why: str, unsure: str = "") -> Verdict:
-    """The answer is wrong."""
+    """Make the verdict that the answer is wrong."""
     return Verdict("incorrect", why, unsure)
 
 
 def not_attempted(why: str, unsure: str = "") -> Verdict:
-    """The reply gives no answer."""
+    """Make the verdict that the reply does not answer."""
     return Verdict("not_attempted", why, unsure)
 
 
 def unreadable(why: str, unsure: str = "") -> Verdict:
-    """The reply has nothing of the wanted kind, which is wrong."""
+    """Make the verdict that the reply has nothing of the wanted kind, which counts as wrong."""
     return Verdict("unreadable", why, unsure)

@@ -1,5 +1,7 @@
-"""Yes or no: an explicit yes or no, an echo of the question ("They cannot."), or its words again,
-plainly or denied.
+"""Reads yes or no from a reply.
+
+The reply says so explicitly, echoes the question ("They cannot."), or restates it, plainly or
+denied.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ _NOBODY = word_set(
     " never"
 )
 _DESPITE = word_set("si doch")
-"""Words that affirm against a question that denies."""
+"""Words that affirm in reply to a question with a negation."""
 _WHETHER = re.compile(
     r"(?:\b(?:không|chưa)|หรือไม่|หรือเปล่า|ใช่หรือไม่|ບໍ່|หรือยัง|没有|沒有)(?=\s*[?？。"
     r"]*\s*$)|是不是|是否|有没有|能不能|会不会|对不对|可不可以"
@@ -47,9 +49,9 @@ _WHETHER = re.compile(
     r" 거짓인가|(?:예|네)['\"’”]?\s?(?:/|,|또는|혹은|나)?\s?['\"‘“]?아니[요오]",
     re.IGNORECASE,
 )
-"""A negation that only makes a question of a sentence."""
+"""A negation that only turns a sentence into a question."""
 _RATHER = re.compile("(아니라|아니고)")
-"""Between what a Korean sentence denies and what it says instead."""
+"""Stands between what a Korean sentence denies and what it says instead."""
 _PARTICLES = tuple(
     word_list(
         "の です ครับ ค่ะ คะ 요 입니다 이다 이에요 예요 습니다 니다 어요 아요 다 릅니다"
@@ -59,7 +61,7 @@ _PARTICLES = tuple(
 
 @lru_cache(maxsize=256)
 def read_target_side(targets: tuple[str, ...], language: str = "en") -> str:
-    """ "yes" or "no" if all targets say so; "" otherwise."""
+    """Return "yes" or "no" if all targets say so; "" otherwise."""
     sides = {
         side
         for target in targets
@@ -82,7 +84,7 @@ class YesNoReader:
     language: str = "en"
 
     def judge(self, reply: ParsedReply) -> Verdict:
-        """Whether the reply says the target; it is not empty and does not decline."""
+        """Judge whether a reply, neither empty nor declining, says what the target says."""
         text = reply.text
         sentences = split_sentences(text)[:MAX_SENTENCES]
         if not sentences:
@@ -154,7 +156,7 @@ class YesNoReader:
 def _restated_side(
     sentences: Sequence[str], question_tokens: list[str], language: str
 ) -> str:
-    """The side of a first sentence that repeats the question; "" if it does not."""
+    """Return the side that a first sentence takes by repeating the question; "" if it does not."""
     clauses = _CLAUSE.split(_RATHER.sub(r"\1,", sentences[0]))[:3]
     sides = {
         _side_of_restated_clause(clause, question_tokens, language)
@@ -164,7 +166,7 @@ def _restated_side(
 
 
 def _last_side(text: str, language: str) -> str:
-    """The last word for yes or no anywhere in a text."""
+    """Return the last word for yes or no anywhere in a text."""
     yes = cue_words("yes", language) | cue_words("true", language)
     no = cue_words("no", language) | cue_words("false", language)
     negations = cues_of(language).negations
@@ -187,7 +189,7 @@ def _last_side(text: str, language: str) -> str:
 
 
 def _taken_up_side(text: str, question_tokens: list[str], language: str) -> str:
-    """The side of a sentence with most of the question's words: no if it denies, else yes."""
+    """Return the side of the sentence closest to the question: no if it denies, else yes."""
     about = {token[:5] for token in question_tokens if token not in FUNCTION_WORDS}
     tokens = [token for token in fold_text(text).tokens if token]
     own_words = {
@@ -217,9 +219,9 @@ def _first_clause(text: str) -> str:
 
 
 def _explicit_side(text: str, language: str, is_whole: bool = False) -> str:
-    """The side of a text that opens with yes or no; "" otherwise.
+    """Return the side of a text that opens with yes or no; "" otherwise.
 
-    `is_whole` asks for a text that is nothing else.
+    `is_whole` requires that the text is nothing else.
     """
     stripped = text.strip(" \"'(*")
     for side in ("no", "yes"):
@@ -259,7 +261,7 @@ def _explicit_side(text: str, language: str, is_whole: bool = False) -> str:
 
 
 def _echoed_side(text: str, language: str) -> str:
-    """The side of a clause of pronouns, verbs and words such as "true" or "not" only."""
+    """Return the side of a clause made up only of pronouns, verbs and words such as "true"."""
     true = cue_words("true", language)
     false = cue_words("false", language)
     negations = cues_of(language).negations - false - _NOBODY
@@ -295,7 +297,7 @@ def _echoed_side(text: str, language: str) -> str:
 def _side_of_restated_clause(
     text: str, question_tokens: list[str], language: str
 ) -> str:
-    """The side of a clause in the question's words and order: "91 is not a prime number"."""
+    """Return the side of a clause in the question's words and order: "91 is not a prime number"."""
     tokens = [token for token in fold_text(text).tokens if token]
     korean = re.search("[가-힣]", text) is not None
     size = 2 if korean else 5

@@ -1,3 +1,1 @@
-"""Programs that models write: run apart from this process, where they can reach nothing, and
-tested.
-"""
+"""Runs and tests programs that models write, in a sandbox from which they can reach nothing."""

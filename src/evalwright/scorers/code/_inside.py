@@ -1,11 +1,11 @@
-"""Runs a program, the tests that call it from another process, or a script, inside the sandbox.
+"""Runs inside the sandbox: a program, the tests that call it from another process, or a script.
 
-Imports nothing of ours, so that a container can be given it as text. A process writes one byte when
-it is ready, reads its job, and goes on with frames: a letter ("m" for a message to the other
-process, "v" for the tests' verdict), a length and JSON. Tests and program share no memory: a value
-crosses as a table of plain values, which is rebuilt with its types, its sharing and its changes in
-place. What is not plain (a generator, a function, an object of the program's own class) stays where
-it is, and the other side has a `Remote` of it, which compares equal to nothing.
+It imports nothing of ours, so that a container can be given it as text. A process writes one
+byte when it is ready, reads its job, and goes on with frames: a letter ("m" for a message to
+the other process, "v" for the tests' verdict), a length and JSON. Tests and program share no
+memory: a value crosses as a table of plain values, from which it is rebuilt with its types, its
+sharing and its in-place changes. What is not plain (a generator, a function, an object of the
+program's own class) stays where it is, and the other side has a `Remote` that stands for it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 MOST = 16 << 20
-"""Limit on the bytes of a frame."""
+"""Most bytes of a frame."""
 COMMON_MODULES = (
     "math",
     "collections",
@@ -49,9 +49,9 @@ COMMON_MODULES = (
     "statistics",
     "typing",
 )
-"""Tests may use what these export without importing it, because programs commonly do.
+"""Modules whose exports tests may use without an import, because programs commonly import them.
 
-They get Python's own objects.
+Tests get Python's own objects.
 """
 LIBRARY_NAMES = frozenset(
     (
@@ -97,16 +97,18 @@ EXPORTED = _exported_names()
 
 
 class Ended(BaseException):
-    """The other process is gone, left by an exit, or sent something that is no message.
+    """The other process is gone, has exited, or sent something that is not a message.
 
     Tests cannot catch it, and end with it.
     """
 
 
 class Untransportable(BaseException):
-    """Tests want to hand the program an object that only their own process has.
+    """Tests passed the program an object that only their own process can hold.
 
-    of_the_program: whether they had it from the program.
+    Args:
+        why: the reason, for the verdict.
+        of_the_program: whether the tests got the object from the program.
     """
 
     def __init__(self, why: str, of_the_program: bool) -> None:
@@ -173,9 +175,9 @@ def _named_tuple(name: str, fields: str) -> type:
 
 
 def _is_named_tuple(cls: Any) -> bool:
-    """Whether a subclass of tuple is a named tuple.
+    """Return whether a subclass of tuple is a named tuple.
 
-    One with a field that would hide a method of tuples is taken as a tuple.
+    One with a field that would hide a method of tuples is treated as a plain tuple.
     """
     fields = vars(cls).get("_fields")
     if type(fields) is not tuple or not all(type(name) is str for name in fields):
@@ -258,12 +260,12 @@ _TAGS = {cls: tag for tag, (cls, *_) in (*_MAKE.items(), *_FILL.items())}
 
 
 class Remote:
-    """An object of the other process, used by messages.
+    """Stands for an object of the other process and operates on it by messages.
 
-    The program never decides by it what a value of the tests is: it is equal to no such value, and
-    an operation with one may only give another object of the program. Objects of a class that the
+    It lets no program decide what a value of the tests is: it equals no such value, and an
+    operation with one may only return another object of the program. Objects of a class that the
     tests name as such (`Money(3)`) compare among themselves as their class defines; others are
-    equal if they are the same.
+    equal if they are the same object.
     """
 
     __slots__ = ("_kind", "_number", "_own_equality", "_peer")
@@ -399,8 +401,8 @@ class Remote:
         if len(instances) == len(operands):
             self._peer.note_instance(outcome._number)
         else:
-            # `abs(f(x) - 0.5) < 0.1` may be about a number: no plain value comes of what came of
-            # one of the tests.
+            # `abs(f(x) - 0.5) < 0.1` may be about a number: an operation with a value of the tests
+            # never leads to a plain value.
             self._peer.note_mixed(outcome._number)
         return outcome
 
@@ -464,7 +466,7 @@ _ARITHMETIC = {
     },
     "__abs__": abs,
 }
-"""Operators by the names of their methods, as functions of the object first."""
+"""Operators by their method names, as functions that take the object first."""
 _add_operators()
 _COMPARISONS = {
     f"__{name}__": getattr(operator, name) for name in ("eq", "lt", "le", "gt", "ge")
@@ -472,9 +474,9 @@ _COMPARISONS = {
 
 
 class Fault(type):
-    """The metaclass of the classes that, in the tests' process, stand for the program's exceptions.
+    """The metaclass of classes that stand for the program's exceptions in the tests' process.
 
-    A name of the program's that means an exception is never Python's own class: with `Missing =
+    A name by which the program means an exception is never Python's own class: with `Missing =
     AssertionError`, tests that write `except Missing` would catch their own assertions.
     """
 
@@ -488,7 +490,7 @@ class Fault(type):
 
 
 def _fault_attribute(self: Any, name: str) -> Any:
-    """Get an attribute of an exception that the program has."""
+    """Get an attribute of an exception that the program holds."""
     origin = vars(self).get("_origin")
     if origin is None or name.startswith("_"):
         raise AttributeError(name)
@@ -555,11 +557,11 @@ GIVEN: dict[str, Callable[..., Any]] = {
     "next": next,
     "get": _read_description,
 }
-"""What a program may do with objects that tests hand to it."""
+"""What a program may do with objects that tests pass to it."""
 
 
 class Table:
-    """Objects as a message's nodes.
+    """Writes objects as the nodes of a message.
 
     A node is `[kind, part, ...]`, where a part is a plain value or `[index of a node]`.
     """
@@ -584,7 +586,7 @@ class Table:
         return [index]
 
     def write_node(self, obj: Any) -> Items:
-        """List what an object is made of, by its plain type, however its class presents it."""
+        """List what an object consists of by its plain type, whatever its class pretends."""
         cls: Any = type(obj)
         if cls is Remote:
             return ["yours", obj._number]
@@ -659,7 +661,7 @@ class Table:
     def _node_of_fault(self, error: BaseException) -> Items:
         """Write an exception.
 
-        One of the program's own classes stays there; its text and arguments cross.
+        If its class is the program's own, the object stays there; its text and arguments cross.
         """
         cls: Any = type(error)
         if isinstance(cls, Fault) and (origin := vars(error).get("_origin")):
@@ -692,7 +694,7 @@ class Table:
                 self.nodes[index] = new
 
     def finish(self) -> Items:
-        """Write the waiting nodes, and return all."""
+        """Write the waiting nodes, and return all nodes."""
         while self._waiting:
             index = self._waiting.pop()
             self.nodes[index] = self.write_node(self.objects[index])
@@ -702,7 +704,7 @@ class Table:
 class Peer:
     """One end of the messages between a program and its tests.
 
-    A request may be answered by requests before its reply.
+    The other side may send requests of its own before it replies to one.
     """
 
     def __init__(
@@ -713,17 +715,15 @@ class Peer:
         self._operations = operations
         self.serves_tests = "set" not in operations
         self.classes: set[int] = set()
-        """The program's classes that tests name as such, and with `instances` what these made, by
-        number.
+        """Numbers of the program's classes that tests name as such; `instances` has their objects.
         """
         self.instances: set[int] = set()
         self._mixed: set[int] = set()
         self.shared: dict[str, Any] = {}
-        """Classes that both sides have, of what came before: their objects cross by their
-        attributes.
+        """Classes that both sides got from the code before the tests; objects cross by attributes.
         """
         self.of_the_program: set[type] = set()
-        """Python's own types that the program handed over."""
+        """Python's own types that the program passed over."""
         self.untransportable: Untransportable | None = None
         self._faults: dict[int, Fault] = {}
         self._named_faults: set[type] = set()
@@ -731,7 +731,7 @@ class Peer:
         self._numbers: dict[int, int] = {}
         self._remotes: dict[int, Any] = {}
         self.end: str | None = None
-        """Why the other side answers no more; "" where it is simply gone."""
+        """Why the other side no longer answers; "" if it is simply gone."""
 
     def note_instance(self, number: int) -> None:
         """Note that an object is of a class that tests name as such."""
@@ -741,17 +741,17 @@ class Peer:
     def note_mixed(self, number: int) -> None:
         """Note that an object came from an operation with a value of the tests.
 
-        It stays so for good: the program may return it again.
+        The mark is permanent, because the program may return the object again.
         """
         self._mixed.add(number)
         self.instances.discard(number)
 
     def is_mixed(self, number: int) -> bool:
-        """Whether an object came from an operation with a value of the tests."""
+        """Return whether an object came from an operation with a value of the tests."""
         return number in self._mixed
 
     def export(self, obj: Any) -> int:
-        """Number an object that stays here, for the other side to name it."""
+        """Number an object that stays here, so that the other side can refer to it."""
         if (
             self.serves_tests
             and not callable(obj)
@@ -791,7 +791,7 @@ class Peer:
                 isinstance(error, StopIteration | StopAsyncIteration)
                 and operation != "next"
             ):
-                # It would end a loop of the tests without a word.
+                # A StopIteration from the program would silently end a loop of the tests.
                 error = RuntimeError(f"it raised {type(error).__name__}")
         except Exception as broken:
             raise self._ended(
@@ -800,14 +800,14 @@ class Peer:
         raise error
 
     def serve(self, message: dict[str, Any]) -> None:
-        """Do what the other side asks, and reply."""
+        """Do what the other side requests, and reply."""
         try:
             operation = self._operations[message["do"]]
             before = message["nodes"]
             objects = self._rebuild_objects(before, [])
             values = self._read_part(message["with"], objects, before)
             if self.serves_tests and id(values[0]) not in self._numbers:
-                # With `type` alone a program could make a class here whose objects equal
+                # With `type` alone, a program could make a class here whose objects equal
                 # everything.
                 raise TypeError("an object that was never handed over")
         except Exception as broken:
@@ -837,14 +837,14 @@ class Peer:
         self._send({**reply, "nodes": []})
 
     def _reply_attempts(self, error: BaseException) -> tuple[bool, ...]:
-        """The ways to try in turn: whether a raised exception crosses as an object."""
+        """Return the ways to try in turn: whether a raised exception crosses as an object."""
         if self.serves_tests:
             return (True, False) if isinstance(type(error), Fault) else (False,)
         error.__traceback__ = None
         return (True, False) if isinstance(error, Exception) else (False,)
 
     def shared_name(self, cls: Any) -> str | None:
-        """The name of `cls` if it is a class that both sides have, else None."""
+        """Return the name of `cls` if both sides have that class, else None."""
         name = cls.__name__
         return name if type(name) is str and self.shared.get(name) is cls else None
 
@@ -878,7 +878,7 @@ class Peer:
         return objects
 
     def _create_empty(self, node: Items) -> Any:
-        """Create an empty container or shared object, to be filled; nothing yet for other nodes."""
+        """Create an empty container or shared object to fill later; nothing yet for other nodes."""
         tag = node[0]
         if tag == "shared":
             return object.__new__(self.shared[node[1]])
@@ -1020,7 +1020,7 @@ class Peer:
         return self._ended(f"it raised {type(error).__name__}: {message['said']}")
 
     def _error(self, names: list[str], text: str) -> BaseException:
-        """Build the first exception of Python's own that it was.
+        """Build the exception from the first of its classes that is Python's own.
 
         An exit ends the program and is not an exception of its function.
         """
@@ -1078,7 +1078,7 @@ def _error_text(error: BaseException) -> str:
 
 
 def read_frame(source: int) -> tuple[bytes, bytes]:
-    """Read a frame's letter and body; the letter is empty at the end."""
+    """Read a frame's letter and body; the letter is empty at the end of the input."""
     letter, length = _HEADER.unpack(
         _read_exactly(source, _HEADER.size) or b"\0" * _HEADER.size
     )
@@ -1105,7 +1105,10 @@ def write_frame(sink: int, letter: bytes, body: bytes) -> None:
 
 
 def _new_main_module(name: str = "__main__") -> dict[str, Any]:
-    """Create a new `__main__`, as a program of its own has. name: its `__name__`."""
+    """Create a fresh `__main__` module, as a program expects, and return its globals.
+
+    `name` is the module's `__name__`.
+    """
     module = sys.modules["__main__"] = sys.modules[name] = types.ModuleType(name)
     return vars(module)
 
@@ -1184,8 +1187,8 @@ def _build_namespace(
 ) -> dict[str, Any]:
     """Build the globals of the tests.
 
-    These are, if there is an entry point, their own copy of `before`; of the program, the names
-    that tests use and do not define.
+    If there is an entry point, they have their own copy of `before`. From the program they get the
+    names that tests use and do not define.
     """
     names = _new_main_module()
     of_program = needed_names.of_program
@@ -1231,7 +1234,7 @@ def _build_namespace(
 
 
 def _can_be_shared(cls: Any) -> bool:
-    """Whether a class's objects consist of their attributes only, or belong to an enumeration."""
+    """Return whether a class's objects consist only of attributes, or belong to an enumeration."""
     if isinstance(cls, enum.EnumMeta):
         return True
     maker: Any = cls.__new__
@@ -1239,16 +1242,16 @@ def _can_be_shared(cls: Any) -> bool:
 
 
 class Untestable(Exception):
-    """Tests that cannot tell a right program from a wrong one here."""
+    """The tests cannot tell a right program from a wrong one here."""
 
 
 class WantedNames(NamedTuple):
     """The global names that tests read and do not define.
 
     Attributes:
-        of_program: what they test.
-        of_python: what they may have from a program's imports; they get Python's own, whatever the
-            program has under that name.
+        of_program: names of the program that the tests use.
+        of_python: names that a program may have imported; tests get Python's own objects, whatever
+            the program has under that name.
     """
 
     of_program: set[str]
@@ -1259,8 +1262,11 @@ def names_of_the_program(source: str, entry_point: str) -> WantedNames:
     """Decide which names in `source` the program provides and which Python does.
 
     The tests alone decide, never what a program defines. A name that Python or a library has is the
-    program's if it is the entry point or, without one, if an assertion calls nothing else; a
-    built-in name only if nothing else could be. Raises Untestable if that leaves several.
+    program's if it is the entry point or, without an entry point, if an assertion calls nothing
+    else; a built-in name only if nothing else could be.
+
+    Raises:
+        Untestable: several names could be the program's.
     """
     tree = ast.parse(source)
     read, assigned, defined = _global_names(source)
@@ -1302,7 +1308,7 @@ def _called_names(tree: ast.AST) -> set[str]:
 def _names_called_alone(tree: ast.AST, names: set[str]) -> set[str]:
     """List which of `names` an assertion calls without calling another of them.
 
-    These are what it tests, rather than what it tests with.
+    Those are what it tests, as opposed to what it tests with.
     """
     alone = set()
     for node in ast.walk(tree):
@@ -1342,9 +1348,9 @@ def _global_names(source: str) -> tuple[set[str], set[str], set[str]]:
 
 
 def _is_of_python(name: str, is_base: bool) -> bool:
-    """Whether a name that tests read is Python's or a library's.
+    """Return whether a name that tests read is Python's or a library's.
 
-    is_base: whether they read attributes of it.
+    `is_base` says that they read attributes of it.
     """
     if name in vars(builtins) or name.startswith("__") or name in LIBRARY_NAMES:
         return True
@@ -1359,9 +1365,9 @@ def _object_of_python(name: str, is_module: bool) -> object:
 
 
 def missing_import(source: str) -> str:
-    """Explain why tests cannot be run here, if they need a module that is not installed; else "".
+    """Return why tests cannot be run here for lack of a module; "" if they can.
 
-    Only imports at their top count, and none that they only try.
+    Only imports at the top level count, and not those inside a `try`.
     """
     for node in ast.parse(source).body:
         modules = (
@@ -1389,9 +1395,9 @@ _WORDS_OF_RESOURCES = (
 
 
 def missing_resource(source: str) -> str:
-    """Explain why tests cannot be run here, if they need what neither process has; else "".
+    """Return why tests cannot be run here for lack of a resource that no process has; else "".
 
-    Decided by their text alone.
+    Their text alone decides.
     """
     if not any(word in source for word in _WORDS_OF_RESOURCES):
         return ""
@@ -1451,7 +1457,7 @@ def missing_resource(source: str) -> str:
 
 
 def _replaces(call: ast.Call) -> bool:
-    """Whether a call is one of `unittest.mock.patch`."""
+    """Return whether a call is one of `unittest.mock.patch`."""
     return bool(call.args) and ast.unparse(call.func).rpartition(".")[2] == "patch"
 
 
@@ -1469,7 +1475,9 @@ def _writes_a_file(call: ast.Call) -> bool:
 def _run_test_cases(source: str, names: dict[str, Any]) -> None:
     """Run the cases of `unittest` that tests define and do not run themselves.
 
-    Raises AssertionError, or Untestable if there are none.
+    Raises:
+        AssertionError: a case failed.
+        Untestable: the cases have no test in them.
     """
     if "unittest" not in sys.modules:
         return
@@ -1509,9 +1517,9 @@ def _run_test_cases(source: str, names: dict[str, Any]) -> None:
 
 
 def _name_to_write(node: ast.AST, is_for_a_function: bool) -> str:
-    """The name of a function or class that the program is to write, else "".
+    """Return the name of a function or class that the program is asked to write, else "".
 
-    A class is one if it is empty or, where no function is asked for, has a method to write.
+    A class is one if it is empty or, if no function is asked for, has a method to write.
     """
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         return node.name if _is_empty(node.body) else ""
@@ -1536,7 +1544,7 @@ def _run_script(job: dict[str, Any]) -> int:
     )
     sys.unraisablehook = lambda _: (
         None
-    )  # what Python says of errors while it cleans up is no reason for a failure
+    )  # errors that Python reports while it cleans up are no reason for a failure
     sys.__stdout__, own_stdout, status = sys.stdout, sys.stdout, 0  # type: ignore[misc]
     try:
         exec(compile(job["source"], "program", "exec"), _new_main_module())
@@ -1558,9 +1566,9 @@ def _run_script(job: dict[str, Any]) -> int:
 
 
 def main(nothing: int | None = None) -> None:
-    """Say that the process is ready, read its job, do it, and end.
+    """Signal that the process is ready, read its job, do it, and end.
 
-    nothing: a descriptor of /dev/null, if it cannot be opened any more.
+    `nothing` is a descriptor of /dev/null, for a process that can no longer open it.
     """
     os.write(1, b"!")
     vars(builtins).update(exit=sys.exit, quit=sys.exit)

@@ -1,23 +1,22 @@
 """Starts processes that can do nothing but compute.
 
-`sandbox` runs it once, as a process of its own; it is never imported.
+`sandbox` runs this file once, as a process of its own; it is never imported.
 
-It first takes on what it can of its own: name spaces (mounts, network, IPC, host name) with a root
-that holds Python's library alone. Then it tries
-every required layer in a child, and says on its control socket which it has, or what is missing.
-For each message there, with the descriptors of a
-standard input, output, error and a line to who asked, it forks a keeper, which forks the process to
-be shut in (the first of a process name space
-where there can be one), ends it when that line is closed, and tells its exit status on it. The
-process cannot
-- open any file but those of Python's standard library and the system's shared libraries, for
-  reading, nor change, make or remove one
-  (Landlock, and the filter of system calls);
+It first enters namespaces of its own as far as it can (mounts, network, IPC, host name), with a
+root that holds only Python's library. Then it tries every required layer in a child, and reports on
+its control socket which layers it has, or what is missing. Each message on that socket carries the
+descriptors of a standard input, output and error and of a line to whoever sent it. For each message
+it forks a keeper. The keeper forks the sandboxed process (the first of a new process namespace, if
+that is possible), ends it when the line is closed, and reports its exit status on the line. The
+sandboxed process cannot
+
+- open any file but those of Python's standard library and the system's shared libraries, and these
+  only for reading; nor change, create or remove one (Landlock, and the filter of system calls);
 - make any system call but those in `syscalls.toml`: no socket, process, program, signal to others,
-  tracing, mount, new kind of call (seccomp);
-- act as the person who started it: it has another user id (started by root) or a user name space,
+  tracing, mount or newer system call (seccomp);
+- act as the person who started it: it has another user id (if started by root) or a user namespace,
   and no capability;
-- use more memory, processor time, open files or threads than it was given, nor write a file
+- use more memory, processor time, open files or threads than it was allowed, nor write a file
   (resource limits).
 """
 
@@ -51,13 +50,13 @@ _OWN_FILES = 0x20000
 _OWN_USER = 0x10000000
 _OWN_PIDS = 0x20000000
 _OWN_REST = 0x02000000 | 0x04000000 | 0x08000000 | 0x40000000
-"""unshare's bits for control groups, host name, IPC and network."""
+"""The flags of `unshare` for control groups, host name, IPC and network."""
 _PRIVATE = 1 << 18
 _RECURSIVE = 1 << 14
 _BIND = 1 << 12
 _DETACH = 2
 _MOUNT_ONLY_READ = 1 | 2 | 4
-"""Mounts that are read-only, without set-user-id programs and devices."""
+"""The mount flags read-only, no set-user-id programs, and no devices."""
 _PR_SET_PDEATHSIG = 1
 _PR_SET_DUMPABLE = 4
 _PR_SET_SECCOMP = 22
@@ -73,13 +72,13 @@ _LANDLOCK_READ_FILE = 1 << 2
 _LANDLOCK_LIST_FOLDER = 1 << 3
 _ZONES = "/usr/share/zoneinfo"
 _INSTALLED = ("site-packages", "dist-packages")
-"""Folders in the standard library's folder that are not part of it: what users installed."""
+"""Folders inside the standard library's folder that hold installed packages instead."""
 _ALLOW = 0x7FFF0000
 _KILL = 0x80000000
 _REFUSE = 0x00050000 | 1
 _UNKNOWN = 0x00050000 | 38
 _MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
-"""For each machine its column in `syscalls.toml` and the kernel's name for it."""
+"""For each machine, its column in `syscalls.toml` and the kernel's name for it."""
 
 _PROBES: dict[str, Callable[[], object]] = {
     "Landlock": lambda: os.open("/", os.O_RDONLY),
@@ -89,7 +88,7 @@ _PROBES: dict[str, Callable[[], object]] = {
 
 
 def main() -> None:
-    """Take on the layers, report them, then start a process for each message."""
+    """Apply the layers, report them, then start a process for each message."""
     control = socket.socket(fileno=os.dup(0))
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)
@@ -159,7 +158,7 @@ def _find_library() -> _Library:
 
 
 def _readable_paths(library: _Library) -> list[tuple[str, int]]:
-    """List each path that may be read, with Landlock's rights to it and to what is below it."""
+    """List each path that may be read, with the Landlock rights to it and to what is below it."""
     rights = dict.fromkeys(library.standard, _LANDLOCK_LIST_FOLDER)
     for folder in library.standard:
         for file in os.scandir(folder):
@@ -178,7 +177,7 @@ def _readable_paths(library: _Library) -> list[tuple[str, int]]:
 
 
 def _load_inside() -> Any:
-    """Load the module that runs inside, and what programs commonly import, once before any fork."""
+    """Load the module that runs inside, and what programs commonly import, before any fork."""
     spec = importlib.util.spec_from_file_location("_inside", _HERE / "_inside.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -201,7 +200,7 @@ def _load_inside() -> Any:
 
 
 def _enter_own_namespaces(library: _Library) -> list[str]:
-    """Leave the name spaces of the process that started this one; returns the layers obtained."""
+    """Leave the namespaces of the process that started this one; return the layers obtained."""
     user = os.geteuid()
     group = os.getegid()
     layers = ["another user id" if user == 0 else "user name space"]
@@ -232,9 +231,9 @@ def _enter_own_namespaces(library: _Library) -> list[str]:
 def _own_root(library: _Library) -> None:
     """Enter a root in memory that has only the library's folders, read-only.
 
-    What is installed in them is covered.
+    Packages that are installed in these folders are hidden.
     """
-    base = (  # Any folder that is there: it is mounted over, in this name space only.
+    base = (  # Any existing folder will do: something is mounted over it, in this namespace only.
         "/tmp"
     )
     os.umask(0o022)
@@ -285,9 +284,10 @@ def _mount(
 
 
 def _probe(shut_in: Callable[[], None]) -> str:
-    """Try the layers in a child: take on each, then try what it forbids.
+    """Try the layers in a child: apply each, then try what it forbids.
 
-    Returns what is missing, "" if nothing is.
+    Returns:
+        What is missing, "" if nothing is.
     """
     read, write = os.pipe()
     child = os.fork()
@@ -301,7 +301,9 @@ def _probe(shut_in: Callable[[], None]) -> str:
                     problem = f"{layer} is there but forbids nothing"
                 except PermissionError:
                     continue
-            __import__("colorsys")  # Not loaded yet: can the library be read?
+            __import__(
+                "colorsys"
+            )  # a module that is not loaded yet: can the library be read?
         except BaseException as error:
             problem = str(error) or type(error).__name__
         os.write(write, problem.encode()[:2000])
@@ -325,7 +327,7 @@ def _supervise(
     shut_in: Callable[[], None],
     inside: Any,
 ) -> None:
-    """Fork the process and watch it; it is killed when nobody waits for it any more."""
+    """Fork the process and watch it; kill it when nobody waits for it any more."""
     line = descriptors.pop()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:
@@ -372,13 +374,13 @@ def _shut_in(
 ) -> None:
     """Give up user, files, privileges and system calls, in this order.
 
-    rules: the descriptor of Landlock's rules, which is closed.
+    `rules` is the descriptor of Landlock's rules; it is closed.
     """
     if "another user id" in layers:
         os.setgroups([])
         os.setresgid(_NOBODY, _NOBODY, _NOBODY)
         os.setresuid(_NOBODY, _NOBODY, _NOBODY)
-        # Counts its threads apart from those of others with this id; not required.
+        # Counts its threads separately from those of others with this user id; not required.
         _LIBC.unshare(_OWN_USER)
     size = limits["megabytes"] << 20
     for limit, most in (
@@ -409,9 +411,9 @@ def _shut_in(
 
 
 def _build_landlock_rules(readable: list[tuple[str, int]]) -> int:
-    """Make the set of Landlock's rules, once, and return its descriptor.
+    """Create the Landlock ruleset and return its descriptor.
 
-    Nothing but these paths may be opened, and each only with its rights.
+    Only these paths may be opened, and each only with its rights.
     """
     version = _LIBC.syscall(_CREATE_RULESET, None, 0, 1)
     if version < 1:
@@ -430,7 +432,7 @@ def _build_landlock_rules(readable: list[tuple[str, int]]) -> int:
         try:
             opened = os.open(path, os.O_PATH | os.O_CLOEXEC)
         except OSError:
-            continue  # what this user cannot reach no program needs, or the trial says so
+            continue  # a path that this user cannot reach is not needed, or the trial reports it
         rule = struct.pack("=Qi", rights, opened)
         _check(_LIBC.syscall(_ADD_RULE, rules, 1, rule, 0), "Landlock's rule")
         os.close(opened)
@@ -486,17 +488,17 @@ def _build_filter() -> bytes:
     def without(index: int, bits: int) -> list[bytes]:
         return [argument(index), step(has, bits, 0, 1), refuse, allow]
 
-    # Opening to write, make, cut, or get signals of; a path alone is no use.
+    # Flags to open for writing, create, truncate, or get signals; `O_PATH` alone is of no use.
     changes = 0o3 | 0o100 | 0o1000 | 0o2000 | 0o20000 | 0o20000000 | 0o10000000
     bounded = {
         "open": without(1, changes),
         "openat": without(2, changes),
-        # Copies of a descriptor, whether it is closed on exec, and how it was opened; no owner who
-        # gets signals, no lock.
+        # Duplicate a descriptor, read or set close-on-exec, read the open flags; no owner for
+        # signals, no locks.
         "fcntl": one_of(1, 0, 1, 2, 3, 1030),
-        # Whether it is a terminal, how much can be read, whether it is closed on exec.
+        # Ask whether it is a terminal, how much can be read, and set close-on-exec.
         "ioctl": one_of(1, 0x5401, 0x5413, 0x541B, 0x5450, 0x5451),
-        # A thread, in the name spaces that there are.
+        # A thread, but no new namespaces.
         "clone": [
             argument(0),
             step(has, 0x10000, 1, 0),
@@ -505,7 +507,7 @@ def _build_filter() -> bytes:
             refuse,
             allow,
         ],
-        # Its own limits only.
+        # Only its own limits.
         "prlimit64": one_of(0, 0),
     }
     steps = [step(load, 4), step(equal, machine, 1, 0), step(end, _KILL), step(load, 0)]

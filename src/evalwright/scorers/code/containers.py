@@ -62,7 +62,10 @@ def parse_container(sandbox: str) -> tuple[str, str]:
 def build_command(
     engine: str, image: str, name: str, seconds: int, megabytes: int
 ) -> list[str]:
-    """Build the command line, as documented by each program. seconds: limit on processor time."""
+    """Build the command line, as documented by each engine.
+
+    `seconds` is the limit on processor time.
+    """
     inside = [*_PYTHON, _INSIDE.read_text(encoding="utf-8") + "\nmain()\n"]
     if engine == "apptainer":
         return [
@@ -120,7 +123,7 @@ def build_command(
 
 
 class _Contained(Process):
-    """A process in a container, known by the program that started it and the container's name."""
+    """A process in a container, known by its client process and the container's name."""
 
     def __init__(self, engine: str, name: str, line: list[str]) -> None:
         pipe = subprocess.PIPE
@@ -156,8 +159,8 @@ class _Contained(Process):
         if self._popen.poll() is None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 if self._kill:
-                    # The process of ours is not the container's parent, and its end would not be
-                    # the container's.
+                    # The client process is not the container's parent, so ending it would not end
+                    # the container.
                     subprocess.run(
                         self._kill,
                         stdin=subprocess.DEVNULL,

@@ -1,6 +1,6 @@
-"""The processes that `_jail` starts, seen from outside.
+"""The processes that `_jail` starts, as seen from outside.
 
-Each process of ours has one starter, which is checked before the first program.
+This process has one starter, which is checked before the first program runs.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Jailed(Process):
 
 
 class Jail:
-    """The process that starts sandboxed ones; each process of ours has one."""
+    """The starter of sandboxed processes; this process has only one."""
 
     def __init__(self) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -100,7 +100,11 @@ class Jail:
             self.close()
 
     def start(self, seconds: float, megabytes: int) -> Process:
-        """Start a process that shuts itself in. Raises OSError where the starter has ended."""
+        """Start a process that sandboxes itself.
+
+        Raises:
+            OSError: the starter has ended.
+        """
         theirs_in, stdin = os.pipe()
         stdout, theirs_out = os.pipe()
         stderr, theirs_err = os.pipe()
@@ -125,7 +129,7 @@ class Jail:
         return process
 
     def close(self) -> None:
-        """End the starter; the processes that it started end with their own line."""
+        """End the starter; the processes that it started end when their own lines close."""
         self._control.close()
         try:
             self._process.wait(5.0)
@@ -144,7 +148,7 @@ def layers() -> list[str]:
 
 
 def get_jail(stale: Jail | None = None) -> Jail:
-    """Return this process's jail, started when first needed, and again where `stale` has ended."""
+    """Return this process's jail; it is started on first use, and again if `stale` has ended."""
     global _jail
     with _lock:
         if _jail is None or _jail is stale:

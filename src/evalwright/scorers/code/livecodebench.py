@@ -38,7 +38,8 @@ assert plain({entry}(*{arguments!r})) == {wanted!r}, "another result"
 def _read_pickled_text(pickled: bytes) -> str:
     """Read the text in a pickle stream without unpickling it.
 
-    Raises ValueError for a stream of anything else.
+    Raises:
+        ValueError: the stream holds anything but a text.
     """
     texts: list[str] = []
     end = 0
@@ -56,9 +57,12 @@ def _read_pickled_text(pickled: bytes) -> str:
 
 
 def read_cases(row: Mapping[str, Any], name: str) -> Sequence[Mapping[str, str]]:
-    """List the public and then the private tests of a row. name: of the sample, for errors.
+    """List the public and then the private tests of a row.
 
-    Raises ScoringError.
+    `name` is the sample's name, for errors.
+
+    Raises:
+        ScoringError: the tests cannot be read.
     """
     try:
         unpacker = zlib.decompressobj()
@@ -85,7 +89,7 @@ def read_cases(row: Mapping[str, Any], name: str) -> Sequence[Mapping[str, str]]
 
 
 def run_test(text: str, name: str, test: Mapping[str, str], seconds: float) -> Outcome:
-    """Whether the program in an answer passes a test.
+    """Run one test on the program in an answer.
 
     Args:
         text: the answer.

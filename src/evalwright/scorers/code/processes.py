@@ -1,4 +1,4 @@
-"""A sandboxed process, seen from outside: bytes to and from it, within limits, and its end."""
+"""A sandboxed process, as seen from outside: its limited input and output, and its end."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Any, Literal
 from evalwright.core.errors import Party, ScoringError
 
 HEADER = struct.Struct("!cI")
-"""Letter and length of a frame; its body follows."""
+"""The letter and the length of a frame; its body follows."""
 MAX_BYTES = 16 << 20
-"""Limit on the bytes that wait between two processes, and on a program's output."""
+"""Most bytes waiting between two processes, and most bytes of a program's output."""
 
 
 class NoSandbox(ScoringError):
@@ -68,7 +68,7 @@ class Process:
                 setattr(self, stream, None)
 
     def missing(self) -> str:
-        """Why it did not start, in the words of its starter."""
+        """Return why the process did not start, as its starter reported it."""
         raise NotImplementedError
 
     def wait(self, deadline: float) -> int | None:
@@ -141,7 +141,7 @@ def relay(tests: Process, program: Process, deadline: float) -> dict[str, Any] |
 
 
 def _read_verdict(body: bytes | bytearray) -> dict[str, Any]:
-    """Read the verdict of the tests' process; tests come with data sets, so it may be anything."""
+    """Read the verdict of the tests' process; tests come with datasets, so it may be anything."""
     try:
         verdict = json.loads(body)
     except (ValueError, RecursionError):

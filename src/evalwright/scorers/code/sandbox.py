@@ -1,11 +1,11 @@
 """Runs programs that models wrote where they can only compute, and judges them from outside.
 
 A program runs in a process of its own. Tests run in another such process and call the program's
-functions by messages, so that the program knows neither the tests nor what they expect, and cannot
-touch what judges it; the verdict comes from the tests' process alone. A program that reads and
-writes text gets the text, and the caller compares what it wrote. Processes come from `_jail` (see
-there for what they cannot do), or from the container that $EVALWRIGHT_SANDBOX names: a setting of
-the user, which no task file has.
+functions by messages, so the program sees neither the tests nor the expected values, and cannot
+touch what judges it; the verdict comes only from the tests' process. A program that reads and
+writes text gets the text, and the caller compares what it wrote. Processes come from `_jail` (its
+docstring lists what they cannot do), or from the container that $EVALWRIGHT_SANDBOX names: a
+setting of the user that no task file can change.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from evalwright.scorers.code.processes import HEADER, NoSandbox, Process, collec
 
 VARIABLE = "EVALWRIGHT_SANDBOX"
 _START_SECONDS = 60.0
-"""Time in which a process must be ready; not counted as the program's."""
+"""Seconds in which a process must be ready; they do not count as the program's."""
 
 
 class Outcome(NamedTuple):
-    """What became of a program, and why."""
+    """The outcome of a program, and the reason."""
 
     label: Literal["passed", "failed", "timed out", "ended early"]
     why: str = ""
@@ -102,7 +102,7 @@ def _remove_folders(text: str) -> str:
 def run_script(
     source: str, text: str, *, seconds: float = 10.0, megabytes: int = 1024
 ) -> Output:
-    """Run a program that reads `text` as its standard input. Limits and errors are as for `run`."""
+    """Run a program that reads `text` as its standard input; limits and errors are as for `run`."""
     process = _start_process({"role": "script", "source": source}, seconds, megabytes)
     try:
         process.outgoing += text.encode("utf-8", "surrogateescape")
@@ -130,7 +130,11 @@ def run_script(
 
 
 def _start_process(job: dict[str, str], seconds: float, megabytes: int) -> Process:
-    """Start a process, wait until it is ready, and give it its job. Raises NoSandbox."""
+    """Start a process, wait until it is ready, and send it its job.
+
+    Raises:
+        NoSandbox: the process could not be started.
+    """
     sandbox = os.environ.get(VARIABLE, "").strip()
     process: Process
     if sandbox and sandbox != "jail":

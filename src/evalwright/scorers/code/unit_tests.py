@@ -1,6 +1,6 @@
-"""Does the program in an answer pass its tests?
+"""Scores whether the program in an answer passes its tests.
 
-Each program runs in a sandbox of its own, apart from what judges it.
+Each program runs in a sandbox of its own, separate from what judges it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from evalwright.scorers.text.declining import declines
 _LANGUAGES = ("", "py", "python", "python3")
 _MAX_FENCE_CHARS = 200
 _CONCURRENT_PROGRAMS = 4
-"""Programs that this process runs at the same time."""
+"""Most programs that this process runs at the same time."""
 
 
 def _check_options(options: Mapping[str, Any]) -> None:
@@ -46,20 +46,20 @@ async def unit_tests(
     total_seconds: float = 60.0,
     megabytes: int = 1024,
 ) -> Score:
-    """1.0 where the answer's program passes all its tests, else 0.0. No model is asked.
+    """Score 1.0 if the answer's program passes all its tests, else 0.0; no request is sent.
 
-    Reads the metadata `tests` (program text that calls the answer's functions and raises where they
+    It reads the metadata `tests` (program text that calls the answer's functions and raises if they
     are wrong), or `cases`: mappings of `arguments` and `result` (of the function `entry_point`), or
     of `input` and `output` (of a program that reads and writes text; white space at the ends of
-    lines and of the text does not count). Also `before` (code that the answer continues, or that
-    its program may use) and `entry_point` (the function to write).
+    lines and of the text does not count). It also reads `before` (code that the answer continues,
+    or that its program may use) and `entry_point` (the function to write).
 
     The program is the last code block that defines the entry point, else the last block, else the
     whole answer; without a definition it is taken as the continuation of `before`. Labels:
     "passed", "failed", "timed out", "ended early", "not_attempted".
 
     Args:
-        seconds: limit for the tests, or for each case that is text.
+        seconds: limit for the tests, or for each case with text.
         total_seconds: limit for all cases.
         megabytes: limit on memory.
 
@@ -99,7 +99,7 @@ async def unit_tests(
 
 
 def _read_tests(sample: Sample, entry_point: str) -> tuple[str, list[tuple[str, str]]]:
-    """Read the sample's tests as a program, or its cases as texts to read and to write."""
+    """Read the sample's tests as a program, or its cases as pairs of input and output texts."""
     tests = sample.metadata.get("tests")
     cases = sample.metadata.get("cases")
     if isinstance(tests, str) and tests.strip():
@@ -132,7 +132,7 @@ def _read_tests(sample: Sample, entry_point: str) -> tuple[str, list[tuple[str, 
 
 def write_case_tests(cases: list[tuple[list[Any], Any]], entry_point: str) -> str:
     """Write tests that call a function with arguments and compare what it returns."""
-    # Python writes these values by names, which must not be looked for in the program.
+    # `repr` writes these values as names, which must not be looked up in the program.
     head = 'import datetime\ninf, nan = float("inf"), float("nan")\n'
     return (
         f"{head}for arguments, result in {cases!r}:\n"
@@ -174,7 +174,7 @@ def _strip_lines(text: str) -> list[str]:
 
 
 def assemble_program(text: str, before: str, entry_point: str) -> str:
-    """Assemble the program of an answer, with the code that stood before it."""
+    """Assemble the program of an answer, with the code that its prompt gave."""
     blocks = _find_code_blocks(text)
     definition = (
         re.compile(
@@ -192,7 +192,7 @@ def assemble_program(text: str, before: str, entry_point: str) -> str:
         return f"{before}\n{code}"
     first = code.lstrip("\r\n")
     if first[:1] not in (" ", "\t"):
-        # The white space that the answer began with was the first line's indentation.
+        # White space at the beginning of the answer was the first line's indentation.
         first = "    " + first
     return before.rstrip() + "\n" + first
 
@@ -233,7 +233,7 @@ def _find_code_blocks(text: str) -> list[str]:
             code_lines = []
             fence_words = stripped[fence_start + 3 :].lower().split() or [""]
             python = fence_words[0] in _LANGUAGES
-            # In a list the fence is indented, and so is what it holds.
+            # In a list the fence is indented, and so is the code inside it.
             in_list = not line[:fence_start].strip(" -*+.)0123456789")
             indented = fence_start if in_list else 0
     return [*blocks, "".join(code_lines)] if fence and python else blocks

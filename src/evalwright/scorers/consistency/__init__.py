@@ -1,4 +1,4 @@
-"""Is an answer supported by its source?
+"""Scores whether an answer is supported by its source.
 
 One or more judges decide: classifiers of text pairs, or models that write a verdict.
 """

@@ -1,6 +1,6 @@
 """Asks one judge about one answer.
 
-A classifier gives a probability for each pair of texts; a model that writes gives a verdict.
+A classifier returns a probability for each pair of texts; a generative model writes a verdict.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from evalwright.strategies.several import gather_all
 AskMethod = Literal["auto", "classify", "verdict"]
 WAYS: tuple[AskMethod, ...] = ("auto", "classify", "verdict")
 RESERVED = ("score", "lowest")
-"""Names of parts of a score, which no judge may have."""
+"""Names of a score's own parts, which no judge may have."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """One judge.
+    """A judge's role and how it is asked.
 
     Attributes:
         role: the model's role.
         ask: how to ask it; "auto" decides by what the role's model can do.
-        chunk_words: length of the chunks that it reads; 0 leaves the source in one piece.
+        chunk_words: most words of the chunks that it reads; 0 leaves the source in one piece.
     """
 
     role: str
@@ -60,7 +60,7 @@ class Opinion:
 
     Attributes:
         role: the judge's role.
-        probability: that the answer is supported.
+        probability: probability that the answer is supported.
         units: the sentences of the answer; empty if the judge was not asked about them.
     """
 
@@ -71,10 +71,10 @@ class Opinion:
 
 @dataclass(frozen=True, slots=True)
 class JudgingMode:
-    """How answers are put to judges.
+    """How answers are presented to judges.
 
     Attributes:
-        by_sentence: sentence by sentence instead of as a whole.
+        by_sentence: judge sentence by sentence instead of the answer as a whole.
         reasons: also score each sentence, to name the least supported one.
         overlap: sentences that a chunk shares with the one before.
         max_tokens: limit on a written verdict.
@@ -131,7 +131,11 @@ def _read_judge(spec: Any, chunk_words: int) -> Judge:
 
 
 def check_judging(options: Mapping[str, Any]) -> None:
-    """Check the options of a scorer that asks judges of consistency. Raises ConfigurationError."""
+    """Check the options of a scorer that asks judges of consistency.
+
+    Raises:
+        ConfigurationError: an option has a value that is not allowed.
+    """
     read_judges(
         options["judges"], check_whole_number(options["chunk_words"], "chunk_words")
     )
@@ -163,7 +167,7 @@ async def ask_judge(
     way = _choose_way(judge, ask)
     source_chunks = split_chunks(premise, judge.chunk_words, mode.overlap)
     if way == "verdict":
-        # Without a schema, as it was always sent.
+        # Without a schema, so that requests equal those of earlier versions and stay cached.
         requests = [
             request_verdict(
                 judge.role,
@@ -185,7 +189,7 @@ async def ask_judge(
     probabilities = await gather_all(
         [_request_probability(judge.role, chunk, unit, ask) for chunk, unit in pairs]
     )
-    # Supported by some part of the source is supported.
+    # What some part of the source supports is supported.
     best = [
         max(probabilities[start : start + len(source_chunks)])
         for start in range(0, len(probabilities), len(source_chunks))

@@ -1,9 +1,9 @@
 """The verdict that a model writes about a summary: its instruction and its parser, from one table.
 
 The article and the summary are untrusted material. They stand between marks made from a hash of
-both, which a text cannot contain without changing it, and the verdict must repeat the mark: a
-verdict that was planted in the material is rejected. A verdict that cannot be read or contradicts
-itself is a failure and never a score.
+both, which no text can contain, since adding it would change the hash; and the verdict must repeat
+the mark. So a verdict that was planted in the material is rejected. A verdict that cannot be read
+or contradicts itself is a failure and never a score.
 """
 
 from __future__ import annotations

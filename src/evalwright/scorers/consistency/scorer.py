@@ -1,9 +1,9 @@
 """The scorer `consistency`: is the answer supported by the sample's passages?
 
-Judges of a fixed class (HHEM, NLI, MiniCheck) give the probability of "supported"; models that
-write give a verdict on every sentence (`rubric.py`). Several judges are asked at once. The
-probability of each is a part of the score, so that their agreement can be measured afterwards, and
-further judges can be asked later without generating answers again.
+Classifiers (HHEM, NLI, MiniCheck) give the probability of "supported"; generative models write a
+verdict on every sentence (`rubric.py`). Several judges are asked concurrently. The probability of
+each is a part of the score, so that their agreement can be measured afterwards, and further judges
+can be asked later without generating answers again.
 """
 
 from __future__ import annotations
@@ -42,7 +42,11 @@ _CHOICES = {
 
 
 def check_options(options: Mapping[str, Any]) -> None:
-    """Check the scorer's options. Raises UsageError."""
+    """Check the scorer's options.
+
+    Raises:
+        UsageError: an option has a value that is not allowed.
+    """
     check_judging(options)
     check_whole_number(options["overlap"], "overlap")
     for name, choices in _CHOICES.items():
@@ -71,7 +75,9 @@ async def consistency(
     validity: Literal["rules", "hhem"] = "rules",
     max_tokens: int = 4096,
 ) -> Score | NoScore:
-    """1 where the answer is consistent with its source (probability at least `threshold`), else 0.
+    """Score 1 if the answer is consistent with its source, else 0.
+
+    By default it is consistent if the mean probability of the judges is at least `threshold`.
 
     Parts: "score", the mean probability; each judge's probability by its role, if there are
     several; "lowest", the probability of the least supported sentence.
@@ -79,17 +85,17 @@ async def consistency(
     Args:
         judges: roles, or mappings with role, ask (classify or verdict; by default what the model
             can do) and chunk_words.
-        threshold: the probability from which the answer counts as consistent.
-        combine: several judges by the mean of their probabilities, or by all, any, or the majority
-            of their own verdicts.
+        threshold: the least probability at which the answer counts as consistent.
+        combine: combine several judges by the mean of their probabilities, or by all, any, or the
+            majority of their own verdicts.
         hypothesis: judge the answer as a whole, or by its least supported sentence.
         sentences: also judge every sentence, and name the least supported one.
         chunk_words: cut the source into chunks for judges with a short context window; the highest
             probability over the chunks counts.
         overlap: sentences that a chunk shares with the one before.
-        source: what the answer is judged by, the sample's passages or its input.
+        source: what the answer is compared with: the sample's passages or its input.
         only_answered: give no score to what `outcome` does not count as an answer.
-        least_words: shorter answers count as none (see `outcome`).
+        least_words: shorter answers do not count as answers (see `outcome`).
         refusals: further phrases of refusals (see `outcome`).
         validity: how answers are recognised (see `outcome`).
         max_tokens: limit on a written verdict.

@@ -1,4 +1,4 @@
-"""Is each claim of an answer supported by the passages that it cites?
+"""Scores whether each claim of an answer is supported by the passages that it cites.
 
-Also: was the question answered where the passages allow it, and only there?
+Also: was the question answered if the passages allow it, and only then?
 """

@@ -1,9 +1,9 @@
 """Finds citations in running text and the passages that they name.
 
-Recognised are brackets ([1], [p1, p2], [1-3], 【1】, [^1], [1](link)), parentheses ((p1),
-(passage 2), and (2) at the end of a clause), superscripts after a word or a mark, and mentions in
-words ("according to passage 2", "Quelle 3"). In brackets, in superscripts and after "passage" or
-"source", a number that no passage has is a citation, too: of a passage that does not exist.
+Recognised are brackets ([1], [p1, p2], [1-3], 【1】, [^1], [1](link)), parentheses ((p1), (passage
+2), and (2) at the end of a clause), superscripts after a word or a punctuation mark, and mentions
+in words ("according to passage 2", "Quelle 3"). In brackets, in superscripts and after "passage" or
+"source", a number that no passage has is a citation too: of a passage that does not exist.
 """
 
 from __future__ import annotations
@@ -27,8 +27,7 @@ _LOOSE_KINDS = (
     "|ref(?:erence)?s?"
 )
 _HAN_KINDS = "段落|文章|資料|资料|来源|來源|出典|지문|문단"
-# Words that only lead to a citation belong to it: "According to [1], ...", "Passage 2 says that
-# ...".
+# Words that only lead to a citation belong to it: "According to [1], ...", "Passage 2 says ...".
 _LEAD = (
     r"(?:(?:\b(?:according to|as (?:stated|said|shown|given) in|based on|as"
     r" per|per|see|from|in|laut|nach|gemäß|siehe|selon|d'après|según|"
@@ -82,7 +81,7 @@ class PassageIds:
         self.mention = _mention_pattern(tuple(ids))
 
     def read(self, group: str) -> tuple[str, ...]:
-        """Read the ids inside a bracket; () where it holds anything else."""
+        """Read the ids inside a bracket; () if it holds anything else."""
         single_id = self.find(group)
         if single_id is not None:
             return (single_id,)
@@ -129,7 +128,10 @@ class PassageIds:
 
 
 def find_citations(text: str, passages: Sequence[str] = ()) -> list[Citation]:
-    """Find every citation in a text, in order. passages: the ids of the passages."""
+    """Find every citation in a text, in order.
+
+    `passages` are the ids of the passages.
+    """
     passage_ids = _index_passages(tuple(passages))
     citations = [
         Citation(passage_ids.read(match["ids"]), *match.span())
@@ -228,20 +230,20 @@ def _mention_pattern(ids: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def citation(sample: Sample, answer: Answer) -> Score:
-    """F1 of the cited passage ids against `metadata["citations"]`.
+    """Score the F1 of the cited passage ids against `metadata["citations"]`.
 
     Parts: "precision" and "recall". Labels: "correct" (1), "partial", "incorrect" (0). Ids are read
     as `grounding` reads them: [1], [1, 3], [1-3], (p1), "according to passage 2". An id that no
-    passage has counts against precision and is named. Where the passages do not answer
-    (`metadata["answerable"]` is false, or `metadata["citations"]` is empty), the score is 1 if
-    nothing is cited, else 0.
+    passage has counts against precision and is named in the explanation. If the passages do not
+    answer the question (`metadata["answerable"]` is false, or `metadata["citations"]` is empty),
+    the score is 1 if nothing is cited, else 0.
 
     Raises:
         ScoringError: the sample does not say what should be cited.
     """
     gold = _required_citations(sample)
     passages = [passage.id for passage in sample.passages]
-    # Citations may stand after a blank line ("Sources: [1]"), where a short answer has ended.
+    # Citations may come after a blank line ("Sources: [1]"), at which a short answer has ended.
     cited = cited_ids(answer_region(answer.text, paragraphs=True), passages)
     unknown = [name for name in cited if name not in passages] if passages else []
     note = f"; no passage has the id {', '.join(unknown)}" if unknown else ""

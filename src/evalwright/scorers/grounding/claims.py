@@ -18,7 +18,7 @@ from evalwright.scorers.text.tokens import Words, word_set
 
 _FIRST_MARK = 0xE000
 _MAX_CITATIONS = 6000
-"""While sentences are split, each citation is one character of the private use area."""
+"""Most citations that are replaced by a private-use character while sentences are split."""
 _MARK = "[\ue000-\uf8ff]"
 _MARKS = re.compile(_MARK)
 _AFTER_END = re.compile(
@@ -56,7 +56,7 @@ _POINTING_WORDS = word_set(
     "find i stated mentioned said given written answer information comes taken here"
     " told tells",
 )
-"""A sentence of these words alone only points to a source: "This is stated in passage 2"."""
+"""A sentence of only these words points to a source: "This is stated in passage 2"."""
 
 
 @dataclass(slots=True)
@@ -74,7 +74,7 @@ def extract_claims(
     """Split a reply into claims.
 
     Returns:
-        The claims, and the cited ids that belong to none (in a reply of citations only).
+        The claims, and the cited ids that belong to no claim (in a reply of citations only).
     """
     region = re.sub(
         r"[^\S\n]+", " ", _MARKS.sub(" ", answer_region(text, paragraphs=True))
@@ -120,7 +120,7 @@ def extract_claims(
 
 
 def _mark_citations(region: str, passages: Sequence[str]) -> str:
-    """Put one private character in place of each citation."""
+    """Replace each citation by one private-use character."""
     marked = ""
     position = 0
     for number, citation in enumerate(
@@ -132,7 +132,7 @@ def _mark_citations(region: str, passages: Sequence[str]) -> str:
 
 
 def is_courtesy(claim: Claim) -> bool:
-    """Whether a claim states nothing: a greeting, an announcement, a question."""
+    """Return whether a claim states nothing: a greeting, an announcement, a question."""
     text = claim.text.strip()
     if text.endswith(("?", "？")) or (
         text.endswith((":", "：")) and not any(map(str.isdigit, text))

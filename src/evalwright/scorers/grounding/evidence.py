@@ -1,9 +1,9 @@
 """Compares a claim with passages by rules.
 
-The rules tell that a quote was never written, that a claim stands in a passage word by word, or
-that it likely follows. Whether a passage means the same in other words is for a judge
+The rules recognise that a quote was never written, that a claim stands in a passage word for word,
+or that it likely follows. Whether a passage says the same in other words is a question for a judge
 (`grounding-judged`); without one, the share of the claim's words in the passages is the best
-estimate. Nothing in either text is followed or run.
+estimate. Nothing in either text is followed or executed.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ _QUOTES = re.compile(
 _CONTENT_LETTERS = 4
 _STEM_LETTERS = 5
 LIKELY_SHARE = 0.6
-"""A claim likely follows if this share of its longer words stands in the passages."""
+"""The least share of its longer words in the passages at which a claim likely follows."""
 _ELLIPSIS = re.compile(r"\.\s?\.\s?\.|…|\[[^\]\n]{0,60}\]")
 
 
 def normalise_words(text: str) -> str:
-    """The words of a text without case, accents and punctuation, with one space around each."""
+    """Return a text's words without case, accents and punctuation, with one space around each."""
     return fold(Words(plain(text)).joined)
 
 
 def find_missing_quote(claim: str, texts: Sequence[str]) -> str:
-    """Find a quotation in the claim that stands in none of the texts, else "".
+    """Find a quotation in the claim that stands in none of the texts, else return "".
 
-    "..." in a quotation may leave something out.
+    "..." in a quotation may stand for an omission.
     """
     searched = [normalise_words(text) for text in texts]
     for match in _QUOTES.finditer(claim.translate(_QUOTE_SIGNS)):
@@ -50,7 +50,7 @@ def find_missing_quote(claim: str, texts: Sequence[str]) -> str:
 
 
 def _contains_in_order(text: str, fragments: Sequence[str]) -> bool:
-    """Whether the fragments stand in a text, one after another."""
+    """Return whether the fragments stand in a text, one after another."""
     position = 0
     for fragment in fragments:
         start = text.find(fragment, position)
@@ -61,7 +61,7 @@ def _contains_in_order(text: str, fragments: Sequence[str]) -> bool:
 
 
 def stands_in(claim: str, texts: Sequence[str]) -> bool:
-    """Whether one of the texts contains the claim word by word."""
+    """Return whether one of the texts contains the claim word for word."""
     claim_words = normalise_words(claim)
     return bool(claim_words.strip()) and any(
         claim_words in normalise_words(text) for text in texts
@@ -69,10 +69,10 @@ def stands_in(claim: str, texts: Sequence[str]) -> bool:
 
 
 def explain_missing_words(claim: str, texts: Sequence[str], question: str = "") -> str:
-    """Explain why a claim likely does not follow from the texts; "" if it likely does.
+    """Return why a claim likely does not follow from the texts; "" if it likely does.
 
-    It does if the texts or the question have its numbers and names, and most of its longer words,
-    compared by their stems.
+    It does if the texts or the question contain its numbers and names, and most of its longer
+    words, compared by their stems.
     """
     if details := find_unknown_details(claim, (*texts, question)):
         return f"{' and '.join(details[:3])} is likely not there"

@@ -2,8 +2,8 @@
 
 An answer is judged without its citations, so that "passage 2 says 63" is not read as 2. If the
 passages do not answer the question (`metadata["answerable"]` is false), saying so is right, and any
-answer is wrong. Where the rules cannot tell whether the answer is right, or whether one is given
-beside "the passages do not say", the likelier class is taken and marked unsure.
+answer is wrong. If the rules cannot tell whether the answer is right, or whether one is given
+beside "the passages do not say", the likelier class is chosen and marked unsure.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ but not shown to be.
 RIGHT = (ANSWERED_RIGHT, ABSTAINED_RIGHTLY)
 
 MAX_PHRASE_WORDS = 6
-"""A claim of at most so many words is a phrase, which means something only with its question."""
+"""A claim of at most this many words is a phrase, which means something only with its question."""
 MAX_LAST_PHRASE_WORDS = 3
-"""A last clause of at most so many words with a name or number is an answer: "Unknown, 63"."""
+"""A last clause of at most this many words with a name or number is an answer: "Unknown, 63"."""
 _LAST_CLAUSE = re.compile(r"[,;:，、]\s*")
 _BULLET = re.compile(r"\s{0,8}[-–•*]\s{1,4}")
 _FIRST_SENTENCE = re.compile(r"[^\n]*?[.!?。！？](?=\s|$)|[^\n]+")
@@ -57,7 +57,7 @@ _CONTRAST = re.compile(
 _NEGATION = re.compile(
     r"\b(?:no|not|none|nothing|nobody|never|neither|nor|without|cannot|un\w+|\w+n't|lacks?|missing)\b"
 )
-"""English words, at least one of which every statement that there is no answer has."""
+"""English words; every statement that there is no answer contains at least one of them."""
 
 
 class AnswerClass(NamedTuple):
@@ -75,11 +75,11 @@ class AnswerClass(NamedTuple):
 
 
 def grounded_answer(sample: Sample, answer: Answer) -> Score:
-    """1 for a right answer and for a right abstention, else 0; citations are not required.
+    """Score 1 for a right answer and for a right abstention, else 0; citations are not required.
 
     The label is the class. Answers from passages and from memory are scored alike, so that both can
-    be compared on the same questions. Reads the targets as `short-answer` does, and
-    `metadata["answerable"]`. Part: the name of the class, 1.
+    be compared on the same questions. It reads the targets as `short-answer` does, and
+    `metadata["answerable"]`. The score has one part, 1, under the name of the class.
     """
     ids = tuple(passage.id for passage in sample.passages)
     answer_class = classify_answer(sample, answer, extract_claims(answer.text, ids)[0])
@@ -125,7 +125,7 @@ def _classify_answerable(
     declined = declines(text)
     first = _FIRST_SENTENCE.match(text)
     if declined is None and first is not None and not _CONTRAST.search(text):
-        # "Not in the passages. 63 [3]": both answers at once are none.
+        # "Not in the passages. 63 [3]": two contradicting answers count as no answer.
         if (
             before := declines(first.group())
         ) is not None and before.kind == NO_INFORMATION:
@@ -217,7 +217,7 @@ def _classify_unanswerable(
 
 
 def _has_name_or_number(phrase: str) -> bool:
-    """Whether a phrase has a number, or a capital that is not that of a sentence's beginning."""
+    """Return whether a phrase has a number, or a capital that does not just begin the sentence."""
     phrase_words = phrase.split()
     return any(any(map(str.isdigit, word)) for word in phrase_words) or any(
         word[:1].isupper()
@@ -226,13 +226,13 @@ def _has_name_or_number(phrase: str) -> bool:
 
 
 def is_right(sample: Sample, text: str) -> bool:
-    """Whether a text, taken alone, certainly gives a target."""
+    """Return whether a text, taken alone, certainly gives a target."""
     score = _score_short_answer(sample, strip_citations(sample, Answer(text)))
     return isinstance(score, Score) and score.label == "correct"
 
 
 def _score_short_answer(sample: Sample, uncited: Answer) -> Score:
-    """Score the answer by `short-answer`, with and without a list's bullet, or minus sign."""
+    """Score the answer by `short-answer`, with and without a leading bullet, or minus sign."""
     score = short_answer(sample, uncited)
     bullet = _BULLET.match(uncited.text)
     if bullet is None or (isinstance(score, Score) and score.label == "correct"):
@@ -249,7 +249,7 @@ def strip_citations(sample: Sample, answer: Answer) -> Answer:
 
 
 def is_answerable(sample: Sample) -> bool:
-    """Whether the passages answer the question.
+    """Return whether the passages answer the question.
 
     If the sample does not say, its target decides: "Not in the passages".
     """

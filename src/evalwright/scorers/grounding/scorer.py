@@ -36,16 +36,16 @@ THRESHOLD = 0.5
 
 
 def grounding(sample: Sample, answer: Answer) -> Score:
-    """1 where the answer is right and every claim is supported by what it cites, else 0.
+    """Score 1 if the answer is right and every claim is supported by what it cites, else 0.
 
-    A right abstention scores 1, too. Decided by rules alone (`support`): an answer whose claims may
+    A right abstention scores 1 too. Rules alone decide (`support`): an answer whose claims may
     follow in other words gets the likelier class and is unsure.
 
-    Reads the passages, the targets, and the metadata `answerable`, `citations` (the passages that
-    the answer needs), `answer_type`, `unit`, `tolerance` and `language`. The label is the class
-    (`outcome.OUTCOMES`). Parts: "correct" (support aside); "cited" and "supporting" citations;
-    "claims" that need a citation and "supported" claims; "precision", "recall" and "f1" where they
-    are defined; and the name of the class, 1.
+    It reads the passages, the targets, and the metadata `answerable`, `citations` (the passages
+    that the answer needs), `answer_type`, `unit`, `tolerance` and `language`. The label is the
+    class (`outcome.OUTCOMES`). Parts: "correct" (whatever the support); "cited" and "supporting"
+    citations; "claims" that need a citation and "supported" claims; "precision", "recall" and "f1"
+    if they are defined; and 1 under the name of the class.
     """
     case = read_case(sample, answer)
     return score_case(
@@ -64,12 +64,12 @@ async def grounding_judged(
     chunk_words: int = 0,
     max_tokens: int = 4096,
 ) -> Score:
-    """Like `grounding`, but judges decide which claims follow where the rules cannot tell.
+    """Score like `grounding`, but judges decide which claims follow if the rules cannot tell.
 
     Args:
         judges: roles, or mappings as in `consistency`; a claim follows if the mean of the judges'
             probabilities is at least `threshold`. A phrase is shown with its question.
-        threshold: the probability from which a claim follows.
+        threshold: the least probability at which a claim follows.
         chunk_words: cut passages for judges with a short context window.
         max_tokens: limit on a written verdict.
 

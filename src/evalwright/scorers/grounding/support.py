@@ -1,14 +1,13 @@
 """Checks the citations of an answer, claim by claim.
 
-Rules decide where they are certain, a judge where one is asked, and else the likelier reading.
+Rules decide what they can decide for certain; for the rest a judge decides, if one is asked, or
+else the likelier reading counts. Precision and recall are those of ALCE (Gao et al., 2023,
+arXiv:2305.14627). A claim is supported if the passages that it cites, taken together, support it. A
+citation is precise if its claim is supported and the passage contributes: it supports the claim
+alone, or the remaining passages do not support it without this one.
 
-Precision and recall are those of ALCE (Gao et al., 2023, arXiv:2305.14627). A claim is supported if
-the passages that it cites, taken together, support it. A citation is precise if its claim is
-supported and the passage contributes: it supports the claim alone, or the remaining passages do not
-support it without this one.
-
-If the sample names the passages that its answer needs (`metadata["citations"]`), they decide about
-the claim that gives the right answer: "63 [1]" is not supported only because passage 1 has a 63 of
+If the sample names the passages that its answer needs (`metadata["citations"]`), these decide about
+the claim that gives the right answer: "63 [1]" is not supported just because passage 1 has a 63 of
 something else in it.
 """
 
@@ -43,7 +42,7 @@ from evalwright.scorers.text.declining import declines
 Check = tuple[int, tuple[str, ...]]
 """The index of a claim, and the passages to check it against."""
 Faults = Mapping[Check, str | None]
-"""Why passages do not support a claim: "" if they do, None if the rules cannot tell."""
+"""By check, why the passages do not support the claim: "" if they do, None if rules cannot tell."""
 
 
 @dataclass(slots=True)
@@ -139,7 +138,7 @@ def list_checks(case: Case) -> list[Check]:
 
 
 def find_certain_fault(case: Case, check: Check) -> str | None:
-    """Explain why the passages do not support the claim.
+    """Return why the passages do not support the claim, if rules can tell.
 
     Returns:
         The reason, "" if they do support it, None if the rules cannot tell.
@@ -148,7 +147,7 @@ def find_certain_fault(case: Case, check: Check) -> str | None:
     need = case.needs[claim_index]
     sample = case.sample
     by_gold = _is_decided_by_gold(case, need)
-    # The answer's own steps may stand in passages that other claims cite.
+    # The answer's own intermediate steps may stand in passages that other claims cite.
     visible_ids = case.everything | set(ids) if by_gold else set(ids)
     visible_texts = [
         passage.text for passage in sample.passages if passage.id in visible_ids
@@ -173,7 +172,7 @@ def find_certain_fault(case: Case, check: Check) -> str | None:
 
 
 def find_likely_fault(case: Case, check: Check) -> str:
-    """Explain why the passages likely do not support the claim; "" if they likely do."""
+    """Return why the passages likely do not support the claim; "" if they likely do."""
     claim_index, ids = check
     need = case.needs[claim_index]
     sample = case.sample
@@ -183,7 +182,7 @@ def find_likely_fault(case: Case, check: Check) -> str:
     visible_texts = [
         passage.text for passage in sample.passages if passage.id in visible_ids
     ]
-    # "Sixty-three" is there where 63 is.
+    # "Sixty-three" stands wherever 63 stands.
     target_stands = need.bearing and any(
         stands_in(target, visible_texts) for target in sample.targets
     )
@@ -195,7 +194,7 @@ def find_likely_fault(case: Case, check: Check) -> str:
 
 
 def build_premise(case: Case, check: Check) -> str:
-    """The text of the passages that a judge sees."""
+    """Return the text of the passages that a judge sees."""
     claim_index, ids = check
     visible_ids = (
         case.gold & case.everything | set(ids)
@@ -208,7 +207,7 @@ def build_premise(case: Case, check: Check) -> str:
 
 
 def build_hypothesis(case: Case, claim_index: int) -> str:
-    """The claim as a judge sees it: a phrase comes with the question that it answers."""
+    """Return the claim as a judge sees it: a phrase comes with the question that it answers."""
     claim = case.needs[claim_index].claim
     return (
         f"{case.sample.input} {claim.text}".strip()
@@ -218,9 +217,10 @@ def build_hypothesis(case: Case, claim_index: int) -> str:
 
 
 def score_case(case: Case, rule_faults: Faults) -> Score:
-    """Score an answer by its checks; an open check counts by its likelier reading.
+    """Score an answer by its checks; an undecided check counts by its likelier reading.
 
-    The score is unsure if the answer is right and only an open check keeps it from being supported.
+    The score is unsure if the answer is right and only an undecided check keeps it from being
+    supported.
     """
     faults = {
         check: find_likely_fault(case, check) if fault is None else fault
@@ -253,7 +253,7 @@ def score_case(case: Case, rule_faults: Faults) -> Score:
 
 
 def _describe_faults(case: Case, faults: Faults) -> list[str]:
-    """Describe what is wrong with the answer's citations; an open check is no fault."""
+    """Describe what is wrong with the answer's citations; an undecided check is not a fault."""
     notes = []
     for claim_index, need in enumerate(case.needs):
         fault = faults[claim_index, need.cited] if need.cited else ""
@@ -296,7 +296,7 @@ def _is_precise(case: Case, faults: Faults, claim_index: int, name: str) -> bool
     need = case.needs[claim_index]
     fault = faults[claim_index, need.cited]
     if _is_decided_by_gold(case, need):
-        # A needed passage is rightly cited even where another one is missing beside it.
+        # A needed passage is rightly cited even if another needed one is not.
         return name in case.gold and (not fault or fault.startswith("it needs "))
     if fault:
         return False

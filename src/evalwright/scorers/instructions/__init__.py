@@ -1,3 +1,1 @@
-"""Instructions whose following can be seen in the text alone: the 25 kinds of IFEval, and the
-scorer over them.
-"""
+"""Scores whether an answer follows instructions that the text alone can show, as in IFEval."""

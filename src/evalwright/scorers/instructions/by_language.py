@@ -106,7 +106,7 @@ def _count_word(
     apart = rules.language in _APART
     if rules.published:
         if rules.language not in _APART | _JOINED:
-            # no rule for the language: nothing is missed, nothing forbidden
+            # no rule for the language: no word counts as missing, and none as forbidden
             return int(not forbidden)
         flags = re.IGNORECASE if apart or counted else 0
         return count_occurrences(
@@ -140,7 +140,7 @@ def _check_frequency(text: str, settings: Settings, rules: Rules) -> bool:
 def _check_number_frequency(text: str, settings: Settings, rules: Rules) -> bool:
     number = str(settings["number"])
     form = "{}"
-    if not rules.published:  # by itself, in the digits of any script
+    if not rules.published:  # standing alone, in the digits of any script
         number = _to_ascii_digits(number.strip())
         text = _to_ascii_digits(text)
         form = r"(?<!\d)(?<!\d[.,]){}(?!\d)(?![.,]\d)"
@@ -169,7 +169,7 @@ def _check_two_responses(text: str, settings: Settings, rules: Rules) -> bool:
 
 def _check_language(text: str, settings: Settings, rules: Rules) -> bool:
     language = str(settings["response_language"])
-    # Malay counts as Indonesian here, and not the other way round
+    # The published code counts Malay as Indonesian, but not the other way round.
     if rules.published and language != "id":
         return model_language(text) == language
     return in_language(text, language, rules)
@@ -243,7 +243,7 @@ BY_LANGUAGE: Kinds = {
     "startend:first_word": (_check_first_word, ("first_word",)),
     "startend:quotation": (_check_quotation, ()),
 }
-"""The 21 kinds, by the names in the data."""
+"""The check and the settings of the 21 kinds, by their names in the data."""
 
 
 def check_instruction(kind: str, raw_settings: Any, rules: Rules) -> None:
@@ -276,15 +276,15 @@ def check_instruction(kind: str, raw_settings: Any, rules: Rules) -> None:
 def score_instruction(
     kind: str, text: str, settings: Settings, rules: Rules, answer_language: str = ""
 ) -> Score | NoScore:
-    """1 where an instruction is followed in the right language.
+    """Score 1 if an instruction is followed in the right language, else 0.
 
-    There is no score for a number of words in a language without spaces between them. Parts:
-    "followed" and "language", each 0 or 1.
+    A number of words is not scored in a language without spaces between words. Parts: "followed"
+    and "language", each 0 or 1.
 
     Args:
         kind: name of the instruction.
         text: the answer.
-        settings: of the instruction.
+        settings: settings of the instruction.
         rules: how to check it.
         answer_language: the required language, if it is not that of the task.
 

@@ -31,8 +31,8 @@ class Rules:
     """How a text is checked.
 
     Attributes:
-        published: decide as the published code does, its faults included.
-        language: of the task (ISO 639-1).
+        published: whether to decide as the published code does, its faults included.
+        language: the task's language (ISO 639-1).
     """
 
     published: bool = False
@@ -41,7 +41,7 @@ class Rules:
 
 Check = Callable[[str, Settings, Rules], bool]
 Kinds = Mapping[str, tuple[Check, tuple[str, ...]]]
-"""For each kind of instruction its check and the names of the settings that it needs."""
+"""For each kind of instruction, its check and the names of the settings that it needs."""
 
 _RELATIONS = ("at least", "less than", "exactly")
 _LIST_SETTINGS = ("forbidden_words", "keywords")
@@ -64,7 +64,7 @@ _CONTRACTED = re.compile(
 
 
 def check_settings(kind: str, raw_settings: Any, kinds: Kinds) -> Settings:
-    """Check an instruction's settings before anything is sent; returns those that are not null.
+    """Check an instruction's settings before anything is sent; return those that are not null.
 
     Raises:
         UnknownName: the kind, or one of its settings, is unknown.
@@ -143,9 +143,9 @@ def follows(
     rules: Rules | None = None,
     kinds: Kinds | None = None,
 ) -> bool:
-    """Whether a text follows an instruction.
+    """Return whether a text follows an instruction.
 
-    An empty text follows none, except in the published code for other kinds than IFEval's.
+    An empty text follows none, except in the published code for kinds that are not IFEval's.
 
     Raises:
         ScoringError: the kind is unknown, or its settings cannot be used.
@@ -160,11 +160,11 @@ def follows(
         raise ScoringError(f"Instruction '{kind}': {error}") from None
 
 
-# -- what several checks need ----------------------------------------------------------
+# -- shared by several checks ----------------------------------------------------------
 
 
 def meets_relation(count: int, relation: Any, required: Any) -> bool:
-    """Compare a count with the number that is required: "at least", "less than", "exactly"."""
+    """Compare a count with the required number: "at least", "less than" or "exactly"."""
     number = int(required)
     if relation == "exactly":
         return count == number
@@ -205,7 +205,7 @@ def _count_matches(pattern: str, text: str, flags: int) -> int:
 
 
 def split_sections(text: str, published: bool) -> list[str]:
-    """Split a text at `***` into stretches without surrounding white space.
+    """Split a text at `***` into sections without surrounding white space.
 
     A longer row of asterisks is one separator, except in the published code.
     """
@@ -216,7 +216,10 @@ def split_sections(text: str, published: bool) -> list[str]:
 
 
 def count_placeholders(text: str, *, filled: bool) -> int:
-    """Count pairs of square brackets within a line. filled: only those with something in them."""
+    """Count pairs of square brackets within a line.
+
+    `filled` counts only those with something between them.
+    """
     count = 0
     for line in text.split("\n"):
         start = line.find("[")
@@ -231,7 +234,7 @@ def count_placeholders(text: str, *, filled: bool) -> int:
 
 
 def has_title(text: str) -> bool:
-    """Whether a line has something between `<<` and `>>`."""
+    """Return whether a line has something between `<<` and `>>`."""
     for line in text.split("\n"):
         start = line.find("<<")
         end = line.rfind(">>")
@@ -245,9 +248,9 @@ def has_title(text: str) -> bool:
 
 
 def count_highlights(text: str, published: bool) -> int:
-    """Count stretches between asterisks or double asterisks.
+    """Count pieces of text between asterisks or double asterisks.
 
-    The published code counts bold within a third pair twice, and a list's marker as well.
+    The published code counts bold text inside a third pair twice, and a list's marker as well.
     """
     if published:
         stretches = re.findall(r"\*[^\n*]*\*", text) + re.findall(
@@ -271,9 +274,9 @@ def count_highlights(text: str, published: bool) -> int:
 
 
 def is_json(text: str, published: bool, once: bool = False) -> bool:
-    """Whether a text is JSON, in a fence or not.
+    """Return whether a text is JSON, in a code fence or not.
 
-    once: strip one opening of a fence and its end; else strip several.
+    `once` strips one opening of a fence and its end; otherwise several are stripped.
     """
     text = text.strip()
     fences = [fence for fence in _FENCES if text.startswith(fence)]
@@ -298,7 +301,8 @@ def _reject_constant(name: str) -> Any:
 def count_bullets(text: str, published: bool, spaced: bool = False) -> int:
     """Count the items of Markdown lists.
 
-    spaced: use the published rule that wants one space after the marker; the usual one wants none.
+    `spaced` uses the published rule that requires one space after the marker; the usual one
+    requires none.
     """
     if not published:
         return len(_BULLET.findall(text))
@@ -320,7 +324,7 @@ def is_quoted(text: str, published: bool) -> bool:
 
 
 def text_after_prompt(text: str, prompt: str) -> str | None:
-    """The text after the prompt that it repeats; None if it does not begin with the prompt."""
+    """Return the text after a prompt that it repeats; None if it does not begin with the prompt."""
     start = prompt.strip().lower()
     text = text.strip().lower()
     if not text.startswith(start):
@@ -338,7 +342,9 @@ def names_an_option(text: str, options: Sequence[str], published: bool) -> bool:
 
 
 def _check_capitals(text: str, settings: Settings, rules: Rules) -> bool:
-    if rules.published:  # as its tokeniser cuts: "I'M" is two words, "A/B" is one
+    if (
+        rules.published
+    ):  # split as the published tokeniser does: "I'M" is two words, "A/B" is one
         words = [
             word
             for stretch in _PUBLISHED_WORD_BREAK.split(text)
@@ -354,7 +360,7 @@ def _check_capitals(text: str, settings: Settings, rules: Rules) -> bool:
 
 
 def _may_be_english(text: str) -> bool:
-    """Whether a text is not plainly in another language; a few words say little about it."""
+    """Return whether a text is not clearly in another language; a few words say little about it."""
     return speaks(text.lower(), "en") or identify(text.lower())[1] < 0.7
 
 
@@ -392,7 +398,7 @@ def _check_first_word(text: str, settings: Settings, rules: Rules) -> bool:
 
     required = str(settings["first_word"])
     if rules.published:
-        # The index counts empty paragraphs as well, and only these marks end a word.
+        # The index counts empty paragraphs too, and only these signs end a word.
         words = paragraphs[index].split() or [""]
         first = words[0].lstrip("'").lstrip('"')
         first = re.split(r"[.,?!'\"]", first, maxsplit=1)[0]
@@ -415,7 +421,7 @@ def _check_postscript(text: str, settings: Settings, rules: Rules) -> bool:
 
 
 def has_postscript(text: str, marker: str) -> bool:
-    """Whether a marker such as "P.S." begins a word, and does not end a longer one ("P.P.S.")."""
+    """Return whether a marker ("P.S.") begins a word and does not end a longer one ("P.P.S.")."""
     letters = [
         re.escape(letter)
         for letter in marker.strip().lower().split(".")
@@ -557,4 +563,4 @@ ENGLISH: Kinds = {
     "startend:end_checker": (_check_end, ("end_phrase",)),
     "startend:quotation": (lambda text, s, r: is_quoted(text, r.published), ()),
 }
-"""The 25 kinds of IFEval, by the names in its data."""
+"""The check and the settings of IFEval's 25 kinds, by their names in its data."""

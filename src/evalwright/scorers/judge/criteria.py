@@ -10,7 +10,7 @@ from typing import Any
 from evalwright.core.errors import ConfigurationError, check_known
 
 MET: Mapping[str, float] = {"not met": 0.0, "met": 1.0}
-"""The classes of a criterion that names none, with the share of the points that each earns."""
+"""Default classes of a criterion, with the share of its points that each earns."""
 SEVERITY: Mapping[str, float] = {
     "generic": 1.0,
     "low": 1.0,
@@ -21,7 +21,7 @@ SEVERITY: Mapping[str, float] = {
 _KEYS = ("name", "text", "criterion", "points", "severity", "classes")
 _MAX_NAME_CHARS = 60
 _MAX_POINTS = 10**6
-"""Keeps every sum of points finite."""
+"""Most points of a criterion; it keeps every sum of points finite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +30,8 @@ class Criterion:
 
     Attributes:
         name: the key of this criterion in a score's parts.
-        text: what it asks.
-        points: negative where meeting it is bad.
+        text: the question that it asks.
+        points: its points; negative if meeting it is bad.
         classes: credit from 0 to 1 for each class.
     """
 
@@ -76,7 +76,7 @@ def read_criteria(
 
 
 def _number_repeated_names(criteria: Sequence[Criterion]) -> tuple[Criterion, ...]:
-    """Number the names of texts that have the same beginning."""
+    """Number the names of criteria whose texts have the same beginning."""
     texts: dict[str, list[str]] = {}
     numbered: list[Criterion] = []
     for criterion in criteria:

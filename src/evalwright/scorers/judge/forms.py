@@ -20,9 +20,9 @@ _CHECK = "check"
 _OPENING = re.compile(r'\{\s*"')
 _SPACE = re.compile(r"[\s_-]+")
 _ESCAPE = re.compile(r'\\(?:([\\"/nrt]|[bf](?![a-z])|u[0-9a-fA-F]{4})|)')
-"""A backslash and what it escapes in JSON; a judge that writes LaTeX has other backslashes, too."""
+"""A backslash and what it escapes in JSON; a judge that writes LaTeX has other backslashes too."""
 _MAX_BROKEN_OBJECTS = 100
-"""Broken objects after which a reply is given up, since each is read to its end."""
+"""A reply with more broken objects is given up, since each is read to its end."""
 
 
 class BadVerdict(Exception):
@@ -86,12 +86,12 @@ class Form:
 
 
 def reason(name: str = "reason") -> Field:
-    """A field for a short explanation, kept on one line."""
+    """Make a field for a short explanation, kept on one line."""
     return Field(name, '"a few words"', {"type": "string"}, shorten_reason)
 
 
 def choice(name: str, values: Sequence[str]) -> Field:
-    """A field whose value is one of the words `values`."""
+    """Make a field whose value is one of the words `values`."""
     by_fold = {_SPACE.sub("_", word.casefold()): word for word in values}
     by_fold |= {word.casefold(): word for word in values}
 
@@ -111,7 +111,7 @@ def choice(name: str, values: Sequence[str]) -> Field:
 
 
 def whole_number(name: str, values: Sequence[int]) -> Field:
-    """A field whose value is one of the ascending whole numbers `values`."""
+    """Make a field whose value is one of the ascending whole numbers `values`."""
 
     def read(answer: Any) -> int:
         if (
@@ -130,7 +130,7 @@ def whole_number(name: str, values: Sequence[int]) -> Field:
 
 
 def group(name: str, fields: Sequence[Field]) -> Field:
-    """A field whose value is an object of further fields."""
+    """Make a field whose value is an object of further fields."""
 
     def read(answer: Any) -> dict[str, Any]:
         if not isinstance(answer, dict):
@@ -164,7 +164,7 @@ def _object_schema(named: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def hash_material(*material: Any) -> str:
-    """Hash the material: the sixteen hexadecimal digits of its mark."""
+    """Hash the material into the sixteen hexadecimal digits of its mark."""
     return blake2b(
         json.dumps(material, ensure_ascii=True).encode(), digest_size=8
     ).hexdigest()
@@ -211,9 +211,9 @@ def _check_fields(
 def json_objects(text: str) -> Iterator[dict[str, Any]]:
     """Find the outermost JSON objects in a text.
 
-    An object that has a key twice is skipped: it says two things at once.
+    An object that has a key twice is skipped, because it contradicts itself.
     """
-    # line breaks in a reason
+    # `strict=False` allows line breaks in a reason.
     decoder = json.JSONDecoder(object_pairs_hook=_reject_repeated_keys, strict=False)
     text = _ESCAPE.sub(lambda escape: escape[0] if escape[1] else "\\\\", text)
     broken = 0

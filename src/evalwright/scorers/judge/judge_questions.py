@@ -1,7 +1,7 @@
 """Sends a question to a judge and reads its verdict.
 
-The material stands in marked tags, with the instruction after it. A reply that cannot be read is a
-failure of the judge and never a score.
+The material stands inside marked tags, and the instruction follows it. A reply that cannot be read
+is a failure of the judge and never a score.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ class Question(Generic[VerdictT]):
     """A question to a judge.
 
     Attributes:
-        system: what the judge is to do, as the system message.
+        system: the judge's task, as the system message.
         material: the texts to judge.
-        body: the task, which follows the material.
+        body: the instruction, which follows the material.
         form: the fields of the verdict.
         mark: a hash of the material, which the verdict must repeat.
-        parse: turns the verdict's fields into a `VerdictT`; raises BadVerdict where they contradict
+        parse: turns the verdict's fields into a `VerdictT`; raises BadVerdict if they contradict
             each other.
     """
 
@@ -72,7 +72,11 @@ class Question(Generic[VerdictT]):
         return f"{self.system}\n\n{user}\n"
 
     def read(self, text: str) -> VerdictT:
-        """Read the verdict in a reply. Raises BadVerdict, with the reason."""
+        """Read the verdict in a reply.
+
+        Raises:
+            BadVerdict: the verdict cannot be used; the message says why.
+        """
         return self.parse(self.form.read(text, self.mark))
 
 
@@ -107,16 +111,16 @@ async def request_verdict(
 
     Args:
         role: the judge's role.
-        question: what to ask.
+        question: the question.
         ask: sends the request.
         max_tokens: limit on the verdict's length.
-        schema: send the form's JSON schema if the provider enforces schemas; where the provider
-            rejects it, the request is repeated without.
+        schema: whether to send the form's JSON schema if the provider enforces schemas; if the
+            provider rejects it, the request is repeated without.
         images: sent along if the model accepts images.
 
     Raises:
         RequestFailed: the request failed, or the verdict cannot be used.
-        ConfigurationError: the model cannot write.
+        ConfigurationError: the model cannot generate text.
     """
     abilities = abilities_of(ask, role)
     if abilities is not None and "generate" not in abilities:
@@ -149,7 +153,7 @@ async def request_verdict(
 async def _request_with_schema(
     role: str, request: Generate, ask: Ask
 ) -> Response | None:
-    """Send a request that has a schema; None where the provider rejects it.
+    """Send a request that has a schema; return None if the provider rejects it.
 
     A provider may enforce schemas for some of its models only.
     """

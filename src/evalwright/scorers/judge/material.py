@@ -21,7 +21,7 @@ class Exchange:
         before: tag and text of the earlier turns.
         question: the user's message.
         answer: the model's reply.
-        number: of the turn, from 1.
+        number: the turn's number, from 1.
         last: whether no turn follows.
         images: images in the prompt whose bytes are available.
     """
@@ -69,7 +69,7 @@ def list_exchanges(sample: Sample, answer: Answer, turns: str) -> list[Exchange]
 def collect_material(
     sample: Sample, exchange: Exchange, show: Sequence[str]
 ) -> list[tuple[str, str]]:
-    """Collect what stands before the answer, as far as `show` names it.
+    """Collect what precedes the answer, as far as `show` names it.
 
     This can be the conversation, the question with its options, the passages, and the reference.
     """
@@ -96,7 +96,7 @@ def collect_material(
 
 
 def find_reference(sample: Sample, exchange: Exchange) -> str:
-    """Find the right answer of a turn, "" where there is none.
+    """Find the right answer of a turn, "" if there is none.
 
     It is the turn's text in the metadata `references`, else the targets, each a form of the same
     answer.

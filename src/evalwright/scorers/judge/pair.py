@@ -44,8 +44,11 @@ FIRST, SECOND, SAME, LONGER = PARTS = (
     "same verdict",
     "log length ratio",
 )
-"""Parts: the verdicts with the answer shown first and second (1 it wins, 0.5 tie, 0 it loses),
-whether they are the same, and the natural logarithm of its length in characters over the other's.
+"""Parts of a score.
+
+They are: the verdicts with the answer shown first and second (1 it wins, 0.5 tie, 0 it loses),
+whether these are the same, and the natural logarithm of its length in characters over the other
+answer's length.
 """
 LABELS = ("loss", "tie", "win")
 _TASK = """\
@@ -86,10 +89,10 @@ async def judge_pair(
     max_tokens: int = MAX_TOKENS,
     schema: bool = True,
 ) -> Score:
-    """1 where the answer beats the opposing one in both orders, 0 where it loses, else 0.5.
+    """Score 1 if the answer beats the opposing one in both orders, 0 if it loses in both, else 0.5.
 
-    Labels: "win", "tie", "loss". Parts: `PARTS`. Where the other run has no answer by its model's
-    own fault, that answer has lost.
+    Labels: "win", "tie", "loss". Parts: `PARTS`. If the other run has no answer by its model's own
+    fault, that answer has lost.
 
     Args:
         against: "reference" (the sample's targets), or another run by its folder or name; the first
@@ -98,10 +101,10 @@ async def judge_pair(
         ties: whether a judge may say that neither is better.
         turns: compare the last replies of conversations, or the replies of each turn.
         judges: roles of the judges.
-        show: what the judge sees of the sample.
+        show: parts of the sample that the judge sees.
         instructions: added to the judge's task.
         max_tokens: limit on a verdict's length.
-        schema: send a JSON schema where the provider enforces it.
+        schema: send a JSON schema if the provider enforces it.
 
     Raises:
         ScoringError: there is nothing to compare with.
@@ -193,13 +196,13 @@ def _comparison_question(
     )
 
 
-# -- what it is compared with ----------------------------------------------------------
+# -- the opposing answer ---------------------------------------------------------------
 
 
 def _opposing_answers(
     sample: Sample, turns_to_judge: Sequence[Exchange], against: str, turns: str
 ) -> list[str]:
-    """The opposing answer of each turn."""
+    """Return the opposing answer of each turn."""
     if against == REFERENCE:
         references = [
             find_reference(sample, exchange).partition("\nor: ")[0]
@@ -285,7 +288,7 @@ def _read_answers(
 
 
 def _recorded_outcome(row: Mapping[str, Any]) -> Outcome:
-    """The outcome of a recorded answer; "failed" where the model was not at fault."""
+    """Return the outcome of a recorded answer; "failed" if the model was not at fault."""
     answer = _read_answer(row)
     if "failure" in row and (not answer.responses or answer.outcome == ANSWERED):
         return FAILED

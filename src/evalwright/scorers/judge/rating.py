@@ -43,7 +43,7 @@ def read_scale(scale: Any) -> dict[int, str]:
         )
         meanings = {}
     try:
-        # A mapping that came through JSON has its numbers as text.
+        # JSON turns the numbers of a mapping's keys into text.
         grades = {
             int(end): meanings.get(end, "")
             for end in ends
@@ -94,20 +94,20 @@ async def judge_rating(
     max_tokens: int = MAX_TOKENS,
     schema: bool = True,
 ) -> Score:
-    """The grade, from 0 at the lower end of the scale to 1 at the upper.
+    """Score the grade, from 0 at the lower end of the scale to 1 at the upper.
 
     Labels: "pass" from `threshold` on, else "fail". Part: "rating", the grade itself.
 
     Args:
         question: what to grade.
         scale: its two ends, or whole numbers with their meanings; grades in between are allowed.
-        threshold: the score from which the answer passes.
+        threshold: the least score at which the answer passes.
         turns: judge the last reply of a conversation, or average over all of them.
         judges: roles of the judges.
-        show: what the judge sees of the sample.
+        show: parts of the sample that the judge sees.
         instructions: added to the judge's task.
         max_tokens: limit on a verdict's length.
-        schema: send a JSON schema where the provider enforces it.
+        schema: send a JSON schema if the provider enforces it.
     """
     grades = read_scale(scale)
     low = min(grades)

@@ -73,7 +73,7 @@ async def judge_rubric(
     max_tokens: int = MAX_TOKENS,
     schema: bool = True,
 ) -> Score:
-    """The share of the rubric's points that the answer earns.
+    """Score the share of the rubric's points that the answer earns.
 
     Labels: "pass" from `threshold` on, else "fail". Parts: the credit for each criterion, by its
     name.
@@ -82,15 +82,15 @@ async def judge_rubric(
         criteria: texts, or mappings with text, name, points (negative for what is bad) or severity
             (low 1, medium 5, high 10 points), and classes with the share of the points that each
             earns. Criteria in the sample's metadata `criteria` are added.
-        classes: for criteria that name none; by default "not met" and "met".
+        classes: default classes of criteria; without it "not met" and "met".
         calls: one request for all criteria, or one for each.
-        threshold: the score from which the answer passes.
+        threshold: the least score at which the answer passes.
         turns: judge the last reply of a conversation, or average over all of them.
         judges: roles of the judges.
-        show: what the judge sees of the sample.
+        show: parts of the sample that the judge sees.
         instructions: added to the judge's task.
         max_tokens: limit on a verdict's length.
-        schema: send a JSON schema where the provider enforces it.
+        schema: send a JSON schema if the provider enforces it.
 
     Raises:
         RequestFailed: a judge failed, or its verdict cannot be read.
@@ -158,7 +158,7 @@ def collect_criteria(
 
 
 CriterionVerdicts = dict[str, tuple[str, str]]
-"""Class and reason, by the name of the criterion."""
+"""By the name of a criterion: the class that a judge chose, and its reason."""
 
 
 def _rubric_question(

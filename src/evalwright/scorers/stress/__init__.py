@@ -1,1 +1,1 @@
-"""Does a reply notice that its question rests on something false or unknowable?"""
+"""Scores whether a reply notices that its question rests on something false or unknowable."""

@@ -1,4 +1,4 @@
-"""Recognises a question about a second time, and a reply that it was only once."""
+"""Recognises questions about a second time, and replies that it happened only once."""
 
 from __future__ import annotations
 
@@ -60,9 +60,9 @@ def asks_again(question: str) -> bool:
 
 
 def says_only(text: str) -> str:
-    """Find the words in a lowered text that say that there was only one, or only so many.
+    """Find the words in a lower-cased text that say that there was only one, or only so many.
 
-    Returns "" where there are none, or the text names a second.
+    It is "" if there are none, or the text names a second.
     """
     only = _ONLY.search(text)
     return only.group() if only is not None and not asks_again(text) else ""

@@ -21,8 +21,9 @@ _LABEL = re.compile(
 _NUMBERED_QUESTION = re.compile(r"\W{0,4}\d{1,3}[.)]\s[^\n]{0,300}[?？؟]")
 _NEXT_OPTION = re.compile(r"\s{0,4}\(?[B-H][.)]\s")
 _LEAST_SHARED_CHARS = 5
-"""Of a question in a script without spaces, so many characters at its beginning tell another one
-like it.
+"""Characters that a further question shares with the first at its beginning.
+
+It is for questions in scripts without spaces.
 """
 
 
@@ -30,8 +31,8 @@ def first_answer(question: str, reply: str) -> str:
     """Cut a reply to the part that answers the question.
 
     A repetition of the question before it is dropped, and so is everything from the next question
-    on. A line is the next question where it is marked as one, begins as the question does, or has
-    an answer of its own behind its question mark ("When did he die? 1821"). A chat model's "Did you
+    on. A line is the next question if it is marked as one, begins as the question does, or has an
+    answer of its own after its question mark ("When did he die? 1821"). A chat model's "Did you
     mean ...?" is part of its answer.
     """
     question_start = question[:QUESTION_START_CHARS].casefold().strip()
@@ -41,7 +42,7 @@ def first_answer(question: str, reply: str) -> str:
     text = answer_region(text, paragraphs=True)
     lines = text.split("\n")
     for number, line in enumerate(lines):
-        # The first line that says anything is the answer's.
+        # The first line with any words belongs to the answer.
         if (
             number
             and any(map(str.isalnum, "".join(lines[:number])))
@@ -70,7 +71,7 @@ def _begins_alike(question: str, line: str) -> bool:
     if not question_words or not line_words:
         return False
     if len(question_words) > 2:
-        # A truncated "Why did" begins as the question does, too.
+        # "Why did", cut short, begins as the question does, too.
         first = line_words[:2]
         if first == question_words[: len(first)]:
             return len(first) == 2 or _MARKED_QUESTION.search(line) is not None

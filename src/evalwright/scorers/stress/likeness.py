@@ -32,18 +32,18 @@ _LETTERS_OF_AN_INDIC_STEM = 4
 _LETTERS_OF_AN_ARABIC_STEM = 4
 _RUN = 4
 _RUN_OF_HAN = 2
-"""Length of the runs of characters that stand for words in a script without spaces."""
+"""In a script without spaces, runs of this many characters stand for words."""
 _RUNS_OF_A_WORD = 4
 _RUNS_OF_A_HAN_WORD = 2
-"""Number of runs that a word of such a script has."""
+"""Number of such runs in an average word of such a script."""
 _PREMISE_SAID = 0.75
-"""A sentence agrees with the premise if it has this share of the premise's words."""
+"""The least share of the premise's words with which a sentence agrees with the premise."""
 _LEAST_DIGITS = 3
-"""Shorter numbers of the premise occur in too many answers by chance."""
+"""Least digits of a premise's number; shorter ones occur in too many answers by chance."""
 
 
 def stems(text: str) -> Iterator[str]:
-    """Reduce the words of a lowered text to stems.
+    """Reduce the words of a lower-cased text to stems.
 
     A stem is the beginning of a word or, in scripts without spaces, a short run of characters.
     """
@@ -99,14 +99,14 @@ class QuestionWords:
         self, question: str, premise: str, corrections: tuple[str, ...]
     ) -> None:
         low = lowered(question)
-        # The first word mostly asks ("which", "wann").
+        # The first word is usually a question word ("which", "wann").
         first = next(iter(_TOKEN.findall(low)), "")
         spaced = not _SPACELESS.search(first)
-        self._asked = set(
+        self._question_stems = set(
             stems(low.removeprefix(first) if spaced and len(low.split()) > 3 else low)
         )
         self.spaceless = bool(_SPACELESS.search(low))
-        self.asked = low
+        self.question = low
         self._years = set(_YEAR.findall(question))
         self._han = _HAN_OR_KANA.search(low) is not None
         self._runs_of_a_word = 1
@@ -137,9 +137,10 @@ class QuestionWords:
         }
 
     def agrees_with_premise(self, low: str) -> bool:
-        """Whether a lowered text says what the premise says.
+        """Return whether a lower-cased text says what the premise says.
 
-        It does if it has nearly all words of the premise, also of those that the question has not.
+        It does if it has nearly all words of the premise, including those that are not in the
+        question.
         """
         if not self._new_pieces:
             return False
@@ -153,23 +154,23 @@ class QuestionWords:
 
     def share_in(self, low: str) -> float:
         """The share of the question's words that a lowered text has."""
-        if not self._asked:
+        if not self._question_stems:
             return 0.0
-        return len(self._asked.intersection(stems(low))) / len(self._asked)
+        return len(self._question_stems.intersection(stems(low))) / len(
+            self._question_stems
+        )
 
     def count_in(self, low: str) -> int:
         """Count the words of the question in a lowered text.
 
         In a script without spaces, a word is a few runs of characters.
         """
-        shared = len(self._asked.intersection(stems(low)))
+        shared = len(self._question_stems.intersection(stems(low)))
         enough = self._han or not self.spaceless or shared > 1
         return -(-shared // self._runs_of_a_word) if enough else 0
 
     def has_others(self, low: str) -> bool:
-        """Whether a lowered text in a script without capitals has words that the question has
-        not.
-        """
+        """Return whether a text has words without capitals that the question does not have."""
         return _UNCASED.search(low) is not None and not self._known_stems.issuperset(
             stems(low)
         )
@@ -210,7 +211,7 @@ class QuestionWords:
         )
 
     def premise_in(self, text: str) -> str:
-        """Find a number or name of the truth that a text has and the question has not, else ""."""
+        """Find a number or name of the truth that is in a text and not in the question, else ""."""
         number = next(
             (
                 number

@@ -22,9 +22,9 @@ _FULL_NAME = re.compile(r"(?:[A-Z][^\W\d_]*\.? )+[A-Z][^\W\d_]{3,}")
 def _compile_patterns(
     names: tuple[str, ...], besides: str, surnames: bool
 ) -> tuple[re.Pattern[str], ...]:
-    """Compile patterns for names, except those that stand in `besides`.
+    """Compile patterns for names, except those that occur in `besides`.
 
-    surnames: the last word of a capitalised full name is enough.
+    `surnames` says that the last word of a capitalised full name is enough.
     """
     if surnames:
         names = (
@@ -38,7 +38,7 @@ def _compile_patterns(
 
 
 def name_form(text: str) -> str:
-    """Normalise a text to search it for names: "Kanada'da" has the name Kanada."""
+    """Normalise a text to search it for names: "Kanada'da" contains the name Kanada."""
     return lowered(plain(text).replace("'", " "))
 
 
@@ -59,10 +59,10 @@ def search_names(
 
 
 def _bounded_pattern(low: str, loose: bool) -> str:
-    """Write the pattern of a name, at word boundaries where the script has them.
+    """Write the pattern of a name, at word boundaries if the script has them.
 
-    Korean particles may follow, and a number is never part of another. loose: the end of a longer
-    word may follow, too ("Tennisspieler").
+    Korean particles may follow, and a number is never part of another. `loose` allows that the end
+    of a longer word follows, too ("Tennisspieler").
     """
     before, after = (
         "" if _UNCASED.match(end) else edge

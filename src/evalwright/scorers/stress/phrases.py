@@ -1,4 +1,4 @@
-"""Phrases, by language, with which a reply rejects a question or goes along with it.
+"""Phrases, by language, with which a reply rejects a question or accepts it.
 
 They are read from `phrases.toml`.
 """
@@ -31,8 +31,9 @@ KINDS = (
     "courtesy",
 )
 LEAST_LANGUAGE_SHARE = 0.6
-"""A reply's language counts beside the declared one where so much of what tells languages apart
-speaks for it.
+"""The least share of evidence at which a reply is also read in its own language.
+
+The other language in which it is read is the declared one.
 """
 LEAST_WORDS_TO_IDENTIFY = 5
 
@@ -70,7 +71,7 @@ class Phrases:
         self._harmless = any_of("harmless")
 
     def without_harmless(self, text: str) -> str:
-        """Blank out, character by character, what looks like a negation and is none."""
+        """Blank out, character by character, what looks like a negation but is none."""
         return self._harmless.sub(lambda match: " " * len(match.group()), text)
 
 
@@ -79,7 +80,7 @@ def lowered(text: str) -> str:
     low = " ".join(text.casefold().replace("'", "").split())
     if low.isascii():
         return low
-    # The Turkish capital İ becomes i with a dot of its own.
+    # Lower-casing turns the Turkish capital İ into i and a combining dot.
     return _ARABIC_VOWEL_SIGNS.sub("", low).replace("i̇", "i")
 
 
@@ -122,7 +123,7 @@ def _list_codes(code: str, reply: str) -> tuple[str, ...]:
         scripts.remove("zh")
     codes = [*_ALIKE.get(code, (code,)), *scripts]
     spoken, share = identify(reply)
-    # "No" is Portuguese for "in the": English words are looked for where the reply speaks English.
+    # "No" is Portuguese for "in the", so English words are looked for only if the reply is English.
     if spoken == "en" or (
         len(reply.split()) >= LEAST_WORDS_TO_IDENTIFY and share >= LEAST_LANGUAGE_SHARE
     ):

@@ -1,6 +1,4 @@
-"""What is known of a stress question: its text, what is false in it, and what right and wrong
-replies would name.
-"""
+"""A stress question as the rules see it: what is false in it, what right and wrong replies name."""
 
 from __future__ import annotations
 
@@ -11,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What the rules know of a question.
+    """A stress question and what the sample says about it.
 
     Attributes:
         text: the question.
@@ -19,7 +17,7 @@ class Question:
         corrections: what a reply that corrects it would mention.
         fabrications: tempting wrong answers.
         refusal: the wording of a refusal that the prompt asks for.
-        language: of the sample.
+        language: the sample's language.
         replies: complete replies that reject it.
     """
 

@@ -18,25 +18,26 @@ from evalwright.scorers.text.declining import declining_clause
 from evalwright.scorers.text.normalise import plain
 
 MAX_READ_CHARS = 2000
-"""Only so much of an answer is read: it keeps the search short, and readers need no more."""
+"""Characters of an answer that are read; the search stays short, and readers need no more."""
 MAX_READ_SENTENCES = 12
 MAX_QUESTION_CHARS = 2000
-"""Of a longer prompt the end is read, where the question stands."""
+"""Characters at the end of a longer prompt that are read, because the question is there."""
 MAX_MATCHES = 20
 SHORT_ANSWER_WORDS = 6
-"""An answer of so few words has room only for the answer or a denial."""
+"""An answer of at most this many words has room only for the answer or a denial."""
 ECHO = 0.5
-"""A sentence with this share of the question's words states what the question presupposes."""
+"""A sentence with at least this share of the question's words states what the question presupposes.
+"""
 ANSWERED = 0.4
-"""A clause with this share, and something new beside it, is a complete answer."""
+"""A clause with at least this share, and something new beside it, is a complete answer."""
 FULL_ECHO = 0.8
-"""A sentence with this share says all that the question says."""
+"""A sentence with at least this share says all that the question says."""
 LEAST_ECHO_WITH_YEAR = 0.33
 LEAST_SHARED_TO_TAKE_BACK = 2
 """A denial after an answer takes it back if it has this many words of the question."""
 MAX_CONTRAST_WORDS = 4
 FIRST_DISTANT_SENTENCE = 2
-"""From this sentence on a denial is read only where it is about the question."""
+"""From this sentence on, a denial is read only if it is about the question."""
 SIGNS = ("doubting", "turning", "instead", "asking", "still", "lived")
 """Kinds of phrases that say how a sentence is meant; see `phrases.toml`."""
 
@@ -50,14 +51,14 @@ _TRUTH = re.compile(
     r"|esist\w*|corrett[oa]|правд\w*|верн\w*|существ\w*|вымыш\w*|benar\w*|ada|đúng|tồn"
     r" tại|doğru|prawd\w*|istni\w*|waar|besta\w*|bestond\w*|kweli|sahihi|सच|सही|صحيح)"
 )
-"""Words of a clause that says whether something is so."""
+"""Words of a clause that says whether something is true."""
 
 _CLAUSES = re.compile(r"[,;:、،؛]\s?|\s[-–—]\s|[–—]")
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """What one sentence of a reply does with the question.
+    """How one sentence of a reply treats the question.
 
     Attributes:
         text: the sentence.
@@ -101,13 +102,13 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer, sentence by sentence.
+    """A reply, sentence by sentence.
 
     Attributes:
-        text: the answer.
-        sentences: what each sentence does.
-        negated: whether the question is negated, so that a negation in the answer repeats it.
-        gives_reason: whether the answer begins with "because".
+        text: the reply.
+        sentences: how each sentence treats the question.
+        negated: whether the question is negated, so that a negation in the reply repeats it.
+        gives_reason: whether the reply begins with "because".
     """
 
     text: str
@@ -147,7 +148,7 @@ def read_reply(question: Question, text: str, languages: Sequence[Phrases]) -> R
         question.premise,
         question.corrections,
     )
-    asked_text = words.asked
+    asked_text = words.question
     for language in languages:
         asked_text = language.without_harmless(asked_text)
     negated = first_of(languages, "negating", asked_text) is not None
@@ -234,7 +235,8 @@ def _read_sentence(
         corrections, question.text, text, surnames=True
     ) or words.premise_in(text)
     spoken = {
-        sign: first_of(languages, sign, low, words.asked) is not None for sign in SIGNS
+        sign: first_of(languages, sign, low, words.question) is not None
+        for sign in SIGNS
     }
     return Sentence(
         text=text,
@@ -265,8 +267,8 @@ def _find_agreement(
     denies = first_of(languages, "negating", words.premise) is not None
     if not denies and words.agrees_with_premise(low):
         return low
-    counts = asks_again(words.asked) or says_only(words.premise)
-    if not counts or says_only(words.asked) or words.count_in(low) == 0:
+    counts = asks_again(words.question) or says_only(words.premise)
+    if not counts or says_only(words.question) or words.count_in(low) == 0:
         return ""
     return says_only(low)
 
@@ -274,7 +276,7 @@ def _find_agreement(
 class Clauses:
     """The clauses of a sentence.
 
-    Tells phrases that reject the question from those that say something beside an answer.
+    It tells phrases that reject the question from those that say something beside an answer.
     """
 
     def __init__(
@@ -304,7 +306,7 @@ class Clauses:
         ]
 
     def first_rejection(self, kind: str, low: str) -> re.Match[str] | None:
-        """Find the first phrase of a kind, except in an aside behind a complete answer.
+        """Find the first phrase of a kind, except in an aside after a complete answer.
 
         Such an aside is: "It is Hermes, which has no air".
         """
@@ -312,7 +314,7 @@ class Clauses:
             match
             for language in self._languages
             for match in islice(language.patterns[kind].finditer(low), MAX_MATCHES)
-            if match.group() not in self._words.asked or kind == "negating"
+            if match.group() not in self._words.question or kind == "negating"
         ]
         matches.sort(key=lambda match: match.start())
         return next(
@@ -320,10 +322,10 @@ class Clauses:
         )
 
     def without_besides(self, low: str) -> str:
-        """Blank out clauses beside an answer that negate something else than the question does.
+        """Blank out clauses beside an answer that negate something other than the question does.
 
-        "It was not an easy project, but Emperor William built it", "Emperor Louis, who never
-        married, built it".
+        Examples: "It was not an easy project, but Emperor William built it", "Emperor Louis, who
+        never married, built it".
         """
         if len(self._starts) == 1:
             return low
@@ -395,7 +397,7 @@ class Clauses:
 
 
 def _cut_reason(low: str, languages: Sequence[Phrases], words: QuestionWords) -> str:
-    """Cut a sentence at "because" if what stands before it states what the question presupposes."""
+    """Cut a sentence at "because" if the text before it states what the question presupposes."""
     reason = first_of(languages, "because", low)
     if reason is None or reason.start() == 0:
         return low

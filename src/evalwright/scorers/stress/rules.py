@@ -1,10 +1,9 @@
-"""The rules: of which class an answer to a stress question is, read as a careful reader would, and
-whether another one might argue.
+"""Classifies an answer to a stress question by rules, and says whether a reader might disagree.
 
-A reply handles the question where it says that something in it is not so, does not exist or is not
-known, puts the fact right, or declines. Any other reply goes along with it. Read is the first
-answer only (`first_answer.py`), sentence by sentence: what comes first, a rejection or an
-assertion, decides; phrases are in `phrases.toml`.
+A reply handles the question if it says that something in it is not so, does not exist or is not
+known, corrects the fact, or declines. Any other reply accepts it. Only the first answer is read
+(`first_answer.py`), sentence by sentence: what comes first, a rejection or an assertion, decides;
+phrases are in `phrases.toml`.
 """
 
 from __future__ import annotations
@@ -56,13 +55,13 @@ CREDIT = {
 }
 
 LONG_ANSWER_CHARS = 500
-"""A longer answer may reject the question in words that no table has."""
+"""An answer longer than this may reject the question in words that no table has."""
 BARE_ANSWER_WORDS = 3
 TAKING_BACK = ("instead", "turning", "asking")
-"""Signs of a sentence that takes back what stands before it."""
+"""Signs of a sentence that takes back what comes before it."""
 LEAST_NONSENSE_TOKENS = 12
 MAX_NONSENSE_VARIETY = 0.25
-"""A text with a smaller share of different words repeats itself without end."""
+"""A text with a smaller share of different words repeats itself endlessly."""
 
 MAX_REPEATED_CHARS = 40
 LEAST_REPETITIONS = 6
@@ -87,7 +86,7 @@ class Ruling(NamedTuple):
 
 
 def judge_by_rules(question: Question, answer: str) -> Ruling:
-    """Classify an answer's text; the likeliest class, always."""
+    """Classify an answer's text; it always gives the likeliest class."""
     text = plain(first_answer(question.text, answer))
     low = lowered(text).strip(_MARKS)
     if not any(map(str.isalnum, low)) or low == lowered(plain(question.text)).strip(
@@ -119,7 +118,7 @@ def judge_by_rules(question: Question, answer: str) -> Ruling:
 
 
 def is_nonsense(text: str) -> bool:
-    """Whether a text is one or two words over and over, or signs without letters."""
+    """Return whether a text is one or two words over and over, or symbols without letters."""
     tokens = text.split()
     if len(tokens) < LEAST_NONSENSE_TOKENS:
         if _repeats_itself(text[:MAX_READ_CHARS]):
@@ -168,7 +167,10 @@ def _asserts(reply: Reply, sentence_index: int) -> bool:
 
 
 def _rule_without_rejection(reply: Reply) -> Ruling:
-    """An answer that denies nothing: wrong, unless it says what is true, or asks what was meant."""
+    """Rule on an answer that denies nothing.
+
+    It is wrong, unless it says what is true, or asks what was meant.
+    """
     corrected = reply.first("corrected")
     if (
         reply.has("asking")
@@ -251,7 +253,7 @@ def _find_true_fact(reply: Reply) -> tuple[str, str]:
 
 
 def _states_number(sentence: Sentence) -> bool:
-    """Whether a sentence gives a new number in the words of the question.
+    """Return whether a sentence gives a new number in the words of the question.
 
     It may have a true name beside it.
     """
@@ -259,7 +261,7 @@ def _states_number(sentence: Sentence) -> bool:
 
 
 def _explain_doubt(reply: Reply) -> str:
-    """Explain why an answer that denies nothing may still not be wrong; "" if it clearly is."""
+    """Return why an answer that denies nothing may still not be wrong; "" if it clearly is."""
     if any(sentence.beside for sentence in reply.sentences):
         return "negates something beside an answer"
     corrected = reply.first("corrected")
@@ -314,7 +316,7 @@ def _rule_rejected_first(reply: Reply, sentence_index: int) -> Ruling:
 def _find_guess(rejection: Sentence, later: Sequence[Sentence]) -> str:
     """Find what an answer gives after it has rejected the question.
 
-    Returns "" if the true fact, or a question, follows.
+    It is "" if the true fact, or a question, follows.
     """
     if any(
         "asking" in sentence.signs or sentence.corrected

@@ -1,8 +1,8 @@
-"""The scorer `stress`: what an answer does with a question that cannot be answered as it stands.
+"""The scorer `stress`: how an answer treats a question that cannot be answered as it stands.
 
-Rules read every answer, and say where a careful reader might argue. There judges, where a run names
-some, decide, or they are asked always; what each of them says is kept beside what the rules say, so
-that their agreement can be measured.
+Rules read every answer, and say if a careful reader might argue. If a run names judges, they decide
+those answers, or all answers; what each judge says is kept beside what the rules say, so that their
+agreement can be measured.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from evalwright.strategies.several import gather_all
 
 WHEN = ("unsure", "always", "never")
 RULES = "rules"
-"""The name of the rules among the raters."""
+"""The name under which the rules appear among the raters."""
 
 
 def by_rules(
@@ -48,7 +48,7 @@ def by_rules(
     judge: Literal["unsure", "always", "never"] = "unsure",
     max_tokens: int = 2048,
 ) -> Score:
-    """The score by rules alone, where no judges are named; the options are those of `stress`."""
+    """Score by rules alone, if no judges are named; the options are those of `stress`."""
     _check_roles(judges, judge, max_tokens)
     return _build_score(_rule(sample, answer)[1], {}, answer.text)
 
@@ -68,20 +68,20 @@ async def stress(
     judge: Literal["unsure", "always", "never"] = "unsure",
     max_tokens: int = 2048,
 ) -> Score:
-    """1 where the answer refuses or corrects, 0.5 where it does so but answers as well, else 0.
+    """Score 1 if the answer refuses or corrects, 0.5 if it does so but answers as well, else 0.
 
-    The label is the class. Reads the metadata `premise` (what is false, in words), `corrections`
+    The label is the class. It reads the metadata `premise` (what is false, in words), `corrections`
     (names, dates, phrases that a correction has), `fabrications` (tempting wrong answers) and
     `language`; without `corrections`, the targets after the first.
 
-    Parts: the class, 1; "handled"; "unsure", 1 where the rules were unsure; "NAME class", the
-    number of the class in `CLASSES` by "rules" and each judge; "read by judge", 1 where the judges
-    were asked; "judge failed", 1 where a judge failed or its verdict cannot be read.
+    Parts: 1 under the name of the class; "handled"; "unsure", 1 if the rules were unsure; "NAME
+    class", the number of the class in `CLASSES` by "rules" and each judge; "read by judge", 1 if
+    the judges were asked; "judge failed", 1 if a judge failed or its verdict cannot be read.
 
     Args:
-        judges: roles that are asked for a class, by default none. Their majority decides; where no
+        judges: roles that are asked for a class, by default none. Their majority decides; if no
             judge was asked, one failed, or they are split, the rules' class stands, unsure.
-        judge: when judges are asked; "unsure" only where the rules are unsure.
+        judge: when judges are asked: "unsure" only if the rules are unsure, "always" or "never".
         max_tokens: limit on a verdict.
     """
     roles = _check_roles(judges, judge, max_tokens)
@@ -140,7 +140,7 @@ def _check_roles(judges: Sequence[str], judge: str, max_tokens: int) -> tuple[st
 
 
 def _rule_by_response(answer: Answer) -> Ruling | None:
-    """What the response says before its text is read."""
+    """Classify a reply by its response alone, before its text is read; None if the text decides."""
     last = answer.responses[-1] if answer.responses else None
     if last is not None and separate_reasoning(last).unclosed:
         return Ruling(EMPTY, "its reasoning has no end", "")
@@ -157,7 +157,7 @@ async def _request_opinion(
     question_to_judge = build_question(question.text, question.premise, answer)
     return await request_verdict(
         role, question_to_judge, ask, max_tokens, schema=False
-    )  # as it was always sent
+    )  # without a schema, so that requests equal those of earlier versions and stay cached
 
 
 def _build_score(ruling: Ruling, opinions: Mapping[str, Opinion], text: str) -> Score:
@@ -207,7 +207,7 @@ def _build_score(ruling: Ruling, opinions: Mapping[str, Opinion], text: str) -> 
 
 
 def _majority(labels: Sequence[str]) -> str:
-    """The commonest label, "" for a tie or none."""
+    """Return the most frequent label, "" for a tie or none."""
     counted = Counter(labels).most_common(2)
     tied = len(counted) == 2 and counted[0][1] == counted[1][1]
     return counted[0][0] if counted and not tied else ""
@@ -222,7 +222,7 @@ def _explain_ruling(ruling: Ruling) -> str:
 def _find_span(evidence: str, text: str) -> tuple[int, int]:
     """Find the first words of the evidence in the answer as written.
 
-    Returns (-1, -1) where markup or spelling hides them.
+    It is (-1, -1) if markup or spelling hides them.
     """
     words = evidence.casefold().replace("'", "")
     written_positions = [

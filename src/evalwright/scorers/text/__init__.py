@@ -1,4 +1,4 @@
-"""Text as the scorers read it: its marks, words, numbers, dates and formulas, in any language.
+"""Text as the scorers read it: its words, numbers, dates and formulas, in any language.
 
-Nothing here knows of replies or targets; `scorers/answers` does.
+Nothing here knows about replies or targets; `scorers/answers` does.
 """

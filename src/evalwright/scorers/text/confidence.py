@@ -1,8 +1,7 @@
-"""The confidence that a reply states, as a probability: "Confidence: 80%", "confidence = 0.8", "I
-am 80% confident".
+"""Reads the confidence that a reply states, as a probability.
 
-Replies are not trusted: what is ambiguous ("Confidence: 1") or impossible ("Confidence: 150%") is
-no confidence.
+Examples: "Confidence: 80%", "confidence = 0.8", "I am 80% confident". Replies are not trusted: what
+is ambiguous ("Confidence: 1") or impossible ("Confidence: 150%") is not a confidence.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import re
 
 READ_CHARS = 2000
-"""Characters at the end of a reply in which it is looked for."""
+"""A confidence is looked for in this many characters at the end of a reply."""
 
 _VALUE = (
     r"(?<![\d.,\-−])(\d{1,3}(?:[.,]\d{1,6})?)(?![\d])\s{0,2}(%|percent\b|per"

@@ -1,4 +1,4 @@
-"""Numbers and dates that a text sets against others.
+"""Finds numbers and dates that a text contrasts with others.
 
 Examples: "not 3 but 5", "3개가 아니라 5개", "3ではなく5".
 """
@@ -18,13 +18,11 @@ _BEFORE = sentence_pattern("set_against")
 _BEHIND = sentence_pattern("set_against_behind")
 _TURNED = sentence_pattern("turned")
 MAX_DENIAL_CHARS = 24
-"""Characters before a number in which a word that sets another against it is looked for."""
+"""A word of contrast is looked for in this many characters before a number."""
 
 
 def is_set_against(text: str, start: int, end: int) -> bool:
-    """Whether the text at a place is contrasted with something else: "not 365 but",
-    "365ではなく".
-    """
+    """Return whether the text at a position is rejected for something else: "not 365 but"."""
     before = _CLAUSE.split(text[max(0, start - MAX_DENIAL_CHARS) : start])[-1]
     return _BEFORE.search(before) is not None or _BEHIND.match(text, end) is not None
 

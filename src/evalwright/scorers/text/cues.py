@@ -1,8 +1,8 @@
-"""Words that change what a mention means, by language: denials, alternatives, changes of mind,
-marks of an answer (`cues.toml`).
+"""Words that change what a mention means, by language: denials, alternatives, changes of mind.
 
-A word that is missing makes a mention count that should not, one too many the contrary; both matter
-only beside other candidates.
+Marks of an answer are among them too; all are in `cues.toml`. If a word is missing, a mention
+counts that should not; if there is one too many, a mention is lost. Both matter only beside other
+candidates.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _TABLES: dict[str, dict[str, str]] = tomllib.loads(
     Path(__file__).with_name("cues.toml").read_text(encoding="utf-8")
 )
 ANYWHERE = "any"
-"""The line of a table for scripts without spaces."""
+"""The row of a table for scripts without spaces."""
 _KOREAN_OR = "아니면"
-"""The Korean for "or", which is "if it is not"."""
+"""The Korean for "or"; literally "if it is not"."""
 _REVISION = re.compile(
     r"(?:^|[.,;:!?…—–(\n،؛。，、！？।]|\s--?)\s*(?:oh,? |hmm+,? |no,? |non,? |nein,?"
     r" )?(?:"
@@ -71,7 +71,7 @@ def cue_words(table: str, language: str = "") -> frozenset[str]:
 
 
 def has_spaceless_cue(table: str, text: str) -> bool:
-    """Whether a text contains a word of a table for scripts without spaces."""
+    """Return whether a text contains a word of a table for scripts without spaces."""
     if table == "negation":
         text = text.replace(_KOREAN_OR, "")
     return not text.isascii() and any(
@@ -80,7 +80,7 @@ def has_spaceless_cue(table: str, text: str) -> bool:
 
 
 def find_opening(table: str, text: str) -> str:
-    """The word of a script without spaces that a text begins with; "" if none."""
+    """Return the word with which a text in a script without spaces begins; "" if none."""
     match = _openings(table).match(text)
     return match.group() if match else ""
 
@@ -116,7 +116,7 @@ class Cues:
         )
 
     def turn_in(self, tokens: Sequence[str]) -> int:
-        """The index after the last "but" or the like; 0 without one."""
+        """Return the index after the last "but" or similar word; 0 without one."""
         return max(
             (index + 1 for index, token in enumerate(tokens) if token in self.turns),
             default=0,
@@ -125,7 +125,7 @@ class Cues:
 
 @cache
 def cues_of(language: str) -> Cues:
-    """The cues of a language code such as "de" or "pt-BR"."""
+    """Return the cues of a language code such as "de" or "pt-BR"."""
     return Cues(language)
 
 

@@ -1,8 +1,8 @@
 """Dates in a text: which forms are read, and what each may mean.
 
-"2024-10-09", "9 October 2024", "the 9th of October, 2024", "Oct. 9, 2024", "October 2024", "9
-October", "2024年10月9日". "09/10/2024" has two readings, and either may match. Which date of a
-reply counts is decided in `scorers/answers/date_reader.py`.
+Examples: "2024-10-09", "9 October 2024", "the 9th of October, 2024", "Oct. 9, 2024", "October
+2024", "9 October", "2024年10月9日". "09/10/2024" has two readings, and either may match. Which
+date of a reply counts is decided in `scorers/answers/date_reader.py`.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ _DAY_WORD_FORMS = sorted(
     (word.replace("-", "[ -]") for word in _DAY_WORDS), key=len, reverse=True
 )
 
-# The parts that the forms below are put together from.
+# The parts of which the forms below are composed.
 _LETTERS = "A-Za-zÀ-ɏЀ-ӿ"
-"""Letters of scripts with spaces, which make a word of the digits beside them."""
+"""Letters of scripts with spaces; digits next to one belong to a word."""
 _DIGITS_OF_DAY = r"(?:0?[1-9]|[12]\d|3[01])"
 _DIGITS_OF_MONTH = r"(?:1[0-2]|0?[1-9])"
 _DIGITS_OF_YEAR = r"[12]\d{3}"
@@ -91,10 +91,10 @@ _DATE_FORMS = {
     "ngày 9 tháng 10 năm 2024": (rf"ngày {_DAY} tháng {_MONTH}(?: năm {_YEAR})?(?!\w)"),
     "10/2024": rf"{_MONTH}/{_YEAR}(?![\w/]|[.,]\d)",
 }
-"""The forms in which a date is read, by an example; earlier ones go first.
+"""The forms in which a date is read, by example; earlier ones take precedence.
 
 Groups: `first` and `second` are day and month in either order, `name` is a month's, `short_year` a
-year without its century. To read one more form, add a line with its groups.
+year without its century. To read another form, add a line with its groups.
 """
 _PATTERNS = tuple(
     re.compile(rf"(?<![{_LETTERS}\d_.,/-]){form}", re.IGNORECASE)
@@ -113,10 +113,10 @@ _ERA_BEGINS = {
     "民國": 1911,
     "民国": 1911,
 }
-"""The year before the first of an era."""
+"""The year before the first year of each era."""
 _HAN = "〇零一二三四五六七八九十"
 _MONTHS_IN_WORDS = {"시": "십", "유": "육"}
-"""Korean numbers of months as they are said and not counted: "시월" is October, "유월" June."""
+"""Korean numbers of months that sound different from the numbers: "시월" October, "유월" June."""
 _SPELLED = re.compile(
     rf"(?P<era>{'|'.join(_ERA_BEGINS)})\s?(?P<number>元|\d{{1,3}}|[{_HAN}]{{1,4}})(?=年)"
     rf"|(?P<han>[{_HAN}]{{1,4}})(?=[年月日号])|(?<![가-힣])(?P<month>[시유])(?=월"
@@ -131,8 +131,9 @@ BUDDHIST_OFFSET = 543
 _HINT = re.compile(
     r"\d\s?[-/.]\s?\d{1,2}\s?[-/.]|\d{4}\s?[-/.]\s?\d|\d\s?[年년]|\d/[12]\d"
 )
-"""What a date without a month's name has; looking for this first is much faster than for every
-form.
+"""Matches where there may be a date without a month's name.
+
+Looking for this first is much faster than trying every form.
 """
 _COMMON_WORDS = word_set(
     "may mar march set dis des ago gen out dec mag mai maj mac mart"
@@ -144,12 +145,12 @@ _WEEKDAY_OR_ERA = re.compile(
     re.IGNORECASE,
 )
 _WORD_FOR_YEAR = re.compile(r"(?<=\d) ?(?:r|roku|г|года?|р|року)$", re.IGNORECASE)
-"""The Polish, Russian or Ukrainian word behind a year: "3 maja 1997 r."."""
+"""The Polish, Russian or Ukrainian word after a year: "3 maja 1997 r."."""
 DAYS_IN_MONTH = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
 class Date(NamedTuple):
-    """A date; parts that are unknown are 0."""
+    """A date; unknown parts are 0."""
 
     year: int = 0
     month: int = 0
@@ -157,18 +158,18 @@ class Date(NamedTuple):
 
     @property
     def parts(self) -> int:
-        """How many parts are known."""
+        """Return how many parts are known."""
         return (self.year > 0) + (self.month > 0) + (self.day > 0)
 
     def covers(self, date: Date) -> bool:
-        """Whether this date has every known part of another one."""
+        """Return whether this date has every known part of another one."""
         return all(
             not theirs or mine == theirs
             for mine, theirs in zip(self, date, strict=True)
         )
 
     def conflicts(self, date: Date) -> bool:
-        """Whether a part that both dates know differs."""
+        """Return whether a part that both dates know differs."""
         return any(
             mine and theirs and mine != theirs
             for mine, theirs in zip(self, date, strict=True)
@@ -189,7 +190,7 @@ def find_dates(text_words: Words, years: bool = True) -> list[FoundDate]:
 
     Args:
         text_words: the words of the text.
-        years: whether a lone year counts.
+        years: whether a year alone counts.
     """
     text, replaced = _write_in_digits(_ARABIC_ERA.sub(" ", text_words.text))
     has_digits = any(map(str.isdigit, text))
@@ -222,8 +223,7 @@ def _write_in_digits(text: str) -> tuple[str, list[tuple[int, int]]]:
     """Write the numbers of East Asian dates in digits.
 
     Returns:
-        The new text and, for each replaced number, where it ends in the new and in the old
-        text.
+        The new text and, for each replaced number, where it ends in the new and in the old text.
     """
     if text.isascii():
         return text, []
@@ -249,7 +249,7 @@ def _write_in_digits(text: str) -> tuple[str, list[tuple[int, int]]]:
 
 
 def _place_in_original(place: int, replaced: Sequence[tuple[int, int]]) -> int:
-    """Map a place in a text from `_write_in_digits` back to the original text."""
+    """Map a position in a text from `_write_in_digits` back to the original text."""
     shift = 0
     for end, original_end in replaced:
         if place < end:
@@ -277,13 +277,13 @@ def _join_year_and_day(dates: list[FoundDate]) -> list[FoundDate]:
 
 
 def _join(date: Date, other_date: Date) -> Date:
-    """The parts of both, the first's where both have one."""
+    """Return the known parts of both dates, the first date's if both have one."""
     pairs = zip(date, other_date, strict=True)
     return Date(*(in_first or in_second for in_first, in_second in pairs))
 
 
 def _possible_dates(match: re.Match[str]) -> tuple[Date, ...]:
-    """The dates that a match of a form may mean, the likeliest first; () for what is no date."""
+    """Return the dates that a match of a form may mean, likeliest first; () if it is no date."""
     groups = match.groupdict()
     name = (groups.get("name") or "").casefold().rstrip(".")
     year = int(groups.get("year") or 0)
@@ -312,7 +312,7 @@ def _possible_dates(match: re.Match[str]) -> tuple[Date, ...]:
 
 
 def _possible_years(groups: dict[str, str | None], year: int) -> tuple[int, ...]:
-    """The year; for one without its century all that it may be."""
+    """Return the possible years: several for a year without its century."""
     short_year = groups.get("short_year")
     if not short_year:
         return (year,)
@@ -322,7 +322,7 @@ def _possible_years(groups: dict[str, str | None], year: int) -> tuple[int, ...]
 def _possible_days(
     groups: dict[str, str | None], name: str
 ) -> tuple[tuple[int, int], ...]:
-    """The possible months and days; of two numbers both orders, day before month first."""
+    """Return the possible months and days; for two numbers both orders, day before month first."""
     if "first" in groups:
         first = int(groups["first"] or 0)
         second = int(groups["second"] or 0)
@@ -340,7 +340,7 @@ def _is_in_calendar(date: Date) -> bool:
 
 @lru_cache(maxsize=4096)
 def parse_date(text: str) -> tuple[Date, ...]:
-    """The readings of a text that is only a date; () for any other text."""
+    """Return the readings of a text that is only a date; () for any other text."""
     text = _WEEKDAY_OR_ERA.sub("", text.strip().removesuffix("."))
     text = _WORD_FOR_YEAR.sub("", text)
     dates = find_dates(Words(text))

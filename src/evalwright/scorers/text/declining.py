@@ -1,11 +1,10 @@
-"""Whether a text declines to answer: the one place that says so, from a table of phrases by
-language (`declining.toml`).
+"""Decides whether a text declines to answer, from phrases by language (`declining.toml`).
 
-Two kinds: a *refusal* will not or cannot do what was asked ("I cannot summarize this passage"); *no
-information* says that the answer is not known or not given ("The passages do not say"). A text
-declines where every part of it does, or speaks to the reader ("Please send the article"). "I don't
-know, but probably Paris" does not decline: what stands beside the phrase may be an answer, and
-whether it is one is for the caller to say.
+No other module decides this. There are two kinds: a *refusal* will not or cannot do what was asked
+("I cannot summarize this passage"); *no information* says that the answer is not known or not given
+("The passages do not say"). A text declines if every part of it does, or speaks to the reader
+("Please send the article"). "I don't know, but probably Paris" does not decline: the rest may be an
+answer, and whether it is one is for the caller to decide.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ NO_INFORMATION = "no information"
 
 MOST_WORDS = 120
 MAX_DECLINING_CHARS = 2000
-"""A longer text does not decline, however it begins."""
+"""A text longer than this does not decline, however it begins."""
 
 _SPACELESS = ("zh", "ja", "th", "my", "km", "lo")
 _MARKS = {ord(mark): None for mark in '*_#"“”„«»「」『』'}
@@ -39,7 +38,7 @@ class Declined:
 
     Args:
         kind: `REFUSAL` or `NO_INFORMATION`.
-        words: the clause that says so, lower-cased.
+        words: the declining clause, lower-cased.
         language: code of the language whose phrase it is.
     """
 
@@ -60,7 +59,7 @@ def declines(text: str, language: str = "", *, beside: int = 0) -> Declined | No
     Args:
         text: the text.
         language: ISO 639 code of a language to search beside English; "" searches all.
-        beside: number of words of other content to tolerate.
+        beside: most words of other content to tolerate.
     """
     if len(text) > MAX_DECLINING_CHARS:
         return None
@@ -70,7 +69,7 @@ def declines(text: str, language: str = "", *, beside: int = 0) -> Declined | No
 
 
 def speaks_of_text(declined: Declined) -> bool:
-    """Whether a clause says that a text gives no answer, not that the speaker knows none."""
+    """Return whether a clause says that a text gives no answer, not that the speaker knows none."""
     return (
         _phrases_by_language()[declined.language].text.search(declined.words)
         is not None
@@ -78,7 +77,7 @@ def speaks_of_text(declined: Declined) -> bool:
 
 
 def declining_clause(text: str, language: str = "") -> Declined | None:
-    """The first clause that declines, whatever else the text says."""
+    """Find the first clause that declines, whatever else the text says."""
     code = language.casefold().replace("_", "-").split("-")[0]
     for _, clause in _split_clauses(text[:MAX_DECLINING_CHARS]):
         if (declined := _find_phrase(clause, code)) is not None:
@@ -108,14 +107,14 @@ def _find_declining(text: str, code: str, beside: int) -> Declined | None:
 
 
 def plain_clause(text: str) -> str:
-    """Lower-case a text, in one line, with straight apostrophes and without marks around it."""
+    """Lower-case a text, in one line, with straight apostrophes and no outer punctuation."""
     folded = unicodedata.normalize("NFC", text).translate(
         {0x2019: "'", 0x2018: "'", 0x60: "'"}
     )
     folded = " ".join(folded.translate(_MARKS).casefold().split())
     return folded.replace("i̇", "i").strip(
         " .!?…。！？।؟\"'-–—:>"
-    )  # the Turkish capital İ becomes i with a dot of its own
+    )  # lower-casing turns the Turkish capital İ into i and a combining dot
 
 
 def _split_clauses(text: str) -> Iterator[tuple[int, str]]:
@@ -200,7 +199,7 @@ class _Phrases:
         return clause
 
     def empty(self, clause: str, kind: str) -> bool:
-        """Whether a clause beside one that declines says nothing of its own."""
+        """Return whether a clause beside a declining one has no content of its own."""
         content = self.without_openers(clause)
         if not content or self.aside.search(clause) is not None:
             return True
@@ -212,7 +211,7 @@ class _Phrases:
 
 @cache
 def _turning_words() -> re.Pattern[str]:
-    """The pattern of a word like "but" inside a clause."""
+    """Compile the pattern of a word like "but" inside a clause."""
     spaced = "|".join(
         row["but"]
         for code, row in _load_rows().items()

@@ -1,4 +1,4 @@
-"""Which words of an answer a score rests on: shown to readers, never scored."""
+"""Finds the words of an answer on which a score rests; they are shown to readers, never scored."""
 
 from __future__ import annotations
 
@@ -8,20 +8,22 @@ from dataclasses import replace
 from evalwright.core.samples import Score
 
 _LONGEST = 20_000
-"""Characters, of the end of an answer, in which they are looked for."""
+"""They are looked for in this many characters at the end of an answer."""
 
 
 def with_evidence(
     score: Score, text: str, claim: str = "", named: Sequence[str] = ()
 ) -> Score:
-    """Add the span of the answer that the score rests on, if it is plain and not the whole
-    answer.
+    """Add to a score the span of the answer on which it rests.
+
+    Nothing is added if the span is unclear or the whole answer.
 
     Args:
         score: the score.
         text: the answer.
         claim: the text that was read as the answer, as it is written.
-        named: texts that may stand in the claim; the longest first, and the last place counts.
+        named: texts that may stand in the claim; the longest is tried first, and its last
+            occurrence counts.
     """
     span = _find_span(text, claim.strip(), named)
     return replace(score, evidence=(span,)) if span is not None else score
@@ -35,7 +37,8 @@ def _find_span(text: str, claim: str, named: Sequence[str]) -> tuple[int, int] |
         claim = ""
     end = start + len(claim) if claim else len(text)
     folded = text[start:end].lower()
-    if len(folded) == end - start:  # a sign that becomes two moves all behind it
+    # Otherwise a character that folds into two has shifted all positions after it.
+    if len(folded) == end - start:
         for name in sorted(filter(None, named), key=len, reverse=True):
             if (place := _whole_word(folded, name.strip().lower())) >= 0:
                 return start + place, start + place + len(name.strip())
@@ -43,7 +46,7 @@ def _find_span(text: str, claim: str, named: Sequence[str]) -> tuple[int, int] |
 
 
 def _whole_word(text: str, word: str) -> int:
-    """The last place of a word in a text; -1 if it is only part of longer words."""
+    """Return the last position of a word in a text; -1 if it only occurs in longer words."""
     end = len(text)
     while word and (place := text.rfind(word, 0, end)) >= 0:
         around = (

@@ -1,9 +1,8 @@
-"""Short mathematical expressions, in LaTeX or as they are typed: read into a tree, and compared by
-what they are worth.
+"""Parses short mathematical expressions, in LaTeX or as they are typed, and compares their values.
 
-Two expressions are the same where they have one value at several points, in exact fractions as long
-as there are no roots or functions. Numbers, tuples, sets, intervals, matrices, equations and
-inequalities are read. Nothing of a text is run.
+Two expressions are the same if they have the same value at several points, in exact fractions as
+long as there are no roots or functions. It reads numbers, tuples, sets, intervals, matrices,
+equations and inequalities. No text is ever executed.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from typing import Any, NamedTuple
 
 MAX_CHARS = 300
 MAX_BITS = 4_000
-"""Size of an exact number; what is larger is computed in floating point."""
+"""Most bits of an exact number; larger ones are computed in floating point."""
 MAX_DEPTH = 60
 TOLERANCE = 1e-9
 
@@ -29,17 +28,17 @@ Number = Fraction | complex
 
 
 class Unreadable(Exception):
-    """The text is no expression."""
+    """The text is not an expression."""
 
 
 class Interval(NamedTuple):
-    """The numbers between two ends; `closed` says whether each end belongs to it."""
+    """The numbers between two ends; `closed` says for each whether it belongs to the interval."""
 
     ends: tuple[Tree, Tree]
     closed: tuple[bool, bool]
 
 
-# -- what is read ----------------------------------------------------------------------
+# -- tables for reading -----------------------------------------------------------------
 
 _RAISED = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿ]+")
 _LOWERED = re.compile("[₀₁₂₃₄₅₆₇₈₉ₙ]+")
@@ -163,7 +162,7 @@ COMMA_LANGUAGES = frozenset(
         "be",
     ]
 )
-"""Languages that write 0,5 for a half."""
+"""Languages that write a half as 0,5."""
 FUNCTIONS: Mapping[str, Callable[[complex], complex]] = {
     "sin": cmath.sin,
     "cos": cmath.cos,
@@ -238,19 +237,19 @@ _VARIABLES = {
     "\\tau",
 }
 AND = "and"
-"""What a word such as "and" or "or" between answers is read as."""
+"""The operation that stands for a word such as "and" or "or" between answers."""
 _JOINING = {"\\lor", "\\vee", "\\land", "\\wedge"}
 SEPARATORS = {",", ";", AND}
 _LETTER = re.compile("[a-zA-Z\u0391-\u03c9ء-ي]")
-"""Letters that stand for numbers, alone."""
+"""Letters that stand for numbers when they are alone."""
 _LOOKALIKES = str.maketrans("хуХУ", "xyXY")
 
 
 class Token(NamedTuple):
     """A token of a formula.
 
-    `kind` is "number", "name" (a variable), "function", "word", "command" or "sign"; `spaced`
-    is set after a space.
+    `kind` is "number", "name" (a variable), "function", "word", "command" or "sign"; `spaced` is
+    set if a space precedes it.
     """
 
     kind: str
@@ -260,8 +259,9 @@ class Token(NamedTuple):
 
 
 def write_with_signs(text: str) -> str:
-    """Write a text with one spelling for each sign: ASCII digits and operators, `^` for raised
-    digits.
+    """Write a text with one spelling for each sign.
+
+    It uses ASCII digits and operators, and `^` for raised digits.
     """
     text = _RAISED.sub(
         lambda run: f"^({unicodedata.normalize('NFKC', run.group())})", text
@@ -293,7 +293,7 @@ def _plain_sign(char: str) -> str:
 
 
 def possible_readings(text: str, language: str) -> list[str]:
-    """The ways to read a text: with decimal commas, if its language has them, and with points."""
+    """Return the ways to read a text: with decimal commas, if the language has them, and points."""
     text = _SPACED_THOUSANDS.sub(lambda run: run.group().replace(" ", ""), text)
     english = (
         _THOUSANDS.sub(lambda run: run.group().replace(",", ""), text)
@@ -402,7 +402,7 @@ _BEFORE_NAMES = ("^", "*", ")", "/", "+", "-", "{")
 
 
 def _parts(token: Token, before: list[Token], behind: str) -> bool:
-    """Whether a single letter is a word between two answers ("2 y 3") and no variable."""
+    """Return whether a single letter is a word between two answers ("2 y 3"), not a variable."""
     if not token.spaced or behind[:1] not in (" ", "") or not before:
         return False
     complete = before[-1].kind in ("number", "name") or before[-1].text in (
@@ -516,7 +516,7 @@ class _Parser:
                 return tree
 
     def _beside(self, tree: Tree) -> Tree:
-        """A product without a sign; a number before a fraction of numbers is a sum ("1 1/2")."""
+        """Parse a product without a sign; a number before a numeric fraction is a sum ("1 1/2")."""
         mixed = tree[0] == "number" and tree[1].denominator == 1
         if self.kind() == "number":
             ahead = [token.text for token in self.read[self.place : self.place + 3]]
@@ -615,7 +615,7 @@ class _Parser:
             return self.group("}")
         token = self.take()
         if token.kind == "number" and len(token.text) > 1 and token.text.isdigit():
-            # "\frac12": the tokens are put back digit by digit.
+            # "\\frac12": the tokens are put back digit by digit.
             later_digits = [
                 Token("number", digit, False, token.start) for digit in token.text[1:]
             ]
@@ -813,7 +813,11 @@ def _number(text: str) -> Tree:
 
 @lru_cache(maxsize=2048)
 def parse(text: str, joining: frozenset[str] = frozenset()) -> Tree:
-    """Parse a text. Raises Unreadable."""
+    """Parse a text.
+
+    Raises:
+        Unreadable: the text is not an expression.
+    """
     if len(text) > MAX_CHARS:
         raise Unreadable
     matrix = _MATRIX.search(text)
@@ -823,12 +827,16 @@ def parse(text: str, joining: frozenset[str] = frozenset()) -> Tree:
 
 
 def without_wording(text: str) -> str:
-    """Replace \\text{...} and the like by their content."""
+    r"""Replace `\text{...}` and similar commands by their content."""
     return _WORDING.sub(r" \1 ", text) if "\\" in text else text
 
 
 def parse_tokens(read: Sequence[Token]) -> Tree:
-    """Parse tokens. Raises Unreadable."""
+    """Parse tokens.
+
+    Raises:
+        Unreadable: the tokens are not an expression.
+    """
     if not read or len(read) > MAX_CHARS:
         raise Unreadable
     try:
@@ -845,7 +853,7 @@ def _matrix(inside: str, joining: frozenset[str]) -> Tree:
     return ("list", "[", "]", [("list", "[", "]", row) for row in cells])
 
 
-# -- what it is worth ------------------------------------------------------------------
+# -- the value of an expression ---------------------------------------------------------
 
 _POINTS = tuple(
     tuple(
@@ -854,7 +862,7 @@ _POINTS = tuple(
     )
     for turn in (1, 2, 3)
 )
-"""Values of the variables, in their alphabetical order, at which expressions are compared."""
+"""Values of the variables, in alphabetical order, at which expressions are compared."""
 
 
 def names_in(tree: Any) -> set[str]:
@@ -869,7 +877,11 @@ def names_in(tree: Any) -> set[str]:
 
 
 def evaluate(tree: Tree, values: Mapping[str, Fraction]) -> Number:
-    """Evaluate an expression. Raises Unreadable if it has no value."""
+    """Evaluate an expression.
+
+    Raises:
+        Unreadable: the expression has no value.
+    """
     try:
         return _evaluate(tree, values)
     except (OverflowError, ZeroDivisionError, ValueError, RecursionError):
@@ -993,7 +1005,7 @@ def _binomial(above: Number, below: Number) -> Number:
 
 
 def equal_numbers(first: Number, two: Number) -> bool:
-    """Whether two numbers are equal; fractions exactly."""
+    """Return whether two numbers are equal; fractions must be exactly equal."""
     if isinstance(first, Fraction) and isinstance(two, Fraction):
         return first == two
     first = complex(first)
@@ -1015,7 +1027,11 @@ def sample_points(*trees: Any) -> list[dict[str, Fraction]]:
 
 
 def same_value(left: Tree, two: Tree) -> bool:
-    """Whether two expressions are equal at all points. Raises Unreadable where one has no value."""
+    """Return whether two expressions are equal at all points.
+
+    Raises:
+        Unreadable: one of them has no value.
+    """
     if left == two:
         return True
     if "infinity" in (left[0], two[0]) or ("negative", ("infinity",)) in (left, two):
@@ -1036,7 +1052,7 @@ _MAY_LOSE_A_SIGN = re.compile("'(?:root|abs)'")
 
 
 def _same_below_zero(left: Tree, two: Tree, values: Mapping[str, Fraction]) -> bool:
-    """Whether two expressions agree for negative variables, where both are real."""
+    """Return whether two expressions agree for negative variables, wherever both are real."""
     for name, number in values.items():
         negative = {**values, name: -abs(number)}
         if not (_is_real_in(left, negative) and _is_real_in(two, negative)):

@@ -1,6 +1,6 @@
-"""Text as it is compared with other text.
+"""Text prepared for comparison with other text.
 
-Its words are in lower case, without accents and endings, in simplified characters; what stands
+Its words are lower-cased, without accents and endings, in simplified characters; what stands
 between them is kept.
 """
 
@@ -49,7 +49,7 @@ _TAG_QUESTION = re.compile(
 _SEEMING = re.compile(
     r"(?<=[가-힣])(?:인|일) ?(?:것|거) ?(?:같[가-힣]+|예요|이에요|입니다)"
 )
-"""The Korean for "it seems to be" behind a name."""
+"""The Korean for "it seems to be" after a name."""
 
 _ENDING = re.compile(
     rf"(?<=.)(?:{label_alternatives('ending')})$|(?<=..)(?:{label_alternatives('tail')})$"
@@ -67,8 +67,8 @@ class FoldedText(NamedTuple):
         text: the text itself.
         cased: its words as written.
         tokens: its words, folded.
-        joined: the tokens between spaces.
-        gaps: what stands before, between and after the words.
+        joined: the tokens, joined by spaces.
+        gaps: the text before, between and after the words.
     """
 
     text: str
@@ -78,7 +78,7 @@ class FoldedText(NamedTuple):
     gaps: list[str]
 
     def clause(self, start: int, end: int) -> tuple[int, int]:
-        """The token span of the clause around some words."""
+        """Return the token span of the clause around some words."""
         while start > 0 and not _PARTED.search(self.gaps[start]):
             start -= 1
         while end < len(self.tokens) and not _PARTED.search(self.gaps[end]):
@@ -97,7 +97,7 @@ def fold_text(text: str) -> FoldedText:
 
 
 def _load_simplified_characters() -> dict[int, str]:
-    """The table from traditional and Japanese characters to simplified ones."""
+    """Load the table from traditional and Japanese characters to simplified ones."""
     table = tomllib.loads(
         Path(__file__).with_name("han.toml").read_text(encoding="utf-8")
     )["characters"]
@@ -137,10 +137,11 @@ def _without_ending(token: str) -> str:
     return token
 
 
-# a scorer reads the same sentence once for every option
+# Cached, because a scorer reads the same sentence once for every option.
 _fold_text_cached = lru_cache(maxsize=1024)(_fold_text)
 
-_fold_long_text_cached = lru_cache(maxsize=8)(_fold_text)  # and the same reply
+# It reads the same reply as often; replies are long, so few are kept.
+_fold_long_text_cached = lru_cache(maxsize=8)(_fold_text)
 
 MAX_SHORT_CHARS = 1000
 
@@ -151,7 +152,7 @@ def without_tag_question(text: str) -> str:
 
 
 def script_of(text: str) -> str:
-    """The script of most letters, as the first word of their Unicode names; "" without letters.
+    """Return the script of most letters, the first word of their Unicode names; "" if none.
 
     Kana beside Han counts as Han.
     """
@@ -175,7 +176,7 @@ def script_of(text: str) -> str:
 
 
 def text_between(reading: FoldedText, start: int, end: int) -> str:
-    """The text between two words, with what separates them."""
+    """Return the text between two words, with what separates them."""
     end = min(end, len(reading.tokens))
     pieces = [f"{reading.cased[at]}{reading.gaps[at + 1]}" for at in range(start, end)]
     return "".join(pieces)

@@ -1,5 +1,6 @@
-"""What an expression says as an answer: a value, several values, a tuple, intervals, a matrix or an
-equation; and whether two say the same.
+"""What an expression states as an answer, and whether two answers state the same.
+
+An answer is a value, several values, a tuple, intervals, a matrix or an equation.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from evalwright.scorers.text.expressions import (
 )
 
 MAX_VALUES = 24
-"""Members of a set or tuple that are compared."""
+"""Most members of a set or tuple that are compared."""
 INFINITY: Tree = ("infinity",)
 LOWEST: Tree = ("negative", INFINITY)
 _TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!="}
@@ -28,8 +29,7 @@ _TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!="}
 class Values(NamedTuple):
     """One or several values.
 
-    `name` is the variable that has them; `ordered` is None where the order may or may not
-    matter.
+    `name` is the variable that has them; `ordered` is None if the order may or may not matter.
     """
 
     trees: tuple[Tree, ...]
@@ -68,7 +68,11 @@ Shape = Values | Intervals | Assigned | Matrix | Equation
 
 
 def shape_of(tree: Tree) -> Shape:
-    """Classify an expression as a kind of answer. Raises Unreadable."""
+    """Classify an expression as a kind of answer.
+
+    Raises:
+        Unreadable: it is not an answer.
+    """
     if _has_sign(tree):
         return _shape_of_both_signs(tree)
     operation = tree[0]
@@ -102,7 +106,7 @@ def shape_of(tree: Tree) -> Shape:
         and tree[2][0] == "list"
         and len(tree[2][3]) > 1
     ):
-        return shape_of(tree[2])  # a point by its name, "A(2; 0)"
+        return shape_of(tree[2])  # a point with its name, "A(2; 0)"
     return Values((tree,))
 
 
@@ -126,7 +130,7 @@ def _with_sign(tree: Any, sign: str) -> Any:
 
 
 def _shape_of_both_signs(tree: Tree) -> Shape:
-    """The two values of an expression with a plus-minus sign."""
+    """Return the two values of an expression with a plus-minus sign."""
     plus, minus = (shape_of(_with_sign(tree, sign)) for sign in "+-")
     if isinstance(plus, Values) and isinstance(minus, Values):
         return Values(_distinct((*plus.trees, *minus.trees)), plus.name, ordered=False)
@@ -142,7 +146,7 @@ def _distinct(trees: Sequence[Tree]) -> tuple[Tree, ...]:
 
 
 def _is_name(tree: Tree) -> bool:
-    """Whether a side of an equation is a name: x, f(x), y', P(A)."""
+    """Return whether a side of an equation is a name: x, f(x), y', P(A)."""
     if tree[0] == "name":
         return True
     if tree[0] in ("union", "intersection"):
@@ -302,7 +306,7 @@ def _shape_of_several(trees: Sequence[Tree]) -> Shape:
 
 
 def _is_condition(tree: Tree) -> bool:
-    """Whether a relation only says what a letter may be: "x ≠ 0", "C ∈ ℝ"."""
+    """Return whether a relation only restricts a letter: "x ≠ 0", "C ∈ ℝ"."""
     if tree[0] != "relation":
         return False
     return bool(tree[1] == ["!="] or (tree[1] == ["in"] and tree[2][1][0] == "name"))
@@ -356,7 +360,7 @@ def _shape_of_list(tree: Tree) -> Shape:
 
 
 def as_intervals(shape: Shape) -> Intervals | None:
-    """Read a pair in brackets as an interval."""
+    """Read a pair in brackets as an interval; None if it is not one."""
     if isinstance(shape, Intervals):
         return shape
     if (
@@ -383,7 +387,7 @@ def _is_same_value(left: Tree, two: Tree) -> bool:
 
 
 def real(tree: Tree) -> float | None:
-    """The real value of an expression without variables; None for others."""
+    """Return the real value of an expression without variables; None for others."""
     if tree in (INFINITY, LOWEST):
         return float("inf") if tree == INFINITY else float("-inf")
     try:
@@ -400,7 +404,7 @@ def real(tree: Tree) -> float | None:
 
 
 def same_shape(target: Shape, answer: Shape) -> bool:
-    """Whether two answers are the same."""
+    """Return whether two answers state the same."""
     if isinstance(target, Values) and isinstance(answer, Values):
         return _same_values(target, answer)
     if isinstance(target, Intervals) or isinstance(answer, Intervals):
@@ -449,7 +453,7 @@ def _same_values(target: Values, answer: Values) -> bool:
     if "{}" in (target.brackets, answer.brackets) and (
         target.ordered or answer.ordered
     ):
-        return False  # a set is no pair and no interval
+        return False  # a set is neither a pair nor an interval
     if target.ordered and answer.ordered is not False:
         return all(map(_same_part, target.trees, answer.trees))
     if answer.ordered and target.ordered:
@@ -471,7 +475,7 @@ def _same_values(target: Values, answer: Values) -> bool:
 
 
 def _without_percent(left: Tree, two: Tree) -> bool:
-    """Whether one value is the other with a percent sign."""
+    """Return whether one value is the other with a percent sign."""
     if (left[0] == "percent") is (two[0] == "percent"):
         return False
     return _is_same_value(
@@ -541,7 +545,7 @@ def _matrix_rows(shape: Shape) -> tuple[tuple[Tree, ...], ...] | None:
 
 
 def _same_equations(target: Shape, answer: Shape) -> bool:
-    """Whether two equations have the same solutions: their differences are multiples."""
+    """Return whether two equations have the same solutions: their differences are multiples."""
     target_equation, two = (_as_equation(shape) for shape in (target, answer))
     if target_equation is None or two is None or target_equation.sign != two.sign:
         return False

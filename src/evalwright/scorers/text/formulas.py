@@ -1,6 +1,6 @@
 """Formulas in a text: where they stand, and whether two of them are the same.
 
-What a formula says is read in `expressions.py` and `formula_shapes.py`. Nothing of a text is run.
+What a formula states is read in `expressions.py` and `formula_shapes.py`. No text is ever executed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from evalwright.scorers.text.normalise import last_box
 from evalwright.scorers.text.tokens import word_set
 
 MAX_REGION_CHARS = 1_500
-"""Characters of a claim, or of a sentence, in which formulas are looked for."""
+"""Formulas are looked for in this many characters of a claim or a sentence."""
 MAX_CHUNKS = 24
 _KNOWN = word_set(
     "sqrt frac dfrac tfrac sin cos tan cot sec log ln exp pi or and inf infty cup cap"
@@ -56,13 +56,13 @@ _JOINING_LETTERS = {
     "ca": "io",
     "gl": "eo",
 }
-"""Words of one letter between two answers."""
+"""Words of one letter between two answers, by language."""
 _ALWAYS_JOINING = frozenset("иіو와과と")
 _BOLD = re.compile(
     r"(?<![A-Za-z0-9)*])\*\*(?=[^\s*])([^*\n]{1,200}?)\*\*(?![A-Za-z0-9(*])"
 )
 _CONTEXT_CHARS = 60
-"""Characters beside a formula in which it is denied, or said to be about right."""
+"""Characters next to a formula that may deny it, or call it approximate."""
 _DENIED_BEFORE = re.compile(
     r"(?:(?<![^\W_])(?:(?:is|are|was|can|do|does|did|could|would)(?:n['’]?t|"
     r" ?not)|not|never|nicht|kein\w*|pas|jamais|no es|y"
@@ -97,13 +97,13 @@ _ABOUT = re.compile(
     re.IGNORECASE,
 )
 _TWO_SETS = re.compile(r"(\{[^{}]*,[^{}]*\}\s*)[,，;]\s*(?=[A-Za-z][^,{}=]{0,12}=)")
-"""Two sets by their names, one behind the other."""
+"""Two sets with their names, one after the other."""
 _TORN_BEFORE = re.compile(r"(?:[\d^_]|\d[.,])$")
 _TORN_BEHIND = re.compile(r"[.,]\d")
 
 
 def is_formula(text: str) -> bool:
-    """Whether a target is a formula rather than a number or words."""
+    """Return whether a target is a formula rather than a number or words."""
     if _FORMULA.search(text) is not None:
         words = re.findall(r"[^\W\d_]{3,}", text)
         return "\\" in text or (
@@ -120,14 +120,14 @@ def is_formula(text: str) -> bool:
 
 
 class FoundFormula(NamedTuple):
-    """A formula in a text, and what is said of it.
+    """A formula in a text, and what the text says about it.
 
     Args:
         text: the formula as it is written.
-        shapes: what it says, in each reading of its commas.
+        shapes: what it states, in each reading of its commas.
         bold: whether it is in bold.
         denied: whether the text says that it is not the answer.
-        about: whether it is only about right.
+        approximate: whether the text calls it approximate.
         aside: whether it stands in brackets.
         torn: whether it is part of a longer number, or raised.
         before: the text since the formula before it.
@@ -137,7 +137,7 @@ class FoundFormula(NamedTuple):
     shapes: tuple[Shape, ...]
     bold: bool = False
     denied: bool = False
-    about: bool = False
+    approximate: bool = False
     aside: bool = False
     torn: bool = False
     before: str = ""
@@ -145,7 +145,7 @@ class FoundFormula(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def is_same_formula(one: str, other: str, language: str = "en") -> bool | None:
-    """Whether two short answers are equal in form or value; None if one cannot be read."""
+    """Return whether two short answers are equal in form or value; None if one cannot be read."""
     left, right = (
         parse_shapes(last_box(text) or text, language) for text in (one, other)
     )
@@ -184,7 +184,7 @@ _UNITS = frozenset(
 
 
 def _without_units(shape: Shape, other_shape: Shape) -> Shape:
-    """Drop letters that are units ("20 m/s") where the other number has none."""
+    """Drop letters that are units ("20 m/s") if the other number has none."""
     if not (
         isinstance(shape, Values)
         and isinstance(other_shape, Values)
@@ -209,7 +209,7 @@ def _unitless(tree: Any) -> Any:
 
 @lru_cache(maxsize=512)
 def parse_shapes(text: str, language: str) -> tuple[Shape, ...]:
-    """Parse a whole text, in each reading of its commas; () if it is no formula."""
+    """Parse a whole text, in each reading of its commas; () if it is not a formula."""
     shapes = []
     for reading in possible_readings(
         write_with_signs(text.strip().strip("$").rstrip(" .")), short_code(language)
@@ -222,7 +222,11 @@ def parse_shapes(text: str, language: str) -> tuple[Shape, ...]:
 
 
 def _parse_without_words(text: str, language: str) -> Tree:
-    """Parse a text after removing the words around its formula. Raises Unreadable."""
+    """Parse a text after removing the words around its formula.
+
+    Raises:
+        Unreadable: there is no formula in it.
+    """
     joining = words_between_answers(language)
     with suppress(Unreadable):
         return expressions.parse(text.replace("$", " "), joining)
@@ -235,7 +239,7 @@ def _parse_without_words(text: str, language: str) -> Tree:
 
 @lru_cache(maxsize=64)
 def words_between_answers(language: str) -> frozenset[str]:
-    """Words that separate several answers ("x = 2 or x = 3")."""
+    """Return words that separate several answers ("x = 2 or x = 3")."""
     return (
         _JOINING
         | _ALWAYS_JOINING
@@ -386,9 +390,7 @@ def _trim_chunk(chunk: list[Token]) -> Iterator[list[Token]]:
 
 
 def _parse_chunk(chunk: list[Token]) -> Iterator[list[Token]]:
-    """Parse a chunk as a whole, else its parts between separators and what an equation comes
-    to.
-    """
+    """Parse a chunk as a whole; else its parts between separators and the result of an equation."""
     with suppress(Unreadable):
         expressions.parse_tokens(chunk)
         yield chunk
@@ -415,7 +417,7 @@ def _split_at(chunk: Sequence[Token], separators: set[str]) -> Iterator[list[Tok
             section.append(token)
 
 
-# -- what a reply says -----------------------------------------------------------------
+# -- comparing whole replies ---------------------------------------------------------------
 
 
 def plain_formula(text: str) -> str:
@@ -430,10 +432,10 @@ def plain_formula(text: str) -> str:
 def compare_with_math_verify(
     response: str, reference: str, latex: bool = True, expression: bool = True
 ) -> tuple[Any, ...]:
-    """Compare two texts with the library math-verify, as it is.
+    """Compare two texts with the library math-verify, without any rule of ours.
 
     Returns:
-        What it reads in each text (None where it fails), and whether it finds them equal.
+        What it reads in each text (None if it fails), and whether it finds them equal.
     """
     from math_verify import ExprExtractionConfig, LatexExtractionConfig, parse, verify
 

@@ -28,7 +28,7 @@ MYRIADS = {
 
 
 def read_numerals(run: str) -> int:
-    """The number that East Asian characters spell, digit by digit or with place values."""
+    """Return the number that East Asian characters spell, digit by digit or with place values."""
     if len(run) > 1 and all(char in DIGITS for char in run):
         return int("".join(str(DIGITS[char]) for char in run))  # "一九四七"
     total = below_myriad = digit = 0

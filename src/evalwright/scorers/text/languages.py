@@ -1,5 +1,6 @@
-"""The language of a sample as a short code: what decides how numbers and words are read,
-tokenisers, articles, segmentation.
+"""The language of a sample as a short code.
+
+It decides how numbers and words are read, and which tokeniser, articles and segmentation apply.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ _SHORT = {
     "zho": "zh",
     "zsm": "ms",
 }
-"""Longer and older codes that data sets use, by the code that is used here."""
+"""Longer and older codes that datasets use, with the codes that are used here."""
 
 _ARTICLES = {
     "ar": r"\bال(?=\w{2})",
@@ -64,9 +65,11 @@ _ARTICLES = {
     "pt": r"\b(?:o|a|os|as|um|uma|uns|umas)\b",
     "vi": r"\b(?:của|là|cái|chiếc|những)\b",
 }
-"""Articles in lower case, of English as published with SQuAD and of ar, de, es, vi as with MLQA
-(Lewis et al. 2020), but that the Arabic article is taken off the beginnings of words only, not out
-of their middle; the others by the same idea.
+"""Articles in lower case, as regular expressions by language.
+
+English is as published with SQuAD; ar, de, es and vi are as with MLQA (Lewis et al. 2020), except
+that the Arabic article is removed only at the beginning of words, not inside them; the others
+follow the same idea.
 """
 _PATTERNS = {
     language: re.compile(pattern, re.IGNORECASE)
@@ -75,24 +78,24 @@ _PATTERNS = {
 
 
 def without_articles(text: str, language: str) -> str:
-    """Replace the articles of a text by spaces; "" is English."""
+    """Replace the articles of a text by spaces; "" means English."""
     pattern = _PATTERNS.get(language or "en")
     return text if pattern is None else pattern.sub(" ", text)
 
 
 def language_of(sample: Sample, language: str | None = None) -> str:
-    """The language of a sample: the scorer's option, else the metadata `language`, else ""."""
+    """Return the language of a sample: the scorer's option, else its `language`, else ""."""
     return short_code(language or str(sample.metadata.get("language") or ""))
 
 
 def short_code(language: str) -> str:
-    """Shorten a language code: "zho_Hans", "zh-CN" and "cmn" are "zh"; unknown codes stay."""
+    """Shorten a language code: "zho_Hans", "zh-CN" and "cmn" become "zh"; unknown codes stay."""
     base = language.strip().lower().replace("_", "-").partition("-")[0]
     return _SHORT.get(base, base)
 
 
 def check_language(language: object) -> None:
-    """Raise ConfigurationError if the option `language` is no language code."""
+    """Raise ConfigurationError if the option `language` is not a language code."""
     good = (
         isinstance(language, str)
         and short_code(language).isalpha()

@@ -1,6 +1,4 @@
-"""The words that mark an answer or an option, by language (`marks.toml`), as alternatives of
-regular expressions.
-"""
+"""The words that mark an answer or an option, by language (`marks.toml`), as patterns."""
 
 from __future__ import annotations
 
@@ -36,7 +34,7 @@ def alternatives(table: str, spaced: bool | None = None) -> str:
 
 
 def alphabets() -> dict[str, str]:
-    """The letters that number options, in order, by alphabet."""
+    """Return the letters that number options, in order, by alphabet."""
     return _TABLES["letters"]
 
 
@@ -60,18 +58,18 @@ _NO_NOUNS = frozenset(
         "肢",
     ]
 )
-"""What of the table of options stands before other things too."""
+"""Words in the table of option nouns that also precede other things."""
 
 
 def _option_nouns() -> str:
-    """The nouns for an option, as alternatives."""
+    """Return the nouns for an option, as alternatives of a regular expression."""
     return "|".join(
         noun for noun in alternatives("option").split("|") if noun not in _NO_NOUNS
     )
 
 
 def _place_groups(table: str) -> str:
-    """The entries of a table of places, in groups named `place1` to `place5`."""
+    """Return the entries of a table of positions, in groups named `place1` to `place5`."""
     rows = [row.split("/") for row in _TABLES[table].values()]
     return "|".join(
         f"(?P<place{number}>"
@@ -83,9 +81,10 @@ def _place_groups(table: str) -> str:
 
 @cache
 def ordinals() -> re.Pattern[str]:
-    """The pattern of words for a place in a list, with groups `place1` to `place5`."""
+    """Compile words for a position in a list, with groups `place1` to `place5`."""
     words = "|".join(row.replace("/", "|") for row in _TABLES["ordinal"].values())
-    # Without spaces a word is one for a place only before an option's noun: 第一个选项, but 第一次.
+    # In a script without spaces a word is a position only before an option's noun:
+    # 第一个选项, but not 第一次.
     ends = rf"(?:(?!\w{{3}})|(?:{alternatives('ending')})(?!\w))"
     place_word = (
         rf"(?:(?<![^\W_])(?=(?:{words}){ends})|(?<=[{SPACELESS}])(?="
@@ -97,9 +96,7 @@ def ordinals() -> re.Pattern[str]:
 
 @cache
 def option_numbers() -> re.Pattern[str]:
-    """The pattern of an option's number in words ("option three"), with groups `place1` to
-    `place5`.
-    """
+    """Compile an option's number in words ("option three"), with groups `place1` to `place5`."""
     nouns = rf"(?:(?<![^\W_])|(?<=[{SPACELESS}]))(?:{_option_nouns()})"
     after = rf"(?![^\W_])|(?=(?:{alternatives('ending')}))"
     return re.compile(

@@ -1,5 +1,4 @@
-"""From a raw reply to plain text: the part that counts, without markup, in one spelling of every
-sign.
+"""From a raw reply to plain text: the part that counts, without markup, with one spelling per sign.
 
 Case, accents and punctuation stay: they are needed to tell names, numbers and sentences apart.
 Matching folds them later. Nothing here looks at more than `MOST_CHARACTERS` of a reply, and no
@@ -12,9 +11,9 @@ import re
 import unicodedata
 
 MOST_CHARACTERS = 4000
-"""What of a reply is looked at. An answer that comes later than this is no short answer."""
+"""Most characters of a reply that are read; an answer that comes later is not a short answer."""
 MAX_REPLY_CHARS = 8_000
-"""A longer reply is read at its beginning and at its end, so many characters together."""
+"""Of a longer reply, the beginning and the end are read, together this many characters."""
 
 _CUT = re.compile(
     r"\n[ \t\r]*\n"  # a blank line
@@ -40,7 +39,7 @@ _OPENING_LABEL = re.compile(
 
 
 def answer_region(text: str, paragraphs: bool = False) -> str:
-    """The part of a reply that counts as its answer."""
+    """Return the part of a reply that counts as its answer."""
     start, end = answer_place(text, paragraphs)
     return text[start:end]
 
@@ -123,13 +122,13 @@ _VULGAR = re.compile("(?<=[0-9])(?=[¼-¾⅐-⅞])")
 def plain(text: str) -> str:
     """Write a text with one spelling for each sign, and without markup.
 
-    NFKC, plain dashes, quotes, spaces and digits, superscripts as `^2`. Markdown, LaTeX, code
-    quoting, HTML tags and citations such as [2] or [1, 3] are removed.
+    It applies NFKC, plain dashes, quotes, spaces and digits, and superscripts as `^2`. It removes
+    Markdown, LaTeX, code quoting, HTML tags and citations such as [2] or [1, 3].
     """
     if not text.isascii():
         text = _normalise_signs(text)
     if "\n" in text:
-        # The items of a list are set apart as in "one; two".
+        # Separate the items of a list as in "one; two".
         text, n_items = _NEXT_ITEM.subn(";\n", text)
         text = _LINE_MARK.sub("", text) if n_items else text
     if _ODD_ASCII.search(text) is not None:
@@ -144,7 +143,7 @@ def plain(text: str) -> str:
 
 
 _WIDE_THOUSANDS = re.compile(r"(?<=[０-９])，(?=[０-９]{3}(?![０-９]))")
-"""A comma of full width that parts thousands."""
+"""A full-width comma that separates thousands."""
 
 
 def _normalise_signs(text: str) -> str:
@@ -170,7 +169,7 @@ def _normalise_signs(text: str) -> str:
 
 
 _CHARGE = re.compile(r"(?<=[A-Za-z0-9])\^(\d?[+-])(?![\d(])")
-"""The charge of an ion: "Ca^2+" is written "Ca2+" too."""
+"""The charge of an ion: "Ca^2+" is also written "Ca2+"."""
 _DECADE = re.compile(r"(?<=\d0)'s(?!\w)")
 _RATIO = re.compile(r"(?<=\d) : (?=\d)")
 _CITATION = re.compile(r"\[\^?\d{1,3}(?:\s?[,;–-]\s?\d{1,3}){0,20}\]")
@@ -184,7 +183,7 @@ _SUBSCRIPT = re.compile(r"(?<=[A-Za-z])_(?=\d)")
 _SUPERSCRIPT_TAG = re.compile(r"<sup>\s?([^<>]{1,12})</sup>", re.IGNORECASE)
 _TAG = re.compile(r"</?[A-Za-z][^<>]{0,80}>")
 _STRUCK = re.compile(r"~~[^~\n]{1,300}~~")
-"""What is struck out was taken back."""
+"""Text that is struck out; it was taken back."""
 _POWER = re.compile(r"(?<=\d)\*\*(?=[-+]?\d)")
 _STAR = re.compile(r"(?<![\d ])\*|\*(?![\d ])")
 _UNDERSCORE = re.compile(r"(?<![^\W_])_+|_+(?![^\W_])")
@@ -248,7 +247,7 @@ def _without_markup(text: str) -> str:
         text = _without_latex(text)
     if "[" in text:
         text = _LINKED_CITATION.sub(r"[\1]", text)
-        # A lone "[5]" is an answer in brackets, not a citation.
+        # A "[5]" on its own is an answer in brackets, not a citation.
         stripped = _CITATION.sub(" ", text)
         text = stripped if any(map(str.isalnum, stripped)) else text
         text = _BRACKETS.sub(" ", _LINK.sub(r"\1", text))
@@ -309,13 +308,13 @@ _BRACE = re.compile(r"(?<!\\)[{}]")
 
 
 def last_box(text: str) -> str | None:
-    """The content of the last closed `\\boxed{...}`; None without one."""
+    r"""Return the content of the last closed `\boxed{...}`; None without one."""
     box = placed_box(text)
     return box[1] if box else None
 
 
 def placed_box(text: str) -> tuple[int, str] | None:
-    """The start and the content of the last closed `\\boxed{...}`; None without one."""
+    r"""Return the start and the content of the last closed `\boxed{...}`; None without one."""
     boxes = list(_BOX.finditer(text))
     if not boxes:
         return None

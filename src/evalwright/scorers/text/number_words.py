@@ -1,9 +1,8 @@
-"""Numbers in words: a table of each language's words for 0 to 999 and for round numbers, and one
-way to put its entries together.
+"""Numbers in words: each language's words for 0 to 999 and round numbers, and how they combine.
 
 The table is made by rule for English, Hindi and Swahili and by the library num2words for other
-languages (`pip install 'evalwright[numbers]'`); Chinese, Japanese and Korean characters are worked
-out. What has no table is not read.
+languages (`pip install 'evalwright[numbers]'`); Chinese, Japanese and Korean characters are
+computed. Languages without a table are not read.
 """
 
 from __future__ import annotations
@@ -108,11 +107,14 @@ _KOREAN_POINT = re.compile(
 _LONE_DIGIT = re.compile(
     r"[삼오구] (?:개|명|권|원|번|층|회|위|점|장|대|마리)|[일이삼사오구](?:층|개월)"
 )
-"""A digit in Korean that is no other word, for what stands behind it."""
+"""A single Korean digit that is not another word, by what follows it."""
 
 
 class NumberInWords(NamedTuple):
-    """A number in words; `cut` is set where a neighbouring word belongs to it and is not read."""
+    """A number in words.
+
+    `cut` is set if a neighbouring word belongs to it but could not be read.
+    """
 
     value: Decimal
     start: int
@@ -153,7 +155,7 @@ class _NumberWords(NamedTuple):
 
 @lru_cache(maxsize=8)
 def _load_number_words(language: str) -> _NumberWords | None:
-    """The number words of a language; None if it has no table."""
+    """Load the number words of a language; None if it has no table."""
     hand = [
         word.partition("=") for word in number_table("words").get(language, "").split()
     ]
@@ -285,7 +287,7 @@ def _find_entries(text: str, table: _NumberWords) -> list[NumberInWords]:
 
 
 def _value_of_compound(word: str, table: _NumberWords) -> Decimal | None:
-    """The value of a compound of several entries ("dreitausendzwanzig")."""
+    """Return the value of a compound of several entries ("dreitausendzwanzig")."""
     total: Decimal | None = None
     while word:
         cut = next(
@@ -340,7 +342,7 @@ def _join_entries(
             second = entries[index].value
             total = _combine(total_value, second)
             if language == "sw" and total_value in (100, 1000) and gap == " ":
-                total = total_value * second  # the multiple stands behind
+                total = total_value * second  # the factor comes second
             if gap == ", " and total_value < 1000:
                 break
             if total is None or (
@@ -388,7 +390,7 @@ def _join_entries(
 
 
 def _is_cut(text: str, start: int, end: int, table: _NumberWords) -> bool:
-    """Whether a neighbouring word belongs to the number and is not read."""
+    """Return whether a neighbouring word belongs to the number but was not read."""
     if table.spaceless is not None:
         return table.spaceless.match(text, end) is not None
     if re.match(r"-[^\W\d_]", text[end : end + 2]):
@@ -443,7 +445,7 @@ def _without_copula(run: re.Match[str], text: str) -> re.Match[str]:
 
 
 def _is_number(run: re.Match[str], text: str) -> bool:
-    """Whether digit characters are a number, not part of a word or of a number in digits."""
+    """Return whether digit characters are a number, not part of a word or of a number in digits."""
     signs = run.group()
     before = text[run.start() - 1 : run.start()]
     after = text[run.end() : run.end() + 1]

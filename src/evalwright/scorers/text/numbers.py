@@ -1,8 +1,9 @@
 """Numbers in a text, in digits and words, with their units.
 
-Digits of any script, with the separators of every convention ("1,234.5", "1.234,5", "1 234",
-"12,34,567"), signs, fractions, powers of ten, magnitudes ("1.5 million", "3万", "5 lakh"), number
-words (`number_words.py`) and units (`units.py`). A number that has two readings has both.
+It reads digits of any script with the separators of every convention ("1,234.5", "1.234,5", "1
+234", "12,34,567"), signs, fractions, powers of ten, magnitudes ("1.5 million", "3万", "5 lakh"),
+number words (`number_words.py`) and units (`units.py`). A number that can be read in two ways has
+both readings.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ _MIXED_KOREAN = re.compile(r"[와과] ?([1-9]\d{0,3})분의 ?([1-9]\d{0,3})(?!\d
 _ORDINAL = re.compile(r"(?:st|nd|rd|th|º|ª|er|ème|-м|-й|-го)(?!\w)")
 _UNCERTAINTY = re.compile(r"\s?±\s?\d{1,9}(?:[.,]\d{1,9})?(?!\d)")
 _NO_NUMBER = re.compile(r"√|[A-Z][A-Z0-9](?![a-z])|[A-Z]\d|\s?/\s?0(?![\d.])")
-"""What after digits makes them a part of something else ("3D5", "KM3NeT", "1/0")."""
+"""Text after digits that makes them part of something else ("3D5", "KM3NeT", "1/0")."""
 _MINUS = re.compile(
     r"(?:^|[\s(=:≈~,])[-−]\s?$|(?:\b(?:minus|negative|moins|menos|meno|min|âm|минус)|负|零下|氷点下"
     r"|マイナス|영하|ลบ)\s?$",
@@ -99,9 +100,9 @@ _RANGE = re.compile(rf"\s?{_BESIDE['range']}\s?[$€£]?|\s?±\s?", re.IGNORECAS
 _COUNTED_RANGE = re.compile(
     r"[-–~～]|또는|아니면|혹은|이?나|または|もしくは|か|或者?|还是|至|到|から"
 )
-"""What makes a range of two numbers of which the first has its counter.
+"""Text between two numbers that makes them a range although the first has its counter.
 
-"5개에서 2개" is none: it takes two from five.
+"5개에서 2개" is not a range: it takes two from five.
 """
 _BOUND = re.compile(
     rf"(?:(?<!\w)(?=\w)|(?=\W)|(?=[\u0e00-\uffff])){_BESIDE['bound']}\s?[$€£~]?$",
@@ -146,11 +147,11 @@ class Number:
         start: where it starts.
         end: where it ends, with its unit.
         unit: its unit, if it has one.
-        step: the value of its last digit.
+        step: the value of one unit in its last digit.
         figures: its significant figures.
-        ordinal: whether it is one such as "5th".
+        ordinal: whether it is an ordinal such as "5th".
         word: whether it is written in words.
-        about: whether the text says "about".
+        approximate: whether the text calls it approximate ("about").
         bound: whether it is a limit ("at least") or one end of a range.
     """
 
@@ -162,7 +163,7 @@ class Number:
     figures: int = 0
     ordinal: bool = False
     word: bool = False
-    about: bool = False
+    approximate: bool = False
     bound: bool = False
 
     @property
@@ -249,7 +250,7 @@ def _read_digits(match: re.Match[str], text: str, language: str) -> Number | Non
         end = power.end()
     elif (power := _OF_TEN.match(text, end)) is not None:
         if written != "10":
-            return None  # an expression that is not worked out
+            return None  # an expression that is not evaluated
         values = (Decimal(1).scaleb(int(power[1].replace("−", "-"))),)
         end = power.end()
     elif text[end : end + 1] == "π":
@@ -265,7 +266,7 @@ def _read_digits(match: re.Match[str], text: str, language: str) -> Number | Non
     number = _with_unit(
         Number(values, start, end, step=step, figures=figures), text, language
     )
-    # "8x": a letter that is no unit makes it something else.
+    # "8x": a number before a letter that is not a unit is something else.
     return None if number.end == end and re.match(r"[A-Za-z]", text[end:]) else number
 
 
@@ -325,7 +326,7 @@ def _with_unit(number: Number, text: str, language: str) -> Number:
     ):
         values = tuple(value + Decimal("0.5") for value in values)
         return replace(number, values=values, step=step, end=half.end(), unit=unit[0])
-    # "1m75", "m s^-1": what goes on is not read.
+    # "1m75", "m s^-1": the continuation is not read.
     cut = re.match(r"\d|\s?[a-z]{1,3}\^[-−]", text[unit[1] :]) is not None
     return replace(
         number,
@@ -338,7 +339,7 @@ def _with_unit(number: Number, text: str, language: str) -> Number:
 
 
 def _multiply_myriads(values: tuple[Decimal, ...], text: str) -> tuple[Decimal, ...]:
-    """The values times the characters that follow, and what is added.
+    """Multiply the values by the characters that follow, and add what comes after.
 
     Example: the "億2500万" of "1億2500万".
     """
@@ -397,7 +398,7 @@ def _join_neighbours(numbers: Sequence[Number], text: str) -> list[Number]:
 
 
 def _with_context(numbers: Sequence[Number], text: str) -> Iterator[Number]:
-    """Add what the words around say: a minus, "about", "at least", a range."""
+    """Add what the words around a number say: a minus, "about", "at least", a range."""
     counters = [
         counter_after(text, number.end) if number.unit is None else None
         for number in numbers
@@ -437,7 +438,11 @@ def _with_context(numbers: Sequence[Number], text: str) -> Iterator[Number]:
         counter = counters[index]
         ordinal = number.ordinal or (counter is not None and counter[0] in ORDINALS)
         yield replace(
-            number, values=values, bound=bound, about=about is not None, ordinal=ordinal
+            number,
+            values=values,
+            bound=bound,
+            approximate=about is not None,
+            ordinal=ordinal,
         )
 
 
@@ -448,7 +453,7 @@ def _divide(above: str, below: str) -> Decimal:
 
 
 def _possible_values(written: str, spaced: bool, language: str) -> tuple[Decimal, ...]:
-    """The values of digits with separators, the likeliest first; () for a version or a date."""
+    """Return the values of digits with separators, likeliest first; () for a version or date."""
     comma = has_decimal_comma(language)
     text = re.sub(r"[ '_]", "", written)
     if spaced:
@@ -479,12 +484,12 @@ def _possible_values(written: str, spaced: bool, language: str) -> tuple[Decimal
 
 
 def has_decimal_comma(language: str) -> bool:
-    """Whether a language writes 3,5 for three and a half."""
+    """Return whether a language writes 3,5 for three and a half."""
     return language.casefold().replace("_", "-").split("-")[0] in _DECIMAL_COMMA
 
 
 def _is_grouped(text: str, mark: str) -> bool:
-    """Whether digits are grouped in threes, or as in India in twos above the thousands."""
+    """Return whether digits are grouped in threes, or as in India in twos above the thousands."""
     first, *middle, last = text.split(mark)
     if not 1 <= len(first) <= 3 or len(last) != 3:
         return False

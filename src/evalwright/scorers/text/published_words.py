@@ -1,9 +1,8 @@
-"""Words as multilingual ROUGE (XL-Sum, Hasan et al. 2021) and published F1 of Thai and Chinese find
-them.
+"""Words as published scores split them: multilingual ROUGE, and F1 for Thai and Chinese.
 
-Not those of `segmentation.py`: Thai by PyThaiNLP, Chinese by jieba, Burmese by syllables, all other
-languages where letters, digits and signs meet. They need the extra `published-words` for Thai and
-Chinese.
+They differ from those of `segmentation.py`: Thai by PyThaiNLP, Chinese by jieba, Burmese by
+syllables, all other languages wherever letters, digits and signs meet. Multilingual ROUGE is that
+of XL-Sum (Hasan et al. 2021). Thai and Chinese need the extra `published-words`.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _LONG = 20_000
 
 
 def require(language: str, feature: str) -> None:
-    """Raise MissingExtra where the words of a language need a library that is not installed."""
+    """Raise MissingExtra if the words of a language need a library that is not installed."""
     if language in LIBRARIES and find_spec(LIBRARIES[language]) is None:
         raise MissingExtra(
             f"{feature} for the language '{language}'",
@@ -34,7 +33,10 @@ def require(language: str, feature: str) -> None:
 
 
 def segmented(text: str, language: str) -> list[str]:
-    """Words by PyThaiNLP's dictionary, or jieba's; a long text is read in the limited process."""
+    """Split a text into words by PyThaiNLP's dictionary or by jieba.
+
+    A long text is split in the bounded process.
+    """
     if len(text) > _LONG:
         words: list[str] = bounded.call(
             _segment_by_library, text, language, seconds=10.0
@@ -57,16 +59,17 @@ def _segment_by_library(text: str, language: str) -> list[str]:
 
 
 def answer_words(text: str, language: str) -> list[str]:
-    """The words of F1: lower case, without ASCII punctuation, Thai and Chinese by a dictionary."""
+    """Return the words of F1: lower case, no ASCII punctuation; Thai and Chinese by dictionary."""
     if language in LIBRARIES:
         text = " ".join(segmented(text, language))
     return text.lower().translate(_NO_PUNCTUATION).split()
 
 
 def rouge_words(text: str, language: str) -> list[str]:
-    """The words of multilingual ROUGE: lower case, without punctuation, Thai by its dictionary,
-    Burmese by syllables, others split where letters, digits and signs meet, Chinese characters
-    alone.
+    """Return the words of multilingual ROUGE: lower case, without punctuation.
+
+    Thai is split by its dictionary, Burmese by syllables, Chinese into single characters, others
+    where letters, digits and signs meet.
     """
     kept_text = "".join(
         " " if _is_space(char) else char
@@ -100,9 +103,7 @@ def _is_punctuation(char: str) -> bool:
 
 
 def _split_pieces(text: str) -> list[str]:
-    """Runs of letters and of digits, with their marks; every sign and every Chinese character
-    alone.
-    """
+    """Split into runs of letters or digits with combining marks, single signs, Han characters."""
     pieces: list[str] = []
     last = ""
     for char in text:
@@ -132,8 +133,10 @@ _DEPENDENT = frozenset(
 
 
 def _syllables(text: str) -> list[str]:
-    """Burmese syllables (Ding et al. 2018): a letter with its dependent signs, with a killed
-    consonant behind it, stacks as one.
+    """Split into Burmese syllables (Ding et al. 2018).
+
+    A syllable is a letter with its dependent signs and a following consonant marked as silent; a
+    stack of consonants stays together.
     """
     units: list[str] = []
     for char in "".join(text.replace(_DOT + _ASAT, _ASAT + _DOT).split()):

@@ -1,10 +1,9 @@
-"""Words of languages that are written without spaces between them: Burmese, Chinese, Khmer, Lao and
-Thai by the word breaks of ICU (dictionaries of the Unicode project), Japanese by MeCab with its
-dictionary IPADIC, as sacrebleu reads it.
+"""Splits languages written without spaces into words: Burmese, Chinese, Japanese, Khmer, Lao, Thai.
 
-Words are those of the dictionaries and differ from a grammarian's;
-tests/scorers/text/test_segmentation.py states how often. Versions of ICU may differ, so scores say
-the version.
+Japanese is split by MeCab with its dictionary IPADIC, as in sacrebleu, the others by the word
+breaks of ICU (dictionaries of the Unicode project). Words are those of the dictionaries and differ
+from a grammarian's; tests/scorers/text/test_segmentation.py states how often. Versions of ICU may
+differ, so scores state the version.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from typing import Any
 from evalwright.core.errors import MissingExtra
 
 UNSPACED = frozenset({"ja", "km", "lo", "my", "th", "zh"})
-"""Languages whose words are segments by a dictionary."""
+"""Languages whose words are found by a dictionary."""
 
 _COMPILED = "apt install libicu-dev pkg-config g++ (or brew install icu4c pkg-config)"
 
@@ -27,7 +26,7 @@ _PIECE = re.compile(rf"(?s).{{1,12000}}(?:(?<=[{_BREAK}])|\Z)")
 
 
 def require(language: str, feature: str) -> None:
-    """Raise MissingExtra where words of this language need the library and it is not installed."""
+    """Raise MissingExtra if words of this language need a library that is not installed."""
     if language == "ja" and (find_spec("MeCab") is None or find_spec("ipadic") is None):
         raise MissingExtra(
             f"{feature} for the language 'ja'", "translation-ja", "mecab-python3"
@@ -42,13 +41,14 @@ def require(language: str, feature: str) -> None:
 
 
 def segment(text: str, language: str) -> list[str]:
-    """The words of a text in one of `UNSPACED`, without spaces and punctuation.
+    """Split a text in one of the `UNSPACED` languages into words, without spaces and punctuation.
 
-    Raises MissingExtra without its library.
+    Raises:
+        MissingExtra: its library is not installed.
     """
     require(language, "Segmentation")
     if language == "ja":
-        # It reads lines, and none that is empty.
+        # MeCab reads line by line, and no empty lines.
         lines = [
             line
             for piece in pieces_for_mecab(text)
@@ -62,31 +62,31 @@ def segment(text: str, language: str) -> list[str]:
     import icu
 
     breaks = _break_iterator(language)
-    # Places are counted in UTF-16.
+    # ICU counts positions in UTF-16.
     units = text.encode("utf-16-le", "replace")
     breaks.setText(icu.UnicodeString(units.decode("utf-16-le")))
     segments = []
     start = 0
     for end in breaks:
-        if breaks.getRuleStatus() > 0:  # 0 is said of spaces and punctuation
+        if breaks.getRuleStatus() > 0:  # the status of spaces and punctuation is 0
             segments.append(units[2 * start : 2 * end].decode("utf-16-le"))
         start = end
     return segments
 
 
 def pieces_for_mecab(text: str) -> list[str]:
-    """A text as it is, in one piece or several: MeCab refuses lines above 64 kB, and takes
-    quadratic time for a run without an end.
+    """Split a text into pieces that MeCab accepts; most texts stay in one piece.
 
-    Lone surrogates, which it refuses too, are "?", and what no sentence is as long as is broken by
-    a space.
+    MeCab refuses lines above 64 kB, and takes quadratic time for a run without an end. Lone
+    surrogates, which it refuses too, become "?", and a run longer than any sentence is broken by a
+    space.
     """
     text = text.encode("utf-8", "replace").decode("utf-8")
     return _PIECE.findall(_ENDLESS.sub(r"\g<0> ", text))
 
 
 def library(language: str) -> str:
-    """ "ICU 72.1": what decides where words end."""
+    """Return the library that decides where words end, such as "ICU 72.1"."""
     if language == "ja":
         return "MeCab and IPADIC"
     import icu

@@ -1,12 +1,12 @@
-"""How much of a reply is in a language: sentence by sentence, without what may be in any language.
+"""Measures how much of a reply is in a language, sentence by sentence.
 
-Code, formulas, addresses, quotations, brackets beside words of the language, and names are left out
-first. A sentence of the rest counts for as many letters as it has, as the language that it is
-identified as (`language.py`) or as that of most of its letters; what is too short to tell counts
-for nothing, so that "B", "42" and "Seoul" are in every language. Where a language of another script
-is expected, a whole reply of two words or more in Latin letters alone is told by its letters,
-unless it is a name: "Hello world" and "King Sejong the Great" are not Korean, "Guido van Rossum"
-may be.
+What may appear in any language is left out first: code, formulas, addresses, quotations, brackets
+beside words of the language, and names. A sentence of the rest counts with its number of letters,
+for the language as which it is identified (`language.py`) or that of most of its letters; what is
+too short to identify does not count, so "B", "42" and "Seoul" are in every language. If a language
+of another script is expected, a whole reply of two or more words only in Latin letters is judged by
+its letters, unless it is a name: "Hello world" and "King Sejong the Great" are not Korean, "Guido
+van Rossum" may be.
 """
 
 from __future__ import annotations
@@ -48,36 +48,35 @@ _NAME = re.compile(
     rf"(?<![A-Za-zÀ-ɏ]){_PART}(?:[ -](?:(?:van|von|der|de|da|of|the|and|la|le)"
     rf" ){{0,2}}{_PART}){{0,3}}(?![a-zÀ-ɏ])"
 )
-"""Words in Latin letters that are written as names are: "Guido van Rossum", "GPT-4", "iPhone"."""
+"""Words in Latin letters that are written like names: "Guido van Rossum", "GPT-4", "iPhone"."""
 _LATIN_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 _SPACELESS_LETTER = re.compile(f"[{SPACELESS}]")
 FEWEST_OWN_LETTERS = 4
 LEAST_OWN_SHARE = 0.1
 MOST_SMALL_WORDS = 5
-"""Of so many foreign terms at most one is a small word ("state of the art")."""
+"""Among this many foreign terms at most one is a small word ("state of the art")."""
 _FEWEST_WORDS = 3
 _FEWEST_LETTERS = 7
-"""A text of fewer words, or in a script without spaces of fewer letters, may be a name or an
-option's.
-"""
+"""A text of fewer letters in a script without spaces may be a name or the text of an option."""
 
 
 LATIN_REPLY_WORDS = 2
-"""So many words in Latin letters alone are no reply in a language of another script; a single word
-may be a name.
+"""Least words only in Latin letters that are a reply in the wrong script; one word may be a name.
 """
 _ENGLISH_IN_NAMES = re.compile(r"\b(?:of|the|and)\b")
 _BETWEEN_NAMES = re.compile(r"[,;/\n]")
 _ABBREVIATION = re.compile(r"[A-Z]{1,5}")
 _UNDETERMINED = "und"
-"""ISO 639's code for a language that cannot be told."""
+"""ISO 639's code for an undetermined language."""
 
 
 class Spoken(NamedTuple):
-    """share: the share of the letters that can be told which are in the language, 1 where there are
-    none. letters: how many there are.
+    """How much of a reply is in the expected language.
 
-    others: the other languages that were found, in order.
+    Attributes:
+        share: share of the identified letters that are in the language; 1 if none were identified.
+        letters: number of identified letters.
+        others: the other languages that were identified, in order.
     """
 
     share: float
@@ -86,12 +85,15 @@ class Spoken(NamedTuple):
 
 
 def spoken(text: str, code: str) -> Spoken:
-    """How much of a reply is in the language `code`.
+    """Measure how much of a reply is in the language `code`.
 
-    Its first and its last 4,000 characters are read. Raises ScoringError.
+    It reads the first and the last 4,000 characters.
+
+    Raises:
+        ScoringError: the language is one that cannot be recognised.
     """
     code = short_code(code)
-    speaks("", code)  # whether it can be told
+    speaks("", code)  # raises if the language cannot be recognised
     if len(text) > MAX_REPLY_CHARS:
         text = f"{text[: MAX_REPLY_CHARS // 2]}\n\n{text[-MAX_REPLY_CHARS // 2 :]}"
     text = _EXCUSED.sub(" ", text)
@@ -126,11 +128,11 @@ def spoken(text: str, code: str) -> Spoken:
 
 
 def _is_latin_reply(text: str, code: str) -> bool:
-    """Whether a reply has Latin letters alone, in two words or more, where a language of another
-    script is expected.
+    """Return whether a reply is only in Latin letters although another script is expected.
 
-    Single letters are those of options and formulas; abbreviations ("DNA") and names that no
-    English word binds ("Guido van Rossum") are written so in every language.
+    It has two words or more. Single letters are those of options and formulas; abbreviations
+    ("DNA") and names without English small words ("Guido van Rossum") are written so in every
+    language.
     """
     if in_script("a", code) or in_script(text, "en") < _count_letters(text):
         return False
@@ -143,15 +145,16 @@ def _is_latin_reply(text: str, code: str) -> bool:
 
 
 def _language_of_sentence(sentence: str, code: str) -> str:
-    """The language of a sentence, `code` where it may be that; "" where nothing says."""
+    """Return the language of a sentence: `code` if it may be that, "" if it is unclear."""
     if speaks(sentence, code) or _has_foreign_terms(sentence, code):
         return code
     return identify(sentence)[0]
 
 
 def _has_foreign_terms(sentence: str, code: str) -> bool:
-    """Whether a sentence of a script of its own only takes terms from a language in Latin letters:
-    no small words bind them.
+    """Return whether a sentence in a non-Latin script only uses terms in Latin letters.
+
+    It does if no small words connect them.
     """
     own_letters = in_script(sentence, code)
     if in_script("a", code) or own_letters < max(
@@ -165,8 +168,9 @@ def _has_foreign_terms(sentence: str, code: str) -> bool:
 
 
 def _in_another_script(sentence: str, code: str) -> bool:
-    """Whether half of the letters or more of a text for a language of another script than the Latin
-    one are in neither: names are written in both.
+    """Return whether at least half of a text's letters are in neither its script nor the Latin one.
+
+    It is for languages in another script than the Latin one; names are written in both.
     """
     if in_script("a", code):
         return False
@@ -183,9 +187,7 @@ def _in_another_script(sentence: str, code: str) -> bool:
 
 
 def _without_names(sentence: str, code: str) -> str:
-    """A sentence without names and brackets of another script, where it has words of its own beside
-    them.
-    """
+    """Remove names and brackets in another script from a sentence that has other words."""
     latin = in_script("a", code) > 0
     if not latin and in_script(sentence, code):
         remaining = _NAME.sub(" ", _BRACKET.sub(" ", sentence))
@@ -203,7 +205,7 @@ def _without_names(sentence: str, code: str) -> str:
 
 
 def _is_brief(text: str) -> bool:
-    """Whether a text may be a name, an option's or a number's, which say nothing of a language."""
+    """Return whether a text may be a name, an option or a number, which are in every language."""
     if _NAME.fullmatch(text.strip(" .*:\n")):
         return True
     if _SPACELESS_LETTER.search(text):

@@ -1,9 +1,9 @@
-"""Words of a text in any script, and the places where they stand.
+"""Words of a text in any script, and their positions.
 
 A word is a run of letters, marks and digits; a decimal, grouped or clock number ("8.5", "1,024",
-"17:30") is one word, so `8` is not in `8.5`. Scripts that are written without spaces give one word
-per character (Han, Hiragana, Thai, Lao, Khmer, Burmese; with the marks that belong to it) or per
-run (Katakana). Which character is what comes from Unicode categories.
+"17:30") is one word, so `8` is not found in `8.5`. Scripts that are written without spaces give one
+word per character (Han, Hiragana, Thai, Lao, Khmer, Burmese; with the marks that belong to it) or
+per run (Katakana). Unicode categories decide which character is what.
 """
 
 from __future__ import annotations
@@ -31,11 +31,10 @@ _FIRST_MARK = "\u0300"
 
 
 class Words:
-    """A plain text, its words as written (`cased`) and as compared (`tokens`), and the tokens
-    joined by single spaces.
+    """The words of a plain text, as written (`cased`) and as compared (`tokens`).
 
     `tokens` are casefolded, without apostrophes and possessive 's, with a few abbreviations written
-    out ("mt" is "mount").
+    out ("mt" becomes "mount"); `joined` has them separated by single spaces.
     """
 
     def __init__(self, text: str) -> None:
@@ -62,15 +61,15 @@ class Words:
 
     @cached_property
     def spans(self) -> list[tuple[int, int]]:
-        """Where each word stands in `text`."""
+        """Return the position of each word in `text`."""
         return [match.span() for match in _match_words(self.text)]
 
 
 def fold(text: str) -> str:
-    """Casefolded text without the marks that people leave out: Latin, Greek and Cyrillic accents,
-    Arabic and Hebrew points, hamza and nukta.
+    """Casefold a text and remove the marks that people leave out.
 
-    Marks that carry meaning (vowel signs of Indic scripts, Thai vowels, kana voicing) stay.
+    These are Latin, Greek and Cyrillic accents, Arabic and Hebrew points, hamza and nukta. Marks
+    that carry meaning (vowel signs of Indic scripts, Thai vowels, kana voicing) stay.
     """
     if text.isascii():
         return text
@@ -122,10 +121,10 @@ def _match_words(text: str) -> list[re.Match[str]]:
 
 
 class _Shapes(dict[int, str]):
-    """Character to one letter of its kind, worked out when first met.
+    """Maps each character to one letter for its kind, computed on first use.
 
-    a letter or mark, 0 digit, c character of a script without spaces, k Katakana, t Thai and its
-    kin, m a mark of those, ' apostrophe, . number separator, space anything else.
+    a: letter or mark, 0: digit, c: character of a script without spaces, k: Katakana, t: Thai and
+    similar scripts, m: a mark of those, ': apostrophe, .: number separator, space: anything else.
     """
 
     def __missing__(self, code: int) -> str:
@@ -164,10 +163,10 @@ _SHAPES = _Shapes()
 
 
 def word_list(text: str) -> list[str]:
-    """The words of a text, in order."""
+    """Return the words of a text, in order."""
     return text.split()
 
 
 def word_set(*texts: str) -> frozenset[str]:
-    """The words of some texts."""
+    """Return the set of the words of some texts."""
     return frozenset(word for text in texts for word in text.split())

@@ -1,4 +1,4 @@
-"""Units and counters: what stands behind a number (`numbers.toml`).
+"""Units and counters: what stands after a number (`numbers.toml`).
 
 A unit has a name, what it measures, and how many base units it is; "km/h", "kilometres per hour"
 and "m²" are composed from rows of the table. A counter says what a Korean, Japanese or Chinese
@@ -65,18 +65,23 @@ _SCALES: dict[Dimensions, tuple[Decimal, Decimal]] = {
     (("celsius", 1),): (Decimal(1), Decimal("273.15")),
     (("fahrenheit", 1),): (Decimal(5) / 9, Decimal("459.67") * 5 / 9),
 }
-"""Temperatures: kelvins in a degree, and where the scale begins."""
+"""Temperature scales: kelvins per degree, and the zero point in kelvins."""
 _DERIVED = {"volume": ("length", 3), "area": ("length", 2)}
 
 
 class Unit(NamedTuple):
-    """factor: base units in one. dimensions: name and power of each, sorted."""
+    """A unit of measurement.
+
+    Attributes:
+        factor: how many base units it is.
+        dimensions: name and power of each dimension, sorted.
+    """
 
     factor: Decimal
     dimensions: Dimensions
 
     def of(self, value: Decimal, unit: Unit) -> Decimal | None:
-        """`value` of this unit in another; None where they do not measure the same."""
+        """Convert `value` of this unit to another; None if they do not measure the same."""
         mine = self.dimensions
         theirs = unit.dimensions
         if mine == theirs:
@@ -90,7 +95,7 @@ class Unit(NamedTuple):
         return None
 
     def ratios(self) -> set[Decimal]:
-        """How many of this unit each unit of the table that measures the same is."""
+        """Return how many of this unit each unit of the table is that measures the same."""
         return {
             factor / self.factor
             for factor, dimension in _unit_names().values()
@@ -100,7 +105,7 @@ class Unit(NamedTuple):
 
 @cache
 def number_table(name: str) -> dict[str, Any]:
-    """A part of `numbers.toml`."""
+    """Load a part of `numbers.toml`."""
     section: dict[str, Any] = tomllib.loads(
         Path(__file__).with_name("numbers.toml").read_text(encoding="utf-8")
     )[name]
@@ -108,7 +113,7 @@ def number_table(name: str) -> dict[str, Any]:
 
 
 def sentence_pattern(name: str) -> re.Pattern[str]:
-    """A pattern for sentences of `numbers.toml`."""
+    """Compile a pattern for sentences of `numbers.toml`."""
     return re.compile(number_table("sentence")[name], re.IGNORECASE)
 
 
@@ -141,7 +146,7 @@ def _unit_names() -> dict[str, tuple[Decimal, str]]:
 
 
 def unit_after(text: str, start: int) -> tuple[Unit, int] | None:
-    """The unit that begins at a place of a text, and where it ends."""
+    """Return the unit that begins at a position of a text, and where it ends; None without one."""
     parsed = _parse_simple_unit(text, start)
     if parsed is None:
         return None
@@ -200,7 +205,7 @@ def _parse_simple_unit(
 
 
 def _exponent_of(word: str) -> int:
-    """2 for "square", 3 for "cubic", in any language of the table, else 1."""
+    """Return 2 for "square", 3 for "cubic", in any language of the table, else 1."""
     if not word:
         return 1
     if re.match(r"c[uú]b|kub|куб|立|세|khối", word, re.IGNORECASE):
@@ -209,17 +214,17 @@ def _exponent_of(word: str) -> int:
 
 
 def parse_unit(text: str) -> Unit | None:
-    """The unit that a text such as "km/h" names; None where the table does not have it."""
+    """Parse a unit such as "km/h"; None if the table does not have it."""
     parsed = unit_after(text.strip(), 0)
     return parsed[0] if parsed and not text.strip()[parsed[1] :].strip(" .") else None
 
 
 ORDINALS = frozenset(("번째", "番目"))
-"""Counters that make a number a place in an order."""
+"""Counters that turn a number into a position in an order."""
 
 
 def counter_after(text: str, start: int) -> tuple[str, int] | None:
-    """The counter that begins at a place of a text, as its group is called, and where it ends."""
+    """Return the counter at a position of a text, by its group's name, and where it ends."""
     match = None if text.isascii() else _counter_pattern().match(text, start)
     return (_counter_groups()[match[1]], match.end()) if match else None
 

@@ -1,9 +1,9 @@
-"""Remembers that large data were checked: which of their rows a task uses, for one content of the
-files and one definition.
+"""Caches that large data were checked, and which of their rows a task uses.
 
-Kept under `$EVALWRIGHT_HOME/checked`, one file for each definition: a line of JSON, then where the
-rows are. It counts only where the data, the definition, this version's code and its own checksum
-are all as they were; else the rows are checked again.
+An entry is for one content of the files and one definition. It is kept under
+`$EVALWRIGHT_HOME/checked`, one file for each definition: a line of JSON, then the positions of the
+rows. It is used only if the data, the definition, this version's code and its own checksum are
+unchanged; else the rows are checked again.
 """
 
 from __future__ import annotations
@@ -25,15 +25,18 @@ from evalwright.tasks.datasets.jsonl_rows import Rows
 from evalwright.tasks.safe_files import write_bytes
 
 SMALLEST = 4 << 20
-"""Bytes; smaller data are checked faster than they are looked up."""
+"""Least bytes of data whose check is cached; smaller data are checked faster than looked up."""
 
 _FORMAT = 1
 
 
 @dataclass(frozen=True)
 class Check:
-    """One definition's check of some rows. recipe: gives everything besides the rows that the check
-    depends on, as JSON.
+    """The cached check of some rows for one definition.
+
+    Attributes:
+        rows: the rows.
+        recipe: returns everything besides the rows on which the check depends, as JSON.
     """
 
     rows: Rows
@@ -53,7 +56,7 @@ class Check:
         return sum(source.size for source in self.rows.sources) >= SMALLEST
 
     def load(self) -> str | None:
-        """Take the rows over where they were checked before: the hash of samples, else None."""
+        """Restore rows that were checked before; return the samples' hash, None without any."""
         if not self._is_large():
             return None
         with suppress(OSError, ValueError, LookupError, TypeError):
@@ -76,7 +79,7 @@ class Check:
         return None
 
     def save(self, content_hash: str) -> None:
-        """Note that these rows passed. A folder that cannot be written costs only time."""
+        """Record that these rows passed. A folder that cannot be written costs only time."""
         if not self._is_large():
             return
         offsets, lengths, starts = self.rows.places()
@@ -102,7 +105,7 @@ def _sum(of: Any, body: bytes) -> str:
 
 @cache
 def _code() -> Sequence[Any]:
-    """What stands for the code that checks: the version, and the state of its files."""
+    """Return what stands for the checking code: the version, and the state of its files."""
     root = Path(__file__).resolve().parents[2]
     files = sorted(
         path

@@ -1,5 +1,4 @@
-"""JSONL copies of data that is not JSONL: made once, under `$EVALWRIGHT_HOME/datasets`, named by
-what they are a copy of.
+"""JSONL copies of data in other formats, made once under `$EVALWRIGHT_HOME/datasets`.
 
 A file's copy is named by the hash of its content; the copy of a hub dataset by its id, revision,
 configuration and split, so a later run needs neither the network nor the library.
@@ -36,17 +35,23 @@ from evalwright.tasks.yaml_files import shown_path
 
 _VERSION = 1
 FIRST_FETCH = "first-fetch"
-"""In place of a dataset's commit: the one that the hub has when it is first fetched here, which is
-then kept to.
+"""In place of a dataset's commit: the newest one when it is first fetched here, which is then kept.
 """
 
 MOST_BYTES = 1 << 30
 MOST_TIMES = 300
-"""A copy that is larger than both this and this many times its file was made to fill a disk."""
+"""A copy larger than both `MOST_BYTES` and this many times its file is rejected.
+
+It would be a decompression bomb.
+"""
 
 
 def copy_of_file(path: Path, kind: str, key: str | None) -> Path:
-    """The JSONL copy of a file. Raises DatasetError where the file is broken, at its row."""
+    """Return the JSONL copy of a file.
+
+    Raises:
+        DatasetError: the file is broken; the message has the row.
+    """
     name = f"{path.stem[:40]}-{_hash_of_file(path, kind, key or '')}.jsonl"
     label = shown_path(path)
     most = max(MOST_BYTES, MOST_TIMES * path.stat().st_size)
@@ -58,7 +63,7 @@ def copy_of_file(path: Path, kind: str, key: str | None) -> Path:
 
 
 def copy_of_hub(repository: str, revision: str, config: str | None, split: str) -> Path:
-    """The JSONL copy of a hub dataset's split."""
+    """Return the JSONL copy of a hub dataset's split."""
     identity = (repository, revision, config or "", split, str(_VERSION))
     digest = hashlib.blake2b(json.dumps(identity).encode(), digest_size=8).hexdigest()
     name = re.sub(
@@ -71,10 +76,14 @@ def copy_of_hub(repository: str, revision: str, config: str | None, split: str) 
 
 
 def file_of_hub(repository: str, revision: str, name: str) -> Path:
-    """A single file of a hub dataset. Raises DatasetError, MissingExtra.
+    """Return the path of a single file of a hub dataset.
 
-    What lies in the library's own folder for that commit is taken first: some sets pack their
-    files, and are unpacked there.
+    The library's own folder for that commit is searched first: some datasets pack their files, and
+    are unpacked there.
+
+    Raises:
+        DatasetError: the file cannot be fetched.
+        MissingExtra: the library is not installed.
     """
     try:
         from huggingface_hub import hf_hub_download, try_to_load_from_cache
@@ -100,9 +109,7 @@ def file_of_hub(repository: str, revision: str, name: str) -> Path:
 
 
 def copy_of_made(kind: str, recipe: Any, rows: Any) -> Path:
-    """The JSONL file of rows that are made as a recipe says, which is JSON and holds all that they
-    depend on.
-    """
+    """Return the JSONL file of generated rows, which `recipe` describes completely as JSON."""
     key = json.dumps([recipe, _VERSION, __version__], sort_keys=True).encode()
     return _copy_of_rows(
         f"{kind}-{hashlib.blake2b(key, digest_size=12).hexdigest()}.jsonl", rows
@@ -110,9 +117,11 @@ def copy_of_made(kind: str, recipe: Any, rows: Any) -> Path:
 
 
 def first_fetched(repository: str) -> str:
-    """The commit of a hub dataset that was the newest at the first call.
+    """Return the commit of a hub dataset that was the newest at the first call.
 
-    Raises DatasetError, MissingExtra.
+    Raises:
+        DatasetError: it cannot be found out.
+        MissingExtra: the library is not installed.
     """
     revisions_file = home_folder() / "datasets" / "revisions.json"
     revisions: dict[str, str] = {}
@@ -197,8 +206,8 @@ def _hub_rows(
         import datasets
     except ImportError:
         raise MissingExtra(f"The dataset '{repository}'", "hub", "datasets") from None
-    # A folder here of the same name is not the data set that is meant, and the library's own
-    # builders are none.
+    # A local folder of the same name is not the intended dataset, and the library's own builders
+    # are not datasets either.
     address = f"hf://datasets/{repository}" if _is_here(repository) else repository
     if any(
         module.name == repository
@@ -224,7 +233,7 @@ def _hub_rows(
         for (
             name,
             feature,
-        ) in dataset.features.items():  # images stay the bytes that they are
+        ) in dataset.features.items():  # images stay bytes
             many = getattr(feature, "feature", None)
             if isinstance(many or feature, datasets.Image):
                 image = datasets.Image(decode=False)
@@ -243,10 +252,9 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
 def _other_commit(dataset: Any, revision: str) -> str:
-    """The commit of data from the library's cache where it is another than was asked for, ""
-    otherwise.
+    """Return the commit of cached data if it is not the requested one, "" otherwise.
 
-    Without the hub the library takes the newest that it has, whatever revision it is asked for.
+    Without the hub the library takes the newest commit that it has, whatever revision is requested.
     """
     folders = [Path(file["filename"]).parent.name for file in dataset.cache_files]
     commits = [name for name in folders if _COMMIT.fullmatch(name)]

@@ -29,21 +29,21 @@ SUFFIXES = {
     ".parquet": "parquet",
     ".xlsx": "xlsx",
 }
-"""The format that a file's name says."""
+"""Formats by the suffix of a file's name."""
 
 _CHUNK = 1 << 18
 _SMALL = 1 << 28
 _MOST_EXPANDED = 200
-"""How many times its own size a packed file may hold, where that is more than `_SMALL` bytes."""
+"""How many times its own size a packed file may hold, if that is more than `_SMALL` bytes."""
 _LARGEST_OBJECT = 1 << 30
 
 
 def read_rows(
     path: Path, kind: str, key: str | None = None
 ) -> Iterator[tuple[int, Row]]:
-    """All rows of a file, counted from 1.
+    """Yield all rows of a file, numbered from 1.
 
-    `key` is where the list stands in a JSON object, or the sheet of a workbook.
+    `key` is the place of the list in a JSON object, or the sheet of a workbook.
     """
     readers: dict[str, Callable[[], Iterator[tuple[int, Row]]]] = {
         "json": lambda: _json(path, key),
@@ -58,7 +58,7 @@ def read_rows(
 def _separated(path: Path, delimiter: str) -> Iterator[tuple[int, Row]]:
     label = shown_path(path)
     number = 0
-    # An article may have more than the 128 KiB that a cell is allowed otherwise.
+    # An article may be longer than the 128 KiB that a cell may have by default.
     csv.field_size_limit(LONGEST_LINE)
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
@@ -92,9 +92,9 @@ def _separated(path: Path, delimiter: str) -> Iterator[tuple[int, Row]]:
 
 
 def _undecoded(path: Path, delimiter: str) -> str:
-    """The first row that is not UTF-8.
+    """Find the first row that is not UTF-8, for the error.
 
-    The file is decoded ahead of the row that is read, so it is looked for.
+    The file is decoded ahead of the row being read, so it must be searched for.
     """
     with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
         rows = filter(None, csv.reader(file, delimiter=delimiter))
@@ -170,7 +170,7 @@ def _list_in(file: io.TextIOWrapper, key: str, label: str) -> list[Any]:
 
 
 def _json_array(file: io.TextIOWrapper, label: str) -> Iterator[tuple[int, Any]]:
-    """The elements of a JSON array one by one, never the whole of it."""
+    """Yield the elements of a JSON array one by one, without ever holding the whole of it."""
     buffer = file.read(_CHUNK).lstrip()
     if not buffer.startswith("["):
         hint = (
@@ -196,7 +196,7 @@ def _json_array(file: io.TextIOWrapper, label: str) -> Iterator[tuple[int, Any]]
         while True:
             try:
                 value, end = DECODER.raw_decode(buffer, position)
-                # A number at the very end of the buffer may go on in what is not read yet.
+                # A number at the very end of the buffer may continue in what is not read yet.
                 if end < len(buffer) or not (more := file.read(_CHUNK)):
                     break
             except NotData as error:
@@ -264,7 +264,7 @@ def _parquet(path: Path) -> Iterator[tuple[int, Row]]:
             if sum(groups) > most:
                 raise too_much
             size = 0
-            # A cell that is stored once may stand in every row.
+            # A cell that is stored once may be repeated in every row.
             for batch in file.iter_batches(
                 batch_size=min(128, max(1, most // max([1, *groups])))
             ):

@@ -1,8 +1,7 @@
-"""Rows that are made and not read: texts of a stated length in tokens with numbers hidden in them,
-and lists with a few common words.
+"""Synthetic rows: texts of a given length in tokens with hidden numbers, and lists of common words.
 
-They are made once (`tasks/long_texts.py`) and kept like a copy of data, named by all that they are
-made of: settings, files, tokenizer.
+They are generated once (`tasks/long_texts.py`) and kept like a copy of data, named by all that they
+depend on: settings, files, tokenizer.
 """
 
 from __future__ import annotations
@@ -34,10 +33,18 @@ def made_source(
     where: str,
     files: Callable[[str], list[Path]],
 ) -> FileSource:
-    """The rows that a dataset's `needles` or `common_words` describe.
+    """Return the rows that a dataset's `needles` or `common_words` describe.
 
-    where: the place of these settings, for errors. files: those that a key of theirs names. Raises
-    TaskError, DatasetError, ConfigurationError, MissingExtra.
+    Args:
+        settings: the settings.
+        where: the place of these settings, for errors.
+        files: returns the files that one of their keys names.
+
+    Raises:
+        TaskError: the settings do not fit each other or their files.
+        DatasetError: a file cannot be read.
+        ConfigurationError: the tokenizer cannot be used.
+        MissingExtra: a library is not installed.
     """
     subject = f"{where}: this dataset"
     lines = (line.strip() for line in text_of(files("words"), subject).splitlines())
@@ -85,7 +92,7 @@ def _needles(
             settings.sentence.replace("{word}", word).replace("{number}", number) + gap
         )
 
-    # Eight characters a token are more than those of simple sentences.
+    # Eight characters per token are more than simple sentences have.
     text = books or made_up(
         settings.frames or [], words, 8 * settings.tokens, settings.seed
     )

@@ -1,8 +1,8 @@
-"""The Hugging Face Hub as a place that may be out of reach.
+"""Access to the Hugging Face Hub, which may be out of reach.
 
 The hub's own library tries a request six times, over half a minute, and prints each try. Here one
-quick request comes first: where the hub does not answer, the library works with what is on this
-machine, and what is not is one sentence.
+quick request comes first: if the hub does not answer, the library works with what is on this
+machine, and whatever is missing is reported in one sentence.
 """
 
 from __future__ import annotations
@@ -18,33 +18,32 @@ from typing import Any
 from evalwright.core.errors import OutOfReach, cause_of
 
 PATIENCE_SECONDS = 10.0
-"""How long the first request may take."""
+"""Seconds that the first request may take."""
 
 OFFLINE_IS_SET = "HF_HUB_OFFLINE is set"
 
 _logger = logging.getLogger("evalwright.tasks.datasets.hub")
 TRUSTED_SECONDS = 60.0
-"""How long it counts that the hub answered, or did not: a benchmark of 57 parts asks once."""
+"""Seconds for which the outcome of the first request is trusted: a task of 57 parts asks once."""
 
 _settings_of_libraries = RLock()
-"""Held while the hub's libraries are told to stay offline, as they keep that for the whole process.
-"""
+"""Held while the hub's libraries are told to stay offline, a setting of the whole process."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Try:
-    """The last request: when, and why it was not answered, "" where it was."""
+    """The last request: when it was sent, and why it was not answered; "" if it was."""
 
     seconds: float
     reason: str
 
 
 _last_try: dict[str, _Try] = {}
-"""By the hub's address."""
+"""The last request by the hub's address."""
 
 
 def unreachable_hub(repository: str, revision: str | None = None) -> str:
-    """Why the hub cannot be asked for a dataset, "" where it answers (also with a refusal)."""
+    """Return why the hub cannot be reached for a dataset; "" if it answers, even with a refusal."""
     from huggingface_hub import constants
 
     if constants.HF_HUB_OFFLINE:
@@ -68,15 +67,13 @@ def _asked_in_vain(repository: str, revision: str | None) -> str:
         return f"it answered {status}" if status in (502, 503, 504) else ""
     except (
         Exception
-    ) as error:  # the hub's client lets the errors of its HTTP library through
+    ) as error:  # the hub's client lets errors of its HTTP library through
         return _reason(error)
     return ""
 
 
 def not_here(subject: str, reason: str) -> OutOfReach:
-    """The error for data of the hub that are not on this machine while the hub cannot be
-    reached.
-    """
+    """Make the error for hub data that are not on this machine while the hub cannot be reached."""
     if reason == OFFLINE_IS_SET:
         advice = (
             "Unset it once: what is fetched is kept, and later runs need no network."
@@ -97,19 +94,18 @@ def not_here(subject: str, reason: str) -> OutOfReach:
 def hub_libraries(
     subject: str, repository: str, revision: str | None = None
 ) -> Iterator[str]:
-    """Within the block the libraries of the hub print no retries, and stay offline where the hub is
-    out of reach.
+    """Within the block, keep the hub's libraries quiet, and offline if the hub is out of reach.
 
     Args:
         subject: the beginning of the error's sentence, such as "The dataset 'owner/name'".
-        repository: the dataset that is asked for.
+        repository: the requested dataset.
         revision: its commit or tag.
 
     Yields:
-        Why the hub is out of reach, "" where it is not.
+        Why the hub is out of reach, "" if it is not.
 
     Raises:
-        OutOfReach: where the hub is out of reach and something was wanted of it.
+        OutOfReach: the hub is out of reach and something was needed from it.
     """
     with _hushed():
         reason = unreachable_hub(repository, revision)
@@ -127,8 +123,9 @@ def hub_libraries(
 
 
 def _is_absence(error: Exception) -> bool:
-    """Whether a library misses data or the hub, and does not refuse what it has (a split that there
-    is not).
+    """Return whether a library error means that data or the hub is missing.
+
+    The alternative is that it refuses what it has (such as a split that does not exist).
     """
     text = str(error).lower()
     return (
@@ -138,7 +135,7 @@ def _is_absence(error: Exception) -> bool:
 
 @contextmanager
 def _hushed() -> Iterator[None]:
-    """Without the log lines of the hub's library, unless the person asked to see everything."""
+    """Silence the log of the hub's library, unless the user wants to see everything."""
     library_logger = logging.getLogger("huggingface_hub")
     before = library_logger.level
     if not _logger.isEnabledFor(logging.DEBUG):
@@ -151,7 +148,7 @@ def _hushed() -> Iterator[None]:
 
 @contextmanager
 def _offline() -> Iterator[None]:
-    """The libraries as if HF_HUB_OFFLINE had been set when they were imported."""
+    """Make the libraries behave as if HF_HUB_OFFLINE had been set when they were imported."""
     places: list[Any] = []
     with suppress(ImportError):
         from huggingface_hub import constants
@@ -173,6 +170,6 @@ def _offline() -> Iterator[None]:
 
 
 def _reason(error: BaseException) -> str:
-    """What a person can use of an error of the network."""
+    """Return the part of a network error that is useful to a person."""
     text = cause_of(error)
     return text if len(text) <= 120 else type(error).__name__

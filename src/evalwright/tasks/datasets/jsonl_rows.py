@@ -1,7 +1,7 @@
-"""Random access to the rows of JSONL files: an array of byte offsets, and nothing else in memory.
+"""Random access to the rows of JSONL files, with only an array of byte offsets in memory.
 
-Lines are read with `pread`, so many readers can share a file. Blank lines are no rows. A row knows
-its number in its file (counted over non-blank lines from 1), which is what errors name.
+Lines are read with `pread`, so many readers can share a file. Blank lines are not rows. A row knows
+its number in its file (counted over non-blank lines from 1), which errors name.
 """
 
 from __future__ import annotations
@@ -35,8 +35,9 @@ _CHUNK = 1 << 20
 class FileSource:
     """A file on disk, opened once however many tasks read it.
 
-    label: what errors call it, where it is a copy that was made here. checked: every line was read
-    once and is a row.
+    Attributes:
+        label: the name in errors, if the file is a copy that was made here.
+        checked: whether every line was read once and is a row.
     """
 
     def __init__(self, path: Path, label: str = "") -> None:
@@ -50,18 +51,18 @@ class FileSource:
 
     @property
     def size(self) -> int:
-        """Bytes; 0 where there is no file any more."""
+        """Return the size in bytes; 0 if the file no longer exists."""
         return self.path.stat().st_size if self.path.exists() else 0
 
     def content(self) -> str:
-        """The hash of the file's content, computed once: while its lines are read, or now."""
+        """Return the hash of the file's content, computed once, while its lines are read or now."""
         if not self._content:
             for _ in self._chunks():
                 pass
         return self._content
 
     def _chunks(self) -> Iterator[bytes]:
-        """The whole file. What is read later must be of the same state."""
+        """Yield the whole file; later reads require that its state is unchanged."""
         digest = hashlib.blake2b(digest_size=16)
         handle = self._open()
         with os.fdopen(handle, "rb", buffering=0) as file:
@@ -72,9 +73,10 @@ class FileSource:
         self._content = digest.hexdigest()
 
     def read(self, offset: int, length: int) -> bytes:
-        """`length` bytes from `offset`.
+        """Read `length` bytes from `offset`.
 
-        Raises DatasetError where the file changed since it was scanned.
+        Raises:
+            DatasetError: the file has changed since it was scanned.
         """
         if self._handle is None:
             self._handle = self._open()
@@ -85,7 +87,7 @@ class FileSource:
         return os.pread(self._handle, length, offset)
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
-        """Every line with the offset of its first byte."""
+        """Yield every line with the offset of its first byte."""
         offset = 0
         chunks: list[bytes] = []
         for chunk in self._chunks():
@@ -124,8 +126,9 @@ _open_files: WeakValueDictionary[tuple[Any, ...], FileSource] = WeakValueDiction
 
 
 def file_source(path: Path, label: str = "") -> FileSource:
-    """The FileSource of a path; one file is opened once, so 57 tasks over one file hold one
-    handle.
+    """Return the FileSource of a path.
+
+    A file is opened only once, so 57 tasks over one file hold one handle.
     """
     with failing_as(
         DatasetError, f"The data file '{label or shown_path(path)}' cannot be read"
@@ -139,7 +142,7 @@ def file_source(path: Path, label: str = "") -> FileSource:
 
 
 class InlineSource:
-    """Rows that stand in the task file."""
+    """Rows that are written in the task file."""
 
     def __init__(self, rows: Sequence[Row], label: str) -> None:
         self.label = label
@@ -170,10 +173,11 @@ Source = FileSource | InlineSource
 class Rows:
     """Rows of one or more sources in order.
 
-    Built by `scan`, which keeps those that its caller wants.
+    They are built by `scan`, which keeps those that its caller wants.
 
-    total: how many rows the sources have, kept or not. added: for each source, columns that its
-    rows get where they have none of that name.
+    Attributes:
+        total: how many rows the sources have, kept or not.
+        added: for each source, columns for its rows that have none of that name.
     """
 
     def __init__(
@@ -203,18 +207,19 @@ class Rows:
 
     @property
     def label(self) -> str:
-        """The sources' names, for errors."""
+        """Return the sources' names, for errors."""
         names = [source.label for source in self.sources]
         return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
 
     def scan(
         self, skip: Callable[[bytes], bool] | None = None
     ) -> Iterator[tuple[Row, bytes, str, Callable[[], None]]]:
-        """Read everything once: yields (row, its line, "file, row 1,234", keep); `keep()` makes it
-        one of these rows.
+        """Read everything once: yield (row, its line, "file, row 1,234", keep).
 
-        `skip` may drop a line unread. Raises DatasetError with file and row where a line is not a
-        JSON object.
+        Calling `keep()` makes it one of these rows. `skip` may drop a line unread.
+
+        Raises:
+            DatasetError: a line is not a JSON object; the message has file and row.
         """
         for source_index, source in enumerate(self.sources):
             self._starts.append(len(self._offsets))
@@ -248,7 +253,7 @@ class Rows:
                 yield row, line, where, keep
 
     def where(self, index: int) -> str:
-        """ "file, row 1,234" of a kept row. Reads the file up to it: for errors only."""
+        """Return "file, row 1,234" of a kept row, for errors: it reads the file up to that row."""
         source = self.sources[bisect_right(self._starts, index) - 1]
         target = self._offsets[index]
         number = 0
@@ -260,7 +265,7 @@ class Rows:
         return f"{source.label}, row {number:,}"
 
     def places(self) -> tuple[array[int], array[int], Sequence[int]]:
-        """Where the kept rows are: offsets, lengths, and the first row of each source."""
+        """Return the kept rows' positions: offsets, lengths, and the first row of each source."""
         return self._offsets, self._lengths, self._starts
 
     def restore(
@@ -270,14 +275,14 @@ class Rows:
         starts: Sequence[int],
         total: int,
     ) -> None:
-        """Take over what `places` gave before, for the same sources."""
+        """Restore what `places` returned before, for the same sources."""
         self._offsets = offsets
         self._lengths = lengths
         self._starts = list(starts)
         self.total = total
 
     def drop(self, indices: set[int]) -> None:
-        """Take kept rows out again."""
+        """Remove kept rows again."""
         counts = [*self._starts, len(self._offsets)]
         self._starts = [
             start - sum(index < start for index in indices) for start in counts[:-1]
@@ -291,7 +296,7 @@ class Rows:
 
 
 def as_json(row: Row, where: str) -> bytes:
-    """A row as a line of JSONL. Times become ISO 8601, bytes base64, decimals text."""
+    """Encode a row as a line of JSONL. Times become ISO 8601, bytes base64, decimals text."""
     try:
         return json.dumps(row, ensure_ascii=False, default=_plain).encode() + b"\n"
     except (TypeError, ValueError) as error:
@@ -311,8 +316,9 @@ def _plain(value: Any) -> Any:
 
 
 class NotData(ValueError):
-    """JSON that Python would read and that says nothing certain: the message is the rest of a
-    sentence, "it has ...".
+    """JSON that Python would read but that is ambiguous as data.
+
+    The message completes a sentence: "it has ...".
     """
 
 
@@ -341,17 +347,19 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 DECODER = json.JSONDecoder(
     parse_float=_finite, parse_constant=_no_constant, object_pairs_hook=_distinct
 )
-"""Reads JSON that somebody wrote as data.
+"""Reads JSON data strictly.
 
-Raises NotData for what Python alone would take: NaN, 1e999, a key given twice.
+Raises NotData for what Python alone would accept: NaN, 1e999, a repeated key.
 """
 
 
 def parse(line: bytes, where: str, *, is_copy: bool = False) -> Row:
-    """One line as a row.
+    """Parse one line as a row.
 
-    Raises DatasetError that says what is wrong with it. is_copy: it was written here, of a table
-    that may have NaN.
+    `is_copy` says that it was written here, from a table that may have NaN.
+
+    Raises:
+        DatasetError: the line is not a row; the message says what is wrong.
     """
     try:
         text = line.decode()

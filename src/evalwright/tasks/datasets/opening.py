@@ -1,6 +1,4 @@
-"""From a task file's `dataset` and `where` to rows: which files, in which form, and which of their
-rows.
-"""
+"""From `dataset` and `where` of a task file to rows: which files, what format, which rows."""
 
 from __future__ import annotations
 
@@ -34,9 +32,9 @@ _MOST_COMBINATIONS = 20_000
 
 
 def open_rows(dataset: schema.Dataset, document: Document, at: KeyPath) -> Rows:
-    """The rows of a dataset, not read yet; formats other than JSONL are copied first.
+    """Open the rows of a dataset without reading them; formats other than JSONL are copied first.
 
-    Raises errors that name the file or the line.
+    Errors name the file or the line.
     """
     parts = _parts(dataset, document, at)
     subsets = [
@@ -60,7 +58,7 @@ def open_rows(dataset: schema.Dataset, document: Document, at: KeyPath) -> Rows:
 def _parts(
     dataset: schema.Dataset, document: Document, at: KeyPath
 ) -> list[tuple[str, Source]]:
-    """The sources, each with the name of its subset."""
+    """Return the sources, each with the name of its subset."""
     if dataset.rows is not None:
         return [
             ("", InlineSource(dataset.rows, f"{document.at((*at, 'rows'))} (rows)"))
@@ -80,7 +78,7 @@ def _parts(
             folder = Path(settings.tokenizer.partition("@")[0]).expanduser()
             document.allowed(
                 (*here, "tokenizer"), folder
-            )  # of the hub it is a name within the working folder
+            )  # for a dataset of the hub it is a name within the working folder
             return [("", made_source(settings, document.at(here), named))]
     if dataset.hub is None:
         paths = _files(dataset.path, document, (*at, "path"))
@@ -99,7 +97,7 @@ def _parts(
 
 
 def file_rows(path: Path) -> Iterator[Row]:
-    """The rows of a data file whose name says its format, one by one."""
+    """Yield the rows of a data file whose name states its format."""
     kind = SUFFIXES[path.suffix.lower()]
     if kind == "jsonl":
         return (row for row, *_ in Rows([file_source(path)]).scan())
@@ -117,7 +115,7 @@ def _files(names: list[str] | None, document: Document, at: KeyPath) -> list[Pat
             )
         beside = (
             document.folder(key_path) / name
-        )  # what a person must get may lie in the working folder
+        )  # a file that the user must obtain may be in the working folder
         pattern = beside if beside.exists() or not obtain else Path.cwd() / name
         fixed = list(
             takewhile(lambda path_part: not glob.has_magic(path_part), pattern.parts)
@@ -169,10 +167,13 @@ def _open_file(
 
 
 class Filter:
-    """The rows that `where` wants: columns that equal a value, are one of a list or contain a text,
-    or an expression. Of a cell that is a list, one element is enough.
+    """Selects the rows that `where` describes.
 
-    Raises DatasetError where a row lacks the column.
+    It gives columns that equal a value, are one of a list or contain a text, or an expression. If a
+    cell is a list, one matching element is enough.
+
+    Raises:
+        DatasetError: a row lacks the column.
     """
 
     def __init__(
@@ -222,7 +223,7 @@ class Filter:
         return bool(self._columns or self._parts or self._conditions)
 
     def wants(self, row: Row, where: str) -> bool:
-        """Whether to keep a row; `where` names it in errors."""
+        """Return whether to keep a row; `where` names it in errors."""
         for name, values in self._columns:
             cells = _cells(_column(row, name, where, self._at))
             if not any(_same(cell, allowed) for cell in cells for allowed in values):
@@ -252,10 +253,10 @@ class Filter:
         return True
 
     def skipper(self, added: Collection[str] = ()) -> Callable[[bytes], bool] | None:
-        """A quick look at a raw line that drops most rows of other subjects without parsing them.
-        added: columns that no line has.
+        """Make a quick check that drops most lines of other subjects before they are parsed.
 
-        Sound only for plain text values, and where no character is written as an escape.
+        `added` are columns that no line has. The check is sound only for plain text values, and if
+        no character is written as an escape.
         """
         needles: list[bytes] = []
         for name, values in self._columns:
@@ -296,7 +297,7 @@ def _column(row: Row, name: str, where: str, at: str) -> Any:
 
 
 def _cells(value: Any) -> list[Any]:
-    """What a cell has: of a list, its elements."""
+    """Return the values of a cell; those of a list are its elements."""
     return value if isinstance(value, list) else [value]
 
 

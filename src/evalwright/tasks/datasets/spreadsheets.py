@@ -1,8 +1,8 @@
-"""An Excel workbook (.xlsx) as a stream of rows: one sheet, its first row the names of columns,
-values as they were saved.
+"""Reads an Excel workbook (.xlsx) as a stream of rows.
 
-Nothing is computed: a formula counts as the value that the program which saved the file kept with
-it, and one without such a value is an error.
+It reads one sheet, whose first row has the names of columns. Nothing is computed: a formula counts
+as the value that the program which saved the file stored with it, and a formula without such a
+value is an error.
 """
 
 from __future__ import annotations
@@ -17,17 +17,19 @@ from evalwright.tasks.datasets.jsonl_rows import Row
 from evalwright.tasks.yaml_files import shown_path
 
 MOST_UNPACKED = 1 << 28
-"""Bytes that the packed parts may have together: the library holds all texts of a workbook at once.
+"""Most bytes of all packed parts together.
+
+The library holds all texts of a workbook in memory at once.
 """
 MOST_COLUMNS = 1_000
 MOST_EMPTY = 10_000
-"""Empty rows in a row: a sheet may say that its only second row is the millionth."""
+"""Most consecutive empty rows: a sheet may claim that its second row is the millionth."""
 
 
 def workbook_rows(path: Path, sheet: str | None) -> Iterator[tuple[int, Row]]:
-    """The rows of a sheet, the first one where none is named, counted from 1 below the header.
+    """Yield the rows of a sheet, by default the first, numbered from 1 below the header.
 
-    Empty rows are none; empty cells are null.
+    Empty rows are skipped; empty cells are null.
     """
     label = shown_path(path)
     try:
@@ -61,7 +63,9 @@ def workbook_rows(path: Path, sheet: str | None) -> Iterator[tuple[int, Row]]:
         ) from None
     except DatasetError:
         raise
-    except Exception as error:  # a damaged part leads the library to any
+    except (
+        Exception
+    ) as error:  # a damaged part can make the library raise any exception
         reason = str(error).strip().rstrip(".") or type(error).__name__
         raise DatasetError(
             f"{label}: this is not an Excel workbook (.xlsx) that can be read:"

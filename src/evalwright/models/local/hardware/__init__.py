@@ -1,4 +1,4 @@
-"""The machine that a run was made on, and how fast it went.
+"""Describes the machine of a run: its hardware, memory and energy.
 
 Nothing heavy is imported, and no run fails because something cannot be read.
 """

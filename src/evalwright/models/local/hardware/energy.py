@@ -1,10 +1,9 @@
-"""Energy between two moments, from counters that the machine itself keeps: Intel's RAPL, and
-NVIDIA's driver.
+"""Measures energy between two moments with the counters of Intel's RAPL and NVIDIA's driver.
 
 Both count everything that the processor packages, their memory and the cards did, other programs
 included. RAPL is read from the powercap files of Linux (kernel documentation, "Power Capping
-Framework"): microjoules, which begin again from 0 at `max_energy_range_uj`. AMD's processors show
-the same files.
+Framework"): microjoules, which wrap to 0 at `max_energy_range_uj`. AMD's processors provide the
+same files.
 """
 
 from __future__ import annotations
@@ -18,13 +17,16 @@ from evalwright.models.local.hardware import nvml
 from evalwright.models.local.hardware.machine import read_number, read_text
 
 READING_SECONDS = 60.0
-"""Time between readings. A counter wraps in about three quarters of an hour at 100 watts."""
+"""Seconds between readings. A counter wraps after about three quarters of an hour at 100 watts."""
 
 _ZONE = re.compile(r"intel-rapl:\d+(:\d+)?")
 
 
 class EnergyMeter:
-    """Counts from its creation on. `root` is where /sys is, `library` NVIDIA's driver library."""
+    """Counts energy from its creation on.
+
+    `root` is where /sys is, `library` is NVIDIA's driver library.
+    """
 
     def __init__(self, root: Path = Path("/"), library: str = nvml.LIBRARY) -> None:
         self._library = library
@@ -36,7 +38,7 @@ class EnergyMeter:
         self._looked = time.monotonic()
 
     def look(self, *, now: bool = False) -> None:
-        """Read the processors' counters if a minute has passed, so that none wraps twice unseen."""
+        """Read the counters if a minute has passed, so that none wraps twice unnoticed."""
         moment = time.monotonic()
         if not now and moment - self._looked < READING_SECONDS:
             return
@@ -55,8 +57,9 @@ class EnergyMeter:
             self._last[zone] = current
 
     def as_dict(self) -> dict[str, Any]:
-        """Joules since the meter's creation, by source; null without a counter, with the reason in
-        `method`.
+        """Return joules since the meter's creation, by source.
+
+        A source without a counter is null, with the reason in `method`.
         """
         self.look(now=True)
         cpu = self._microjoules / 1e6 if self._zones and not self._broken else None
@@ -91,10 +94,10 @@ class EnergyMeter:
 
 
 def _find_zones(root: Path) -> tuple[list[Path], bool]:
-    """The zones to add up, and whether some may not be read.
+    """Find the zones to add up, and say whether some may not be read.
 
-    A package includes its cores; the memory beside it counts apart. A zone of the whole platform
-    would count both again.
+    A package includes its cores; its memory counts separately. A zone of the whole platform would
+    count both again.
     """
     zones = []
     hidden = False
@@ -113,5 +116,5 @@ def _find_zones(root: Path) -> tuple[list[Path], bool]:
             hidden |= not readable
             if readable:
                 zones.append(zone)
-    # Half of the packages would be a number that looks like a whole one.
+    # Half of the packages would be a number that looks like the total.
     return ([], True) if hidden else (zones, False)

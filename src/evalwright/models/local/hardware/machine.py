@@ -1,5 +1,4 @@
-"""The machine of a run, and what this process may use of it, by affinity, cgroup and resource
-limit.
+"""The machine of a run, and what affinity, cgroup and resource limits let this process use of it.
 
 Plain data; never a host name, a serial number or a path.
 """
@@ -18,18 +17,18 @@ from typing import Any
 from evalwright.models.local.hardware import nvml
 
 _UNLIMITED = 1 << 60
-"""Version 1 of cgroups writes a number near 2^63 for no limit."""
+"""cgroups version 1 writes a number near 2^63 for no limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Memory in bytes; None if it is not known.
+    """A machine. Memory is in bytes; None if it is not known.
 
     Attributes:
         cpu: the processor's name.
-        cores: that this process may use; a fraction if its cgroup has a share.
+        cores: cores that this process may use; a fraction if its cgroup has a share.
         memory: main memory of the machine.
-        memory_limit: of a cgroup or a resource limit; None for no limit.
+        memory_limit: limit by a cgroup or a resource limit; None for no limit.
         free: memory that may still be taken.
         gpus: NVIDIA's cards.
     """
@@ -42,7 +41,7 @@ class Machine:
     gpus: tuple[nvml.Card, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """What the record keeps: not what changes from one moment to the next."""
+        """Return what the record keeps, without what changes from one moment to the next."""
         return {
             "cpu": self.cpu,
             "cores": self.cores,
@@ -79,7 +78,7 @@ def find_machine(root: Path = Path("/"), library: str = nvml.LIBRARY) -> Machine
 def _cpu_model(root: Path) -> str | None:
     for line in read_text(root / "proc/cpuinfo").splitlines():
         key, _, value = line.partition(":")
-        # ARM processors have no model name; some say what board they are on.
+        # ARM processors have no model name; some state the board instead.
         if key.strip() in ("model name", "Model", "cpu model") and value.strip():
             return " ".join(value.split())
     return platform.processor() or platform.machine() or None
@@ -136,7 +135,7 @@ def free_memory(root: Path = Path("/")) -> int | None:
 
 
 def peak_memory(root: Path = Path("/")) -> int | None:
-    """The most bytes of main memory (resident set) that this process has used; None if unknown."""
+    """Return the peak resident memory of this process in bytes; None if unknown."""
     peak = _kilobytes(root / "proc/self/status", "VmHWM")
     if peak is not None:
         return peak
@@ -144,8 +143,8 @@ def peak_memory(root: Path = Path("/")) -> int | None:
         import resource
     except ImportError:  # Windows
         return None
-    # Kilobytes but on macOS. On Linux a new program inherits the peak of the one that started it,
-    # so it comes second.
+    # Kilobytes, except on macOS. On Linux a new program inherits the peak of the one that started
+    # it, so this is only the second choice.
     scale = 1 if os.uname().sysname == "Darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale
 
@@ -160,7 +159,7 @@ def _address_space() -> int | None:
 
 
 def _kilobytes(file: Path, name: str) -> int | None:
-    """A line of /proc/meminfo or /proc/self/status, in bytes."""
+    """Return a line of /proc/meminfo or /proc/self/status, in bytes."""
     for line in read_text(file).splitlines():
         key, _, value = line.partition(":")
         words = value.split()
@@ -170,7 +169,7 @@ def _kilobytes(file: Path, name: str) -> int | None:
 
 
 def _groups(root: Path, controller: str) -> Iterator[Path]:
-    """The folders of this process's cgroup and all groups above it, of both versions."""
+    """Yield the folders of this process's cgroup and all groups above it, for both versions."""
     for line in read_text(root / "proc/self/cgroup").splitlines():
         number, controllers, path = (*line.split(":", 2), "", "")[:3]
         if number == "0" and not controllers:
@@ -181,7 +180,7 @@ def _groups(root: Path, controller: str) -> Iterator[Path]:
         else:
             continue
         segments = [segment for segment in path.split("/") if segment not in ("", "..")]
-        # In a container the path may be one of the host; what is above it is then all there is.
+        # In a container the path may be the host's, so that only groups above it exist.
         for length in range(len(segments), -1, -1):
             yield top.joinpath(*segments[:length])
 

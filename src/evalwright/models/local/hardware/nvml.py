@@ -1,4 +1,4 @@
-"""NVIDIA's cards as their driver's library NVML reports them; needs neither torch nor a program.
+"""Reads NVIDIA's cards through NVML, the driver's library; needs neither torch nor a program.
 
 The functions and units are those of NVIDIA's NVML API reference: memory in bytes, energy in
 millijoules since the driver was loaded (cards from Volta on).
@@ -25,8 +25,9 @@ class _Memory(ctypes.Structure):
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """One card. Memory in bytes; energy in joules since the driver was loaded; None if not
-    reported.
+    """One graphics card; a value is None if the driver does not report it.
+
+    Memory is in bytes, energy in joules since the driver was loaded.
     """
 
     name: str
@@ -37,7 +38,7 @@ class Card:
 
 
 def cards(library: str = LIBRARY) -> tuple[Card, ...]:
-    """The cards of this machine in the driver's order; none without a driver."""
+    """List the cards of this machine in the driver's order; none without a driver."""
     with _opened(library) as nvml:
         if nvml is None:
             return ()
@@ -85,7 +86,7 @@ def _card(nvml: Any, index: int, driver: str) -> Card | None:
         metered = (
             nvml.nvmlDeviceGetTotalEnergyConsumption(handle, ctypes.byref(energy)) == 0
         )
-    except AttributeError:  # a driver that is older than this function
+    except AttributeError:  # the driver is older than this function
         metered = False
     return Card(
         name=name.value.decode("utf-8", "replace") if named else "unknown",

@@ -11,12 +11,12 @@ from typing import Any
 from evalwright.core.errors import ConfigurationError, UnknownName
 
 _OPEN_VALUES = (None, "auto", False)
-"""Values of an argument that the user has left open."""
+"""Values with which the user leaves an argument open."""
 
 
 @cache
 def presets() -> Mapping[str, Mapping[str, Any]]:
-    """All presets by name: `title`, and a table of arguments for each backend."""
+    """Load all presets by name: `title`, and a table of arguments for each backend."""
     text = (
         files("evalwright.models.local.hardware")
         .joinpath("presets.toml")
@@ -28,13 +28,13 @@ def presets() -> Mapping[str, Mapping[str, Any]]:
 def with_preset(
     name: Any, backend: str, arguments: Mapping[str, Any], longest: int | None = None
 ) -> dict[str, Any]:
-    """The arguments, with those left open (None, "auto", False) taken from a preset.
+    """Fill arguments that are left open (None, "auto", False) from a preset.
 
     Args:
         name: the preset; None for none.
         backend: the model's backend.
         arguments: the user's arguments.
-        longest: the model's context, above which the preset's max_length is not set.
+        longest: the model's context length; the preset's max_length is not set above it.
 
     Raises:
         UnknownName: there is no such preset.

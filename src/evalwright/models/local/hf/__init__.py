@@ -1,5 +1,4 @@
-"""Models that transformers runs, on a CPU or a GPU: `hf/<hub repository or local
-folder>[@revision]`.
+"""Models run by transformers on a CPU or a GPU: `hf/<hub repository or local folder>[@revision]`.
 
 `transformers_model` is what the registry opens; `source` knows where the files lie and names them
 by content; both are light. The rest needs torch and is imported when the model loads: `loading`,

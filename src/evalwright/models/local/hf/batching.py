@@ -23,12 +23,12 @@ Steps = Iterator[tuple[int, Result | Failure]]
 
 
 class BatchRunner(Generic[Result]):
-    """Runs items longest first, in batches of up to `rows` rows (None: any) and `tokens` padded
-    tokens.
+    """Runs items longest first, in batches limited in rows and in tokens.
 
-    A batch that does not fit into memory is halved and so is the limit, for good; finished items
-    stay finished. A batch that raises anything else is run again one by one, so that only the
-    faulty item fails; errors of the kinds in `passing` end the whole run instead.
+    `rows` limits the rows of a batch (None: any number), `tokens` its padded tokens. A batch that
+    does not fit into memory is halved and so is the limit, for good; finished items stay finished.
+    A batch that raises anything else is run again one by one, so that only the faulty item fails;
+    errors of the kinds in `passing` end the whole run instead.
     """
 
     def __init__(
@@ -76,8 +76,9 @@ class BatchRunner(Generic[Result]):
         work: Callable[[deque[int], int], Steps[Result]],
         most: int,
     ) -> Steps[Result]:
-        """Like `run`, for work that takes items as places become free, and yields each when it is
-        done.
+        """Run work that takes items as places become free, and yield each result when done.
+
+        Memory is handled as in `run`.
 
         Args:
             costs: tokens per item.
@@ -88,8 +89,9 @@ class BatchRunner(Generic[Result]):
         """
 
         def portion(waiting: deque[int]) -> deque[int]:
-            """All that waits; where few costly items fill the memory, those that are about as
-            costly only.
+            """Choose the next portion: all that waits, or only the costly items.
+
+            If a few costly items fill the memory, only those of about the same cost are chosen.
             """
             longest = costs[waiting[0]]
             roomy = self._rows_of(longest, most) >= min(
@@ -111,9 +113,7 @@ class BatchRunner(Generic[Result]):
         most: int,
         padded: bool = True,
     ) -> Steps[Result]:
-        """Hand out portions of the waiting items; a failed portion is repeated in smaller ones or
-        alone.
-        """
+        """Hand out portions of waiting items; repeat a failed one in smaller ones or singly."""
         waiting = deque(order)
         alone = deque[int]()
         while waiting or alone:
@@ -156,8 +156,9 @@ class BatchRunner(Generic[Result]):
     def _next(
         self, steps: Steps[Result]
     ) -> tuple[int, Result | Failure] | Exception | None:
-        """The next result, or the error without the frames that keep the failed batch's tensors
-        alive.
+        """Return the next result, or the error.
+
+        The error has lost the frames that would keep the failed batch's tensors alive.
         """
         try:
             return next(steps, None)
@@ -188,18 +189,18 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def free_memory() -> None:
-    """Free memory that nothing uses any more."""
+    """Free memory that is no longer used."""
     gc.collect()
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
 
 
 def scoring_budget(model: Any, device: str, memory: int | None = None) -> int:
-    """Padded tokens per scoring batch: a third of the memory, at most what keeps the device busy.
+    """Return the padded tokens per scoring batch.
 
-    A token's activations live for one layer only; the output head is applied in chunks of its own.
-    `memory` is the bytes that may be used beside the model; None for what is free, as for the
-    budgets below.
+    It is a third of the memory, at most what keeps the device busy. A token's activations live for
+    one layer only; the output head is applied in chunks of its own. `memory` is the bytes that may
+    be used beside the model; None for what is free, as for the budgets below.
     """
     config = text_config(model)
     hidden = int(getattr(config, "hidden_size", 1024) or 1024)
@@ -212,7 +213,7 @@ def scoring_budget(model: Any, device: str, memory: int | None = None) -> int:
 
 
 def generation_budget(model: Any, device: str, memory: int | None = None) -> int:
-    """Tokens of prompts and answers per generation batch; their keys and values stay in memory."""
+    """Return the tokens of prompts and answers per generation batch, whose keys and values stay."""
     token_bytes = cache_bytes(text_config(model), _item_size(model))
     return _clamp(
         _usable_bytes(device, memory) // 4 // token_bytes,
@@ -221,7 +222,7 @@ def generation_budget(model: Any, device: str, memory: int | None = None) -> int
 
 
 def stored_budget(device: str, memory: int | None = None) -> int:
-    """Bytes for stored keys and values of shared beginnings: a quarter of the memory."""
+    """Return the bytes for stored keys and values of shared prefixes: a quarter of the memory."""
     return _usable_bytes(device, memory) // 4
 
 
@@ -236,13 +237,13 @@ def cache_bytes(config: Any, number_bytes: int) -> int:
 
 
 def text_config(model: Any) -> Any:
-    """The part of a model's configuration about text."""
+    """Return the part of a model's configuration about text."""
     config = model.config
     return config.get_text_config() if hasattr(config, "get_text_config") else config
 
 
 def failure_of(error: Exception) -> Failure:
-    """The failure of a request that was alone when it raised this."""
+    """Make the failure of a request that raised an error although it was alone in its batch."""
     if is_out_of_memory(error):
         return ModelError(
             "Out of memory for this request even when it is alone in its batch."

@@ -1,10 +1,10 @@
-"""Attention in two parts that are merged: stored keys once for all rows, and each row's own.
+"""Attention computed in two parts and merged: stored keys once for all rows, and each row's own.
 
-Softmax over two sets of keys is the mean of softmax over each, weighted by the sum of exponentials
-of each; kernels return the logarithm of that sum beside their output (Dao et al. 2022; Juravsky et
-al. 2024 for shared prefixes). So the stored keys and values are never copied to the rows and need
-no mask; queries that share a key-value head are laid end to end. Within a row, the chain that it
-begins with is causal, and only the tokens after its first branch need a mask.
+Softmax over two sets of keys is the mean of the softmax over each, weighted by each set's sum of
+exponentials; kernels return the logarithm of that sum beside their output (Dao et al. 2022;
+Juravsky et al. 2024 for shared prefixes). So the stored keys and values are never copied to the
+rows and need no mask; queries that share a key-value head are laid end to end. Within a row, the
+chain at its beginning is causal, and only the tokens after its first branch need a mask.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _UNSUPPORTED_ARGUMENTS = ("softcap", "s_aux", "sinks", "position_bias", "head_ma
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One of several rows that are laid end to end in one, so that none is padded.
+    """One of several token sequences that are laid end to end in one row, so that none is padded.
 
     Attributes:
-        length: its tokens.
-        trunk: tokens at its start that are causal.
+        length: number of its tokens.
+        trunk: number of tokens at its start that are causal.
         mask: added to the scores of the tokens after these, (length - trunk, length).
     """
 
@@ -43,11 +43,11 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class PassPlan:
-    """What one pass attends to.
+    """What the queries of one pass attend to.
 
     Attributes:
         stored: for every layer, keys and values (1, key-value heads, length, width); may be empty.
-        parts: of the single row; empty: every row is causal.
+        parts: parts of the single row; if empty, every row is causal.
         mask: added to the scores of a step, (rows, 1, 1, keys).
         step: whether one token of every row attends to the keys of its row.
     """
@@ -63,8 +63,8 @@ class PassLayer(DynamicLayer):  # type: ignore[misc]
 
     Args:
         take: called with this layer and its new keys and values; returns those to attend to.
-        length: number of tokens before those of this pass.
-        stored: keys and values of a shared beginning (1, key-value heads, length, width).
+        length: returns the number of tokens before those of this pass.
+        stored: keys and values of a shared prefix (1, key-value heads, length, width).
     """
 
     def __init__(
@@ -103,8 +103,9 @@ def cache_of(layers: Sequence[PassLayer]) -> DynamicCache:
 
 
 def additive_mask(seen: Tensor, dtype: torch.dtype) -> Tensor:
-    """A boolean mask of visible keys as a tensor to add to attention scores, which every kernel
-    takes.
+    """Turn a boolean mask of visible keys into a tensor to add to attention scores.
+
+    Every kernel accepts that form.
     """
     return torch.zeros(seen.shape, dtype=dtype, device=seen.device).masked_fill_(
         ~seen, torch.finfo(dtype).min
@@ -115,8 +116,9 @@ _current = threading.local()
 
 
 def is_possible(config: Any, device: str) -> bool:
-    """Whether the kernel with sums of exponentials exists, and the model's attention can be
-    replaced.
+    """Return whether this kind of attention can replace the model's on this device.
+
+    It needs a kernel that returns sums of exponentials.
     """
     if device != "cpu" or getattr(config, "_attn_implementation", None) != "sdpa":
         return False
@@ -151,8 +153,7 @@ def attend(
     scaling: float | None = None,
     **others: Any,
 ) -> tuple[Tensor, None]:
-    """An attention function for transformers' AttentionInterface; returns (rows, length, heads,
-    width).
+    """Compute attention for transformers' AttentionInterface; returns (rows, length, heads, width).
 
     Raises:
         TypeError: the model's attention is more than scaled dot products.
@@ -170,7 +171,7 @@ def attend(
     if stored is not None:
         before, weight = _attend_to_stored(query, stored, scaling)
         log_total = torch.logaddexp(total, weight)
-        # Both belong to nobody else, so they are changed where they lie.
+        # Nothing else uses these two tensors, so they are changed in place.
         attended.mul_((total - log_total).exp()[..., None].to(attended.dtype))
         attended.addcmul_(
             before, (weight - log_total).exp()[..., None].to(attended.dtype)
@@ -242,7 +243,7 @@ def _attend_within(
         start += row.length
     if len(outputs) == 1:
         return outputs[0]
-    # In the order that the kernel writes and the model wants: (rows, length, heads, width).
+    # In the order that the kernel writes and the model expects: (rows, length, heads, width).
     attended = torch.cat(
         [output.transpose(1, 2) for output, _ in outputs], dim=1
     ).transpose(1, 2)
@@ -252,7 +253,10 @@ def _attend_within(
 def _attend_to_stored(
     query: Tensor, stored: tuple[Tensor, Tensor], scaling: float | None
 ) -> tuple[Tensor, Tensor]:
-    """Every query sees all stored keys: rows and the heads of a group become one long row."""
+    """Attend with every query to all stored keys, without a mask.
+
+    Rows and the heads of a group become one long row.
+    """
     key, value = stored
     rows, heads, length, width = query.shape
     shared = key.shape[1]
@@ -281,8 +285,9 @@ def _kernel(
     mask: Tensor = None,
     causal: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """Output (rows, heads, queries, width) and log of the sum of exponentials (rows, heads,
-    queries).
+    """Return the output (rows, heads, queries, width) and the log of the sum of exponentials.
+
+    The latter has shape (rows, heads, queries).
     """
     output: tuple[Tensor, Tensor] = (
         torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(

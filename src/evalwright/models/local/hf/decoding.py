@@ -1,8 +1,8 @@
-"""Writes answers row by row: a finished row leaves at once, and a waiting prompt takes its place.
+"""Generates answers row by row: when a row ends, a waiting prompt takes its place at once.
 
-The loop is our own, so that a row ends when it is done, equal prompts and shared beginnings are
+The loop is our own, so that a row ends when it is done, equal prompts and shared prefixes are
 computed once, and only the last position of a prompt goes through the output head. Prompts that
-begin alike are written together (`families`). If the model cannot be served this way, `refusal`
+begin alike are generated together (`families`). If the model cannot be served this way, `refusal`
 says why.
 """
 
@@ -29,29 +29,28 @@ from evalwright.models.local.tokens import common_length
 from evalwright.models.local.writing import Pieces
 
 _PROMPT_TOKENS = {"cpu": 2048, "gpu": 16384}
-"""Padded prompt tokens in one pass: enough to keep a device busy, and small enough for CPU caches.
-"""
+"""Padded prompt tokens in one pass: enough to keep a device busy, small enough for CPU caches."""
 
 _MAX_ROWS = {"cpu": 128, "gpu": 512}
-"""Rows written at once without a batch size; products of one token each need many rows."""
+"""Most rows at once without a batch size; matrix products of one token each need many rows."""
 
 MIN_EXTRA_SHARED_TOKENS = 64
-"""Tokens that prompts must share, beyond what all share, to be written separately."""
+"""Tokens that prompts must share, beyond what all share, to be generated separately."""
 
 MIN_FAMILY_PROMPTS = 8
-"""Different prompts that are enough for a batch of their own."""
+"""Least different prompts for a batch of their own."""
 
 MIN_SHARED_TOKENS = 16
-"""Shared tokens below which computing them separately costs more than it saves."""
+"""Least shared tokens; with fewer, computing them separately costs more than it saves."""
 
 _TOLERANCE = {8: 1e-4, 4: 1e-3, 2: 0.1}
-"""By the bytes of a number: tolerated distance of logits, as a share of the largest."""
+"""By the bytes of a number: tolerated difference of logits, as a share of the largest."""
 
 
 class GenerationLoop:
-    """The loop over one model.
+    """The generation loop over one model.
 
-    It is tried on a few tokens, and compared with the plain way, before it is used.
+    It is tried on a few tokens, and compared with a plain forward pass, before it is used.
     """
 
     def __init__(self, loaded: Loaded, reader: LogitReader) -> None:
@@ -65,8 +64,9 @@ class GenerationLoop:
         self._prompt_tokens = _PROMPT_TOKENS[device_kind]
 
     def ready(self, tokens: Sequence[int]) -> bool:
-        """Whether it can be used. The first call tries it on a few of these tokens and sets
-        `refusal`.
+        """Return whether the loop can be used.
+
+        The first call tries it on a few of these tokens and sets `refusal`.
         """
         while not self._tried and self.refusal is None:
             slots = Slots(self.forward, self._reader)
@@ -91,7 +91,7 @@ class GenerationLoop:
         return self.refusal is None
 
     def is_short(self, job: Job) -> bool:
-        """Whether every layer attends to all of the prompt and the answer."""
+        """Return whether every layer attends to all of the prompt and the answer."""
         return (
             self.forward.longest is None
             or len(job.tokens) + job.room <= self.forward.longest
@@ -103,7 +103,7 @@ class GenerationLoop:
         """Yield `(job, answer)` for all jobs of the queue as they are done.
 
         All begin with the same `shared` tokens. A job is taken off the queue when its row begins;
-        at most `rows` are written at once.
+        at most `rows` are generated at once.
         """
         slots = Slots(self.forward, self._reader)
         room = max(
@@ -137,14 +137,14 @@ class GenerationLoop:
             slots.close()
 
     def _tried_on(self) -> int:
-        """Number of prompt tokens to try: with ten more they fit every layer's window."""
+        """The number of prompt tokens to try: with ten more they fit every layer's window."""
         most = self._loaded.reader.rules.max_length
         return max(1, min(24, min(most, self.forward.longest or most) - 10))
 
     def _take(
         self, jobs: Mapping[int, Job], shared: int, queue: deque[int], free: int
     ) -> list[int]:
-        """The next jobs whose prompts go through the model in one pass; equal ones count once."""
+        """Take the next jobs whose prompts are computed in one pass; equal ones count once."""
         batch: list[int] = []
         different: set[tuple[int, ...]] = set()
         longest = 1
@@ -166,7 +166,7 @@ class GenerationLoop:
         indices: Sequence[int],
         pieces: Pieces,
     ) -> tuple[list[tuple[int, RowWriter]], Tensor]:
-        """Put prompts through the model, each different one once."""
+        """Put prompts through the model, equal ones only once."""
         rows: dict[tuple[int, ...], int] = {}
         firsts = []
         others = []
@@ -187,15 +187,15 @@ class GenerationLoop:
 
 
 def _is_worthwhile(active: int, rows: int) -> bool:
-    """Whether enough places are free to make a pass for new prompts efficient."""
+    """Return whether enough places are free to make a pass for new prompts efficient."""
     return rows - active >= max(1, rows // 16)
 
 
 def _max_logit_distance(slots: Slots, loaded: Loaded, tokens: Sequence[int]) -> float:
-    """How far the loop's logits are from those of whole texts, as a share of the largest.
+    """Return how far the loop's logits are from those of whole texts, as a share of the largest.
 
-    Three rows that share a beginning, of which one is a copy and one leaves early, so that every
-    path of the loop is tested.
+    It uses three rows that share a prefix, of which one is a copy and one leaves early, so that
+    every path of the loop is tested.
     """
     some = [*tokens, *range(1, 9)]
     shared = some[:-5]
@@ -227,7 +227,7 @@ def _max_logit_distance(slots: Slots, loaded: Loaded, tokens: Sequence[int]) -> 
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """`members` are indices of non-empty prompts that begin with the same `shared` tokens.
+    """Non-empty prompts, by index, that begin with the same `shared` tokens.
 
     Each has at least one more token.
     """
@@ -237,11 +237,11 @@ class Family:
 
 
 def families(prompts: Sequence[Sequence[int]]) -> list[Family]:
-    """Partition the prompts into families.
+    """Partition prompts into families that share a prefix.
 
     Prompts that share little with any others are one family, however little that is. Sorted prompts
-    that share a beginning are neighbours, so a family is a run of them, without those parts of the
-    run that share more among themselves.
+    that share a prefix are neighbours, so a family is a run of them, without those parts of the run
+    that share more among themselves.
     """
     order = sorted(range(len(prompts)), key=lambda index: list(prompts[index]))
     alike = [common_length(prompts[a], prompts[b]) for a, b in pairwise(order)]
@@ -256,7 +256,7 @@ def families(prompts: Sequence[Sequence[int]]) -> list[Family]:
             different = 1 + sum(
                 prompts[a] != prompts[b] for a, b in pairwise(order[left:right])
             )
-            # A part of its own computes again what all share; equal prompts go through the model
+            # A separate part computes again what all share; equal prompts go through the model only
             # once in any family.
             worth = (
                 deeper >= shared + MIN_EXTRA_SHARED_TOKENS
@@ -284,7 +284,7 @@ def _shared_length(
     start: int,
     end: int,
 ) -> int:
-    """Tokens that all prompts of a run share, short of the last token of each.
+    """Return how many tokens all prompts of a run share, short of the last token of each.
 
     The first answer token needs that last token.
     """
@@ -295,7 +295,7 @@ def _shared_length(
 def _split_run(
     alike: Sequence[int], start: int, end: int, shared: int
 ) -> Iterator[tuple[int, int]]:
-    """The runs within a run whose prompts share more than all of it."""
+    """Yield the runs within a run whose prompts share more than all of it."""
     left = start
     for index in range(start, end - 1):
         if alike[index] < shared + MIN_EXTRA_SHARED_TOKENS:

@@ -1,9 +1,9 @@
 """Chooses the most exact number format and quantisation with which a checkpoint fits into memory.
 
-What a model needs is computed, not tried: its weights, the keys and values of one text, the logits
-of its tokens, and what the libraries take. Weights of 8 bits are LLM.int8() (Dettmers et al. 2022),
-those of 4 are NF4 with a 32-bit constant per 64 weights (Dettmers et al. 2023), 4.5 bits in all;
-embeddings and the output layer keep the model's number format.
+A model's memory is computed, not tried: its weights, the keys and values of one text, the logits of
+its tokens, and the libraries. Weights of 8 bits are LLM.int8() (Dettmers et al. 2022), those of 4
+are NF4 with a 32-bit constant per 64 weights (Dettmers et al. 2023), 4.5 bits in all; embeddings
+and the output layer keep the model's number format.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ from evalwright.models.local.model_files import context_length, parameter_count
 
 GIB = 2**30
 DEFAULT_TEXT_TOKENS = 4096
-"""The longest text to reserve memory for, without a max_length."""
+"""The longest text, in tokens, to reserve memory for if there is no max_length."""
 
 WEIGHT_OVERHEAD = 1.05
 """Weights take a little more than their bytes: alignment, buffers, the loader's own copies."""
 
 LIBRARY_BYTES = {"cpu": GIB // 2, "cuda": 6 * GIB // 10}
-"""Memory of torch and transformers beside the model (measured on a CPU: 0.4 GiB), and of the CUDA
-context (not measured).
+"""Memory of torch and transformers beside the model.
+
+It is measured on a CPU (0.4 GiB); that of the CUDA context is not measured.
 """
 
 _BYTES_BY_DTYPE = {"float64": 8, "float32": 4, "bfloat16": 2, "float16": 2}
@@ -35,7 +36,7 @@ _BYTES_BY_METHOD = {"bitsandbytes-8bit": 1.0, "bitsandbytes-4bit": 0.5625}
 """Bytes of a weight, by method."""
 
 _LOGIT_TOKENS = 128
-"""Tokens whose logits over the vocabulary are in memory at a time, in float32."""
+"""Number of tokens whose logits over the vocabulary are in memory at a time, in float32."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +44,11 @@ class Size:
     """What decides how much memory a model needs.
 
     Attributes:
-        parameters: in all.
-        embedding: parameters that are never quantised.
+        parameters: number of parameters.
+        embedding: number of parameters that are never quantised.
         cache: numbers stored per token of a text.
-        vocabulary: number of tokens.
-        tokens: of the longest text.
+        vocabulary: number of tokens in the vocabulary.
+        tokens: number of tokens in the longest text.
     """
 
     parameters: int
@@ -57,7 +58,7 @@ class Size:
     tokens: int
 
     def needs(self, dtype: str, quantisation: str | None, device: str) -> int:
-        """Bytes for the model and one text of `tokens` tokens."""
+        """Return the bytes for the model and one text of `tokens` tokens."""
         full_bytes = _BYTES_BY_DTYPE[dtype]
         inner = full_bytes if quantisation is None else _BYTES_BY_METHOD[quantisation]
         weights = (
@@ -75,7 +76,7 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """A choice. `need` and `free` are in bytes."""
+    """The chosen number format and quantisation. `need` and `free` are in bytes."""
 
     dtype: str
     quantisation: str | None
@@ -83,8 +84,8 @@ class Fit:
     free: int
     device: str
 
-    def said(self) -> str:
-        """The choice in a sentence."""
+    def describe(self) -> str:
+        """Describe the choice in a sentence."""
         choice = (
             self.dtype
             if self.quantisation is None
@@ -97,7 +98,7 @@ class Fit:
 
 
 def model_size(source: Checkpoint, max_length: int | None) -> Size:
-    """The size of a checkpoint: from the headers of its files, or by building it without memory."""
+    """Compute a checkpoint's size from its files' headers, or by building it without memory."""
     config = _text_config(source.config)
     parameters = (
         parameter_count(source.folder) if source.folder else None
@@ -136,13 +137,13 @@ def choose_fit(
     fixed_dtype: bool,
     quantisation: Any = None,
 ) -> Fit:
-    """The most exact candidate that fits into the free memory of the device.
+    """Choose the most exact candidate that fits into the free memory of the device.
 
     Args:
         name: the model, for messages.
-        size: what it needs.
-        machine: what there is.
-        device: where it runs.
+        size: what the model needs.
+        machine: the machine.
+        device: where the model runs.
         dtype: the number format to begin with.
         fixed_dtype: whether the user chose it.
         quantisation: the user's choice, or None.
@@ -235,7 +236,7 @@ def _free_bytes(machine: Machine, device: str) -> int | None:
 
 
 def _count_unbuilt(source: Checkpoint) -> int:
-    """Parameters of the architecture in the small files; nothing is fetched or allocated."""
+    """Count the parameters of the architecture in the small files, without allocating any."""
     try:
         import torch
         from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM

@@ -1,6 +1,6 @@
-"""Answers by transformers' own loop, for what `decoding.py` cannot serve: images and beams.
+"""Generates answers by transformers' own loop, for what `decoding.py` cannot serve: images, beams.
 
-Greedy answers do not depend on the batch in float32, and sampled ones are decided by their request
+In float32, greedy answers do not depend on the batch, and sampled ones are decided by their request
 (`sampling.py`).
 """
 
@@ -36,19 +36,21 @@ from evalwright.models.local.writing import Pieces
 def write(
     loaded: Loaded, jobs: Sequence[Job], inputs: Mapping[str, Any] | None = None
 ) -> list[Response | Failure]:
-    """The answers of one batch, in order, by transformers' own loop, which ends with its last row.
+    """Generate the answers of one batch, in order, by transformers' own loop.
 
-    Prompts of a decoder are padded on the left, those of an encoder on the right. A job with
-    arguments of generate() is alone in its batch.
+    The loop ends with its last row. Prompts of a decoder are padded on the left, those of an
+    encoder on the right. A job with arguments of generate() is alone in its batch.
 
     Args:
         loaded: the model.
-        jobs: the answers to write.
+        jobs: the answers to generate.
         inputs: the model's inputs, if they are more than tokens.
     """
     arguments = arguments_of(jobs[0].request)
     warpers = _make_warpers(loaded, jobs[0].request, arguments)
-    if warpers:  # they do all that narrows a distribution, in transformers' order
+    if (
+        warpers
+    ):  # they do everything that narrows a distribution, in transformers' order
         neutral = replace(
             jobs[0].request, temperature=1.0, top_k=None, top_p=None, min_p=None
         )
@@ -60,8 +62,9 @@ def write(
     answers: list[Response | Failure | None] = [None] * len(jobs)
 
     def chosen(_: Tensor, scores: Tensor) -> Tensor:
-        """`scores` (rows, vocabulary), with all but the token that each row takes next at minus
-        infinity.
+        """Mask `scores` (rows, vocabulary) except for the token that each row takes next.
+
+        All others become minus infinity.
         """
         masked = torch.full_like(scores, float("-inf"))
         for row, token in enumerate(choose(scores, writers)):
@@ -71,7 +74,7 @@ def write(
         return masked
 
     def ended(ids: Tensor, _: Tensor, **__: Any) -> Tensor:
-        """Which rows are done, as a boolean tensor of shape (rows,)."""
+        """Return which rows are done, as a boolean tensor of shape (rows,)."""
         for row, token in enumerate(ids[:, -1].tolist()):
             if answers[row] is None:
                 answers[row] = writers[row].add(token)
@@ -103,9 +106,9 @@ def write(
 def _make_warpers(
     loaded: Loaded, request: Generate, arguments: dict[str, Any]
 ) -> list[Any]:
-    """Warpers of transformers, where an argument needs one that `sampling` lacks.
+    """Make transformers' warpers, if an argument needs one that `sampling` lacks.
 
-    Removes these arguments from `arguments`.
+    These arguments are removed from `arguments`.
     """
     sampling = {
         name: arguments.pop(name) for name in SAMPLING_ARGUMENTS if name in arguments
@@ -159,7 +162,7 @@ def _generate(
 def write_beams(
     loaded: Loaded, job: Job, inputs: Mapping[str, Any]
 ) -> Response | Failure:
-    """The best answer of transformers' own beam search, cut at the first stop string."""
+    """Return the best answer of transformers' own beam search, cut at the first stop string."""
     request = job.request
     ids = torch.tensor([job.tokens], device=loaded.device)
     beams = _generate(

@@ -32,7 +32,7 @@ from evalwright.models.local.model_files import context_length
 from evalwright.models.local.tokens import Reader, TokenRules, rules_for
 
 FALLBACK_LENGTH = 2048
-"""Context of a model that does not state its own."""
+"""Context length of a model that does not state its own."""
 
 _TRUST = "; if you trust that, set trust_remote_code=true."
 _REASONING_TAG = re.compile(
@@ -61,7 +61,7 @@ class HubEncoder:
                 for text, token in tokenizer.get_added_vocab().items()
                 if text in _CHANNELS
             }
-        # Many tokens that files mark as special (Llama's headers, say) have no role that the
+        # Many tokens that files mark as special (such as Llama's headers) have no role that the
         # tokenizer names.
         marked = {
             number
@@ -69,7 +69,7 @@ class HubEncoder:
             if token.special
         }
         self._dropped = marked.union(tokenizer.all_special_ids) - visible
-        # Siblings have one context and come one after another.
+        # Sibling requests have one context and come one after another.
         self._encode = lru_cache(maxsize=256)(self._encode_once)
         self._prepared: dict[tuple[str, bool], list[int]] = {}
         self._batch = _batch_encoder(tokenizer)
@@ -83,7 +83,7 @@ class HubEncoder:
     def prepare(self, texts: Iterable[tuple[str, bool]]) -> None:
         """Encode texts that will be needed, `(text, add_special_tokens)`, on all cores.
 
-        Forgets those of the last call.
+        It forgets the texts of the last call.
         """
         self._prepared = {}
         if self._batch is None:
@@ -93,8 +93,7 @@ class HubEncoder:
             some = [text for text, how in requested if how is special]
             with suppress(
                 Exception
-                # half a surrogate pair, say: the one text that is at fault fails when it is asked
-                # for
+                # such as a lone surrogate: the one text at fault fails when its request is answered
             ):
                 encodings = self._batch(some, add_special_tokens=special)
                 self._prepared |= {
@@ -115,7 +114,7 @@ class HubEncoder:
 
 
 def _batch_encoder(tokenizer: Any) -> Callable[..., list[Any]] | None:
-    """The tokenizers library's batch function, if it agrees with transformers' tokenizer."""
+    """Return the tokenizers library's batch function, if it agrees with transformers' tokenizer."""
     core = getattr(tokenizer, "backend_tokenizer", None)
     function: Callable[..., list[Any]] | None = getattr(core, "encode_batch_fast", None)
     if function is None:
@@ -135,7 +134,7 @@ def _batch_encoder(tokenizer: Any) -> Callable[..., list[Any]] | None:
                 tokenizer.encode(text, add_special_tokens=special) for text in probe
             ]:
                 return None
-    except Exception:  # any refusal means: not this way
+    except Exception:  # any refusal means that this way is not available
         return None
     return function
 
@@ -150,7 +149,7 @@ class Loaded:
         reader: how it reads prompts.
         device: where token ids go.
         end_tokens: tokens that end an answer, from the generation config, else the tokenizer.
-        pad_token: for padding.
+        pad_token: the token for padding.
         start_tokens: the first tokens of a decoder with an encoder; empty for a decoder-only model.
         spread: whether parts of the model are on other devices.
         own_sampling: the checkpoint's generation config.
@@ -175,7 +174,12 @@ def load(
     options: HfOptions,
     adapter: Checkpoint | None = None,
 ) -> Loaded:
-    """Load model and tokenizer. Raises ConfigurationError or ModelError."""
+    """Load model and tokenizer.
+
+    Raises:
+        ConfigurationError: an argument cannot be used.
+        ModelError: the model cannot be loaded.
+    """
     check_device(options.device)
     tokenizer = load_tokenizer(tokenizer_source, options.trust_remote_code)
     with quiet():
@@ -183,8 +187,8 @@ def load(
         if adapter is not None:
             model = _add_adapter(model, tokenizer, source, adapter, options)
     if options.quantisation is not None and not verbose():
-        # In every pass it would say that it computes in float16, and what torch wants it to call by
-        # another name.
+        # bitsandbytes would warn in every pass that it computes in float16, and about a renamed
+        # function of torch.
         warnings.filterwarnings("ignore", module=r"bitsandbytes(\..*)?")
     encoder = HubEncoder(tokenizer)
     lacks_begin(tokenizer, source, options)
@@ -196,8 +200,8 @@ def load(
     ends = _end_tokens(model, tokenizer)
     starts = _start_tokens(source, model)
     own_sampling = model.generation_config.to_dict()
-    # What was asked is what is done: a checkpoint's own sampling settings and penalties do not
-    # apply.
+    # Only what a request asks for is done: a checkpoint's own sampling settings and penalties do
+    # not apply.
     model.generation_config = GenerationConfig()
     device = options.device if options.placement is None else input_device(model)
     vision = None
@@ -223,9 +227,9 @@ def load(
 
 
 def lacks_begin(tokenizer: Any, source: Checkpoint, options: HfOptions) -> bool:
-    """Whether texts lack the BOS of add_bos because the tokenizer has none.
+    """Return whether texts lack the BOS of add_bos because the tokenizer has none.
 
-    That is so with the published token rules only; the corrected ones raise ConfigurationError.
+    That happens with the published token rules only; the corrected ones raise ConfigurationError.
     """
     if not options.add_bos or tokenizer.bos_token_id is not None:
         return False
@@ -240,7 +244,11 @@ def lacks_begin(tokenizer: Any, source: Checkpoint, options: HfOptions) -> bool:
 def load_reader(
     source: Checkpoint, tokenizer_source: Checkpoint, options: HfOptions
 ) -> Reader:
-    """The tokenizer and its rules without the weights. Raises ConfigurationError."""
+    """Load the tokenizer and its rules without the weights.
+
+    Raises:
+        ConfigurationError: they cannot be loaded.
+    """
     tokenizer = load_tokenizer(tokenizer_source, options.trust_remote_code)
     length = context_length(source.config, tokenizer_source.tokenizer_config)
     return _reader(HubEncoder(tokenizer), length, options, parts=source.sees_images)
@@ -282,7 +290,11 @@ def _reader(
 def load_tokenizer(
     source: Checkpoint, trust_remote_code: bool = False, about_code: str = _TRUST
 ) -> Any:
-    """The tokenizer of a folder or repository. Raises ConfigurationError."""
+    """Load the tokenizer of a folder or repository.
+
+    Raises:
+        ConfigurationError: it cannot be loaded.
+    """
     try:
         with quiet():
             tokenizer = AutoTokenizer.from_pretrained(
@@ -293,7 +305,7 @@ def load_tokenizer(
             f"The tokenizer of '{source.where}' cannot be loaded:"
             f" {library_error(error, about_code)}"
         ) from error
-    # Lengths are our own matter; the tokenizer would only complain of a text that is cut into
+    # Lengths are checked elsewhere; the tokenizer would only complain about a text that is cut into
     # windows anyway.
     tokenizer.model_max_length = 1 << 62
     return tokenizer
@@ -305,7 +317,7 @@ def _load_model(source: Checkpoint, options: HfOptions) -> Any:
         arguments["attn_implementation"] = options.attn_implementation
     if options.quantisation is not None:
         arguments["quantization_config"] = bitsandbytes_config(options.quantisation)
-    # A quantised model, or one in parts, is placed by its loader, and cannot be cast or moved.
+    # A quantised or split model is placed by its loader, and cannot be cast or moved.
     placed = bool(options.placement or options.quantisation or source.quantisation)
     if options.placement is not None:
         arguments |= options.placement
@@ -339,7 +351,7 @@ def _add_adapter(
     adapter: Checkpoint,
     options: HfOptions,
 ) -> Any:
-    """The model with the adapter, merged into its weights unless these are quantised or placed.
+    """Add the adapter, merged into the model's weights unless these are quantised or placed.
 
     Merged or not, the result is a transformers model as before, not a wrapper. Embeddings grow to
     the tokenizer's length if that has more tokens, which adapters with new tokens need.
@@ -358,7 +370,8 @@ def _add_adapter(
                 name: value for name, value in location.items() if value is not None
             }
             wrapped = PeftModel.from_pretrained(model, adapter.where, **arguments)
-        # What is missing stays as it was made, at random or at nothing, and is only warned of.
+        # Missing weights stay at their random or zero initial values, and the library only warns of
+        # them.
         missing = [
             str(warning.message)
             for warning in caught
@@ -385,7 +398,7 @@ def _add_adapter(
 def source_arguments(
     source: Checkpoint, trust_remote_code: bool = False
 ) -> dict[str, Any]:
-    """The arguments of `from_pretrained` that locate a source."""
+    """Return the arguments of `from_pretrained` that locate a source."""
     location = {
         "revision": source.revision,
         "subfolder": source.subfolder,
@@ -398,10 +411,11 @@ def source_arguments(
 
 
 def input_device(model: Any) -> str:
-    """The device for token ids: where the embeddings are computed."""
+    """Return the device for token ids: where the embeddings are computed."""
     embeddings = model.get_input_embeddings()
     hook = getattr(embeddings, "_hf_hook", None)
-    # Weights that wait in memory or on disk lie on "meta"; the hook knows where they go to be used.
+    # Weights offloaded to memory or disk are on "meta"; the hook knows on which device they are
+    # used.
     device = getattr(hook, "execution_device", None)
     if device is None:
         return str(embeddings.weight.device)
@@ -409,7 +423,7 @@ def input_device(model: Any) -> str:
 
 
 def is_spread(model: Any) -> bool:
-    """Whether parts of the model are on different devices, so that its inner results are too."""
+    """Return whether parts of the model are on different devices, so that inner results are too."""
     return (
         len(
             {
@@ -431,7 +445,10 @@ def check_device(device: str) -> None:
 
 
 def library_error(error: Exception, about_code: str = _TRUST) -> str:
-    """A library's error in a sentence, with `about_code` if the repository's code is needed."""
+    """Describe a library's error in a sentence.
+
+    `about_code` is added if the repository's code is needed.
+    """
     text = " ".join(str(error).split())
     if "trust_remote_code" in text:
         return f"it needs code from its own repository{about_code}"
@@ -439,7 +456,7 @@ def library_error(error: Exception, about_code: str = _TRUST) -> str:
 
 
 def check_vocabulary(source: Checkpoint, tokenizer: Any, model: Any) -> None:
-    """Raise if the tokenizer has tokens that the model lacks, which would crash it in mid-run."""
+    """Raise if the tokenizer has tokens that the model lacks, which would crash it mid-run."""
     rows = model.get_input_embeddings().weight.shape[0]
     highest = max(tokenizer.get_vocab().values(), default=-1)
     if highest >= rows and not source.quantisation:
@@ -458,8 +475,9 @@ def _end_tokens(model: Any, tokenizer: Any) -> frozenset[int]:
 
 
 def _start_tokens(source: Checkpoint, model: Any) -> tuple[int, ...]:
-    """The decoder's start token and the forced next one (a language's, say); empty without an
-    encoder.
+    """Return the decoder's start token and the forced next one (such as a language's).
+
+    It is empty without an encoder.
     """
     if not model.config.is_encoder_decoder:
         return ()
@@ -488,7 +506,7 @@ def _start_tokens(source: Checkpoint, model: Any) -> tuple[int, ...]:
 def _with_prefix(
     rules: TokenRules, tokenizer: Any, prefix: str | int | None
 ) -> TokenRules:
-    """The rules with the requested prefix token, by its number or its text."""
+    """Return the rules with the requested prefix token, by its number or its text."""
     if prefix is None:
         return rules
     token = prefix if isinstance(prefix, int) else tokenizer.get_vocab().get(prefix)

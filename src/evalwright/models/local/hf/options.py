@@ -33,20 +33,21 @@ DTYPES = {
 }
 
 SCORING = ("auto", "tree", "plain")
-"""By a prefix tree if the model can; by a prefix tree or not at all; every different input alone.
+"""Ways of scoring.
+
+"auto" uses a prefix tree if the model allows it, "tree" a prefix tree or nothing, "plain" computes
+every different input separately.
 """
 
 
 TOKEN_RULES = ("corrected", "published")
-"""The rules of `models/local/tokens.py`, or those of published numbers."""
+"""The rules of `models/local/tokens.py`, or those behind published numbers."""
 
 AUTOMATIC = ("auto", "balanced", "balanced_low_0", "sequential")
-"""Names of accelerate's ways to spread a model over devices."""
+"""Names of accelerate's strategies to spread a model over devices."""
 
 METHODS = ("bitsandbytes-8bit", "bitsandbytes-4bit")
-"""Methods for `quantization`: LLM.int8() (Dettmers et al. 2022), and 4 bits as in QLoRA (Dettmers
-et al. 2023).
-"""
+"""Methods for `quantization`: 8 bits (LLM.int8(), Dettmers 2022), 4 bits (QLoRA, 2023)."""
 
 LIBRARIES = {
     "awq": ("awq", ("gptqmodel",)),
@@ -75,11 +76,11 @@ _TOKEN_SCORES = (
     "sequence_bias",
     "suppress_tokens",
 )
-"""Arguments of generate() that change token scores before one is chosen, sampled or not."""
+"""Arguments of generate() that change token scores before a token is chosen, sampled or not."""
 SAMPLING_ARGUMENTS = ("epsilon_cutoff", "eta_cutoff", "top_h", "typical_p")
-"""Arguments that narrow the distribution of a sampled token, and change no greedy answer."""
+"""Arguments that narrow the distribution of a sampled token, and never change a greedy answer."""
 GENERATE_ARGUMENTS = frozenset((*_TOKEN_SCORES, *SAMPLING_ARGUMENTS))
-"""Everything that `Generate.generation_arguments` may name here."""
+"""All names that `Generate.generation_arguments` may have for these models."""
 
 _FOR_BOTH: dict[str, Any] = {"skip_modules": None, "cpu_offload": False}
 _DEFAULTS: dict[str, dict[str, Any]] = {
@@ -97,13 +98,13 @@ _DEVICE = r"(cpu|disk|mps|(cuda|xpu|npu|hpu)(:\d+)?|\d+)"
 
 @dataclass(frozen=True, slots=True)
 class HfOptions:
-    """Resolved arguments of an `hf` model.
+    """The checked and resolved arguments of an `hf` model.
 
     Attributes:
-        device: a device by name.
-        dtype: a dtype by name.
-        batch_size: None for "auto".
-        chat_template: its text.
+        device: the device's name.
+        dtype: the dtype's name.
+        batch_size: most rows; None for "auto".
+        chat_template: the template's text.
         placement: the device arguments of `from_pretrained`; None if the whole model is on
             `device`.
         quantisation: the full settings; None for none.
@@ -130,10 +131,10 @@ class HfOptions:
     """Bytes that scoring and generating may use beside the model."""
 
     def identity(self) -> dict[str, Any]:
-        """The options that change answers.
+        """Return the options that change answers.
 
         Devices, the batch size and the way of scoring do not, up to rounding. Options that were
-        added later are included only where they are used, so that models keep their fingerprints.
+        added later are included only if they are used, so that models keep their fingerprints.
         """
         rules = None if self.token_rules == "corrected" else self.token_rules
         later = {
@@ -163,7 +164,7 @@ def require_libraries() -> None:
 
 
 def resolve_device(device: str) -> str:
-    """The device, where "auto" is a usable CUDA or ROCm GPU or else the CPU, without torch."""
+    """Resolve "auto" to a usable CUDA or ROCm GPU, or else the CPU, without importing torch."""
     if device == "auto":
         return "cuda" if _has_gpu() else "cpu"
     if not re.fullmatch(r"(cpu|cuda|mps|xpu|npu|hpu)(:\d+)?", device):
@@ -175,7 +176,7 @@ def resolve_device(device: str) -> str:
 
 
 def resolve_dtype(dtype: str, device: str, config: Mapping[str, Any]) -> str:
-    """ "auto" is float32 on a CPU, and the checkpoint's own dtype elsewhere."""
+    """Resolve "auto" to float32 on a CPU, and to the checkpoint's own dtype elsewhere."""
     dtype = str(dtype)
     if dtype == "auto":
         if device == "cpu":
@@ -199,7 +200,9 @@ def resolve_dtype(dtype: str, device: str, config: Mapping[str, Any]) -> str:
 def resolve_placement(
     device_map: Any, max_memory: Any, offload_folder: Any, device: str
 ) -> dict[str, Any] | None:
-    """Arguments of `from_pretrained` to spread a model by accelerate; None if it is on one device.
+    """Return arguments of `from_pretrained` that spread a model by accelerate.
+
+    It is None if the model is on one device.
 
     Raises:
         ConfigurationError: the arguments do not fit.
@@ -228,9 +231,9 @@ def resolve_placement(
 
 
 def resolve_template(name: str | None, source: Checkpoint) -> str | None:
-    """A chat template from a file, or by the name of one of the tokenizer's.
+    """Return a chat template from a file, or by the name of one of the tokenizer's.
 
-    None stands for the tokenizer's default.
+    It is None for the tokenizer's default.
     """
     if name is None:
         return None
@@ -252,7 +255,7 @@ def resolve_template(name: str | None, source: Checkpoint) -> str | None:
 
 
 def as_count(name: str, value: Any) -> int:
-    """A whole number of at least 1, or its text."""
+    """Check for a whole number of at least 1, or its text."""
     with_text = int(value) if isinstance(value, str) and value.isdecimal() else value
     if isinstance(with_text, bool) or not isinstance(with_text, int) or with_text < 1:
         raise ConfigurationError(
@@ -262,7 +265,7 @@ def as_count(name: str, value: Any) -> int:
 
 
 def as_prefix_token(value: Any) -> str | int | None:
-    """A token by its number or its text."""
+    """Check for a token's number or text."""
     if value is None or (
         isinstance(value, (str, int)) and not isinstance(value, bool) and value != ""
     ):
@@ -273,7 +276,7 @@ def as_prefix_token(value: Any) -> str | int | None:
 
 
 def as_bytes(name: str, value: Any) -> int:
-    """A positive number of GiB, or its text, in bytes."""
+    """Convert a positive number of GiB, or its text, to bytes."""
     try:
         size = 0 if isinstance(value, bool) else int(float(value) * 2**30)
     except (TypeError, ValueError, OverflowError):
@@ -286,7 +289,7 @@ def as_bytes(name: str, value: Any) -> int:
 
 
 def as_flag(name: str, value: Any) -> bool:
-    """True or false, or its text."""
+    """Check for true or false, or its text."""
     by_text = {
         "true": True,
         "false": False,
@@ -302,7 +305,7 @@ def as_flag(name: str, value: Any) -> bool:
 
 
 def _has_gpu() -> bool:
-    """Ask the driver itself; a build of torch without GPU support has none."""
+    """Ask the driver itself whether there is a GPU; torch may be built without GPU support."""
     try:
         build = version("torch")
     except PackageNotFoundError:
@@ -373,11 +376,12 @@ def _memory(value: Any) -> dict[int | str, int | str]:
 def resolve_quantisation(
     value: Any, dtype: str, source: Checkpoint
 ) -> dict[str, Any] | None:
-    """The full settings of `quantization`; None for None.
+    """Return the full settings of `quantization`; None for None.
 
     Args:
         value: a method's name or a mapping with `method`.
-        dtype: of the model; 4-bit weights are multiplied in it unless `compute_dtype` is set.
+        dtype: the model's dtype, in which 4-bit weights are multiplied unless `compute_dtype` is
+            set.
         source: the checkpoint.
 
     Raises:
@@ -413,7 +417,7 @@ def resolve_quantisation(
 
 
 def declared_method(source: Checkpoint) -> str | None:
-    """The method with which a checkpoint says it was quantised, or None."""
+    """Return the method with which a checkpoint says it was quantised, or None."""
     declared = source.quantisation
     return (
         str(declared.get("quant_method", "unknown"))
@@ -441,7 +445,7 @@ def require_quantisation_libraries(
 
 
 def bitsandbytes_config(settings: Mapping[str, Any]) -> Any:
-    """The settings as a BitsAndBytesConfig of transformers."""
+    """Convert the settings to a BitsAndBytesConfig of transformers."""
     import torch
     from transformers import BitsAndBytesConfig
 
@@ -463,7 +467,11 @@ def bitsandbytes_config(settings: Mapping[str, Any]) -> Any:
 
 
 def _checked(name: str, value: Any) -> Any:
-    """One setting of quantization. Raises ConfigurationError if it is wrong."""
+    """Check one setting of quantization.
+
+    Raises:
+        ConfigurationError: its value is wrong.
+    """
     argument = f"quantization.{name}"
     if name in ("double_quant", "cpu_offload"):
         return as_flag(argument, value)

@@ -1,9 +1,9 @@
-"""Messages to the text that the model sees, by its own chat template.
+"""Renders messages to the text that the model reads, by its own chat template.
 
 A last message with the role "assistant" is a prefill, with which the rendered text ends. If the
 template has no place for a system message (it raises, or drops the text), that text goes in front
-of the first user turn; by published rules it is dropped. A model without a template gets the
-contents joined by blank lines.
+of the first user turn; under published rules it is dropped. For a model without a template the
+contents are joined by blank lines.
 """
 
 from __future__ import annotations
@@ -17,14 +17,13 @@ from evalwright.models.local.tokens import DoesNotFit
 
 
 class ChatRenderer:
-    """Renders prompts.
+    """Renders prompts to text.
 
     Args:
         tokenizer: the model's tokenizer.
         template: text that replaces the tokenizer's own.
         arguments: variables for the template.
-        parts: whether the template takes every content as a list of parts, like those of vision
-            models.
+        parts: whether the template expects every content as a list of parts, as vision models do.
         published: see `TokenRules`.
     """
 
@@ -45,7 +44,7 @@ class ChatRenderer:
         self.has_template = bool(template or getattr(tokenizer, "chat_template", None))
 
     def render(self, prompt: Prompt) -> tuple[str, bool]:
-        """The text, and whether it contains its special tokens.
+        """Render a prompt, and say whether the text contains its special tokens.
 
         Raises:
             DoesNotFit: the template refuses.
@@ -57,7 +56,7 @@ class ChatRenderer:
         system = "\n\n".join(m.text for m in prompt if m.role == "system").strip()
         try:
             text = self._apply(prompt)
-        except Exception as error:  # a template can raise anything
+        except Exception as error:  # a template can raise any exception
             if not system:
                 raise _refusal_error(error) from error
             text = ""
@@ -78,7 +77,11 @@ class ChatRenderer:
         return text, True
 
     def whole(self, messages: Sequence[Message]) -> str:
-        """A complete conversation as text. Raises DoesNotFit if the template refuses."""
+        """Render a complete conversation.
+
+        Raises:
+            DoesNotFit: the template refuses.
+        """
         try:
             return self._template_text(messages)
         except Exception as error:
@@ -94,8 +97,8 @@ class ChatRenderer:
         try:
             return self._template_text(messages, continue_final_message=True)
         except ValueError:
-            # The template changes the last message, so it cannot be cut there; its opening is the
-            # generation prompt.
+            # The template changes the last message, so the text cannot be cut there; the generation
+            # prompt opens the turn instead.
             return (
                 self._template_text(messages[:-1], add_generation_prompt=True)
                 + messages[-1].text
@@ -112,7 +115,7 @@ class ChatRenderer:
             type(tokenizer).apply_chat_template
             is not PreTrainedTokenizerBase.apply_chat_template
         ):
-            # Its class writes prompts by Python of its own, without a template.
+            # The tokenizer's class writes prompts in Python, without a template.
             text: str = tokenizer.apply_chat_template(
                 rows,
                 chat_template=self._template,
@@ -135,7 +138,7 @@ class ChatRenderer:
 
 
 def fold_system(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """The conversation without system messages: their text opens the first user turn."""
+    """Move system messages into the first user turn, whose text they open."""
     system = "\n\n".join(
         message.text for message in messages if message.role == "system"
     )

@@ -1,6 +1,6 @@
-"""Keeps third-party libraries from writing progress bars, log lines and warnings into the output.
+"""Keeps libraries from writing progress bars, log lines and warnings into the output.
 
-Also keeps the garbage collector out of their way while they are imported.
+It also pauses the garbage collector while they are imported.
 """
 
 from __future__ import annotations
@@ -27,16 +27,15 @@ _LIBRARIES = (
 
 
 def verbose() -> bool:
-    """Whether the user wants to see everything: the logger `evalwright` is at DEBUG."""
+    """Return whether the user wants to see everything: the logger `evalwright` is at DEBUG."""
     return logger.isEnabledFor(logging.DEBUG)
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Silence transformers and huggingface_hub within the block, and restore their settings after
-    it.
+    """Silence transformers and huggingface_hub within the block.
 
-    Only libraries that are already imported are changed.
+    Only libraries that are already imported are changed; their settings are restored afterwards.
     """
     if verbose():
         yield
@@ -71,7 +70,7 @@ def quiet() -> Iterator[None]:
 
 
 def _hush(undo: ExitStack, logs: Any, bars: bool, disable: Any, enable: Any) -> None:
-    """Turn off one library's log and progress bars until `undo` ends."""
+    """Turn off one library's log and progress bars until `undo` closes."""
     undo.callback(logs.set_verbosity, logs.get_verbosity())
     logs.set_verbosity_error()
     if bars:
@@ -81,8 +80,9 @@ def _hush(undo: ExitStack, logs: Any, bars: bool, disable: Any, enable: Any) -> 
 
 @contextmanager
 def without_collection() -> Iterator[None]:
-    """Do not collect garbage within the block: the thousands of classes of torch and transformers
-    are none.
+    """Pause garbage collection within the block.
+
+    The thousands of classes that torch and transformers create are not garbage.
     """
     if not gc.isenabled():
         yield

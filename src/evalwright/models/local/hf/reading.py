@@ -1,4 +1,4 @@
-"""Log-likelihoods the plain way: every different input once, logits at single positions only.
+"""Plain log-likelihood scoring: every different input once, logits only at the positions read.
 
 The table of all positions by the whole vocabulary never exists. Positions are read some hundred at
 a time, and the vocabulary a block at a time if the output head is a plain matrix: each block's part
@@ -26,26 +26,30 @@ from evalwright.models.local.tokens import Pair
 Tokens = tuple[int, ...]
 
 Block = tuple[int, Tensor]
-"""Logits (positions, some columns) of the tokens from the given number on; may be overwritten."""
+"""First token number and logits (positions, columns) of a block of the vocabulary.
+
+The logits may be overwritten.
+"""
 
 LogitsOf = Callable[[int, int], Iterable[Block]]
-"""(start, end) -> the logits of these positions, in blocks of the vocabulary from first to last."""
+"""Computes the logits of positions start to end, in blocks of the vocabulary from first to last."""
 
 CHUNK_ELEMENTS = 1 << 25
 """Most logits held in float32 at once: 128 MiB."""
 
 CACHED_ELEMENTS = 1 << 18
-"""Logits of one block on a CPU: 1 MiB, which stays near the processor."""
+"""Most logits of one block on a CPU: 1 MiB, which stays in the cache."""
 
 _NONE: Tensor = None
 
 _TOLERANCE = {4: 3e-5, 8: 3e-5, 2: 0.15, 1: 0.5}
-"""By the bytes of a number: difference per token that rounding in another order can make, and more.
+"""By the bytes of a number: largest difference per token that another order of rounding can make.
 """
 
 CHUNK_ROWS = 256
-"""Positions whose logits are computed at once: enough for an efficient product, few enough for
-caches.
+"""Positions whose logits are computed at once.
+
+They are enough for an efficient product, and few enough for caches.
 """
 
 
@@ -72,11 +76,11 @@ class LogitReader:
         self.sliced = self._can_slice(device)
 
     def head(self, hidden: Tensor) -> Tensor:
-        """The logits of last hidden states (positions, width), if `sliced`."""
+        """Compute the logits of last hidden states (positions, width), if `sliced`."""
         return self._finish(self._head(hidden))
 
     def blocks(self, hidden: Tensor) -> Iterator[Block]:
-        """The same, a part of the vocabulary at a time if the output head is a plain matrix."""
+        """Compute the logits in blocks of the vocabulary; in one if the head is no plain matrix."""
         columns = max(
             CACHED_ELEMENTS if hidden.device.type == "cpu" else CHUNK_ELEMENTS, 1
         ) // len(hidden)
@@ -103,9 +107,7 @@ class LogitReader:
         columns: list[int],
         sources: Sequence[Tokens] = (),
     ) -> LogitsOf:
-        """Run the model on `ids` (batch, length); returns the logits of positions at `rows` and
-        `columns`.
-        """
+        """Run the model on `ids` (batch, length); return the logits at `rows` and `columns`."""
         row_index = torch.tensor(rows, device=ids.device)
         column_index = torch.tensor(columns, device=ids.device)
         if self.sliced:
@@ -142,7 +144,7 @@ class LogitReader:
                     input_ids=ids, attention_mask=mask, use_cache=False
                 ).last_hidden_state
                 apart = self.head(hidden)
-        except Exception:  # any refusal means: not this way
+        except Exception:  # any refusal means that this way is not available
             return False
         if apart.shape != full_logits.shape:
             return False
@@ -154,13 +156,13 @@ class LogitReader:
 
 
 class SidesReader:
-    """The logits of an encoder-decoder model's decoder; the encoder runs once per different source.
+    """Computes the logits of an encoder-decoder model; the encoder runs once per different source.
 
-    A context keeps all special tokens that its tokenizer adds, also an EOS at its end; a
+    A context keeps all special tokens that its tokenizer adds, including an EOS at its end; a
     continuation gets none, and its first token is predicted from the decoder's start token. Both
-    are encoded separately. A rolling log-likelihood is that of the text after a source of the
-    prefix token alone; a text longer than the model is scored in windows, whose encoder reads the
-    text to their left as far as it fits. These are lm-evaluation-harness's rules.
+    are encoded separately. A rolling log-likelihood is that of the text after a source of only the
+    prefix token; a text longer than the model is scored in windows, whose encoder reads the text to
+    their left as far as it fits. These are lm-evaluation-harness's rules.
     """
 
     def __init__(self, model: Any, device: str) -> None:
@@ -175,9 +177,7 @@ class SidesReader:
         columns: list[int],
         sources: Sequence[Tokens],
     ) -> LogitsOf:
-        """The logits of the positions at `rows` and `columns` of `ids` (batch, length), read by the
-        decoder.
-        """
+        """Return the decoder's logits at `rows` and `columns` of `ids` (batch, length)."""
         places = {source: index for index, source in enumerate(dict.fromkeys(sources))}
         source_ids, seen = pad(list(places), self._device)
         with quiet():
@@ -204,8 +204,9 @@ class SidesReader:
 def pad(
     rows: Sequence[Sequence[int]], device: str, token: int = 0, *, left: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """Token ids and attention mask, both (rows, longest row), padded with `token`, which is never
-    read.
+    """Return token ids and attention mask, both (rows, longest row).
+
+    They are padded with `token`, which is never read.
     """
     longest = max(len(row) for row in rows)
 
@@ -220,10 +221,10 @@ def pad(
 def read_log_likelihoods(
     logits_of: LogitsOf, places: int, reads: Sequence[tuple[int, int]]
 ) -> tuple[list[float], list[bool]]:
-    """Log-probability, and whether it is the most probable, of every `(place, token)` in `reads`.
+    """Return the log-probability of every `(place, token)` in `reads`, and whether it is highest.
 
-    `places` is their number. Of several equal logits the first is the most probable. Softmax in
-    float32.
+    `places` is the number of places. Of several equal logits the first counts as the most probable.
+    The softmax is in float32.
     """
     values = [0.0] * len(reads)
     greedy = [False] * len(reads)
@@ -251,8 +252,9 @@ def read_log_likelihoods(
 class _Reads:
     """Reads each `tokens[i]` at position `places[i]` of one chunk, whose logits come in blocks.
 
-    By position, over the blocks so far: `highest` logit, and `total` of exp(logit - highest). By
-    read: the token's logit `picked`, and whether it `leads` the logits up to its own block's end.
+    By position, it keeps over the blocks so far the `highest` logit, and the `total` of exp(logit -
+    highest). By token read, it keeps the token's logit `picked`, and whether it `leads` the logits
+    up to the end of its own block.
     """
 
     def __init__(self, places: list[int], tokens: list[int]) -> None:
@@ -268,16 +270,14 @@ class _Reads:
             torch.tensor(indices, device=device) for indices in self._places_and_tokens
         )
         self._highest = torch.full((rows,), -torch.inf, device=device)
-        # Many blocks are added up; Apple's GPUs know no larger numbers.
+        # Many blocks are added up; Apple's GPUs have no 64-bit floats.
         exact = torch.float32 if device.type == "mps" else torch.float64
         self._total = torch.zeros(rows, dtype=exact, device=device)
         self._picked = torch.zeros(len(self._token), device=device)
         self._leads = torch.zeros(len(self._token), dtype=torch.bool, device=device)
 
     def add(self, first: int, logits: Tensor) -> None:
-        """Process the logits (positions, columns) of the tokens from `first` on, which are
-        overwritten.
-        """
+        """Process logits (positions, columns) of the tokens from `first` on, overwriting them."""
         if self._place is _NONE:
             self._start(logits)
         top = logits.amax(dim=-1)
@@ -288,7 +288,7 @@ class _Reads:
         column = self._token[inside] - first
         self._picked[inside] = logits[row, column]
         leading = (self._picked[inside] == top[row]) & (top[row] > self._highest[row])
-        # few: where it matters which of several comes first
+        # Only these few need a check of which of several equal logits comes first.
         for read in leading.nonzero()[:, 0].tolist():
             self._leads[inside[read]] = logits[row[read]].argmax() == column[read]
         larger = torch.maximum(self._highest, top)
@@ -297,21 +297,21 @@ class _Reads:
         self._highest = larger
 
     def result(self) -> tuple[list[float], list[bool]]:
-        """Log-probabilities, and whether each token is the most probable."""
+        """Return the log-probabilities, and whether each token is the most probable."""
         highest = self._highest[self._place]
         values = self._picked - highest - self._total.log()[self._place]
         return values.tolist(), (self._leads & (self._picked == highest)).tolist()
 
 
 def _has_hooks(head: Any) -> bool:
-    """Whether calling the module does more than its product (such as fetching weights)."""
+    """Return whether calling the module does more than its product (such as fetching weights)."""
     return bool(
         head._forward_hooks or head._forward_pre_hooks or hasattr(head, "_hf_hook")
     )
 
 
 def _logit_transform(config: Any) -> Callable[[Tensor], Tensor]:
-    """What an architecture does to its logits after the output head."""
+    """Return what an architecture does to its logits after the output head."""
     cap = getattr(config, "final_logit_softcapping", None)  # Gemma 2 and 3
     if cap is not None:
         return lambda logits: torch.tanh(logits / cap) * cap
@@ -342,9 +342,10 @@ class _Group:
 
 
 class PlainScorer:
-    """One forward pass per different input; only pairs that differ in the last token share one.
+    """Scores with one forward pass per different input.
 
-    `start` is the start token of a decoder with an encoder, which then reads the contexts.
+    Only pairs that differ in nothing but the last token share one. `start` is the start token of a
+    decoder with an encoder, which then reads the contexts.
     """
 
     def __init__(
@@ -389,8 +390,8 @@ class PlainScorer:
         ids, mask = pad([group.tokens for group in groups], self._device)
         rows = [row for row, group in enumerate(groups) for _ in group.positions]
         columns = [column for group in groups for column in group.positions]
-        # Where each target reads, as a place in `rows` and `columns`; one place may be read for
-        # several targets.
+        # Where each target is read, as an index into `rows` and `columns`; several targets may
+        # share a position.
         reads: list[tuple[int, int]] = []
         spans: list[tuple[int, int, int]] = []
         end = 0
@@ -416,7 +417,7 @@ class PlainScorer:
 
 
 def finite_or_failure(scored: PairScore) -> PairScore | Failure:
-    """The score, or a failure if it is not a finite number."""
+    """Return the score, or a failure if it is not a finite number."""
     if math.isfinite(scored.log_likelihood):
         return scored
     return ModelError(
@@ -430,8 +431,7 @@ def unexplained_difference(
     scores: Sequence[PairScore],
     number_bytes: int,
 ) -> float | None:
-    """The largest difference per scored token, in nats, from plain scoring; None if all are
-    rounding.
+    """Return the largest difference per token from plain scoring, in nats; None if only rounding.
 
     Args:
         expected: (index into `scores`, plain score); failures are ignored.

@@ -1,8 +1,8 @@
 """Chooses the next token: the most probable, or by the row's own stream of uniform numbers.
 
-A stream depends on the request (its seed, its draw number, its prompt) and on nothing else, and
-each number becomes a token by the inverse of the cumulative distribution; so the same request gives
-the same answer in any batch and order, up to rounding of the model's probabilities.
+A stream depends only on the request (its seed, its draw number, its prompt), and each number
+becomes a token by the inverse of the cumulative distribution; so the same request gives the same
+answer in any batch and order, up to rounding of the model's probabilities.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from evalwright.models.local.hf.loading import Loaded
 from evalwright.models.local.writing import AnswerWriter, Pieces
 
 _ROWS_SORTED_AT_ONCE = 8
-"""Rows whose distributions are in float64 together."""
+"""Rows whose distributions are in float64 at the same time."""
 
 
 class RowWriter(AnswerWriter):
-    """The writer of one row. `stream` is its uniform numbers; None if the answer is greedy."""
+    """Writes the answer of one row. `stream` has its uniform numbers; None if it is greedy."""
 
     def __init__(self, loaded: Loaded, job: Job, pieces: Pieces) -> None:
         super().__init__(loaded.encoder, loaded.end_tokens, job, pieces)
@@ -44,9 +44,7 @@ class RowWriter(AnswerWriter):
 def advance(
     logits: Tensor, writers: Sequence[RowWriter]
 ) -> dict[int, Response | Failure]:
-    """Give every row of logits (rows, vocabulary) its next token; returns the finished answers by
-    row.
-    """
+    """Give every row of logits (rows, vocabulary) its next token; return finished rows' answers."""
     done: dict[int, Response | Failure] = {}
     for row, (writer, token) in enumerate(
         zip(writers, choose(logits, writers), strict=True)
@@ -58,7 +56,7 @@ def advance(
 
 
 def choose(logits: Tensor, writers: Sequence[RowWriter]) -> list[int | None]:
-    """The next token of every row of logits (rows, vocabulary); None if a logit is not a number.
+    """Choose the next token of every row of logits (rows, vocabulary); None if a logit is NaN.
 
     The maximum of a row with a NaN is NaN, so one pass over the logits finds both.
     """
@@ -89,7 +87,7 @@ def choose(logits: Tensor, writers: Sequence[RowWriter]) -> list[int | None]:
 def _draw_rows(
     logits: Tensor, requests: Sequence[Generate], uniforms: Sequence[float]
 ) -> list[int]:
-    """The tokens at the uniform numbers (in [0, 1)), in order of token number.
+    """Map uniform numbers in [0, 1) to tokens, by cumulative probability in order of token number.
 
     The filters follow one another as in transformers: top_k keeps the k most probable tokens and
     those that equal the last of them, top_p the most probable until their sum reaches it, at least
@@ -116,7 +114,7 @@ def _draw_rows(
     cumulative = probabilities.cumsum(-1)
     thresholds = torch.tensor(uniforms, **tensor_options)[:, None] * cumulative[:, -1:]
     places = torch.searchsorted(cumulative, thresholds, right=True)[:, 0]
-    # A uniform number of almost 1 can round past the last token that has any probability.
+    # A uniform number close to 1 can round past the last token that has any probability.
     numbers = torch.arange(1, probabilities.shape[-1] + 1, device=logits.device)
     last = ((probabilities > 0) * numbers).amax(dim=-1) - 1
     tokens: list[int] = torch.minimum(places, last.clamp(min=0)).tolist()
@@ -136,9 +134,7 @@ def _nucleus(probabilities: Tensor, top_p: float) -> Tensor:
 def values_of(
     logs: Tensor, token: int, alternatives: int
 ) -> tuple[float, list[tuple[int, float]]]:
-    """A token's log-probability out of `logs` (vocabulary,), and the most probable tokens with
-    theirs.
-    """
+    """Return a token's log-probability from `logs` (vocabulary,), and the most probable tokens."""
     best = logs.topk(min(alternatives, len(logs)))
     return float(logs[token]), list(
         zip(best.indices.tolist(), best.values.tolist(), strict=True)
@@ -146,7 +142,7 @@ def values_of(
 
 
 def not_a_number() -> Failure:
-    """The failure of an answer whose logits were not numbers."""
+    """Make the failure of an answer whose logits were not numbers."""
     return ModelError(
         "The model's logits are not numbers; its dtype may be too small (try"
         " dtype=bfloat16 or float32)."

@@ -1,13 +1,13 @@
-"""Keys and values of the rows being written, each row in a place of its own, and the model's
-passes.
+"""Keys and values of the rows being generated, each in a slot, and the passes over them.
 
-The common beginning of the rows' prompts is computed once, for all of them. A row's own tokens
-start at the left of its place, so that rows of any length can come and go; a mask hides what is
-behind its end. There are two ways to attend, as in `tree_forward.py`, with the same result:
+The shared prefix of the rows' prompts is computed once, for all of them. A row's own tokens start
+at the left of its slot, so that rows of any length can come and go; a mask hides what is after its
+end. There are two ways to attend, as in `tree_forward.py`, with the same result:
 
-- portable: the shared part is copied to every place, and a four-dimensional mask says what is seen.
+- portable: the shared part is copied to every slot, and a four-dimensional mask says what is
+  visible.
 - cascade: the shared part is attended to once for all rows, and each row's own part separately, and
-both are merged.
+  both are merged.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ from evalwright.models.local.tree import Node, Row, RowPart
 
 
 class Slots:
-    """Places for up to `rows` rows of up to `length` tokens below a shared prefix; `used` are in
-    use.
+    """Slots for up to `rows` rows of up to `length` tokens each after a shared prefix.
+
+    `used` of them are in use.
     """
 
     def __init__(self, forward: TreeForward, reader: LogitReader) -> None:
@@ -46,9 +47,7 @@ class Slots:
         return len(self._lengths)
 
     def open(self, prefix: Sequence[int], rows: int, length: int) -> None:
-        """Forget all rows, make places for new ones, and compute the tokens that all of them begin
-        with.
-        """
+        """Start anew: make slots for these rows, and compute the tokens that all begin with."""
         self._reset(rows, length)
         if prefix:
             row = Row([RowPart(Node(prefix, 0, len(prefix)), -1)])
@@ -63,7 +62,7 @@ class Slots:
         self._reset(0, 0)
 
     def add(self, rows: Sequence[Sequence[int]], copies: Sequence[int] = ()) -> Tensor:
-        """Put rows, which begin after the prefix, into the next free places.
+        """Put rows, which begin after the prefix, into the next free slots.
 
         Args:
             rows: the tokens of each row.
@@ -88,7 +87,7 @@ class Slots:
                     None, None
                 ].expand(len(rows), -1, -1, -1)
             else:
-                # Padding stands on the right, where no token looks; so no mask is needed, and the
+                # Padding is on the right, where no token attends; so no mask is needed, and the
                 # fast kernel is used.
                 mask = torch.ones_like(mask)
             hidden = self._forward(ids, positions.expand(len(rows), -1), mask)
@@ -104,7 +103,7 @@ class Slots:
             return logits
 
     def step(self, tokens: Sequence[int]) -> Tensor:
-        """Put one more token into every row; returns the logits after it, (used, vocabulary)."""
+        """Add one token to every row; return the logits after it, (used, vocabulary)."""
         with torch.inference_mode():
             self._stepping = True
             self._ends = torch.tensor(self._lengths, device=self._device)
@@ -124,7 +123,7 @@ class Slots:
             if self.cascading:
                 attention_mask = torch.ones_like(
                     ids
-                )  # only keeps some models from warning of padding
+                )  # only keeps some models from warning about padding
             elif mask is None:
                 attention_mask = torch.zeros(
                     (len(tokens), 1, 1, self._seen),
@@ -138,9 +137,7 @@ class Slots:
             return self._reader.head(hidden[:, 0])
 
     def remove(self, places: Sequence[int]) -> None:
-        """Remove rows; the last row moves to the place that becomes free, from the highest to the
-        lowest.
-        """
+        """Remove rows, highest slot first; the last row moves into each freed slot."""
         with torch.inference_mode():
             for index in sorted(places, reverse=True):
                 last = self.used - 1
@@ -192,7 +189,7 @@ class Slots:
     def _store_step(
         self, layer: _Layer, key: Tensor, value: Tensor
     ) -> cascade.KeysValues:
-        """Store one layer's new keys and values; returns those to attend to."""
+        """Store one layer's new keys and values; return those to attend to."""
         before = 0 if self.cascading else self._prefix
         if layer.places is None:
             layer.open((key, value), self._rows, before, self._room)
@@ -202,7 +199,7 @@ class Slots:
             end = before + key.shape[2]
             for tensor, new in ((keys, key), (values, value)):
                 tensor[rows, :, before:end] = new
-                # Whatever stood there may not be a number, which no mask hides.
+                # The old content may be NaN, which no mask hides.
                 tensor[rows, :, end:] = 0
             return (
                 (key, value)
@@ -215,7 +212,7 @@ class Slots:
         return keys[: self.used, :, : self._seen], values[: self.used, :, : self._seen]
 
     def _length(self) -> int:
-        """Tokens before those of the current pass."""
+        """Return the number of tokens before those of the current pass."""
         return self._prefix + (max(self._lengths) if self._stepping else 0)
 
 
@@ -225,7 +222,7 @@ class _Layer(cascade.PassLayer):
     places: cascade.KeysValues | None = None
 
     def open(self, new: cascade.KeysValues, rows: int, before: int, room: int) -> None:
-        """Allocate the places."""
+        """Allocate the tensors."""
         key, value = (
             states.new_zeros((rows, states.shape[1], before + room, states.shape[3]))
             for states in new

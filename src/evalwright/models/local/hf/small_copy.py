@@ -1,4 +1,4 @@
-"""Finds out how a transformers model is computed without its weights: on a small copy."""
+"""Finds out on a small copy, without loading weights, how a transformers model is computed."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ VOCABULARY_SIZE = 128
 FEED_FORWARD_WIDTH = 64
 
 _NARROWED = ("intermediate_size", "moe_intermediate_size", "ffn_dim", "n_inner")
-"""Names of the width of a feed-forward layer, which has most weights of a layer."""
+"""Names of the width of a feed-forward layer, which holds most weights of a layer."""
 
 _LATER = "known when the model is loaded"
 
 
 def try_path(source: Checkpoint, options: HfOptions) -> dict[str, Any]:
-    """How log-likelihoods and texts are computed, as `models check` shows it.
+    """Report how log-likelihoods and texts are computed, for `models check`.
 
     The copy has the architecture's own classes and widths of attention, but few layers, a small
     vocabulary and random weights, so that the largest model is tried in seconds. Memory, and a
@@ -71,7 +71,7 @@ def try_path(source: Checkpoint, options: HfOptions) -> dict[str, Any]:
 
 
 def _small_copy(source: Checkpoint, options: HfOptions) -> Any:
-    """The model with few layers and random weights; None for an encoder-decoder model."""
+    """Make the model with few layers and random weights; None for an encoder-decoder model."""
     trust = source_arguments(source, options.trust_remote_code)
     config = AutoConfig.from_pretrained(source.where, **trust)
     if config.is_encoder_decoder:
@@ -90,7 +90,7 @@ def _small_copy(source: Checkpoint, options: HfOptions) -> Any:
 
 
 def _shrink(config: Any) -> None:
-    """Keep only as many layers as show each kind, and little else that has weight."""
+    """Reduce the layers to those that show each kind, and the other sizes that hold weights."""
     kinds = list(getattr(config, "layer_types", None) or [])
     layers = max(MIN_LAYERS, *(kinds.index(kind) + 1 for kind in set(kinds)), 0)
     layers = min(layers, MAX_LAYERS, config.num_hidden_layers)
@@ -100,7 +100,7 @@ def _shrink(config: Any) -> None:
         config.layer_types = kinds[:layers] or None
     config.vocab_size = VOCABULARY_SIZE
     config.pad_token_id = None
-    # Without attention heads, these widths are those of a state, which the other sizes must match.
+    # Without attention heads, these are the widths of a state, which the other sizes must match.
     for name in _NARROWED if hasattr(config, "num_attention_heads") else ():
         if isinstance(getattr(config, name, None), int):
             setattr(config, name, FEED_FORWARD_WIDTH)

@@ -1,8 +1,8 @@
-"""Locates a model's files, reads its small ones, and names it by content.
+"""Finds a model's files, reads the small ones, and identifies the model by content.
 
-No torch, no transformers, no weights. A name is a local folder if such a path exists or if it
-begins with '.', '/' or '~'; else it is a hub repository, of which only the small files are fetched
-here. Both raise ConfigurationError, with a sentence, if they are missing.
+It loads no torch, no transformers and no weights. A name is a local folder if such a path exists or
+if it begins with '.', '/' or '~'; else it is a hub repository, of which only the small files are
+fetched here. If they are missing, a ConfigurationError says so.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ PROMPT_METHODS = (
     "PREFIX_TUNING",
     "CPT",
 )
-"""Methods that put learnt tokens in front of every input instead of changing weights."""
+"""Adapter methods that prepend learnt tokens to every input instead of changing weights."""
 
 HUB_TIMEOUT_SECONDS = 15.0
-"""How long to wait for the hub before its local cache is used."""
+"""Seconds to wait for the hub before its local cache is used."""
 
 
 _TEXT_ONLY_TYPES = frozenset(
@@ -53,7 +53,7 @@ class Checkpoint:
         config: config.json, {} if there is none.
         tokenizer_config: tokenizer_config.json, {} if there is none.
         templates: chat templates by name, "default" first.
-        subfolder: of a repository, if its files are in one.
+        subfolder: folder within a repository, if its files are in one.
         adapter: adapter_config.json, {} if there is none.
     """
 
@@ -160,8 +160,8 @@ def check_embedded(name: str, source: Checkpoint) -> None:
     if not source.adapter:
         return
     if source.folder is None:
-        # Here transformers would load the base that the adapter names, in whatever state the hub
-        # has it.
+        # Otherwise transformers would load the base that the adapter names, in its current state on
+        # the hub.
         base = source.adapter.get("base_model_name_or_path")
         raise ConfigurationError(
             f"The hub repository '{name}' is an adapter: name its base model ('{base}',"
@@ -171,9 +171,10 @@ def check_embedded(name: str, source: Checkpoint) -> None:
 
 
 def code_elsewhere(*sources: Checkpoint) -> dict[str, str]:
-    """The commits of other repositories whose code these sources name, by repository.
+    """Return the commits of other repositories whose code these sources name, by repository.
 
-    Raises ConfigurationError.
+    Raises:
+        ConfigurationError: a commit cannot be found.
     """
     commits: dict[str, str] = {}
     for config in (
@@ -272,7 +273,7 @@ def _hub(
 
 
 def _read(path: Callable[[str], Path | None], **location: Any) -> Checkpoint:
-    """The source with its small files; later forms of chat templates win, as in transformers."""
+    """Read a source's small files; later forms of chat templates win, as in transformers."""
     tokenizer_config, legacy = (
         read_json(path(name))
         for name in ("tokenizer_config.json", "chat_template.json")
@@ -292,8 +293,9 @@ def _read(path: Callable[[str], Path | None], **location: Any) -> Checkpoint:
 
 
 def _missing_file_message(subject: str, needs: str, adapter: Path | None) -> str:
-    """Why something is no model, or no adapter. `adapter` is the path of adapter_config.json, if
-    any.
+    """Return why something is not a model, or not an adapter.
+
+    `adapter` is the path of adapter_config.json, if there is one.
     """
     if needs.endswith(ADAPTER_CONFIG):
         return f"{subject} has no {needs}, so it is not an adapter of the library peft."
@@ -310,15 +312,15 @@ def _missing_file_message(subject: str, needs: str, adapter: Path | None) -> str
 class _Repository:
     """A repository at one commit.
 
-    Files are fetched by the requested `revision`, because the cache then notes its commit for times
-    without network.
+    Files are fetched by the requested `revision`, because the cache then remembers its commit for
+    times without network.
 
     Attributes:
-        name: its id.
+        name: the repository's id.
         commit: the commit.
-        revision: as requested.
+        revision: the revision as requested.
         listed: its files; None if only the cache can tell.
-        offline: use the cache only.
+        offline: whether only the cache is used.
     """
 
     name: str
@@ -328,7 +330,7 @@ class _Repository:
     offline: bool
 
     def path(self, file: str) -> Path | None:
-        """The file on this machine, fetched if need be; None if the repository has no such file."""
+        """Return the path of a file, fetched if needed; None if the repository has no such file."""
         from huggingface_hub import errors, hf_hub_download
 
         if self.listed is not None and file not in self.listed:
@@ -352,8 +354,10 @@ def open_repository(
 ) -> _Repository:
     """Find a repository's commit.
 
-    `needs` is the file by which its local cache is recognised without network. Raises
-    ConfigurationError if neither the hub nor its local cache has the repository.
+    `needs` is the file by which its local cache is recognised without network.
+
+    Raises:
+        ConfigurationError: neither the hub nor its local cache has the repository.
     """
     try:
         from huggingface_hub import HfApi, errors, hf_hub_download
@@ -370,7 +374,7 @@ def open_repository(
             raise
         except (
             Exception
-        ) as error:  # the hub's client lets its HTTP library's errors through
+        ) as error:  # the hub's client lets errors of its HTTP library through
             unreachable = error
         else:
             files = frozenset(
@@ -392,7 +396,7 @@ def open_repository(
                 f" cache, and the hub cannot be reached ({type(unreachable).__name__})."
                 f" A folder is given by its path: './{name}' in place of '{name}'."
             ) from unreachable
-    # The cache keeps a commit's files in a folder of its name.
+    # The cache keeps a commit's files in a folder with its name.
     commit = cached.parents[needs.count("/")].name
     return _Repository(name, commit, revision, None, offline=True)
 

@@ -1,6 +1,4 @@
-"""`hf/<hub repository or local folder>[@revision]`: a language model that transformers runs in this
-process.
-"""
+"""`hf/<hub repository or folder>[@revision]`: a language model run here by transformers."""
 
 from __future__ import annotations
 
@@ -56,11 +54,11 @@ if TYPE_CHECKING:
 
 
 class TransformersModel(LocalModel):
-    """A decoder-only or encoder-decoder model from the hub or a folder: log-likelihood, rolling,
-    generation, chat.
+    """A decoder-only or encoder-decoder model from the hub or a folder.
 
-    Beams are transformers' own search. Log-probabilities are those of the model itself, before
-    temperature, top_k, top_p and min_p.
+    It answers log-likelihood, rolling, generation and chat requests. Beams are transformers' own
+    search. Log-probabilities are those of the model itself, before temperature, top_k, top_p and
+    min_p.
 
     Args:
         name: a hub repository or a folder, with `@revision` for a branch, tag or commit.
@@ -72,30 +70,30 @@ class TransformersModel(LocalModel):
         memory: GiB beside the model that "auto" may fill; by default all that is free.
         max_length: the context in tokens, if not the model's own.
         tokenizer: another repository or folder.
-        add_special_tokens: let the tokenizer add its BOS (default true).
-        add_bos: put a BOS in front in any case.
+        add_special_tokens: whether the tokenizer adds its BOS (default true).
+        add_bos: whether to put a BOS in front in any case.
         prefix_token: the token that a text without context starts from, if not BOS or EOS.
-        token_rules: "published" scores the BOS of rolling texts, cuts the left of prompts that are
-            too long to answer, lets the tokenizer add its BOS to a rendered chat template, and
-            drops a system message that the template refuses, like lm-evaluation-harness.
+        token_rules: "published" follows lm-evaluation-harness: it scores the BOS of rolling texts,
+            cuts the left of prompts that are too long to answer, lets the tokenizer add its BOS to
+            a rendered chat template, and drops a system message that the template refuses.
         use_fast_tokenizer: true only.
         chat_template: a file, or the name of one of the tokenizer's templates.
         enable_thinking: a variable for the template.
         chat_template_args: further variables for it.
-        trust_remote_code: run code from the repository.
+        trust_remote_code: whether to run code from the repository.
         attn_implementation: "sdpa", "eager", "flash_attention_2", ...
         max_tokens: length of an answer if the task does not say.
-        scoring: log-likelihoods by a prefix tree ("tree"), one input at a time ("plain"), or the
-            former if the model can ("auto"); not part of the fingerprint.
+        scoring: compute log-likelihoods by a prefix tree ("tree"), one input at a time ("plain"),
+            or by the tree if the model allows it ("auto"); not part of the fingerprint.
         peft: an adapter (LoRA or similar), a repository or folder, with `@revision` if wanted.
         device_map: spread the model over devices, by accelerate: "auto", "balanced", ..., a device,
             or modules with devices.
-        max_memory: by device ({0: "20GiB", "cpu": "60GiB"}).
-        offload_folder: for parts that wait on disk; changes no answer.
+        max_memory: limit by device ({0: "20GiB", "cpu": "60GiB"}).
+        offload_folder: folder for parts that are offloaded to disk; changes no answer.
         quantization: "bitsandbytes-8bit" or "bitsandbytes-4bit", or a mapping with that as `method`
             and its settings.
         preset: settings for a kind of machine ("t4", "laptop", ...), for arguments left open.
-        fit: choose the most exact dtype and quantization that fit into the free memory.
+        fit: whether to choose the most exact dtype and quantization that fit into the free memory.
 
     Raises:
         ConfigurationError: an argument cannot be used.
@@ -237,7 +235,7 @@ class TransformersModel(LocalModel):
     def _choose_format(
         self, arguments: Mapping[str, Any], on: str, placement: Mapping[str, Any] | None
     ) -> tuple[str, str | Mapping[str, Any] | None]:
-        """dtype and quantization, chosen to fit into memory if `fit` is set."""
+        """Return dtype and quantization, chosen to fit into memory if `fit` is set."""
         dtype = resolve_dtype(arguments["dtype"], on, self._source.config)
         quantization = arguments["quantization"]
         self._fit: Fit | None = None
@@ -268,8 +266,8 @@ class TransformersModel(LocalModel):
     def _check_length(self) -> None:
         most = context_length(self._source.config, {})
         max_length = self.options.max_length
-        # T5 and models like it know distances, not positions, and may be given longer texts than
-        # they were trained on.
+        # T5 and similar models use distances, not positions, so texts may be longer than in
+        # training.
         relative = "relative_attention_num_buckets" in self._source.config
         if (
             most is not None
@@ -300,7 +298,10 @@ class TransformersModel(LocalModel):
         }
 
     def describe(self) -> dict[str, Any]:
-        """The model; parameters and context of a hub model are known once it has been loaded."""
+        """Describe the model.
+
+        Parameters and context length of a hub model are known once it has been loaded.
+        """
         source = self._source
         return {
             **super().describe(),
@@ -332,8 +333,9 @@ class TransformersModel(LocalModel):
         }
 
     def _template(self) -> dict[str, Any]:
-        """The chat template and its variables, to show a recorded conversation as the text that was
-        sent.
+        """Return the chat template and its variables.
+
+        They allow showing a recorded conversation as the text that was sent.
         """
         source = self._tokenizer_source
         options = self.options
@@ -349,10 +351,12 @@ class TransformersModel(LocalModel):
         return special_token_ids(source.folder, source.tokenizer_config)
 
     def _extras(self) -> dict[str, Any]:
-        """Parts of the description that only some models have."""
+        """Return parts of the description that only some models have."""
         adapter = self._adapter
         placement = self.options.placement
-        extras: dict[str, Any] = {} if self._fit is None else {"fit": self._fit.said()}
+        extras: dict[str, Any] = (
+            {} if self._fit is None else {"fit": self._fit.describe()}
+        )
         if adapter is not None:
             extras["adapter"] = {"where": adapter.where, "revision": adapter.revision}
             extras["adapter"]["kind"] = adapter.adapter.get("peft_type")
@@ -363,7 +367,7 @@ class TransformersModel(LocalModel):
     def check(self) -> None:
         """Raise if the files show that the model cannot be used.
 
-        Nothing is loaded but the tokenizer, where add_bos needs it.
+        Only the tokenizer is loaded, and only if add_bos needs it.
         """
         config = self._source.config
         names = config.get("architectures") or []
@@ -385,7 +389,7 @@ class TransformersModel(LocalModel):
             self._check_begin()
 
     def _check_begin(self) -> None:
-        """Raise if the tokenizer lacks the BOS of add_bos; under published rules, only log."""
+        """Raise if the tokenizer lacks the BOS of add_bos; under published rules, only log it."""
         from evalwright.models.local.hf.loading import lacks_begin, load_tokenizer
 
         tokenizer = load_tokenizer(
@@ -399,7 +403,7 @@ class TransformersModel(LocalModel):
             )
 
     def try_out(self) -> dict[str, Any]:
-        """How log-likelihoods and texts are computed, tried on a small copy (see `small_copy`)."""
+        """Report how requests are computed, by trying them on a small copy (see `small_copy`)."""
         from evalwright.models.local.hf.small_copy import try_path
 
         if self._engine is not None:
@@ -407,7 +411,7 @@ class TransformersModel(LocalModel):
         return try_path(self._source, self.options)
 
     def refuses(self, request: Request) -> str | None:
-        """Also refuse sampling with beams, and arguments that generate() does not know."""
+        """Refuse, besides the usual, beam sampling and arguments unknown to generate()."""
         if (
             isinstance(request, Generate)
             and request.num_beams > 1
@@ -427,13 +431,18 @@ class TransformersModel(LocalModel):
         return super().refuses(request)
 
     def reader(self) -> Reader:
-        """See Model; the tokenizer alone is loaded."""
+        """Return how the model reads prompts; only the tokenizer is loaded."""
         from evalwright.models.local.hf.loading import load_reader
 
         return load_reader(self._source, self._tokenizer_source, self.options)
 
     def load(self) -> None:
-        """Load weights and tokenizer. Raises ConfigurationError or ModelError."""
+        """Load weights and tokenizer.
+
+        Raises:
+            ConfigurationError: an argument cannot be used.
+            ModelError: the model cannot be loaded.
+        """
         if self._engine is None:
             with without_collection():
                 self._engine = self._loaded()
@@ -470,16 +479,14 @@ class TransformersModel(LocalModel):
     def answer_batch(
         self, requests: Sequence[Request]
     ) -> Iterator[tuple[int, Response | Failure]]:
-        """Yield each answer when its batch is done: likelihoods first, then generations, longest
-        first.
-        """
+        """Yield each answer when its batch is done: likelihoods, then texts, longest first."""
         self.load()
         assert self._engine is not None
         yield from self._engine.answer(requests)
 
 
 def _main_device(device: str, placement: Mapping[str, Any] | None) -> str:
-    """The device that decides the dtype."""
+    """Return the device that decides the dtype."""
     device_map = None if placement is None else placement["device_map"]
     on_cpu = isinstance(device_map, Mapping) and set(device_map.values()) <= {
         "cpu",

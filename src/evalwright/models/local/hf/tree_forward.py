@@ -1,14 +1,14 @@
-"""Puts rows of a prefix tree through a transformers model, on top of stored keys and values.
+"""Runs rows of a prefix tree through a transformers model, on top of stored keys and values.
 
-A row's tokens are side by side, each with its own position, and a mask lets each see its own path
-only. There are two ways to attend, with the same result:
+A row's tokens are side by side, each with its own position, and a mask lets each token see only its
+own path. There are two ways to attend, with the same result:
 
 - portable: the cache puts stored keys and values in front of every row's own, and a
-four-dimensional mask says what is seen. It works with any model that takes a cache, a 4D mask and
-position ids.
+  four-dimensional mask says what is visible. It works with any model that takes a cache, a 4D mask
+  and position ids.
 - cascade (`cascade.py`): the model's attention is replaced by one that attends to the stored part
-once for all rows, and to the row itself separately, and merges both. Nothing is copied and most of
-it needs no mask.
+  once for all rows, and to the row itself separately, and merges both. Nothing is copied and most
+  of it needs no mask.
 """
 
 from __future__ import annotations
@@ -39,15 +39,16 @@ The first that a model uses counts.
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """Keys and values of one path from the start: for each layer (1, key-value heads, length,
-    width).
+    """Keys and values of one path from the root of the tree.
+
+    They are, for each layer, (1, key-value heads, length, width).
     """
 
     length: int
     layers: list[cascade.KeysValues]
 
     def first(self, length: int) -> Stored:
-        """The keys and values of the first tokens."""
+        """Return the keys and values of the first tokens."""
         return Stored(
             length,
             [
@@ -61,9 +62,9 @@ NOTHING_STORED = Stored(0, [])
 
 
 class TreeForward:
-    """The model as the tree needs it.
+    """The model as the tree uses it.
 
-    `cascading` is how it attends; `refusal` why it cannot take part, or None.
+    `cascading` says how it attends; `refusal` says why it cannot be used, or is None.
     """
 
     def __init__(self, model: Any, reader: LogitReader, device: str) -> None:
@@ -84,14 +85,14 @@ class TreeForward:
     def run(
         self, rows: Sequence[Row], past: Stored, keep: bool = False
     ) -> tuple[Tensor, Stored | None]:
-        """Run rows below `past`.
+        """Run rows after the stored path `past`.
 
         Returns:
             The last hidden states (tokens, width), row after row; with `keep`, also what to store
-            below the one row: `past` and the row's own tokens.
+            for the only row: `past` and the row's own tokens.
         """
         lengths = [row.length for row in rows]
-        # Attending in parts needs no padding: the rows are laid end to end.
+        # Cascade attention needs no padding: the rows are laid end to end.
         shape = (1, sum(lengths)) if self.cascading else (len(rows), max(lengths))
         ids = np.zeros(shape, dtype=np.int64)
         positions = np.full(shape, past.length, dtype=np.int64)
@@ -124,7 +125,7 @@ class TreeForward:
             )
 
     def chain(self, tokens: Sequence[int]) -> tuple[Tensor, Stored]:
-        """One text the plain way, with nothing ours but a cache that keeps.
+        """Run one text in the plain way, with nothing of ours except a cache that keeps everything.
 
         Returns:
             The last hidden states (tokens, width), and what to store.
@@ -141,11 +142,11 @@ class TreeForward:
         return hidden[0], _extend_stored(NOTHING_STORED, cache)
 
     def with_cache(self, cache: DynamicCache | None, **arguments: Any) -> Tensor:
-        """The last hidden states of a pass that uses this cache.
+        """Return the last hidden states of a pass that uses this cache.
 
         Args:
-            cache: what holds the keys and values; None for a pass without.
-            arguments: the others of the model's `forward`.
+            cache: holds the keys and values; None for a pass without.
+            arguments: the other arguments of the model's `forward`.
         """
         hidden: Tensor = self.base(
             **{self.cache_argument: cache}, **arguments
@@ -162,7 +163,7 @@ class TreeForward:
                 seen[row_index, :, past.length :] = visible(row, length)
             inputs["attention_mask"] = self._mask(seen)[:, None]
         else:
-            # Padding stands on the right, where no token looks; so no mask is needed, and the fast
+            # Padding is on the right, where no token attends; so no mask is needed, and the fast
             # kernel is used.
             inputs["attention_mask"] = torch.ones_like(inputs["input_ids"])
         cache = self._cache(past, keep, joined=True) if inputs["use_cache"] else None
@@ -183,15 +184,15 @@ class TreeForward:
             row_parts.append(cascade.Part(row.length, trunk, mask))
         cache = self._cache(past, keep, joined=False) if inputs["use_cache"] else None
         with cascade.attending(self.config, cascade.PassPlan(past.layers, row_parts)):
-            # Only a mask that is given keeps some models from warning of padding; this one is not
-            # used.
+            # An explicit mask keeps some models from warning about padding; this one is not used.
             inputs["attention_mask"] = torch.ones_like(inputs["input_ids"])
             hidden = self.with_cache(cache, **inputs)
         return hidden, _extend_stored(past, cache) if keep else None
 
     def _cache(self, past: Stored, keep: bool, joined: bool) -> DynamicCache:
-        """A cache that joins what is stored, if `joined`, and holds new keys and values only if
-        `keep`.
+        """Make a cache that prepends what is stored, if `joined`.
+
+        It holds new keys and values only if `keep`.
         """
 
         def take(layer: Any, key: Tensor, value: Tensor) -> cascade.KeysValues:
@@ -218,7 +219,7 @@ class TreeForward:
         return cascade.additive_mask(torch.from_numpy(seen).to(self.device), self.dtype)
 
     def stored_bytes(self, length: int) -> int:
-        """Bytes of the keys and values of so many tokens."""
+        """Return the bytes of the keys and values of that many tokens."""
         return cache_bytes(self.config, self.number_bytes) * length
 
     def _static_refusal(self) -> str | None:
@@ -258,7 +259,9 @@ class TreeForward:
                     self._tried_at(ids, positions, cache)
                     for positions in (steps, 2 * steps)
                 )
-            except Exception as error:  # whatever it says, it cannot be used this way
+            except (
+                Exception
+            ) as error:  # whatever the error is, the model cannot be used this way
                 refusal = refusal or _refusal_of(error)
                 continue
             if torch.equal(near, far):
@@ -280,7 +283,7 @@ class TreeForward:
 
 
 def _refusal_of(error: Exception) -> str:
-    """Why a model refused a pass, in words."""
+    """Describe why a model refused a pass."""
     message = str(error)
     refused = [
         name
@@ -309,9 +312,9 @@ def _extend_stored(past: Stored, cache: Any) -> Stored:
 
 
 def visible(row: Row, length: int) -> np.ndarray:
-    """Which of a row's tokens each of them sees: boolean (length, length).
+    """Return which of a row's tokens each of them sees: boolean (length, length).
 
-    Padding sees itself, so that softmax has a sum.
+    Padding sees itself, so that the softmax has a sum.
     """
     seen = np.eye(length, dtype=bool)
     ends: list[int] = []
@@ -327,8 +330,7 @@ def visible(row: Row, length: int) -> np.ndarray:
 
 
 def longest_path(config: Any) -> int | None:
-    """Most tokens with which every layer sees a whole path, however it is laid out; None for any
-    number.
+    """Return the longest path that every layer sees whole, in tokens; None for any length.
 
     A layer with a sliding window or chunks attends in the usual way up to their size. Rotary
     embeddings that change with the length of the text do so from their original length on.

@@ -2,8 +2,8 @@
 
 Few-shot examples that many questions share, a question that several choices share and repeated
 requests are computed once. Before any result is used, shortened copies of a few requests are scored
-by every kind of pass (below a stored prefix, with branches) and the plain way, and later one whole
-request, the first that is twice as long as any compared before. If they differ, or the model
+by every kind of pass (after a stored prefix, with branches) and in the plain way, and later one
+whole request, the first that is twice as long as any compared before. If they differ, or the model
 refuses, the other way of attending is used, then the plain way; what was finished stays finished,
 and running out of memory costs only the batch in which it happened.
 """
@@ -44,10 +44,10 @@ IndexedScores = list[tuple[int, PairScore]]
 """Indices of finished pairs, with their scores."""
 
 _Waiting = tuple[Row | None, list[Node], Stored]
-"""A prefix to store (None: nothing more), what is below it, and what is stored already."""
+"""A prefix to store (None: nothing more), the nodes below it, and what is stored already."""
 
 _MIN_PIECE_TOKENS = 64
-"""Passes are never cut smaller than this."""
+"""Passes are never cut smaller than this many tokens."""
 
 _SHORT_CUT_TOKENS = 16
 """Tokens of a shortened request, from its context's beginning and again from its end."""
@@ -64,8 +64,7 @@ class _ScoringJob:
         pairs: the pairs.
         spans: for each pair, the slots of its targets.
         limits: how the tree is cut, if not by memory: for a comparison of shortened requests.
-        plain: scores computed the plain way beside a prefix, by the pair's index, until the tree's
-            are compared with them.
+        plain: plain scores of some pairs, by index, until the tree's scores are compared with them.
     """
 
     def __init__(
@@ -81,12 +80,12 @@ class _ScoringJob:
         self.plain: dict[int, PairScore] = {}
 
     def length(self, index: int) -> int:
-        """Number of tokens of a pair."""
+        """Return the number of tokens of a pair."""
         context, targets = self.pairs[index]
         return len(context) + len(targets)
 
     def awaited(self, rows: list[Row]) -> Iterator[list[Row]]:
-        """The rows that read what `plain` waits for, and then all others."""
+        """Yield the rows that read what `plain` waits for, and then all others."""
         if not self.plain:
             yield rows
             return
@@ -106,7 +105,7 @@ class _ScoringJob:
     def take(
         self, slots: Sequence[int], values: Sequence[float], greedy: Sequence[bool]
     ) -> IndexedScores:
-        """Record what a pass has read; returns the pairs that are complete now."""
+        """Record what a pass has read; return the pairs that are complete now."""
         done = []
         for slot, log_prob, best in zip(slots, values, greedy, strict=True):
             self.values[slot], self.greedy[slot] = log_prob, best
@@ -132,17 +131,17 @@ class _ScoringJob:
 
 
 class TreeScorer:
-    """See the module.
+    """Scores pairs by a prefix tree, as this module describes.
 
     Args:
         forward: the model.
         reader: reads its logits.
         plain: scores what the tree cannot.
-        tokens: padded tokens in one pass.
-        rows: rows in one pass; None for any number.
-        stored: bytes of stored keys and values.
+        tokens: most padded tokens in one pass.
+        rows: most rows in one pass; None for any number.
+        stored: most bytes of stored keys and values.
         name: the model's name, for messages.
-        insist: raise ModelError instead of scoring the plain way.
+        insist: whether to raise ModelError instead of scoring in the plain way.
     """
 
     def __init__(
@@ -194,7 +193,7 @@ class TreeScorer:
             yield remaining[position], outcome
 
     def describe(self) -> dict[str, Any]:
-        """How log-likelihoods are computed, and what that has saved so far."""
+        """Describe how log-likelihoods are computed, and how much that has saved so far."""
         description: dict[str, Any] = {
             "path": "plain" if self.forward.refusal else "tree"
         }
@@ -256,7 +255,7 @@ class TreeScorer:
             row, nodes, past = waiting.pop()
             if row is not None:
                 if self.forward.stored_bytes(past.length + row.length) > self._stored:
-                    continue  # what hangs below is left to the plain way
+                    continue  # the nodes below are left to the plain way
                 outcome = self._store(job, row, nodes, past)
                 if isinstance(outcome, Failure):
                     waiting += self._smaller(row, nodes, past)
@@ -270,15 +269,16 @@ class TreeScorer:
             )
             waiting += [(above, below, past) for above, below in reversed(level.stored)]
             failed: list[Row] = []
-            # What is compared runs first, before any other result is used.
+            # The rows to compare run first, before any other result is used.
             for rows in job.awaited(level.rows):
                 yield from self._rows(job, rows, past, failed)
             for row in failed:
                 waiting += self._smaller(row, [], past)
 
     def _smaller(self, row: Row, below: list[Node], past: Stored) -> list[_Waiting]:
-        """A row that did not fit into memory alone, to be cut to half its size; nothing if it is
-        short.
+        """Return a row that did not fit into memory alone, to be cut to half its size.
+
+        It is nothing if the row is already short.
         """
         if row.length <= _MIN_PIECE_TOKENS:
             return []
@@ -294,9 +294,9 @@ class TreeScorer:
         )
 
     def _pack(self, past: Stored) -> int:
-        """Tokens of a row to pack.
+        """Return the length up to which short rows are packed into one.
 
-        Portable attention copies what is stored to every row, so short rows are combined below a
+        Portable attention copies what is stored to every row, so short rows are combined after a
         long prefix.
         """
         if self.forward.cascading or not past.length:
@@ -306,9 +306,7 @@ class TreeScorer:
     def _rows(
         self, job: _ScoringJob, rows: list[Row], past: Stored, failed: list[Row]
     ) -> Iterator[tuple[int, PairScore]]:
-        """Run rows in batches, the longest first; adds those that memory is too small for to
-        `failed`.
-        """
+        """Run rows in batches, longest first; add those that exceed the memory to `failed`."""
         copied = 0 if self.forward.cascading else past.length // 8
         costs = [row.length + copied for row in rows]
         for row_index, outcome in self._batcher.run(
@@ -364,7 +362,7 @@ class TreeScorer:
     ) -> tuple[Any, Stored | None]:
         """Run a pass of the model.
 
-        Any error means that the model is unsuitable, unless memory ran out.
+        Any error except running out of memory means that the model is unsuitable.
         """
         try:
             return run()
@@ -379,7 +377,7 @@ class TreeScorer:
     def _finish(
         self, job: _ScoringJob, rows: list[Row], past: Stored, hidden: Any
     ) -> IndexedScores:
-        """Read what the rows read and check it, or raise _UnsuitableModel."""
+        """Read the scores of the rows and check them, or raise _UnsuitableModel."""
         places: dict[int, int] = {}
         reads: list[tuple[int, int]] = []
         slots: list[int] = []
@@ -407,9 +405,7 @@ class TreeScorer:
         return scores
 
     def _compare_short_cuts(self, pairs: Sequence[Pair]) -> None:
-        """Score shortened copies of a few requests by every kind of pass and the plain way, and
-        compare.
-        """
+        """Compare the scores of a few shortened requests, by every kind of pass, to plain ones."""
         some = [
             pairs[index]
             for index in sorted({0, 1, len(pairs) // 2, len(pairs) - 1})
@@ -428,8 +424,8 @@ class TreeScorer:
         ]
         largest = max(root.total for root in build_tree(cuts).roots)
         scores: IndexedScores = []
-        # Rows below what is stored, some with branches where there are any, and rows with branches
-        # below nothing.
+        # Rows after a stored prefix, some with branches if there are any, and rows with branches
+        # without a prefix.
         for row in (largest - 1, largest):
             tree = build_tree(cuts)
             limits = CutLimits(row=row, piece=largest, shortest=1)
@@ -444,8 +440,9 @@ class TreeScorer:
         past: Stored,
         tree_scores: IndexedScores,
     ) -> None:
-        """Compare a long request of a pass with the plain way, if none of half its length was
-        before.
+        """Compare a long request of a pass with its plain score.
+
+        It is done if no request of at least half its length was compared before.
         """
         if job.limits is not None or not (
             past.length or any(row.branches for row in rows)
@@ -461,9 +458,9 @@ class TreeScorer:
             self._compared = job.length(chosen)
 
     def _long_one(self, job: _ScoringJob, indices: Iterable[int]) -> int | None:
-        """Which of these to compare, if the longest has twice the length of any before.
+        """Choose a request to compare, if the longest is twice as long as any before.
 
-        It is the shortest that will do: the plain way pays for every token.
+        It is the shortest that will do, because plain scoring pays for every token.
         """
         lengths = {index: job.length(index) for index in indices}
         longest = max(lengths.values(), default=0)
@@ -475,7 +472,7 @@ class TreeScorer:
         )
 
     def _to_compare(self, job: _ScoringJob, below: list[Node]) -> int | None:
-        """A request to score the plain way, to use its prefix and to compare its score."""
+        """Choose a request to score in the plain way, for its prefix and to compare its score."""
         if job.limits is not None:
             return None
         slots = (read.slot for node in walk(below) for read in node.reads)
@@ -489,7 +486,7 @@ class TreeScorer:
     def _prefix_of(
         self, job: _ScoringJob, index: int, length: int
     ) -> tuple[Any, Stored]:
-        """Score a request the plain way.
+        """Score a request in the plain way.
 
         Returns:
             The hidden states of its first tokens, and what to store of these.

@@ -1,7 +1,7 @@
-"""Prompts with images: the model's own processor makes tokens and pixels of the rendered text.
+"""Prompts with images: the model's own processor makes tokens and pixels from the rendered text.
 
-Only the first frame of an image is seen, rotated as its EXIF data say. Such prompts are written one
-by one, by transformers' own loop.
+Only the first frame of an image is used, rotated as its EXIF data say. Such prompts are answered
+one by one, by transformers' own loop.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Vision:
     render: Callable[[Prompt], tuple[str, TokenRules]]
 
     def inputs(self, request: Generate) -> dict[str, Any]:
-        """The model's inputs for a request.
+        """Make the model's inputs for a request.
 
         Raises:
             Rejected: an image cannot be decoded, or the processor refuses.
@@ -49,7 +49,7 @@ class Vision:
                     return_tensors="pt",
                     add_special_tokens=rules.add_special_tokens,
                 )
-        except Exception as error:  # a processor can raise anything
+        except Exception as error:  # a processor can raise any exception
             reason = " ".join(str(error).split())[:300]
             raise Rejected(
                 f"The model's processor does not take this prompt with {len(pictures)}"
@@ -60,7 +60,7 @@ class Vision:
             for name, tensor in processed.items()
             if torch.is_tensor(tensor)
         }
-        number = self.model.dtype  # of pixels
+        number = self.model.dtype  # the pixels' number format
         return {
             name: tensor.to(number) if tensor.is_floating_point() else tensor
             for name, tensor in inputs.items()
@@ -68,7 +68,12 @@ class Vision:
 
 
 def load_processor(source: Checkpoint, arguments: Mapping[str, Any]) -> Any:
-    """The processor of a checkpoint. Raises ConfigurationError or MissingExtra."""
+    """Load the processor of a checkpoint.
+
+    Raises:
+        ConfigurationError: it cannot be loaded.
+        MissingExtra: a library that it needs is not installed.
+    """
     try:
         import PIL  # noqa: F401
     except ImportError:
@@ -88,7 +93,7 @@ def load_processor(source: Checkpoint, arguments: Mapping[str, Any]) -> Any:
 
 
 def _decode(image: Image) -> Any:
-    """The picture in RGB."""
+    """Decode an image to RGB."""
     from PIL import Image as Pictures
     from PIL import ImageOps
 
@@ -97,7 +102,7 @@ def _decode(image: Image) -> Any:
             warnings.simplefilter("error")
             with Pictures.open(BytesIO(image.data), formats=_FORMATS) as picture:
                 return ImageOps.exif_transpose(picture).convert("RGB")
-    except Exception as error:  # a damaged file can raise anything
+    except Exception as error:  # a damaged file can raise any exception
         raise Rejected(
             f"The image '{image.source}' cannot be decoded:"
             f" {' '.join(str(error).split())[:200] or type(error).__name__}."

@@ -1,11 +1,10 @@
-"""Computes many requests of a decoder at once: log-likelihoods by a prefix tree, batched
-generation.
+"""Computes many requests of a decoder at once: log-likelihoods by a prefix tree, and texts.
 
 Every token that requests share at their beginning is computed once and its keys and values are
 reused: the few-shot examples that all prompts share, then the question that its options share. A
 request whose tokens are the beginning of another's reads its logits from that one's, so the letters
-of one question cost one pass. None of it changes a number beyond rounding, and if the model's file
-does not allow it (`Sharing`) it is not used.
+of one question cost one pass. This changes numbers only by rounding, and if the model's file does
+not allow it (`Sharing`) it is not used.
 """
 
 from __future__ import annotations
@@ -31,8 +30,7 @@ from evalwright.models.local.tree import CutLimits, Node, Row, build_tree, cut
 from evalwright.models.local.writing import AnswerWriter
 
 MIN_SHARED = 16
-"""Least tokens of a common beginning that is computed separately; below, the extra pass costs more.
-"""
+"""Least tokens of a shared prefix that is computed separately; for fewer, the pass costs more."""
 
 _LOGIT_BYTES = 1 << 28
 """Most bytes of one batch's logits, which dominate if the vocabulary is large."""
@@ -41,17 +39,17 @@ _POSITIONS_AT_ONCE = 512
 """Positions whose logits, each the size of the vocabulary, become log-probabilities together."""
 
 _BATCH_TOKENS = 4096
-"""Most new tokens of one batch, padding included: more is no faster and needs large attention
-scores.
+"""Most new tokens of one batch, padding included.
+
+More is no faster and needs large attention scores.
 """
 
 
 def log_likelihood(logits: Array, targets: Sequence[int]) -> tuple[Array, Array]:
-    """The log-probabilities (natural log) of `targets` under logits [n, vocabulary], and which are
-    argmax.
+    """Return the log-probabilities of `targets` under logits [n, vocabulary], and which are argmax.
 
-    The softmax is in float32 with the maximum subtracted; the numbers returned are in float64, to
-    be summed.
+    Natural logarithms. The softmax is in float32 with the maximum subtracted; the numbers returned
+    are in float64, to be summed.
     """
     values = logits.astype(np.float32)
     best = values.argmax(axis=-1)
@@ -64,9 +62,11 @@ def log_likelihood(logits: Array, targets: Sequence[int]) -> tuple[Array, Array]
 def score(
     decoder: OnnxSession, pairs: Sequence[Pair], batch_size: int
 ) -> Iterator[tuple[int, PairScore]]:
-    """`(index into pairs, result)` for every pair, as they finish."""
+    """Yield `(index into pairs, result)` for every pair, as they finish."""
     groups = [list(range(len(pairs)))]
-    if decoder.sharing is Sharing.SINGLE:  # only equal inputs have equal logits
+    if (
+        decoder.sharing is Sharing.SINGLE
+    ):  # without sharing, only equal inputs have equal logits
         by_input: dict[tuple[int, ...], list[int]] = {}
         for index, (context, continuation) in enumerate(pairs):
             by_input.setdefault((*context, *continuation[:-1]), []).append(index)
@@ -81,9 +81,7 @@ def score(
 def _score_tree(
     decoder: OnnxSession, pairs: Sequence[Pair], batch_size: int
 ) -> Iterator[tuple[int, PairScore]]:
-    """Score inputs, computing common beginnings once if the file allows it; else a row for every
-    path.
-    """
+    """Score inputs, computing shared prefixes once if the file allows it, else row by row."""
     tree = build_tree(pairs)
     owner = [index for index, span in enumerate(tree.spans) for _ in span]
     values = np.zeros(len(owner))
@@ -93,9 +91,7 @@ def _score_tree(
     limits = CutLimits(row=0, piece=1 << 60, shortest=MIN_SHARED if shares else 1 << 60)
 
     def collect(row: Row, logits: Array) -> Iterator[tuple[int, PairScore]]:
-        """Take what is read of a row's logits [new, vocabulary]; yields the pairs that are whole
-        now.
-        """
+        """Collect a row's logits [new, vocabulary]; yield the pairs that are complete now."""
         start = 0
         reads = []
         for row_part in row.parts:
@@ -141,7 +137,7 @@ def _score_tree(
         for batch in _batches(decoder, [row.length for row in level.rows], batch_size):
             rows = [level.rows[row_index] for row_index in batch]
             paths = [row.parts[-1].node for row in rows]
-            # Padded at the right, where no token of a causal model looks.
+            # Padded on the right, where no token of a causal model attends.
             inputs = padded([list(node.source[: node.end]) for node in paths], start)
             batch_logits, _ = decoder.run(*inputs, repeat_cache(cache, len(rows)))
             for position, each in enumerate(rows):
@@ -149,7 +145,7 @@ def _score_tree(
 
 
 def _groups(sequences: Sequence[list[int]], start: int) -> list[list[int]]:
-    """Runs of neighbours in sorted order that share at least `MIN_SHARED` tokens after `start`."""
+    """Group neighbours in sorted order that share at least `MIN_SHARED` tokens after `start`."""
     groups: list[list[int]] = []
     for index, tokens in enumerate(sequences):
         if index and common_length(sequences[index - 1], tokens) - start >= MIN_SHARED:
@@ -162,7 +158,7 @@ def _groups(sequences: Sequence[list[int]], start: int) -> list[list[int]]:
 def _batches(
     decoder: OnnxSession, lengths: Sequence[int], batch_size: int
 ) -> Iterator[list[int]]:
-    """Batches of indices into `lengths`, longest first so that memory fails early."""
+    """Yield batches of indices into `lengths`, longest first so that memory fails early."""
     order = sorted(range(len(lengths)), key=lambda index: -lengths[index])
     batch: list[int] = []
     for index in order:
@@ -196,7 +192,7 @@ class GrowingAnswer(NamedTuple):
 def generate(
     decoder: OnnxSession, answers: Sequence[GrowingAnswer], batch_size: int
 ) -> Iterator[tuple[int, Response]]:
-    """`(place, response)` of every answer, as they finish."""
+    """Yield `(place, response)` for every answer, as they finish."""
     ready = sorted(answers, key=lambda answer: answer.prompt)
     shares = decoder.sharing is Sharing.RAGGED and decoder.has_cache
     groups = (
@@ -210,7 +206,7 @@ def generate(
         start = 0
         cache = decoder.empty_cache(1)
         if shares and len(members) > 1:
-            # One token of every prompt is left over, because its logits begin the answer.
+            # One token of every prompt is not cached, because its logits begin the answer.
             start = min(
                 common_length(prompts[0], prompts[-1]), min(map(len, prompts)) - 1
             )
@@ -254,7 +250,7 @@ def _decode(
 def _values(
     logits: Array, token: int, alternatives: int
 ) -> tuple[float, list[tuple[int, float]]]:
-    """A token's log-probability, and the most probable tokens with theirs."""
+    """Return a token's log-probability, and the most probable tokens with theirs."""
     values = logits.astype(np.float32) - logits.max()
     values -= np.log(np.exp(values).sum())
     best = np.argsort(-values, kind="stable")[:alternatives]
@@ -264,8 +260,9 @@ def _values(
 
 
 class _Cached:
-    """Steps with stored keys and values: prompts are padded at the left, after their shared
-    beginning.
+    """Generation steps with stored keys and values.
+
+    Prompts are padded on the left, after their shared prefix.
     """
 
     def __init__(self, decoder: OnnxSession, start: int, cache: Cache) -> None:
@@ -274,7 +271,7 @@ class _Cached:
         self._cache = cache
 
     def begin(self, prompts: list[list[int]]) -> Array:
-        """Logits [batch, vocabulary] for the first token of every answer."""
+        """Return logits [batch, vocabulary] for the first token of every answer."""
         tokens, self._mask, positions = padded(prompts, self._start, left=True)
         self._lengths = np.array([len(prompt) for prompt in prompts])
         logits, self._cache = self._decoder.run(
@@ -283,7 +280,7 @@ class _Cached:
         return logits[:, -1]
 
     def step(self, tokens: list[int]) -> Array:
-        """Logits after one more token for every answer."""
+        """Return the logits after one more token for every answer."""
         self._mask = np.pad(self._mask, ((0, 0), (0, 1)), constant_values=1)
         logits, self._cache = self._decoder.run(
             np.array(tokens)[:, None], self._mask, self._lengths[:, None], self._cache
@@ -299,19 +296,22 @@ class _Cached:
 
 
 class _Uncached:
-    """Steps of a file without cache inputs: every token is computed again, padded at the right."""
+    """Generation steps for a file without cache inputs.
+
+    Every token is computed again in each step, padded on the right.
+    """
 
     def __init__(self, decoder: OnnxSession) -> None:
         self._decoder = decoder
         self._rows: list[list[int]] = []
 
     def begin(self, prompts: list[list[int]]) -> Array:
-        """Logits [batch, vocabulary] for the first token of every answer."""
+        """Return logits [batch, vocabulary] for the first token of every answer."""
         self._rows = [list(prompt) for prompt in prompts]
         return self._logits()
 
     def step(self, tokens: list[int]) -> Array:
-        """Logits after one more token for every answer."""
+        """Return the logits after one more token for every answer."""
         for row, token in zip(self._rows, tokens, strict=True):
             row.append(token)
         return self._logits()

@@ -30,7 +30,7 @@ DEFAULT_MAX_LENGTH = 2048
 _LOCATION = re.compile(
     rb"\x0a\x08location\x12(?=([\x01-\x7f][^\x00]{1,127}))", re.DOTALL
 )
-"""A key and its value as protobuf writes them, with the value's length before it in one byte."""
+"""The protobuf encoding of a location entry: its key, and its value after a length of one byte."""
 _LENGTH_KEYS = (
     "max_position_embeddings",
     "n_positions",
@@ -65,7 +65,7 @@ class ExportedFolder:
         """Tokens of context, by the configuration, else the tokenizer's, else 2,048."""
         lengths = [self.config.get(key) for key in _LENGTH_KEYS]
         longest = self.tokenizer_config.get("model_max_length")
-        # Tokenizer configurations write "no limit" as a very large number.
+        # Tokenizer configurations state a very large number for no limit.
         lengths.append(
             longest if isinstance(longest, int) and longest < 10_000_000 else None
         )
@@ -98,9 +98,8 @@ class JsonTokenizer:
 
         try:
             self._tokenizer: Any = Tokenizer.from_file(str(path))
-        except (
-            Exception
-        ) as error:  # the library raises bare Exception for a file that it cannot read
+        # The library raises a bare Exception for a file that it cannot read.
+        except Exception as error:
             raise ConfigurationError(
                 f"'{path}' is not a tokenizer file: {error}"
             ) from None
@@ -122,7 +121,7 @@ class JsonTokenizer:
         return text
 
     def token(self, text: str | None) -> int | None:
-        """The number of a token written as text; None if the vocabulary lacks it."""
+        """Return the number of a token written as text; None if the vocabulary lacks it."""
         token_id: int | None = (
             None if text is None else self._tokenizer.token_to_id(text)
         )
@@ -179,7 +178,7 @@ def read_folder(name: str, file: str | None) -> ExportedFolder:
 
 
 def _external_data(model_file: Path) -> list[str]:
-    """The weight files that a model file names: entries `location` of its tensors."""
+    """List the weight files that a model file names: entries `location` of its tensors."""
     if model_file.stat().st_size == 0:
         return []
     with (
@@ -223,7 +222,7 @@ def _model_file(folder: Path, file: str | None) -> Path:
 
 
 def _find_file(folder: Path, model_file: Path, name: str) -> Path | None:
-    """A file in the folder, or else in the folder of the model file."""
+    """Find a file in the folder, or else in the folder of the model file."""
     return next(
         (path for path in (folder / name, model_file.parent / name) if path.is_file()),
         None,

@@ -1,8 +1,8 @@
-"""`onnx/<folder>`: exported decoder models, by onnxruntime and tokenizers, without torch.
+"""`onnx/<folder>`: exported decoder models, run by onnxruntime and tokenizers, without torch.
 
-Log-likelihoods, rolling log-likelihoods and generation with cached keys and values; chat if the
-model has a chat template. `files` reads the files, `session` runs them, and `decode` serves many
-requests at once.
+They answer log-likelihoods, rolling log-likelihoods and generation with cached keys and values;
+chat if the model has a chat template. `decoder_files` reads the files, `session` runs them, and
+`decode` serves many requests at once.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class OnnxModel(LocalModel):
     Args:
         name: the folder.
         file: which .onnx file, relative to the folder.
-        threads: of onnxruntime; 0 is one per core.
+        threads: threads of onnxruntime; 0 is one per core.
         batch_size: most sequences computed at once.
         max_length: tokens of context (default: as config.json says).
         chat_template: a jinja2 template, or its path, in place of the model's own; False leaves it
@@ -113,7 +113,7 @@ class OnnxModel(LocalModel):
         self._open: _Opened | None = None
 
     def describe(self) -> dict[str, Any]:
-        """The common description with the file's hash and size."""
+        """Describe the model, with the file's hash and size."""
         return {
             **super().describe(),
             "file": self._files.model_file.name,
@@ -130,7 +130,7 @@ class OnnxModel(LocalModel):
             self.load()
 
     def reader(self) -> Reader:
-        """See Model; the tokenizer alone is loaded."""
+        """Return how the model reads prompts; only the tokenizer is loaded."""
         opened = self._open or _Opened(self, weights=False)
         return opened.reader
 
@@ -138,7 +138,7 @@ class OnnxModel(LocalModel):
         """Open the session.
 
         Raises:
-            ConfigurationError: the file is not a decoder model, or no model at all.
+            ConfigurationError: the file is not a decoder model, or not a model at all.
         """
         if self._open is None:
             opened = _Opened(self)
@@ -156,7 +156,7 @@ class OnnxModel(LocalModel):
     def answer_batch(
         self, requests: Sequence[Request]
     ) -> Iterator[tuple[int, Response | Failure]]:
-        """Log-likelihoods first, then answers, each as soon as it is finished."""
+        """Yield log-likelihoods first, then answers, each as soon as it is finished."""
         self.load()
         assert self._open is not None
         started = time.perf_counter()
@@ -196,7 +196,7 @@ class _Opened(Answering):
     def _token(
         self, model: OnnxModel, special: dict[str, str], role: str
     ) -> int | None:
-        """BOS or EOS, by the tokenizer's configuration, else by the model's."""
+        """Return BOS or EOS, by the tokenizer's configuration, else by the model's."""
         named = self.tokenizer.token(special.get(f"{role}_token"))
         if named is not None:
             return named
@@ -205,7 +205,7 @@ class _Opened(Answering):
         return token_id if isinstance(token_id, int) else None
 
     def _render(self, prompt: Prompt) -> tuple[str, TokenRules]:
-        """The prompt as text.
+        """Render the prompt as text.
 
         A template writes its special tokens itself, so none are added to its text.
         """
@@ -240,9 +240,9 @@ class _Opened(Answering):
 
 
 def _token_chooser(request: Generate) -> Callable[[Array], int]:
-    """A function that chooses the next token.
+    """Make a function that chooses the next token.
 
-    Sampling depends on the prompt, the seed and the draw alone, never on the batch.
+    Sampling depends only on the prompt, the seed and the draw, never on the batch.
     """
     import numpy as np
 
@@ -285,7 +285,7 @@ def _token_chooser(request: Generate) -> Callable[[Array], int]:
 
 
 def _end_tokens(eos: int | None, *configurations: Any) -> frozenset[int]:
-    """Every token that ends an answer, by any of the configurations."""
+    """Return every token that ends an answer, by any of the configurations."""
     end_tokens: set[int] = set() if eos is None else {eos}
     for configuration in configurations:
         declared = configuration.get("eos_token_id")
@@ -298,7 +298,11 @@ def _end_tokens(eos: int | None, *configurations: Any) -> frozenset[int]:
 
 
 def _template_source(chosen: str | bool | None, default: str | None) -> str | None:
-    """The chat template in use. Raises ConfigurationError if a path does not exist."""
+    """Return the chat template in use.
+
+    Raises:
+        ConfigurationError: a path does not exist.
+    """
     if chosen is None or chosen is True:
         return default
     if chosen is False:

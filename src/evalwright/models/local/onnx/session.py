@@ -1,8 +1,8 @@
 """A decoder run by onnxruntime: tokens, mask, positions and cache in, logits and longer cache out.
 
 The inputs of a file are read from the file itself. How far sequences may be computed together is
-tried once, on a few tokens, when the model is loaded (`Sharing`): some exports take no padding
-inside their mask, and dynamically quantised ones give a sequence other numbers in a batch.
+tried once, on a few tokens, when the model is loaded (`Sharing`): some exports do not support
+padding inside their mask, and dynamically quantised ones give a sequence other numbers in a batch.
 """
 
 from __future__ import annotations
@@ -31,16 +31,19 @@ _TYPES = {
     "tensor(float16)": np.float16,
 }
 _TOLERANCE = 2e-3
-"""As a share of the largest logit: rounding stays far below it, a wrong mask is far above."""
+"""Tolerated difference, as a share of the largest logit.
+
+Rounding stays far below it, a wrong mask is far above.
+"""
 _OTHER_ROWS = 7
 """Rows beside the observed one while sharing is tried."""
 
 
 class Sharing(Enum):
-    """What leaves a sequence's logits the same as when it is computed alone.
+    """Which ways of computing sequences together leave their logits unchanged.
 
-    RAGGED: padding and a shared cache. EQUAL: only a batch of equal length. SINGLE: nothing, one at
-    a time.
+    RAGGED: padding and a shared cache. EQUAL: only a batch of equal lengths. SINGLE: none, so
+    sequences are computed one at a time.
     """
 
     RAGGED = "ragged"
@@ -79,7 +82,7 @@ class OnnxSession:
         self.sharing = self._probe()
 
     def empty_cache(self, batch: int) -> Cache:
-        """A cache without positions."""
+        """Make a cache without positions."""
         return [
             np.zeros(
                 [batch if axis == 0 else size for axis, size in enumerate(shape)],
@@ -122,7 +125,7 @@ class OnnxSession:
         )
         try:
             logits, *present = self._session.run(self._output_names, feeds)
-        except Exception as error:  # onnxruntime's errors share no base of their own
+        except Exception as error:  # onnxruntime's errors have no common base class
             raise ModelError(
                 f"onnxruntime failed: {str(error).splitlines()[0]}"
             ) from error
@@ -131,8 +134,10 @@ class OnnxSession:
     def run_row(
         self, tokens: list[int], cached: int, cache: Cache
     ) -> tuple[Array, Cache]:
-        """One sequence's next tokens after `cached` positions: logits [new, vocabulary] and the
-        cache.
+        """Run one sequence's next tokens after `cached` positions.
+
+        Returns:
+            Logits [new, vocabulary], and the longer cache.
         """
         new = len(tokens)
         mask = np.ones((1, cached + new), np.int64)
@@ -167,8 +172,9 @@ class OnnxSession:
         )
 
     def _padded_logits(self, first: list[int], others: Array) -> list[Array]:
-        """The last logits of `first` among longer rows: right-padded, and left-padded after a
-        shared cache.
+        """Return the last logits of `first` among longer rows.
+
+        They are right-padded, and left-padded after a shared cache.
         """
         shared = 2 if self.has_cache else 0
         cache = (
@@ -189,9 +195,7 @@ class OnnxSession:
 def padded(
     rows: Sequence[list[int]], start: int, *, left: bool = False
 ) -> tuple[Array, Array, Array]:
-    """Tokens [rows, new], mask [rows, longest] and positions [rows, new] of rows with a cached
-    start.
-    """
+    """Pad rows that follow a cached prefix: tokens [rows, new], mask [rows, longest], positions."""
     longest = max(len(row) for row in rows)
     tokens = np.zeros((len(rows), longest - start), np.int64)
     positions = np.zeros_like(tokens)
@@ -205,12 +209,12 @@ def padded(
 
 
 def repeat_cache(cache: Cache, times: int) -> Cache:
-    """The cache of one sequence, for `times` sequences that all begin with it."""
+    """Repeat the cache of one sequence for `times` sequences that all begin with it."""
     return [np.repeat(array, times, axis=0) for array in cache]
 
 
 def select_cache_rows(cache: Cache, rows: list[int]) -> Cache:
-    """The cache of some of the sequences."""
+    """Select the cache of some of the sequences."""
     return [array[rows] for array in cache]
 
 
@@ -236,7 +240,7 @@ def _open(file: Path, threads: int) -> Any:
         return onnxruntime.InferenceSession(
             str(file), options, providers=["CPUExecutionProvider"]
         )
-    except Exception as error:  # onnxruntime's errors share no base of their own
+    except Exception as error:  # onnxruntime's errors have no common base class
         first = str(error).splitlines()[0]
         raise ConfigurationError(f"onnxruntime cannot open '{file}': {first}") from None
 
@@ -268,7 +272,7 @@ def _type_of(file: Path, tensor: Any) -> Any:
 
 
 def _past_shape(file: Path, tensor: Any) -> list[int]:
-    """The shape of an empty cache input: 0 for the growing axis and for the batch axis."""
+    """Return the shape of an empty cache input: 0 for the growing axis and for the batch axis."""
     shape = [size if isinstance(size, int) else 0 for size in tensor.shape]
     if len(shape) < 3 or shape[1:].count(0) != 1:
         raise ConfigurationError(

@@ -16,6 +16,6 @@ APIS = {
 
 
 def batch_api(name: str) -> type[BatchApi]:
-    """The batch interface that a provider's row names."""
+    """Return the batch interface that a provider's row names."""
     api_class: type[BatchApi] = getattr(import_module(f"{__name__}.{name}"), APIS[name])
     return api_class

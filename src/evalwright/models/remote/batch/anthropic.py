@@ -28,20 +28,20 @@ _PATH = "/messages/batches"
 
 
 class AnthropicBatches(BatchApi):
-    """A batch cannot carry a mark, so a lost one is found by its time and size."""
+    """Anthropic's interface. Batches carry no mark; a lost one is found by its time and size."""
 
     most_items = 100_000
     most_bytes = 240 * 10**6
 
     async def submit(self, items: Sequence[Item], mark: str) -> str:
-        """All requests in one body."""
+        """Submit all requests in one body."""
         requests = [{"custom_id": item.id, "params": item.body} for item in items]
         return self.text(
             (await self.client.send(Call(_PATH, {"requests": requests}))).data, "id"
         )
 
-    async def find(self, lost: LostSubmission) -> str | None:
-        """The unknown batch of the right size that was created closest to that moment."""
+    async def find(self, submission: LostSubmission) -> str | None:
+        """Find the unknown batch of the right size that was created closest to that moment."""
         distance_by_batch: dict[str, float] = {}
         after = ""
         while True:
@@ -50,11 +50,11 @@ class AnthropicBatches(BatchApi):
             recent = [
                 row
                 for row in rows
-                if _seconds(row[1]) >= lost.since - CLOCK_TOLERANCE_SECONDS
+                if _seconds(row[1]) >= submission.since - CLOCK_TOLERANCE_SECONDS
             ]
             for name, row in recent:
-                if _total(row) == lost.total and name not in lost.known:
-                    distance_by_batch[name] = abs(_seconds(row) - lost.since)
+                if _total(row) == submission.total and name not in submission.known:
+                    distance_by_batch[name] = abs(_seconds(row) - submission.since)
             if len(recent) < len(rows) or not rows or not page.get("has_more"):
                 return min(
                     distance_by_batch, key=distance_by_batch.__getitem__, default=None
@@ -62,7 +62,7 @@ class AnthropicBatches(BatchApi):
             after = f"&after_id={quote(rows[-1][0], safe='')}"
 
     async def state(self, batch: str) -> BatchState:
-        """Requests are counted as done only when all are."""
+        """Return how far the batch is; requests count as done only when all are."""
         batch_object = await self.get(f"{_PATH}/{quote(batch, safe='')}")
         status = str(batch_object.get("processing_status", ""))
         total = _total(batch_object)
@@ -74,7 +74,7 @@ class AnthropicBatches(BatchApi):
         )
 
     async def answers(self, batch: str, order: Sequence[str]) -> AsyncIterator[Answer]:
-        """From the file of results."""
+        """Yield the answers from the file of results."""
         async for row in self.rows(f"{_PATH}/{quote(batch, safe='')}/results"):
             item_id = self.item(row)
             outcome = as_mapping(row.get("result")) if item_id else {}

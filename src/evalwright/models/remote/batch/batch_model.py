@@ -1,5 +1,4 @@
-"""A remote model through its provider's batch interface: hours slower, half the price, same
-answers.
+"""A remote model through its provider's batch API: hours slower, half the price, same answers.
 
 To the engine it is a remote model like any other, whose every answer takes long. Requests collect
 until no more come for a moment, are submitted as one batch, and are answered when it has ended. A
@@ -49,7 +48,7 @@ _UNCERTAIN_ERRORS = (ConnectionFailed, TimedOut, BadReply, Overloaded)
 
 
 class BatchModel(Forwarding):
-    """`model` through batch jobs.
+    """Sends the requests of `model` as batch jobs.
 
     Args:
         model: the model.
@@ -74,7 +73,7 @@ class BatchModel(Forwarding):
                 f" '{model.provider.name}' is known. Leave out --batch."
             )
         self._model: ApiModel
-        # the same model gives the same answers either way, so they are shared
+        # the model gives the same answers either way, so they are shared
         super().__init__(model)
         self._api = batch_api(api)(
             model.client, model.settings, model.wire.path(model.settings)
@@ -112,11 +111,11 @@ class BatchModel(Forwarding):
         self._model.price = price
 
     def describe(self) -> dict[str, Any]:
-        """The model's description, with its batch interface."""
+        """Describe the model, with its batch interface."""
         return {**super().describe(), "batch": self._model.provider.batch}
 
     def listen(self, tell: Callable[[str], None]) -> None:
-        """Receive the callback that reports on the batches."""
+        """Store the callback that reports on the batches."""
         self._tell = tell
 
     async def answer(self, request: Request) -> Response:
@@ -146,14 +145,14 @@ class BatchModel(Forwarding):
         try:
             return self._model.read(Reply(payload, 0.0, None), request, batched=True)
         except RequestError:
-            # It stays as it is there, so it goes into a further batch.
+            # The request remains, so it goes into another batch.
             journal = self._opened()
             for number in journal.holding(self.fingerprint, [item_key]).values():
                 journal.failed(number, [item_key])
             raise
 
     async def close(self) -> None:
-        """Stop looking; the batches go on at the provider, and the journal keeps them."""
+        """Stop watching; the batches continue at the provider, and the journal keeps them."""
         tasks = [*self._watching.values(), *filter(None, [self._gathering])]
         for task in tasks:
             task.cancel()
@@ -195,7 +194,7 @@ class BatchModel(Forwarding):
         number_by_item = journal.holding(self.fingerprint, batch)
         for number in set(number_by_item.values()):
             if number in self._watching:
-                continue  # its answers will come by themselves
+                continue  # a watched batch will deliver its answers
             entry = journal.entry(number)
             if entry is not None and not entry.batch:
                 entry = await self._adopted(entry)
@@ -257,7 +256,7 @@ class BatchModel(Forwarding):
         task.add_done_callback(lambda _: self._watching.pop(entry.number, None))
 
     async def _follow(self, entry: BatchEntry) -> None:
-        """Look at a batch until it has ended, then give each request its answer."""
+        """Check a batch until it has ended, then give each request its answer."""
         journal = self._opened()
         item_keys = [item_key for item_key in journal.items(entry.number) if item_key]
         try:
@@ -269,7 +268,7 @@ class BatchModel(Forwarding):
             await self._deliver(entry, item_keys)
         except RequestError as error:
             if error.status == 404:
-                # It is gone there, so nothing of it can come any more.
+                # The provider no longer has the batch, so none of its answers can come any more.
                 journal.forget(entry.number)
             self._fail(item_keys, error)
         except Exception as error:
@@ -282,7 +281,7 @@ class BatchModel(Forwarding):
             try:
                 state = await self._api.state(entry.batch)
             except RequestError as error:
-                # Looking costs nothing, so a bad connection is waited out for some hours.
+                # Checking costs nothing, so a bad connection is tolerated for some hours.
                 lost += 1
                 if not error.retryable or lost * self._poll > 6 * HOUR_SECONDS:
                     raise
@@ -317,10 +316,10 @@ class BatchModel(Forwarding):
             failed[item_key] = BadReply(
                 f"Batch {entry.batch} of {self.name} has no answer to this request."
             )
-        # Written first: a request that failed may be sent again at once.
+        # Recorded first: a request that failed may be sent again at once.
         self._opened().failed(entry.number, failed)
         for item_key, error in failed.items():
-            # An answer that came and cannot be read was worked on.
+            # An answer that arrived but cannot be read was computed, and may be billed.
             self._fail([item_key], error, may_be_billed=unread and item_key in missing)
         self._tell(
             f"Batch {entry.batch} has ended: {len(item_keys) - len(failed)} answered,"
@@ -328,7 +327,7 @@ class BatchModel(Forwarding):
         )
 
     def _give(self, item_key: str, data: Any) -> bool:
-        """Answer those who wait for this; False where none do."""
+        """Answer those who wait for this item; return whether anybody does."""
         waiting = [
             future for future in self._waiting.get(item_key, ()) if not future.done()
         ]
@@ -359,15 +358,15 @@ class BatchModel(Forwarding):
 def _same(error: Exception, taken: bool) -> Exception:
     if not isinstance(error, RequestError):
         return type(error)(*error.args)
-    # What failed in a batch is not billed, and of a batch that may be lost it is found out before
-    # its items are sent again.
+    # Requests that failed in a batch are not billed, and whether a lost batch exists is found out
+    # before its items are sent again.
     return type(error)(
         str(error), status=error.status, retry_after=error.retry_after, taken=taken
     )
 
 
 def item_id(request: Generate) -> str:
-    """Names a request by its content, in letters that every provider takes."""
+    """Name a request by its content, in letters that every provider accepts."""
     text = json.dumps(
         request.payload(), sort_keys=True, separators=(",", ":"), ensure_ascii=False
     )
@@ -375,7 +374,7 @@ def item_id(request: Generate) -> str:
 
 
 def _split_items(items: Sequence[Item], most_bytes: int) -> Iterator[list[Item]]:
-    """The items in batches that are small enough."""
+    """Split the items into batches that are small enough."""
     chunk: list[Item] = []
     size = 0
     for item in items:

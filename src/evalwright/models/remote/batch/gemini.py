@@ -1,8 +1,8 @@
 """Gemini's batch mode: requests in the body of one call, answers in the operation or in a file.
 
 Documented at https://ai.google.dev/api/batch-api. The answers are in the order of the requests;
-most, not all, come with their keys, so the order decides if a key is missing. Requests in the body
-may have 20 MB in all.
+most, but not all, come with their keys, so the order decides if a key is missing. Requests in the
+body may have 20 MB in all.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ _STATUS = {
 
 
 class GeminiBatches(BatchApi):
-    """The mark is a batch's display name."""
+    """Gemini's interface. The mark is a batch's display name."""
 
     most_items = 20_000
     most_bytes = 18 * 10**6
 
     async def submit(self, items: Sequence[Item], mark: str) -> str:
-        """All requests in one body."""
+        """Submit all requests in one body."""
         requests = [
             {"request": item.body, "metadata": {"key": item.id}} for item in items
         ]
@@ -62,20 +62,20 @@ class GeminiBatches(BatchApi):
             ).data
         )
 
-    async def find(self, lost: LostSubmission) -> str | None:
-        """By its display name."""
+    async def find(self, submission: LostSubmission) -> str | None:
+        """Find a batch by its display name."""
         token = ""
         while True:
             page = await self.get(f"/batches?pageSize=100{token}")
             for row in page.get("operations") or ():
-                if get_nested(row, "metadata", "displayName") == lost.mark:
+                if get_nested(row, "metadata", "displayName") == submission.mark:
                     return self._name(row)
             if not page.get("nextPageToken"):
                 return None
             token = f"&pageToken={quote(str(page['nextPageToken']), safe='')}"
 
     async def state(self, batch: str) -> BatchState:
-        """A batch that failed as a whole has an error."""
+        """Return how far the batch is; one that failed as a whole has an error."""
         operation = await self._operation(batch)
         inner = as_mapping(operation.get("metadata"))
         counts = get_nested(operation, "metadata", "batchStats")
@@ -104,7 +104,7 @@ class GeminiBatches(BatchApi):
         )
 
     async def answers(self, batch: str, order: Sequence[str]) -> AsyncIterator[Answer]:
-        """From the operation itself, or from the file that it names."""
+        """Yield the answers from the operation itself, or from the file that it names."""
         operation = await self._operation(batch)
         output = operation.get("response") or get_nested(
             operation, "metadata", "output"
@@ -145,7 +145,7 @@ class GeminiBatches(BatchApi):
 
 
 def _int(value: Any) -> int:
-    """Counts come as numbers or, being 64 bits wide, as text."""
+    """Read a count, which is a number or, being 64 bits wide, text."""
     return (
         int(value)
         if isinstance(value, int) or (isinstance(value, str) and value.isdigit())

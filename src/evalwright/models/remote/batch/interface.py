@@ -1,6 +1,4 @@
-"""A provider's batch interface as we use it: submit requests, look at progress, fetch answers by
-id.
-"""
+"""The interface to a provider's batches: submit requests, check progress, fetch answers by id."""
 
 from __future__ import annotations
 
@@ -20,8 +18,9 @@ from evalwright.models.remote.wire.format import Settings
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One request of a batch. `id` is ours, unique in the batch; `body` is as it would be sent
-    alone.
+    """One request of a batch.
+
+    `id` is ours, unique in the batch; `body` is as it would be sent alone.
     """
 
     id: str
@@ -50,9 +49,9 @@ class BatchState:
     """How far a batch is.
 
     Attributes:
-        ended: nothing more will come.
-        done: requests that are done, 0 if unknown.
-        total: all requests, 0 if unknown.
+        ended: whether nothing more will come.
+        done: number of requests that are done, 0 if unknown.
+        total: number of all requests, 0 if unknown.
         status: the provider's word.
         error: why there are no answers at all.
     """
@@ -67,19 +66,19 @@ class BatchState:
 Answer = tuple[str, Any | RequestError]
 """An item's id, and the reply as it would have come alone, or an error.
 
-"" is the id of an unreadable line; the others still count.
+The id of an unreadable line is ""; the other lines still count.
 """
 
 CLOCK_TOLERANCE_SECONDS = 600.0
-"""How much the provider's clock and ours may differ."""
+"""Most seconds by which the provider's clock and ours may differ."""
 
 
 class BatchApi(ABC):
     """One provider's batch interface.
 
-    `path` is where a request would go alone, below the base URL; `most_items` and `most_bytes` are
-    the limits of a batch. All methods raise the RequestErrors of the HTTP client, and BadReply for
-    undocumented replies.
+    `path` is where a single request would be sent, below the base URL; `most_items` and
+    `most_bytes` are the limits of a batch. All methods raise the RequestErrors of the HTTP client,
+    and BadReply for undocumented replies.
     """
 
     most_items: ClassVar[int]
@@ -93,32 +92,32 @@ class BatchApi(ABC):
 
     @abstractmethod
     async def submit(self, items: Sequence[Item], mark: str) -> str:
-        """Submit the items under our own mark; returns the provider's name of the batch."""
+        """Submit the items under our own mark; return the provider's name of the batch."""
 
     @abstractmethod
-    async def find(self, lost: LostSubmission) -> str | None:
-        """The batch that a lost submission created, if any."""
+    async def find(self, submission: LostSubmission) -> str | None:
+        """Find the batch that a lost submission created, if any."""
 
     @abstractmethod
     async def state(self, batch: str) -> BatchState:
-        """How far the batch is."""
+        """Return how far the batch is."""
 
     @abstractmethod
     def answers(self, batch: str, order: Sequence[str]) -> AsyncIterator[Answer]:
-        """The answer of each item, in any order; missing items have none.
+        """Yield the answer of each item, in any order; missing items have none.
 
         `order` is the ids as they were submitted.
         """
 
     async def get(self, path: str) -> Mapping[str, Any]:
-        """The JSON object at a path."""
+        """Return the JSON object at a path."""
         data = (await self.client.send(Call(path, method="GET"))).data
         if not isinstance(data, Mapping):
             raise bad_reply(self.where, "a JSON object", json.dumps(data))
         return data
 
     async def rows(self, path: str) -> AsyncIterator[Any]:
-        """The JSON values in a file of lines, None for a damaged line."""
+        """Yield the JSON values in a file of lines, None for a damaged line."""
         async for line in self.client.lines(path):
             if line.strip():
                 try:
@@ -127,12 +126,12 @@ class BatchApi(ABC):
                     yield None
 
     def item(self, row: Any) -> str:
-        """The id of the item that a line answers, "" if it does not say."""
+        """Return the id of the item that a line answers, "" if it does not say."""
         item_id = row.get("custom_id") if isinstance(row, Mapping) else None
         return item_id if isinstance(item_id, str) else ""
 
     def text(self, data: Any, name: str) -> str:
-        """The text of a required field."""
+        """Return the text of a required field."""
         value = data.get(name) if isinstance(data, Mapping) else None
         if not isinstance(value, str) or not value:
             raise bad_reply(self.where, f"as documented ('{name}')", json.dumps(data))

@@ -1,4 +1,4 @@
-"""Which requests are in which batch, so that a batch outlives the program that made it.
+"""Records which requests are in which batch, so that a batch outlives the program that made it.
 
 The journal is a small SQLite file, or beside the store on a server. A batch is recorded before it
 is sent: what was paid for is known even if the program ends between the two. A row of `items` says
@@ -69,7 +69,7 @@ class BatchEntry:
         number: its row.
         mark: our name for it.
         model: the model's fingerprint.
-        place: the host.
+        place: the provider's host.
         name: the model's name, for people.
         batch: the provider's name for it, "" until it is known.
         created: Unix seconds.
@@ -106,7 +106,7 @@ class Journal:
 
     @staticmethod
     def is_there(home: Path) -> bool:
-        """Whether there may be batches: a journal in a folder is created with the first one."""
+        """Return whether there may be batches: a folder's journal is created with the first."""
         return bool(store_url()) or (home / FILE).is_file()
 
     def begin(
@@ -159,7 +159,7 @@ class Journal:
         )
 
     def holding(self, model: str, items: Iterable[str]) -> dict[str, int]:
-        """For those of these requests that are in a batch, the number of the newest one."""
+        """Return, for those of these requests that are in a batch, the number of the newest one."""
         number_by_item: dict[str, int] = {}
         item_ids = list(items)
         for start in range(0, len(item_ids), _ITEMS_AT_ONCE):
@@ -175,15 +175,15 @@ class Journal:
         return number_by_item
 
     def entry(self, number: int) -> BatchEntry | None:
-        """One batch."""
+        """Return one batch."""
         return next(iter(self._entries("WHERE number=?", (number,))), None)
 
     def entries(self) -> list[BatchEntry]:
-        """All batches, the newest first."""
+        """Return all batches, the newest first."""
         return self._entries("", ())
 
     def items(self, number: int) -> list[str]:
-        """A batch's requests in their order; "" for one that was removed."""
+        """Return a batch's requests in their order; "" for one that was removed."""
         rows = self._rows("SELECT place, item FROM items WHERE batch=?", (number,))
         by_position = [""] * (max((position for position, _ in rows), default=-1) + 1)
         for position, item in rows:
@@ -303,7 +303,7 @@ class _Server:
 
 
 def _create_tables(connection: Any) -> None:
-    """Create the tables as they are in a file, in this server's words."""
+    """Create the tables, in the words of PostgreSQL."""
     if connection.execute(
         "SELECT 1 FROM pg_tables WHERE schemaname=%s AND tablename='items'", (SCHEMA,)
     ).fetchone():
@@ -315,7 +315,7 @@ def _create_tables(connection: Any) -> None:
 
 
 def in_postgres(table: str) -> str:
-    """SQLite's statement that creates a table, translated for PostgreSQL."""
+    """Translate SQLite's statement that creates a table for PostgreSQL."""
     for ours, theirs in _SQL_WORDS:
         table = table.replace(ours, theirs)
     return table

@@ -1,4 +1,4 @@
-"""OpenAI's batches: a file of requests goes up, a file of answers and one of errors come down.
+"""OpenAI's batches: upload a file of requests, download a file of answers and one of errors.
 
 Documented at https://platform.openai.com/docs/api-reference/batch, with its limits: 50,000 requests
 and 200 MB a file. Other providers offer the same interface.
@@ -35,14 +35,14 @@ _MARK = "evalwright"
 
 
 class OpenAIBatches(BatchApi):
-    """The mark stands in a batch's metadata."""
+    """OpenAI's interface. The mark is in a batch's metadata."""
 
     most_items = 50_000
     most_bytes = 190 * 10**6
 
     async def submit(self, items: Sequence[Item], mark: str) -> str:
         """Upload the file, then make the batch of it."""
-        # The documentation gives endpoints with their version, as they stand in the base URL.
+        # The documentation gives endpoints with the API's version, which is in the base URL.
         version = urlsplit(self.client.base_url).path.rpartition("/")[2]
         endpoint = f"/{version}{self.path}" if version else self.path
         lines = [
@@ -70,18 +70,19 @@ class OpenAIBatches(BatchApi):
             (await self.client.send(Call("/batches", batch_request))).data, "id"
         )
 
-    async def find(self, lost: LostSubmission) -> str | None:
-        """By the mark, among the batches made since."""
+    async def find(self, submission: LostSubmission) -> str | None:
+        """Find a batch by its mark, among the batches made since."""
         after = ""
         while True:
             page = await self.get(f"/batches?limit=100{after}")
             rows = [row for row in page.get("data") or () if isinstance(row, Mapping)]
             for row in rows:
-                if get_nested(row, "metadata", _MARK) == lost.mark:
+                if get_nested(row, "metadata", _MARK) == submission.mark:
                     return self.text(row, "id")
             # The newest come first.
             older = any(
-                count(row.get("created_at")) < lost.since - CLOCK_TOLERANCE_SECONDS
+                count(row.get("created_at"))
+                < submission.since - CLOCK_TOLERANCE_SECONDS
                 for row in rows
             )
             if not rows or older or not page.get("has_more"):
@@ -89,7 +90,7 @@ class OpenAIBatches(BatchApi):
             after = f"&after={quote(self.text(rows[-1], 'id'), safe='')}"
 
     async def state(self, batch: str) -> BatchState:
-        """A file that was refused as a whole has an error."""
+        """Return how far the batch is; a file that was refused as a whole has an error."""
         batch_object = await self.get(f"/batches/{quote(batch, safe='')}")
         status = str(batch_object.get("status", ""))
         error = None
@@ -108,7 +109,7 @@ class OpenAIBatches(BatchApi):
         )
 
     async def answers(self, batch: str, order: Sequence[str]) -> AsyncIterator[Answer]:
-        """From the file of answers, then from that of errors."""
+        """Yield the answers from the file of answers, then from that of errors."""
         batch_object = await self.get(f"/batches/{quote(batch, safe='')}")
         for name in ("output_file_id", "error_file_id"):
             if file := batch_object.get(name):
@@ -118,7 +119,7 @@ class OpenAIBatches(BatchApi):
                     yield self._answer(row)
 
     def _answer(self, row: Any) -> Answer:
-        """One line of either file."""
+        """Read one line of either file."""
         item_id = self.item(row)
         response = as_mapping(row).get("response")
         if not item_id:
@@ -147,7 +148,7 @@ class OpenAIBatches(BatchApi):
 
 
 def _multipart_form(content: bytes) -> tuple[bytes, str]:
-    """A file as multipart/form-data, and its content type."""
+    """Encode a file as multipart/form-data; return it and its content type."""
     boundary = secrets.token_hex(16)
     head = (
         f"--{boundary}\r\nContent-Disposition: form-data;"

@@ -1,6 +1,4 @@
-"""Opens a model as its name and arguments say, through its provider's batch jobs where that is
-wanted.
-"""
+"""Opens a model as its name and arguments say, through its provider's batch jobs if requested."""
 
 from __future__ import annotations
 
@@ -26,13 +24,20 @@ def open_batched(
     batch: bool = False,
     home: Path = Path(".evalwright"),
 ) -> Model:
-    """As `open_model`, with three arguments more: batch (true or false), batch_size (requests),
-    batch_poll (seconds).
+    """Open a model like `open_model`, with three more arguments for batch jobs.
 
-    batch_size is of a batch only where one is wanted; of a local model it is how many requests are
-    computed at once. batch: what holds where the arguments do not say. home: the folder of the
-    journal of batches. Raises ConfigurationError where a model has no batch interface, and where
-    one that is opened without has a batch in progress: that would pay twice.
+    They are batch (true or false), batch_size (requests) and batch_poll (seconds). For a local
+    model batch_size is instead the number of requests computed at once.
+
+    Args:
+        name: the model's name.
+        model_arguments: its arguments.
+        batch: whether to use batch jobs if the arguments do not say.
+        home: the folder of the journal of batches.
+
+    Raises:
+        ConfigurationError: the model has no batch interface; or it is opened without batches
+            although one is in progress, which would pay twice.
     """
     settings = dict(model_arguments or {})
     batched = arguments.flag("batch", settings.pop("batch", batch))

@@ -16,9 +16,9 @@ class Price:
     """Prices in US dollars per million tokens.
 
     Attributes:
-        input: for tokens read.
-        output: for tokens written, with reasoning.
-        cached_input: for cached input tokens; None if they cost the same.
+        input: price of input tokens.
+        output: price of output tokens, reasoning included.
+        cached_input: price of cached input tokens; None if they cost the same.
         batch: the factor for batch requests.
         request: dollars for each request.
         long_above: with more prompt tokens than this, the `long_` prices apply.
@@ -39,10 +39,10 @@ class Price:
     as_of: str = ""
 
     def cost(self, usage: Usage, *, batched: bool = False) -> float | None:
-        """US dollars for one answer, exact in decimals before it is rounded to a float.
+        """Return the US dollars for one answer, computed exactly before it is rounded to a float.
 
-        None where nothing was counted, and for an answer of a batch where the price of batches is
-        not known.
+        It is None if nothing was counted, and for an answer of a batch if the batch price is
+        unknown.
         """
         read = usage.input_tokens
         written = usage.output_tokens
@@ -73,7 +73,7 @@ class Price:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """The given prices as a mapping for JSON."""
+        """Return the prices that are set as a mapping for JSON."""
         by_name = {
             price_field.name: getattr(self, price_field.name)
             for price_field in fields(self)

@@ -24,7 +24,7 @@ from evalwright.models.remote.prices.price import Price
 
 TABLE = Path(__file__).with_name("prices.toml")
 OLD = 180
-"""Days after which prices are said to be old."""
+"""Days after which prices are reported as old."""
 
 _logger = logging.getLogger("evalwright.models.remote.prices")
 _SNAPSHOT = re.compile(r"[-@](\d{4}-\d{2}-\d{2}|\d{8}|latest)$")
@@ -39,7 +39,7 @@ class Book:
     patterns: tuple[tuple[re.Pattern[str], Price], ...]
 
     def find(self, model: str) -> Price | None:
-        """The price of a model, or None."""
+        """Return the price of a model, or None."""
         name = model.lower()
         for candidate in (name, _SNAPSHOT.sub("", name)):
             if candidate in self.names:
@@ -53,7 +53,10 @@ _own: dict[str, Book] = {}
 
 
 def price_of(provider: str, model: str, *, packaged: bool = True) -> Price | None:
-    """The price of a provider's model, or None; `packaged` includes the package's own table."""
+    """Return the price of a provider's model, or None.
+
+    `packaged` includes the package's own table.
+    """
     books = (_own.get(provider), _packaged(provider) if packaged else None)
     return next(
         (price for book in books if book is not None and (price := book.find(model))),
@@ -62,12 +65,16 @@ def price_of(provider: str, model: str, *, packaged: bool = True) -> Price | Non
 
 
 def add(provider: str, rows: Mapping[str, Any], where: str) -> None:
-    """Let a user's own prices count for a provider. Raises ConfigurationError."""
+    """Add a user's own prices for a provider.
+
+    Raises:
+        ConfigurationError: a price cannot be read.
+    """
     _own[provider] = read_book(rows, where)
 
 
 def count_of(provider: str) -> int:
-    """The number of a provider's models (or patterns) with a known price."""
+    """Count a provider's models (or patterns) with a known price."""
     books = [
         book for book in (_own.get(provider), _packaged(provider)) if book is not None
     ]
@@ -78,13 +85,13 @@ def count_of(provider: str) -> int:
 
 
 def names_of(provider: str) -> list[str]:
-    """The models of a provider whose price is known by their name, sorted."""
+    """List the models of a provider whose price is known by their name, sorted."""
     books = (_own.get(provider), _packaged(provider))
     return sorted({name for book in books if book is not None for name in book.names})
 
 
 def as_of() -> str:
-    """The date of the package's table."""
+    """Return the date of the package's table."""
     return str(_document()["as_of"])
 
 
@@ -125,9 +132,10 @@ def _packaged(provider: str) -> Book | None:
 
 
 def read_book(rows: Mapping[str, Any], where: str) -> Book:
-    """The prices in a table: `as_of` and `source` for all, then a table by model.
+    """Read the prices in a table: `as_of` and `source` for all, then a table by model.
 
-    Raises ConfigurationError.
+    Raises:
+        ConfigurationError: a price cannot be read.
     """
     head = {name: _headline(name, rows[name], where) for name in _HEAD if name in rows}
     names: dict[str, Price] = {}

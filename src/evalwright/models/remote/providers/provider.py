@@ -15,7 +15,7 @@ from evalwright.models.remote.wire.format import merge_bodies
 class ModelRule:
     """Settings for the models of a provider whose full name matches the pattern `match`.
 
-    Later rules win over earlier ones. `refuses` replaces the row's; `takes` and `lacks` extend it.
+    Later rules take precedence. `refuses` replaces the row's; `takes` and `lacks` extend it.
     `examples` are names that match.
     """
 
@@ -48,24 +48,24 @@ class Provider:
         wires: the wire formats, the default first.
         auth: one of `AUTHS`.
         model: how a model's name without a slash is sent ("accounts/fireworks/models/{model}").
-        any_server: the name also stands for other servers, so the rules hold only at its own
-            address.
-        defaults: max_tokens, temperature and top_p where neither the task nor the user sets them.
+        any_server: whether the name also stands for other servers, so the rules apply only at its
+            own address.
+        defaults: max_tokens, temperature and top_p for when neither the task nor the user sets
+            them.
         thinking: by level, the fields to merge (`body`), to omit (`refuses`), and whether to
             `stream`. `budget` is the place of a number of tokens, `efforts` are words that are
             levels, and `effort` is their place in the body, or a table of places by wire format.
         url_variable: the environment variable for another base URL.
-        stream: stream answers unless the user says otherwise.
-        least_temperature: sent instead of a lower one.
+        stream: whether to stream answers unless the user says otherwise.
+        least_temperature: sent instead of a lower temperature.
         most_stops: the number of stop strings to send; all of them are applied here.
         prefill: merged into the body if the prompt ends with the beginning of the answer.
         cost_field: the field with a reply's cost in US dollars ("usage.cost").
         system_field: the input for the system prompt of a model without messages, or "".
-        takes, lacks: options and images that the interface has, or lacks, in difference to its
-            format.
-        names_itself: replies name the deployed model, whatever name was requested.
+        takes, lacks: options and images that the interface has, or lacks, unlike its format.
+        names_itself: whether replies name the deployed model, whatever name was requested.
         scoring: how completions give log-likelihoods, one of `SCORING`.
-        docs: the address of the interface's documentation.
+        docs: the address of the API's documentation.
     """
 
     name: str
@@ -103,7 +103,7 @@ class Provider:
 
 
 def apply_rules(provider: Provider, model: str) -> Provider:
-    """The row for one model, with the rules that match its name applied in order."""
+    """Return the row for one model, with the rules that match its name applied in order."""
     for rule in provider.models:
         if not re.fullmatch(rule.match, model, re.IGNORECASE):
             continue
@@ -136,7 +136,7 @@ def apply_rules(provider: Provider, model: str) -> Provider:
 
 
 def is_at(provider: Provider, url: str) -> bool:
-    """Whether a URL leads to the provider's own host; variables in it match anything."""
+    """Return whether a URL leads to the provider's own host; variables in it match anything."""
     host_pieces = re.split(r"\{\w+\}", urlsplit(provider.base_url).hostname or "")
     return (
         re.fullmatch(
@@ -147,9 +147,9 @@ def is_at(provider: Provider, url: str) -> bool:
 
 
 def may_have_keys(provider: Provider, url: str) -> bool:
-    """Whether a URL that the person gave is one to which the provider's keys belong.
+    """Return whether the provider's keys may be sent to a URL that the user named.
 
-    A provider whose whole host is a variable has no hosts of its own, but for Google's.
+    A provider whose whole host is a variable has no hosts of its own, except Google.
     """
     if provider.auth == "google":
         return (urlsplit(url).hostname or "").endswith(".googleapis.com")

@@ -23,12 +23,15 @@ from evalwright.models.remote.wire.format import REFUSABLE
 from evalwright.models.remote.wire.options import SAMPLERS
 
 AUTHS = ("bearer", "aws", "google", "none")
-"""How a key is sent; besides these `header:NAME` and `query:NAME`. aws and google take a key as a
-bearer, else log in.
+"""How a key is sent; `header:NAME` and `query:NAME` are allowed too.
+
+aws and google take a key as a bearer token, or else log in.
 """
 SCORING = ("echo", "grammar", "none")
-"""The prompt echoed with log-probabilities, a grammar that forces the text (llama.cpp), or not at
-all. "": found out at other addresses than the row's own.
+"""How log-likelihoods are computed.
+
+"echo": the prompt is echoed with log-probabilities; "grammar": a grammar forces the text
+(llama.cpp); "none": not at all; "": unknown, and found out at addresses other than the row's own.
 """
 TOKENS_FIELDS = (
     "max_tokens",
@@ -39,7 +42,11 @@ TOKENS_FIELDS = (
 
 
 def read_table(path: Path) -> dict[str, Provider]:
-    """The rows of a TOML file. Raises ConfigurationError with the file and the row."""
+    """Read the rows of a TOML file.
+
+    Raises:
+        ConfigurationError: a row is invalid; the message has the file and the row.
+    """
     return check_rows(read_rows(path), path.name)
 
 
@@ -67,8 +74,9 @@ def read_rows(path: Path) -> dict[str, Any]:
 
 
 def _with_rules(name: str, row: Any, rows: Mapping[str, Any], where: str) -> Any:
-    """The row with the model rules of the rows that `rules_of` names before its own: the same
-    models at another provider.
+    """Put the model rules of the rows that `rules_of` names before a row's own.
+
+    They are for the same models at another provider.
     """
     if not isinstance(row, Mapping) or "rules_of" not in row:
         return row
@@ -144,7 +152,7 @@ def _rule(row: Mapping[str, Any], at: str) -> ModelRule:
 
 
 Fit = tuple[Callable[[Any], bool], str]
-"""Whether a value fits, and the words for what would."""
+"""A check of a value, and the words for what it accepts."""
 
 
 def _mapping(value: Any) -> bool:
@@ -179,7 +187,7 @@ _FITS: Mapping[str, Fit] = {
     ),
     "models": (lambda value: True, ""),
 }
-"""What each key must be; keys that are not here are text."""
+"""What each key must be; keys that are not listed are text."""
 _WORDS: Mapping[str, tuple[str, ...]] = {
     "wires": tuple(FORMATS),
     "wire": tuple(FORMATS),
@@ -191,11 +199,11 @@ _WORDS: Mapping[str, tuple[str, ...]] = {
     "batch": tuple(APIS),
     "scoring": SCORING,
 }
-"""The words that a key, or each part of it, may be."""
+"""The allowed words of a key, or of each entry in its list."""
 
 
 def _check_row(row: Mapping[str, Any], allowed: list[str], at: str) -> dict[str, Any]:
-    """The row's values, each of its kind; lists as tuples."""
+    """Check a row and return its values; lists become tuples."""
     checked: dict[str, Any] = {}
     for key, value in row.items():
         if key not in allowed:
@@ -216,10 +224,10 @@ def _check_row(row: Mapping[str, Any], allowed: list[str], at: str) -> dict[str,
 
 
 def _check_levels(levels: Mapping[str, Any], at: str) -> None:
-    """Levels of thinking: tables of `body`, `refuses` and `stream`.
+    """Check levels of thinking: tables of `body`, `refuses` and `stream`.
 
     `budget` is a place such as "thinking.budget_tokens", `effort` one such as "reasoning.effort",
-    or one by wire format; `efforts` are the words that stand there.
+    or one by wire format; `efforts` are the words that are allowed there.
     """
     for level, switch in levels.items():
         name = f"thinking.{level}"

@@ -26,39 +26,44 @@ from evalwright.models.remote.providers.provider_rows import (
 
 TABLE = Path(__file__).with_name("providers.toml")
 VARIABLE = "EVALWRIGHT_PROVIDERS"
-"""Names files of a person's own providers, with the system's separator of paths between them."""
+"""Names files of the user's own providers, separated like paths by the operating system."""
 
 _added: dict[str, Provider] = {}
 
 
 def find(name: str) -> Provider | None:
-    """The provider's row, or None. Raises ConfigurationError for an invalid user's file."""
+    """Return the provider's row, or None.
+
+    Raises:
+        ConfigurationError: a user's file is invalid.
+    """
     _read_variable(os.environ.get(VARIABLE, ""))
     return _added.get(name) or _packaged().get(name)
 
 
 def is_packaged(row: Provider) -> bool:
-    """Whether a row is the package's own, whose variables hold no secret."""
+    """Return whether a row is the package's own, whose variables hold no secret."""
     return row.name in _packaged() and row.name not in _added
 
 
 def names() -> list[str]:
-    """All names, sorted."""
+    """List all names, sorted."""
     _read_variable(os.environ.get(VARIABLE, ""))
     return sorted({*_packaged(), *_added})
 
 
 def user_names() -> frozenset[str]:
-    """The names of a person's own rows."""
+    """Return the names of the user's own rows."""
     return frozenset(_added)
 
 
 def add_file(path: Path) -> list[str]:
-    """Read a person's own file of providers and prices, and say the names in it.
-
-    Raises ConfigurationError.
+    """Read a user's own file of providers and prices, and return the names in it.
 
     A table with nothing but `prices` gives prices for a provider that is known already.
+
+    Raises:
+        ConfigurationError: the file cannot be used.
     """
     rows = read_rows(path)
     priced = {
@@ -89,7 +94,7 @@ def add_file(path: Path) -> list[str]:
 
 
 def _check_name(name: str, path: Path) -> None:
-    """Reject the name of a built-in backend, as such a row would never be used."""
+    """Reject the name of a built-in backend, because such a row would never be used."""
     if name in BUILT_IN and name not in _packaged():
         raise ConfigurationError(
             f"{path.name}, provider '{name}': '{name}/...' are models of a backend in"

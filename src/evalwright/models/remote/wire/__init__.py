@@ -1,4 +1,4 @@
-"""The wire formats by name: each a `Wire` of a module, imported when it is first used."""
+"""The wire formats by name: each is the `Wire` of a module, imported when it is first used."""
 
 from __future__ import annotations
 
@@ -28,7 +28,11 @@ FORMATS = {
 
 
 def wire(name: str) -> Wire:
-    """The format of that name. Raises UnknownName."""
+    """Return the format of that name.
+
+    Raises:
+        UnknownName: there is no such format.
+    """
     check_known("wire format", [name], FORMATS)
     module, _, attribute = FORMATS[name].partition(":")
     wire_format: Wire = getattr(import_module(f"{__name__}.{module}"), attribute)

@@ -1,4 +1,4 @@
-"""Anthropic's messages.
+"""The wire format of Anthropic's messages.
 
 The system prompt is separate, content comes in blocks, a token limit is required, and thinking has
 a budget.
@@ -19,16 +19,17 @@ from evalwright.models.remote.wire.format import ReplyContent, Settings, Wire
 from evalwright.models.remote.wire.options import ALL_IMAGES, at_place, content, nested
 
 MAX_TOKENS = 8192
-"""Sent where no limit is set: the interface requires one."""
+"""The limit that is sent if none is set, because the API requires one."""
 
 _LIMIT = ("max_tokens",)
 _BUDGET = ("thinking", "budget_tokens")
 
 
 def messages_payload(request: Generate, settings: Settings) -> dict[str, Any]:
-    """The request body; a prefill stays the last message.
+    """Build the request body; a prefill stays the last message.
 
-    Raises Rejected for a prompt without a user's turn.
+    Raises:
+        Rejected: the prompt has no user turn.
     """
     system, talk = form.system_and_talk(request, settings)
     sampling = form.sampling(request, settings)
@@ -59,7 +60,7 @@ def _part(part: Part) -> dict[str, Any]:
 
 
 def parse_message(data: Any, request: Generate, settings: Settings) -> ReplyContent:
-    """The content of a message."""
+    """Parse the content of a message."""
     form.require_success(data, settings)
     content = data.get("content")
     if not isinstance(content, list) or not all(
@@ -70,7 +71,7 @@ def parse_message(data: Any, request: Generate, settings: Settings) -> ReplyCont
     reasoning = _joined(content, "thinking", "thinking", data, settings)
     stopped = data.get("stop_reason")
     finish = CONTENT_FILTER if stopped == "refusal" else form.finish_of(stopped)
-    # The interface refuses stop strings of white space alone.
+    # The API refuses stop strings of only white space.
     text, finish = form.apply_local_stops(
         text, finish, tuple(sign for sign in request.stop if not sign.strip())
     )
@@ -90,7 +91,10 @@ def parse_message(data: Any, request: Generate, settings: Settings) -> ReplyCont
 
 
 def message_usage(data: Any) -> Usage:
-    """Token usage. Anthropic counts cached input separately; here it is included in the input."""
+    """Read the token usage.
+
+    Anthropic counts cached input separately; here it is included in the input.
+    """
     read = "input_tokens cache_read_input_tokens cache_creation_input_tokens"
     thought = "output_tokens_details.thinking_tokens"
     return form.usage_of(
@@ -109,7 +113,7 @@ def _joined(
     data: Any,
     settings: Settings,
 ) -> str:
-    """The text of all blocks of a kind."""
+    """Join the text of all blocks of a kind."""
     texts = [block.get(name) for block in content if block.get("type") == block_type]
     if not all(isinstance(text, str) for text in texts):
         raise form.not_documented(

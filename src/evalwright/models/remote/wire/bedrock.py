@@ -1,4 +1,4 @@
-"""Amazon Bedrock's Converse: one format for all models, with streams in Amazon's own framing."""
+"""The wire format of Amazon Bedrock's Converse, one for all models, with its own framing."""
 
 from __future__ import annotations
 
@@ -26,15 +26,17 @@ _BUDGET = ("additionalModelRequestFields", "thinking", "budget_tokens")
 
 
 def path_of(settings: Settings, method: str) -> str:
-    """The path of a model's method, with colons and slashes of ids percent-encoded once."""
+    """Return the path of a model's method, with colons and slashes of ids percent-encoded once."""
     return f"/model/{quote(settings.model, safe='-._~')}/{method}"
 
 
 def converse_payload(request: Generate, settings: Settings) -> dict[str, Any]:
-    """The request body.
+    """Build the request body.
 
-    Consecutive turns of one role become one message, because roles must alternate. Raises Rejected
-    without a turn.
+    Consecutive turns of one role become one message, because roles must alternate.
+
+    Raises:
+        Rejected: the prompt has no turn.
     """
     system, talk = form.system_and_talk(request, settings)
     sampling = form.sampling(request, settings)
@@ -73,7 +75,7 @@ def _part(part: Part) -> dict[str, Any]:
 
 
 def parse_converse(data: Any, request: Generate, settings: Settings) -> ReplyContent:
-    """The content of a Converse reply; a guardrail's message counts as the text."""
+    """Parse the content of a Converse reply; a guardrail's message counts as the text."""
     form.require_object(data, settings)
     content = form.get_nested(data, "output", "message", "content")
     if not isinstance(content, list) or not all(
@@ -89,7 +91,7 @@ def parse_converse(data: Any, request: Generate, settings: Settings) -> ReplyCon
     called = any("toolUse" in block for block in content)
     excused = called or any("reasoningContent" in block for block in content)
     finish = form.finish_of(data.get("stopReason"))
-    # Many models refuse stop strings of white space alone.
+    # Many models refuse stop strings of only white space.
     text, finish = form.apply_local_stops(
         text, finish, tuple(sign for sign in request.stop if not sign.strip())
     )
@@ -104,7 +106,7 @@ def parse_converse(data: Any, request: Generate, settings: Settings) -> ReplyCon
 
 
 def converse_usage(data: Any) -> Usage:
-    """Token usage. Cached input is added to the input; reasoning has no count of its own."""
+    """Read the token usage. Cached input is added to the input; reasoning has no own count."""
     read = "inputTokens cacheReadInputTokens cacheWriteInputTokens"
     return form.usage_of(
         form.get_nested(data, "usage"),

@@ -1,4 +1,4 @@
-"""Cohere's chat, version 2, with separate thinking and a stream of typed events."""
+"""The wire format of Cohere's chat, version 2: thinking is separate, events have types."""
 
 from __future__ import annotations
 
@@ -24,7 +24,11 @@ _LARGEST_P = 0.99
 
 
 def cohere_payload(request: Generate, settings: Settings) -> dict[str, Any]:
-    """The request body. Raises Rejected for a prefill, which Cohere does not continue."""
+    """Build the request body.
+
+    Raises:
+        Rejected: the prompt ends with a prefill, which Cohere does not continue.
+    """
     messages = chat_messages(request.prompt)
     if messages and messages[-1]["role"] == "assistant":
         raise Rejected(
@@ -35,8 +39,8 @@ def cohere_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     fields = {
         "max_tokens": sampling.max_tokens,
         "temperature": sampling.temperature,
-        # The interface ends at 0.99 and stands at 0.75 where nothing is said, so 1 is said as the
-        # nearest that it takes.
+        # The API's largest top_p is 0.99 and its default 0.75, so 1 is sent as the nearest allowed
+        # value.
         "p": _LARGEST_P if sampling.top_p == 1 else sampling.top_p,
         "stop_sequences": list(sampling.stop) or None,
         "seed": sampling.seed,
@@ -50,10 +54,10 @@ def cohere_payload(request: Generate, settings: Settings) -> dict[str, Any]:
 
 
 def parse_cohere(data: Any, request: Generate, settings: Settings) -> ReplyContent:
-    """The content of a chat reply."""
+    """Parse the content of a chat reply."""
     message = data.get("message") if isinstance(data, Mapping) else None
     if not isinstance(data, Mapping) or not isinstance(message, Mapping):
-        # An error body has its words where an answer has its message.
+        # An error body has its text where an answer has its message.
         if isinstance(message, str):
             raise error_for(
                 settings.where, 500, message, key_source=settings.key_source
@@ -86,7 +90,7 @@ def _joined(blocks: list[Mapping[str, Any]], name: str) -> str:
 
 
 def _raise_on_failure(finish: Any, words: Any, settings: Settings) -> None:
-    """Raise if the provider aborted the answer."""
+    """Raise an error if the provider aborted the answer."""
     reason = f": {clean(words, 300)}" if isinstance(words, str) and words else "."
     if finish == "ERROR":
         raise Overloaded(
@@ -99,7 +103,7 @@ def _raise_on_failure(finish: Any, words: Any, settings: Settings) -> None:
 
 
 def _tokens(data: Any) -> list[TokenLogProb]:
-    """The log-probabilities by token; the first token of each piece has the piece's text."""
+    """Return the log-probabilities by token; the first token of each piece has the piece's text."""
     rows: list[Any] = []
     for piece in form.as_mapping(data).get("logprobs") or ():
         values = form.get_nested(piece, "logprobs")
@@ -113,7 +117,7 @@ def _tokens(data: Any) -> list[TokenLogProb]:
 
 
 def _usage(data: Any) -> Usage:
-    """Token usage by `tokens`, as `billed_units` excludes what Cohere adds to a prompt."""
+    """Read the token usage from `tokens`; `billed_units` excludes what Cohere adds to a prompt."""
     usage = form.get_nested(data, "usage")
     counted = form.get_nested(usage, "tokens") or form.get_nested(usage, "billed_units")
     return Usage(

@@ -2,7 +2,7 @@
 
 Each format is a module with one `Wire`, named `WIRE`. What differs between the models and providers
 of a format (refused sampling fields, the name of the token limit, extra fields) is in `Settings`,
-made from a provider's row.
+which is made from a provider's row.
 """
 
 from __future__ import annotations
@@ -39,28 +39,27 @@ TokensField = Literal[
 ]
 
 SAMPLING = ("max_tokens", "temperature", "top_p", "stop", "seed")
-"""What a model may be told besides the prompt."""
+"""The sampling fields that may accompany a prompt."""
 REFUSABLE = (*SAMPLING, "prefill", "temperature+top_p")
-"""What a model may refuse: to be told one of `SAMPLING`, an answer that is begun for it, or both of
-two at once.
-"""
+"""What a model may refuse: one of `SAMPLING`, a prefill, or two fields together."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The settings of all requests to one model; an override that is not None wins over the
-    request.
+    """The settings of all requests to one model.
+
+    An override that is not None takes precedence over the request.
 
     Attributes:
         where: the host, for messages.
-        base_url: where paths begin, for formats whose replies contain addresses.
+        base_url: the URL below which paths begin, for formats whose replies contain addresses.
         refuses: fields of `REFUSABLE` that the model refuses; those of `SAMPLING` are sent only as
             overrides.
         reasoning_fields: fields of a reply's message that may hold reasoning.
         extra_body: merged into every body, with priority over our fields.
         most_stops: the number of stop strings to send; None for all.
-        stream: request streamed answers.
-        key_source: for messages about a refused key.
+        stream: whether to request streamed answers.
+        key_source: where the key comes from, for messages about a refused key.
         cost_field: the field with a reply's cost in US dollars ("usage.cost"), or "".
         system_field: the field of the system prompt in a body without messages; "" to put it first
             in the prompt.
@@ -88,7 +87,10 @@ class Settings:
 
 _MOST_TOKENS = 1 << 40
 _MOST_DOLLARS = 1e6
-"""What one reply may say that it used. More is no count, and would not fit into the ledger."""
+"""Most dollars that one reply may report.
+
+More is not a plausible cost, and would not fit into the ledger.
+"""
 _LENGTH_LIMIT_FIELDS = frozenset(
     [
         "max_tokens",
@@ -99,8 +101,9 @@ _LENGTH_LIMIT_FIELDS = frozenset(
         "max_new_tokens",
     ]
 )
-"""Fields of a body that limit the length of a reply; a new format's own one belongs here, or the
-size of its replies has no bound.
+"""Fields of a body that limit the length of a reply.
+
+A new format's own field belongs here, or the size of its replies has no bound.
 """
 
 
@@ -111,10 +114,11 @@ class ReplyContent:
     Attributes:
         finish: "stop", "length", "content_filter", or the provider's word for another reason.
         model: the model that the reply names.
-        excused: an answer without content is valid, for a known reason.
-        may_be_empty: an immediate end is a valid answer if the server counts a token for it.
+        excused: whether an answer without content is valid, for a known reason.
+        may_be_empty: whether an immediate end is a valid answer if the server counts a token for
+            it.
         values: the vector of an embedding.
-        calls_tool: the reply calls a tool.
+        calls_tool: whether the reply calls a tool.
         stopped_at: as in `Response`, if the server reports it.
     """
 
@@ -182,9 +186,10 @@ class Wire:
     def build(
         self, request: Generate | Embed, settings: Settings, *, unstreamed: bool = False
     ) -> Call:
-        """The call to send; `unstreamed` overrides the settings' `stream`.
+        """Build the call to send; `unstreamed` overrides the settings' `stream`.
 
-        Raises Rejected for a request that the model or the format does not support.
+        Raises:
+            Rejected: the model or the format does not support the request.
         """
         if isinstance(request, Generate):
             refuse_prefill(request, settings)
@@ -192,7 +197,9 @@ class Wire:
         for fields in (
             fields_of(request, self.options) if isinstance(request, Generate) else ()
         ):
-            body = merge_bodies(fields, body)  # what the person says of the body wins
+            body = merge_bodies(
+                fields, body
+            )  # what the user adds to the body takes precedence
         most = largest_reply(limit_within(body) if isinstance(request, Generate) else 0)
         if unstreamed or not settings.stream or self.gather is None:
             return Call(self.path(settings), body, largest=most)
@@ -208,9 +215,9 @@ class Wire:
     def read(
         self, reply: Reply, request: Generate | Embed, settings: Settings
     ) -> Response:
-        """The Response in a reply.
+        """Return the Response in a reply.
 
-        Raises the errors of `parse`, and EmptyReply for an answer without content or reason.
+        It raises the errors of `parse`, and EmptyReply for an answer without content or reason.
         """
         try:
             return self._read(reply, request, settings)
@@ -243,7 +250,7 @@ class Wire:
             and content.finish not in _NO_TEXT
         )
         # A model may end at once, or begin with a stop string; then it did produce a token.
-        # Otherwise nothing came.
+        # Otherwise there is no answer.
         ended = (
             (stop or content.may_be_empty)
             and content.finish == "stop"
@@ -258,9 +265,10 @@ class Wire:
             raise EmptyReply(f"{settings.where} sent an answer without content{why}.")
         finish = content.finish
         if content.calls_tool and not text and finish not in _NO_TEXT:
-            finish = TOOL_CALL  # some formats end such a reply as any other
+            finish = TOOL_CALL  # some formats end such a reply like any other
         stopped_at = None
-        # not all of them are sent, and some servers (transformers serve) leave them in the text
+        # not all stop strings are sent, and some servers (transformers serve) leave them in the
+        # text
         if stop:
             text, at_stop = apply_local_stops(text, finish, stop)
             finish = at_stop if finish == LENGTH else finish
@@ -284,7 +292,11 @@ class Wire:
     def _tokens(
         self, data: Any, request: Generate | Embed, text: str, settings: Settings
     ) -> tuple[TokenLogProb, ...]:
-        """The answer's tokens, if requested. Raises Rejected if the reply has none for its text."""
+        """Return the answer's tokens, if requested.
+
+        Raises:
+            Rejected: the reply has none for its text.
+        """
         if (
             not isinstance(request, Generate)
             or request.top_logprobs is None
@@ -306,7 +318,7 @@ class Wire:
 
 
 def _reported_cost(data: Any, settings: Settings) -> float | None:
-    """The cost in US dollars that a reply reports."""
+    """Return the cost in US dollars that a reply reports."""
     named: Any = (
         get_nested(data, *settings.cost_field.split("."))
         if settings.cost_field
@@ -332,10 +344,12 @@ class Sampling:
 
 
 def sampling(request: Generate, settings: Settings) -> Sampling:
-    """The sampling fields of a request.
+    """Return the sampling fields of a request.
 
-    With a seed, draw n gets seed + n, as one seed would repeat the same answer. Raises Rejected if
-    temperature and top_p both matter and the model accepts only one of them.
+    With a seed, draw n gets seed + n, because one seed would repeat the same answer.
+
+    Raises:
+        Rejected: temperature and top_p both matter and the model accepts only one of them.
     """
 
     def chosen(name: str, override: Any, requested: Any) -> Any:
@@ -364,7 +378,11 @@ def sampling(request: Generate, settings: Settings) -> Sampling:
 def _resolve_exclusive(
     temperature: float, top_p: float, settings: Settings
 ) -> tuple[float | None, float | None]:
-    """The one of both fields that has the effect of both. Raises Rejected if both matter."""
+    """Choose the one of both fields that has the effect of both.
+
+    Raises:
+        Rejected: both matter.
+    """
     if top_p == 1 or temperature == 0:
         return temperature, None
     if temperature == 1:
@@ -387,7 +405,7 @@ def refuse_prefill(request: Generate, settings: Settings) -> None:
 
 
 def begins_the_answer(request: Generate) -> bool:
-    """Whether the prompt ends with a prefill, the beginning of the answer."""
+    """Return whether the prompt ends with a prefill, the beginning of the answer."""
     prompt = request.prompt
     return (
         not isinstance(prompt, str) and bool(prompt) and prompt[-1].role == "assistant"
@@ -395,12 +413,12 @@ def begins_the_answer(request: Generate) -> bool:
 
 
 def turns(prompt: Prompt) -> tuple[Message, ...]:
-    """The prompt as messages; a text becomes one user message."""
+    """Return the prompt as messages; a text becomes one user message."""
     return (Message("user", prompt),) if isinstance(prompt, str) else prompt
 
 
 def system_and_turns(prompt: Prompt) -> tuple[str, tuple[Message, ...]]:
-    """The system messages as one text, and the other messages."""
+    """Return the system messages as one text, and the other messages."""
     messages = turns(prompt)
     system = "\n\n".join(
         message.text for message in messages if message.role == "system"
@@ -411,7 +429,11 @@ def system_and_turns(prompt: Prompt) -> tuple[str, tuple[Message, ...]]:
 def system_and_talk(
     request: Generate, settings: Settings
 ) -> tuple[str, tuple[Message, ...]]:
-    """As `system_and_turns`. Raises Rejected for a prompt without a turn."""
+    """Split a prompt like `system_and_turns`.
+
+    Raises:
+        Rejected: the prompt has no turn.
+    """
     system, talk = system_and_turns(request.prompt)
     if not talk:
         raise Rejected(
@@ -422,7 +444,7 @@ def system_and_talk(
 
 
 def merge_bodies(body: Mapping[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy of `body` updated by `extra`, with nested mappings merged key by key."""
+    """Return a copy of `body` updated by `extra`, with nested mappings merged key by key."""
     combined = dict(body)
     for name, value in extra.items():
         below = combined.get(name)
@@ -442,13 +464,15 @@ def with_room_to_think(
     *,
     above: bool,
 ) -> dict[str, Any]:
-    """A copy of `body` whose token limit leaves room for thinking as well as the answer.
+    """Return a copy of `body` whose token limit leaves room for thinking as well as the answer.
 
     The task's limit is for the answer, so the budget is added to it; an override by the user is
     sent unchanged.
 
     Args:
-        limit, budget: their places in the body.
+        body: the body.
+        limit, budget: the places of both in the body.
+        settings: the model's settings.
         above: whether the limit must be greater than the budget.
 
     Raises:
@@ -472,7 +496,7 @@ def with_room_to_think(
 
 
 _MOST_NAMES = 100
-"""Names that are kept of one stream: the second that differs is refused."""
+"""Most names that are kept of one stream; the second different one is refused."""
 
 
 class Gathering:
@@ -489,24 +513,24 @@ class Gathering:
             self.names[name] = None
 
     def ended(self) -> bool:
-        """Whether the answer is complete without a final event."""
+        """Return whether the answer is complete without a final event."""
         return False
 
 
 def without_none(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy without the fields that are None."""
+    """Return a copy without the fields that are None."""
     return {name: value for name, value in fields.items() if value is not None}
 
 
 def get_nested(data: Any, *place: str) -> Any:
-    """The value at a path of keys in nested mappings, or None."""
+    """Return the value at a path of keys in nested mappings, or None."""
     for step in place:
         data = data.get(step) if isinstance(data, Mapping) else None
     return data
 
 
 def limit_within(body: Any) -> int | None:
-    """The token limit in a body of any format, or None."""
+    """Return the token limit in a body of any format, or None."""
     for name, value in body.items():
         if name in _LENGTH_LIMIT_FIELDS and type(value) is int:
             return value
@@ -516,14 +540,18 @@ def limit_within(body: Any) -> int | None:
 
 
 def as_mapping(value: Any) -> Mapping[str, Any]:
-    """`value` if it is a mapping, else an empty one."""
+    """Return `value` if it is a mapping, else an empty one."""
     return value if isinstance(value, Mapping) else {}
 
 
 def require_object(
     data: Any, settings: Settings, expected: str = "a JSON object"
 ) -> Mapping[str, Any]:
-    """`data`, if it is a JSON object. Raises BadReply."""
+    """Return `data`, if it is a JSON object.
+
+    Raises:
+        BadReply: it is anything else.
+    """
     if not isinstance(data, Mapping):
         raise not_documented(settings, expected, data)
     return data
@@ -532,7 +560,7 @@ def require_object(
 def require_success(
     data: Any, settings: Settings, expected: str = "a JSON object"
 ) -> Mapping[str, Any]:
-    """As `require_object`; also raises the error in an `error` field."""
+    """Return `data` like `require_object`; also raise the error in an `error` field."""
     fault = error_within(
         settings.where,
         require_object(data, settings, expected),
@@ -556,7 +584,7 @@ _NO_TEXT = frozenset(
         TOOL_CALL,
     )
 )
-"""Finish reasons of replies that have no content for a reason."""
+"""Finish reasons that explain why a reply has no content."""
 _BROKEN_OFF = frozenset(
     (
         "error",
@@ -568,8 +596,7 @@ _BROKEN_OFF = frozenset(
         "insufficient_system_resource",
     )
 )
-"""Finish reasons (in small letters) of answers that the provider did not bring to an end: what is
-there is none.
+"""Finish reasons (in lower case) of answers that the provider aborted; their content is not used.
 """
 _UNFINISHED = frozenset(
     (
@@ -582,9 +609,10 @@ _UNFINISHED = frozenset(
         "user_cancel",
     )
 )
-"""Those of answers that neither the model nor a limit ended: text that stands there is a part of
-one. Without any it is an empty reply. The first line is Google's, the second Amazon's, Anthropic's,
-OpenAI's and Cohere's.
+"""Finish reasons of answers that neither the model nor a limit ended.
+
+Text in such a reply is a part of an answer; without any it is an empty reply. The first line is
+Google's, the second Amazon's, Anthropic's, OpenAI's and Cohere's.
 """
 _FINISHES = {
     word: meaning
@@ -607,23 +635,24 @@ _FINISHES = {
     }.items()
     for word in words.split()
 }
-"""Our words for those of all formats, in small letters: gateways use the words of one in another.
+"""Our finish reasons by those of all formats, in lower case.
+
+Gateways use the words of one format in another.
 """
 
 
 def finish_of(reason: Any) -> str:
-    """Our name for a finish reason, else the provider's, or ""."""
+    """Return our name for a finish reason, else the provider's, or ""."""
     if not isinstance(reason, str):
         return ""
-    # Google's gateway for OpenAI's interface says which filter: "content_filter:
-    # PROHIBITED_CONTENT".
+    # Google's gateway for OpenAI's API says which filter: "content_filter: PROHIBITED_CONTENT".
     return _FINISHES.get(reason.lower().partition(":")[0], reason)
 
 
 def apply_local_stops(
     text: str, finish_reason: str, stop: tuple[str, ...]
 ) -> tuple[str, str]:
-    """(text, finish reason) after the stop strings that were not sent are applied."""
+    """Apply the stop strings that were not sent; return text and finish reason."""
     short = stop_at(text, stop)
     return (text, finish_reason) if short == text else (short, "stop")
 
@@ -631,7 +660,7 @@ def apply_local_stops(
 def stopped_at(
     choice: Mapping[str, Any], names: Iterable[str], stop: Collection[str]
 ) -> str | None:
-    """The stop string that ended a reply; "" if none did, None if it is unknown.
+    """Return the stop string that ended a reply; "" if none did, None if it is unknown.
 
     `names` are the fields to look in. A number there is a token's id.
     """
@@ -645,7 +674,7 @@ def stopped_at(
 
 
 def count(value: Any) -> int:
-    """A token count; 0 if it is missing or implausible."""
+    """Read a token count; 0 if it is missing or implausible."""
     number = int(value) if isinstance(value, float) and value.is_integer() else value
     return number if type(number) is int and 0 < number < _MOST_TOKENS else 0
 
@@ -653,7 +682,7 @@ def count(value: Any) -> int:
 def usage_of(
     data: Any, read: str, written: str, reasoning: str = "", cached: str = ""
 ) -> Usage:
-    """Token usage; each count is the sum of the numbers at its space-separated dotted places."""
+    """Read the token usage; each count is the sum of the numbers at the dotted places named."""
 
     def total(places: str) -> int:
         return sum(
@@ -664,6 +693,6 @@ def usage_of(
 
 
 def not_documented(settings: Settings, expected: str, data: Any) -> BadReply:
-    """The error for a reply that lacks documented content."""
+    """Make the error for a reply that lacks documented content."""
     text = json.dumps(data, ensure_ascii=False)
     return bad_reply(settings.where, f"as documented ({expected})", text)

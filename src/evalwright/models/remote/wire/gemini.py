@@ -1,5 +1,7 @@
-"""Gemini's generateContent: the model in the path, turns of user and model, thoughts as parts, a
-stream without a last event.
+"""The wire format of Gemini's generateContent.
+
+The model is in the path, turns are of user and model, thoughts are parts, and a stream has no final
+event.
 """
 
 from __future__ import annotations
@@ -26,22 +28,26 @@ from evalwright.models.remote.wire.options import (
 )
 
 MOST_STOPS = 5
-"""Stop strings that the interface takes; the others are applied here."""
+"""Stop strings that the API accepts; the others are applied here."""
 
 _LIMIT = ("generationConfig", "maxOutputTokens")
 _BUDGET = ("generationConfig", "thinkingConfig", "thinkingBudget")
 
 
 def path_of(settings: Settings, method: str) -> str:
-    """The path of a model's method; a name with a slash ("tunedModels/mine") has its collection."""
+    """Return the path of a model's method.
+
+    A name with a slash ("tunedModels/mine") already names its collection.
+    """
     name = settings.model if "/" in settings.model else f"models/{settings.model}"
     return f"/{quote(name, safe='/-._~')}:{method}"
 
 
 def gemini_payload(request: Generate, settings: Settings) -> dict[str, Any]:
-    """The request body; a prefill stays the model's last turn.
+    """Build the request body; a prefill stays the model's last turn.
 
-    Raises Rejected for a prompt without a turn.
+    Raises:
+        Rejected: the prompt has no turn.
     """
     system, talk = form.system_and_talk(request, settings)
     sampling = form.sampling(request, settings)
@@ -88,7 +94,7 @@ def _logprobs(alternatives: int) -> dict[str, Any]:
 
 
 def _tokens(data: Any) -> list[TokenLogProb]:
-    """The chosen token of each step and its alternatives."""
+    """Return the chosen token of each step and its alternatives."""
     log_probs = form.get_nested(
         (form.as_mapping(data).get("candidates") or [None])[0], "logprobsResult"
     )
@@ -104,7 +110,11 @@ def _tokens(data: Any) -> list[TokenLogProb]:
 
 
 def parse_gemini(data: Any, request: Generate, settings: Settings) -> ReplyContent:
-    """The content of a GenerateContentResponse. Raises Filtered if its prompt was blocked."""
+    """Parse the content of a GenerateContentResponse.
+
+    Raises:
+        Filtered: the prompt was blocked.
+    """
     form.require_success(data, settings)
     usage = gemini_usage(data)
     model = data.get("modelVersion")
@@ -122,7 +132,10 @@ def parse_gemini(data: Any, request: Generate, settings: Settings) -> ReplyConte
 
 
 def gemini_usage(data: Any) -> Usage:
-    """Token usage. Thoughts are counted separately by Gemini; here they are part of the output."""
+    """Read the token usage.
+
+    Gemini counts thoughts separately; here they are part of the output.
+    """
     return form.usage_of(
         form.get_nested(data, "usageMetadata"),
         "promptTokenCount toolUsePromptTokenCount",
@@ -133,7 +146,11 @@ def gemini_usage(data: Any) -> Usage:
 
 
 def _candidate(data: Mapping[str, Any], settings: Settings) -> Mapping[str, Any]:
-    """The first candidate. Raises Filtered if the prompt was blocked."""
+    """Return the first candidate.
+
+    Raises:
+        Filtered: the prompt was blocked.
+    """
     candidates = data.get("candidates")
     if (
         isinstance(candidates, list)
@@ -171,9 +188,9 @@ def _is_blocked(rated: Mapping[str, Any]) -> bool:
 def _parts(
     candidate: Mapping[str, Any], data: Any, settings: Settings
 ) -> tuple[str, str, bool]:
-    """(text, thoughts, whether a tool was called).
+    """Return (text, thoughts, whether a tool was called).
 
-    Content and parts are left out where there is nothing in them.
+    Gemini leaves out content and parts that would be empty.
     """
     content = candidate.get("content") or {}
     parts = content.get("parts") or [] if isinstance(content, Mapping) else None
@@ -233,7 +250,7 @@ class GeminiGatherer(form.Gathering):
         return False
 
     def ended(self) -> bool:
-        """Whether a finish reason, or the reason why the prompt was blocked, has come."""
+        """Return whether a finish reason, or the reason why the prompt was blocked, has arrived."""
         blocked = bool(form.get_nested(self._head, "promptFeedback", "blockReason"))
         return blocked or "finishReason" in self._candidate
 

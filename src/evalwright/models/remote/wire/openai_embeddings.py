@@ -1,4 +1,4 @@
-"""OpenAI's embeddings, which most providers and local servers support."""
+"""The wire format of OpenAI's embeddings, which most providers and local servers support."""
 
 from __future__ import annotations
 
@@ -24,12 +24,16 @@ _SHOWN = 2
 
 
 def embedding_payload(request: Embed, settings: Settings) -> dict[str, Any]:
-    """The request body: one text and the extra fields (`dimensions`, `input_type`)."""
+    """Build the request body: one text and the extra fields (`dimensions`, `input_type`)."""
     return {"model": settings.model, "input": request.text, **settings.extra_body}
 
 
 def parse_embedding(data: Any, request: Embed, settings: Settings) -> ReplyContent:
-    """The vector. Raises BadReply unless there is exactly one, of finite numbers."""
+    """Parse the vector.
+
+    Raises:
+        BadReply: there is not exactly one, of finite numbers.
+    """
     rows = require_success(data, settings).get("data")
     if not isinstance(rows, list) or len(rows) != 1 or not isinstance(rows[0], Mapping):
         raise not_documented(
@@ -71,7 +75,7 @@ def _vector(
 
 
 def _shorten_lists(data: Any) -> Any:
-    """The reply with long lists cut, for messages."""
+    """Return the reply with long lists cut, for messages."""
     if isinstance(data, Mapping):
         return {name: _shorten_lists(value) for name, value in data.items()}
     return (

@@ -1,4 +1,4 @@
-"""OpenAI's responses: a list of items, with a separate summary of the reasoning.
+"""The wire format of OpenAI's responses: a list of items, with a separate summary of the reasoning.
 
 Any type of output item may be missing, so items are identified by type, never by position. The last
 event of a stream has the complete response.
@@ -34,16 +34,18 @@ from evalwright.models.remote.wire.options import (
 
 _POLICIES = ("bio_policy", "misalignment_policy_violation")
 _TEXT_DELTAS = ("_text.delta", "refusal.delta")
-"""Ends of the names of events with a piece of text: of the answer, of a refusal, of the reasoning
-or its summary.
+"""Suffixes of events with a piece of text.
+
+The text is of the answer, of a refusal, of the reasoning or its summary.
 """
 _ENDS = ("response.completed", "response.incomplete", "response.failed")
 
 
 def responses_payload(request: Generate, settings: Settings) -> dict[str, Any]:
-    """The request body, with system messages as the instructions.
+    """Build the request body, with system messages as the instructions.
 
-    Raises Rejected for a prefill, which would not be continued.
+    Raises:
+        Rejected: the prompt ends with a prefill, which would not be continued.
     """
     system, turns = form.system_and_turns(request.prompt)
     if turns and turns[-1].role == "assistant":
@@ -62,7 +64,7 @@ def responses_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     body: dict[str, Any] = {
         "model": settings.model,
         "input": [{"role": turn.role, "content": _content(turn)} for turn in turns],
-        # The provider keeps nothing of a request for a next turn.
+        # The provider must not keep the request for a later turn.
         "store": False,
         **form.without_none(fields),
     }
@@ -81,7 +83,7 @@ def _part(part: Part) -> dict[str, Any]:
 
 
 def _tokens(data: Any) -> list[TokenLogProb]:
-    """The tokens of all texts of a response, in order."""
+    """Return the tokens of all texts of a response, in order."""
     items = [
         item
         for item in form.as_mapping(data).get("output") or ()
@@ -106,7 +108,7 @@ def _tokens(data: Any) -> list[TokenLogProb]:
 
 
 def parse_response(data: Any, request: Generate, settings: Settings) -> ReplyContent:
-    """The content of a response object."""
+    """Parse the content of a response object."""
     status = form.require_object(data, settings).get("status")
     if status == "failed":
         raise _failure(data.get("error"), settings)
@@ -133,7 +135,7 @@ def parse_response(data: Any, request: Generate, settings: Settings) -> ReplyCon
 
 
 def response_usage(data: Any) -> Usage:
-    """The token usage."""
+    """Read the token usage."""
     thought = "output_tokens_details.reasoning_tokens"
     cached = "input_tokens_details.cached_tokens"
     return form.usage_of(
@@ -152,8 +154,10 @@ _KINDS = (
         "\n\n",
     ),
 )
-"""Item type, its lists of parts (the first that has some counts), the parts' types, their field,
-what stands between.
+"""How to read each kind of text in the items of a response.
+
+Item type, its lists of parts (the first that has some counts), the parts' types, their field, and
+the text between them.
 """
 
 
@@ -199,7 +203,7 @@ def _finish(status: Any, data: Mapping[str, Any], settings: Settings) -> str:
 
 
 def _failure(error: Any, settings: Settings) -> RequestError:
-    """The error that a failed response, or an event, describes."""
+    """Make the error that a failed response, or an event, describes."""
     code = form.get_nested(error, "code")
     reason = server_message({"error": error}) or "it gave no reason"
     if code in _POLICIES:
@@ -216,7 +220,7 @@ def _failure(error: Any, settings: Settings) -> RequestError:
 
 
 class ResponsesGatherer(form.Gathering):
-    """The events of a streamed response.
+    """Assembles the events of a streamed response.
 
     The last one carries the whole reply; pieces before it are not needed.
     """
@@ -227,9 +231,7 @@ class ResponsesGatherer(form.Gathering):
         self._reply: dict[str, Any] = {}
 
     def add(self, event: str, data: Any) -> bool:
-        """Take an event; completed, incomplete and failed end the answer, and an error event
-        raises.
-        """
+        """Take an event; completed, incomplete and failed end the answer, an error event raises."""
         event_type = (
             form.require_object(data, self.settings, "an event as a JSON object").get(
                 "type"

@@ -1,4 +1,4 @@
-"""OpenAI's chat completions and completions, which most providers and servers support."""
+"""The wire formats of OpenAI's chat completions and completions, which most providers support."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from evalwright.models.remote.wire.options import (
 
 
 def chat_payload(request: Generate, settings: Settings) -> dict[str, Any]:
-    """The request body; a text becomes one user message, a prefill stays the last message."""
+    """Build the request body; a text becomes one user message, a prefill stays the last message."""
     body = {"model": settings.model, "messages": chat_messages(request.prompt)}
     return with_sampling(body, request, settings)
 
 
 def chat_messages(prompt: Prompt) -> list[dict[str, Any]]:
-    """The prompt as the messages of a body."""
+    """Return the prompt as the messages of a body."""
     return [
         {"role": turn.role, "content": content(turn, openai_part)}
         for turn in form.turns(prompt)
@@ -40,7 +40,7 @@ def chat_messages(prompt: Prompt) -> list[dict[str, Any]]:
 def with_sampling(
     body: dict[str, Any], request: Generate, settings: Settings
 ) -> dict[str, Any]:
-    """The body with its sampling fields and the model's extra fields."""
+    """Add the sampling fields and the model's extra fields to a body."""
     sampling = form.sampling(request, settings)
     fields = {
         settings.tokens_field: sampling.max_tokens,
@@ -53,7 +53,7 @@ def with_sampling(
 
 
 def parse_chat(data: Any, request: Generate, settings: Settings) -> ReplyContent:
-    """The content of a chat completion."""
+    """Parse the content of a chat completion."""
     choice = first_choice(data, settings)
     message = choice.get("message")
     if not isinstance(message, Mapping):
@@ -85,11 +85,16 @@ def parse_chat(data: Any, request: Generate, settings: Settings) -> ReplyContent
 
 
 STOP_FIELDS = ("stop_reason", "matched_stop")
-"""Where vLLM and SGLang say at which stop string, or token, an answer ended."""
+"""Fields in which vLLM and SGLang say at which stop string, or token, an answer ended."""
 
 
 def first_choice(data: Any, settings: Settings) -> Mapping[str, Any]:
-    """A reply's first choice. Raises BadReply, or the error in a reply with status 200."""
+    """Return a reply's first choice.
+
+    Raises:
+        BadReply: it has none.
+        RequestError: it is an error with status 200.
+    """
     choices = form.require_success(data, settings).get("choices")
     if (
         not isinstance(choices, list)
@@ -102,7 +107,7 @@ def first_choice(data: Any, settings: Settings) -> Mapping[str, Any]:
 
 
 def _content(content: Any, data: Any, settings: Settings) -> tuple[str, str]:
-    """(text, reasoning) of a message's content: text, nothing, or a list of parts."""
+    """Return (text, reasoning) of a message's content: text, nothing, or a list of parts."""
     if content is None:
         return "", ""
     if isinstance(content, str):
@@ -126,7 +131,7 @@ def _content(content: Any, data: Any, settings: Settings) -> tuple[str, str]:
 
 
 def _refusal(message: Mapping[str, Any]) -> str:
-    """The refusal of a message, or of the parts of its content."""
+    """Return the refusal of a message, or of the parts of its content."""
     blocks = message.get("content")
     holders = (
         [message, *(block for block in blocks if isinstance(block, Mapping))]
@@ -141,7 +146,7 @@ def _refusal(message: Mapping[str, Any]) -> str:
 
 
 def read_usage(usage: Any) -> Usage:
-    """Token usage, with the names that DeepSeek and Moonshot have for cached tokens."""
+    """Read the token usage, including DeepSeek's and Moonshot's names for cached tokens."""
     if not isinstance(usage, Mapping):
         return Usage()
     read = form.count(usage.get("prompt_tokens"))
@@ -153,7 +158,7 @@ def read_usage(usage: Any) -> Usage:
         reasoning
         and form.count(usage.get("total_tokens")) == read + written + reasoning
     ):
-        # xAI counts reasoning beside the completion; it is paid as output all the same.
+        # xAI counts reasoning beside the completion; it is billed as output nevertheless.
         written += reasoning
     cached = (
         form.count(form.get_nested(usage, "prompt_tokens_details", "cached_tokens"))
@@ -164,7 +169,7 @@ def read_usage(usage: Any) -> Usage:
 
 
 def reply_usage(data: Any) -> Usage:
-    """The token usage of a reply."""
+    """Read the token usage of a reply."""
     return read_usage(form.get_nested(data, "usage"))
 
 
@@ -209,7 +214,7 @@ class CompletionGatherer(form.Gathering):
         return False
 
     def ended(self) -> bool:
-        """Whether a chunk had a finish reason."""
+        """Return whether a chunk had a finish reason."""
         return self._finish is not None
 
     def _take(self, choice: Mapping[str, Any]) -> None:
@@ -233,7 +238,7 @@ class CompletionGatherer(form.Gathering):
 
 
 class ChatGatherer(CompletionGatherer):
-    """The chunks of a streamed chat completion."""
+    """Assembles the chunks of a streamed chat completion."""
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
@@ -262,7 +267,7 @@ class ChatGatherer(CompletionGatherer):
 
 
 def streamed_body(body: dict[str, Any]) -> dict[str, Any]:
-    """The body of a streamed request, which asks for token usage too."""
+    """Return the body of a streamed request, which asks for token usage too."""
     return {**body, "stream": True, "stream_options": {"include_usage": True}}
 
 
@@ -283,11 +288,16 @@ CHAT = Wire(
 
 
 COMPLETIONS_MAX_TOKENS = 1024
-"""Sent where no limit is set: the completions interface would stop after 16 tokens by itself."""
+"""The limit that is sent if none is set; without it the completions API would stop after 16 tokens.
+"""
 
 
 def completions_payload(request: Generate, settings: Settings) -> dict[str, Any]:
-    """The request body. Raises Rejected for messages, which this interface cannot render."""
+    """Build the request body.
+
+    Raises:
+        Rejected: the prompt is messages, which this API cannot render.
+    """
     prompt = text_of(request.prompt, settings)
     body = with_sampling({"model": settings.model, "prompt": prompt}, request, settings)
     body.setdefault("max_tokens", COMPLETIONS_MAX_TOKENS)
@@ -295,7 +305,7 @@ def completions_payload(request: Generate, settings: Settings) -> dict[str, Any]
 
 
 def text_of(prompt: Prompt, settings: Settings) -> str:
-    """The prompt as one text."""
+    """Return the prompt as one text."""
     if isinstance(prompt, str):
         return prompt
     raise Rejected(
@@ -305,7 +315,7 @@ def text_of(prompt: Prompt, settings: Settings) -> str:
 
 
 def parse_completion(data: Any, request: Generate, settings: Settings) -> ReplyContent:
-    """The content of a completion."""
+    """Parse the content of a completion."""
     choice = first_choice(data, settings)
     text = choice.get("text")
     if not isinstance(text, str):

@@ -1,11 +1,10 @@
-"""Formats that are OpenAI's chat with small differences: Azure's two, Hugging Face's router,
-Mistral's own.
+"""Formats that differ little from OpenAI's chat: Azure's two, Hugging Face's router, Mistral's.
 
-Azure OpenAI has an address for each deployment and a dated version in it, Azure AI model inference
+Azure OpenAI has an address for each deployment with a dated version in it, Azure AI model inference
 one address for many models. A prompt that their content filter stops is a 400
-(`http_faults.Filtered`). Hugging Face's router passes on the words of the servers behind it; a
-model is `org/name`, or `org/name:provider`. Mistral has names of its own and refuses whatever it
-does not know.
+(`http_faults.Filtered`). Hugging Face's router passes on the replies of the servers behind it; a
+model is `org/name`, or `org/name:provider`. Mistral has field names of its own and refuses whatever
+it does not know.
 """
 
 from __future__ import annotations
@@ -33,8 +32,9 @@ from evalwright.models.remote.wire.options import OPENAI_CHAT
 
 INFERENCE_VERSION = "2024-05-01-preview"
 AZURE_OPENAI_VERSION = "2024-10-21"
-"""The newest of the one, the newest that is no preview of the other; another is named by the
-variable api_version.
+"""The API versions: the newest of Azure OpenAI, and the newest of the other that is not a preview.
+
+The variable api_version sets another.
 """
 
 
@@ -49,14 +49,14 @@ def _deployment(settings: Settings) -> str:
 
 
 def azure_payload(request: Generate, settings: Settings) -> dict[str, Any]:
-    """The body of a chat completion, without the model, which the address names."""
+    """Build the body of a chat completion, without the model, which the address names."""
     body = chat_payload(request, settings)
     del body["model"]
     return body
 
 
 def mistral_payload(request: Generate, settings: Settings) -> dict[str, Any]:
-    """The request body, with a prefill marked as the answer's prefix."""
+    """Build the request body, with a prefill marked as the answer's prefix."""
     messages = chat_messages(request.prompt)
     if messages and messages[-1]["role"] == "assistant":
         messages[-1]["prefix"] = True
@@ -64,7 +64,7 @@ def mistral_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     fields = {
         "max_tokens": chosen.max_tokens,
         "temperature": chosen.temperature,
-        # Greedy decoding with a top_p is refused, and it would change nothing.
+        # Greedy decoding with a top_p is refused, and top_p would change nothing.
         "top_p": None if chosen.temperature == 0 else chosen.top_p,
         "stop": list(chosen.stop) or None,
         "random_seed": chosen.seed,
@@ -76,7 +76,7 @@ def mistral_payload(request: Generate, settings: Settings) -> dict[str, Any]:
 
 
 def parse_mistral(data: Any, request: Generate, settings: Settings) -> ReplyContent:
-    """The content of a chat completion, without a repeated prefill."""
+    """Parse the content of a chat completion, without a repeated prefill."""
     reply_content = parse_chat(data, request, settings)
     last = turns(request.prompt)[-1:]
     begun = last[0].text if last and last[0].role == "assistant" else ""

@@ -1,4 +1,4 @@
-"""Further options of wire formats: fields of the body, images, and log-probabilities of tokens.
+"""Options of wire formats beyond plain sampling: body fields, images, log-probabilities of tokens.
 
 Each format has a table from an option's name to its fields in the body. An option that is not in it
 is refused before anything is sent.
@@ -16,28 +16,28 @@ from evalwright.core.requests import Generate, Message, Part
 from evalwright.core.responses import TokenLogProb
 
 Options = Mapping[str, Callable[[Any], Mapping[str, Any]]]
-"""By an option's name: its value as fields of the body, at their places."""
+"""By an option's name: turns its value into fields of the body, at their places."""
 PartOf = Callable[[Part], Mapping[str, Any]]
 
 ALL_IMAGES = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp"))
 SCHEMA_NAME = "answer"
-"""What a schema is called where an interface wants a name."""
+"""The name of a schema, for APIs that require one."""
 
 
 def nested(place: str, value: Any) -> Any:
-    """`value` at a dotted place: {"a": {"b": value}} for "a.b"."""
+    """Nest `value` at a dotted place: {"a": {"b": value}} for "a.b"."""
     for step in reversed(place.split(".")):
         value = {step: value}
     return value
 
 
 def at_place(place: str) -> Callable[[Any], Mapping[str, Any]]:
-    """An option that is sent unchanged at one place."""
+    """Make an option that is sent unchanged at one place."""
     return lambda value: nested(place, value)
 
 
 def fields_of(request: Generate, options: Options) -> list[Mapping[str, Any]]:
-    """The fields of the options that a request uses."""
+    """Return the fields of the options that a request uses."""
     return [
         options[name](value)
         for name, value in request.options().items()
@@ -60,11 +60,11 @@ def _openai_schema(schema: str) -> Mapping[str, Any]:
 SAMPLERS: Options = {
     "top_k": at_place("top_k"),
     "min_p": at_place("min_p"),
-    # The server keeps as many hypotheses as answers are wanted; the first answer is the best.
+    # The server keeps as many hypotheses as answers are requested; the first answer is the best.
     "num_beams": lambda beams: {"use_beam_search": True, "n": beams},
     "length_penalty": at_place("length_penalty"),
 }
-"""What servers of open models add to OpenAI's fields."""
+"""Options that servers of open models add to OpenAI's fields."""
 OPENAI_CHAT: Options = {
     **SAMPLERS,
     "top_logprobs": _openai_logprobs,
@@ -74,19 +74,19 @@ OPENAI_COMPLETIONS: Options = {**SAMPLERS, "top_logprobs": at_place("logprobs")}
 
 
 def openai_part(part: Part) -> Mapping[str, Any]:
-    """A part of a message of chat completions."""
+    """Return a part of a message of chat completions."""
     if isinstance(part, Image):
         return {"type": "image_url", "image_url": {"url": part.data_url()}}
     return {"type": "text", "text": part}
 
 
 def content(turn: Message, part_of: PartOf) -> Any:
-    """A turn's content: text as it is, several parts in the format's form, without empty texts."""
+    """Return a turn's content: text as it is, parts in the format's form, no empty texts."""
     return turn.content if isinstance(turn.content, str) else parts(turn, part_of)
 
 
 def parts(turn: Message, part_of: PartOf) -> list[Mapping[str, Any]]:
-    """A turn's parts in the format's form, text alone as one part."""
+    """Return a turn's parts in the format's form, a single text as one part."""
     nonempty = [part for part in turn.parts if part != ""]
     return [part_of(part) for part in nonempty or [""]]
 
@@ -96,7 +96,11 @@ class NoLogProbs(Exception):
 
 
 def chat_tokens(data: Any) -> list[TokenLogProb]:
-    """The tokens of a chat completion. Raises NoLogProbs."""
+    """Return the tokens of a chat completion.
+
+    Raises:
+        NoLogProbs: they are missing or malformed.
+    """
     try:
         rows = data["choices"][0]["logprobs"]["content"]
     except (KeyError, IndexError, TypeError):
@@ -105,7 +109,11 @@ def chat_tokens(data: Any) -> list[TokenLogProb]:
 
 
 def completion_tokens(data: Any) -> list[TokenLogProb]:
-    """The tokens of a completion, in OpenAI's or llama.cpp's form. Raises NoLogProbs."""
+    """Return the tokens of a completion, in OpenAI's or llama.cpp's form.
+
+    Raises:
+        NoLogProbs: they are missing or malformed.
+    """
     try:
         log_probs = data["choices"][0]["logprobs"]
         if "content" in log_probs:
@@ -127,9 +135,10 @@ def completion_tokens(data: Any) -> list[TokenLogProb]:
 
 
 def read_tokens(rows: Any, text: str, value: str, others: str) -> list[TokenLogProb]:
-    """Rows of a token's text, its value and, in `others`, rows of alternatives of the same form.
+    """Read rows of a token's text, its value and, in `others`, rows of its alternatives.
 
-    Raises NoLogProbs.
+    Raises:
+        NoLogProbs: a row is malformed.
     """
     if not isinstance(rows, list):
         raise NoLogProbs
@@ -154,7 +163,7 @@ def _rows(value: Any) -> Iterable[Any]:
 
 
 _ROUNDING = 0.1
-"""How far above 0 it can leave a logarithm. What is more is none."""
+"""How far above 0 rounding can leave a logarithm; a larger value is not one."""
 
 
 def _pair(row: Any, text: str, value: str) -> tuple[str, float]:
@@ -169,5 +178,5 @@ def _pair(row: Any, text: str, value: str) -> tuple[str, float]:
         or number > _ROUNDING
     ):
         raise NoLogProbs
-    # Infinities have no place in JSON.
+    # JSON has no infinities.
     return token, max(min(float(number), 0.0), -9999.0)

@@ -1,4 +1,4 @@
-"""Replicate: create a prediction, then poll it until it ends.
+"""The wire format of Replicate: create a prediction, then poll it until it ends.
 
 Models have inputs, not messages. `owner/name` is an official model; `owner/name:version` or a
 version hash is any other. A prediction has its own address, used only if it is below the base URL,
@@ -27,15 +27,16 @@ _ENDED_BADLY = ("failed", "canceled", "aborted")
 
 
 def path(settings: Settings) -> str:
-    """The path to create a prediction with this model."""
+    """Return the path to create a prediction with this model."""
     model, version = _model(settings)
     return "/predictions" if version else f"/models/{model}/predictions"
 
 
 def _model(settings: Settings) -> tuple[str, str]:
-    """(owner/name, version) of the model, one of them possibly "".
+    """Return (owner/name, version) of the model, one of them possibly "".
 
-    Raises Rejected for other names.
+    Raises:
+        Rejected: the name has another form.
     """
     match = _NAME.fullmatch(settings.model)
     if not settings.model or match is None:
@@ -47,9 +48,10 @@ def _model(settings: Settings) -> tuple[str, str]:
 
 
 def replicate_payload(request: Generate, settings: Settings) -> dict[str, Any]:
-    """The body: one prompt and one system prompt.
+    """Build the body: one prompt and one system prompt.
 
-    Raises Rejected for a conversation, which has no input.
+    Raises:
+        Rejected: the prompt is a conversation, for which there is no input.
     """
     system, turns = form.system_and_turns(request.prompt)
     if len(turns) != 1 or turns[0].role != "user":
@@ -80,17 +82,21 @@ def replicate_payload(request: Generate, settings: Settings) -> dict[str, Any]:
 
 
 def ended(reply: Reply, settings: Settings) -> bool:
-    """Whether a prediction has ended. Raises BadReply if it is no prediction."""
+    """Return whether a prediction has ended.
+
+    Raises:
+        BadReply: the reply is not a prediction.
+    """
     return _status(reply.data, settings) not in _RUNNING
 
 
 def poll(reply: Reply, settings: Settings) -> Call:
-    """The call that polls a prediction."""
+    """Build the call that polls a prediction."""
     return Call(_below(reply, "get", settings), method="GET")
 
 
 def cancel(reply: Reply, settings: Settings) -> Call:
-    """The call that cancels a prediction."""
+    """Build the call that cancels a prediction."""
     return Call(_below(reply, "cancel", settings), {})
 
 
@@ -102,9 +108,10 @@ def _status(data: Any, settings: Settings) -> str:
 
 
 def _below(reply: Reply, name: str, settings: Settings) -> str:
-    """The path below the base URL of one of a prediction's addresses.
+    """Return the path below the base URL of one of a prediction's addresses.
 
-    Raises Rejected for any other address.
+    Raises:
+        Rejected: the address is elsewhere.
     """
     url = form.get_nested(reply.data, "urls", name)
     if not isinstance(url, str):
@@ -120,7 +127,7 @@ def _below(reply: Reply, name: str, settings: Settings) -> str:
 
 
 def parse_prediction(data: Any, request: Generate, settings: Settings) -> ReplyContent:
-    """The content of a prediction that has ended."""
+    """Parse the content of a prediction that has ended."""
     status = _status(data, settings)
     if status in _ENDED_BADLY:
         reason = clean(str(data.get("error") or "it gave no reason"), 300)
@@ -157,7 +164,6 @@ WIRE = Wire(
     usage=_usage,
     model_in_path=True,
     polling=Polling(ended, poll, cancel),
-    # Some models have an input for stop strings and some have not, so the answer is cut here, where
-    # it is exact.
+    # Not all models have an input for stop strings, so the answer is cut here, where it is exact.
     lacks=frozenset({"stop"}),
 )

@@ -1,4 +1,4 @@
-"""Vectara's corpus queries, answered by a summary that its model (Mockingbird) writes."""
+"""The wire format of Vectara's corpus queries, answered by its model Mockingbird."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from evalwright.models.remote.wire.format import ReplyContent, Settings, Wire
 
 
 def query_payload(request: Generate, settings: Settings) -> dict[str, Any]:
-    """The request body.
+    """Build the request body.
 
-    Raises Rejected for a prompt of several turns, which is not a query.
+    Raises:
+        Rejected: the prompt has several turns, so it is not a query.
     """
     system, talk = form.system_and_talk(request, settings)
     if len(talk) != 1 or talk[0].role != "user":
@@ -39,7 +40,7 @@ def query_payload(request: Generate, settings: Settings) -> dict[str, Any]:
 
 
 def parse_query_reply(data: Any, request: Generate, settings: Settings) -> ReplyContent:
-    """The summary; the interface reports neither tokens nor a finish reason."""
+    """Parse the summary; the API reports neither tokens nor a finish reason."""
     summary = form.require_success(data, settings).get("summary")
     if not isinstance(summary, str):
         raise form.not_documented(settings, "summary as text", data)

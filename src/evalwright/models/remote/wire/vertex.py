@@ -1,5 +1,6 @@
-"""Vertex AI: the formats of `gemini` and `anthropic` below a project and a location, the model in
-the path.
+"""The wire formats of Vertex AI: `gemini` and `anthropic` below a project and a location.
+
+The model is in the path.
 """
 
 from __future__ import annotations
@@ -19,7 +20,10 @@ ANTHROPIC_VERSION = "vertex-2023-10-16"
 
 
 def _path(publisher: str, method: str) -> Callable[[Settings], str]:
-    """The path of a model's method; a name with a slash ("endpoints/123") has its collection."""
+    """Make the function for the path of a model's method.
+
+    A name with a slash ("endpoints/123") already names its collection.
+    """
 
     def path(settings: Settings) -> str:
         name = (
@@ -33,7 +37,7 @@ def _path(publisher: str, method: str) -> Callable[[Settings], str]:
 
 
 def raw_payload(request: Generate, settings: Settings) -> dict[str, Any]:
-    """The body of a message with the version of the interface, without the model's name."""
+    """Build the body of a message with the version of the API, without the model's name."""
     body = messages_payload(request, settings)
     del body["model"]
     return {"anthropic_version": ANTHROPIC_VERSION, **body}
