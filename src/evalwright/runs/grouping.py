@@ -1,5 +1,7 @@
-"""Averages over the tasks of a run: the tree of its configuration, groups that tasks were asked for
-through, and those of dialects.
+"""Averages over the tasks of a run.
+
+They come from the tree of its configuration, from groups by which tasks were requested, and
+from dialects.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from evalwright.statistics import Estimate
 from evalwright.tasks.dialects import GroupAverage, TaskGroup, dialect, is_dialect
 
 Records = Sequence[Mapping[str, Any]]
-"""Tasks as in `run.json`."""
+"""Tasks in the form of `run.json`."""
 
 
 def group_records(
@@ -27,8 +29,12 @@ def group_records(
     configuration: Mapping[str, Any],
     tables: Callable[[str], ScoreTable],
 ) -> list[dict[str, Any]]:
-    """The averages for `run.json`, inner ones first. configuration: as in `run.json`; tables: the
-    scores of a task.
+    """Compute the averages for `run.json`, inner ones first.
+
+    Args:
+        tasks: as in `run.json`.
+        configuration: as in `run.json`.
+        tables: returns the scores of a task.
     """
     groups = groups_of(tasks, configuration)
     matrices: dict[tuple[str, str], Matrix] = {}
@@ -53,7 +59,7 @@ def group_records(
 
 
 def groups_of(tasks: Records, configuration: Mapping[str, Any]) -> list[TaskGroup]:
-    """What is averaged over, inner ones first."""
+    """List the groups of tasks to average over, inner ones first."""
     by_dialect: dict[str, list[Mapping[str, Any]]] = {}
     for task in tasks:
         by_dialect.setdefault(str(task["definition"].get("dialect", "")), []).append(
@@ -70,8 +76,9 @@ def groups_of(tasks: Records, configuration: Mapping[str, Any]) -> list[TaskGrou
 
 
 def trees_of(tasks: Records, configuration: Mapping[str, Any]) -> list[Node]:
-    """The tree of a configuration; without one a node for each group of ours that tasks were asked
-    for through.
+    """Return the trees of tasks: the configured one, or else one per group that was requested.
+
+    Only groups of this package count; dialects have their own.
     """
     if tree := configuration.get("tree"):
         return [read_tree(tree)]
@@ -94,9 +101,7 @@ def trees_of(tasks: Records, configuration: Mapping[str, Any]) -> list[Node]:
 
 
 def check_tree(configuration: Mapping[str, Any], names: Sequence[str]) -> None:
-    """Raise ConfigurationError for a tree that has none of the run's tasks, or names that cannot
-    stand in it.
-    """
+    """Raise ConfigurationError for a tree with impossible names or none of the run's tasks."""
     if tree := configuration.get("tree"):
         tree_tasks = read_tree(tree).tasks
         if not set(tree_tasks) & set(names):
@@ -111,9 +116,7 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _of_node(node: Node, tasks: Records) -> TaskGroup:
-    """A node of ours: the average of the tasks' main metrics, and of other metrics that all of them
-    have.
-    """
+    """Build a node's group: the averages of the main metrics, and of others that all tasks have."""
     there = [task for task in tasks if task["name"] in node.tasks and task["metrics"]]
     mains = {task["name"]: task["metrics"][0] for task in there}
     labels = {main["label"] for main in mains.values()}
