@@ -22,8 +22,9 @@ _NOTHING = object()
 
 
 def configuration_differences(a: Run, b: Run) -> Iterator[str]:
-    """List differences between two runs besides their models' names, one line each with both
-    values.
+    """List differences between two runs besides their models' names.
+
+    There is one line for each, with both values.
     """
     settings_a = a.data["configuration"]
     settings_b = b.data["configuration"]

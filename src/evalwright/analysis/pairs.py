@@ -12,8 +12,7 @@ ALL_DIFFER = "the runs asked different questions under the same ids"
 
 
 def note_other_questions(matrix: Matrix) -> str:
-    """Write a clause on equal ids that stand for different questions in the first two runs, or "".
-    """
+    """Write a clause on equal ids with different questions in the first two runs, or ""."""
     differing, shared = matrix.other_questions()
     if 0 < differing == shared:
         return ALL_DIFFER

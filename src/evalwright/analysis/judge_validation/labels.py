@@ -126,7 +126,9 @@ def _read_label_file(path: Path, *, name_file: bool) -> LabelFile:
 
 
 def _read_rows(text: str, path: Path) -> Iterator[tuple[int, dict[str, str]]]:
-    """Iterate over the rows: the line where each begins, and its cells by lower-case column name.
+    """Iterate over the rows: the line where each begins, and its cells by column name.
+
+    Column names are in lower case.
     """
     first, _, remainder = text.partition("\n")
     skipped = 0

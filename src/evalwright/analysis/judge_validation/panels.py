@@ -210,8 +210,9 @@ class RecordedJudge:
     def votes(
         self, records: Records
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the judge's verdicts, and its underlying numbers if there are any, (records,)
-        each.
+        """Return the judge's verdicts, and its underlying numbers if there are any.
+
+        Each has the shape (records,).
         """
         values = records.column(self.scorer, self.part)
         if self.part or self.graded:

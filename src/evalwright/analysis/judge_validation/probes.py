@@ -181,8 +181,7 @@ def _probe_position(evidence: Evidence) -> SwapProbe:
 
 
 def _probe_repeats(evidence: Evidence) -> RepeatProbe:
-    """Measure consistency on identical answers (draws of one item) that were judged several times.
-    """
+    """Measure consistency on identical answers to one item that were judged several times."""
     verdicts = evidence.verdicts
     judged = np.flatnonzero(~np.isnan(verdicts.values))
     order = judged[np.lexsort((verdicts.answers[judged], verdicts.items[judged]))]
@@ -284,8 +283,9 @@ def _log_lengths(evidence: Evidence) -> NDArray[np.float64]:
 def _stated_probabilities(
     evidence: Evidence,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
-    """Return the judge's probability that an answer is right, and whether a person agreed, by
-    label.
+    """Return, for each label, the judge's probability that the answer is right, and the label.
+
+    The clusters come with them.
     """
     judge, human, clusters = _single_labels(evidence)
     stated = evidence.verdicts.parts[CONFIDENCE][_records_of_labels(evidence)]

@@ -167,8 +167,9 @@ def _measured_by_prompt(
 def _stack_scores(
     task: str, a: MeasuredRun, b: MeasuredRun, sources: Sequence[MeasuredRun]
 ) -> tuple[F64, F64, NDArray[np.int64] | None]:
-    """Stack both models' scores on shared prompts and items, (items, prompts, draws), with
-    clusters.
+    """Stack both models' scores on shared prompts and items, (items, prompts, draws).
+
+    The clusters of the items come with them.
     """
     if (
         a.run.label == b.run.label
@@ -370,9 +371,7 @@ def draws_at_random(task: Task) -> bool:
 def _draws_needed_by_pair(
     pair: MeasuredPair, n_total: int, aim: Aim, basis: str
 ) -> Amount:
-    """Find the number of draws with which all items show the difference, from a measured
-    comparison.
-    """
+    """Find how many draws make the difference visible on all items, from a measured comparison."""
     for count in range(1, MOST_DRAWS + 1):
         if pair.design.visible(n_total, count) <= aim.difference:
             return Amount(count, basis=basis)

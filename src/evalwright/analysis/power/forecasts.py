@@ -99,8 +99,7 @@ class JudgeForecast:
 
 @dataclass(frozen=True, slots=True)
 class DrawsForecast:
-    """Draws per item: as planned, the best for the money, and those needed to replace more items.
-    """
+    """Draws per item: as planned, the best for the money, and those that replace items."""
 
     planned: int
     best: Amount
