@@ -37,21 +37,24 @@ from evalwright.runs.writer import RUN_FILE, Growing, growing
 from evalwright.tasks.safe_files import failing_as
 
 READ_SECONDS = 0.2
-"""How long one run is read before the next gets its turn."""
+"""The longest time for which one run is read before the next gets its turn."""
 PAUSE_SECONDS = 0.25
-"""How long to wait if no file has changed."""
+"""The pause after a round in which no run's files changed."""
 RECOMPUTE_FACTOR = 20
 """Metrics of a growing run are recomputed after this many times the time they took."""
 STOPPED = "The process that wrote it ended; run the same command again to resume."
 _READ_BYTES = 1 << 20
 LONGEST_LINE_BYTES = 1 << 28
-"""A growing file with a longer line is not followed any more."""
+"""A run whose growing file has a line longer than this is not read any further."""
 
 Line = tuple[bytes, dict[str, Any]]
 
 
 class FollowedRun:
-    """One run folder. Several threads call the public methods, but only one thread calls `look`."""
+    """One run folder that is shown.
+
+    Several threads call the public methods, but only one thread calls `look`.
+    """
 
     def __init__(self, key: str, folder: Path) -> None:
         self.key = key
@@ -70,7 +73,11 @@ class FollowedRun:
         self._restart(None)
 
     def _restart(self, file: IO[bytes] | None) -> None:
-        """Start reading at the first record of another file."""
+        """Start a new generation: read the records from their beginning.
+
+        Args:
+            file: The open file of records; None where there is none.
+        """
         if self._file is not None:
             self._file.close()
         self.generation += 1
@@ -93,7 +100,7 @@ class FollowedRun:
         self.trouble = ""
 
     def close(self) -> None:
-        """Stop looking."""
+        """Close the records; nothing is read any more."""
         with self.lock:
             if self._file is not None:
                 self._file.close()
@@ -161,14 +168,16 @@ class FollowedRun:
                 self._restart(file)
                 self._lines = run.lines()
             return True
-        if (
-            self._about is not None and self._about.running
-        ):  # interrupted: it took its records with it, and we have them open
+        # The run was interrupted and its records were removed; we still have the file open.
+        if self._about is not None and self._about.running:
             self._about = Growing(self._about.records, self._about.about, running=False)
         return False
 
     def _read(self) -> bool:
-        """Read records for a moment; return whether there were any."""
+        """Read new records for READ_SECONDS at most.
+
+        Return whether anything was read or went wrong.
+        """
         until = time.monotonic() + READ_SECONDS
         size = self.samples.size
         lines = self._lines if self._lines is not None else self._new_lines()
@@ -196,7 +205,10 @@ class FollowedRun:
         return self.samples.size > size or self.complete
 
     def _new_lines(self) -> Iterator[Line]:
-        """Yield complete lines that were not read before. Raises RunError."""
+        """Yield complete lines that were not read before, with their parsed records.
+
+        Raises RunError for a malformed record or one of more than LONGEST_LINE_BYTES.
+        """
         start = self._ends[-1] if self._ends else 0
         unfinished = b""
         while block := self._bytes(start + len(unfinished), _READ_BYTES):
@@ -214,7 +226,7 @@ class FollowedRun:
                 )
 
     def _bytes(self, start: int, length: int) -> bytes:
-        """Read bytes of the records, even if the file was removed since it was opened."""
+        """Read bytes of the records; works even if the file was removed after it was opened."""
         with self.lock:
             if self._file is None:
                 return b""
@@ -224,22 +236,22 @@ class FollowedRun:
                 self._file.seek(start)
                 return self._file.read(length)
 
-    # -- what requests read
+    # -- read by requests
 
     @property
     def state(self) -> str:
-        """Running, finished or stopped."""
+        """Whether the run is "running", "finished" or "stopped"."""
         if self._about is None:
             return "finished"
         return "running" if self._about.running else "stopped"
 
     @property
     def stamp(self) -> str:
-        """A text that changes whenever the index does."""
+        """A text that changes whenever there are new records or a new generation."""
         return f"{self.generation}.{self.samples.size}"
 
     def info(self) -> dict[str, Any]:
-        """The run's entry in the catalog."""
+        """Return the run's entry in the catalog."""
         with self.lock:
             size = self.samples.size
             trouble = self.trouble
@@ -297,7 +309,7 @@ class FollowedRun:
         }
 
     def picture(self, digest: str) -> bytes | None:
-        """An image of a finished run, as stored in its folder.
+        """Return an image of a finished run, as stored in its folder.
 
         Returns b"" where none is stored, and None before the run has ended.
         """
@@ -311,7 +323,7 @@ class FollowedRun:
     def part(
         self, name: str, number: int | None, generation: int | None
     ) -> bytes | None:
-        """A part of the samples; None if there is none, or if it is of another generation."""
+        """Return a part of the samples; None if it does not exist or is of another generation."""
         with self.lock:
             if name == "index":
                 return json_part(self.samples.index(self.generation))
@@ -348,7 +360,7 @@ class FollowedRun:
 
 
 class Numbers:
-    """Metrics of a growing run: those that it would have if it ended now."""
+    """The metrics that a growing run would have if it ended now."""
 
     def __init__(self, about: Mapping[str, Any]) -> None:
         self.tasks: list[dict[str, Any]] = []
@@ -369,10 +381,11 @@ class Numbers:
                 )
                 self._about[name] = task
         except (KeyError, TypeError, AttributeError):
-            self._tallies = {}  # of another version, or nobody's: there are samples and no numbers
+            # The description is malformed or of another version: show the samples without metrics.
+            self._tallies = {}
 
     def add(self, row: Mapping[str, Any]) -> None:
-        """Count a record."""
+        """Count a record; a task with a malformed record gets no metrics any more."""
         self._rows += 1
         task = str(row["task"])
         tally = self._tallies.get(task)
@@ -384,7 +397,7 @@ class Numbers:
             del self._tallies[task]
 
     def due(self, size: int, ended: bool) -> bool:
-        """Whether there are new records, and enough time has passed since the last computation."""
+        """Whether there are new records and enough time has passed since the last computation."""
         return (
             bool(size and self._tallies)
             and size != self._done
@@ -422,7 +435,7 @@ def _main_scorers(about: Mapping[str, Any]) -> dict[str, str]:
 
 
 class Follower:
-    """Follows several runs: a thread reads them until `stop`, and requests use what it has read."""
+    """Follows several runs: a thread reads their records, and requests are answered from them."""
 
     def __init__(
         self,
@@ -469,9 +482,7 @@ class Follower:
             for followed in self.runs.values():
                 try:
                     changed |= followed.look()
-                except (
-                    Exception
-                ) as error:  # one run's files must not end the following of the others
+                except Exception as error:  # one run's faults must not stop the others
                     followed.trouble = f"{type(error).__name__}: {error}"
                 self._report_warnings(followed)
             finished = [
@@ -503,12 +514,12 @@ class Follower:
                 self._say(sentence)
 
     def _rank(self, runs: Sequence[tuple[str, Run]]) -> None:
-        """Compute the board, which may take a while."""
+        """Compute the board of the finished runs, which may take a while."""
         self._board = board_of(runs)
         self._ranked.set()
 
     def part(self, key: str, generation: int | None) -> bytes | None:
-        """A part by its key; None if there is none."""
+        """Return a part by its key; None if there is none."""
         part_type, *keys = key.split("/")
         if key == "state":
             return json_part(
@@ -542,7 +553,7 @@ class Follower:
         return run.part(keys[1], number, generation)
 
     def _of_finished(self, part_type: str, keys: Sequence[str]) -> bytes | None:
-        """The comparison of two finished runs, or the plots of one, once all records are read.
+        """Return the comparison of two finished runs, or the plots of one, after reading all.
 
         Returns None where a run is not finished or cannot be read.
         """
