@@ -363,22 +363,32 @@ def _make_unit_board(
     labels = called(runs)
     label_of = dict(zip(map(id, runs), labels, strict=True))
     names = [label_of[id(run)] for run in complete]
-    alone = (
-        [(names[position], ranking.common(position)) for position in ranking.alone]
+    isolated_runs = (
+        [(names[position], ranking.common(position)) for position in ranking.isolated]
         if ranking
         else []
     )
-    lost = [*_missing_notes(runs, labels, [*inner, *([node.name] if node else [])])]
+    missing_notes = [
+        *_missing_notes(runs, labels, [*inner, *([node.name] if node else [])])
+    ]
     if node and (lacks := [task.name for task in tasks if task.name not in node.tasks]):
-        lost.append(
+        missing_notes.append(
             f"The tree '{node.name}' lacks {listed(lacks, 5)}, so the overall score"
             " does not count it."
         )
     notes = (
         *_list_notes(
-            runs, rows, mixed, split, task_matrices, ranking, alone, names, tasks_are
+            runs,
+            rows,
+            mixed,
+            split,
+            task_matrices,
+            ranking,
+            isolated_runs,
+            names,
+            tasks_are,
         ),
-        *lost,
+        *missing_notes,
     )
     return Board(tasks, tuple(rows), notes, tuple(_find_group_columns(rows, inner)))
 
@@ -587,7 +597,7 @@ def _list_notes(
     split: bool,
     task_matrices: Sequence[Matrix],
     ranking: Ranking | None,
-    alone: Sequence[tuple[str, bool]],
+    isolated_runs: Sequence[tuple[str, bool]],
     names: Sequence[str],
     tasks_are: TasksAre,
 ) -> Iterator[str]:
@@ -600,7 +610,8 @@ def _list_notes(
         split: whether there are tasks with another unit.
         task_matrices: the item scores of the ranked runs.
         ranking: their ranking, if any.
-        alone: runs that cannot be compared with any other, and whether they share items with one.
+        isolated_runs: the names of runs that cannot be compared with any other, and whether each
+            shares items with one.
         names: the runs of `task_matrices`.
         tasks_are: as in `make_board`.
     """
@@ -613,17 +624,17 @@ def _list_notes(
             "Overall scores and ranks generalise to tasks like these: the spread"
             " between the tasks counts, not only that of items."
         )
-    unsure = [row.n_unsure for row in rows]
-    if sum(unsure):
-        answers = counted(sum(unsure), "unsure answer")
-        low = min(unsure)
-        high = max(unsure)
+    unsure_counts = [row.n_unsure for row in rows]
+    if sum(unsure_counts):
+        answers = counted(sum(unsure_counts), "unsure answer")
+        low = min(unsure_counts)
+        high = max(unsure_counts)
         spread = "" if len(rows) == 1 else f" ({low:,} to {high:,} in each run)"
         if len(rows) > 1 and low == high:
             spread = f" ({high:,} in each run)"
         yield (
             f"{answers}{spread}: scored, but a careful reader might score"
-            f" {plural(sum(unsure), 'it', 'them')} otherwise. `evalwright runs samples"
+            f" {plural(sum(unsure_counts), 'it', 'them')} otherwise. `evalwright runs samples"
             " RUN --unsure` lists them; a judge can read them (`evalwright score RUN"
             " --judge provider/name`)."
         )
@@ -638,7 +649,7 @@ def _list_notes(
             " score and no rank."
         )
     elif ranking is not None:
-        yield from _ranking_notes(ranking, rows, task_matrices, alone, names)
+        yield from _ranking_notes(ranking, rows, task_matrices, isolated_runs, names)
 
     few = []
     for task in dict.fromkeys(name for row in rows for name in row.cells):
@@ -704,7 +715,7 @@ def _ranking_notes(
     ranking: Ranking,
     rows: Sequence[BoardRow],
     task_matrices: Sequence[Matrix],
-    alone: Sequence[tuple[str, bool]],
+    isolated_runs: Sequence[tuple[str, bool]],
     names: Sequence[str],
 ) -> Iterator[str]:
     """Write notes on how to read the ranks; arguments as of `_list_notes`."""
@@ -721,7 +732,7 @@ def _ranking_notes(
     if any(row.together for row in rows):
         yield SIMULTANEOUS_NOTE
     for common in (False, True):
-        if not (some := [name for name, has in alone if has == common]):
+        if not (some := [name for name, has in isolated_runs if has == common]):
             continue
         them = "it" if len(some) == 1 else "them"
         reason = "No other model has enough items in common with {}"

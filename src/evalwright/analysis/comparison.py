@@ -508,7 +508,7 @@ def compare_runs(
         else "paired by item where items are shared"
     )
     how = how if paired else "two independent samples of items"
-    about = describe_estimand(
+    estimand = describe_estimand(
         matrices, "the mean difference A - B", how, node, tasks_are
     )
     gains = (*measure_context_gains(a), *measure_context_gains(b))
@@ -554,7 +554,7 @@ def compare_runs(
         tasks=tasks,
         overall=overall,
         overall_equivalence=same,
-        estimand=about,
+        estimand=estimand,
         differences=differences,
         context_gains=gains,
         groups=groups,
@@ -641,17 +641,20 @@ def caveats(runs: Sequence[Run], task_matrices: Sequence[Matrix]) -> Iterator[st
         if len(set(sides.values())) < 2:
             continue
         judged = [name for name, is_judged in sides.items() if is_judged]
-        alone = [run for run in having if not sides[run.id]]
-        n_unsure = sum(run.task(matrix.measure.task).n_unsure for run in alone)
+        unjudged = [run for run in having if not sides[run.id]]
+        n_unsure = sum(run.task(matrix.measure.task).n_unsure for run in unjudged)
         if not n_unsure:
             continue
+        commands = [
+            f"`evalwright score {run.name} --judge provider/name`" for run in unjudged
+        ]
         yield (
             f"On '{matrix.measure.task}' a judge read the unsure answers of"
             f" {listed(judged)}, but not those of "
-            f"{listed([run.id for run in alone])} ({count(n_unsure)} unsure): part of a"
+            f"{listed([run.id for run in unjudged])} ({count(n_unsure)} unsure): part of a"
             " difference may be the judge's. Score all "
             "alike:"
-            f" {listed([f'`evalwright score {run.name} --judge provider/name`' for run in alone])}."
+            f" {listed(commands)}."
         )
 
 

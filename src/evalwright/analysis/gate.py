@@ -462,7 +462,7 @@ def _judge_difference(
     first = task_matrices[0].measure
     label = first.metric if task else rule.subject
     bounded = first.bounded
-    lost = (
+    missing_tasks = (
         target.node.missing([matrix.measure.task for matrix in task_matrices])
         if target.node
         else ()
@@ -472,9 +472,9 @@ def _judge_difference(
         if task
         else make_average(task_matrices, target.node, tasks_are)
     )
-    if average is None and lost:
+    if average is None and missing_tasks:
         return _fail_unjudged(
-            target, label, why=f"there is no number for {listed(lost)}"
+            target, label, why=f"there is no number for {listed(missing_tasks)}"
         )
     if average is None or not (task or target.node or len(task_matrices) > 1):
         raise ConfigurationError(
@@ -511,7 +511,7 @@ def _judge_difference(
         if rule.verb == "differs"
         else f" by more than {_format_score(margin, bounded)}"
     )
-    sure = (
+    sided = (
         f"two-sided {100 * level:.4g}%"
         if two_sided
         else f"one-sided {50 + 50 * level:.4g}%"
@@ -520,7 +520,7 @@ def _judge_difference(
     text = (
         f"A - B in {label} is {difference_text} [{', '.join(ends)}] ({gap.how}); that B"
         f" {rule.verb}{beyond} {verdict} "
-        f"({sure}{shared}).{_caught_text(rule, caught, bounded)}{_provisional_text(provisional)}"
+        f"({sided}{shared}).{_caught_text(rule, caught, bounded)}{_provisional_text(provisional)}"
     )
     if robustness.sentence:
         text += f" {robustness.sentence}"

@@ -104,8 +104,8 @@ def make_design(matrix: Matrix, paired: PairedComparison) -> Design | None:
     design = Design(pairs, len(common_items.keys), paired.level, paired.power)
     return replace(
         design,
-        unknown=paired.smallest_visible_difference - design.visible(design.asked),
-        wider=max(
+        added_visible=paired.smallest_visible_difference - design.visible(design.asked),
+        added_half_width=max(
             0.0, (paired.high - paired.low) / 2 - design.half_width(design.asked)
         ),
     )

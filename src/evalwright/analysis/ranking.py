@@ -148,7 +148,7 @@ class Ranking:
         )
 
     @property
-    def alone(self) -> tuple[int, ...]:
+    def isolated(self) -> tuple[int, ...]:
         """Runs that could not be compared with any other."""
         return tuple(
             np.flatnonzero(np.isnan(self.differences.low).all(axis=1)).tolist()
@@ -225,7 +225,7 @@ def _adjust_for_groups(
     if not grouped_matrices:
         return differences
     unbounded = np.logical_or.reduce([matrix.unbounded for matrix in grouped_matrices])
-    lost = unbounded[:, None] | unbounded
+    is_unbounded_pair = unbounded[:, None] | unbounded
     names = (
         "low",
         "high",
@@ -235,13 +235,14 @@ def _adjust_for_groups(
         "p_adjusted",
         "own_p_adjusted",
     )
-    unknown: dict[str, Any] = {
-        name: np.where(lost, np.nan, getattr(differences, name)) for name in names
+    without_numbers: dict[str, Any] = {
+        name: np.where(is_unbounded_pair, np.nan, getattr(differences, name))
+        for name in names
     }
     grouped = [
         common_counts(matrix) - common_units(matrix) for matrix in grouped_matrices
     ]
-    return replace(differences, n=differences.n + sum(grouped), **unknown)
+    return replace(differences, n=differences.n + sum(grouped), **without_numbers)
 
 
 def _verdict_of(low: float, high: float, less: bool) -> PairVerdict:
@@ -257,14 +258,14 @@ def _smallest_visible(
 ) -> float:
     """Compute the smallest visible difference from the standard error; nan without any spread."""
     error = float(differences.standard_error[pair])
-    lost = int(differences.n_missing[pair])
+    n_missing = int(differences.n_missing[pair])
     if not error > 0:
         return math.nan
     seen = float(smallest_visible_difference(1, error * error, level=level))
-    if not lost or differences.missing_policy == "scored":
+    if not n_missing or differences.missing_policy == "scored":
         return seen
     # n times the difference, minus the whole range for each missing item, must be visible on all.
-    missing_share = lost / max(1, int(differences.n[pair]))
+    missing_share = n_missing / max(1, int(differences.n[pair]))
     return min(span, seen * (1 + missing_share) + missing_share * span)
 
 
@@ -274,12 +275,14 @@ def _letter_groups(differences: AllDifferences, less: bool) -> tuple[str, ...]:
     Every pair that differs splits the groups that contain both of its runs.
     """
     runs = len(differences.difference)
-    sure = differences.differs
+    differs = differences.differs
     compared = [not np.isnan(row).all() for row in differences.low]
     groups = [sum(1 << i for i in range(runs) if compared[i])]
     if not groups[0]:
         return ("",) * runs
-    for a, b in zip(*(side.tolist() for side in np.triu(sure).nonzero()), strict=True):
+    for a, b in zip(
+        *(side.tolist() for side in np.triu(differs).nonzero()), strict=True
+    ):
         pair_bits = (1 << a) | (1 << b)
         holding = [group for group in groups if group & pair_bits == pair_bits]
         groups = [group for group in groups if group & pair_bits != pair_bits]

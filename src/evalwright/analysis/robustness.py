@@ -163,18 +163,18 @@ def explain_provisional(
     shares = np.zeros(2)
     counts = np.zeros(2, np.int64)
     n_asked = 0
-    lost = list[np.ndarray[tuple[int, int], np.dtype[np.bool_]]]()
+    missing_by_task = list[np.ndarray[tuple[int, int], np.dtype[np.bool_]]]()
     for sample, weight in zip(average.samples, _weights(average), strict=True):
         of_items = sample.of_items
         both_asked = of_items.was_asked[rows[0]] & of_items.was_asked[rows[1]]
         if not both_asked.any():
             continue
         missing = of_items.missing[list(rows)][:, both_asked]
-        lost.append(missing)
+        missing_by_task.append(missing)
         shares += weight * missing.mean(axis=1)
         counts += missing.sum(axis=1)
         n_asked += int(both_asked.sum())
-    if not lost:
+    if not missing_by_task:
         return ""
     high = [
         f"{count(int(counts[run]))} of {count(n_asked)} answers of {names[run]} are"
@@ -184,7 +184,7 @@ def explain_provisional(
     ]
     if high:
         return f"{listed(high)}."
-    if shares_differ_p(np.concatenate(lost, axis=1)) < SHARES_DIFFER_P:
+    if shares_differ_p(np.concatenate(missing_by_task, axis=1)) < SHARES_DIFFER_P:
         return (
             f"{count(int(counts[0]))} answers of {names[0]} and {count(int(counts[1]))}"
             f" of {names[1]} are missing of {count(n_asked)}, which differs by more"

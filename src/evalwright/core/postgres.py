@@ -210,7 +210,7 @@ class Link:
                     continue
                 if not is_away(error):
                     raise
-                lost = error
+                connection_error = error
             else:
                 if self._reported_away:
                     self._reported_away = False
@@ -227,13 +227,13 @@ class Link:
             began = began or since
             waited = time.monotonic() - began
             if gap > 0.5:
-                self._report_away(f"cannot be reached ({reason(lost)})")
+                self._report_away(f"cannot be reached ({reason(connection_error)})")
             if waited + gap > self._patience or self.closing.wait(
                 gap * random.uniform(0.8, 1.0)
             ):
                 raise StoreError(
                     f"The store {display_url(self._url)} could not be reached for"
-                    f" {waited:.0f} s. ({reason(lost)}) Once it is back, run the same"
+                    f" {waited:.0f} s. ({reason(connection_error)}) Once it is back, run the same"
                     " command again: it sends only what has no stored response."
                 )
             gap = min(gap * 1.6, LONGEST_GAP)

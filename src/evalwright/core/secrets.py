@@ -329,8 +329,10 @@ def mask(text: str) -> str:
     for form in _forms:
         if form in text:
             # A secret of digits only must not be found inside a longer number.
-            alone = rf"(?<![\d.]){form}(?!\d)" if form.isdecimal() else ""
-            text = re.sub(alone, MASKED, text) if alone else text.replace(form, MASKED)
+            pattern = rf"(?<![\d.]){form}(?!\d)" if form.isdecimal() else ""
+            text = (
+                re.sub(pattern, MASKED, text) if pattern else text.replace(form, MASKED)
+            )
     return text
 
 

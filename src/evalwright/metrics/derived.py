@@ -248,7 +248,7 @@ def _averaged(column: Column, over: str, of: str, level: float, seed: int) -> Es
         greatest=1.0 if bounded else 100.0 if registry.is_of_sums(of) else None,
         # The effective number of units is that of a sample in which each value of the slice had as
         # few as the smallest.
-        worth=int(
+        effective_units=int(
             min(
                 len(table),
                 max(

@@ -133,8 +133,8 @@ def distinct(nodes: Iterable[Node]) -> list[Node]:
     """Select the nodes to show: each name once, without a node that is its parent's only part."""
     by_name = {node.name: node for node in nodes}
     only = [node.parts[0] for node in by_name.values() if len(node.parts) == 1]
-    alone = {part.name for part in only if isinstance(part, Node)}
-    return [node for name, node in by_name.items() if name not in alone]
+    only_part_names = {part.name for part in only if isinstance(part, Node)}
+    return [node for name, node in by_name.items() if name not in only_part_names]
 
 
 def coverage(total: int, missing: Sequence[str]) -> str:

@@ -691,15 +691,17 @@ def _not_compared(
         if pair.verdict != "not compared"
         for run in (pair.a, pair.b)
     }
-    alone = sorted({run for pair in apart for run in (pair.a, pair.b)} - compared_runs)
+    isolated_runs = sorted(
+        {run for pair in apart for run in (pair.a, pair.b)} - compared_runs
+    )
     uncompared = [
         f"{labels[pair.a]} and {labels[pair.b]}"
         for pair in apart
         if {pair.a, pair.b} <= compared_runs
     ]
     clauses = []
-    if alone:
-        names = listed([labels[run] for run in alone], MOST_NAMED)
+    if isolated_runs:
+        names = listed([labels[run] for run in isolated_runs], MOST_NAMED)
         clauses.append(f"{names} could not be compared with any other")
     if uncompared:
         remaining = (
@@ -707,7 +709,7 @@ def _not_compared(
             if len(uncompared) > MOST_NAMED
             else ""
         )
-        these = "these" if alone else "These"
+        these = "these" if isolated_runs else "These"
         clauses.append(
             f"{these} pairs could not be compared: {'; '.join(uncompared[:MOST_NAMED])}{remaining}"
         )

@@ -135,14 +135,14 @@ def page_names(labels: Sequence[str], runs: Sequence[str]) -> list[str]:
     n_by_name: Counter[str] = Counter()
     file_names = []
     for label, run, name in zip(labels, runs, plain, strict=True):
-        unsure = (
+        needs_mark = (
             counts[name] > 1
             or not name
             or len(name) > _LONGEST
             or _DEVICES.fullmatch(name)
             or name == "index"
         )
-        if unsure:
+        if needs_mark:
             mark = hashlib.sha256(
                 f"{label}\0{run}".encode("utf-8", "surrogatepass")
             ).hexdigest()[:8]

@@ -205,12 +205,20 @@ def _estimate(
     from evalwright.statistics.shared_units import unit_sums
 
     def nothing(why: str) -> Estimate:
-        lost = sum(
+        n_missing = sum(
             metric_result.estimate.n_missing for metric_result in results.values()
         )
         n = sum(metric_result.estimate.n for metric_result in results.values())
         return Estimate(
-            math.nan, math.nan, math.nan, 0.95, n, lost, None, None, f"no number: {why}"
+            math.nan,
+            math.nan,
+            math.nan,
+            0.95,
+            n,
+            n_missing,
+            None,
+            None,
+            f"no number: {why}",
         )
 
     samples = node.samples({task: sizes[task] for task in results})

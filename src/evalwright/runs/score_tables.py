@@ -140,11 +140,11 @@ def means_of(table: ScoreTable, scorer: str, slices: Sequence[str] = ()) -> Item
 
     name = scorer if scorer in table.scores else ANY
     means = table.scores.get(name)
-    lost = table.missing.get(name)
+    is_missing = table.missing.get(name)
     unsure = table.unsure.get(name)
-    if means is None or lost is None or unsure is None:
+    if means is None or is_missing is None or unsure is None:
         means = np.full(len(table.keys), np.nan)
-        lost = np.zeros(len(table.keys), bool)
+        is_missing = np.zeros(len(table.keys), bool)
         unsure = np.zeros(len(table.keys), bool)
     first: slice | NDArray[np.intp] = slice(None)  # where each item begins
     if not (table.keys[1:] > table.keys[:-1]).all():
@@ -155,7 +155,7 @@ def means_of(table: ScoreTable, scorer: str, slices: Sequence[str] = ()) -> Item
         means = np.divide(
             sums, counts, out=np.full(len(first), np.nan), where=counts > 0
         )
-        lost = np.logical_or.reduceat(lost, first)
+        is_missing = np.logical_or.reduceat(is_missing, first)
         unsure = np.logical_or.reduceat(unsure, first)
     there_are = [(key, table.slices[key]) for key in slices if key in table.slices]
     slices_of_items = {
@@ -164,7 +164,7 @@ def means_of(table: ScoreTable, scorer: str, slices: Sequence[str] = ()) -> Item
     keys = table.keys[first]
     clustered = len(table.clusters) > 0
     clusters = table.clusters[first] if clustered else keys
-    missing = lost & np.isnan(means)
+    missing = is_missing & np.isnan(means)
     return ItemScores(
         keys,
         means,

@@ -268,10 +268,10 @@ def unit_codes(
     import numpy as np
 
     inverse, counts = np.unique(contents, return_inverse=True, return_counts=True)[1:]
-    alone = clusters == ~keys
+    is_unclustered = clusters == ~keys
     identified = (counts == 1)[inverse] & names_question(contents)
     own_codes = keys ^ np.int64(hashed(f"item of {task}"))
     codes: NDArray[np.int64] = np.where(
-        alone, np.where(identified, contents, own_codes), clusters
+        is_unclustered, np.where(identified, contents, own_codes), clusters
     )
     return codes

@@ -104,7 +104,7 @@ def share_interval(
     statistic: Statistic,
     *,
     counts: I64 | None = None,
-    worth: int,
+    effective_units: int,
     most: float,
     level: float,
     seed: int,
@@ -122,7 +122,7 @@ def share_interval(
         value: the metric.
         statistic: maps sums (..., parts) to the metric (...).
         counts: (rows,), how many units have each row; one each if None.
-        worth: the number of units assumed where the data show no spread.
+        effective_units: the number of units assumed where the data show no spread.
         most: upper limit of the effective n.
         level: confidence level of the interval.
         seed: seeds the resampling.
@@ -139,8 +139,13 @@ def share_interval(
         totals, statistic, counts=counts, level=level, seed=seed, unit=unit
     )
     if drawn.standard_error == 0.0:
-        low, high = alike_interval(value, worth, (0.0, 1.0), level)
-        return low, high, None, f"rule of three ({unit} alike, effective n = {worth})"
+        low, high = alike_interval(value, effective_units, (0.0, 1.0), level)
+        return (
+            low,
+            high,
+            None,
+            f"rule of three ({unit} alike, effective n = {effective_units})",
+        )
     if drawn.low <= 0.0 or drawn.high >= 1.0:
         critical = t_quantile(0.5 + level / 2, size - 1)
         low, high = effective_score_interval(
@@ -149,7 +154,7 @@ def share_interval(
             (0.0, 1.0),
             critical=critical,
             most=most,
-            without_spread=worth,
+            without_spread=effective_units,
         )
         kind = "" if unit == "items" else "clustered "
         return low, high, drawn.standard_error, f"{kind}Wilson (effective n)"

@@ -121,25 +121,25 @@ def read_answers(
 
     nan is missing. Raises ValueError for wrong shapes or values.
     """
-    sure = np.asarray(confidence, dtype=np.float64)
+    stated = np.asarray(confidence, dtype=np.float64)
     mark = np.asarray(right, dtype=np.float64)
-    if sure.ndim != 1 or sure.shape != mark.shape:
+    if stated.ndim != 1 or stated.shape != mark.shape:
         raise ValueError(
-            f"confidence and right must be vectors of one length, not {sure.shape} and"
+            f"confidence and right must be vectors of one length, not {stated.shape} and"
             f" {mark.shape}"
         )
-    is_complete = ~(np.isnan(sure) | np.isnan(mark))
+    is_complete = ~(np.isnan(stated) | np.isnan(mark))
     n_left_out = int(len(is_complete) - np.count_nonzero(is_complete))
-    sure = sure[is_complete]
+    stated = stated[is_complete]
     mark = mark[is_complete]
-    if not ((sure >= 0) & (sure <= 1)).all():
+    if not ((stated >= 0) & (stated <= 1)).all():
         raise ValueError(
             "confidence must be between 0 and 1; divide percentages by 100"
         )
     if not ((mark == 0) | (mark == 1)).all():
         raise ValueError("right must be 1 for right and 0 for wrong answers")
     codes, n_clusters = kept_codes(clusters, is_complete)
-    return Answers(len(mark), n_left_out, codes, n_clusters, sure, mark)
+    return Answers(len(mark), n_left_out, codes, n_clusters, stated, mark)
 
 
 def brier_score(
@@ -516,9 +516,9 @@ def risk_coverage(
         nothing = answers.nothing(level, "no interval: nothing was scored")
         return RiskCoverage((), (), (), nothing, math.nan, math.nan)
     order = np.argsort(-answers.confidence, kind="stable")
-    sure = answers.confidence[order]
+    sorted_confidence = answers.confidence[order]
     wrong = 1 - answers.right[order]
-    ends = np.append(np.flatnonzero(np.diff(sure)), answers.n - 1)
+    ends = np.append(np.flatnonzero(np.diff(sorted_confidence)), answers.n - 1)
     sizes = np.diff(np.append(-1, ends))
     sums = np.add.reduceat(wrong, np.append(0, ends[:-1] + 1))
     spread = np.repeat(
@@ -545,7 +545,7 @@ def risk_coverage(
     return RiskCoverage(
         coverage=tuple(((ends + 1) / answers.n).tolist()),
         risk=tuple(risks[ends].tolist()),
-        threshold=tuple(sure[ends].tolist()),
+        threshold=tuple(sorted_confidence[ends].tolist()),
         area=_area_estimate(answers, area, influence, level),
         best_area=float(perfect.mean()),
         area_by_chance=base,

@@ -69,7 +69,7 @@ class VarianceParts:
     clustered: float
     freedom: float
 
-    def own(self, repeats: float) -> float:
+    def answer_variance(self, repeats: float) -> float:
         """The variance of an item's difference that is due to draws and prompts."""
         return self.noise * self.repeats / repeats + (
             0.0 if math.isnan(self.prompt.value) else self.prompt.value
@@ -79,9 +79,9 @@ class VarianceParts:
         """The variance with `repeats` draws per item, relative to that with the measured number."""
         if repeats == self.repeats:
             return 1.0
-        measured_variance = self.clustered + self.own(self.repeats)
+        measured_variance = self.clustered + self.answer_variance(self.repeats)
         return (
-            (self.clustered + self.own(repeats)) / measured_variance
+            (self.clustered + self.answer_variance(repeats)) / measured_variance
             if measured_variance > 0
             else 1.0
         )
@@ -217,8 +217,8 @@ class Design:
         level: confidence level of the intervals.
         power: the probability with which a visible difference is detected.
         parts: the parts of the variance, None if unknown.
-        unknown: what missing answers add to the smallest visible difference.
-        wider: what they add to half the width of the interval.
+        added_visible: what missing answers add to the smallest visible difference.
+        added_half_width: what they add to half the width of the interval.
         clusters: the design effect of the whole task relative to the measured items.
     """
 
@@ -227,8 +227,8 @@ class Design:
     level: float = 0.95
     power: float = 0.8
     parts: VarianceParts | None = None
-    unknown: float = 0.0
-    wider: float = 0.0
+    added_visible: float = 0.0
+    added_half_width: float = 0.0
     clusters: float = 1.0
 
     @property
@@ -255,7 +255,7 @@ class Design:
             error, freedom, _ = self._prompts(items, repeats, prompts)
             return t_quantile(0.5 + self.level / 2, freedom) * error
         low, high = self._scaled(items, repeats, ratio).limits(1 - self.level)
-        return float(high - low) / 2 + self.wider
+        return float(high - low) / 2 + self.added_half_width
 
     def visible(
         self,
@@ -273,7 +273,7 @@ class Design:
             ) * error
         seen = (
             float(self._scaled(items, repeats, ratio).visible(self.level, self.power))
-            + self.unknown
+            + self.added_visible
         )
         return seen if self.pairs.counts is None else min(seen, self.pairs.span)
 
@@ -320,7 +320,7 @@ class Design:
             freedom=freedom,
             n=pairs.n[0, 1],
             units=pairs.units[0, 1],
-            worth=pairs.worth[0, 1] * times,
+            effective_units=pairs.effective_units[0, 1] * times,
             counts=counts,
             span=pairs.span,
             n_missing=np.zeros((), np.int64),
@@ -338,7 +338,9 @@ class Design:
         items *= (
             parts.items / self.asked
         )  # some lack a score, and so will the same share of further items
-        between = parts.shift.value + parts.own(repeats or parts.repeats) / items
+        between = (
+            parts.shift.value + parts.answer_variance(repeats or parts.repeats) / items
+        )
         shared = parts.clustered * self.clusters / items
         return sampled_spread(
             between,

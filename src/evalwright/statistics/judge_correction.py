@@ -204,7 +204,7 @@ def _correct(
     value = _corrected_value(sample, trust)
     labels = _corrected_value(sample, 0.0)
     variance, freedom = _variance(sample, trust, value_range, difference)
-    alone, _ = _variance(sample, 0.0, value_range, difference)
+    labels_variance, _ = _variance(sample, 0.0, value_range, difference)
     error = math.sqrt(variance)
     low, high, method = _interval(
         sample, value, error, freedom, value_range, level, difference
@@ -225,8 +225,8 @@ def _correct(
         judge_weight=trust,
         judge_mean=judge_mean,
         labels_mean=labels,
-        labels_error=math.sqrt(alone) if alone > 0 else None,
-        label_gain=alone / variance if variance > 0 else math.nan,
+        labels_error=math.sqrt(labels_variance) if labels_variance > 0 else None,
+        label_gain=labels_variance / variance if variance > 0 else math.nan,
         n_labels=n,
         n_judged=total,
         n_left_out=sample.n_left_out,

@@ -91,18 +91,22 @@ def draw_labelling_set(
         raise ValueError(
             f"{size} labels cannot be drawn from {len(judged)} judged items"
         )
-    sure = _confidence(confidence, verdict_values)
+    confidence_values = _confidence(confidence, verdict_values)
     strata = np.full(len(verdict_values), -1, dtype=np.int64)
     strata[judged] = (
         0
         if design == "random"
         else _make_strata(
-            verdict_values[judged], None if sure is None else sure[judged]
+            verdict_values[judged],
+            None if confidence_values is None else confidence_values[judged],
         )
     )
     groups = [np.flatnonzero(strata == code) for code in range(int(strata.max()) + 1)]
     doubts = np.array(
-        [1.0 if sure is None else _mean_doubt(sure[group]) for group in groups]
+        [
+            1.0 if confidence_values is None else _mean_doubt(confidence_values[group])
+            for group in groups
+        ]
     )
     sizes = _allot_labels(np.array([len(group) for group in groups]), doubts, size)
     rng = np.random.default_rng(seed)
@@ -122,19 +126,19 @@ def draw_labelling_set(
 def _confidence(confidence: npt.ArrayLike | None, verdicts: F64) -> F64 | None:
     if confidence is None:
         return None
-    sure = np.asarray(confidence, dtype=np.float64)
-    if sure.shape != verdicts.shape:
+    confidence_values = np.asarray(confidence, dtype=np.float64)
+    if confidence_values.shape != verdicts.shape:
         raise ValueError(
             f"confidence must have one number for each of the {len(verdicts)} verdicts"
         )
     # a verdict without a confidence counts as maximally doubtful
-    sure = np.where(np.isnan(sure), 0.5, sure)
-    if not ((sure >= 0) & (sure <= 1)).all():
+    confidence_values = np.where(np.isnan(confidence_values), 0.5, confidence_values)
+    if not ((confidence_values >= 0) & (confidence_values <= 1)).all():
         raise ValueError("confidence must be between 0 and 1")
-    return sure
+    return confidence_values
 
 
-def _make_strata(verdicts: F64, sure: F64 | None) -> I64:
+def _make_strata(verdicts: F64, confidence_values: F64 | None) -> I64:
     """Number strata by verdict and confidence; those with fewer than four items are not split."""
     values, codes = np.unique(verdicts, return_inverse=True)
     if len(values) > _MOST_STRATA:
@@ -143,19 +147,23 @@ def _make_strata(verdicts: F64, sure: F64 | None) -> I64:
         )
         codes = np.searchsorted(edges, verdicts, side="right")
     cut = np.zeros(len(verdicts), dtype=np.int64)
-    if sure is not None:
+    if confidence_values is not None:
         for code in np.unique(codes):
-            mine = codes == code
-            low = mine & (sure < np.median(sure[mine]))
-            if min(np.count_nonzero(low), np.count_nonzero(mine & ~low)) >= 2:
-                cut[low] = 1
+            has_code = codes == code
+            is_low = has_code & (
+                confidence_values < np.median(confidence_values[has_code])
+            )
+            if min(np.count_nonzero(is_low), np.count_nonzero(has_code & ~is_low)) >= 2:
+                cut[is_low] = 1
     _, combined = np.unique(codes * 2 + cut, return_inverse=True)
     strata: I64 = combined.astype(np.int64)
     return strata
 
 
-def _mean_doubt(sure: F64) -> float:
-    mean = float(np.clip(sure.mean(), _LEAST_DOUBT / 2, 1 - _LEAST_DOUBT / 2))
+def _mean_doubt(confidence_values: F64) -> float:
+    mean = float(
+        np.clip(confidence_values.mean(), _LEAST_DOUBT / 2, 1 - _LEAST_DOUBT / 2)
+    )
     return float(np.sqrt(mean * (1 - mean)))
 
 

@@ -181,15 +181,15 @@ class _Tally(NamedTuple):
         totals: (rows, 3 * classes), the sums of each distinct kind of unit.
         repeats: (rows,), how many units are of that kind.
         n_clusters: number of clusters, None where items are independent.
-        worth: effective number of units: a macro average is as uncertain as if every class were as
-            rare as the one whose gold label the fewest units have.
+        effective_units: a macro average is as uncertain as if every class were as rare as the one
+            whose gold label the fewest units have.
         unit: what the units are called.
     """
 
     totals: F64
     repeats: I64
     n_clusters: int | None
-    worth: int
+    effective_units: int
     unit: str
 
 
@@ -241,7 +241,7 @@ def _estimate_metric(
                 value,
                 statistic,
                 counts=tally.repeats,
-                worth=tally.worth,
+                effective_units=tally.effective_units,
                 most=n,
                 level=level,
                 seed=seed,
@@ -305,7 +305,9 @@ def within_classes(
     size = truth @ repeats / units
     recall = hits @ repeats / (size * units)
     squares = ((hits - recall[:, None] * truth) ** 2 @ repeats) / size**2
-    alone = np.divide(squares, units - 1, out=np.zeros(len(units)), where=units > 1)
+    class_variance = np.divide(
+        squares, units - 1, out=np.zeros(len(units)), where=units > 1
+    )
     pooled = squares.sum() / freedom
     single = float((recall * (1 - recall)) @ units / units.sum())
     # Where each unit is right or wrong as a whole, several draws of it say no more than one.
@@ -315,7 +317,7 @@ def within_classes(
     ratio = min(pooled / single, 1.0) if has_mixed_draws else 1.0
     added = (recall * units + 1) / (units + 2)
     variance = np.maximum(
-        pooled if has_mixed_draws else np.maximum(alone, pooled),
+        pooled if has_mixed_draws else np.maximum(class_variance, pooled),
         ratio * added * (1 - added),
     )
     error = math.sqrt(float((variance / units).sum())) / len(units)
@@ -373,13 +375,17 @@ def _tally_units(truth: I64, predictions: I64, classes: int, ids: I64 | None) ->
         repeats = np.ones(rows, dtype=np.int64)
         units_by_class = np.count_nonzero(totals[:, classes : 2 * classes], axis=0)
     present = units_by_class[units_by_class > 0]
-    worth = (
+    effective_units = (
         min(int(repeats.sum()), len(present) * int(present.min()))
         if len(present)
         else 0
     )
     return _Tally(
-        totals, repeats, n_clusters, worth, "items" if clusters is None else "clusters"
+        totals,
+        repeats,
+        n_clusters,
+        effective_units,
+        "items" if clusters is None else "clusters",
     )
 
 

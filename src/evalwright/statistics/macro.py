@@ -360,8 +360,10 @@ def _make_mean(
     spread = mean_spread(
         share * errors, freedom, half, beside, share * free, rho, sets, level
     )
-    standard_error, error, lean, df = (float(part) for part in spread)
-    return _TaskMean(value, error - lean, error + lean, standard_error, df, level)
+    standard_error, error, asymmetry, df = (float(part) for part in spread)
+    return _TaskMean(
+        value, error - asymmetry, error + asymmetry, standard_error, df, level
+    )
 
 
 def _normalise_weights(
@@ -396,7 +398,7 @@ def _count_clusters(
     """Count the units of all tasks, shared ones once; None if every item is independent."""
     n = sum(part.n for part in parts)
     unit_sums_by_task = units or [None] * len(parts)
-    alone = sum(
+    n_unshared_units = sum(
         part.n_units
         for part, task_units in zip(parts, unit_sums_by_task, strict=True)
         if task_units is None
@@ -404,7 +406,7 @@ def _count_clusters(
     names = [
         task_units.codes for task_units in unit_sums_by_task if task_units is not None
     ]
-    total = alone + (len(np.unique(np.concatenate(names))) if names else 0)
+    total = n_unshared_units + (len(np.unique(np.concatenate(names))) if names else 0)
     return total if total < n else None
 
 

@@ -153,16 +153,16 @@ def all_differences(
     """
     check_level(level)
     rows, codes = checked_scores(scores, clusters, value_range)
-    lost = checked_missing(missing, rows)
-    pairs = common_differences(rows, codes, value_range, lost)
+    is_missing = checked_missing(missing, rows)
+    pairs = common_differences(rows, codes, value_range, is_missing)
     tested = (
-        worst_case(rows, codes, value_range, lost, pairs)
+        worst_case(rows, codes, value_range, is_missing, pairs)
         if missing_policy == "worst-case"
         else pairs
     )
     p_value = tested.p_values()
     apart = _IndependentPairs(
-        rows, codes, lost | ~np.isnan(rows), value_range, missing_policy
+        rows, codes, is_missing | ~np.isnan(rows), value_range, missing_policy
     )
 
     def limits(share: F64) -> tuple[F64, F64]:

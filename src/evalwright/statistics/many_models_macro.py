@@ -117,11 +117,13 @@ def mean_over_tasks(
         parts, missing or [None] * len(parts), strict=True
     ):
         rows, codes = checked_scores(scores, clusters, value_range)
-        lost = checked_missing(which, rows)
+        is_missing = checked_missing(which, rows)
         tasks.append(rows)
-        scored.append(common_differences(rows, codes, value_range, lost))
+        scored.append(common_differences(rows, codes, value_range, is_missing))
         if missing_policy == "worst-case":
-            worst.append(worst_case(rows, codes, value_range, lost, scored[-1]).worst)
+            worst.append(
+                worst_case(rows, codes, value_range, is_missing, scored[-1]).worst
+            )
     if len({len(rows) for rows in tasks}) > 1:
         raise ValueError("every task must have a row for the same models")
     share = np.ones(len(parts)) if weights is None else np.asarray(weights, np.float64)
@@ -147,7 +149,7 @@ def _average_pairs(
 ) -> AllPairs:
     """Average all differences over tasks. tasks: the scores, units: their codes."""
     spread = _spread_of_pairs(tasks, units, pairs_by_task, share, level)
-    names = ("n", "units", "worth", "n_missing")
+    names = ("n", "units", "effective_units", "n_missing")
     sums: dict[str, Any] = {
         name: np.sum(
             [getattr(task_pairs, name) for task_pairs in pairs_by_task], axis=0
@@ -160,7 +162,7 @@ def _average_pairs(
         ),
         error=spread.error,
         freedom=spread.freedom,
-        lean=spread.lean,
+        asymmetry=spread.asymmetry,
         counts=None,
         span=pairs_by_task[0].span,
         counted=np.zeros(spread.error.shape, dtype=bool),
@@ -238,7 +240,7 @@ def _spread_of_pairs(
         parts = errors[index], freedom[index], half[index], beside[index], free[index]
         return mean_spread(*parts, rho, among.sets, level)
 
-    standard_error, error, lean, df = spread((), np.eye(len(tasks)))
+    standard_error, error, asymmetry, df = spread((), np.eye(len(tasks)))
     if len(among.shared):
         sums = [
             _PairSums(rows, task_units, among.shared)
@@ -262,12 +264,12 @@ def _spread_of_pairs(
                 for index in ((row, others), (others, row)):
                     own_spread = spread(index, rho)
                     for table, part in zip(
-                        (standard_error, error, lean, df), own_spread, strict=True
+                        (standard_error, error, asymmetry, df), own_spread, strict=True
                     ):
                         table[index] = part
     for table in (standard_error, error):
         np.fill_diagonal(table, 0.0)
-    return MeanSpread(standard_error, error, np.nan_to_num(lean), np.fmax(df, 1.0))
+    return MeanSpread(standard_error, error, np.nan_to_num(asymmetry), np.fmax(df, 1.0))
 
 
 class _PairSums:

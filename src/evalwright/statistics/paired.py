@@ -256,7 +256,7 @@ class Paired:
             test=self._test(math.isnan(low)),
             standard_error=error if error > 0 else None,
             degrees_of_freedom=float(pairs.freedom[0, 1]),
-            effective_units=float(pairs.worth[0, 1]),
+            effective_units=float(pairs.effective_units[0, 1]),
             correlation=self.correlation,
             smallest_visible_difference=float(self.tested.visible(level, power)[0, 1]),
             power=power,
@@ -307,13 +307,13 @@ def paired(
             "missing_policy must be 'scored' or 'worst-case', but is"
             f" {missing_policy!r}"
         )
-    means, lost, ids = _asked_items(
+    means, is_missing, ids = _asked_items(
         a, b, missing=missing, clusters=clusters, value_range=value_range
     )
     codes = cluster_codes(ids)[0]
-    pairs = common_differences(means, codes, value_range, lost)
-    any_filling = worst_case(means, codes, value_range, lost, pairs)
-    common = ~lost.any(axis=0)
+    pairs = common_differences(means, codes, value_range, is_missing)
+    any_filling = worst_case(means, codes, value_range, is_missing, pairs)
+    common = ~is_missing.any(axis=0)
     if not common.all():
         means = means[:, common]
         codes = cluster_codes(None if ids is None else ids[common])[0]
@@ -331,7 +331,7 @@ def paired(
         pairs=pairs,
         any_filling=any_filling,
         missing_policy=missing_policy,
-        n_missing=(int(lost[0].sum()), int(lost[1].sum())),
+        n_missing=(int(is_missing[0].sum()), int(is_missing[1].sum())),
         clustered=codes is not None,
         means=(_mean(of_a), _mean(of_b)),
         difference=_mean(of_a - of_b),
@@ -388,10 +388,10 @@ def paired_differences(
 
     Arguments and errors as of `compare_paired`.
     """
-    means, lost, ids = _asked_items(
+    means, is_missing, ids = _asked_items(
         a, b, missing=missing, clusters=clusters, value_range=value_range
     )
-    return common_differences(means, cluster_codes(ids)[0], value_range, lost)
+    return common_differences(means, cluster_codes(ids)[0], value_range, is_missing)
 
 
 def _asked_items(
@@ -415,15 +415,15 @@ def _asked_items(
         )
     means = np.stack([row_means(side) for side in scores])
     ids = None if clusters is None else cluster_ids(clusters, means.shape[1])
-    lost = checked_missing(missing, means)
+    is_missing = checked_missing(missing, means)
     # A model that was not asked an item is in no pair on it.
-    is_asked = (lost | ~np.isnan(means)).all(axis=0)
+    is_asked = (is_missing | ~np.isnan(means)).all(axis=0)
     if not is_asked.all():
         means = means[:, is_asked]
-        lost = lost[:, is_asked]
+        is_missing = is_missing[:, is_asked]
         ids = None if ids is None else ids[is_asked]
     check_range(means, value_range)
-    return means, lost, ids
+    return means, is_missing, ids
 
 
 def _mean(values: F64) -> float:

@@ -108,15 +108,15 @@ class AllPairs:
         freedom: degrees of freedom of the test (infinite for a normal quantile).
         n: common items.
         units: common items or clusters.
-        worth: the number of equally large units that the data are worth.
+        effective_units: the number of equally large units that the data are worth.
         counts: of the score test, in units of `span`; None where the range of a score is unknown.
         span: the range of a score, nan if unknown.
         n_missing: items on which either model's score is missing.
         counted: the pairs for which the score test is used; all others have t.
         differing: units that differ.
         skewness: of the mean of the differences (of the units over the root of their number).
-        lean: by how much the error is larger above and smaller below the difference (for means over
-            tasks, `shared_units.MeanSpread`).
+        asymmetry: by how much the error is larger above and smaller below the difference (for
+            means over tasks, `shared_units.MeanSpread`).
     """
 
     difference: F64
@@ -124,14 +124,14 @@ class AllPairs:
     freedom: F64
     n: I64
     units: I64
-    worth: F64
+    effective_units: F64
     counts: Counts | None
     span: float
     n_missing: I64
     counted: Bools
     differing: F64
     skewness: F64
-    lean: F64 | float = 0.0
+    asymmetry: F64 | float = 0.0
 
     def limits(self, share: npt.ArrayLike) -> tuple[F64, F64]:
         """The interval of each pair with error rate `share` (models, 1) or (models, models).
@@ -146,8 +146,10 @@ class AllPairs:
             # The added counts pull the centre towards 0, but the difference itself stays inside.
             low = np.where(self.counted, np.minimum(bottom, self.difference), low)
             high = np.where(self.counted, np.maximum(top, self.difference), high)
-        alone = self.units == 1
-        return np.where(alone, -self.span, low), np.where(alone, self.span, high)
+        is_single_unit = self.units == 1
+        return np.where(is_single_unit, -self.span, low), np.where(
+            is_single_unit, self.span, high
+        )
 
     def tail(self, at: float, above: bool = True) -> F64:
         """The one-sided p-value of a true difference not above (or not below) `at`.
@@ -157,7 +159,7 @@ class AllPairs:
         from scipy.special import stdtr
 
         gap = self.difference - at
-        side = self._some_error - np.sign(gap) * self.lean
+        side = self._some_error - np.sign(gap) * self.asymmetry
         with np.errstate(divide="ignore", invalid="ignore"):
             deviate = self._skewed(gap / np.maximum(side, 0.0))
         tails: F64 = np.asarray(stdtr(self.freedom, -deviate if above else deviate))
@@ -204,8 +206,8 @@ class AllPairs:
 
         critical = -np.asarray(stdtrit(self.freedom, np.asarray(share) / 2))
         error = self._some_error
-        low = self.difference - (error - self.lean) * self._unskewed(critical)
-        high = self.difference - (error + self.lean) * self._unskewed(-critical)
+        low = self.difference - (error - self.asymmetry) * self._unskewed(critical)
+        high = self.difference - (error + self.asymmetry) * self._unskewed(-critical)
         beyond_zero = self._sign_test_end(share)
         low = np.where(self.difference > 0, np.minimum(low, beyond_zero), low)
         high = np.where(self.difference < 0, np.maximum(high, beyond_zero), high)
@@ -279,8 +281,8 @@ class WorstCase:
         if self.worst is None:
             return self._bounded(low), self._bounded(high)
         # then only the fillings give an interval
-        alone = (scored.units <= 1) & (scored.n_missing > 0)
-        low, high = (np.where(alone, np.nan, end) for end in (low, high))
+        has_single_unit = (scored.units <= 1) & (scored.n_missing > 0)
+        low, high = (np.where(has_single_unit, np.nan, end) for end in (low, high))
         least = self.worst.limits(share)[0]
         turned = np.transpose(np.broadcast_to(share, low.shape))
         most = -(least if np.ndim(share) == 0 else self.worst.limits(turned)[0]).T
@@ -418,14 +420,16 @@ def checked_missing(missing: npt.ArrayLike | None, rows: F64) -> Bools:
     there = ~np.isnan(rows)
     if missing is None:
         return ~there
-    lost: Bools = np.asarray(missing, dtype=bool)
-    lost = np.broadcast_to(lost, rows.shape) if lost.ndim == 0 else lost
-    if lost.shape != rows.shape or (lost & there).any():
+    is_missing: Bools = np.asarray(missing, dtype=bool)
+    is_missing = (
+        np.broadcast_to(is_missing, rows.shape) if is_missing.ndim == 0 else is_missing
+    )
+    if is_missing.shape != rows.shape or (is_missing & there).any():
         raise ValueError(
             f"missing must say for each of the scores {rows.shape} whether it is"
             " missing, and a score that is there is not"
         )
-    return lost
+    return is_missing
 
 
 _SUMS = (
@@ -438,7 +442,7 @@ _SUMS = (
     "worse",
     "squares",
     "ties",
-    "worth",
+    "effective_units",
     "differing",
     "skewness",
     "kurtosis",
@@ -466,18 +470,18 @@ def _pair_sums(scores: F64, starts: Starts | None, graded: bool) -> dict[str, F6
                 sums[name][row, others] = here[name]
                 sums[name][others, row] = turned[name]
     has = ~np.isnan(scores)
-    alone = has.sum(axis=1)
+    n_scored = has.sum(axis=1)
     units = (
-        alone
+        n_scored
         if starts is None
         else np.logical_or.reduceat(has, starts, axis=1).sum(axis=1)
     )
     for name in _SUMS:  # the diagonal: a model against itself
         diagonal = {
-            "n": alone,
-            "ties": alone,
+            "n": n_scored,
+            "ties": n_scored,
             "units": units,
-            "worth": units,
+            "effective_units": units,
             "freedom": units - 1,
             "kurtosis": np.nan,
         }.get(name, 0.0)
@@ -531,7 +535,13 @@ def pairs_of_sums(
         )
         variance = sums["error"] / span if clustered else np.full_like(error, np.nan)
         counts = effective_counts(
-            sums["n"], better, worse, squares, variance, of_counts, sums["worth"]
+            sums["n"],
+            better,
+            worse,
+            squares,
+            variance,
+            of_counts,
+            sums["effective_units"],
         )
         of_t = np.where(counted, of_counts, of_t)
     return AllPairs(
@@ -540,7 +550,7 @@ def pairs_of_sums(
         freedom=np.where(sums["units"] > 1, of_t, 0.0),
         n=sums["n"].astype(np.int64),
         units=np.nan_to_num(sums["units"]).astype(np.int64),
-        worth=sums["worth"],
+        effective_units=sums["effective_units"],
         counts=counts,
         span=span,
         n_missing=n_missing,
@@ -699,7 +709,7 @@ def sums_of_differences(
             error = np.sqrt(spread / (n - 1) / n)
             freedom = n - 1
             units = n
-            worth = n
+            effective_units = n
         else:
             residuals = np.add.reduceat(residuals, starts, axis=1)
             if there is None:
@@ -708,7 +718,9 @@ def sums_of_differences(
             else:
                 sizes = np.add.reduceat(there, starts, axis=1, dtype=np.float64).T
                 of = n
-            error, freedom, worth = cluster_spread(residuals.T, sizes, of, spread)
+            error, freedom, effective_units = cluster_spread(
+                residuals.T, sizes, of, spread
+            )
             units = np.broadcast_to(
                 np.count_nonzero(sizes, axis=0).astype(np.float64), n.shape
             )
@@ -733,7 +745,7 @@ def sums_of_differences(
         "worse": (apart_sum - total) / 2,
         "squares": squares,
         "ties": ties,
-        "worth": worth,
+        "effective_units": effective_units,
         "differing": differing,
         "skewness": skewness,
         "kurtosis": kurtosis,

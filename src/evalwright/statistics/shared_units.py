@@ -210,18 +210,18 @@ def combine_errors(
 class MeanSpread(NamedTuple):
     """The spread of a mean over tasks.
 
-    Its interval extends t (error - lean) below and t (error + lean) above.
+    Its interval extends t (error - asymmetry) below and t (error + asymmetry) above.
 
     Args:
         standard_error: of the mean.
         error: the error that its interval corresponds to.
-        lean: by how much the error above exceeds that, and the error below falls short of it.
+        asymmetry: by how much the error above exceeds that, and the error below falls short of it.
         freedom: degrees of freedom.
     """
 
     standard_error: F64
     error: F64
-    lean: F64
+    asymmetry: F64
     freedom: F64
 
 
@@ -264,10 +264,10 @@ def mean_spread(
             multiple * standard_error > most, most / multiple, standard_error
         )
         centre = (part * beside).sum(axis=-1)
-        lean = np.clip(np.nan_to_num(centre / multiple), -error, error)
+        asymmetry = np.clip(np.nan_to_num(centre / multiple), -error, error)
         # No mean is further off than all its parts together can be.
-        below = np.minimum(error - lean, (half - beside).sum(axis=-1) / multiple)
-        above = np.minimum(error + lean, (half + beside).sum(axis=-1) / multiple)
+        below = np.minimum(error - asymmetry, (half - beside).sum(axis=-1) / multiple)
+        above = np.minimum(error + asymmetry, (half + beside).sum(axis=-1) / multiple)
     return MeanSpread(standard_error, (below + above) / 2, (above - below) / 2, df)
 
 

@@ -63,7 +63,7 @@ def estimate_of_sums(
     seed: int = 0,
     scale: float = 1.0,
     greatest: float | None = None,
-    worth: int | None = None,
+    effective_units: int | None = None,
 ) -> Estimate:
     """Estimate a function of the sums of parts over items, with a BCa bootstrap interval.
 
@@ -78,7 +78,7 @@ def estimate_of_sums(
         seed: seeds the bootstrap.
         scale: the upper end of the metric's usual range, which begins at 0.
         greatest: the upper end that it cannot exceed, None if it has none or can be negative.
-        worth: the number of equal units assumed where the data show no spread.
+        effective_units: the number of equal units assumed where the data show no spread.
 
     Raises:
         ValueError: arrays that do not fit.
@@ -93,7 +93,7 @@ def estimate_of_sums(
         return Estimate.none(NOTHING_SCORED, n_missing, level=level)
     totals, n_clusters, unit = _unit_totals(table, clusters)
     value = float(statistic(table.sum(axis=0)))
-    size = len(totals) if worth is None else worth
+    size = len(totals) if effective_units is None else effective_units
     if math.isnan(value):
         low = nan
         high = nan
@@ -104,7 +104,7 @@ def estimate_of_sums(
             totals,
             value / scale,
             lambda sums: statistic(sums) / scale,
-            worth=size,
+            effective_units=size,
             most=n,
             level=level,
             seed=seed,
@@ -271,7 +271,7 @@ def _pool(
         holding,
         value,
         statistic,
-        worth=len(holding),
+        effective_units=len(holding),
         most=float(sums[1::2].max()),
         level=level,
         seed=seed,

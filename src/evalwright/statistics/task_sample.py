@@ -286,7 +286,7 @@ def _sampled_pairs(parts: Sequence[Part], fixed: AllPairs) -> AllPairs:
         freedom=np.where(np.isfinite(freedom), freedom, count - 1.0),
         n=fixed.n,
         units=np.full((models, models), count),
-        worth=np.full((models, models), float(count)),
+        effective_units=np.full((models, models), float(count)),
         counts=None,
         span=math.nan,
         n_missing=fixed.n_missing,

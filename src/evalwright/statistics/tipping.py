@@ -188,11 +188,11 @@ def tipping_of_missing(
         The tipping point; None without a verdict or a missing answer.
     """
     values = np.stack([np.asarray(a, np.float64), np.asarray(b, np.float64)])
-    lost = np.isnan(values) if missing is None else np.asarray(missing, bool)
+    is_missing = np.isnan(values) if missing is None else np.asarray(missing, bool)
     sign = _verdict_sign(values, clusters, level, value_range)
     if sign == 0:
         return None
-    moves = moves_of_missing(values, lost, value_range, sign)
+    moves = moves_of_missing(values, is_missing, value_range, sign)
     return _find_tipping_point(values, moves, clusters, level, value_range, sign)
 
 
@@ -225,9 +225,9 @@ def shares_differ_p(missing: npt.ArrayLike) -> float:
     """
     from scipy.stats import binomtest
 
-    lost = np.asarray(missing, bool)
-    only_a = int(np.count_nonzero(lost[0] & ~lost[1]))
-    only_b = int(np.count_nonzero(lost[1] & ~lost[0]))
+    is_missing = np.asarray(missing, bool)
+    only_a = int(np.count_nonzero(is_missing[0] & ~is_missing[1]))
+    only_b = int(np.count_nonzero(is_missing[1] & ~is_missing[0]))
     if only_a + only_b == 0:
         return 1.0
     return float(binomtest(only_a, only_a + only_b).pvalue)

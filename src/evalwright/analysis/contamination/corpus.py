@@ -122,7 +122,7 @@ class _GramIndex:
 
     def __init__(self, questions: Sequence[Sequence[str]], n: int) -> None:
         self.codes: dict[str, int] = {}
-        self.own: list[list[tuple[int, ...]]] = []
+        self.grams_by_question: list[list[tuple[int, ...]]] = []
         by_length: dict[int, set[tuple[int, ...]]] = {}
         for words in questions:
             length = 0 if len(words) < LEAST else min(n, len(words))
@@ -135,15 +135,22 @@ class _GramIndex:
                 tuple(ids[start : start + length])
                 for start in range(len(ids) - length + 1)
             }
-            self.own.append(list(grams) if length else [])
-            by_length.setdefault(length, set()).update(self.own[-1])
+            self.grams_by_question.append(list(grams) if length else [])
+            by_length.setdefault(length, set()).update(self.grams_by_question[-1])
         by_length.pop(0, None)
         self.hashes = {
             length: np.unique(_hash_rows(np.array(list(grams), np.uint64)))
             for length, grams in by_length.items()
         }
         self.counts: Counter[tuple[int, ...]] = Counter(
-            dict.fromkeys((g for question_grams in self.own for g in question_grams), 0)
+            dict.fromkeys(
+                (
+                    g
+                    for question_grams in self.grams_by_question
+                    for g in question_grams
+                ),
+                0,
+            )
         )
 
     def read(self, pieces: Iterator[str]) -> int:
@@ -191,7 +198,7 @@ class _GramIndex:
     def count_grams(self) -> tuple[GramCount, ...]:
         """Return the counts of each question."""
         counts = []
-        for question_grams in self.own:
+        for question_grams in self.grams_by_question:
             times = [self.counts[gram] for gram in question_grams]
             n = len(question_grams[0]) if question_grams else 0
             counts.append(

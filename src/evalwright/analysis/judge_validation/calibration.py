@@ -162,7 +162,7 @@ def calibrate_judge(
     of_mean = partial(
         corrected_mean, evidence.judge, evidence.human, strata=evidence.strata
     )
-    alone, corrected = estimate_alone_and_corrected(
+    labels_only, corrected = estimate_alone_and_corrected(
         partial(of_mean, clusters=clusters, level=level),
         f"None of the labelled answers has a verdict of '{verdicts.scorer}': label"
         " others, or name another scorer.",
@@ -180,9 +180,9 @@ def calibrate_judge(
         labels=tuple(file.facts for file in files),
         counts=_count_labels(evidence),
         judge=_judge_score(evidence, level),
-        labels_alone=alone,
+        labels_alone=labels_only,
         corrected=corrected,
-        narrower=interval_reduction(alone, corrected),
+        narrower=interval_reduction(labels_only, corrected),
         excess=_measure_excess(evidence, level),
         faults=faults,
         unknown=unknown,
@@ -207,11 +207,11 @@ def estimate_alone_and_corrected(
     Raises ConfigurationError; `nothing` is the message without any label.
     """
     with failing_as(ConfigurationError, "These labels are not enough", ValueError):
-        alone = score(judge_weight=0.0)
+        labels_only = score(judge_weight=0.0)
         corrected = score()
     if not corrected.n_labels:
         raise ConfigurationError(nothing)
-    return alone, corrected
+    return labels_only, corrected
 
 
 def _measure_excess(evidence: Evidence, level: float) -> Excess:
@@ -273,9 +273,11 @@ def _count_labels(evidence: Evidence) -> LabelCounts:
     )
 
 
-def interval_reduction(alone: JudgeCorrection, corrected: JudgeCorrection) -> float:
+def interval_reduction(
+    labels_only: JudgeCorrection, corrected: JudgeCorrection
+) -> float:
     """The relative reduction of the interval's width by the correction; nan without an interval."""
-    before = alone.high - alone.low
+    before = labels_only.high - labels_only.low
     after = corrected.high - corrected.low
     return 1 - after / before if before > 0 and math.isfinite(after) else math.nan
 
@@ -389,7 +391,7 @@ def calibrate_difference(
     clusters = first.verdicts.clusters[in_a]
     strata = None if first.strata is None else first.strata[in_a]
     score = partial(corrected_difference, judge_a, human_a, judge_b, human_b)
-    alone, corrected = estimate_alone_and_corrected(
+    labels_only, corrected = estimate_alone_and_corrected(
         partial(score, clusters=clusters, strata=strata, level=level),
         "No item has labels for the answers of both runs: label both rows of an item.",
     )
@@ -412,9 +414,9 @@ def calibrate_difference(
         judge=compare_paired(
             judge_a, judge_b, missing=False, clusters=clusters, level=level
         ),
-        labels_alone=alone,
+        labels_alone=labels_only,
         corrected=corrected,
-        narrower=interval_reduction(alone, corrected),
+        narrower=interval_reduction(labels_only, corrected),
         favour=Excess(favour.value, favour.low, favour.high, favour.method),
         names=(a.label, b.label) if a.label != b.label else (a.id, b.id),
         scorer_b=second.verdicts.scorer,

@@ -113,13 +113,17 @@ def draw_set(
     Raises:
         ConfigurationError: the size cannot be drawn.
     """
-    sure = verdicts.parts[CONFIDENCE]
-    stated = bool(
-        (~np.isnan(sure)).any() and ((sure >= 0) & (sure <= 1) | np.isnan(sure)).all()
+    stated_confidence = verdicts.parts[CONFIDENCE]
+    has_confidence = bool(
+        (~np.isnan(stated_confidence)).any()
+        and (
+            (stated_confidence >= 0) & (stated_confidence <= 1)
+            | np.isnan(stated_confidence)
+        ).all()
     )
     confidence = verdicts.values if verdicts.graded else None
-    if stated:
-        confidence = sure
+    if has_confidence:
+        confidence = stated_confidence
     positions = np.arange(len(verdicts.values))
     (drawn,) = _draw_label_sets(
         [verdicts], [positions], verdicts.values, confidence, size, design, seed

@@ -137,10 +137,12 @@ def _probe_agreement(evidence: Evidence) -> JudgeAgreement | GradedAgreement:
     if np.count_nonzero(~np.isnan(values)) <= _MOST_GRADES:
         return judge_agreement(judge, people, clusters=clusters)
     judge_and_human = np.column_stack([judge, evidence.human[rows]])
-    alone = (~np.isnan(people)).sum(axis=1) < 2
+    lacks_second_label = (~np.isnan(people)).sum(axis=1) < 2
     return GradedAgreement(
         krippendorff_alpha(judge_and_human, clusters=clusters),
-        None if alone.all() else krippendorff_alpha(people, clusters=clusters),
+        None
+        if lacks_second_label.all()
+        else krippendorff_alpha(people, clusters=clusters),
     )
 
 
@@ -207,8 +209,8 @@ def _probe_of_confidence(measure: Callable[..., Any]) -> Callable[[Evidence], An
     """Create a probe of the judge's stated probability that an answer is right."""
 
     def probe(evidence: Evidence) -> Any:
-        sure, human, clusters = _stated_probabilities(evidence)
-        measured = measure(sure, human, clusters=clusters)
+        probability, human, clusters = _stated_probabilities(evidence)
+        measured = measure(probability, human, clusters=clusters)
         if isinstance(measured, Estimate) and measured.value != measured.value:
             raise ValueError(
                 "people called all of the labelled answers right, or all wrong"
@@ -290,9 +292,9 @@ def _stated_probabilities(
     judge, human, clusters = _single_labels(evidence)
     stated = evidence.verdicts.parts[CONFIDENCE][_records_of_labels(evidence)]
     if evidence.verdicts.graded:
-        sure = judge
+        probability = judge
     elif (~np.isnan(stated)).any():
-        sure = np.where(
+        probability = np.where(
             judge == 1, stated, 1 - stated
         )  # the stated confidence is that the verdict is right
     else:
@@ -300,7 +302,7 @@ def _stated_probabilities(
     if not ((human == 0) | (human == 1)).all():
         raise ValueError("it needs labels of 0 and 1")
     _need_equal_chances(evidence)
-    return sure, human, clusters
+    return probability, human, clusters
 
 
 # -- from recorded scores alone --------------------------------------------------------

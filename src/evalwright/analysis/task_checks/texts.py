@@ -121,18 +121,16 @@ def _find_option_faults(material: Material) -> list[Finding]:
             len(set(map(normalise_spaces, sample.choices))) < len(sample.choices)
         ),
     )
-    lost = find_ids(
+    without_gold = find_ids(
         material, lambda i, sample: bool(sample.choices) and not sample.gold
     )
     twice = (
         f"{counted(len(repeated), 'sample has', 'samples have')} the same option twice"
     )
-    absent = (
-        f"the gold answer of {counted(len(lost), 'sample')} is not among the options"
-    )
+    absent = f"the gold answer of {counted(len(without_gold), 'sample')} is not among the options"
     return [
         _OPTIONS.fault(text, ids)
-        for text, ids in ((twice, repeated), (absent, lost))
+        for text, ids in ((twice, repeated), (absent, without_gold))
         if ids
     ]
 

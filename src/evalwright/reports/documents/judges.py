@@ -168,11 +168,11 @@ def _corrections(
     text: Callable[[JudgeCorrection], str],
 ) -> Iterator[Cells]:
     """Build the rows of the score by labels alone and of the one corrected by the judge."""
-    alone = (
+    labels_name = (
         "labels, by strata" if calibration.design == "stratified" else "labels alone"
     )
     for name, correction in (
-        (alone, calibration.labels_alone),
+        (labels_name, calibration.labels_alone),
         ("corrected", calibration.corrected),
     ):
         weight = (
@@ -486,7 +486,7 @@ def _difference_conclusion(judge_difference: JudgeDifference) -> str:
         f"{100 * corrected.level:g}% interval; {counted(corrected.n_labels, 'item')}"
         f" labelled for both, {counted(corrected.n_judged, 'item')} judged"
     )
-    alone = numbers.gap(judge.difference, judge)
+    gap_by_judge = numbers.gap(judge.difference, judge)
     if corrected.p_value < 1 - corrected.level and (
         corrected.low > 0 or corrected.high < 0
     ):
@@ -501,7 +501,7 @@ def _difference_conclusion(judge_difference: JudgeDifference) -> str:
             f" found ({a} minus {b} {_gap_text(corrected)} points, {facts}); differences"
             " inside this interval cannot be ruled out."
         )
-    return f"{first} The judge alone says {alone}."
+    return f"{first} The judge alone says {gap_by_judge}."
 
 
 def _difference_notes(judge_difference: JudgeDifference) -> Iterator[str]:

@@ -189,12 +189,12 @@ def board_of(runs: Sequence[tuple[str, Run]]) -> dict[str, Any] | None:
     try:
         board = make_board([run for _, run in runs])
     except EvalwrightError as error:
-        alone: list[dict[str, Any]] = [
+        unranked_rows: list[dict[str, Any]] = [
             {"run": key, "ranks": None, "overall": None, "cells": []} for key, _ in runs
         ]
         return {
             "columns": [],
-            "rows": alone,
+            "rows": unranked_rows,
             "notes": [f"There is no board of these runs: {error}"],
         }
     boards = [board, *board.more]
