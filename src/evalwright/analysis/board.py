@@ -757,7 +757,7 @@ def _ranking_notes(
 
 
 def _given_up_notes(runs: Sequence[Run], labels: Sequence[str]) -> Iterator[str]:
-    """Write how many samples were given up by model, for runs that accept a share of failures."""
+    """Say how many samples were given up by model, for runs that accept a share of failures."""
     by_model = []
     for run, label in zip(runs, labels, strict=True):
         if not accepts_failures(run):
@@ -783,7 +783,7 @@ def _missing_percent(row: BoardRow) -> str:
 
 
 def _not_asked_notes(runs: Sequence[Run], rows: Sequence[BoardRow]) -> Iterator[str]:
-    """Write which runs used only part of the items because of a limit."""
+    """Say which runs used only part of the items because of a limit."""
     limits = {run.id: run.data["configuration"].get("limit") for run in runs}
     limited = [
         f"{row.label} ({limits[row.run]:g})"

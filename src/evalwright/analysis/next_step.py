@@ -28,10 +28,9 @@ MAX_TIMES_THE_ITEMS = 20
 """If a difference needs more than so many times the existing items, no step is recommended."""
 
 EQUIVALENCE_STRETCH = 1.779
-"""Factor for the power of an equivalence test, (1.645 + 1.282) / 1.645.
+"""Margin over half the width of the 90% interval at which an equivalence test has 80% power.
 
-A 90% interval must be so many times narrower than the margin to be inside it four times out of
-five.
+It is (1.645 + 1.282) / 1.645 if there is no difference.
 """
 
 StepKind = Literal["fill", "label", "items", "equivalence"]

@@ -295,7 +295,10 @@ def _weights(average: Average) -> F64:
 def _moves_by_sample(
     average: Average, sign: int, status: str
 ) -> list[tuple[Matrix, Moves]]:
-    """Reduce each sample to items that both runs were asked, with its moves against a verdict."""
+    """Select each sample's items that both runs were asked, with its moves against a verdict.
+
+    A move is a change of one item's scores (`statistics.tipping`).
+    """
     moves_by_sample = []
     for sample in average.samples:
         asked_sample = sample.part(sample.was_asked[0] & sample.was_asked[1])

@@ -268,14 +268,14 @@ class Overloaded(RequestError):
 
 
 class ConnectionFailed(RequestError):
-    """No connection, or it broke before the reply was complete."""
+    """There was no connection, or it broke before the reply was complete."""
 
     kind = "connection failed"
     retryable = True
 
 
 class TimedOut(RequestError):
-    """No reply within the time allowed."""
+    """No reply came within the allowed time."""
 
     kind = "timed out"
     retryable = True
@@ -321,7 +321,7 @@ class AuthenticationFailed(RequestError):
 
 
 class Rejected(RequestError):
-    """The provider says the request itself is wrong: 400, 404, 413, 422."""
+    """The provider says that the request itself is wrong (HTTP 400, 404, 413 or 422)."""
 
     kind = "request rejected"
     taken = False

@@ -98,7 +98,7 @@ def corpus_sums(
 ) -> GroupSums:
     """Sum the counts over groups, and return the metric as a function of such sums.
 
-    Seed: unused.
+    `seed` is not used; all metrics have it.
     """
     return groups.sums(*_table(kind, column).T), SCORES[kind]
 

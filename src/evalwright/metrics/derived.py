@@ -143,7 +143,7 @@ def macro_sums(
 ) -> GroupSums:
     """Put the sums of each value of the slice side by side, (groups, values * parts).
 
-    Seed: unused.
+    `seed` is not used.
     """
     import numpy as np
 

@@ -558,7 +558,7 @@ def _overall_sentence(overall: MacroDifference, name_a: str, name_b: str) -> str
 def _pair_table_sentence(
     table: PairTable, labels: Sequence[str], baseline: int | None
 ) -> str:
-    """Say which pairs differ, which cannot be separated, and what would have been detected."""
+    """Say which pairs differ, which do not, and how large a difference would have been detected."""
     mean_scope = (
         "Over tasks like these"
         if table.metric == "mean over tasks like these"

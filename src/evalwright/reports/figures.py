@@ -371,8 +371,8 @@ class FigureKind:
     """A kind of figure.
 
     Attributes:
-        title: The figure's title, unless the view or the person gives one.
-        about: What it shows, for lists.
+        title: The figure's title, unless the view or the user gives one.
+        about: What it shows, for lists of the kinds.
         view: Makes the picture or chart from runs and a metric.
         by_metric: Whether a metric can be chosen.
     """

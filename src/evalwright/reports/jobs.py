@@ -85,7 +85,7 @@ class Jobs:
         shards: How many shards there are.
         run: The arguments of `evalwright run ...`, without its shard.
         merge: The arguments of the command that merges the shards.
-        options: Options of the submission of shards, as typed; for Kubernetes the limits of a
+        options: Options for submitting the shards, as typed; for Kubernetes the limits of a
             shard's resources (KEY=VALUE).
         image: For Kubernetes, the image of the containers.
         claim: For Kubernetes, the volume claim of the working folder.

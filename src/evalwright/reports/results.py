@@ -69,11 +69,11 @@ class Form:
     """The ways to show one kind of result.
 
     Attributes:
-        line: The result in a line.
-        brief: The document that a notebook shows.
-        full_report: The full report.
-        rows: The rows of its data frame.
-        plot_view: Its picture.
+        line: Describes the result in a line.
+        brief: Makes the document that a notebook shows.
+        full_report: Makes the full report.
+        rows: Yields the rows of its data frame.
+        plot_view: Makes its picture.
         data: Converts the result to JSON.
     """
 

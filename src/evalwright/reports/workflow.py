@@ -35,7 +35,7 @@ class Publication:
         secrets: Names of the repository's secrets that the suite needs.
         extras: Extras of the package to install.
         watched: Files beside `config` whose change starts the workflow.
-        trusted: Whether the suite file may set what only a person may decide.
+        trusted: Whether the suite file may make settings that only a user may make.
         suite: Which suite of the file to run; "" where it has only one.
         plugins: Plug-ins named on the command line.
         requirements: What pip installs; by default this version of the package with its extras.

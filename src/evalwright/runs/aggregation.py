@@ -516,7 +516,7 @@ def _unsure_items(
 ) -> NDArray[np.bool_]:
     """Tell which items have an unsure score in any draw, (items,).
 
-    First: where each item's rows begin.
+    `first` has the position at which each item's rows begin.
     """
     import numpy as np
 

@@ -103,7 +103,11 @@ def check_callbacks(callbacks: Any) -> list[Any]:
 
 
 class Callbacks:
-    """The callbacks of one evaluation. faults: the errors they raised, one sentence each."""
+    """The callbacks of one evaluation.
+
+    Attributes:
+        faults: the errors that they raised, one sentence each.
+    """
 
     def __init__(self, callbacks: Iterable[Any] = ()) -> None:
         self._callbacks = list(callbacks)

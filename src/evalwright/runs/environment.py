@@ -1,6 +1,6 @@
 """The environment of a run: versions, platform and commit.
 
-Never a user name, a host name, a path or a secret.
+It never contains a user name, a host name, a path or a secret.
 """
 
 from __future__ import annotations

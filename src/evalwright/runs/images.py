@@ -360,7 +360,7 @@ def image_faults(run: Run) -> tuple[dict[str, str], list[str]]:
 
 
 def _counts(left_out: object) -> dict[str, int]:
-    """Return the reasons with how many images each, dropping entries that are not plausible."""
+    """Return how many images were left out for each reason, without implausible entries."""
     if not isinstance(left_out, dict):
         return {}
     return {

@@ -77,7 +77,7 @@ def _results(run: Run) -> tuple[object, ...]:
 
 
 def _copy(run: Run, target: Path) -> None:
-    """Copy a run's two files so that the target is either the old or the new one."""
+    """Copy a run's two files to `target`, which holds the old or the new ones, never a mixture."""
     new, old = (
         target.with_name(f".{target.name}.{os.getpid()}.{suffix}")
         for suffix in ("new", "old")

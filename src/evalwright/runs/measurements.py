@@ -118,7 +118,9 @@ def measure(run: Run) -> tuple[dict[str, Measured], Pace]:
 def judges_share(run: Run, answered: float) -> float:
     """Requests of other roles (judges) per request to the model under test.
 
-    answered: number of requests to the model under test in the records.
+    Args:
+        run: the run.
+        answered: number of requests to the model under test in the records.
     """
     usage = run.data["usage"]
     others = float(usage.get("requested", 0)) - float(usage.get("failed", 0)) - answered

@@ -292,7 +292,7 @@ def _running(folders: Iterable[Path]) -> str:
             seconds = max(0.0, time.time() - record.records.stat().st_mtime)
         except OSError:  # it has just ended
             continue
-        host = record.about.get("host", "")
+        host = record.description.get("host", "")
         is_here = host == platform.node()
         silent_at_most = (
             _SILENT_SECONDS

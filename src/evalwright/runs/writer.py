@@ -54,7 +54,7 @@ class RunWriter:
 
     Args:
         folder: the run's folder.
-        about: what others need to follow the run meanwhile (`growing`); None if nobody can.
+        description: of the run, for those who follow it meanwhile (`growing`); None if nobody can.
         store_images: whether the images of its prompts are kept (`runs.images`).
 
     Raises:
@@ -64,7 +64,7 @@ class RunWriter:
     def __init__(
         self,
         folder: Path,
-        about: Mapping[str, Any] | None = None,
+        description: Mapping[str, Any] | None = None,
         *,
         store_images: bool = True,
     ) -> None:
@@ -75,15 +75,17 @@ class RunWriter:
             folder / f".{SAMPLES_FILE}.{os.getpid()}.{next(_writers)}.partial"
         )
         self._sorted = self._partial.with_suffix(".sorted")
-        self._about = self._partial.with_suffix(ABOUT)
+        self._description_file = self._partial.with_suffix(ABOUT)
         self._keys: array[int] = array("q")
         self._starts: array[int] = array("q")
         self._position = 0
         self._file = self._open()
-        if about is not None:
+        if description is not None:
             try:
                 write_json(
-                    self._about, {**about, "host": platform.node()}, private=True
+                    self._description_file,
+                    {**description, "host": platform.node()},
+                    private=True,
                 )
             except OSError as error:
                 raise _unwritable(self.folder, error) from error
@@ -197,7 +199,7 @@ class RunWriter:
         self.images.close()
         with contextlib.suppress(OSError):
             self._file.close()
-        for file in (self._partial, self._sorted, self._about):
+        for file in (self._partial, self._sorted, self._description_file):
             with contextlib.suppress(OSError):
                 file.unlink(missing_ok=True)
 
@@ -293,12 +295,12 @@ class Growing:
 
     Attributes:
         records: its partial file, whose last line may be incomplete.
-        about: what the writer recorded for followers.
+        description: what the writer recorded for followers.
         running: whether its process is alive.
     """
 
     records: Path
-    about: Mapping[str, Any]
+    description: Mapping[str, Any]
     running: bool
 
 

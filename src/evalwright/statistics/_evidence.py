@@ -98,7 +98,7 @@ def make_evidence(rule: Rule, scored: Scored) -> Evidence:
 
 
 class _ExactShare:
-    """Right-or-wrong items of one model: an exact confidence sequence for their share."""
+    """One model's share of right items, with an exact confidence sequence."""
 
     method = "exact confidence sequence without replacement"
 
@@ -131,7 +131,10 @@ class _ExactShare:
 
 
 class _MeanEvidence:
-    """The mean of one model's scores: betting for bounded single items, asymptotic otherwise."""
+    """The mean of one model's scores, with a confidence sequence.
+
+    It is by betting for bounded scores of single items, and asymptotic otherwise.
+    """
 
     def __init__(self, rule: Rule, scored: Scored) -> None:
         self._margin = rule.margin or 0.0

@@ -61,7 +61,7 @@ class Submission:
 
     @property
     def run(self) -> Mapping[str, Any]:
-        """The part about the run."""
+        """The part of the file that describes the run."""
         run: Mapping[str, Any] = self.document["run"]
         return run
 

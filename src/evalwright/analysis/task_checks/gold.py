@@ -132,7 +132,7 @@ def _check_texts(material: Material, scorer: Scorer) -> Finding:
 
 
 def gold_forms(material: Material, sample: Sample) -> list[str]:
-    """List texts of a right answer: every target, the options' letters, and a shot's form of it."""
+    """List texts of a right answer: the targets, the options' letters, its form in an example."""
     forms = list(sample.targets)
     forms += [
         ascii_uppercase[option]

@@ -64,7 +64,7 @@ Declining is then scored on the tasks that are run together with theirs.
 _CHECK = Check("answers that ignore the question")
 _LABELS = Check("labels")
 _FEW_LABELS = 5
-"""Least number of samples per distinct free answer from which on answers count as labels."""
+"""Free answers count as labels if there are at least so many samples per distinct answer."""
 
 
 class JudgedTask(NamedTuple):

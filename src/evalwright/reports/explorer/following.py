@@ -65,7 +65,7 @@ class FollowedRun:
         """Why the records cannot be read to their end."""
         self.run: Run | None = None
         self._file_mark: object = None
-        self._about: Growing | None = None
+        self._growing: Growing | None = None
         self._run_entry: dict[str, Any] = {}
         self._numbers = Numbers({})
         self._file: IO[bytes] | None = None
@@ -88,8 +88,8 @@ class FollowedRun:
             if self.run
             else {}
         )
-        if not scorers and self._about:
-            scorers = _main_scorers(self._about.about)
+        if not scorers and self._growing:
+            scorers = _main_scorers(self._growing.description)
         self.samples = Samples(self.key, self._parts.__setitem__, scorers, blocks=False)
         self._ends = array("q")
         self._lines: Iterator[Line] | None = None
@@ -115,8 +115,8 @@ class FollowedRun:
         changed = self._find_records()
         if not self.complete and not self.trouble:
             changed |= self._read()
-        if self._about is not None and self._numbers.due(
-            self.samples.size, not self._about.running
+        if self._growing is not None and self._numbers.due(
+            self.samples.size, not self._growing.running
         ):
             self._numbers.compute()
             changed = True
@@ -132,15 +132,15 @@ class FollowedRun:
                 file_stat = growing_run.records.stat()
                 mark = (growing_run.records, file_stat.st_ino)
                 if mark == self._file_mark:
-                    self._about = growing_run
+                    self._growing = growing_run
                     return False
                 file = check_ordinary(growing_run.records).open("rb", buffering=0)
                 with self.lock:
                     self.run = None
-                    self._about = growing_run
+                    self._growing = growing_run
                     self._file_mark = mark
                     self._restart(file)
-                    self._numbers = Numbers(growing_run.about)
+                    self._numbers = Numbers(growing_run.description)
                 return True
             return False
         if record.is_file():
@@ -163,14 +163,16 @@ class FollowedRun:
                 return True
             with self.lock:
                 self.run = run
-                self._about = None
+                self._growing = None
                 self._run_entry = run_facts
                 self._restart(file)
                 self._lines = run.lines()
             return True
         # The run was interrupted and its records were removed; we still have the file open.
-        if self._about is not None and self._about.running:
-            self._about = Growing(self._about.records, self._about.about, running=False)
+        if self._growing is not None and self._growing.running:
+            self._growing = Growing(
+                self._growing.records, self._growing.description, running=False
+            )
         return False
 
     def _read(self) -> bool:
@@ -197,7 +199,7 @@ class FollowedRun:
                     self._ends.append((self._ends[-1] if self._ends else 0) + len(line))
                 if self._faults is not None:
                     self._faults.add(row)
-                elif self._about is not None:
+                elif self._growing is not None:
                     self._numbers.add(row)
         except EvalwrightError as error:
             self.trouble = str(error)
@@ -241,9 +243,9 @@ class FollowedRun:
     @property
     def state(self) -> str:
         """Whether the run is "running", "finished" or "stopped"."""
-        if self._about is None:
+        if self._growing is None:
             return "finished"
-        return "running" if self._about.running else "stopped"
+        return "running" if self._growing.running else "stopped"
 
     @property
     def stamp(self) -> str:
@@ -277,22 +279,24 @@ class FollowedRun:
             return info
 
     def _growing_info(self, size: int) -> dict[str, Any]:
-        about: Mapping[str, Any] = self._about.about if self._about else {}
+        description: Mapping[str, Any] = (
+            self._growing.description if self._growing else {}
+        )
         totals = self.samples.totals
         facts = [("State", STOPPED)] if self.state == "stopped" else []
-        roles = about.get("roles", {})
+        roles = description.get("roles", {})
         facts += (
             [(f"Role {role}", str(name)) for role, name in roles.items()]
             if isinstance(roles, dict)
             else []
         )
-        expected = about.get("expected")
+        expected = description.get("expected")
         return {
             "key": self.key,
             "name": self.folder.resolve().name,
-            "label": str(about.get("label", "") or self.folder.resolve().name),
-            "model": str(about.get("model", "")),
-            "started": str(about.get("started", "")),
+            "label": str(description.get("label", "") or self.folder.resolve().name),
+            "model": str(description.get("model", "")),
+            "started": str(description.get("started", "")),
             "seconds": None,
             "state": self.state,
             "records": size,
@@ -362,16 +366,16 @@ class FollowedRun:
 class Numbers:
     """The metrics that a growing run would have if it ended now."""
 
-    def __init__(self, about: Mapping[str, Any]) -> None:
+    def __init__(self, description: Mapping[str, Any]) -> None:
         self.tasks: list[dict[str, Any]] = []
         self._tallies: dict[str, TaskTally] = {}
-        self._about: dict[str, Mapping[str, Any]] = {}
+        self._task_descriptions: dict[str, Mapping[str, Any]] = {}
         self._specs: dict[str, list[MetricSpec]] = {}
         self._done = -1
         self._next = 0.0
         self._rows = 0
         try:
-            for task in about.get("tasks", ()):
+            for task in description.get("tasks", ()):
                 name = str(task["name"])
                 self._specs[name] = [
                     MetricSpec(**spec) for spec in task["metric_specs"]
@@ -379,7 +383,7 @@ class Numbers:
                 self._tallies[name] = TaskTally(
                     [scorer["name"] for scorer in task["scorers"]], task["slice_keys"]
                 )
-                self._about[name] = task
+                self._task_descriptions[name] = task
         except (KeyError, TypeError, AttributeError):
             # The description is malformed or of another version: show the samples without metrics.
             self._tallies = {}
@@ -411,9 +415,11 @@ class Numbers:
         self.tasks = [
             task_info(
                 tally.result(
-                    name, str(self._about[name].get("version", "")), self._specs[name]
+                    name,
+                    str(self._task_descriptions[name].get("version", "")),
+                    self._specs[name],
                 ),
-                str(self._about[name].get("description", "")),
+                str(self._task_descriptions[name].get("description", "")),
             )
             for name, tally in self._tallies.items()
             if len(tally.indices)
@@ -423,11 +429,11 @@ class Numbers:
         )
 
 
-def _main_scorers(about: Mapping[str, Any]) -> dict[str, str]:
+def _main_scorers(description: Mapping[str, Any]) -> dict[str, str]:
     try:
         return {
             task["name"]: task["metric_specs"][0]["scorer"]
-            for task in about["tasks"]
+            for task in description["tasks"]
             if task["metric_specs"]
         }
     except (KeyError, TypeError, IndexError):

@@ -144,7 +144,7 @@ def pack(
         runs: The runs to pack.
         put: Receives each part's key and bytes.
         title: The page's title.
-        progress: Receives a few words on how far the work is.
+        progress: Receives a short description of what is being done now.
         with_images: Whether to include the images of prompts; they can be large or not for sharing.
 
     Returns:
