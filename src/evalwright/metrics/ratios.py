@@ -181,7 +181,10 @@ def citation_f1(column: Column, *, level: float = 0.95, seed: int = 0) -> Estima
 def citation_sums(
     column: Column, groups: Groups, *, parts: Sequence[str], seed: int = 0
 ) -> GroupSums:
-    """Sum the counts of citation precision, recall or F1 over groups. seed: unused."""
+    """Sum the counts of citation precision, recall or F1 over groups.
+
+    `seed` is not used.
+    """
     from evalwright.statistics.sums import f1_of_sums
 
     return groups.sums(*(column.parts[name] for name in parts)), (

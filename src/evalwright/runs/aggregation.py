@@ -318,7 +318,7 @@ class TaskTally(ItemColumns):
         """Count missing items and unsure items.
 
         An item is missing if at least one scorer has no value in any draw, and unsure if one draw
-        has an unsure score. first: where each item's rows begin.
+        has an unsure score. `first` has the position at which each item's rows begin.
         """
         import numpy as np
 
@@ -498,7 +498,7 @@ def _missing_items(
 ) -> NDArray[np.bool_]:
     """Tell which items have no score in any draw and are missing in one, (items,).
 
-    first: where each item's rows begin.
+    `first` has the position at which each item's rows begin.
     """
     import numpy as np
 
@@ -530,7 +530,7 @@ def _unsure_items(
 def _item_draws(scores: ScoreColumn, places: NDArray[np.float64]) -> list[list[Any]]:
     """Collect the scores' items by sample and draw.
 
-    places: the record of each sample and draw, (samples, draws), nan where there is none.
+    `places` has the record of each sample and draw, (samples, draws), nan where there is none.
     """
     return [
         [

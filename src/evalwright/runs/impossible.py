@@ -88,10 +88,7 @@ def impossible_count(number: Any) -> str:
 
 
 def impossible_amounts(figures: Mapping[str, Any], where: str) -> Iterator[str]:
-    """Find the impossible counts, amounts and times in a part of a record.
-
-    Where: the part's name.
-    """
+    """Find the impossible counts, amounts and times in a part of a record; `where` is its name."""
     yield from _amounts(figures, where)
 
 

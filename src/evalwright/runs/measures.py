@@ -658,7 +658,7 @@ def common_units(matrix: Matrix) -> NDArray[np.int64]:
 def group_notes(matrix: Matrix, has_interval: bool = True) -> list[str]:
     """Write notes about a jackknifed metric: no interval, too few groups, differing items.
 
-    has_interval: whether the comparison has an interval.
+    `has_interval` says whether the comparison has an interval.
     """
     import numpy as np
 
@@ -750,7 +750,7 @@ def _range_as_shown(
 ) -> tuple[float, float] | None:
     """Convert a declared range to the metric's direction; None where a score is outside it.
 
-    values: in the metric's direction.
+    `values` are in the metric's direction.
     """
     if declared_range is None or form == "other":
         return None

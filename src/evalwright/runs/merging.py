@@ -521,7 +521,7 @@ def _why_unfit(
 ) -> str:
     """Say what is wrong with a record that is out of order.
 
-    is_same: whether it has the position of the record before.
+    `is_same` says whether it has the position of the record before.
     """
     sample = f"sample {printable(str(row['id']))[:60]}"
     if is_same and source != source_before:

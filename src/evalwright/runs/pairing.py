@@ -133,7 +133,7 @@ def _asked_again(
 ) -> NDArray[np.bool_]:
     """Find the rows whose question has several ids, but only one in each run.
 
-    unpaired: rows whose id some run lacks.
+    `unpaired` are the rows whose id some run lacks.
     """
     import numpy as np
 
@@ -166,7 +166,7 @@ def _differing(
 ) -> NDArray[np.int64]:
     """Count ids that two runs have for different questions, except where both match other ids.
 
-    rows: mask of rows with such ids.
+    `rows` is a mask of the rows with such ids.
     """
     import numpy as np
 
@@ -184,7 +184,10 @@ def _differing(
 def _renumbered(
     runs: int, run: _Places, by_id: _Places, place: _Places, rows: NDArray[np.bool_]
 ) -> NDArray[np.int64]:
-    """Count items that two runs have under different ids. rows: mask of the rows of such items."""
+    """Count items that two runs have under different ids.
+
+    `rows` is a mask of the rows of such items.
+    """
     return _of_pairs(
         _table(runs, run[rows], place[rows], by_id[rows]),
         lambda i, j, codes_i, codes_j: len(codes_i),

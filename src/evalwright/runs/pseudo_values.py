@@ -46,7 +46,7 @@ SAME = 1e-6
 class Grouped:
     """One run's metric over some items: its value, and a pseudo-value for each group.
 
-    problem: why there are no pseudo-values, "" where there are.
+    `problem` says why there are no pseudo-values; it is "" where there are.
     """
 
     estimate: Estimate
@@ -86,7 +86,7 @@ class Record:
     def item_values(self, keys: NDArray[np.int64]) -> NDArray[np.float64] | None:
         """Compute the values (items,) whose mean the metric is, nan for failed items.
 
-        None where the metric is no such mean. keys: hashed ids of the items.
+        `keys` are the hashed ids of the items. Returns None where the metric is no such mean.
         """
         import numpy as np
 
@@ -269,7 +269,12 @@ class Record:
 
 
 def records_of(run: Run, metrics: Mapping[str, MetricResult]) -> dict[str, Record]:
-    """Read the records of several tasks of a run in one pass. metrics: the metric of each task."""
+    """Read the records of several tasks of a run in one pass.
+
+    Args:
+        run: the run.
+        metrics: the metric of each task.
+    """
     records = {task: Record(run, task, metric) for task, metric in metrics.items()}
     read_rows(run, records, run.score_rows())
     return records

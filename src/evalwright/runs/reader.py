@@ -399,7 +399,9 @@ class _Hashed(io.FileIO):
 def row_of(line: bytes, where: str) -> dict[str, Any]:
     """Parse a line of samples into a plain mapping.
 
-    where: what the line is called in the RunError that is raised if it is invalid.
+    Args:
+        line: the line.
+        where: what the line is called in the RunError that is raised if it is invalid.
     """
     # It takes less than half the time of the standard library's parser.
     from pydantic_core import ValidationError
@@ -575,7 +577,9 @@ def called(runs: Sequence[Run]) -> list[str]:
 def list_runs(folder: Path | None, damaged: dict[Path, str] | None = None) -> list[Run]:
     """List all readable runs directly under `folder`, oldest first.
 
-    damaged: receives the folders of the others, each with the reason.
+    Args:
+        folder: the folder of runs; None gives no runs.
+        damaged: receives the folders that cannot be read, each with the reason.
     """
     if folder is None or not folder.is_dir():
         return []

@@ -114,7 +114,9 @@ def is_large(run: Run) -> bool:
 def in_order(table: ScoreTable, places: Sequence[array[int]] = ()) -> ScoreTable:
     """Sort the table by keys, keeping the order of rows within an item.
 
-    places: columns to sort an item's rows by, the last one first.
+    Args:
+        table: the table.
+        places: columns to sort an item's rows by, the last one first.
     """
     import numpy as np
 
@@ -281,7 +283,7 @@ class ItemColumns:
         all_keys: bool,
         places: Sequence[array[int]] = (),
     ) -> ScoreTable:
-        """Build a table from the records and these columns by scorer. places: as in `in_order`."""
+        """Build a table from the records and these columns by scorer; `places` as in `in_order`."""
         import numpy as np
 
         slices = {

@@ -61,7 +61,7 @@ class SliceComparison(Plain):
 
 
 def adjustment_text(how: Adjustment, tests: str) -> str:
-    """Describe the adjustment for many slices. tests: what they are, in words."""
+    """Describe the adjustment for many slices; `tests` is what they are, in words."""
     return {
         "bh": f"Benjamini-Hochberg over {tests}, false discovery rate 5%",
         "holm": f"Holm over {tests}, 5% for any false finding",

@@ -63,7 +63,7 @@ class Estimate(Plain):
         n: int = 0,
         n_clusters: int | None = None,
     ) -> Estimate:
-        """Create an estimate without a number. method: why there is none."""
+        """Create an estimate without a number; `method` says why there is none."""
         nan = math.nan
         return cls(nan, nan, nan, level, n, n_missing, n_clusters, None, method)
 

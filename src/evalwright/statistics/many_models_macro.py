@@ -147,7 +147,10 @@ def _average_pairs(
     share: F64,
     level: float,
 ) -> AllPairs:
-    """Average all differences over tasks. tasks: the scores, units: their codes."""
+    """Average all differences over tasks.
+
+    `tasks` are the scores of each task, `units` the codes of its units.
+    """
     spread = _spread_of_pairs(tasks, units, pairs_by_task, share, level)
     names = ("n", "units", "effective_units", "n_missing")
     sums: dict[str, Any] = {

@@ -109,8 +109,8 @@ def moves_of_unsure(
 ) -> Moves:
     """List the unsure scores of items that both models have, moved against a verdict.
 
-    Arguments as of `moves_of_missing`; unsure: (2, items). Among equally harmful moves, those come
-    first that increase the spread most: an item that turns against the verdict before one that
+    Arguments as of `moves_of_missing`; `unsure` is (2, items). Among equally harmful moves, those
+    come first that increase the spread most: an item that turns against the verdict before one that
     merely stops supporting it.
     """
     against = _against(value_range, sign)
@@ -205,9 +205,9 @@ def tipping_of_unsure(
     level: float = 0.95,
     value_range: Range = (0.0, 1.0),
 ) -> TippingPoint | None:
-    """How many unsure scores, all wrong in one direction, overturn a verdict.
+    """Find how many unsure scores, all wrong in one direction, overturn a verdict.
 
-    Arguments as of `tipping_of_missing`; unsure: (2, n), which of the scores are unsure.
+    Arguments as of `tipping_of_missing`; `unsure`, (2, n), says which of the scores are unsure.
     """
     values = np.stack([np.asarray(a, np.float64), np.asarray(b, np.float64)])
     sign = _verdict_sign(values, clusters, level, value_range)

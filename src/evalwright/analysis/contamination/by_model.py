@@ -93,7 +93,7 @@ class RewrittenTask:
     ) -> None:
         """Keep a rewrite that passes the checks, or count why it was refused.
 
-        none: the reason if there is no rewrite.
+        `none` is the reason if there is no rewrite.
         """
         why = none if sample is None else find_fault(original, sample, kind)
         if why or sample is None:

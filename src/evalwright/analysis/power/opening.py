@@ -57,7 +57,7 @@ class PlannedModel:
 def make_settings(tasks: Any, models: Any, fields: dict[str, Any]) -> Settings:
     """Make the settings of the planned evaluation, as `evaluate` would.
 
-    Fields: its other settings.
+    `fields` are its other settings.
     """
     if fields.get("limit") is not None:
         raise ConfigurationError(

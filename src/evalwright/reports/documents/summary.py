@@ -290,7 +290,7 @@ def _metric(run: Run) -> str:
 
 
 def _table(scores: Sequence[tuple[str, str, MetricResult]], common: str) -> doc.Table:
-    """Build a table with a line per task. common: the metric that all of them share."""
+    """Build a table with a line per task; `common` is the metric that all of them share."""
     columns = doc.columns(
         "Task*", "Metric~", "Score [95% interval]", "Items>", "Unsure>"
     )
