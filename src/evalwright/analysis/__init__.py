@@ -1,1 +1,1 @@
-"""Questions to finished runs and to tasks."""
+"""Analyses of finished runs and of tasks."""

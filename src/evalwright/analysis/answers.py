@@ -2,7 +2,8 @@
 
 Compares subsets, frequent errors, words and lengths, and picks examples. Nothing is downloaded.
 Words are those of `scorers/text/tokens`; Korean words of three syllables or more lose a case
-particle. Everything here is descriptive: only the means have intervals, and no word is tested.
+particle. Everything here is descriptive: only the means have intervals, and no word is tested
+for significance.
 """
 
 from __future__ import annotations
@@ -36,11 +37,11 @@ PARTICLES = (
     "에서는",
     "으로는",
 )
-"""Korean case particles, taken off where two syllables and more are left."""
+"""Korean case particles, which are removed from a word if at least two syllables remain."""
 SUBSETS = ("subset", "subject", "category", "domain")
-"""Metadata by which items are put in groups, besides what the task is sliced by."""
+"""Metadata keys by which items are grouped, besides the task's own slices."""
 LONGEST = 20_000
-"""Letters of an answer whose words are counted."""
+"""Number of characters of an answer in which words are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +49,16 @@ class AnsweredItem(Plain):
     """One item with its answer.
 
     Args:
+        id: the sample's id.
+        question: its input.
+        target: its canonical right answer.
         answer: the first of its repeats.
         score: the mean of its repeats; None if there is none.
         label: the scorer's label, or what failed.
+        subset: the value of its subset key in the metadata.
+        cluster: its cluster, "" if it has none.
+        choice: index of the chosen option.
+        gold: indices of the right options.
     """
 
     id: str
@@ -67,7 +75,7 @@ class AnsweredItem(Plain):
 
 @dataclass(frozen=True, slots=True)
 class ItemGroup(Plain):
-    """Some of the items, with their mean score."""
+    """A group of items with their mean score."""
 
     name: str
     score: Estimate
@@ -75,11 +83,14 @@ class ItemGroup(Plain):
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary(Plain):
-    """The words of some answers.
+    """The vocabulary of the right or the wrong answers.
 
     Args:
+        answers: number of answers.
+        words: number of words in them.
+        distinct: number of different words.
         type_token_ratio: distinct words over all words; it falls as texts get longer.
-        same_size: the same ratio on equally many words of both sides.
+        same_size: the same ratio over the first words, as many as the smaller side has.
     """
 
     answers: int
@@ -94,6 +105,9 @@ class WordUse(Plain):
     """How many wrong and right answers contain a word.
 
     Args:
+        word: the word.
+        wrong: number of wrong answers with it.
+        right: number of right answers with it.
         weight: the log-likelihood ratio of the two shares (Dunning 1993).
     """
 
@@ -105,11 +119,23 @@ class WordUse(Plain):
 
 @dataclass(frozen=True, slots=True)
 class AnswerAnalysis(Plain):
-    """The answers to one task, analysed.
+    """The analysed answers to one task.
 
     Args:
+        name: the task's name.
+        score: the mean score.
         threshold: scores from here on count as right.
+        n_right: number of right answers.
+        n_wrong: number of wrong answers.
+        labels: the most frequent labels, with their counts.
+        subsets: mean scores by subset, worst first.
+        wrong_answers: repeated wrong answers, with the right one and their count.
         choices: for each option, how often it was chosen and how often it is right.
+        words: words that are more frequent in wrong answers.
+        vocabulary: that of the right and of the wrong answers.
+        lengths: mean scores by quarter of answer length.
+        examples_right: examples of right answers.
+        examples_wrong: examples of wrong answers.
     """
 
     name: str
@@ -133,12 +159,12 @@ def analyse(
 ) -> AnswerAnalysis:
     """Compare right with wrong answers.
 
-    An answer counts as right from 0.5 on if all scores are between 0 and 1, else from the median
-    on.
+    An answer counts as right from a score of 0.5 on if all scores are between 0 and 1, else from
+    the median on.
 
     Args:
         items: the answers with their scores.
-        name: of the task.
+        name: the task's name.
         top: how many words and wrong answers to list.
         examples: how many examples to show of each side.
     """
@@ -243,7 +269,7 @@ def _mean_score(items: Sequence[AnsweredItem], bounded: bool) -> Estimate:
 def _group_by_subset(
     items: Sequence[AnsweredItem], bounded: bool
 ) -> tuple[ItemGroup, ...]:
-    """Mean scores by subset, worst first; empty if all items are in one subset."""
+    """Compute mean scores by subset, worst first; empty if all items are in one subset."""
     by_name: dict[str, list[AnsweredItem]] = {}
     for item in items:
         by_name.setdefault(item.subset, []).append(item)
@@ -267,7 +293,10 @@ def _sort_key(score: float) -> float:
 def _group_by_length(
     items: Sequence[AnsweredItem], bounded: bool
 ) -> tuple[ItemGroup, ...]:
-    """Mean scores by quarter of answer length; empty if there are under eight or none differ."""
+    """Compute mean scores by quarter of answer length.
+
+    Empty with fewer than eight answers, or if all have the same length.
+    """
     scored = sorted(
         (item for item in items if item.score is not None),
         key=lambda item: len(item.answer),
@@ -292,7 +321,7 @@ def _describe_lengths(least: int, most: int) -> str:
 def _count_wrong_answers(
     wrong: Sequence[AnsweredItem], top: int
 ) -> tuple[tuple[str, str, int], ...]:
-    """Wrong answers given at least twice, with the right answer and their count.
+    """List wrong answers given at least twice, with the right answer and their count.
 
     Long answers are left out: they are too varied to repeat.
     """
@@ -309,7 +338,7 @@ def _count_wrong_answers(
 
 
 def _count_choices(items: Sequence[AnsweredItem]) -> tuple[tuple[str, int, int], ...]:
-    """For each option letter: how often it was chosen, and how often it is right."""
+    """Count for each option letter how often it was chosen, and how often it is right."""
     chosen = Counter(item.choice for item in items if item.choice is not None)
     gold = Counter(
         option for item in items if item.choice is not None for option in item.gold
@@ -326,7 +355,7 @@ def _count_choices(items: Sequence[AnsweredItem]) -> tuple[tuple[str, int, int],
 
 
 def split_words(text: str) -> list[str]:
-    """The words of a text as they are compared; Korean ones without a case particle."""
+    """Split a text into words for comparison; Korean ones lose their case particle."""
     return [_strip_particle(word) for word in Words(text[:LONGEST]).tokens]
 
 
@@ -359,7 +388,9 @@ def _compare_vocabularies(
 def _find_error_words(
     right: Sequence[list[str]], wrong: Sequence[list[str]], top: int
 ) -> tuple[WordUse, ...]:
-    """Words more frequent in wrong than in right answers, the most telling first.
+    """Find the words that are more frequent in wrong than in right answers.
+
+    They are sorted by the log-likelihood ratio.
 
     A word must occur in at least two wrong answers.
     """
@@ -379,7 +410,7 @@ def _find_error_words(
 
 
 def _log_likelihood_ratio(k1: int, n1: int, k2: int, n2: int) -> float:
-    """Twice the log-likelihood ratio of two separate shares against one common share."""
+    """Compute twice the log-likelihood ratio of two separate shares against a common share."""
 
     def log_likelihood(k: int, n: int, p: float) -> float:
         return (k * math.log(p) if k else 0.0) + (
@@ -397,7 +428,7 @@ def _log_likelihood_ratio(k1: int, n1: int, k2: int, n2: int) -> float:
 def _pick_examples(
     items: Sequence[AnsweredItem], count: int
 ) -> tuple[AnsweredItem, ...]:
-    """A stable pick of example items: it does not depend on which other items there are."""
+    """Pick example items by a hash of their id, so the pick does not depend on the other items."""
 
     def stable_order(item: AnsweredItem) -> Any:
         return (

@@ -3,7 +3,7 @@
 Ranks are sets (Mogstad, Romano, Shaikh & Wilhelm 2024): a run's best rank is one more than the
 number of runs that are significantly better, and its worst rank leaves out those that are
 significantly worse. Significance is Holm-adjusted over all pairs of the board, each pair on the
-items that both runs have a score for; with several tasks it is that of the mean over tasks. Runs
+items that both runs have a score for; with several tasks, the mean over tasks is tested. Runs
 without a score on some task are listed below, without a rank. Missing answers are left out and
 counted; above 5% of them a run's numbers are provisional.
 """
@@ -67,7 +67,10 @@ class BoardTask:
     """A column: a task with the metric shown.
 
     Args:
-        bounded: whether scores lie between 0 and 1 and are shown in points of 100.
+        name: the task's name.
+        metric: the metric's label.
+        bounded: whether scores are between 0 and 1 and are shown in percentage points.
+        lower_is_better: whether lower values are better.
     """
 
     name: str
@@ -81,21 +84,30 @@ class BoardRow:
     """A run on the board.
 
     Args:
+        run: the run's id.
+        label: the model's label.
+        model: the model's name.
+        date: the day the run started.
         ranks: best and worst rank, simultaneously valid for all runs; None if the run lacks a task.
-        own_ranks: best and worst rank if this run alone had been chosen beforehand.
+        own_ranks: best and worst rank if only this run had been chosen beforehand.
         letters: runs that share a letter cannot be separated.
         overall: the mean over tasks, by the tree that the runs have in common.
-        groups: the numbers of the tree's other nodes, where there are any.
+        groups: the numbers of the tree's other nodes, if any.
         together: the interval of the headline score that holds simultaneously for all runs.
+        cells: the metric shown in each column, by task.
         n: scored items of `n_asked`, over all tasks of the board.
-        n_missing, n_unsure: how many of the items are missing or unsure.
+        n_asked: number of items requested.
+        n_missing: how many of the items are missing.
+        n_unsure: how many have an unsure score.
         n_not_asked: further items that a budget or a stopping rule left out.
         provisional: whether more than 5% of the answers are missing.
+        cost: US dollars that the answers cost; None if unknown.
+        outcomes: number of answers by outcome.
         faults: the model's own faults, by kind.
         metrics: all metrics by task, for reports that show more than the cells.
         run_index: the run's position among the runs that were passed in.
         shares: accuracy and the outcome of stress questions, if all runs are factual.
-        hardware: what the run calls its machine.
+        hardware: the run's name for its machine.
     """
 
     run: str
@@ -128,7 +140,7 @@ class BoardRow:
     hardware: str = ""
 
     def as_dict(self) -> dict[str, Any]:
-        """A plain mapping for JSON."""
+        """Return a plain mapping for JSON."""
         optional = (
             "shares",
             "hardware",
@@ -153,11 +165,14 @@ class BoardRow:
 class Board(Shown):
     """A leaderboard, best row first.
 
-    All tasks share one unit and direction; `more` holds the boards of the other units.
+    All tasks share one unit and direction; `more` has the boards of the other units.
 
     Args:
-        groups: inner nodes of the runs' common tree, each shown as a column.
+        tasks: the columns.
+        rows: the runs.
         notes: what a reader must know, one sentence each.
+        groups: inner nodes of the runs' common tree, each shown as a column.
+        more: boards of the tasks with other units.
         ratings: ratings over all boards, if they were requested.
         numbers_from: by run, what its numbers were computed from if not from its samples.
     """
@@ -176,7 +191,7 @@ class Board(Shown):
         return any(row.overall is not None for row in self.rows) and len(self.tasks) > 1
 
     def as_dict(self) -> dict[str, Any]:
-        """A plain mapping for JSON."""
+        """Return a plain mapping for JSON."""
         tasks = [
             {
                 "name": task.name,
@@ -208,9 +223,10 @@ def make_board(
     *,
     ratings: bool = False,
 ) -> Board:
-    """The leaderboard of some runs.
+    """Build the leaderboard of several runs.
 
     Args:
+        runs: the runs.
         metric: the metric to show, a label or TASK.LABEL; None shows each task's main metric.
         tasks_are: as in `compare_runs`, for the overall score and ranks.
         ratings: whether to rate the models too.
@@ -256,14 +272,17 @@ def _make_unit_board(
     split: bool,
     tasks_are: TasksAre,
 ) -> Board:
-    """The board of the tasks that share one unit.
+    """Build the board of the tasks that share one unit.
 
     Args:
-        split: whether other tasks have another unit.
+        runs: the runs.
+        tasks: the columns.
+        metric: as in `make_board`.
+        split: whether there are tasks with another unit.
+        tasks_are: as in `make_board`.
     """
     mixed = len(tasks) > 1 and not tasks[0].bounded
-    # Those with a score on every task. The resample goes by the order of the runs, and the board
-    # must not.
+    # Runs with a score on every task, in an order that does not depend on that of the arguments.
     cells = {id(run): _collect_cells(run, tasks, metric) for run in runs}
     complete = [
         run
@@ -344,22 +363,32 @@ def _make_unit_board(
     labels = called(runs)
     label_of = dict(zip(map(id, runs), labels, strict=True))
     names = [label_of[id(run)] for run in complete]
-    alone = (
-        [(names[position], ranking.common(position)) for position in ranking.alone]
+    isolated_runs = (
+        [(names[position], ranking.common(position)) for position in ranking.isolated]
         if ranking
         else []
     )
-    lost = [*_missing_notes(runs, labels, [*inner, *([node.name] if node else [])])]
+    missing_notes = [
+        *_missing_notes(runs, labels, [*inner, *([node.name] if node else [])])
+    ]
     if node and (lacks := [task.name for task in tasks if task.name not in node.tasks]):
-        lost.append(
+        missing_notes.append(
             f"The tree '{node.name}' lacks {listed(lacks, 5)}, so the overall score"
             " does not count it."
         )
     notes = (
         *_list_notes(
-            runs, rows, mixed, split, task_matrices, ranking, alone, names, tasks_are
+            runs,
+            rows,
+            mixed,
+            split,
+            task_matrices,
+            ranking,
+            isolated_runs,
+            names,
+            tasks_are,
         ),
-        *lost,
+        *missing_notes,
     )
     return Board(tasks, tuple(rows), notes, tuple(_find_group_columns(rows, inner)))
 
@@ -383,7 +412,7 @@ def _find_group_columns(
 def _missing_notes(
     runs: Sequence[Run], labels: Sequence[str], nodes: Sequence[str]
 ) -> Iterator[str]:
-    """Which tasks the tree's nodes lack, a sentence for each."""
+    """Write a sentence for each node of the tree that lacks tasks in some runs."""
     for name in nodes:
         labels_by_coverage: dict[str, list[str]] = {}
         for run, label in zip(runs, labels, strict=True):
@@ -429,7 +458,7 @@ def _find_columns(runs: Sequence[Run], metric: str | None) -> tuple[BoardTask, .
 def _collect_cells(
     run: Run, tasks: Sequence[BoardTask], metric: str | None
 ) -> dict[str, MetricResult]:
-    """A run's scores on the tasks of the board, by task."""
+    """Collect a run's scores on the tasks of the board, by task."""
     names = {task.name for task in tasks}
     cells = {task.name: task.metric(metric) for task in run.tasks if task.name in names}
     return {name: cell for name, cell in cells.items() if cell is not None}
@@ -458,7 +487,7 @@ def _make_row(
     run_index: int,
     shares: Mapping[str, Estimate],
 ) -> BoardRow:
-    """A run's row, not yet ranked."""
+    """Build a run's row, without its rank."""
     estimates = [cells[task.name].estimate for task in tasks if task.name in cells]
     return BoardRow(
         run=run.id,
@@ -490,7 +519,7 @@ def _make_row(
 
 
 def _count_not_asked(run: Run, task: str) -> int:
-    """How many items of a task a stopping rule or a budget left out."""
+    """Count the items of a task that a stopping rule or a budget left out."""
     stopped = (run.data.get("stopping") or {}).get("tasks", ())
     draws = max(1, int(run.record(task).get("draws", 1)))
     return sum(
@@ -501,9 +530,10 @@ def _count_not_asked(run: Run, task: str) -> int:
 
 
 def _lacks_many_answers(run: Run, cells: Mapping[str, MetricResult]) -> bool:
-    """Whether more answers are missing than a final number may lack, averaged over tasks.
+    """Tell whether too many answers are missing for a final number, averaged over tasks.
 
-    The share is of all items asked: items that the column's scorer does not score are not missing.
+    The share is of all requested items: items that the column's scorer does not score are not
+    missing.
     """
     shares = [
         cells[task.name].estimate.n_missing / task.n_samples
@@ -514,7 +544,10 @@ def _lacks_many_answers(run: Run, cells: Mapping[str, MetricResult]) -> bool:
 
 
 def _sort_key(row: BoardRow, first: BoardTask) -> float:
-    """What rows are sorted by, the best lowest: the overall score, else that of the first task."""
+    """The sort key of a row, lowest for the best.
+
+    It is the overall score, else that of the first task.
+    """
     estimate = row.overall or (
         row.cells[first.name].estimate if first.name in row.cells else None
     )
@@ -524,10 +557,9 @@ def _sort_key(row: BoardRow, first: BoardTask) -> float:
 
 
 def _simultaneous_scores(average: Average | None) -> list[Estimate]:
-    """Each run's headline score with an interval that holds for all runs at once.
+    """Compute each run's headline score with an interval that holds for all runs at once.
 
-    On one task it comes from the largest deviation in one resample; over several tasks from
-    Bonferroni over the runs.
+    The level is adjusted by Bonferroni over the runs.
     """
     task_matrices = average.samples if average else ()
     if average is None or len(task_matrices[0].values) < 2:
@@ -546,12 +578,12 @@ def _simultaneous_scores(average: Average | None) -> list[Estimate]:
 
 
 def _limit_to_metric(estimate: Estimate, matrix: Matrix, row: int) -> Estimate:
-    """An estimate from pseudo-values, counted in items and kept in the metric's range."""
+    """Restate an estimate from pseudo-values in items, and limit it to the metric's range."""
     if not matrix.estimates:
         return estimate
     low = estimate.low
     high = estimate.high
-    # less than what guessing gives is below 0
+    # chance-normalised values may be below 0
     if matrix.measure.kind in BOUNDED - {"chance-normalised"}:
         low = max(0.0, low)
         high = min(1.0, high)
@@ -565,15 +597,23 @@ def _list_notes(
     split: bool,
     task_matrices: Sequence[Matrix],
     ranking: Ranking | None,
-    alone: Sequence[tuple[str, bool]],
+    isolated_runs: Sequence[tuple[str, bool]],
     names: Sequence[str],
     tasks_are: TasksAre,
 ) -> Iterator[str]:
-    """The notes of a board, a sentence each.
+    """Write the notes of a board, a sentence each.
 
     Args:
-        alone: runs that cannot be compared with any other, and whether they share items with one.
+        runs: the runs.
+        rows: their rows.
+        mixed: whether the tasks have metrics that cannot be averaged.
+        split: whether there are tasks with another unit.
+        task_matrices: the item scores of the ranked runs.
+        ranking: their ranking, if any.
+        isolated_runs: the names of runs that cannot be compared with any other, and whether each
+            shares items with one.
         names: the runs of `task_matrices`.
+        tasks_are: as in `make_board`.
     """
     yield (
         "Intervals are 95%. Scores generalise to items drawn like these, not only to"
@@ -584,17 +624,17 @@ def _list_notes(
             "Overall scores and ranks generalise to tasks like these: the spread"
             " between the tasks counts, not only that of items."
         )
-    unsure = [row.n_unsure for row in rows]
-    if sum(unsure):
-        answers = counted(sum(unsure), "unsure answer")
-        low = min(unsure)
-        high = max(unsure)
+    unsure_counts = [row.n_unsure for row in rows]
+    if sum(unsure_counts):
+        answers = counted(sum(unsure_counts), "unsure answer")
+        low = min(unsure_counts)
+        high = max(unsure_counts)
         spread = "" if len(rows) == 1 else f" ({low:,} to {high:,} in each run)"
         if len(rows) > 1 and low == high:
             spread = f" ({high:,} in each run)"
         yield (
             f"{answers}{spread}: scored, but a careful reader might score"
-            f" {plural(sum(unsure), 'it', 'them')} otherwise. `evalwright runs samples"
+            f" {plural(sum(unsure_counts), 'it', 'them')} otherwise. `evalwright runs samples"
             " RUN --unsure` lists them; a judge can read them (`evalwright score RUN"
             " --judge provider/name`)."
         )
@@ -609,7 +649,7 @@ def _list_notes(
             " score and no rank."
         )
     elif ranking is not None:
-        yield from _ranking_notes(ranking, rows, task_matrices, alone, names)
+        yield from _ranking_notes(ranking, rows, task_matrices, isolated_runs, names)
 
     few = []
     for task in dict.fromkeys(name for row in rows for name in row.cells):
@@ -675,10 +715,10 @@ def _ranking_notes(
     ranking: Ranking,
     rows: Sequence[BoardRow],
     task_matrices: Sequence[Matrix],
-    alone: Sequence[tuple[str, bool]],
+    isolated_runs: Sequence[tuple[str, bool]],
     names: Sequence[str],
 ) -> Iterator[str]:
-    """Notes on how ranks are to be read; arguments as of `_list_notes`."""
+    """Write notes on how to read the ranks; arguments as of `_list_notes`."""
     yield (
         "A rank is a range: the best and the worst rank that the model can have."
         " All ranges hold simultaneously at 95% confidence (paired differences,"
@@ -692,7 +732,7 @@ def _ranking_notes(
     if any(row.together for row in rows):
         yield SIMULTANEOUS_NOTE
     for common in (False, True):
-        if not (some := [name for name, has in alone if has == common]):
+        if not (some := [name for name, has in isolated_runs if has == common]):
             continue
         them = "it" if len(some) == 1 else "them"
         reason = "No other model has enough items in common with {}"
@@ -717,7 +757,7 @@ def _ranking_notes(
 
 
 def _given_up_notes(runs: Sequence[Run], labels: Sequence[str]) -> Iterator[str]:
-    """How many samples were given up by model, for runs that accept a share of failures."""
+    """Say how many samples were given up by model, for runs that accept a share of failures."""
     by_model = []
     for run, label in zip(runs, labels, strict=True):
         if not accepts_failures(run):
@@ -743,7 +783,7 @@ def _missing_percent(row: BoardRow) -> str:
 
 
 def _not_asked_notes(runs: Sequence[Run], rows: Sequence[BoardRow]) -> Iterator[str]:
-    """Which runs used only part of the items, unless a note on early stopping says so already."""
+    """Say which runs used only part of the items because of a limit."""
     limits = {run.id: run.data["configuration"].get("limit") for run in runs}
     limited = [
         f"{row.label} ({limits[row.run]:g})"
@@ -755,7 +795,7 @@ def _not_asked_notes(runs: Sequence[Run], rows: Sequence[BoardRow]) -> Iterator[
 
 
 def _common_notes(task_matrices: Sequence[Matrix]) -> Iterator[str]:
-    """Notes on the items that pairs of runs share, and on metrics estimated by the jackknife."""
+    """Write notes on the items that pairs of runs share, and on jackknifed metrics."""
     without = (
         "are compared as independent samples"
         if len(task_matrices) == 1
@@ -783,7 +823,7 @@ def _common_notes(task_matrices: Sequence[Matrix]) -> Iterator[str]:
 
 
 def _order_notes(rows: Sequence[BoardRow]) -> Iterator[str]:
-    """Rows whose position contradicts their ranks.
+    """Write a note on rows whose position contradicts their ranks.
 
     Either the position is none of the possible ranks, or a row further down has a better rank.
     """
@@ -806,7 +846,7 @@ def _order_notes(rows: Sequence[BoardRow]) -> Iterator[str]:
 
 
 def _differing_notes(runs: Sequence[Run], labels: Sequence[str]) -> Iterator[str]:
-    """What was not the same for all runs, by task, and roles played by different models."""
+    """Write what differed between the runs, by task, and roles filled by different models."""
     roles: dict[str, dict[str, str]] = {}
     for run in runs:
         for role, model in run.data.get("roles", {}).items():

@@ -1,8 +1,8 @@
-"""How robust a claim about the interval of a difference is: that two runs are equivalent, or that a
-gate's margin is ruled out.
+"""How robust a claim about an interval is, if missing or unsure answers had gone the other way.
 
-A verdict on which run is higher has its tipping points in `analysis/robustness`. A claim about a
-margin is made of one or two sides, such as "the interval ends below 3 points", and falls as soon as
+The claim is that two runs are equivalent, or that a gate's margin is ruled out. A verdict on
+which run is higher has its tipping points in `analysis/robustness`. A claim about a margin
+consists of one or two sides, such as "the interval ends below 3 points", and falls as soon as
 one of them does.
 """
 
@@ -23,7 +23,7 @@ class ClaimSide:
 
     Args:
         sign: 1 if a lower difference contradicts it, -1 if a higher one does.
-        holds: whether it holds on given samples.
+        holds: tells whether it holds for given samples.
     """
 
     sign: int
@@ -36,9 +36,9 @@ class ClaimRobustness:
 
     Args:
         missing: how many of the missing answers would have to go against it; None without any, or
-        where that is not known.
-        unsure: how many of the unsure answers would have to be misread in one direction; None
-        likewise.
+            where that is unknown.
+        unsure: how many of the unsure answers would have to be wrong in one direction; None
+            likewise.
     """
 
     missing: TippingPoint | None = None
@@ -46,7 +46,10 @@ class ClaimRobustness:
 
     @property
     def sentence(self) -> str:
-        """What it would take to overturn the claim; "" where nothing is missing or unsure."""
+        """What it would take to overturn the claim, in a sentence.
+
+        "" where nothing is missing or unsure.
+        """
         holds = list[str]()
         falls = list[str]()
         if self.missing is not None:
@@ -80,7 +83,7 @@ class ClaimRobustness:
 def measure_claim_robustness(
     average: Average, sides: Sequence[ClaimSide]
 ) -> ClaimRobustness:
-    """The fewest missing answers, and unsure ones, that overturn any side of a claim."""
+    """Find the fewest missing answers, and unsure ones, that overturn any side of a claim."""
     if not sides:
         return ClaimRobustness()
     return ClaimRobustness(

@@ -1,9 +1,9 @@
-"""Compare two runs: paired by item, task by task, with flipped items and differing settings.
+"""Compares two runs: paired by item, task by task, with flipped items and differing settings.
 
-Where the runs share no item of a task they are compared as two independent samples, and the output
-says so. The estimand is always the mean difference for items drawn like these, over these tasks or,
-on request, tasks like these. Equivalence within a margin named beforehand is tested by two
-one-sided tests (TOST) at 5%.
+Where the runs share no item of a task they are compared as two independent samples, and the
+output says so. The estimand is always the mean difference for items drawn like these, over
+these tasks or, on request, tasks like these. Equivalence within a margin named beforehand is
+tested by two one-sided tests (TOST) at 5%.
 """
 
 from __future__ import annotations
@@ -87,19 +87,26 @@ from evalwright.statistics.pairwise import MissingPolicy
 from evalwright.statistics.tipping import TippingPoint
 
 LEVEL = 0.9
-"""Of the interval that must lie inside the margin: 1 - 2 x 5%."""
+"""Level of the interval that must lie inside the margin: 1 - 2 x 5%."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskEquivalence(Plain):
-    """Whether the difference lies inside +-margin.
+    """The test whether the difference is inside +-margin.
 
     Args:
+        difference: the difference of the two means.
+        low: low end of its 90% interval.
+        high: high end.
+        margin: the smallest difference that would matter.
         p_value: nan if the test has no p-value of its own.
+        equivalent: whether the interval is inside the margin.
+        method: the name of the test.
+        sentence: the conclusion in words.
         provisional: why an equivalence is not final, "" if it is.
         missing: how many missing answers would have to go against an equivalence; None without
             missing answers or equivalence.
-        unsure: how many unsure answers would have to be misread in one direction; None likewise.
+        unsure: how many unsure answers would have to be wrong in one direction; None likewise.
     """
 
     difference: float
@@ -118,9 +125,10 @@ class TaskEquivalence(Plain):
 def assess_equivalence(
     matrix: Matrix, margin: float, names: tuple[str, str], provisional: str = ""
 ) -> TaskEquivalence:
-    """TOST of the first two runs of a matrix, paired on common items if there are any.
+    """Test equivalence of the first two runs of a matrix by TOST, paired on common items if any.
 
     Args:
+        matrix: the item scores.
         margin: the smallest difference that would matter.
         names: what the two runs are called.
         provisional: why a verdict on the two is not final, "" if it is.
@@ -172,9 +180,12 @@ def assess_equivalence(
 def assess_overall_equivalence(
     average: Average, margin: float, names: tuple[str, str], provisional: str = ""
 ) -> TaskEquivalence:
-    """TOST of an average over tasks, all bounded and with common items.
+    """Test equivalence of an average over tasks by TOST; all bounded and with common items.
 
     Args:
+        average: the tasks.
+        margin: the smallest difference that would matter.
+        names: what the two runs are called.
         provisional: as in `assess_equivalence`.
     """
     difference = average.difference(level=LEVEL)
@@ -198,7 +209,7 @@ def assess_overall_equivalence(
 
 
 def _measure_inside_robustness(average: Average, margin: float) -> ClaimRobustness:
-    """How robust it is that the interval of the difference lies inside +-margin."""
+    """Measure how robust it is that the interval of the difference is inside +-margin."""
 
     def interval(moved: Average) -> tuple[float, float]:
         if len(moved.samples) == 1:
@@ -237,7 +248,8 @@ def _task_equivalence(
     if math.isfinite(nearest) and round(nearest, decimals) == round(
         margin * scale, decimals
     ):
-        decimals += 1  # so that an end just beyond the margin does not look like it
+        # So that an end just outside the margin does not look equal to it.
+        decimals += 1
     mark = "provisionally " if provisional else ""
     verdict = f"are {mark}equivalent" if inside else "were not shown to be equivalent"
     ends = f"90% interval {low * scale:.{decimals}f} to {high * scale:.{decimals}f}"
@@ -265,15 +277,15 @@ def _task_equivalence(
 NOT_FOR_STOPPING = "Stopped early: this interval and p do not allow for that."
 
 MAX_VALID_INTERVALS = 3
-"""Tasks of which the conclusion on a mean repeats the interval that allows for stopping early."""
+"""Most tasks for which the conclusion on a mean lists the interval valid under early stopping."""
 
 MOST_READ = 200_000
-"""Records in which flipped items are looked for by name."""
+"""Most records in which flipped items are looked up by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Flip:
-    """An item on which the two runs disagree: its id and both scores."""
+    """An item on which the two runs have different scores."""
 
     task: str
     id: str
@@ -283,21 +295,33 @@ class Flip:
 
 @dataclass(frozen=True, slots=True)
 class TaskComparison(Plain):
-    """One task of two runs.
+    """The comparison of two runs on one task.
 
     Exactly one of `paired` and `unpaired` is set: `unpaired` if the runs share no item.
 
     Args:
-        bounded: whether scores lie between 0 and 1 and are shown in points of 100.
-        only_a, only_b: how many items only one of the runs has.
-        n_differing: how many items differ in score; `n_a_higher` and `n_b_higher` by direction.
+        task: the task's name.
+        metric: the metric's label.
+        scorer: the column of scores.
+        bounded: whether scores are between 0 and 1 and are shown in percentage points.
+        lower_is_better: whether lower values are better.
+        paired: the comparison on common items.
+        unpaired: the comparison as independent samples.
+        only_a: how many items only A has.
+        only_b: how many items only B has.
+        n_differing: how many items differ in score.
+        n_a_higher: how many of them have a higher score in A.
+        n_b_higher: how many have a higher score in B.
+        flips: examples of items that differ.
+        slices: comparisons by metadata value.
+        equivalence: the test of equivalence, if requested.
         warnings: what limits the comparison.
         other_questions: a clause on ids that stand for different questions in the two runs.
-        robustness: what missing answers and unsure readings could change; None without common
-            items.
+        robustness: what missing and unsure answers could change; None without common items.
         provisional: why the verdict is not final, "" if it is.
         one_sided_judge: the part of `provisional` about a judge of one side only.
-        stopped_early: what the interval does not allow for, and the interval that does.
+        stopped_early: what the interval ignores after an early stop, and the interval that does
+            not.
         next_steps: what could settle an open comparison, the cheapest first, if it is the only
             task.
         others: the same task by its other metrics, where their numbers differ.
@@ -331,7 +355,7 @@ class TaskComparison(Plain):
 
     @property
     def result(self) -> PairedComparison | UnpairedComparison:
-        """The comparison that was made: difference, interval, p-value and both means."""
+        """The comparison: difference, interval, p-value and both means."""
         comparison = self.paired or self.unpaired
         assert comparison is not None
         return comparison
@@ -339,15 +363,25 @@ class TaskComparison(Plain):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Comparison(Shown):
-    """Two runs over all tasks that both have.
+    """The comparison of two runs over all tasks that both have.
 
     Args:
+        a: the first run's id.
+        b: the second run's id.
         labels: what the runs are called in sentences.
+        tasks: the comparisons by task.
         overall: the mean over tasks, by the runs' common tree or with equal weights; None for a
             single task, mixed units or directions, and tasks that are missing or not paired.
-        groups: the nodes of the tree.
+        overall_equivalence: the test of equivalence of this mean, if requested.
+        estimand: what the numbers are about, in a sentence.
+        differences: differences between the runs' settings.
         context_gains: gains of runs that have a task both with and without its passages.
-        robustness, provisional, next_steps: of the mean over tasks, as in `TaskComparison`.
+        groups: the nodes of the tree.
+        robustness: of the mean over tasks, as in `TaskComparison`.
+        provisional: likewise.
+        one_sided_judge: likewise.
+        stopped_early: likewise.
+        next_steps: likewise.
         how_to_fill: what to do about missing answers.
         caveats: what a reader must know before the verdict.
         numbers_from: by run, what its numbers were computed from if not from its samples.
@@ -375,7 +409,7 @@ class Comparison(Shown):
     conclusion: str = ""
 
     def as_dict(self) -> dict[str, Any]:
-        """A plain mapping for JSON."""
+        """Return a plain mapping for JSON."""
         seldom = (
             "context_gains",
             "groups",
@@ -406,17 +440,19 @@ def compare_runs(
     """Compare two runs on the tasks that both have, paired by sample id.
 
     Args:
+        a: the first run.
+        b: the second run.
         metric: a label or TASK.LABEL to compare by; by default each task's main metric in A, with
             its other metrics beside it.
         most_flips: how many flipped items to list in each direction.
-        slices: metadata keys by whose values the tasks are compared too.
+        slices: metadata keys; the tasks are also compared for each of their values.
         slices_adjust: how p-values of slices are adjusted (see `multiplicity`).
         equivalent: the smallest difference that would matter, in the metric's unit; adds two
             one-sided tests.
         tasks_are: whether the mean is about these tasks, or about tasks like these (three at
             least).
-        missing: "scored" rests verdicts on items that both runs have a score for, "worst-case" on
-            whatever the missing ones could be.
+        missing: "scored" bases verdicts on items for which both runs have a score, "worst-case" on
+            the worst that the missing ones could be.
 
     Raises:
         RunError: both are one run, share no task, have different scorers, or lack a slice key.
@@ -472,7 +508,7 @@ def compare_runs(
         else "paired by item where items are shared"
     )
     how = how if paired else "two independent samples of items"
-    about = describe_estimand(
+    estimand = describe_estimand(
         matrices, "the mean difference A - B", how, node, tasks_are
     )
     gains = (*measure_context_gains(a), *measure_context_gains(b))
@@ -518,7 +554,7 @@ def compare_runs(
         tasks=tasks,
         overall=overall,
         overall_equivalence=same,
-        estimand=about,
+        estimand=estimand,
         differences=differences,
         context_gains=gains,
         groups=groups,
@@ -536,7 +572,7 @@ def compare_runs(
 def _next_steps_of_task(
     a: Run, b: Run, matrix: Matrix, task: TaskComparison
 ) -> tuple[NextStep, ...]:
-    """What could settle the only task if it is open."""
+    """Find what could settle the only task if it is open."""
     paired = task.paired
     same = task.equivalence
     if (
@@ -559,7 +595,7 @@ def _open_comparison(
     *,
     bounded: bool,
 ) -> OpenComparison:
-    """The facts of an open comparison from which next steps are chosen."""
+    """Collect the facts of an open comparison from which next steps are chosen."""
     margin = None if equivalence is None else equivalence.margin
     unit = " points" if bounded else ""
     return OpenComparison(
@@ -581,7 +617,7 @@ def _open_comparison(
 
 
 def left_out_caveats(runs: Sequence[Run]) -> Iterator[str]:
-    """Caveats about answers that an older version left without a score."""
+    """Write caveats about answers that an older version left without a score."""
     for run in runs:
         if run.n_left_out:
             yield (
@@ -593,7 +629,7 @@ def left_out_caveats(runs: Sequence[Run]) -> Iterator[str]:
 
 
 def caveats(runs: Sequence[Run], task_matrices: Sequence[Matrix]) -> Iterator[str]:
-    """Caveats about answers left without a score, and about judges that read one side only."""
+    """Write caveats about answers without a score, and about judges that read one side only."""
     yield from left_out_caveats(runs)
     for matrix in task_matrices:
         having = [
@@ -605,26 +641,30 @@ def caveats(runs: Sequence[Run], task_matrices: Sequence[Matrix]) -> Iterator[st
         if len(set(sides.values())) < 2:
             continue
         judged = [name for name, is_judged in sides.items() if is_judged]
-        alone = [run for run in having if not sides[run.id]]
-        n_unsure = sum(run.task(matrix.measure.task).n_unsure for run in alone)
+        unjudged = [run for run in having if not sides[run.id]]
+        n_unsure = sum(run.task(matrix.measure.task).n_unsure for run in unjudged)
         if not n_unsure:
             continue
+        commands = [
+            f"`evalwright score {run.name} --judge provider/name`" for run in unjudged
+        ]
         yield (
             f"On '{matrix.measure.task}' a judge read the unsure answers of"
             f" {listed(judged)}, but not those of "
-            f"{listed([run.id for run in alone])} ({count(n_unsure)} unsure): part of a"
+            f"{listed([run.id for run in unjudged])} ({count(n_unsure)} unsure): part of a"
             " difference may be the judge's. Score all "
             "alike:"
-            f" {listed([f'`evalwright score {run.name} --judge provider/name`' for run in alone])}."
+            f" {listed(commands)}."
         )
 
 
 def common_results(
     runs: Sequence[Run], metric: str | None = None
 ) -> dict[str, tuple[MetricResult, ...]]:
-    """The metrics that all runs have in common, by task.
+    """Collect the metrics that all runs have in common, by task.
 
     Args:
+        runs: the runs.
         metric: a label or TASK.LABEL; by default the first run's main metric.
 
     Raises:
@@ -662,9 +702,9 @@ def read_matrices(
     metric: str | None = None,
     missing: MissingPolicy = "scored",
 ) -> list[Matrix]:
-    """The item scores of the runs side by side, a matrix for each common task.
+    """Arrange the item scores of the runs side by side, a matrix for each common task.
 
-    Of two runs, identical answers are not unsure: they cannot change the difference. Raises as
+    With two runs, identical answers are not unsure: they cannot change the difference. Raises as
     `common_results`, and for slices that no task has.
     """
     if missing not in get_args(MissingPolicy):
@@ -686,7 +726,7 @@ def read_matrices(
 
 
 def unknown_metric(metric: str, tasks: Sequence[TaskResult]) -> UnknownName:
-    """The error for a metric that none of these tasks has."""
+    """Create the error for a metric that none of these tasks has."""
     labels = dict.fromkeys(
         label_metric.label for task in tasks for label_metric in task.metrics
     )
@@ -708,14 +748,16 @@ def other_matrices(
     task_matrices: Sequence[Matrix],
     missing: MissingPolicy = "scored",
 ) -> dict[str, list[Matrix]]:
-    """By task, the further metrics that all runs have.
+    """Build matrices of the further metrics that all runs have, by task.
 
     Metrics with the same numbers as an earlier one are left out, and those without an interval.
-    Above MOST_READ items only means of scores are compared, which need no second read of the
-    records.
+    With more than MOST_READ items only means of scores are compared, which need no second read of
+    the records.
 
     Args:
+        runs: the runs.
         task_matrices: the main metrics.
+        missing: as in `compare_runs`.
     """
     others: dict[str, list[Matrix]] = {}
     for task_matrix in task_matrices:
@@ -740,7 +782,7 @@ def other_matrices(
                     [candidate.estimate.low for candidate in comparable]
                 ).any()
             ):
-                continue  # without an interval in any run there is nothing to say
+                continue  # without an interval in any run there is nothing to compare
             if any(
                 values == [earlier.estimate.value for earlier in before if earlier]
                 for before in metrics_before
@@ -760,7 +802,10 @@ def other_matrices(
 def _matching_metric(
     metrics: Sequence[MetricResult], chosen: MetricResult
 ) -> MetricResult:
-    """A run's own version of a metric, else its first by the same scorer, else the other run's."""
+    """Choose a run's counterpart of a metric.
+
+    The one of the same label, else its first by the same scorer, else the metric itself.
+    """
     same = [candidate for candidate in metrics if candidate.scorer == chosen.scorer]
     return next(
         (candidate for candidate in same if candidate.label == chosen.label),
@@ -769,7 +814,7 @@ def _matching_metric(
 
 
 def _check_scorer(a: Run, b: Run, task: str, scorer: str) -> None:
-    """Both runs must have a score by the scorer that is compared."""
+    """Raise RunError unless both runs have a score by the scorer that is compared."""
     there = [record["name"] for record in b.record(task)["scorers"]]
     if scorer not in there:
         raise RunError(
@@ -782,9 +827,9 @@ def _check_scorer(a: Run, b: Run, task: str, scorer: str) -> None:
 def _check_unit(
     a: Run, b: Run, task: str, first: MetricResult, second: MetricResult
 ) -> None:
-    """Refuse to compare numbers of one name and two units.
+    """Raise RunError for two metrics with the same name but different units.
 
-    A metric may be as published (0 to 100, of no item) or the mean of scores between 0 and 1.
+    A metric may be as published (0 to 100, not from items) or the mean of scores between 0 and 1.
     """
     if second.label == first.label and not _have_one_unit(first, second):
         scorings = [
@@ -928,7 +973,7 @@ def _list_warnings(
 
 
 def _warn_unknown_robustness(matrix: Matrix) -> list[str]:
-    """A warning that missing and unsure answers cannot be bounded, for metrics without a range."""
+    """Warn that missing and unsure answers cannot be bounded, for metrics without a range."""
     of_items = matrix.of_items
     if matrix.measure.value_range is not None or matrix.unbounded.any():
         return []
@@ -955,7 +1000,10 @@ def _warn_unknown_robustness(matrix: Matrix) -> list[str]:
 
 
 def _explain_early_stop(a: Run, b: Run, measure: Measure) -> str:
-    """What a task's interval ignores after an early stop, and the valid one; "" without a stop."""
+    """Explain what a task's interval ignores after an early stop, and give the valid one.
+
+    "" without an early stop.
+    """
     stoppings = [run.data.get("stopping") or {} for run in (a, b)]
     if not any(task_ended_early(stopping, measure.task) for stopping in stoppings):
         return ""
@@ -996,7 +1044,7 @@ def _explain_early_stop(a: Run, b: Run, measure: Measure) -> str:
 
 
 def _describe_counts(task: TaskResult) -> str:
-    """What a task has besides ordinary answers, such as "3 missing answers, 9 unsure answers"."""
+    """Describe what a task has besides ordinary answers: "3 missing answers, 9 unsure answers"."""
     counts = []
     if task.n_missing:
         counts.append(counted(task.n_missing, "missing answer"))
@@ -1019,7 +1067,7 @@ def _find_flips(
     lower: NDArray[np.bool_],
     most: int,
 ) -> tuple[Flip, ...]:
-    """The first `most` items of each direction whose scores differ, in the order of the run."""
+    """Find the first `most` items of each direction whose scores differ, in run order."""
     left = {True: min(most, int(higher.sum())), False: min(most, int(lower.sum()))}
     flips: list[Flip] = []
     if not any(left.values()):
@@ -1057,11 +1105,14 @@ def describe_estimand(
     node: Node | None = None,
     tasks_are: TasksAre = "fixed",
 ) -> str:
-    """What the numbers are about, in a sentence.
+    """Describe what the numbers are about, in a sentence.
 
     Args:
+        task_matrices: the item scores by task.
         quantity: what is estimated.
         how: how runs are compared.
+        node: the tree by which tasks are averaged, if any.
+        tasks_are: as in `compare_runs`.
     """
     weights = "each with the same weight"
     if node is not None:

@@ -43,9 +43,16 @@ class TaskConfidence(Plain):
     """How well confidence predicts correctness on one task.
 
     Args:
+        task: the task's name.
+        scorer: the column of scores.
         source: where confidences come from.
+        answers: number of answers.
         without: how many answers have no confidence.
         failed: how many answers have no score.
+        brier: the Brier score and its parts.
+        calibration: the calibration error.
+        auroc: the chance that a right answer has a higher confidence than a wrong one.
+        risk_coverage: the error rate by the share of questions answered.
         at_coverage: accuracy if only the most confident share is answered.
     """
 
@@ -67,6 +74,9 @@ class ConfidenceRows:
     """The records of one task as columns.
 
     Args:
+        scorer: the column of scores.
+        stated: confidences stated in the answers, nan if there is none.
+        options: confidences from the options' log-probabilities, nan if there is none.
         right: scores, nan if there is none.
         keys: hashes of items, or of their clusters.
     """
@@ -92,7 +102,10 @@ class ConfidenceRows:
         self.keys.append(cluster_code(row.get("cluster"), hashed(str(row["id"]))))
 
     def confidence(self) -> tuple[str, NDArray[np.float64]]:
-        """The source of confidences, and one for every record (records,), nan without one."""
+        """Choose the source with more confidences; returns its name and one value per record.
+
+        The values have the shape (records,), nan without a confidence.
+        """
         stated = np.array(self.stated)
         options = np.array(self.options)
         of_options = (~np.isnan(stated)).sum() < (~np.isnan(options)).sum()
@@ -100,10 +113,10 @@ class ConfidenceRows:
 
 
 def measure_confidence(run: Run) -> tuple[TaskConfidence, ...]:
-    """The tasks of a run whose answers have a confidence.
+    """Measure the confidence of a run's answers, for each task whose answers have one.
 
     Raises:
-        RunError: no task has, scores are not 0 and 1, or records cannot be read.
+        RunError: no task has any, scores are not 0 and 1, or records cannot be read.
     """
     measured_tasks = tuple(
         measured
@@ -120,9 +133,9 @@ def measure_confidence(run: Run) -> tuple[TaskConfidence, ...]:
 
 
 def list_confidences(run: Run) -> list[tuple[str, list[float], list[int]]]:
-    """Each task's confidences from 0 to 1, and whether those answers were right.
+    """List each task's confidences from 0 to 1, and whether those answers were right.
 
-    Answers without confidence or score are left out. Raises RunError as `confidence_of`.
+    Answers without confidence or score are left out. Raises RunError as `measure_confidence`.
     """
     tasks = _read_confidence_rows(run)
     pairs_by_task = []
@@ -182,7 +195,7 @@ def _measure_task(task: str, rows: ConfidenceRows) -> TaskConfidence | None:
 
 
 def _option_confidence(row: Mapping[str, Any]) -> float:
-    """The chosen option's share of all options' probability; nan if nothing was chosen that way."""
+    """The chosen option's share of all options' probability; nan if none was chosen that way."""
     values = row.get("log_likelihoods") or ()
     choice = row.get("choice")
     if choice is None or len(values) < 2 or not 0 <= choice < len(values):

@@ -29,8 +29,11 @@ class ContextGain:
     """What passages add to one run on one task.
 
     Args:
-        parts: with passages minus without, over all questions first, then by whether the passages
-            answer them.
+        run: the run's id.
+        task: the task's name.
+        scorer: the column of scores.
+        parts: scores with passages minus without, over all questions first, then by whether the
+            passages answer them.
     """
 
     run: str
@@ -39,7 +42,7 @@ class ContextGain:
     parts: dict[str, PairedComparison]
 
     def as_dict(self) -> dict[str, Any]:
-        """A plain mapping for JSON."""
+        """Return a plain mapping for JSON."""
         gains = [
             {"questions": name, **comparison.as_dict()}
             for name, comparison in self.parts.items()
@@ -49,7 +52,7 @@ class ContextGain:
 
 
 def measure_context_gains(run: Run) -> tuple[ContextGain, ...]:
-    """The gain of each task whose twin the run has too, by the first scorer that both share."""
+    """Measure the gain of each task whose twin the run has too, by the first scorer they share."""
     records = {
         record["name"]: [scorer["name"] for scorer in record["scorers"]]
         for record in run.data["tasks"]

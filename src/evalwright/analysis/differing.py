@@ -1,7 +1,7 @@
-"""What differs in how two runs were made: prompts, models, scorers, data, seed and versions.
+"""Differences in how two runs were made: prompts, models, scorers, data, seed and versions.
 
-Our run folders hold no secrets, but a folder may come from elsewhere: whatever is named or looks
-like a secret is masked.
+Our run folders contain no secrets, but a folder may come from elsewhere: whatever has a
+secret's name or form is masked.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ _NOTHING = object()
 
 
 def configuration_differences(a: Run, b: Run) -> Iterator[str]:
-    """Differences between two runs besides their models' names, one line each with both values."""
+    """List differences between two runs besides their models' names.
+
+    There is one line for each, with both values.
+    """
     settings_a = a.data["configuration"]
     settings_b = b.data["configuration"]
     for key in ("seed", "limit", "format"):
@@ -53,19 +56,21 @@ def configuration_differences(a: Run, b: Run) -> Iterator[str]:
 
 
 _SHOWN = ("versions", "shots", "items", "draws", "seeds")
-"""What is shown by its value; of the rest is said which runs agree."""
+"""Facts shown by their values; for the others only the runs that agree are listed."""
 _MOST_FORMS = 4
 
 
 def describe_task_differences(
     runs: Sequence[Run], labels: Sequence[str], task: str
 ) -> str:
-    """What was set differently for a task, with the values and the runs that have them.
+    """Describe what was set differently for a task, with the values and the runs that have them.
 
     Example: "shots (0 in a and b, 5 in c), prompts (...)"; "" if nothing differs.
 
     Args:
+        runs: the runs.
         labels: what the runs are called.
+        task: the task's name.
     """
     forms: dict[str, dict[str, list[str]]] = {}
     for run, label in zip(runs, labels, strict=True):
@@ -144,7 +149,7 @@ def _list_facts(run: Run, record: Mapping[str, Any]) -> Iterator[tuple[str, Any]
 
 
 def _model_arguments(run: Run) -> Mapping[str, Any]:
-    """The arguments that the run's model was opened with."""
+    """Return the arguments with which the run's model was opened."""
     models = run.data["configuration"].get("models")
     for spec in models if isinstance(models, list) else ():
         if isinstance(spec, Mapping) and (
@@ -191,7 +196,7 @@ def _compare_task_records(
 
 
 def _changed_leaves(a: Any, b: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """(path, left, right) of every leaf that differs."""
+    """Iterate over (path, left, right) of every leaf that differs."""
     if isinstance(a, Mapping) and isinstance(b, Mapping):
         for key in sorted({*a, *b}, key=str):
             inner = f"{path}.{key}" if path else str(key)
@@ -212,7 +217,7 @@ def _difference_line(path: str, left: Any, right: Any) -> str:
 def _setting_text(path: str, value: Any) -> str:
     if value is _NOTHING:
         return "not set"
-    # A number of tokens is no secret, whatever it is called.
+    # A number of tokens is not a secret, whatever its name.
     name = (
         next(filter(is_secret, path.split(".")), "")
         if isinstance(value, (str, Mapping, list))
@@ -225,7 +230,7 @@ def _setting_text(path: str, value: Any) -> str:
 
 
 def _cut_to_difference(text_a: str, text_b: str) -> tuple[str, str]:
-    """Both texts, long ones cut to the stretch where they begin to differ."""
+    """Shorten two texts to the part where they begin to differ."""
     begin = 0
     if max(len(text_a), len(text_b)) > _LONGEST and text_a != text_b:
         same = next(

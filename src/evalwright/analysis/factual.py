@@ -1,7 +1,9 @@
-"""The three numbers of a factual run: accuracy, and the shares hallucinated and refused.
+"""The three numbers of a factual run: accuracy, share hallucinated and share refused.
 
-A stress question rests on something false, so the right answer is no answer. Refused means that the
-answer declines or corrects, hallucinated that it makes something up or goes along; anything else
+A stress question rests on something false, so the right answer is no answer. Refused means that
+the
+answer declines or corrects, hallucinated that it makes something up or goes along; anything
+else
 (partial, empty, unreadable) is in neither share.
 """
 
@@ -32,7 +34,7 @@ CLASSES: Mapping[str, frozenset[str]] = {
         {"fabricated", "premise accepted", "hallucination_candidate"}
     ),
 }
-"""Labels of the scorer, and those that imported runs have for the same, by share."""
+"""Labels of the scorer, and the equivalents in imported runs, by share."""
 
 _TAG = "factuality"
 
@@ -41,8 +43,7 @@ def is_factual(runs: Sequence[Run]) -> bool:
     """Whether all tasks of all runs are factual, with some stress questions among them."""
     tasks = [task for run in runs for task in run.data["tasks"]]
     metadata = [task.get("metadata") or {} for task in tasks]
-    # Runs imported before the tag was given have none; a stress scorer beside them says what they
-    # are.
+    # Runs imported before the tag existed lack it; a stress scorer beside them shows what they are.
     of_facts = all(
         _TAG in (metadata_of_task.get("tags") or ()) or "imported" in metadata_of_task
         for metadata_of_task in metadata
@@ -55,11 +56,11 @@ def _is_stress(task: Mapping[str, Any]) -> bool:
 
 
 def factual_shares(run: Run) -> dict[str, Estimate]:
-    """The factual numbers that a run has, by name.
+    """Compute the factual numbers that a run has, by name.
 
     Accuracy is the mean over its tasks whose first metric is accuracy. A stress answer is one item
-    (the mean of its draws) with the label that was read; missing and unsure ones are counted beside
-    it.
+    (the mean of its draws) with the label that its scorer gave; missing and unsure ones are counted
+    separately.
 
     Raises:
         RunError: records cannot be read.
@@ -82,8 +83,9 @@ def factual_shares(run: Run) -> dict[str, Estimate]:
 
 
 Labels = Mapping[tuple[str, str], tuple[str, Sequence[str], Sequence[str]]]
-"""(task, id) -> cluster, the labels of its draws (none where all are missing), and why readings are
-unsure.
+"""(task, id) -> cluster, the labels of its draws, and why scores are unsure.
+
+There are no labels where all draws are missing.
 """
 
 
@@ -120,7 +122,10 @@ def _share_of_classes(labels: Labels, classes: frozenset[str]) -> Estimate:
 
 
 def hardware_of(run: Run) -> str:
-    """The hardware's label, recorded by the run or by the file it was made from; "" without one."""
+    """Return the hardware's label, from the run or the file it was imported from.
+
+    "" without one.
+    """
     configuration = run.data["configuration"]
     places = [(run.data.get("hardware"), "label")]
     places += [

@@ -1,33 +1,34 @@
-"""A gate: rules that run B must meet against run A, judged with their uncertainty; and the small
-language of these rules.
+"""A gate: rules that run B must meet against run A, judged with their uncertainty.
 
-    accuracy drops by more than 0.02          drops, rises, changes: B's score less A's
+And their syntax.
+
+    accuracy drops by more than 0.02          drops, rises, changes: B's score minus A's
     factual.accuracy rises by more than 2 points
-    overall changes by more than 5%           of A's score; "overall" is the mean over tasks, by the
+    overall changes by more than 5%           of A's score; "overall" is the mean over tasks, by
+    the
     runs' tree where they have one
     tree.science drops by more than 1 point   a node of that tree
     accuracy is below 80%                     is below, is above: B's score alone
     accuracy differs
-    n_missing is above 0                       factual.n_missing is that of one task
+    n_missing is above 0                      factual.n_missing is that of one task
 
-A metric is named by its label; without a task the rule holds for every task that has it. There are
-two ways of reading a rule, and the sentence of each outcome says which:
+A metric is named by its label; without a task the rule applies to every task that has it. There
+are two ways to judge a rule, and the sentence of each outcome says which:
 
-- "shown": the rule fails when the data show what it says. With "drops by more than 0.02", when the
-  whole one-sided 95%
-  interval of the drop lies beyond 0.02. A gate that is too small to show anything lets everything
-  pass.
+- "shown": the rule fails when the data show what it says. With "drops by more than 0.02", when
+  the whole one-sided 95% interval of the drop is beyond 0.02. A gate that is too small to show
+  anything lets everything pass.
 - "not-ruled-out" (non-inferiority): the rule fails unless the data rule out what it says: the
-  one-sided 95% interval must
-  leave the margin out. A gate that is too small lets nothing pass.
+  one-sided 95% interval must exclude the margin. A gate that is too small lets nothing pass.
 
-Where several rules or tasks are tested for being shown, the 5% are shared among them (Bonferroni).
-To pass the other way every single one must be ruled out, which needs no correction. Missing answers
-are left out, as in the comparison, and a difference is shown as there: A - B. Where too many are
-missing, or a judge read the unsure answers of one run only, the verdict is provisional, and then
-nothing is ruled out. Each verdict says how many of the missing answers, and of the unsure ones,
-would overturn it. What cannot be judged (nothing was scored) fails both ways. A rule that passes
-says the smallest difference that it would have caught, four times out of five.
+Where several rules or tasks are tested for being shown, the 5% are shared among them
+(Bonferroni). To pass the other way every single one must be ruled out, which needs no
+correction. Missing answers are left out, as in the comparison, and a difference is shown as
+there: A - B. Where too many are missing, or a judge read the unsure answers of one run only,
+the verdict is provisional, and then nothing is ruled out. Each verdict says how many of the
+missing answers, and of the unsure ones, would overturn it. What cannot be judged (nothing was
+scored) fails both ways. A rule that passes says the smallest difference that it would have
+caught, four times out of five.
 """
 
 from __future__ import annotations
@@ -94,10 +95,14 @@ _RULES = tuple(
 
 @dataclass(frozen=True, slots=True)
 class GateRule:
-    """One rule as parsed.
+    """A parsed rule.
 
     Args:
+        text: the rule as written.
         subject: a metric's label, with or without its task.
+        verb: what the rule says of the subject.
+        amount: the margin or limit.
+        unit: "points", "%" or "".
     """
 
     text: str
@@ -113,7 +118,7 @@ class GateRule:
 
 
 def parse_gate_rule(text: str) -> GateRule:
-    """Parse one rule.
+    """Parse a rule.
 
     Raises:
         ConfigurationError: it cannot be parsed; the message lists the forms and an example.
@@ -143,7 +148,7 @@ def parse_gate_rule(text: str) -> GateRule:
 
 
 def _current_name(metric: str) -> str:
-    """What a rule is about, with the old name of missing answers replaced."""
+    """Replace the old name of missing answers in a rule's subject, with a warning."""
     task, dot, label = metric.rpartition(".")
     if label != OLD_N_MISSING:
         return metric
@@ -152,7 +157,7 @@ def _current_name(metric: str) -> str:
 
 
 def rule_threshold(rule: GateRule, *, bounded: bool) -> float:
-    """The rule's amount as a score; "%" and "points" are hundredths.
+    """Convert the rule's amount to a score; "%" and "points" are hundredths.
 
     Raises:
         ConfigurationError: the unit does not fit the metric.
@@ -174,7 +179,7 @@ def rule_threshold(rule: GateRule, *, bounded: bool) -> float:
 Mode = Literal["shown", "not-ruled-out"]
 ALPHA = 0.05
 POWER = 0.8
-"""The probability of failing with the smallest difference that a gate is said to catch."""
+"""The probability that a gate fails at the smallest difference that it is said to catch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,12 +187,17 @@ class RuleResult:
     """The outcome of one rule on one task ("" for all of them).
 
     Args:
+        rule: the rule as written.
+        task: the task's name.
+        metric: the metric's label.
+        failed: whether the rule failed.
         judged: whether there were numbers to judge it by; a rule that cannot be judged fails.
+        sentence: the outcome in words.
         provisional: why its numbers are not final, "" if they are.
         smallest_caught: for a passed rule, the smallest true difference that would have failed it
             with 80% probability; None for rules about one run.
         missing: how many missing answers would have to go against the verdict; None without any.
-        unsure: how many unsure answers would have to be misread in one direction; None without any.
+        unsure: how many unsure answers would have to be wrong in one direction; None without any.
     """
 
     rule: str
@@ -207,6 +217,10 @@ class Gate(Plain):
     """The outcomes of all rules of run B against run A.
 
     Args:
+        a: id of the reference run.
+        b: id of the judged run.
+        mode: how rules are judged.
+        outcomes: the outcomes of the rules.
         numbers_from: by run, what its numbers were computed from if not from its samples.
     """
 
@@ -237,7 +251,7 @@ class Gate(Plain):
         return f"Gate '{self.mode}' of {self.b} against {self.a}: {outcome_text}; a rule {fails}."
 
     def as_dict(self) -> dict[str, Any]:
-        """A plain mapping for JSON."""
+        """Return a plain mapping for JSON."""
         fields = {
             **Plain.as_dict(self),
             "failed": self.failed,
@@ -273,8 +287,13 @@ def judge(
     """Judge run B against run A, the reference.
 
     Args:
+        a: the reference.
+        b: the run to judge.
+        rules: the rules.
+        mode: how rules are judged, see this module.
         families: how many such gates share the 5% (several runs against one A).
-        tasks_are, missing: as in `compare_runs`.
+        tasks_are: as in `compare_runs`.
+        missing: as in `compare_runs`.
 
     Raises:
         ConfigurationError: a rule names no metric of both runs, or cannot be judged.
@@ -405,7 +424,7 @@ def _judge_score(
     provisional = (
         "" if missing == "worst-case" else _explain_provisional_score(b, target.task)
     )
-    # Shown is what the whole interval shows, ruled out what no part of it allows.
+    # Shown: the whole interval must satisfy the rule. Ruled out: no part of it may.
     low, high = ends if mode == "shown" else ends[::-1]
     failed = high < limit if rule.verb == "below" else low > limit
     verdict = _verdict_text(failed, mode)
@@ -443,7 +462,7 @@ def _judge_difference(
     first = task_matrices[0].measure
     label = first.metric if task else rule.subject
     bounded = first.bounded
-    lost = (
+    missing_tasks = (
         target.node.missing([matrix.measure.task for matrix in task_matrices])
         if target.node
         else ()
@@ -453,9 +472,9 @@ def _judge_difference(
         if task
         else make_average(task_matrices, target.node, tasks_are)
     )
-    if average is None and lost:
+    if average is None and missing_tasks:
         return _fail_unjudged(
-            target, label, why=f"there is no number for {listed(lost)}"
+            target, label, why=f"there is no number for {listed(missing_tasks)}"
         )
     if average is None or not (task or target.node or len(task_matrices) > 1):
         raise ConfigurationError(
@@ -492,7 +511,7 @@ def _judge_difference(
         if rule.verb == "differs"
         else f" by more than {_format_score(margin, bounded)}"
     )
-    sure = (
+    sided = (
         f"two-sided {100 * level:.4g}%"
         if two_sided
         else f"one-sided {50 + 50 * level:.4g}%"
@@ -501,7 +520,7 @@ def _judge_difference(
     text = (
         f"A - B in {label} is {difference_text} [{', '.join(ends)}] ({gap.how}); that B"
         f" {rule.verb}{beyond} {verdict} "
-        f"({sure}{shared}).{_caught_text(rule, caught, bounded)}{_provisional_text(provisional)}"
+        f"({sided}{shared}).{_caught_text(rule, caught, bounded)}{_provisional_text(provisional)}"
     )
     if robustness.sentence:
         text += f" {robustness.sentence}"
@@ -520,14 +539,14 @@ def _judge_difference(
 
 
 def _margin_of(rule: GateRule, gap: _Gap, *, bounded: bool) -> float:
-    """The rule's amount as a difference; "%" is of A's score."""
+    """Convert the rule's amount to a difference; "%" is relative to A's score."""
     if rule.unit == "%":
         return rule.amount / 100 * abs(gap.reference)
     return rule_threshold(rule, bounded=bounded)
 
 
 def _which_fail(gap: _Gap, margin: float, mode: Mode) -> tuple[bool, bool]:
-    """Whether a rule about drops fails, and whether one about rises does."""
+    """Tell whether a rule about drops fails, and whether one about rises does."""
     if mode == "shown":
         return gap.low > margin, gap.high < -margin
     return gap.high >= margin, gap.low <= -margin
@@ -536,12 +555,16 @@ def _which_fail(gap: _Gap, margin: float, mode: Mode) -> tuple[bool, bool]:
 def _list_sides(
     rule: GateRule, mode: Mode, level: float, *, bounded: bool, fails: tuple[bool, bool]
 ) -> list[ClaimSide]:
-    """What would overturn the verdict on a rule.
+    """List what would overturn the verdict on a rule.
 
     Either a side on which it passes fails, or the failing side passes. A rule about changes that is
     not ruled out has no such side: it takes both to pass.
 
     Args:
+        rule: the rule.
+        mode: how it is judged.
+        level: confidence level of the interval.
+        bounded: whether scores are between 0 and 1.
         fails: as returned by `_which_fail`.
     """
     sides = {"drops": [0], "rises": [1]}.get(rule.verb, [0, 1])
@@ -557,8 +580,8 @@ def _list_sides(
                 == fails[side]
             )
 
-        # A drop is overturned by a lower A - B, that there is none by a higher one; a rise the
-        # other way round.
+        # The verdict "drops" is overturned by a lower A - B, "does not drop" by a higher one; for a
+        # rise it is the other way round.
         towards_drop = 1 if side == 0 else -1
         return ClaimSide(towards_drop if fails[side] else -towards_drop, holds)
 
@@ -566,7 +589,10 @@ def _list_sides(
 
 
 def _explain_provisional_difference(average: Average, runs: tuple[Run, Run]) -> str:
-    """Why a verdict on both runs is provisional: missing answers, or a judge; "" if it is final."""
+    """Explain why a verdict on both runs is provisional; "" if it is final.
+
+    The reason is missing answers, or a judge of one run only.
+    """
     names = (runs[0].id, runs[1].id)
     tasks = [sample.measure.task for sample in average.samples]
     reasons = [explain_provisional(average, names)]
@@ -588,11 +614,14 @@ def _task_names(run: Run) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Gap:
-    """A - B with its interval.
+    """The difference A - B with its interval.
 
     Args:
+        difference: A - B.
+        low: low end of its interval.
+        high: high end.
         reference: the mean of A.
-        visible: the smallest difference that the test shows with a power of 80%.
+        visible: the smallest difference that the test detects with a power of 80%.
         how: how the runs were compared, in words.
     """
 
@@ -664,7 +693,7 @@ def _smallest_caught(
 ) -> float | None:
     """The smallest true difference that would have failed a passed rule four times out of five.
 
-    "shown" fails once the interval lies beyond the margin: four times out of five for a difference
+    "shown" fails once the interval is beyond the margin: four times out of five for a difference
     beyond it by what the test detects. "not-ruled-out" fails unless the interval ends within the
     margin: a difference of the margin itself fails 19 times out of 20, and one smaller by (z.95 -
     z.80) standard errors four times out of five. It is 0 if no difference is needed, and None if
@@ -688,7 +717,7 @@ def _smallest_not_ruled_out(rule: GateRule, gap: _Gap, margin: float) -> float |
         return margin
 
     def power(difference: float) -> float:
-        """Of failing, with this true difference towards what the rule says."""
+        """The probability of failing with this true difference in the direction of the rule."""
         toward, away = (below, above) if rule.verb == "rises" else (above, below)
         fails = 1 - NormalDist().cdf((margin - toward - difference) / error)
         if rule.verb == "changes":
@@ -736,7 +765,10 @@ def _provisional_text(reason: str) -> str:
 
 
 def _explain_provisional_score(run: Run, task: str) -> str:
-    """Why a run's own score is provisional (too many missing answers); "" if it is final."""
+    """Explain why a run's own score is provisional (too many missing answers).
+
+    "" if it is final.
+    """
     task_result = run.task(task)
     share = (
         task_result.n_missing / task_result.n_samples if task_result.n_samples else 0.0

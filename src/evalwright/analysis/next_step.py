@@ -1,4 +1,4 @@
-"""The cheapest next step for an open comparison: fill a gap, label answers, or add items."""
+"""Recommends the cheapest next step for an open comparison: fill gaps, label answers, add items."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from evalwright.statistics.designs import Design
 from evalwright.statistics.paired import paired_differences
 
 MAX_LABELS = 200
-"""Answers that somebody might label for a single verdict."""
+"""Most answers that somebody would label for a single verdict."""
 
 MAX_TIMES_THE_ITEMS = 20
-"""A difference that takes more than so many times the items that there are is better called small.
-"""
+"""If a difference needs more than so many times the existing items, no step is recommended."""
 
 EQUIVALENCE_STRETCH = 1.779
-"""A 90% interval must be so many times narrower than the margin, (1.645 + 1.282) / 1.645, to lie
-inside it four times out of five.
+"""Margin over half the width of the 90% interval at which an equivalence test has 80% power.
+
+It is (1.645 + 1.282) / 1.645 if there is no difference.
 """
 
 StepKind = Literal["fill", "label", "items", "equivalence"]
@@ -41,8 +41,10 @@ class NextStep(Plain):
     """What to do next.
 
     Args:
+        kind: the kind of step.
         n: answers to label, or items to add.
         cost: in US dollars; None if no price is known or nothing is sent.
+        sentence: the step in words.
     """
 
     kind: StepKind
@@ -53,15 +55,18 @@ class NextStep(Plain):
 
 @dataclass(frozen=True, slots=True)
 class OpenComparison:
-    """A comparison of `n` items that shows no difference.
+    """A comparison that shows no difference.
 
     Args:
-        difference_text: the difference in words, such as "1.2 points".
-        design: what the comparison would be with more items, as in `evalwright plan`; None if
-            unknown.
+        difference: the observed difference.
+        standard_error: its standard error.
+        n: number of items.
         visible: the smallest difference that it would have shown four times out of five.
-        margin: of the test of equivalence, as `margin_text` in words; None without a test.
-        half_width_90: half of the interval of that test.
+        difference_text: the difference in words, such as "1.2 points".
+        design: predicts the comparison with more items, as in `evalwright plan`; None if unknown.
+        margin: of the test of equivalence; None without a test.
+        margin_text: the margin in words.
+        half_width_90: half the width of the interval of that test.
     """
 
     difference: float
@@ -76,7 +81,7 @@ class OpenComparison:
 
 
 def make_design(matrix: Matrix, paired: PairedComparison) -> Design | None:
-    """What the comparison of the first two runs would be with other items; None if unknown.
+    """Make a design that predicts the comparison of two runs with other items; None if unknown.
 
     Args:
         matrix: the scores of one task.
@@ -98,8 +103,8 @@ def make_design(matrix: Matrix, paired: PairedComparison) -> Design | None:
     design = Design(pairs, len(common_items.keys), paired.level, paired.power)
     return replace(
         design,
-        unknown=paired.smallest_visible_difference - design.visible(design.asked),
-        wider=max(
+        added_visible=paired.smallest_visible_difference - design.visible(design.asked),
+        added_half_width=max(
             0.0, (paired.high - paired.low) / 2 - design.half_width(design.asked)
         ),
     )
@@ -108,10 +113,13 @@ def make_design(matrix: Matrix, paired: PairedComparison) -> Design | None:
 def find_next_steps(
     average: Average, runs: tuple[Run, Run], comparison: OpenComparison
 ) -> tuple[NextStep, ...]:
-    """What could settle an open comparison, the cheapest first; adding items always comes last.
+    """List what could settle an open comparison, the cheapest first.
+
+    Adding items always comes last.
 
     Args:
         average: the items of both runs, of one task or several.
+        runs: the two runs.
         comparison: what was measured on them.
     """
     if comparison.margin is not None:
@@ -154,7 +162,7 @@ def find_next_steps(
 
 
 def _count_missing_in_worst_case(average: Average) -> int:
-    """Items without an answer, if the verdict is that of the worst case, else 0.
+    """Count items without an answer if the verdict is that of the worst case, else return 0.
 
     More items do not help such a verdict.
     """
@@ -189,7 +197,7 @@ def _describe_labelling(n: int, fewest: int, runs: tuple[Run, Run], sign: int) -
 def _plan_items_for_difference(
     average: Average, runs: tuple[Run, Run], comparison: OpenComparison
 ) -> NextStep | None:
-    """The step of adding items until the difference seen would show; None if out of reach."""
+    """The step of adding items until the observed difference would show; None if out of reach."""
     difference = abs(comparison.difference)
     if not comparison.n or not math.isfinite(difference) or difference == 0:
         return None
@@ -205,7 +213,7 @@ def _plan_items_for_difference(
 
 
 def _count_needed_items(comparison: OpenComparison, difference: float) -> int | None:
-    """How many items show a difference four times out of five, computed as in `evalwright plan`."""
+    """Count the items that show a difference four times out of five, as `evalwright plan` does."""
     if comparison.design is not None:
         return comparison.design.items_for(difference)
     if not comparison.standard_error:
@@ -215,7 +223,7 @@ def _count_needed_items(comparison: OpenComparison, difference: float) -> int | 
         return None
     needed = int(items_for_difference(difference, variance))
     if math.isfinite(comparison.visible):
-        # What the comparison would have shown on its items shrinks with their square root.
+        # The detectable difference shrinks with the square root of the number of items.
         needed = max(
             needed, math.ceil(comparison.n * (comparison.visible / difference) ** 2)
         )
@@ -225,7 +233,7 @@ def _count_needed_items(comparison: OpenComparison, difference: float) -> int | 
 def _plan_items_for_equivalence(
     average: Average, runs: tuple[Run, Run], comparison: OpenComparison
 ) -> NextStep | None:
-    """The step of adding items until two equal models would be shown to be equivalent."""
+    """The step of adding items until equivalence would show if two models were equal."""
     margin = comparison.margin
     half_width = comparison.half_width_90
     if margin is None or not math.isfinite(half_width) or not comparison.n:
@@ -241,9 +249,13 @@ def _plan_items_for_equivalence(
 def _make_items_step(
     average: Average, runs: tuple[Run, Run], n_asked: int, needed: int, goal: str
 ) -> NextStep | None:
-    """The step of evaluating items until there are `needed`, or of getting a larger set.
+    """The step of adding items until there are `needed`, or of using a larger set.
 
     Args:
+        average: the items of both runs.
+        runs: the two runs.
+        n_asked: number of items so far.
+        needed: number of items needed.
         goal: what these items would achieve, as a clause.
     """
     n_more = needed - n_asked
@@ -267,7 +279,10 @@ def _make_items_step(
 
 
 def _count_available_items(average: Average, runs: Sequence[Run]) -> int | None:
-    """How many items the tasks have, the fewest of the runs; None if the records do not say."""
+    """Count the items that the tasks have, the fewest of the runs.
+
+    None if the records do not say.
+    """
     totals = []
     for run in runs:
         configuration = run.data["configuration"]
@@ -289,7 +304,7 @@ def _count_available_items(average: Average, runs: Sequence[Run]) -> int | None:
 
 
 def _estimate_cost(runs: Sequence[Run], n: int) -> float | None:
-    """What n more items of every run would cost at the price so far; None if unknown."""
+    """Estimate the cost of n more items for every run at the price so far; None if unknown."""
     total = 0.0
     for run in runs:
         n_asked = sum(task.n_samples for task in run.tasks)

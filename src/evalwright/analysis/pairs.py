@@ -12,7 +12,7 @@ ALL_DIFFER = "the runs asked different questions under the same ids"
 
 
 def note_other_questions(matrix: Matrix) -> str:
-    """A clause on equal ids that stand for different questions in the first two runs, or ""."""
+    """Write a clause on equal ids with different questions in the first two runs, or ""."""
     differing, shared = matrix.other_questions()
     if 0 < differing == shared:
         return ALL_DIFFER
@@ -27,7 +27,7 @@ def note_other_questions(matrix: Matrix) -> str:
 def note_other_questions_by_pair(
     matrix: Matrix, names: Sequence[str], baseline: int | None = None
 ) -> str:
-    """A sentence on equal ids with different questions, naming the pairs of runs; else ""."""
+    """Write a sentence on equal ids with different questions, naming the pairs of runs; else ""."""
     pairs = []
     for b, a in combinations(range(len(names)), 2):
         differing, shared = matrix.other_questions(a, b)
@@ -44,9 +44,10 @@ def note_other_questions_by_pair(
 
 
 def pairing_notes(matrix: Matrix, names: Sequence[str]) -> Iterator[str]:
-    """Sentences on items that were paired by id alone, or under different ids.
+    """Write sentences on items that were paired by id alone, or under different ids.
 
     Args:
+        matrix: the item scores.
         names: what the runs are called.
     """
     if matrix.pairing is None or len(names) < 2:

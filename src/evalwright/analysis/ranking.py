@@ -1,8 +1,8 @@
-"""How several runs compare: all pairs at once, ranks as sets, and letters for ties.
+"""Ranks several runs: tests of all pairs, ranks as sets, and letters for ties.
 
-A pair differs significantly if Holm's adjusted p-value, over all pairs, is below 5%. On one task a
-pair without common items is compared as two independent samples (`all_differences`); over several
-tasks `all_macro_differences` leaves such a pair open.
+A pair differs significantly if Holm's adjusted p-value, over all pairs, is below 5%. On one
+task a pair without common items is compared as two independent samples (`all_differences`);
+over several tasks `all_macro_differences` leaves such a pair open.
 """
 
 from __future__ import annotations
@@ -31,19 +31,28 @@ from evalwright.statistics.task_sample import all_sampled_differences
 PairVerdict = Literal["better", "worse", "no difference seen", "not compared"]
 
 MOST_LETTERS = 26
-"""With more groups than this no letters are given: they could not be read."""
+"""Most groups for which letters are given; more would not be readable."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pair(Plain):
-    """Run number `a` minus run number `b`.
+    """The difference of run number `a` minus run number `b`.
 
     Args:
-        low, high: the interval at `level`, the level at which Holm tested the pair.
+        a: number of the first run.
+        b: number of the second run.
+        difference: a minus b.
+        low: low end of the interval at `level`.
+        high: its high end.
+        p_value: of the pair by itself.
+        p_adjusted: Holm's, over all pairs.
         visible: the smallest difference that the pair would have shown with a power of 80%, else
             nan.
+        n: common items.
+        units: common items or clusters.
         verdict: about a, in the direction of the metric.
         n_missing: items without a score from one of the two, or both.
+        level: the level at which Holm's procedure tested the pair.
         provisional: why the verdict is not final, "" if it is.
     """
 
@@ -68,8 +77,11 @@ class Ranking:
     """The ranks of runs, which are referred to by number.
 
     Args:
+        differences: the tests of all pairs.
+        span: the range of a score.
+        lower_is_better: whether lower values are better.
         ranks: rank sets that hold simultaneously for all runs.
-        own_ranks: the rank set of each run, if it alone had been chosen beforehand.
+        own_ranks: the rank set of each run, if only this one had been chosen beforehand.
         letters: runs that share a letter are tied; "" for a run that could not be compared, and ()
             if there would be too many letters.
     """
@@ -88,11 +100,12 @@ class Ranking:
         return 1 - (1 - self.differences.level) / max(1, pairs)
 
     def pairs(self, baseline: int | None = None, family: int = 1) -> tuple[Pair, ...]:
-        """All pairs, or every other run minus the baseline.
+        """List all pairs, or every other run minus the baseline.
 
-        Against a baseline, intervals and Holm's adjustment are for its pairs alone.
+        Against a baseline, intervals and Holm's adjustment are for its pairs only.
 
         Args:
+            baseline: number of the run to compare with; None for all pairs.
             family: the number of such families, by which p-values are multiplied.
         """
         differences = self.differences
@@ -106,7 +119,7 @@ class Ranking:
             adjusted = [float(differences.p_adjusted[pair]) for pair in places]
         else:
             places = [(run, baseline) for run in runs if run != baseline]
-            # The family of the baseline's questions: its own row, seen from the other side.
+            # The baseline's family of tests: its own row, with signs reversed.
             low = -differences.own_high.T
             high = -differences.own_low.T
             pair_level = differences.own_level.T
@@ -135,14 +148,14 @@ class Ranking:
         )
 
     @property
-    def alone(self) -> tuple[int, ...]:
+    def isolated(self) -> tuple[int, ...]:
         """Runs that could not be compared with any other."""
         return tuple(
             np.flatnonzero(np.isnan(self.differences.low).all(axis=1)).tolist()
         )
 
     def common(self, run: int) -> bool:
-        """Whether a run has an item in common with any other."""
+        """Tell whether a run has an item in common with any other."""
         return bool(np.delete(self.differences.n[run], run).any())
 
 
@@ -157,7 +170,8 @@ def rank(
 
     Args:
         task_matrices: a matrix for each task, with the same runs and direction.
-        weights: of the tasks, by default equal.
+        weights: the tasks' weights, by default equal.
+        level: 1 minus the chance of any false finding.
         tasks_are: as in `Average`.
     """
     span = shared_range(task_matrices)
@@ -207,11 +221,11 @@ def rank(
 def _adjust_for_groups(
     differences: AllDifferences, grouped_matrices: Sequence[Matrix]
 ) -> AllDifferences:
-    """Adjust pairs that rest on groups: count their items, and drop unbounded worst cases."""
+    """Correct pairs that come from groups: count their items, and drop unbounded worst cases."""
     if not grouped_matrices:
         return differences
     unbounded = np.logical_or.reduce([matrix.unbounded for matrix in grouped_matrices])
-    lost = unbounded[:, None] | unbounded
+    is_unbounded_pair = unbounded[:, None] | unbounded
     names = (
         "low",
         "high",
@@ -221,13 +235,14 @@ def _adjust_for_groups(
         "p_adjusted",
         "own_p_adjusted",
     )
-    unknown: dict[str, Any] = {
-        name: np.where(lost, np.nan, getattr(differences, name)) for name in names
+    without_numbers: dict[str, Any] = {
+        name: np.where(is_unbounded_pair, np.nan, getattr(differences, name))
+        for name in names
     }
     grouped = [
         common_counts(matrix) - common_units(matrix) for matrix in grouped_matrices
     ]
-    return replace(differences, n=differences.n + sum(grouped), **unknown)
+    return replace(differences, n=differences.n + sum(grouped), **without_numbers)
 
 
 def _verdict_of(low: float, high: float, less: bool) -> PairVerdict:
@@ -241,31 +256,33 @@ def _verdict_of(low: float, high: float, less: bool) -> PairVerdict:
 def _smallest_visible(
     differences: AllDifferences, pair: tuple[int, int], level: float, span: float
 ) -> float:
-    """The smallest visible difference at a standard error; nan without any spread."""
+    """Compute the smallest visible difference from the standard error; nan without any spread."""
     error = float(differences.standard_error[pair])
-    lost = int(differences.n_missing[pair])
+    n_missing = int(differences.n_missing[pair])
     if not error > 0:
         return math.nan
     seen = float(smallest_visible_difference(1, error * error, level=level))
-    if not lost or differences.missing_policy == "scored":
+    if not n_missing or differences.missing_policy == "scored":
         return seen
-    # n d less the whole range for each missing item must be visible on all.
-    missing_share = lost / max(1, int(differences.n[pair]))
+    # n times the difference, minus the whole range for each missing item, must be visible on all.
+    missing_share = n_missing / max(1, int(differences.n[pair]))
     return min(span, seen * (1 + missing_share) + missing_share * span)
 
 
 def _letter_groups(differences: AllDifferences, less: bool) -> tuple[str, ...]:
-    """Letters by insert and absorb (Piepho 2004).
+    """Assign letters by "insert and absorb" (Piepho 2004).
 
-    Every pair that differs splits the groups that hold both of its runs.
+    Every pair that differs splits the groups that contain both of its runs.
     """
     runs = len(differences.difference)
-    sure = differences.differs
+    differs = differences.differs
     compared = [not np.isnan(row).all() for row in differences.low]
     groups = [sum(1 << i for i in range(runs) if compared[i])]
     if not groups[0]:
         return ("",) * runs
-    for a, b in zip(*(side.tolist() for side in np.triu(sure).nonzero()), strict=True):
+    for a, b in zip(
+        *(side.tolist() for side in np.triu(differs).nonzero()), strict=True
+    ):
         pair_bits = (1 << a) | (1 << b)
         holding = [group for group in groups if group & pair_bits == pair_bits]
         groups = [group for group in groups if group & pair_bits != pair_bits]

@@ -1,4 +1,4 @@
-"""Elo-scale ratings (Elo 1978): how often a model's score on an item is the higher of two.
+"""Elo-scale ratings (Elo 1978), from how often a model's score on an item is the higher of two.
 
 Only the order of scores matters, so tasks with different units and directions count together,
 weighted as in the runs' common tree or equally. For a metric that is not a mean of its items'
@@ -31,7 +31,7 @@ from evalwright.tasks.safe_files import failing_as
 SCALE = 400.0
 BASE = 10.0
 MEAN = 1000.0
-"""A difference of 400 stands for odds of 10 to 1; the mean rating is 1000."""
+"""The scale: a difference of 400 means odds of 10 to 1, and the mean rating is 1000."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,8 @@ class Ratings(Plain):
     """The ratings, best run first.
 
     Args:
-        weights: how much each task counts.
+        rows: the rated runs.
+        weights: the weight of each task.
         notes: what a reader must know.
     """
 
@@ -66,6 +67,7 @@ def make_ratings(
     """Rate the runs.
 
     Args:
+        runs: the runs.
         labels: what the runs are called.
         metrics_by_run: for each run, the metric shown for each task.
 
@@ -134,7 +136,10 @@ def make_ratings(
 def _collect_scores(
     task: str, runs: Sequence[Run], metrics: Sequence[MetricResult | None]
 ) -> tuple[Scored, NDArray[np.bool_]]:
-    """All runs' scores on the items of a task (nan for runs without it), and which are missing."""
+    """Collect all runs' scores on a task's items, and which are missing.
+
+    Runs without an item have nan there.
+    """
     there = [
         (row, run, metric)
         for row, (run, metric) in enumerate(zip(runs, metrics, strict=True))
@@ -145,7 +150,7 @@ def _collect_scores(
     values = np.full((len(runs), len(matrix.keys)), np.nan)
     missing = np.zeros(values.shape, dtype=bool)
     rows = [row for row, *_ in there]
-    # Scores of metrics that are no means are better when higher, whatever the metric is.
+    # The scores behind metrics that are not means are better when higher, whatever the metric.
     values[rows] = (
         -matrix.values
         if matrix.measure.is_mean and matrix.measure.lower_is_better
@@ -156,7 +161,7 @@ def _collect_scores(
 
 
 def _task_weights(node: Node | None, sizes: Mapping[str, int]) -> dict[str, float]:
-    """How much each task counts; items that a tree pools share its weight."""
+    """Compute the weight of each task; items that a tree pools share its weight."""
     samples = node.samples(sizes) if node else ()
     if not samples:
         return dict.fromkeys(sizes, 1 / len(sizes))

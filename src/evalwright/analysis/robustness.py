@@ -1,10 +1,10 @@
 """How robust a verdict on two runs is: what missing and unsure answers could change.
 
-The verdict comes from the items that both runs have a score for. With it goes how many of the
-missing answers would have to go against it before it falls, and how many of the unsure ones would
-have to be misread in one direction (`statistics/tipping`). It is provisional if more than 5% of
-either run's answers are missing, or if the two runs lack answers to a significantly different
-degree.
+The verdict comes from the items that both runs have a score for. Beside it is reported how many
+of the missing answers would have to go against it before it falls, and how many of the unsure
+ones would have to be wrong in one direction (`statistics/tipping`). It is provisional if more
+than 5% of either run's answers are missing, or if the two runs lack answers to a significantly
+different degree.
 """
 
 from __future__ import annotations
@@ -39,11 +39,13 @@ class Robustness(Plain):
 
     Args:
         n_asked: items that both runs were asked.
-        n_missing_a, n_missing_b: how many answers each lacks.
-        n_unsure_a, n_unsure_b: how many readings of each a careful reader might dispute.
+        n_missing_a: answers that a lacks.
+        n_missing_b: answers that b lacks.
+        n_unsure_a: scores of a that a careful reader might dispute.
+        n_unsure_b: the same of b.
         missing: how many items without an answer would have to go against the verdict; None without
             a verdict, without such items, or if the range of a score is unknown.
-        unsure: how many unsure answers would have to be misread in one direction; None likewise.
+        unsure: how many unsure answers would have to be wrong in one direction; None likewise.
     """
 
     n_asked: int
@@ -56,14 +58,15 @@ class Robustness(Plain):
 
 
 def verdict_sign(low: float, high: float) -> int:
-    """1 if the first run is higher, -1 if the second is, 0 if no difference is seen."""
+    """Return 1 if the first run is higher, -1 if the second is, 0 if no difference is seen."""
     return int(low > 0) - int(high < 0)
 
 
 def measure_robustness(average: Average, sign: int) -> Robustness:
-    """How robust the verdict on the first two runs is.
+    """Measure how robust the verdict on the first two runs is.
 
     Args:
+        average: the samples.
         sign: of the verdict on all samples together, as in `verdict_sign`.
     """
     n_asked = missing = unsure = np.zeros(2, np.int64)
@@ -104,9 +107,10 @@ def measure_robustness(average: Average, sign: int) -> Robustness:
 def find_deciding_moves(
     average: Average, sign: int, status: str
 ) -> TippingPoint | None:
-    """How many answers, all in favour of one run, would turn an open comparison into a verdict.
+    """Find how many answers, all favouring one run, would turn an open comparison into a verdict.
 
     Args:
+        average: the samples.
         sign: 1 if they would favour the first run.
         status: "missing" or "unsure", the answers in question.
 
@@ -125,16 +129,17 @@ def find_deciding_moves(
 def find_tipping_point(
     average: Average, sign: int, status: str, holds: Callable[[Average], bool]
 ) -> TippingPoint | None:
-    """How many answers, moved one after the other, overturn a claim about the first two runs.
+    """Find how many answers, moved one after the other, overturn a claim about the first two runs.
 
     Args:
+        average: the samples.
         sign: 1 if a lower difference contradicts the claim, -1 if a higher one does.
         status: "missing" or "unsure", the answers that move.
-        holds: whether the claim holds on given samples.
+        holds: tells whether the claim holds for given samples.
 
     Returns:
         None if there are no such answers, if their range is unknown, or if the claim is about the
-            worst case already.
+        worst case already.
     """
     if not _is_bounded(average):
         return None
@@ -146,28 +151,30 @@ def find_tipping_point(
 def explain_provisional(
     average: Average, names: tuple[str, str], rows: tuple[int, int] = (0, 1)
 ) -> str:
-    """Why a verdict on two runs is provisional, in a sentence; "" if it is not.
+    """Explain why a verdict on two runs is provisional, in a sentence; "" if it is not.
 
     Args:
+        average: the samples.
         names: what the two runs are called.
+        rows: the two runs' rows.
     """
     if average.samples[0].missing_policy == "worst-case":
-        return ""  # it holds whatever they would have scored
+        return ""  # a worst-case verdict holds whatever they would have scored
     shares = np.zeros(2)
     counts = np.zeros(2, np.int64)
     n_asked = 0
-    lost = list[np.ndarray[tuple[int, int], np.dtype[np.bool_]]]()
+    missing_by_task = list[np.ndarray[tuple[int, int], np.dtype[np.bool_]]]()
     for sample, weight in zip(average.samples, _weights(average), strict=True):
         of_items = sample.of_items
         both_asked = of_items.was_asked[rows[0]] & of_items.was_asked[rows[1]]
         if not both_asked.any():
             continue
         missing = of_items.missing[list(rows)][:, both_asked]
-        lost.append(missing)
+        missing_by_task.append(missing)
         shares += weight * missing.mean(axis=1)
         counts += missing.sum(axis=1)
         n_asked += int(both_asked.sum())
-    if not lost:
+    if not missing_by_task:
         return ""
     high = [
         f"{count(int(counts[run]))} of {count(n_asked)} answers of {names[run]} are"
@@ -177,7 +184,7 @@ def explain_provisional(
     ]
     if high:
         return f"{listed(high)}."
-    if shares_differ_p(np.concatenate(lost, axis=1)) < SHARES_DIFFER_P:
+    if shares_differ_p(np.concatenate(missing_by_task, axis=1)) < SHARES_DIFFER_P:
         return (
             f"{count(int(counts[0]))} answers of {names[0]} and {count(int(counts[1]))}"
             f" of {names[1]} are missing of {count(n_asked)}, which differs by more"
@@ -187,7 +194,7 @@ def explain_provisional(
 
 
 def direction_words(*, high: str, low: str) -> str:
-    """In which direction unsure answers would have to be misread.
+    """Describe in which direction unsure answers would have to be wrong.
 
     Args:
         high: the run whose scores would be too high.
@@ -199,9 +206,12 @@ def direction_words(*, high: str, low: str) -> str:
 def explain_one_sided_judge(
     runs: tuple[Run, Run], tasks: Sequence[str], names: tuple[str, str]
 ) -> str:
-    """Why a verdict is provisional if a judge scored one run only, with the remedy; else "".
+    """Explain why a verdict is provisional if a judge scored one run only, with the remedy.
+
+    Else "".
 
     Args:
+        runs: the two runs.
         tasks: the tasks that the verdict is about.
         names: what the runs are called.
     """
@@ -225,7 +235,7 @@ def explain_one_sided_judge(
 
 
 def how_to_fill(runs: Sequence[Run]) -> str:
-    """How to fill the gap of missing answers, in a sentence; "" if nothing is missing."""
+    """Explain how to fill the gap of missing answers, in a sentence; "" if nothing is missing."""
     lacking = [run for run in runs if run.n_missing]
     if older := [run for run in lacking if run.n_left_out]:
         return (
@@ -285,7 +295,10 @@ def _weights(average: Average) -> F64:
 def _moves_by_sample(
     average: Average, sign: int, status: str
 ) -> list[tuple[Matrix, Moves]]:
-    """Each sample on the items that both runs were asked, with its moves against a verdict."""
+    """Select each sample's items that both runs were asked, with its moves against a verdict.
+
+    A move is a change of one item's scores (`statistics.tipping`).
+    """
     moves_by_sample = []
     for sample in average.samples:
         asked_sample = sample.part(sample.was_asked[0] & sample.was_asked[1])
@@ -297,7 +310,7 @@ def _moves_by_sample(
             if status == "missing"
             else moves_of_unsure(values, asked_sample.unsure[:2], span, sign)
         )
-        # What stays missing is left out, as if it had not been asked.
+        # What stays missing is left out, as if it had not been requested.
         none = np.zeros(values.shape, bool)
         scored = replace(
             asked_sample,
@@ -316,7 +329,7 @@ def _find_tipping_point(
     moves_by_sample: Sequence[tuple[Matrix, Moves]],
     holds: Callable[[Average], bool],
 ) -> TippingPoint | None:
-    """The fewest moves after which a claim about the samples no longer holds."""
+    """Find the fewest moves after which a claim about the samples no longer holds."""
     n_moves = sum(len(moves) for _, moves in moves_by_sample)
     if n_moves == 0:
         return None
@@ -341,7 +354,7 @@ def _order_moves(
 ) -> tuple[
     np.ndarray[tuple[int], np.dtype[np.intp]], np.ndarray[tuple[int], np.dtype[np.intp]]
 ]:
-    """The task of each move, and the order of all moves by their effect on the mean over tasks."""
+    """Return the task of each move, and the order of all moves by effect on the mean over tasks."""
     owners = np.repeat(
         np.arange(len(moves_by_sample)), [len(moves) for _, moves in moves_by_sample]
     )

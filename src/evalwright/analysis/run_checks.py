@@ -1,4 +1,4 @@
-"""Whether runs are complete and undamaged, without failures, and of the tasks as installed."""
+"""Checks whether runs are complete and undamaged, and belong to the installed task versions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ class RunCheck(Plain):
     """The findings on one run.
 
     Args:
-        tasks: how many of its `of_tasks` tasks are in order.
+        run: the run's name.
+        model: the model's label.
+        tasks: how many of its tasks are in order.
+        of_tasks: number of its tasks.
         problems: why it is not in order, in words.
         notes: what could not be checked.
     """
@@ -43,13 +46,13 @@ class RunCheck(Plain):
 
 
 def list_names(names: Sequence[str]) -> str:
-    """The first few names, and how many more there are."""
+    """List the first few names, and how many more there are."""
     further = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return f"{', '.join(names[:_NAMED])}{further}"
 
 
 def describe_problems(problems: Mapping[str, Mapping[str, str]]) -> list[str]:
-    """Problems in words: some of the names each concerns, with the reason if there is one."""
+    """Describe problems in words: some of the names each concerns, with any reasons."""
     names_by_problem = {
         problem: [f"{name} ({why})" if why else name for name, why in names.items()]
         for problem, names in problems.items()
@@ -62,7 +65,7 @@ def describe_problems(problems: Mapping[str, Mapping[str, str]]) -> list[str]:
 
 
 def list_run_folders(folder: Path) -> list[Path]:
-    """The run folders directly under a folder, unfinished ones included."""
+    """List the run folders directly under a folder, unfinished ones included."""
     return sorted(
         {
             file.parent
@@ -73,14 +76,14 @@ def list_run_folders(folder: Path) -> list[Path]:
 
 
 _UNCOUNTED = frozenset({"answer", "passages", "exchanges"})
-"""What of a record is in no number, and takes longest to read."""
+"""Keys of a record that no number depends on, and that take longest to read."""
 
 
 class RecordFaults:
-    """Collects what cannot be right in a run's records, one record at a time.
+    """Finds faults in a run's records, one record at a time.
 
-    That is scores that are not numbers, samples recorded twice, and metrics that the records do not
-    reproduce. counts: records by task.
+    These are scores that are not numbers, samples recorded twice, and metrics that the records do
+    not reproduce. counts: records by task.
     """
 
     def __init__(self, run: Run) -> None:
@@ -132,7 +135,7 @@ class RecordFaults:
 
     @property
     def broken(self) -> Mapping[str, Mapping[str, str]]:
-        """The impossible and doubled records."""
+        """The impossible and duplicate records."""
         twice = dict.fromkeys(self._twice, "")
         return {
             "impossible records": dict.fromkeys(self._bad, ""),
@@ -147,7 +150,7 @@ class RecordFaults:
 
     @property
     def as_published(self) -> str:
-        """Which figures come from another program and could not be reproduced; "" without any."""
+        """Which numbers come from another program and could not be reproduced; "" without any."""
         try:
             named = self._confirmation.as_published
         except RunError:
@@ -164,7 +167,7 @@ class RecordFaults:
         return self._scores.confirmation(frozenset(self._unread))
 
     def changed(self) -> dict[str, str]:
-        """By task (or run), the first recorded figure that its samples do not reproduce."""
+        """Return the first recorded number that the samples do not reproduce, by task (or run)."""
         try:
             disagreements = self._confirmation.disagreements
         except RunError as error:  # scores that the metric cannot have
@@ -184,6 +187,8 @@ def check_run(
     """Check one run.
 
     Args:
+        name: the run's name or folder.
+        runs_folder: where names are looked up.
         settings: of other frameworks' tasks, such as `task_root`.
 
     Raises:
@@ -252,7 +257,7 @@ def check_run(
 
 
 def _describe_unscored(run: Run) -> dict[str, str]:
-    """How many answers an earlier version left unscored, and the command that scores them."""
+    """Say how many answers an earlier version left unscored, and which command scores them."""
     n_left_out = run.n_left_out
     answers = "1 answer has" if n_left_out == 1 else f"{n_left_out:,} answers have"
     return {
@@ -266,7 +271,7 @@ def _describe_unscored(run: Run) -> dict[str, str]:
 def _load_current_tasks(
     run: Run, settings: Mapping[str, Any]
 ) -> tuple[dict[str, Task], list[str]]:
-    """The tasks that the run's names refer to now, and why some cannot be loaded."""
+    """Load the tasks that the run's names refer to now; also returns why some cannot be loaded."""
     configuration = run.data["configuration"]
     recorded = {
         key: setting
@@ -293,7 +298,7 @@ def _load_current_tasks(
 def _find_stale_tasks(run: Run, today: Mapping[str, Task]) -> Iterator[tuple[str, str]]:
     for task in run.data["tasks"]:
         now = today.get(task["name"])
-        # Rows that another program recorded are those of a task of ours in name only.
+        # Rows that another program recorded share only their task's name with ours.
         if now is None or task["definition"].get("dialect") != now.definition.get(
             "dialect"
         ):

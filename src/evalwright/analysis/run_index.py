@@ -1,4 +1,4 @@
-"""The index of a folder of runs, made from the runs alone: the same runs give the same bytes."""
+"""The index of a folder of runs, built from the runs alone: the same runs give the same bytes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MADE_BY = "Made by `evalwright runs index`; do not edit."
 
 
 def build_index(folder: Path) -> dict[str, Any]:
-    """All runs of a folder as one mapping, oldest first, and those that cannot be read.
+    """Build the index of a folder: all its runs, oldest first, and those that cannot be read.
 
     Raises:
         RunError: there is no such folder.
@@ -96,7 +96,7 @@ def _metric_numbers(metric: MetricResult) -> dict[str, Any]:
 def _index_slices(
     runs: Sequence[Run],
 ) -> dict[str, dict[str, dict[str, dict[str, Any]]]]:
-    """Task -> metadata key -> value -> run's folder -> the main metric."""
+    """Index metrics by slice: task -> metadata key -> value -> run's folder -> the main metric."""
     by_task: dict[str, dict[str, dict[str, dict[str, Any]]]] = {}
     for run in runs:
         for task in run.tasks:

@@ -1,4 +1,4 @@
-"""Unsure answers that two runs share word for word: whatever they score cancels out."""
+"""Unsure answers that are identical in two runs: whatever they score, it cancels out."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from evalwright.runs.reader import Run
 from evalwright.runs.scores import hashed
 
 MAX_COMPARED_ITEMS = 200_000
-"""Items of a task that are unsure in both runs, above which their answers are not compared."""
+"""Most items that are unsure in both runs for which their answers are compared."""
 
 _DIGEST_BYTES = 16
 
@@ -21,7 +21,7 @@ _DIGEST_BYTES = 16
 def without_same_answers(
     runs: tuple[Run, Run], matrices: Sequence[Matrix]
 ) -> list[Matrix]:
-    """The matrices with readings of identical answers no longer counted as unsure.
+    """Mark the scores of identical answers as no longer unsure.
 
     Records are read only if an item is unsure in both runs, with the same score.
     """
@@ -53,7 +53,7 @@ def without_same_answers(
 
 
 def _unsure_in_both(matrix: Matrix) -> set[int]:
-    """The keys of the items that are unsure in both runs, with the same score."""
+    """Return the keys of the items that are unsure in both runs, with the same score."""
     in_both = (
         matrix.unsure[0] & matrix.unsure[1] & (matrix.values[0] == matrix.values[1])
     )
@@ -63,7 +63,7 @@ def _unsure_in_both(matrix: Matrix) -> set[int]:
 def _answer_digests(
     run: Run, keys_by_task: Mapping[str, Collection[int]]
 ) -> dict[tuple[str, int], bytes]:
-    """A digest of the answers to each item, by task and key."""
+    """Compute a digest of the answers to each item, by task and key."""
     hashes = dict[tuple[str, int], blake2b]()
     for row in () if run.has_published_scores else run.rows():
         keys = keys_by_task.get(row["task"])

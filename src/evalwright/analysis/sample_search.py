@@ -1,7 +1,7 @@
-"""Find samples of a run by what is recorded of them, or by how another run scored them.
+"""Finds samples of a run by their recorded properties, or by how another run scored them.
 
-A condition is KEY OPERATOR VALUE: `label=incorrect`, `score<0.5`, `language=ko`, `answer~Paris`.
-Keys are fields of a record, names of scorers, and metadata keys.
+A condition is KEY OPERATOR VALUE: `label=incorrect`, `score<0.5`, `language=ko`,
+`answer~Paris`. Keys are fields of a record, names of scorers, and metadata keys.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ _ORDERED: Mapping[str, Callable[[float, float], bool]] = {
 
 
 _OWN_EACH = ("id", "input", "answer", "reasoning", "target")
-"""Fields that are another one in nearly every record: no list to choose from."""
+"""Fields whose value is different in nearly every record, so that listing values is useless."""
 _MOST_VALUES = 30
-"""With more values than these a key is no list to choose from either."""
+"""Most values of a key that are listed as suggestions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,9 @@ class Condition:
     """One condition on a record.
 
     Args:
+        key: a field, a scorer's name or a metadata key.
         operator: one of = != < <= > >= and ~ (contains, ignoring case).
+        value: the value to compare with.
     """
 
     key: str
@@ -64,7 +66,10 @@ class Condition:
     value: str
 
     def holds(self, candidates: Sequence[Any]) -> bool:
-        """Whether any value of a record's key meets it; with "!=", whether none is equal."""
+        """Tell whether any value of a record's key meets the condition.
+
+        For "!=", whether none is equal.
+        """
         if self.operator == "!=":
             return not any(_equals(candidate, self.value) for candidate in candidates)
         return any(self._matches(candidate) for candidate in candidates)
@@ -98,12 +103,14 @@ def parse_condition(text: str) -> Condition:
 
 @dataclass(frozen=True, slots=True)
 class FoundSample:
-    """A record with its main score, by `scorer`.
+    """A matching record with its main score, by `scorer`.
 
     Args:
         row: the record as written.
+        score: its main score.
         other_score: the mean score of the item in the run it is compared with.
         theirs: that run's first record of the item.
+        scorer: the scorer of the main metric.
     """
 
     row: Mapping[str, Any]
@@ -114,7 +121,7 @@ class FoundSample:
 
     @property
     def gain(self) -> float:
-        """How much more it scored than in the other run; no score counts as 0."""
+        """The score minus that in the other run; no score counts as 0."""
         ours, theirs = (
             0.0 if math.isnan(score) else score
             for score in (self.score, self.other_score)
@@ -122,7 +129,7 @@ class FoundSample:
         return ours - theirs
 
     def as_dict(self) -> dict[str, Any]:
-        """A plain mapping for JSON."""
+        """Return a plain mapping for JSON."""
         theirs = {"other_record": self.theirs} if self.theirs else {}
         return {
             "score": plain(self.score),
@@ -134,9 +141,10 @@ class FoundSample:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What to look for.
+    """The criteria of a search.
 
     Args:
+        conditions: conditions that must all hold (equal keys with "=" are alternatives).
         missing: only records whose answer or score is missing through no fault of the model.
         against: only items that this run scored differently.
     """
@@ -146,9 +154,13 @@ class Search:
     against: Run | None = None
 
     def samples(self, run: Run, most: int | None = None) -> list[FoundSample]:
-        """The matching records, at most `most` of them.
+        """Find the matching records.
 
         They are in the order of the run, or largest loss first if compared with another run.
+
+        Args:
+            run: the run.
+            most: how many to return at most.
 
         Raises:
             UnknownName: no record has a key of the conditions.
@@ -211,14 +223,14 @@ class Search:
 
 
 def keys_of(row: Mapping[str, Any]) -> Iterator[str]:
-    """The keys that a condition on a record may use: fields, scorers and metadata."""
+    """List the keys that a condition on a record may use: fields, scorers and metadata."""
     yield from _FIELDS
     for section in ("scores", "score_failures", "metadata"):
         yield from row.get(section) or ()
 
 
 def check_sample(run: Run, name: str) -> None:
-    """Raise UnknownName with the closest ids where the run has no sample of that id."""
+    """Raise UnknownName with the closest ids if the run has no sample of that id."""
     ids = dict.fromkeys(str(row["id"]) for row in run.rows())
     if name not in ids:
         hint = f"`evalwright runs samples {run.name}` lists them."
@@ -226,7 +238,7 @@ def check_sample(run: Run, name: str) -> None:
 
 
 def suggest_values(run: Run, conditions: Sequence[Condition]) -> list[str]:
-    """For each value that no record has, a sentence listing the values there are, closest first.
+    """Write a sentence for each value that no record has, listing existing values, closest first.
 
     Keys with many values get no sentence.
     """
@@ -262,7 +274,7 @@ def suggest_values(run: Run, conditions: Sequence[Condition]) -> list[str]:
 
 
 def values_of(row: Mapping[str, Any], key: str, score: float) -> list[Any]:
-    """The values of a record for a key: a field, a scorer (value and label), or metadata."""
+    """Return a record's values for a key: a field, a scorer (value and label), or metadata."""
     scores = row["scores"]
     if key == "score":
         return [score]
@@ -293,7 +305,9 @@ def values_of(row: Mapping[str, Any], key: str, score: float) -> list[Any]:
 def _find_flipped_items(
     run: Run, other_run: Run, scorers: Mapping[str, str]
 ) -> dict[tuple[str, int], float]:
-    """The other run's scores of items that both scored differently, by task and hashed id.
+    """Find the items that two runs scored differently.
+
+    The other run's scores by task and hashed id.
 
     Raises:
         ConfigurationError: the runs have no task in common.

@@ -1,9 +1,9 @@
-"""Compare three or more runs: all pairs, or each against a baseline, controlled by Holm.
+"""Compares three or more runs: all pairs, or each against a baseline, with Holm's adjustment.
 
-The tables of several tasks share their error too: each is made at a level that holds them together
-(Bonferroni), with p-values multiplied accordingly. The mean over tasks is a family of its own,
-tested first. Slices are treated likewise with Holm; otherwise every pair in every slice is a test
-of its own, adjusted by Benjamini-Hochberg.
+The tables of several tasks share their error rate too: each is made at a level at which all
+hold together (Bonferroni), with p-values multiplied accordingly. The mean over tasks is a
+family of its own, tested first. Slices are treated likewise with Holm; otherwise every pair in
+every slice is a test of its own, adjusted by Benjamini-Hochberg.
 """
 
 from __future__ import annotations
@@ -57,9 +57,7 @@ from evalwright.statistics.pairwise import MissingPolicy
 
 _SHARE = 0.05
 MOST_EXACT = 300
-"""Pairs for which the smallest visible difference, and whether they are provisional, are worked out
-one by one.
-"""
+"""Most pairs for which the visible difference, and provisional verdicts, are computed exactly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +65,18 @@ class PairTable(Plain):
     """All pairs on one task, on one slice of it, or over all tasks (task "").
 
     Args:
+        task: the task's name.
+        slice: the slice, as "key: value".
+        metric: the metric's label.
+        bounded: whether scores are between 0 and 1.
+        lower_is_better: whether lower values are better.
         means: each run's mean on its own items with its own 95% interval, in the order of the runs.
-        ranks, letters: as in `Ranking`, empty against a baseline.
+        pairs: the comparisons.
+        ranks: as in `Ranking`, empty against a baseline.
+        letters: likewise.
+        level: 1 minus the chance of any false finding in this table.
         correction: over which tests the error is controlled.
+        method: how pairs were tested.
     """
 
     task: str
@@ -91,8 +98,15 @@ class SeveralComparison(Shown, Plain):
     """Runs compared with each other, referred to by number in the order passed.
 
     Args:
+        runs: the runs' ids.
+        labels: what they are called.
         baseline: the number of the run that the others are compared with; None for all pairs.
-        others: tables by the tasks' further metrics, each for itself.
+        overall: the table of the mean over tasks.
+        tasks: the tables by task.
+        others: tables by the tasks' further metrics, each controlled separately.
+        slices: the tables by slice.
+        estimand: what the numbers are about, in a sentence.
+        warnings: what limits the comparison.
         other_questions: sentences on ids that stand for different questions, by task.
         differences: by run, what was set differently than in the first run (or the baseline).
         how_to_fill: what to do about missing answers.
@@ -118,7 +132,7 @@ class SeveralComparison(Shown, Plain):
     conclusion: str = ""
 
     def as_dict(self) -> dict[str, Any]:
-        """A plain mapping for JSON."""
+        """Return a plain mapping for JSON."""
         baseline = None if self.baseline is None else self.runs[self.baseline]
         fields = {**Plain.as_dict(self), "baseline": baseline}
         return (
@@ -141,10 +155,14 @@ def compare_several(
     """Compare three or more runs on the tasks that all have.
 
     Args:
+        runs: the runs.
         baseline: one of the runs, to compare every other with; by default all pairs are compared.
+        slices: as in `compare_runs`, like the further arguments.
+        slices_adjust: likewise.
         metric: a label or TASK.LABEL to compare by; by default each task's main metric in the first
             run.
-        slices, slices_adjust, tasks_are, missing: as in `compare_runs`.
+        tasks_are: likewise.
+        missing: likewise.
 
     Raises:
         RunError: fewer than two runs, and as `compare_runs`.
@@ -255,10 +273,13 @@ def compare_several(
 def _mark_one_sided_judges(
     table: PairTable, runs: Sequence[Run], tasks: Sequence[str], labels: Sequence[str]
 ) -> PairTable:
-    """The table with pairs marked provisional if a judge scored only one of the two runs.
+    """Mark pairs of a table provisional if a judge scored only one of the two runs.
 
     Args:
+        table: the table.
+        runs: the runs.
         tasks: the tasks that the table is about.
+        labels: what the runs are called.
     """
     pairs = []
     for pair in table.pairs:
@@ -280,10 +301,13 @@ def _make_table(
     *,
     name: str = "",
 ) -> PairTable:
-    """The table of one task, slice or average.
+    """Make the table of one task, slice or average.
 
     Args:
-        families: how many tables share the 5%, and of what.
+        average: the samples.
+        baseline: number of the run to compare with; None for all pairs.
+        families: how many tables share the 5%.
+        of: what these tables are, in words.
         labels: what the runs are called.
         name: of the slice, or "overall" for the average over tasks.
     """
@@ -309,7 +333,7 @@ def _make_table(
                 )
                 if pair.n
                 else pair
-            )  # two independent samples
+            )  # compared as two independent samples
             for pair in pairs
         )
         pairs = tuple(
@@ -406,7 +430,7 @@ def _make_slice_tables(
 def _compare_pair_alone(
     matrix: Matrix, pair: Pair, level: float, p_adjusted: float, less: bool
 ) -> Pair:
-    """A pair with its own interval at that level, and the verdict of its adjusted p-value."""
+    """Give a pair its own interval at a level, and the verdict of its adjusted p-value."""
     rows = pair.a, pair.b
     if pair.n:
         comparison: Any = agreeing(

@@ -36,8 +36,8 @@ class Average:
     Args:
         samples: a matrix for each task, or for several pooled ones.
         weights: None if each counts the same.
-        tasks_are: whether it is about these tasks or, with at least three equal ones, about tasks
-            like these.
+        tasks_are: whether it is about these tasks or, with at least three equally weighted ones,
+            about tasks like these.
     """
 
     samples: tuple[Matrix, ...]
@@ -46,7 +46,7 @@ class Average:
 
     @property
     def words(self) -> str:
-        """What it is the mean of, in words."""
+        """What the mean is over, in words."""
         how = "mean" if self.weights is None else "weighted mean"
         sampled = " as a sample of tasks" if self.tasks_are == "sample" else ""
         return (
@@ -63,13 +63,13 @@ class Average:
     def comparisons(
         self, rows: tuple[int, int] = (0, 1), level: float = 0.95
     ) -> list[PairedComparison]:
-        """The paired comparison of two runs on each sample."""
+        """Compare two runs on each sample, paired."""
         return [paired_of(matrix, rows=rows, level=level) for matrix in self.samples]
 
     def difference(
         self, rows: tuple[int, int] = (0, 1), level: float = 0.95
     ) -> MacroDifference:
-        """The difference of two runs, with the covariance of samples that share units."""
+        """Compute the difference of two runs, with the covariance of samples that share units."""
         units = list[UnitSums]()
         gaps = list[Values]()
         for matrix in self.samples:
@@ -89,9 +89,11 @@ class Average:
     def mean(
         self, row: int, level: float = 0.95, estimates: Sequence[Estimate] | None = None
     ) -> Estimate:
-        """A run's average over the items that it was asked.
+        """Compute a run's average over the items that it was asked.
 
         Args:
+            row: the run's row.
+            level: confidence level of the interval.
             estimates: the estimates of the samples, if they are known already.
         """
         span = shared_range(self.samples)
@@ -99,7 +101,7 @@ class Average:
         units = list[UnitSums]()
         for matrix in self.samples:
             if matrix.estimates and level == 0.95:
-                # A metric that is no mean over items has a number of its own.
+                # A metric that is not a mean over items has its own number.
                 estimate = matrix.estimates[row]
             else:
                 counted = matrix.counted(row)
@@ -129,11 +131,13 @@ class Average:
 
 @dataclass(frozen=True, slots=True)
 class GroupDifference(Plain):
-    """A node of the tree of two runs.
+    """The difference of two runs at a node of their tree.
 
     Args:
+        name: the node's name.
         average: how its parts are averaged.
-        missing: which of its `n_tasks` tasks the comparison lacks.
+        n_tasks: number of its tasks.
+        missing: those of them that the comparison lacks.
         difference: None if a task has no number, or the tasks cannot be averaged or paired.
     """
 
@@ -145,18 +149,21 @@ class GroupDifference(Plain):
 
     @property
     def coverage(self) -> str:
-        """How many tasks have a number."""
+        """How many tasks have a number, in words."""
         return coverage(self.n_tasks, self.missing)
 
 
 def shared_range(matrices: Sequence[Matrix]) -> tuple[float, float] | None:
-    """The range of scores that all matrices share; None if one has no range, or they differ."""
+    """Return the range of scores that all matrices share.
+
+    None if one has no range, or they differ.
+    """
     spans = {matrix.measure.value_range for matrix in matrices}
     return spans.pop() if len(spans) == 1 else None
 
 
 def can_average(measures: Sequence[Measure]) -> bool:
-    """Whether a mean over these tasks makes sense: all in points and in the same direction."""
+    """Tell whether a mean over these tasks makes sense: all in points and in the same direction."""
     return (
         all(measure.bounded for measure in measures)
         and len({measure.lower_is_better for measure in measures}) == 1
@@ -164,7 +171,7 @@ def can_average(measures: Sequence[Measure]) -> bool:
 
 
 def common_trees(runs: Sequence[Run]) -> tuple[Node, ...]:
-    """The trees that all runs have; none where they differ."""
+    """Return the trees that all runs have; none where they differ."""
     trees_by_run = [trees_of(run.groups) for run in runs]
     return (
         trees_by_run[0]
@@ -174,7 +181,7 @@ def common_trees(runs: Sequence[Run]) -> tuple[Node, ...]:
 
 
 def overall_node(runs: Sequence[Run], tasks: Sequence[str]) -> Node | None:
-    """The node that stands for all tasks.
+    """Find the node that represents all tasks.
 
     It is the root of the declared tree, else the last of the trees that contains all tasks.
     """
@@ -185,7 +192,7 @@ def overall_node(runs: Sequence[Run], tasks: Sequence[str]) -> Node | None:
 
 
 def outer_first(level: Sequence[Node]) -> Iterator[Node]:
-    """The nodes of trees level by level, so that totals come before their parts."""
+    """Iterate over the nodes of trees level by level, so that totals come before their parts."""
     while level:
         yield from level
         level = [
@@ -196,10 +203,10 @@ def outer_first(level: Sequence[Node]) -> Iterator[Node]:
 def make_average(
     matrices: Sequence[Matrix], node: Node | None = None, tasks_are: TasksAre = "fixed"
 ) -> Average | None:
-    """The average over matrices by a node, or with equal weights; None if it has no number.
+    """Make the average of a node, or one with equal weights; None if it has no number.
 
     Raises:
-        ConfigurationError: the tasks shall be a sample, but are fewer than three or have weights.
+        ConfigurationError: the tasks are to be a sample, but are fewer than three or have weights.
     """
     average = _average_by_node(matrices, node)
     if tasks_are == "fixed":
@@ -249,7 +256,7 @@ def _average_by_node(matrices: Sequence[Matrix], node: Node | None) -> Average |
 def group_differences(
     runs: Sequence[Run], matrices: Sequence[Matrix]
 ) -> tuple[GroupDifference, ...]:
-    """The difference at each node of the trees that two runs have in common, inner nodes first."""
+    """Compute the difference at each node of the trees that two runs share, inner nodes first."""
     sizes = {matrix.measure.task: len(matrix.keys) for matrix in matrices}
     differences = []
     for node in distinct(node for tree in common_trees(runs) for node in tree.nodes()):

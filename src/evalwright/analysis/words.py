@@ -1,4 +1,4 @@
-"""Counts, times and lists as words of a sentence, consistent in all messages and reports."""
+"""Wording of counts, times and lists, consistent in all messages and reports."""
 
 from __future__ import annotations
 
@@ -9,24 +9,25 @@ _FEW_CLUSTERS = 8
 
 
 def count(n: int) -> str:
-    """A whole number with commas between thousands."""
+    """Format a whole number with commas between thousands."""
     return f"{n:,}"
 
 
 def plural(n: int, word: str, many: str = "") -> str:
-    """The word for n things."""
+    """Return the singular or plural of a word for n things."""
     return word if n == 1 else many or f"{word}s"
 
 
 def counted(n: int, word: str, many: str = "") -> str:
-    """The number and its word: "1 item", "1,200 items"."""
+    """Format a number with its word: "1 item", "1,200 items"."""
     return f"{count(n)} {plural(n, word, many)}"
 
 
 def listed(phrases: Sequence[str], most: int = 0) -> str:
-    """The phrases as in a sentence: "a, b and c".
+    """Join phrases as in a sentence: "a, b and c".
 
     Args:
+        phrases: the phrases.
         most: with more phrases than this, "a, b and 5 more"; 0 for no limit.
     """
     if most and len(phrases) > most:
@@ -39,13 +40,13 @@ def listed(phrases: Sequence[str], most: int = 0) -> str:
 
 
 def points(score: float, bounded: bool) -> str:
-    """A score or difference in points of 100 with a decimal if bounded, else with four digits."""
+    """Format a score or difference: in percentage points if bounded, else with 4 digits."""
     text = f"{100 * score:.1f}" if bounded else f"{score:.4g}"
     return "0.0" if text == "-0.0" else text
 
 
 def merge_remarks(remarks: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """Remarks, each once with all the names it applies to.
+    """Group equal remarks, each with all the names it applies to.
 
     Args:
         remarks: pairs of name and text.
@@ -57,9 +58,9 @@ def merge_remarks(remarks: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str
 
 
 def duration(seconds: float) -> str:
-    """A time in its two leading units: "0.42 s", "12 s", "3 min 05 s", "2 h 03 min", "4 d 01 h".
+    """Format a time in its two leading units: "0.42 s", "3 min 05 s", "2 h 03 min", "4 d 01 h".
 
-    "n/a" if it is not known.
+    "n/a" if it is unknown.
     """
     if not math.isfinite(seconds) or seconds < 0:
         return "n/a"
@@ -76,7 +77,7 @@ def duration(seconds: float) -> str:
 
 
 def warn_few_clusters(effective: float | None) -> str:
-    """A caveat for intervals over few clusters, counted by their effective number; else ""."""
+    """Write a caveat for intervals over few clusters, by their effective number; else ""."""
     if effective is None or not effective < _FEW_CLUSTERS:
         return ""
     return (

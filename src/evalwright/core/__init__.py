@@ -1,1 +1,1 @@
-"""The nouns: small frozen records and the error tree. No I/O, and no imports of other packages."""
+"""Records shared by all packages (tasks, samples, requests, responses) and errors; no I/O."""

@@ -1,4 +1,4 @@
-"""The one call to every model: `response = await ask(role, request)`."""
+"""How strategies and scorers send requests to models: `response = await ask(role, request)`."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from evalwright.core.responses import Response
 
 
 class Ask(Protocol):
-    """Sends a request to the model of a role: `response = await ask(role, request)`.
+    """Sends a request to the model that fills a role: `response = await ask(role, request)`.
 
-    Strategies and scorers get one. The role "target" is the model under test; "judge" and others
-    are named by the run.
+    Strategies and scorers are called with one. The role "target" is the model under test; the run
+    defines the other roles, such as "judge".
     """
 
     async def __call__(self, role: str, request: Request) -> Response:
-        """Send the request; a stored response is used where there is one.
+        """Send a request, or return the stored response if it was already answered.
 
         Args:
             role: "target" for the model under test, or another role of the run.
             request: what to send.
 
         Returns:
-            The response, which is stored by then.
+            The response, which has been stored by then.
 
         Raises:
             RequestFailed: the request failed for good, after all its attempts.
@@ -32,16 +32,17 @@ class Ask(Protocol):
 
 
 def abilities_of(ask: Ask, role: str) -> frozenset[Ability] | None:
-    """What the model of a role can do.
+    """Look up what the model in a role can do.
 
-    A judge may be a classifier or a model that writes, which its requests depend on.
+    A scorer needs this because a judge may be a classifier or a generative model, and the two take
+    different requests.
 
     Args:
-        ask: what the strategy or scorer was given.
+        ask: the function that the strategy or scorer was called with.
         role: "target" for the model under test, or another role of the run.
 
     Returns:
-        Its abilities; None where they are not known.
+        The model's abilities; None where they are not known.
     """
     lookup = getattr(ask, "abilities", None)
     abilities: frozenset[Ability] | None = lookup(role) if lookup is not None else None
@@ -49,14 +50,14 @@ def abilities_of(ask: Ask, role: str) -> frozenset[Ability] | None:
 
 
 def options_of(ask: Ask, role: str) -> frozenset[str]:
-    """The options of `Generate` that requests to the model of a role may use.
+    """Look up which optional settings of `Generate` the model in a role supports.
 
     Args:
-        ask: what the strategy or scorer was given.
+        ask: the function that the strategy or scorer was called with.
         role: "target" for the model under test, or another role of the run.
 
     Returns:
-        Of the options that not every model takes, those that this one does.
+        The supported names among the options that not every model takes.
     """
     lookup = getattr(ask, "carries", None)
     options: frozenset[str] = lookup(role) if lookup is not None else frozenset()
@@ -64,9 +65,9 @@ def options_of(ask: Ask, role: str) -> frozenset[str]:
 
 
 def refusal_of(ask: Ask, role: str, request: Request) -> str | None:
-    """Why the model in a role cannot take a request, in a sentence.
+    """Explain in a sentence why the model in a role cannot take a request.
 
-    None if it can, or if `ask` does not say.
+    None if it can, or if `ask` cannot tell.
     """
     lookup = getattr(ask, "refuses", None)
     refusal: str | None = lookup(role, request) if lookup is not None else None

@@ -1,8 +1,8 @@
-"""How something public gets another name or goes: it works for one more release and warns.
+"""Renaming or removing something public: it works for one more release and warns.
 
-Names in files, settings and options of the command line: `warn_old_name`, one line a process.
-Functions and classes in Python: `@deprecated`. Parameters: `@renamed_parameter`.
-docs/stability.md says what is public and for how long.
+For names in files, settings and command-line options: `warn_old_name`, which warns once per
+process. For functions and classes in Python: `@deprecated`. For parameters:
+`@renamed_parameter`. docs/stability.md says what is public and for how long.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ Deprecated = TypeVar("Deprecated", bound=Callable[..., Any])
 """A function or a class."""
 
 CALLER = 2
-"""The `stacklevel` of whoever called the function that warns."""
+"""The `stacklevel` that makes a warning point at the caller of the deprecated function."""
 
 _warned: set[str] = set()
 
 
 class OldName(FutureWarning):
-    """A setting or a name that has another name now."""
+    """Warning that a setting or name has been renamed."""
 
 
 def warn_old_name(old: str, new: str, where: str = "") -> None:
-    """Say once that a name has another name now.
+    """Warn that a name has been renamed, once per process.
 
     Args:
         old: the name that was used.
         new: the name to use.
-        where: what carries the name, such as "The setting" or "The scorer option".
+        where: what the name belongs to, such as "The setting" or "The scorer option".
     """
     message = (
         f"{where or 'The name'} '{old}' is now called '{new}'. The old name is read for"
@@ -48,9 +48,9 @@ def warn_old_name(old: str, new: str, where: str = "") -> None:
 
 
 def Undecided(explanation: str = "") -> Score:
-    """What scorers of earlier versions returned where their rules couldn't tell: wrong, unsure.
+    """Deprecated: what scorers returned where their rules could not tell.
 
-    Return `Score(value, unsure=why)` instead.
+    Counts as wrong and unsure. Return `Score(value, unsure=why)` instead.
 
     Args:
         explanation: why the rules could not tell.
@@ -67,7 +67,7 @@ def Undecided(explanation: str = "") -> Score:
 
 
 def deprecated(*, since: str, use_instead: str) -> Callable[[Deprecated], Deprecated]:
-    """Mark a function, a method or a class as deprecated: it works as before, and warns.
+    """Mark a function, a method or a class as deprecated: it still works, but warns.
 
     A function warns when it is called, a class when it is instantiated or derived from. The warning
     points at the line of the caller. The docstring gets a note, which the reference shows.
@@ -99,7 +99,10 @@ def deprecated(*, since: str, use_instead: str) -> Callable[[Deprecated], Deprec
 
 
 def _with_warning(function: Any, message: str) -> Any:
-    """The function behind one that warns; `async def` stays so, because registries look at it."""
+    """Wrap a function so that it warns first.
+
+    An `async def` stays one, because registries check.
+    """
 
     @functools.wraps(function)
     async def warn_and_await(*args: Any, **kwargs: Any) -> Any:
@@ -117,7 +120,7 @@ def _with_warning(function: Any, message: str) -> Any:
 
 
 def _warn_on_use(cls: Any, message: str) -> None:
-    """Let a class warn where it is instantiated or derived from; its subclasses don't."""
+    """Make a class warn when it is instantiated or derived from; its subclasses do not warn."""
     initialise = cls.__init__
     initialise_subclass = cls.__init_subclass__
 
@@ -140,14 +143,14 @@ def _warn_on_use(cls: Any, message: str) -> None:
 def renamed_parameter(
     old: str, new: str, *, since: str
 ) -> Callable[[Deprecated], Deprecated]:
-    """Let a function still take a parameter by its old name, with a warning.
+    """Let a function still accept a parameter under its old name, with a warning.
 
     For functions that people call. An option of a scorer, strategy or metric is read from files:
     its old name belongs in the table that reads them, with `warn_old_name`.
 
     Args:
         old: the name that callers may still write.
-        new: the name that the function's parameter has.
+        new: the parameter's current name.
         since: the version that renames it, such as "0.2.0".
 
     Returns:

@@ -55,7 +55,7 @@ Party = Literal[
 
 
 class EvalwrightError(Exception):
-    """Base of all our errors.
+    """Base class of all errors that Evalwright raises.
 
     `str(error)` is a sentence for a person: what happened, why, what to do.
     """
@@ -64,7 +64,7 @@ class EvalwrightError(Exception):
 
 
 def reason_of(error: BaseException) -> str:
-    """An error's message, preceded by its class unless it is one of ours."""
+    """Format an error as text: its message, after the class name if it is not one of ours."""
     return (
         str(error)
         if isinstance(error, EvalwrightError)
@@ -73,7 +73,7 @@ def reason_of(error: BaseException) -> str:
 
 
 class UsageError(EvalwrightError):
-    """What the user can put right: arguments, files, names. The command line exits with 2."""
+    """An error that the user can fix: arguments, files, names. The command line exits with 2."""
 
 
 class ConfigurationError(UsageError):
@@ -81,7 +81,7 @@ class ConfigurationError(UsageError):
 
 
 class UnknownName(UsageError):
-    """A name that does not exist; the message ends with the closest known names.
+    """A name that does not exist; the message suggests the closest known names.
 
     Args:
         kind: what the name should be, as in "option of the scorer 'numeric'".
@@ -116,9 +116,9 @@ class MissingExtra(UsageError):
     """An optional library is not installed.
 
     Args:
-        feature: what needs the library; begins the message.
-        extra: the extra of `evalwright` that installs it.
-        library: its name.
+        feature: what needs the library; the message begins with it.
+        extra: the extra of `evalwright` that installs the library.
+        library: the library's name.
         first: a command that has to run before the installation.
     """
 
@@ -147,7 +147,7 @@ class DatasetError(UsageError):
 class OutOfReach(DatasetError):
     """Data on a hub that cannot be fetched now.
 
-    Among several tasks, only the one that needs the data fails.
+    In a run of several tasks, only the task that needs the data fails.
     """
 
 
@@ -168,14 +168,14 @@ class RunError(UsageError):
 
 
 class ScoringError(EvalwrightError):
-    """A scorer raised, or could not decide."""
+    """A scorer raised an error, or could not score the answer."""
 
     party: Party = "scorer"
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A request, answer or score that failed, as data; never scored, never stored as a response.
+    """A failed request, answer or score, as data; never scored, never stored as a response.
 
     Args:
         kind: the error's class in words, such as "rate limited".
@@ -184,9 +184,9 @@ class Failure:
         message: what happened, in a sentence.
         retryable: whether sending the request again may help.
         status: the HTTP status, where there was one.
-        attempts: how often it was tried.
-        usage: tokens of all attempts, useless replies and estimates included; None where nothing
-            was paid or known.
+        attempts: how often the request was sent.
+        usage: tokens of all attempts, including unusable replies and estimates; None where nothing
+            was used or the number is unknown.
         cost: US dollars of all attempts; None likewise.
     """
 
@@ -201,11 +201,11 @@ class Failure:
 
     @property
     def label(self) -> str:
-        """The name under which failures are counted: the kind, marked where a judge failed."""
+        """The name under which failures are counted: the kind, after "judge: " for a judge."""
         return f"judge: {self.kind}" if self.party == "judge" else self.kind
 
     def as_dict(self) -> dict[str, Any]:
-        """A plain mapping for JSON; without usage and cost where there are none."""
+        """Return a plain mapping for JSON, leaving out usage and cost where there are none."""
         attributes = {name: getattr(self, name) for name in self.__slots__}
         return {
             name: value
@@ -253,14 +253,14 @@ class RequestError(EvalwrightError):
         self.rate_limits = rate_limits
 
     def as_failure(self, attempts: int = 1) -> Failure:
-        """The error as a record."""
+        """Return the error as a Failure record."""
         return Failure(
             self.kind, self.party, str(self), self.retryable, self.status, attempts
         )
 
 
 class RateLimited(RequestError):
-    """The provider asks us to slow down: 429 and its kin."""
+    """The provider asks for fewer requests: 429 and similar replies."""
 
     kind = "rate limited"
     retryable = True
@@ -276,32 +276,30 @@ class Overloaded(RequestError):
 
 
 class ConnectionFailed(RequestError):
-    """No connection, or it broke before the answer was whole."""
+    """There was no connection, or it broke before the reply was complete."""
 
     kind = "connection failed"
     retryable = True
 
 
 class TimedOut(RequestError):
-    """No answer within the time allowed."""
+    """No reply came within the allowed time."""
 
     kind = "timed out"
     retryable = True
 
 
 class BadReply(RequestError):
-    """The answer is not what the interface documents: broken JSON, wrong content type, missing
-    fields.
-    """
+    """The reply is not what the API documents: broken JSON, wrong content type, missing fields."""
 
     kind = "bad reply"
     retryable = True
 
 
 class EmptyReply(RequestError):
-    """The answer has no content and gives no reason.
+    """The reply has no content and gives no reason.
 
-    It is requested once more; if it is empty again, that is the model's answer.
+    The request is sent once more; if that reply is empty too, it counts as the model's answer.
     """
 
     kind = "empty reply"
@@ -310,14 +308,14 @@ class EmptyReply(RequestError):
 
 
 class WrongModel(RequestError):
-    """The reply names another model than the one that was asked."""
+    """The reply names another model than the one that was requested."""
 
     kind = "wrong model"
     retryable = True
 
 
 class StillWriting(RequestError):
-    """The model was sending its answer when the time for it was over."""
+    """The model was still sending its answer when the time limit was reached."""
 
     kind = "still writing"
     party: Party = "model"
@@ -331,14 +329,14 @@ class AuthenticationFailed(RequestError):
 
 
 class Rejected(RequestError):
-    """The provider says the request itself is wrong: 400, 404, 413, 422."""
+    """The provider says that the request itself is wrong (HTTP 400, 404, 413 or 422)."""
 
     kind = "request rejected"
     taken = False
 
 
 NO_TOKEN_LOG_PROBS = "sent no log-probabilities of the answer's tokens"
-"""Part of the message for a reply without the log-probabilities that were requested.
+"""Part of the message for a reply that lacks the log-probabilities that were requested.
 
 Strategies that need them look for this text.
 """
@@ -359,7 +357,7 @@ class ModelError(RequestError):
 
 
 class Cancelled(RequestError):
-    """The run stopped before this was answered."""
+    """The run stopped before the response arrived."""
 
     kind = "cancelled"
     party: Party = "configuration"
@@ -370,7 +368,7 @@ class RequestFailed(EvalwrightError):
     """Raised by `ask` once a request has failed for good.
 
     Args:
-        failure: what failed.
+        failure: the failed request as data.
     """
 
     def __init__(self, failure: Failure) -> None:
@@ -380,11 +378,11 @@ class RequestFailed(EvalwrightError):
 
 
 def cause_of(error: BaseException) -> str:
-    """What went wrong, in one line without a full stop: the error's first line, and that of its
-    root cause.
+    """Summarise an error in one line: its first line and, if different, that of its root cause.
 
     A library's outer error often says only that something failed ("An error occurred while
-    generating the dataset"); the reason is in the error that it was raised from.
+    generating the dataset"); the reason is in the error that it was raised from. The line has no
+    full stop.
     """
     chain = [error]
     seen = {id(error)}
@@ -401,7 +399,7 @@ def _first_line(error: BaseException) -> str:
 
 
 MAX_LISTED_NAMES = 20
-"""Longest list of names that a message shows in full."""
+"""Number of names up to which a message lists all of them."""
 
 
 def check_known(
@@ -432,7 +430,7 @@ def check_known(
 
 
 def known_names(name: str, names: Collection[str], before: str = "Known: ") -> str:
-    """A sentence that lists the names that exist.
+    """Write a sentence that lists the names that exist.
 
     Args:
         name: the unknown name.
@@ -440,8 +438,8 @@ def known_names(name: str, names: Collection[str], before: str = "Known: ") -> s
         before: the words before the list.
 
     Returns:
-        "" where there are many names and some resemble the unknown one: those are suggested
-        instead.
+        The sentence; "" where there are many names and some resemble the unknown one, since the
+        error then suggests those instead.
     """
     if len(names) > MAX_LISTED_NAMES and closest(name, names):
         return ""
@@ -449,23 +447,23 @@ def known_names(name: str, names: Collection[str], before: str = "Known: ") -> s
 
 
 def listed(names: Collection[str], most: int = MAX_LISTED_NAMES) -> str:
-    """The names for a message: all of them, or the first few and how many more there are."""
+    """Join names for a message: all of them, or the first few and how many more there are."""
     if len(names) <= most:
         return ", ".join(names)
     return f"{', '.join(list(names)[:most])} and {len(names) - most:,} more"
 
 
 def closest(name: str, names: Iterable[str], most: int = 4) -> list[str]:
-    """Find the names that resemble another.
+    """Find the known names that resemble a misspelt one.
 
     Args:
-        name: the name that was meant to be one of them.
-        names: the names.
-        most: how many to give.
+        name: the misspelt name.
+        names: the known names.
+        most: how many to return at most.
 
     Returns:
-        The names that resemble it, best first. Those that contain it as a word come before all
-        others ("f1": "token-f1").
+        The similar names, best first. Names that contain it as a hyphenated word replace all others
+        ("f1": "token-f1").
     """
     table = {candidate.lower(): candidate for candidate in names}
     matches = sorted(

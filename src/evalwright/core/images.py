@@ -1,8 +1,8 @@
-"""An image in a prompt: its bytes, its hash, and what its header says.
+"""Images in prompts: their bytes, their hash, and what their header says.
 
-Only formats that all providers of vision models accept, recognised by content, never by file name.
-Nothing is decoded: width and height are in the header, so an image that would unpack to more than
-`MOST_PIXELS` is rejected unopened.
+Only formats that all providers of vision models accept, recognised by content, never by file
+name. Nothing is decoded: width and height are in the header, so an image that would unpack to
+more than `MOST_PIXELS` is rejected without unpacking it.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from evalwright.core.errors import DatasetError
 
 MOST_BYTES = 20 * 10**6
 MOST_PIXELS = 64 * 10**6
-"""Limit for one image; no provider accepts more."""
+"""Limits for one image, in bytes and pixels; no provider accepts more."""
 
 _DATA_URL = re.compile(
     r"data:([\w.+-]+/[\w.+-]+)?(;[\w.+-]+=[^;,]*)*;base64,", re.ASCII
 )
 _JPEG_SIZES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
-"""JPEG markers of frames, whose headers hold the image's size."""
+"""JPEG markers of the frame headers, which hold the image's size."""
 
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """An image, equal to every other image with the same bytes.
+    """An image; two images with the same bytes are equal.
 
     Attributes:
         data: the bytes; empty for an image read from a record.
         media_type: such as "image/png".
-        source: where it comes from, for people and records.
+        source: the file or URL it came from, for people and records.
         digest: SHA-256 of the bytes in hexadecimal.
     """
 
@@ -51,6 +51,10 @@ class Image:
     @classmethod
     def read(cls, data: bytes, source: str) -> Self:
         """Read an image from its bytes.
+
+        Args:
+            data: the bytes of the file.
+            source: the file or URL they came from, for messages and records.
 
         Raises:
             DatasetError: the bytes are not PNG, JPEG, GIF or WebP, or the image is too large.
@@ -80,7 +84,7 @@ class Image:
 
     @classmethod
     def from_data_url(cls, url: str, source: str = "a data URL") -> Self:
-        """The image in a `data:` URL with base64. Raises DatasetError as `read` does."""
+        """Read an image from a base64 `data:` URL. Raises DatasetError as `read` does."""
         head = _DATA_URL.match(url[:200])
         if head is None:
             raise DatasetError(
@@ -103,25 +107,25 @@ class Image:
 
     @classmethod
     def recorded(cls, part: Mapping[str, Any]) -> Self:
-        """An image as `named` wrote it, without its bytes."""
+        """Rebuild an image from what `named` wrote to a record; its bytes are not there."""
         return cls(b"", part["media_type"], part.get("source", ""), part["image"])
 
     def named(self, with_source: bool = False) -> dict[str, str]:
-        """A plain mapping for JSON: hash and media type, and for records the source."""
+        """Return the image as a mapping for JSON: hash, media type, optionally its source."""
         origin = {"source": self.source} if with_source and self.source else {}
         return {"image": self.digest, "media_type": self.media_type, **origin}
 
     def base64(self) -> str:
-        """The bytes in base64, as APIs take them."""
+        """Encode the bytes in base64, as APIs expect."""
         return base64.b64encode(self.data).decode()
 
     def data_url(self) -> str:
-        """Its bytes as a `data:` URL."""
+        """Return the image as a base64 `data:` URL."""
         return f"data:{self.media_type};base64,{self.base64()}"
 
 
 def size_of(data: bytes) -> tuple[str, int, int]:
-    """Read (media type, width, height) from an image's header.
+    """Read media type, width and height in pixels from an image's header.
 
     Returns:
         "" as the media type of an unknown format; 0 for a size that the header lacks.
@@ -141,7 +145,7 @@ def size_of(data: bytes) -> tuple[str, int, int]:
 
 
 def _jpeg_size(data: bytes) -> tuple[int, int]:
-    """Read the size in the header of the first frame, skipping the segments before it."""
+    """Read width and height from the first frame header, skipping the segments before it."""
     offset = 2
     while offset + 9 <= len(data) and data[offset] == 0xFF:
         marker = data[offset + 1]
@@ -149,7 +153,7 @@ def _jpeg_size(data: bytes) -> tuple[int, int]:
             return _big_endian(data[offset + 7 : offset + 9]), _big_endian(
                 data[offset + 5 : offset + 7]
             )
-        # Fill bytes and markers without a length are passed over.
+        # Skip fill bytes, and markers that have no length field.
         has_no_length = marker == 0x01 or 0xD0 <= marker <= 0xD8
         offset += (
             1
@@ -162,7 +166,7 @@ def _jpeg_size(data: bytes) -> tuple[int, int]:
 
 
 def _webp_size(data: bytes) -> tuple[int, int]:
-    """Read the size in the first chunk: extended, lossless or lossy."""
+    """Read width and height from the first chunk, which is extended, lossless or lossy."""
     chunk_type = data[12:16]
     body = data[20:30]
     if chunk_type == b"VP8X" and len(body) == 10:
@@ -176,7 +180,7 @@ def _webp_size(data: bytes) -> tuple[int, int]:
 
 
 def _describe_unknown(data: bytes) -> str:
-    """What the file is instead, where that is easy to tell."""
+    """Say in brackets what a file is that is not a supported image, where that is easy to tell."""
     start = data[:1000].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if not data:
         return " (it is empty)"

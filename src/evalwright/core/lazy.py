@@ -1,4 +1,4 @@
-"""Package attributes that import their module on first use, which keeps the package cheap."""
+"""Lazy package attributes: a module is imported on first use, which keeps `import` fast."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any
 def lazy_names(
     package: str, names: Mapping[str, str]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """The `__getattr__` and `__dir__` of a package whose names load their module on first use.
+    """Create the `__getattr__` and `__dir__` of a package whose modules load on first use.
 
     Args:
         package: its import name.
-        names: by module of the package, the names it provides, separated by spaces.
+        names: for each module of the package, the names it provides, separated by spaces.
 
     Returns:
         The two functions, for the package to assign.

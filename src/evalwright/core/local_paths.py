@@ -1,8 +1,7 @@
-"""Paths of this machine, told from addresses of storage elsewhere, which nothing here reads or
-writes.
+"""Tells local paths from addresses of remote storage, which Evalwright neither reads nor writes.
 
-As a path, `s3://bucket/runs` would be a folder `s3:` in the working folder. A drive of Windows
-(`C:/runs`) has one letter.
+Taken as a path, `s3://bucket/runs` would create a folder `s3:` in the working folder. A Windows
+drive (`C:/runs`) has a single letter and is a path.
 """
 
 from __future__ import annotations
@@ -14,13 +13,13 @@ from evalwright.core.errors import ConfigurationError
 from evalwright.core.secrets import mask, without_login
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/(/|(?=[^/]|$))")
-"""`Path` makes one slash of the two."""
+"""A scheme at the start of an address; `Path` turns the two slashes after it into one."""
 
 
 def scheme_of(path: str | PurePath) -> str:
-    """The scheme of what is an address and no path, such as "s3"; "" for a path.
+    """Return the scheme of an address, such as "s3"; "" for a local path.
 
-    In a text only `scheme://` is one.
+    In a string, only `scheme://` counts; a `Path` has already lost the second slash.
     """
     match = _SCHEME.match(str(path))
     if match is None or (isinstance(path, str) and not match[2]):
@@ -29,7 +28,7 @@ def scheme_of(path: str | PurePath) -> str:
 
 
 def why_not_local(path: str | PurePath) -> str:
-    """What is wrong with an address in place of a path, and what to do; "" for a path."""
+    """Explain why an address cannot be used as a path, and what to do; "" for a local path."""
     scheme = scheme_of(path)
     if not scheme:
         return ""
@@ -43,8 +42,11 @@ def why_not_local(path: str | PurePath) -> str:
 
 
 def check_local(path: str | PurePath, called: str) -> None:
-    """Raise ConfigurationError for an address in place of a path. called: the option or setting
-    that has it.
+    """Raise ConfigurationError if an address is used as a path.
+
+    Args:
+        path: the path to check.
+        called: the option or setting it comes from, for the message.
     """
     if why := why_not_local(path):
         raise ConfigurationError(

@@ -1,14 +1,16 @@
-"""What became of a sample: answered, one of the model's own faults, or missing through no fault of
-the model.
+"""Outcomes of samples: answered, no answer by the model's own fault, or missing by no fault of it.
 
 | outcome | what happened | counts as |
 |---|---|---|
-| answered | the model wrote an answer and ended by itself, or the token limit ended an answer that
+| answered | the model wrote an answer and ended by itself, or the token limit ended an answer
+that
 had begun | scored |
-| cut | the reply ended before any answer text: at the token limit, or after reasoning alone, which
+| cut | the reply ended before any answer text: at the token limit, or after reasoning alone,
+which
 is not an answer | wrong |
 | empty | the reply has no text and gives no reason, also when it was asked for again | wrong |
-| refused | the model refused in a field of the reply made for it; refusing in words is an answer |
+| refused | the model refused in a field of the reply made for it; refusing in words is an
+answer |
 wrong |
 | filtered | the provider's filter stopped the reply (wrong), or the prompt before any reply
 (missing) | wrong or missing |
@@ -17,7 +19,8 @@ wrong |
 | tool_call | the reply is a call of a tool that was not offered | wrong |
 | failed | there is no reply, or none that can be used; the Failure says who failed | missing |
 
-"Wrong" is the worst value of the scorer, unless the scorer or the task says that such a reply has
+"Wrong" is the worst value of the scorer, unless the scorer or the task says that such a reply
+has
 no score (`core/tasks`). Everything is derived from what is recorded (finish reasons, texts,
 failures), so records of any age have an outcome.
 """
@@ -46,7 +49,7 @@ Outcome = Literal[
 ]
 
 ANSWERED: Outcome = "answered"
-"""The model wrote an answer."""
+"""The model wrote an answer. Its outcome, like those below, is the one in the table above."""
 CUT: Outcome = "cut"
 EMPTY: Outcome = "empty"
 REFUSED: Outcome = "refused"
@@ -68,7 +71,7 @@ NO_ANSWER: tuple[Outcome, ...] = (
 )
 """Outcomes in which the model gave no answer.
 
-Scored with the worst value, or as an empty answer where a task says so.
+They get the scorer's worst value, or are scored as an empty answer where a task says so.
 """
 
 WORDS = {
@@ -80,13 +83,14 @@ WORDS = {
     UNFINISHED: "still being written at the time limit",
     TOOL_CALL: "calling a tool that was not offered",
 }
-"""How messages and reports name these outcomes."""
+"""How messages and reports describe these outcomes."""
 
 LENGTH = "length"
 CONTENT_FILTER = "content_filter"
 REFUSAL = "refusal"
-"""Finish reasons that decide the outcome, in our words; `models/remote/wire` translates every
-provider's into them.
+"""Finish reasons that decide the outcome.
+
+`models/remote/wire` translates every provider's own words into these.
 """
 
 _BY_FINISH_REASON: dict[str, Outcome] = {
@@ -99,7 +103,7 @@ _BY_FINISH_REASON: dict[str, Outcome] = {
 }
 
 _TOOL_CALLS = frozenset({"tool_use", "tool_calls", "function_call", "TOOL_CALL"})
-"""Providers' words for a reply that ended in a tool call."""
+"""Providers' finish reasons for a reply that ended in a tool call."""
 
 _BY_FAILURE: dict[str, Outcome] = {
     "empty reply": EMPTY,
@@ -107,7 +111,9 @@ _BY_FAILURE: dict[str, Outcome] = {
     "still writing": UNFINISHED,
     "tool call": TOOL_CALL,
 }
-"""Failures that are the model's own, by kind (`core/errors`): it replied, but not with an answer.
+"""Failures that count as the model's own fault, by kind (see `core/errors`).
+
+The model replied, but not with an answer.
 """
 
 _MESSAGES: dict[Outcome, tuple[Party, str]] = {
@@ -128,7 +134,7 @@ _MESSAGES: dict[Outcome, tuple[Party, str]] = {
 
 
 def outcome_of(response: Response) -> Outcome:
-    """The outcome of a response to a request for text."""
+    """Determine the outcome of a response to a text request."""
     by_reason = _BY_FINISH_REASON.get(response.finish_reason)
     if by_reason is not None and not (
         by_reason == TOOL_CALL and _is_visible(response.text)
@@ -137,7 +143,7 @@ def outcome_of(response: Response) -> Outcome:
     if "<" not in response.text and _is_visible(response.text):
         return ANSWERED
     if response.values or response.log_likelihood is not None:
-        return ANSWERED  # a number was asked for, not a text
+        return ANSWERED  # numbers were requested, not text
     separated = separate_reasoning(response)
     if _is_visible(separated.answer):
         return ANSWERED
@@ -147,36 +153,35 @@ def outcome_of(response: Response) -> Outcome:
 
 
 def _is_visible(text: str) -> bool:
-    """Whether a text has a character that people see."""
+    """Tell whether a text has at least one visible character."""
     text = text.strip()
     first = text[:1].isprintable() and text != ""
     return first or any(sign.isprintable() and not sign.isspace() for sign in text)
 
 
 def outcome_of_failure(failure: Failure) -> Outcome:
-    """The outcome of a sample whose request failed this way."""
+    """Determine the outcome of a sample from the failure of its request."""
     if failure.party not in ("model", "provider"):
         return FAILED
     if failure.kind in _BY_FAILURE:
         return _BY_FAILURE[failure.kind]
-    # Records of earlier versions may say it in two words.
+    # Records of earlier versions may have the kind as "prompt filtered".
     short_kind = failure.kind.removeprefix("prompt ")
     return next((outcome for outcome in NO_ANSWER if short_kind == outcome), FAILED)
 
 
 def is_models_own(failure: Failure) -> bool:
-    """Whether a request failed through the model's own doing, so that its sample is scored, not
-    missing.
+    """Tell whether a request failed through the model's own fault, so that its sample is scored.
 
-    A prompt that the provider's filter stopped never reached the model: that is the provider's
-    failure. A reply that the filter stopped is the model's.
+    Otherwise the sample is missing. A prompt that the provider's filter stopped never reached the
+    model: that is the provider's failure. A reply that the filter stopped is the model's.
     """
     outcome = outcome_of_failure(failure)
     return outcome in NO_ANSWER and (outcome != FILTERED or failure.party == "model")
 
 
 def response_of_fault(failure: Failure) -> Response:
-    """The response that a failure of the model's own stands for: no text, a reason and usage."""
+    """Build the empty response that stands for a failure of the model's own."""
     usage = Usage(**failure.usage) if failure.usage else Usage()
     outcome = outcome_of_failure(failure)
     finish_reason = CONTENT_FILTER if outcome == FILTERED else outcome
@@ -184,16 +189,16 @@ def response_of_fault(failure: Failure) -> Response:
 
 
 def explanation_of(outcome: Outcome) -> str:
-    """Why a reply counts as no answer, in a sentence."""
+    """Explain in a sentence why a reply with this outcome counts as no answer."""
     return _MESSAGES[outcome][1].format(of="")
 
 
 def failure_of(outcome: Outcome, role: str = "") -> Failure:
-    """A reply without an answer as a failure.
+    """Build a Failure from a reply without an answer.
 
     Args:
         outcome: the reply's outcome.
-        role: the role of a judge, where the failure is the judge's.
+        role: the judge's role, if the reply is a judge's.
     """
     party, message = _MESSAGES[outcome]
     return Failure(

@@ -1,4 +1,4 @@
-"""Records as plain values for JSON, one way for all of them."""
+"""Conversion of records to plain JSON values, the same way for all of them."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ from typing import Any
 
 
 class Plain:
-    """A dataclass with `as_dict`: its fields by name, in their order."""
+    """Base of dataclasses with `as_dict`, which lists the fields by name in their order."""
 
     __slots__ = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """The fields as JSON-ready values: records become mappings, tuples and arrays lists, nan
-        and infinities None.
+        """Return the fields as JSON-ready values.
+
+        Records become mappings, tuples and arrays become lists; nan and infinities become None.
         """
         return plain_fields(self)
 
 
 def plain_fields(record: Any, without: Collection[str] = ()) -> dict[str, Any]:
-    """A dataclass's fields as JSON-ready values, some left out."""
+    """Convert a dataclass's fields to JSON-ready values, leaving out those in `without`."""
     return {
         field.name: plain(getattr(record, field.name))
         for field in fields(record)
@@ -30,7 +31,7 @@ def plain_fields(record: Any, without: Collection[str] = ()) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON has it (see `Plain.as_dict`); what JSON has anyway stays as it is."""
+    """Convert a value to its JSON form (see `Plain.as_dict`); JSON's own types stay as they are."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if hasattr(value, "as_dict"):

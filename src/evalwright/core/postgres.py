@@ -1,4 +1,4 @@
-"""A PostgreSQL server by its URL: how it is shown and reached, and when it is unavailable."""
+"""Access to a PostgreSQL server: reading its URL, connecting, reconnecting, and its errors."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ PATIENCE = 600.0
 PATIENCE_VARIABLE = "EVALWRIGHT_STORE_WAIT"
 LONGEST_GAP = 10.0
 LOCK = 0x6576616C7772
-"""Number of the advisory lock under which tables are created."""
+"""Key of the advisory lock under which the tables are created."""
 _STARTING_PATIENCE = 60.0
 SILENCE = 10.0
-"""Seconds without an answer before the user is told."""
+"""Seconds without a reply from the server before the user is told."""
 _LOOK = 0.5
 _LAST_PATIENCE = 3.0
-"""Seconds to wait for an answer while the store is being closed."""
+"""Seconds to wait for a reply while the store is being closed."""
 FROZEN = 60.0
 """Seconds after which the server ends a transaction whose client is idle.
 
@@ -78,11 +78,11 @@ _OPTIONS = {
 
 
 _HOSTS = re.compile(r"[\w.-]+(:\d+)?(,[\w.-]+(:\d+)?)+")
-"""Several hosts of one database, of which one takes writes."""
+"""Several hosts of one database, only one of which takes writes."""
 
 
 def store_url() -> str:
-    """The PostgreSQL server that $EVALWRIGHT_STORE names; "" where the store is a file.
+    """Return the URL of the PostgreSQL server in $EVALWRIGHT_STORE; "" where the store is a file.
 
     Raises:
         ConfigurationError: the variable holds something else.
@@ -98,12 +98,12 @@ def store_url() -> str:
 
 
 def is_url(text: str) -> bool:
-    """Whether a text is the URL of a PostgreSQL server."""
+    """Tell whether a text is the URL of a PostgreSQL server."""
     return text.partition("://")[0] in _SCHEMES and "://" in text
 
 
 def display_url(url: str) -> str:
-    """A URL as it is shown to people: host and database only."""
+    """Return a URL as it is shown to people: host and database only."""
     try:
         parts = urlsplit(url)
         query = parse_qs(parts.query)
@@ -120,7 +120,7 @@ def display_url(url: str) -> str:
 
 
 class Link:
-    """A connection to the server, replaced when it is lost. One thread at a time uses it.
+    """A connection to the server that is replaced when it is lost; used by one thread at a time.
 
     Args:
         url: the server.
@@ -142,15 +142,15 @@ class Link:
         self._patience = _patience() if patience is None else patience
         self._connection: psycopg.Connection[Any] | None = None
         self._since: float | None = None
-        """When the step that is under way was begun."""
+        """When the current step began, in seconds of the monotonic clock; None between steps."""
         self._lost = False
         self.regained: float | None = None
-        """When a connection was made in place of one that was lost."""
+        """When a lost connection was last replaced, in seconds of the monotonic clock."""
         self._reported_away = False
         self._watched: threading.Event | None = None
 
     def open(self) -> None:
-        """Connect, waiting only for a server that is starting. Raises psycopg.Error."""
+        """Connect, waiting only for a server that is still starting. Raises psycopg.Error."""
         until = time.monotonic() + _STARTING_PATIENCE
         while self._connection is None:
             try:
@@ -164,7 +164,7 @@ class Link:
                     raise
 
     def watch(self) -> None:
-        """Notice from now on a server that keeps its connection open but does not answer."""
+        """Start a thread that notices if the server stops replying on an open connection."""
         self._watched = threading.Event()
         threading.Thread(
             target=self._watch,
@@ -175,7 +175,7 @@ class Link:
 
     @property
     def inside(self) -> bool:
-        """Whether a transaction is under way."""
+        """Whether a transaction is in progress."""
         return (
             self._connection is not None
             and self._connection.info.transaction_status.name == "INTRANS"
@@ -184,15 +184,15 @@ class Link:
     def again(
         self, step: Callable[[psycopg.Connection[Any]], T], transaction: bool = False
     ) -> T:
-        """Run a step, and run it again after a lost connection or a deadlock.
+        """Run a step, and repeat it after a lost connection or a deadlock.
 
         Args:
             step: called with the connection.
-            transaction: whether the step is one transaction.
+            transaction: whether to run the step in a transaction.
 
         Raises:
             StoreError: the server stays unavailable.
-            psycopg.Error: waiting would not help.
+            psycopg.Error: repeating the step would not help.
         """
         began = 0.0
         gap = 0.1
@@ -210,7 +210,7 @@ class Link:
                     continue
                 if not is_away(error):
                     raise
-                lost = error
+                connection_error = error
             else:
                 if self._reported_away:
                     self._reported_away = False
@@ -227,13 +227,13 @@ class Link:
             began = began or since
             waited = time.monotonic() - began
             if gap > 0.5:
-                self._report_away(f"cannot be reached ({reason(lost)})")
+                self._report_away(f"cannot be reached ({reason(connection_error)})")
             if waited + gap > self._patience or self.closing.wait(
                 gap * random.uniform(0.8, 1.0)
             ):
                 raise StoreError(
                     f"The store {display_url(self._url)} could not be reached for"
-                    f" {waited:.0f} s. ({reason(lost)}) Once it is back, run the same"
+                    f" {waited:.0f} s. ({reason(connection_error)}) Once it is back, run the same"
                     " command again: it sends only what has no stored response."
                 )
             gap = min(gap * 1.6, LONGEST_GAP)
@@ -257,7 +257,7 @@ class Link:
             if silent > SILENCE:
                 self._report_away(f"has not answered for {silent:.0f} s")
             if silent > (_LAST_PATIENCE if self.closing.is_set() else self._patience):
-                # Whoever waits for an answer is told that the connection has ended.
+                # Shutting the socket down wakes the thread that waits for a reply on it.
                 with (
                     suppress(Exception),
                     socket.fromfd(
@@ -267,7 +267,7 @@ class Link:
                     sock.shutdown(socket.SHUT_RDWR)
 
     def connection(self) -> psycopg.Connection[Any]:
-        """The current connection, or a new one. Raises psycopg.Error."""
+        """Return the current connection, or open a new one. Raises psycopg.Error."""
         if self._connection is None:
             hurry = {"connect_timeout": "2"} if self.closing.is_set() else {}
             self._connection = connect(self._url, **hurry)
@@ -276,7 +276,7 @@ class Link:
         return self._connection
 
     def rollback(self) -> None:
-        """End a transaction that failed."""
+        """Roll back a transaction that failed."""
         if self._connection is not None and not self._connection.closed:
             self._connection.rollback()
 
@@ -343,12 +343,12 @@ def _patience() -> float:
 
 
 def use_percent_placeholders(statement: str) -> str:
-    """A statement with psycopg's `%s` in place of each `?`."""
+    """Replace each `?` of a statement by psycopg's `%s`."""
     return statement.replace("?", "%s")
 
 
 def is_away(error: Exception) -> bool:
-    """Whether an error means that the server is unavailable, not that the statement was wrong."""
+    """Tell whether an error means an unavailable server rather than a wrong statement."""
     import psycopg
 
     state = getattr(error, "sqlstate", None)
@@ -364,12 +364,12 @@ def is_away(error: Exception) -> bool:
 
 
 def is_starting(error: Exception) -> bool:
-    """Whether the server is about to take connections."""
+    """Tell whether the server is still starting up, or shutting down before a restart."""
     return any(words in str(error) for words in _STARTING)
 
 
 def server_error(url: str, error: Exception) -> StoreError:
-    """The StoreError for an error of psycopg, with advice for the user."""
+    """Convert an error of psycopg into a StoreError with advice for the user."""
     if isinstance(error, StoreError):
         return error
     message = reason(error)
@@ -392,5 +392,5 @@ def server_error(url: str, error: Exception) -> StoreError:
 
 
 def reason(error: Exception) -> str:
-    """A library's error message in one line, without passwords."""
+    """Return a library's error message in one line, without passwords."""
     return re.sub(r"\s+", " ", mask(str(error))).strip() or type(error).__name__

@@ -1,8 +1,8 @@
-"""The folders for data kept between runs, private files, and bounded reading.
+"""The folders for data kept between runs, private files, and reading with size limits.
 
-Stores and run folders hold prompts, answers and server replies, so they are created for their owner
-alone, whatever the umask. EVALWRIGHT_SHARED=1 leaves permissions to the umask; an existing folder
-keeps its own.
+Stores and run folders hold prompts, answers and server replies, so they are created for their
+owner alone, whatever the umask. EVALWRIGHT_SHARED=1 leaves permissions to the umask; an
+existing folder keeps its own.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ HOME = ".evalwright"
 
 
 def home_folder(folder: str | Path | None = None) -> Path:
-    """The folder of the store and caches.
+    """Return the folder of the store and caches.
 
     Args:
         folder: the folder that the user named; by default $EVALWRIGHT_HOME, else `.evalwright` in
@@ -33,7 +33,7 @@ def home_folder(folder: str | Path | None = None) -> Path:
 
     Raises:
         ConfigurationError: it is an address such as s3://bucket, or `.evalwright` belongs to
-            another user, whose files would be taken for answers of models.
+            another user, who could have put forged model answers there.
     """
     location = folder or os.environ.get("EVALWRIGHT_HOME")
     if location:
@@ -50,9 +50,9 @@ def home_folder(folder: str | Path | None = None) -> Path:
 
 
 def config_folder() -> Path:
-    """The folder of a user's own settings: $XDG_CONFIG_HOME/evalwright, or ~/.config/evalwright.
+    """Return the folder of a user's own settings.
 
-    It is never below the working folder.
+    $XDG_CONFIG_HOME/evalwright, or ~/.config/evalwright. It does not depend on the working folder.
     """
     named = Path(os.environ.get("XDG_CONFIG_HOME", ""))
     base = named if named.is_absolute() else Path("~/.config").expanduser()
@@ -60,11 +60,11 @@ def config_folder() -> Path:
 
 
 def cache_folder() -> Path:
-    """$EVALWRIGHT_HOME or an existing `.evalwright`, else the user's cache folder.
+    """Return the cache folder: $EVALWRIGHT_HOME or an existing `.evalwright`, else the user's own.
 
-    Commands that only read leave no new folder behind.
+    Commands that only read thus leave no new folder behind.
     """
-    with suppress(ConfigurationError):  # another user's is not used
+    with suppress(ConfigurationError):  # another user's folder is skipped
         home = home_folder()
         if ("EVALWRIGHT_HOME" in os.environ and not home.exists()) or os.access(
             home, os.W_OK
@@ -75,7 +75,7 @@ def cache_folder() -> Path:
 
 
 def private_folder(folder: Path) -> None:
-    """Create a folder, and its missing parents, for their owner alone. Raises OSError."""
+    """Create a folder, with its missing parents, that only its owner can read. Raises OSError."""
     if why := why_not_local(folder):
         raise OSError(errno.EINVAL, why)
     if _is_shared():
@@ -84,12 +84,12 @@ def private_folder(folder: Path) -> None:
     for parent in reversed((folder, *folder.parents)):
         if not parent.exists():
             parent.mkdir(mode=0o700, exist_ok=True)
-            parent.chmod(0o700)  # whatever the umask took away
+            parent.chmod(0o700)  # set again because the umask may have removed bits
     folder.mkdir(exist_ok=True)
 
 
 def open_private(path: Path, mode: str = "wb", **options: Any) -> IO[Any]:
-    """Open a file for writing; where it is new, only its owner can read it. Raises OSError."""
+    """Open a file for writing; a new file is readable by its owner only. Raises OSError."""
     if _is_shared() or path.exists():
         return path.open(mode, **options)
 
@@ -103,29 +103,31 @@ def open_private(path: Path, mode: str = "wb", **options: Any) -> IO[Any]:
 
 
 LONGEST_LINE = 1 << 27
-"""Most bytes (or characters) in one line, cell or element; more would only fill the memory."""
+"""Longest line, cell or element that is read, in bytes or characters.
+
+Longer ones only fill memory.
+"""
 LARGEST_DOCUMENT = 1 << 28
-"""Most bytes of a file that is read into memory at once."""
+"""Largest file that is read into memory at once, in bytes."""
 
 
 def check_ordinary(path: Path, most: int | None = None) -> Path:
-    """Check that a path can be read to its end. `regular_file(path).read_text()` reads well.
+    """Check that reading a path will end: no pipe, no device, not too large.
 
     Args:
         path: a file or a folder.
-        most: the most bytes that it may have; None for any number.
+        most: the largest allowed size in bytes; None for any size.
 
     Returns:
-        The path. One where nothing is passes, so that opening it says so.
+        The path, so that `check_ordinary(path).read_text()` works. A missing path passes, and
+        opening it raises the error.
 
     Raises:
-        OSError: a pipe or a device is there, which may never end, or the file is larger.
+        OSError: it is a pipe or a device, which may never end, or the file is larger.
     """
     try:
         status = path.stat()
-    except (
-        OSError
-    ):  # another process may remove it meanwhile; who opens it says why it is not there
+    except OSError:  # removed by another process; opening it says why it is missing
         return path
     if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
         raise OSError(errno.EINVAL, "it is no ordinary file")
@@ -135,7 +137,7 @@ def check_ordinary(path: Path, most: int | None = None) -> Path:
 
 
 def no_file(path: Path) -> str:
-    """Why a path is not a file, to complete a sentence."""
+    """Say why a path is not a file, as the end of a sentence."""
     if path.is_dir():
         return "is a folder, not a file"
     if path.exists():
@@ -144,7 +146,7 @@ def no_file(path: Path) -> str:
 
 
 def lines_of(file: IO[AnyStr]) -> Iterator[AnyStr]:
-    """The lines of an open file.
+    """Iterate over the lines of an open file, with a limit on their length.
 
     Raises:
         OSError: a line is longer than `LONGEST_LINE`; the message has its number.
@@ -160,7 +162,10 @@ def lines_of(file: IO[AnyStr]) -> Iterator[AnyStr]:
 
 
 def _mode(status: Callable[[], os.stat_result]) -> int:
-    """The type of a file, read once since another process may remove it; 0 where there is none."""
+    """Return the mode bits of a file; 0 where there is none.
+
+    Read once, since another process may remove the file in between.
+    """
     try:
         return status().st_mode
     except OSError:
@@ -168,7 +173,7 @@ def _mode(status: Callable[[], os.stat_result]) -> int:
 
 
 def own_database(path: Path) -> Path:
-    """The path of a SQLite file in a home folder.
+    """Check the path of a SQLite file in a home folder, and return it.
 
     Raises:
         StoreError: the path, or a file beside it, is a link, a pipe or a device.
@@ -177,8 +182,8 @@ def own_database(path: Path) -> Path:
         file = path.with_name(path.name + end)
         mode = _mode(file.lstat)
         if stat.S_ISLNK(mode):
-            # Who brought the folder may have put it there, to have another file written or another
-            # store believed.
+            # Whoever supplied the folder may have put a link there, to have another file
+            # overwritten or a forged store read.
             raise StoreError(
                 f"{file} is a link to '{os.path.realpath(file)}' and is not followed."
                 " Remove it, and name the folder that is meant with --home or"
@@ -197,8 +202,9 @@ def _is_shared() -> bool:
 
 
 def _is_own(folder: Path) -> bool:
-    """Whether a folder, and a link that leads to it, belong to the current user; True if it is
-    missing.
+    """Tell whether a folder, and a link to it, belong to the current user.
+
+    True if it is missing.
     """
     if os.name != "posix":
         return True

@@ -1,7 +1,7 @@
 """Separates a model's reasoning from its answer, in one place for every model.
 
-Known forms: `<think>...</think>` (and its spellings), a lone `</think>` whose opening tag was in
-the prompt, an opening tag that was never closed (the answer is then empty), Harmony channels
+Known forms: `<think>...</think>` (and its spellings), a lone `</think>` whose opening tag was
+in the prompt, an opening tag that was never closed (the answer is then empty), Harmony channels
 (`<|channel|>analysis<|message|>...`), and a provider's separate reasoning field.
 """
 
@@ -25,9 +25,12 @@ _CHANNEL = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Separated:
-    """A response's answer and its reasoning.
+    """The answer and the reasoning in a response.
 
-    `unclosed` means that the reasoning never ended, so there is no answer.
+    Attributes:
+        answer: the text without reasoning.
+        reasoning: the reasoning, without tags.
+        unclosed: the reasoning never ended, so there is no answer.
     """
 
     answer: str
@@ -80,10 +83,9 @@ def separate_reasoning(response: Response) -> Separated:
 
 
 def _tag_pairs(text: str) -> Iterator[tuple[re.Match[str], re.Match[str]]]:
-    """Each opening tag with the first closing tag of the same name after it; tags in between are
-    text.
+    """Pair each opening tag with the first closing tag of the same name after it.
 
-    Runs in linear time, which no regular expression does.
+    Tags between the two are text. Runs in linear time, which no regular expression does.
     """
     closings: dict[str, list[re.Match[str]]] = {}
     for closing in _CLOSE.finditer(text):

@@ -1,7 +1,7 @@
-"""A table of named functions with options: the common part of scorers, strategies and metrics.
+"""A table of named functions with options, shared by scorers, strategies and metrics.
 
-A function is registered under a name; its keyword-only parameters are its options, as a task file
-may set them. A function with the wrong signature is rejected at registration, not when it is
+A function is registered under a name; its keyword-only parameters are its options, which a task
+file may set. A function with the wrong signature is rejected at registration, not when it is
 called.
 """
 
@@ -19,15 +19,15 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class Registry(Generic[Function]):
-    """Functions of one kind ("scorer"), by name.
+    """Functions of one kind, such as scorers, by name.
 
     Functions may also come from the entry point group `evalwright.<plural>`.
 
     Args:
-        kind: what the functions are, as messages say it.
+        kind: what the functions are called in messages, such as "scorer".
         built_in: maps names to "module:function", imported on first use.
-        check: called with name and function; raises where the signature does not fit.
-        plural: of the kind; by default with an "s".
+        check: called with name and function; raises if the signature is wrong.
+        plural: plural of the kind; by default `kind` with an "s".
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Registry(Generic[Function]):
         self._registered: set[str] = set()
 
     def register(self, name: str, function: Function) -> Function:
-        """Add a function; raises ConfigurationError where its signature does not fit."""
+        """Add a function under a name. Raises ConfigurationError if its signature is wrong."""
         self.check_name(name)
         if not name or name != name.strip():
             raise ConfigurationError(
@@ -69,23 +69,23 @@ class Registry(Generic[Function]):
             )
 
     def names(self) -> list[str]:
-        """All names, sorted."""
+        """Return all names, sorted."""
         return sorted(
             {*self._found, *self._built_in, *(point.name for point in self._points())}
         )
 
     def is_built_in(self, name: str) -> bool:
-        """Whether the name is the package's own and has not been registered again."""
+        """Whether the name is built in and has not been registered again."""
         return name in self._built_in and name not in self._registered
 
     def get(self, name: str) -> Function:
-        """The function of that name; raises UnknownName with the closest ones."""
+        """Return the function of that name; raises UnknownName with the closest ones."""
         if name not in self._found:
             self._found[name] = self._load(name)
         return self._found[name]
 
     def options(self, name: str) -> dict[str, inspect.Parameter]:
-        """The options of a function, by name."""
+        """Return the options of a function: its keyword-only parameters, by name."""
         parameters = inspect.signature(self.get(name)).parameters
         return {
             key: parameter
@@ -94,7 +94,7 @@ class Registry(Generic[Function]):
         }
 
     def check_options(self, name: str, options: Mapping[str, Any]) -> None:
-        """Raise for an option that the function does not take, or a missing required one."""
+        """Raise an error for an unknown option or a missing required one."""
         parameters = self.options(name)
         hint = "Known: " if parameters else "It takes no options"
         check_known(f"option of the {self.kind} '{name}'", options, parameters, hint)
@@ -125,7 +125,7 @@ class Registry(Generic[Function]):
 
 
 def positional_count(function: Callable[..., Any]) -> int:
-    """How many positional parameters a function has."""
+    """Count the positional parameters of a function."""
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     return sum(
         parameter.kind in kinds

@@ -1,6 +1,4 @@
-"""The six kinds of request to a model, each with everything that changes the answer and nothing
-else.
-"""
+"""The six kinds of request to a model, each with everything that affects the response, no more."""
 
 from __future__ import annotations
 
@@ -15,24 +13,24 @@ from evalwright.core.images import Image
 Ability = Literal[
     "generate", "log-likelihood", "rolling", "embed", "classify", "reward", "chat"
 ]
-"""What a model can do.
+"""Something a model can do.
 
-"chat" says that it takes messages (it has a chat template or a chat interface).
+"chat" means that it takes messages (it has a chat template or a chat interface).
 """
 
 Part = str | Image
-"""A part of a message's content."""
+"""A part of a message's content: text or an image."""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
     """One turn of a conversation.
 
-    A last message of role "assistant" is a prefill: the model goes on from it.
+    A last message of role "assistant" is a prefill: the model continues it.
 
     Args:
         role: "system", "user" or "assistant".
-        content: text, or texts and images in their order.
+        content: text, or a sequence of texts and images.
     """
 
     role: Literal["system", "user", "assistant"]
@@ -40,21 +38,21 @@ class Message:
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """The content as parts."""
+        """The content as a sequence of parts."""
         return (self.content,) if isinstance(self.content, str) else self.content
 
     @property
     def text(self) -> str:
-        """The parts that are text, joined."""
+        """The text parts, joined."""
         return "".join(part for part in self.parts if isinstance(part, str))
 
     @property
     def images(self) -> tuple[Image, ...]:
-        """The parts that are images."""
+        """The image parts."""
         return tuple(part for part in self.parts if isinstance(part, Image))
 
     def as_dict(self) -> dict[str, Any]:
-        """The form that chat templates take: a plain text, or a list of parts with their types.
+        """Return the form that chat templates take: a plain text, or a list of typed parts.
 
         It does not contain the bytes of images.
         """
@@ -72,15 +70,16 @@ class Message:
 
 
 Prompt = str | tuple[Message, ...]
-"""Text is sent as it is; messages stay messages until the model's own template renders them."""
+"""What a model is prompted with: text, sent as it is, or messages for the model's own template."""
 
 
 def prompt_payload(prompt: Prompt, *, recorded: bool = False) -> Any:
-    """The prompt as JSON: a string, or a list of [role, content], with images named by their hash.
+    """Return the prompt as JSON: a string, or a list of [role, content], with images named by hash.
 
     Args:
         prompt: the prompt.
-        recorded: also say where images come from; for records, not for a request's name.
+        recorded: also include where images come from. For records only: a request is identified by
+            content alone.
     """
     if isinstance(prompt, str):
         return prompt
@@ -101,7 +100,7 @@ def prompt_payload(prompt: Prompt, *, recorded: bool = False) -> Any:
 
 
 def prompt_from(payload: Any) -> Prompt:
-    """A recorded prompt; its images have a hash and no bytes."""
+    """Rebuild a prompt from its recorded form; its images have a hash and no bytes."""
     if isinstance(payload, str):
         return payload
     return tuple(Message(role, _content_from(content)) for role, content in payload)
@@ -117,7 +116,7 @@ def _content_from(content: Any) -> str | tuple[Part, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Generate:
-    """A request to continue `prompt`.
+    """A request to generate text that follows `prompt`.
 
     Args:
         prompt: text, or messages, which the model's own template renders.
@@ -126,8 +125,8 @@ class Generate:
         top_p: share of probability to sample from.
         stop: strings that end the answer and are not part of it.
         seed: seed of the sampling.
-        draw: tells repeated samples of one prompt apart. Greedy requests have draw 0, unless
-            repeats are wanted of a model that may answer differently.
+        draw: index that tells repeated samples of one prompt apart. Greedy requests have draw 0,
+            unless repeats are wanted from a model that may answer differently.
         top_k: sample from the k most probable tokens.
         min_p: least probability to sample from, as a share of the most probable token's.
         num_beams: width of beam search.
@@ -163,10 +162,10 @@ class Generate:
     generation_arguments: str | None = None
 
     def payload(self) -> dict[str, Any]:
-        """The content by which this request is named.
+        """Return the content that identifies this request.
 
-        Options that were added later are included only where they are used, so that old names stay
-        valid.
+        Options added in later versions are included only where they are used, so that older stored
+        responses are still found.
         """
         return {
             "generate": prompt_payload(self.prompt),
@@ -180,7 +179,7 @@ class Generate:
         }
 
     def options(self) -> dict[str, Any]:
-        """The options of `OPTIONS` that this request uses, by name."""
+        """Return the entries of `OPTIONS` that this request uses, by name."""
         if _options_of(self) == _UNUSED:  # most requests use none
             return {}
         return {
@@ -195,7 +194,7 @@ OPTIONS: Mapping[str, Any] = {
     for option in fields(Generate)[7:]
     if option.default is not MISSING
 }
-"""Options that not every model supports, each with the value that means it is not used."""
+"""Options that not every model supports, each with the value that means "not used"."""
 _options_of = attrgetter(*OPTIONS)
 _UNUSED = tuple(OPTIONS.values())
 
@@ -215,7 +214,7 @@ class LogLikelihood:
     continuation: str
 
     def payload(self) -> dict[str, Any]:
-        """What names this request by its content."""
+        """Return the content that identifies this request."""
         return {
             "log_likelihood": prompt_payload(self.context),
             "continuation": self.continuation,
@@ -224,7 +223,7 @@ class LogLikelihood:
 
 @dataclass(frozen=True, slots=True)
 class RollingLogLikelihood:
-    """A request for the log-probability of a whole text, in windows where it is too long for one.
+    """A request for the log-probability of a whole text, in windows if it exceeds the context.
 
     Args:
         text: the text that is scored.
@@ -235,7 +234,7 @@ class RollingLogLikelihood:
     text: str
 
     def payload(self) -> dict[str, Any]:
-        """What names this request by its content."""
+        """Return the content that identifies this request."""
         return {"rolling": self.text}
 
 
@@ -252,13 +251,13 @@ class Embed:
     text: str
 
     def payload(self) -> dict[str, Any]:
-        """What names this request by its content."""
+        """Return the content that identifies this request."""
         return {"embed": self.text}
 
 
 @dataclass(frozen=True, slots=True)
 class Classify:
-    """A request for the class probabilities of a pair.
+    """A request for the class probabilities of a text pair, as in entailment.
 
     Args:
         premise: the text that is taken as true, such as a passage.
@@ -271,18 +270,18 @@ class Classify:
     hypothesis: str
 
     def payload(self) -> dict[str, Any]:
-        """What names this request by its content."""
+        """Return the content that identifies this request."""
         return {"classify": [self.premise, self.hypothesis]}
 
 
 @dataclass(frozen=True, slots=True)
 class Reward:
-    """A request for a reward: how good a reply to a prompt is. More is better.
+    """A request for a reward: how good a reply to a prompt is; higher is better.
 
     Args:
         prompt: what was asked.
         response: the reply.
-        reference: a good reply, for models that compare with one (metrics of translations).
+        reference: a good reply, for models that compare with one (translation metrics).
     """
 
     ability: ClassVar[Ability] = "reward"
@@ -292,7 +291,7 @@ class Reward:
     reference: str | None = None
 
     def payload(self) -> dict[str, Any]:
-        """What names this request by its content."""
+        """Return the content that identifies this request."""
         named = {"reward": prompt_payload(self.prompt), "response": self.response}
         return (
             named if self.reference is None else {**named, "reference": self.reference}
@@ -300,17 +299,17 @@ class Reward:
 
 
 Request = Generate | LogLikelihood | RollingLogLikelihood | Embed | Classify | Reward
-"""Any request."""
+"""A request of any of the six kinds."""
 
 
 def arguments_of(request: Request) -> dict[str, Any]:
-    """The `generation_arguments` of a request as a mapping; see `Generate`."""
+    """Parse the `generation_arguments` of a request into a mapping; see `Generate`."""
     text = request.generation_arguments if isinstance(request, Generate) else None
     return {} if text is None else dict(json.loads(text))
 
 
 def images_of(request: Request) -> tuple[Image, ...]:
-    """All images of a request's prompt, in their order."""
+    """Return all images of a request's prompt, in order."""
     prompt: Prompt = getattr(request, "prompt", "") or getattr(request, "context", "")
     if isinstance(prompt, str) or all(isinstance(turn.content, str) for turn in prompt):
         return ()

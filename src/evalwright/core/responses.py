@@ -1,4 +1,4 @@
-"""What came back from a model, raw and whole."""
+"""What a model returned, raw and complete."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class Usage:
     Args:
         input_tokens: tokens read.
         output_tokens: tokens written.
-        reasoning_tokens: those of the written ones that are reasoning.
-        cached_tokens: those of the read ones that the provider had cached.
+        reasoning_tokens: the part of the output tokens that is reasoning.
+        cached_tokens: the part of the input tokens that the provider had cached.
     """
 
     input_tokens: int = 0
@@ -34,7 +34,7 @@ class Usage:
         )
 
     def as_dict(self) -> dict[str, int]:
-        """A plain mapping for JSON, without zeros."""
+        """Return a plain mapping for JSON, without zeros."""
         return {
             name: value for name in self.__slots__ if (value := getattr(self, name))
         }
@@ -42,8 +42,9 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class RateLimits:
-    """A provider's limits as its reply headers state them; None where they do not. Resets in
-    seconds.
+    """A provider's rate limits as its reply headers state them; None where they do not.
+
+    The resets are in seconds.
     """
 
     limit_requests: int | None = None
@@ -69,7 +70,7 @@ class TokenLogProb:
     alternatives: tuple[tuple[str, float], ...] = ()
 
     def as_dict(self) -> list[Any]:
-        """[text, log-probability], and the alternatives where there are any."""
+        """Return [text, log-probability], followed by the alternatives if there are any."""
         return [
             self.text,
             self.log_prob,
@@ -78,7 +79,7 @@ class TokenLogProb:
 
     @classmethod
     def from_dict(cls, recorded: Sequence[Any]) -> TokenLogProb:
-        """The inverse of `as_dict`."""
+        """Rebuild the token from what `as_dict` wrote."""
         text, log_prob, *alternatives = recorded
         return cls(
             text,
@@ -92,7 +93,7 @@ class TokenLogProb:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """One response of one model, as it came.
+    """One response of one model, as it arrived.
 
     Args:
         text: the whole text, reasoning tags included.
@@ -104,15 +105,15 @@ class Response:
         tokens_scored: number of tokens of the scored text.
         values: an embedding, class probabilities in the model's order, or one reward.
         usage: tokens read and written.
-        latency: seconds from sending to the whole response.
+        latency: seconds from sending to the complete response.
         cost: in US dollars, where a price is known.
         model: the model id in the provider's reply.
         rate_limits: the provider's limits, for pacing; not stored.
-        tokens: tokens of the answer with their log-probabilities, where they were asked for.
+        tokens: tokens of the answer with their log-probabilities, where these were requested.
         replica: which endpoint or process answered; ignored in comparisons.
         stopped_at: the stop string that ended the answer, "" where it ended by itself; None where
             that is not known, or the request had none.
-        also_named: other model ids in the pieces of a stream; not stored.
+        also_named: other model ids that appeared in the chunks of a stream; not stored.
     """
 
     text: str = ""
@@ -134,14 +135,17 @@ class Response:
 
     @property
     def counted(self) -> bool:
-        """Whether `usage` covers both input and output; half of it is no bill."""
+        """Whether `usage` covers both input and output.
+
+        With only one of them, the cost is unknown.
+        """
         used = self.usage
         return used.input_tokens > 0 and (
             used.output_tokens > 0 or not (self.text or self.reasoning)
         )
 
     def without_secrets(self) -> Response:
-        """This response with every known secret masked: a server may echo what it was sent."""
+        """Mask every known secret in this response: a server may echo what it was sent."""
         tokens = "".join(token.text for token in self.tokens)
         if not holds_secret(
             f"{self.text}\0{self.reasoning}\0{self.finish_reason}\0{self.model}\0{tokens}"
@@ -151,7 +155,7 @@ class Response:
         text = mask(self.text)
         thoughts = mask(self.reasoning)
         model = mask(self.model)
-        # A secret may be spread over several tokens.
+        # The tokens are dropped because a secret may be spread over several of them.
         return replace(
             self,
             text=text,
@@ -162,8 +166,9 @@ class Response:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """A plain mapping for JSON: fields that differ from their defaults, except `rate_limits`
-        and `also_named`.
+        """Return a plain mapping for JSON with the fields that differ from their defaults.
+
+        `rate_limits` and `also_named` are left out.
         """
         stored: dict[str, Any] = {}
         for name, default in _STORED_DEFAULTS:
@@ -178,7 +183,7 @@ class Response:
 
     @classmethod
     def from_dict(cls, recorded: dict[str, Any]) -> Response:
-        """The inverse of `as_dict`."""
+        """Rebuild the response from what `as_dict` wrote."""
         arguments = dict(recorded)
         if "usage" in arguments:
             arguments["usage"] = Usage(**arguments["usage"])

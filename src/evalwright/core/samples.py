@@ -1,4 +1,4 @@
-"""A sample and its path: Sample -> Answer -> Score, kept together in a SampleRecord."""
+"""A sample and what becomes of it: Sample -> Answer -> Score, kept together in a SampleRecord."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from evalwright.core.shown import brief
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A piece of context with an id that an answer can cite.
+    """A passage of context, with an id that an answer can cite.
 
     Args:
-        id: what answers cite.
+        id: the id that answers cite.
         text: the passage.
     """
 
@@ -45,8 +45,8 @@ class Sample:
         gold: indices of the right options in `choices`; empty without choices.
         passages: context to answer from.
         metadata: facts about the row, for slices and filters.
-        cluster: rows that share it are one unit for statistics (a passage, translations of one
-            item); "" makes the row a unit of its own.
+        cluster: rows with the same value count as one unit in statistics (rows on one passage,
+            translations of one item); "" makes the row a unit of its own.
         row: the raw columns, for templates; not recorded.
     """
 
@@ -62,7 +62,7 @@ class Sample:
 
     @property
     def target(self) -> str:
-        """The canonical target, "" where there is none."""
+        """The canonical target; "" if the sample has none."""
         return self.targets[0] if self.targets else ""
 
     def __repr__(self) -> str:
@@ -73,16 +73,16 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a strategy formed from one or more responses.
+    """The answer that a strategy formed from one or more responses.
 
     Args:
         text: the answer without reasoning; the raw text stays in `responses`.
-        reasoning: what was removed.
+        reasoning: the reasoning that was separated from it.
         choice: index of the chosen option, where the task has options.
         log_likelihoods: one per option (or one), natural log.
         prompt: what was sent, without the continuation.
-        responses: the responses that it was formed from.
-        strategy: how it was formed of several draws (each draw, the vote), as plain JSON for the
+        responses: the responses that the answer was formed from.
+        strategy: how several draws were combined (each draw, the vote), as plain JSON for the
             record.
     """
 
@@ -105,7 +105,7 @@ class Answer:
     def outcome(self) -> Outcome:
         """The outcome of the last response.
 
-        Where the strategy found no text, the first other outcome among all responses.
+        If that is "answered" but the strategy extracted no text, the first outcome that is not.
         """
         if self.log_likelihoods or not self.responses:
             return ANSWERED
@@ -124,15 +124,14 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """What an answer is worth to one scorer: its best reading, always.
+    """A scorer's verdict on an answer: always a value, with a note where it is debatable.
 
     Args:
         value: in the scorer's own unit, mostly 0 to 1.
         label: a class of outcome, such as "correct" or "not_attempted".
         explanation: why, in words.
         parts: further numbers by name, such as the token counts of a perplexity.
-        item: what a metric over the whole corpus needs and is not a number (a pair of texts, of
-            labels).
+        item: non-numeric data that a corpus metric needs (a pair of texts, of labels).
         evidence: spans of the answer's text that the score rests on: index of the first character,
             and of the one after the last.
         unsure: why a careful reader might disagree; "" where none would. The value counts all the
@@ -148,7 +147,7 @@ class Score:
     unsure: str = ""
 
     def as_dict(self) -> dict[str, Any]:
-        """A plain mapping for JSON, empty parts left out."""
+        """Return a plain mapping for JSON, leaving out empty fields."""
         optional = {
             "label": self.label,
             "explanation": self.explanation,
@@ -164,10 +163,9 @@ class Score:
 
 
 def score_from(outcome: object) -> object:
-    """Turn a bare number into a Score: True is 1, False is 0, any number (numpy's too) is the
-    value.
+    """Turn a bare number into a Score: True is 1, False is 0, other numbers are the value itself.
 
-    Anything else comes back unchanged, for the caller to reject.
+    NumPy's numbers count too. Anything else is returned unchanged, for the caller to reject.
     """
     number = plain_number(outcome)
     if isinstance(number, bool | float):
@@ -178,17 +176,20 @@ def score_from(outcome: object) -> object:
 
 
 def plain_number(number: object) -> object:
-    """A scalar of numpy, torch or the like as Python's own; anything else unchanged."""
+    """Convert a scalar of NumPy, torch or similar to Python's own.
+
+    Return anything else unchanged.
+    """
     is_foreign_scalar = hasattr(number, "dtype") and getattr(number, "ndim", None) == 0
     return number.item() if is_foreign_scalar else number  # type: ignore[attr-defined]
 
 
 @dataclass(frozen=True, slots=True)
 class NoScore:
-    """Returned by a scorer in place of a Score: it has nothing to say about this answer.
+    """Returned by a scorer in place of a Score when it does not apply to an answer.
 
-    A refusal has no faithfulness, for example. That is not a failure: the sample counts neither in
-    the metrics over these scores nor as missing.
+    A refusal has no faithfulness, for example. That is not a failure: the sample is left out of the
+    metrics over these scores and does not count as missing.
 
     Args:
         reason: why, in words.
@@ -199,8 +200,9 @@ class NoScore:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One request that a scorer sent to the model in a role, and its response; None where it
-    failed.
+    """One request that a scorer sent to the model in a role, with its response.
+
+    None if it failed.
     """
 
     role: str
@@ -208,7 +210,7 @@ class Exchange:
     response: Response | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """A plain mapping for JSON; unused options, times and long vectors are left out."""
+        """Return a plain mapping for JSON; unused options, times and long vectors are left out."""
         used = (
             (name, content)
             for name, content in self.request.items()
@@ -229,7 +231,7 @@ class Exchange:
 
     @classmethod
     def from_dict(cls, recorded: Mapping[str, Any]) -> Self:
-        """The inverse of `as_dict`, except for what that leaves out."""
+        """Rebuild the exchange from what `as_dict` wrote; what that left out stays missing."""
         response = recorded.get("response")
         return cls(
             recorded["role"],
@@ -241,7 +243,7 @@ class Exchange:
 _LONGEST_VECTOR = 16
 
 UNREADABLE = "unreadable"
-"""The label of an answer that contains nothing that could be the answer asked for. It is wrong."""
+"""The label of an answer that contains nothing that could be the answer. It counts as wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,15 +252,15 @@ class SampleRecord:
 
     Args:
         task: the task's name.
-        index: the sample's place in the task, from 0.
-        draw: the repeat, from 0.
+        index: the sample's position in the task, from 0.
+        draw: the index of the repeat, from 0.
         sample: the sample.
         answer: the answer, also one that is cut, empty or refused; None where the sample failed.
         scores: by scorer name.
         failure: why there is no answer, through no fault of the model. The sample is then missing,
             and has no score.
         score_failures: scorers that failed by themselves, by name.
-        exchanges: what scorers asked models, and the responses, by scorer name.
+        exchanges: the requests that scorers sent to models, with the responses, by scorer name.
     """
 
     task: str
@@ -273,7 +275,7 @@ class SampleRecord:
 
     @property
     def outcome(self) -> Outcome:
-        """The outcome of the sample."""
+        """What became of the sample; see `core/outcomes`."""
         if self.failure is not None:
             return (
                 outcome_of_failure(self.failure)
@@ -292,7 +294,7 @@ class SampleRecord:
 
 
 def _plain(value: Any) -> Any:
-    """A JSON-ready form: sequences become lists, numpy's numbers and arrays Python's."""
+    """Convert a value to its JSON form: sequences become lists, NumPy's types Python's."""
     if hasattr(value, "tolist"):
         return _plain(value.tolist())
     if isinstance(value, Mapping):

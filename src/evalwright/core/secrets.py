@@ -1,7 +1,7 @@
-"""What a secret is, which secrets this process has read, and how they are masked in all output.
+"""Which values are secrets, which of them this process has read, and how output masks them.
 
-The lists below say which arguments and headers hold secrets; no other module decides that. A value
-that was read as a secret is known to `mask`, in every form in which a text may carry it
+The lists below say which arguments and headers hold secrets; no other module decides that.
+`mask` finds a value that was read as a secret in every form in which a text may contain it
 (percent-encoded, JSON- and HTML-escaped, base64, alone or within `user:password`). Whatever is
 stored, recorded, exported or printed goes through `mask` or `masked`.
 """
@@ -20,9 +20,9 @@ from urllib.parse import quote, quote_plus, unquote
 
 MASKED = "[key]"
 MIN_SECRET_CHARS = 8
-"""Characters below which a secret is not looked for in texts: it would garble them.
+"""Shortest secret that `mask` looks for in texts: masking shorter ones would garble them.
 
-In a record it is hidden by its name.
+In a record, a shorter secret is still hidden by its argument's name.
 """
 
 _NAMES = frozenset({
@@ -36,10 +36,11 @@ _NAMES = frozenset({
     "secret_key", "session_token", "set_cookie", "signature", "subscription_key",
     "token", "use_auth_token", "vertex_credentials", "x_amz_security_token",
 })  # fmt: skip
-"""Names of arguments that hold a secret, in small letters with underscores."""
+"""Names of arguments that hold a secret, in lower case with underscores."""
 _AMBIGUOUS_NAMES = ("auth", "credential", "credentials", "key", "signature")
-"""Names that may hold something else: hidden in a record, but looked for in texts only where the
-value is like a key.
+"""Names that may or may not mean a secret.
+
+Their values are hidden in a record, but masked in texts only where they look like a key.
 """
 _NAME_ENDINGS = (
     "_access_key",
@@ -54,9 +55,9 @@ _NAME_ENDINGS = (
     "_secret",
     "_secret_key",
 )
-"""How names of one product's own end that hold a secret: openai_api_key."""
+"""Endings of product-specific argument names that hold a secret, such as openai_api_key."""
 _SECRET_VARIABLES = ("_KEY", "_TOKEN")
-"""How names of environment variables end that hold a secret."""
+"""Endings of the names of environment variables that hold a secret."""
 _HEADERS = ("headers", "extra_headers", "default_headers")
 _IDLE_HEADERS = frozenset(
     {
@@ -70,7 +71,7 @@ _IDLE_HEADERS = frozenset(
         "x_title",
     }
 )
-"""Headers that hold no secret and change no answer: they say who sends."""
+"""Headers that hold no secret and affect no response: they say who sends."""
 _OPEN_HEADERS = _IDLE_HEADERS.union(
     (
         "accept_language",
@@ -80,7 +81,7 @@ _OPEN_HEADERS = _IDLE_HEADERS.union(
         "openai_beta",
     )
 )
-"""Headers that hold no secret. Any other may hold one, whatever it is called."""
+"""Headers that hold no secret. Any other header is assumed to hold one, whatever its name."""
 _PLACEHOLDERS = frozenset({
     "00000000", "12345678", "123456789", "1234567890", "anything", "api-key",
     "api_key", "changeme", "dummy-key", "fake-key", "llama.cpp", "lm-studio",
@@ -88,7 +89,7 @@ _PLACEHOLDERS = frozenset({
     "not-needed", "not-used", "notneeded", "password", "placeholder",
     "sk-no-key-required", "test-key", "undefined", "your-api-key",
 })  # fmt: skip
-"""What people write where a server wants no key. Masking these words would only garble texts."""
+"""What people write where a server needs no key. Masking these words would only garble texts."""
 
 _LOOKS_LIKE_KEY = re.compile(
     r"\b(?:sk|pk|rk|gsk|hf|xai|nvapi|r8|pplx|AIza)[-_][A-Za-z0-9_*.-]{8,}|(?<=Bearer"
@@ -114,8 +115,9 @@ _bytes: tuple[bytes, ...] = ()
 
 
 def is_secret(name: str) -> bool:
-    """Whether an argument of this name holds a secret: `api_key`, `X-Api-Key` and `apiKey` do,
-    `add_bos_token` does not.
+    """Tell whether an argument of this name holds a secret.
+
+    `api_key`, `X-Api-Key` and `apiKey` do, `add_bos_token` does not.
     """
     plain = _plain(name)
     return (
@@ -126,7 +128,7 @@ def is_secret(name: str) -> bool:
 
 
 def changing_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """The headers that may change an answer, for a fingerprint.
+    """Select the headers that may change a response, for a fingerprint.
 
     Headers that only authenticate a request, or say who sends it, are left out.
     """
@@ -150,9 +152,9 @@ def _plain(name: str) -> str:
 
 
 def remember(secret: str) -> None:
-    """Let `mask` remove this secret from now on.
+    """Register a secret, so that `mask` removes it from now on.
 
-    Those shorter than `FLOOR` and mere placeholders are not looked for.
+    Secrets shorter than `MIN_SECRET_CHARS` and mere placeholders are ignored.
     """
     global _forms, _bytes
     scheme, _, credentials = secret.partition(" ")
@@ -173,22 +175,21 @@ def remember(secret: str) -> None:
 
 
 def remember_within(value: Any, name: str = "") -> None:
-    """Remember every secret that a value holds: an argument, a mapping of arguments, or a URL with
-    a login.
+    """Register every secret in a value: an argument, a mapping of arguments, or a URL with a login.
 
     Args:
         value: the value to search.
         name: the name of the argument, which says whether the value itself is a secret.
     """
-    with suppress(RecursionError):  # it is hidden as a whole in a record
+    with suppress(RecursionError):  # nested too deep: records hide it as a whole
         for secret in _iter_secrets(value, name):
             remember(secret)
 
 
 def remember_environment(variables: Mapping[str, str] = os.environ) -> None:
-    """Remember the secrets among environment variables.
+    """Register the secrets among environment variables.
 
-    For code that may be sent a secret which this process has not sent itself.
+    For code that may receive a secret which this process has not sent itself.
     """
     for name, value in variables.items():
         if (
@@ -198,7 +199,7 @@ def remember_environment(variables: Mapping[str, str] = os.environ) -> None:
 
 
 def remember_variable(name: str, variable: str, value: str) -> None:
-    """Remember a value filled into an address if name, variable or form mark it as a secret."""
+    """Register a value in an address if its name, variable or form marks it as a secret."""
     named = (
         is_secret(name) or is_secret(variable) or variable.endswith(_SECRET_VARIABLES)
     )
@@ -209,8 +210,10 @@ def remember_variable(name: str, variable: str, value: str) -> None:
 def remember_within_address(
     url: str, variables: Mapping[str, str] = os.environ
 ) -> None:
-    """Remember those parts of an address that are secrets of the environment or look like a
-    well-known kind of key.
+    """Register the parts of an address that are secrets.
+
+    These are the values of secret environment variables, and what looks like a well-known kind of
+    key.
     """
     plain = unquote(url)
     for name, value in variables.items():
@@ -251,13 +254,13 @@ def _iter_secrets(value: Any, name: str) -> Iterator[str]:
 
 
 def _is_like_a_key(text: str) -> bool:
-    """Whether a value that may be a key or not ("us-east-1") is unlike any word of an answer."""
+    """Tell whether a value that may or may not be a key ("us-east-1") looks like one."""
     is_mixed = any(map(str.isdigit, text)) and any(map(str.isalpha, text))
     return len(text) >= 12 and is_mixed and text.find(" ", 8) < 0
 
 
 def _encoded_forms(secret: str) -> set[str]:
-    """The forms of a secret in texts."""
+    """List the encoded forms in which a secret may appear in texts."""
     encoded = {quote(secret, safe=""), quote(secret), quote_plus(secret)}
     lower = {re.sub("%..", lambda match: match[0].lower(), form) for form in encoded}
     escaped = {json.dumps(form)[1:-1] for form in (secret, json.dumps(secret)[1:-1])}
@@ -266,8 +269,7 @@ def _encoded_forms(secret: str) -> set[str]:
     for quotes in (("&#34;", "&#39;"), ("&quot;", "&#x27;"), ('"', "'")):
         escaped.add(html.replace('"', quotes[0]).replace("'", quotes[1]))
     raw = secret.encode("utf-8", "surrogatepass")
-    # Every character escaped, as percent, JSON or HTML can, in hexadecimal, and in letters of one
-    # size.
+    # Every character escaped (percent, JSON, HTML), in hexadecimal, in upper and lower case.
     units = re.findall("....", secret.encode("utf-16-be", "surrogatepass").hex())
     whole_forms = [
         "%" + raw.hex("%"),
@@ -293,8 +295,8 @@ def _encoded_forms(secret: str) -> set[str]:
     if _is_like_a_key(secret):
         escaped |= {secret.lower(), secret.upper()}
     for shift in range(3):
-        # The characters that the secret alone decides, wherever in an encoded text it stands:
-        # "user:secret" as in Basic logins.
+        # In base64, the characters that depend on the secret alone, at each of the three
+        # alignments: the secret may follow other text, as in the "user:secret" of a Basic login.
         padded = b2a_base64(bytes(shift) + raw + bytes(2), newline=False).decode()
         core = padded[-(-shift * 8 // 6) : (shift + len(raw)) * 8 // 6]
         encoded |= {core, core.replace("+", "-").replace("/", "_")}
@@ -316,7 +318,7 @@ def _decode_base64(text: str) -> str:
 
 
 def mask(text: str) -> str:
-    """Remove every secret that this process has read.
+    """Replace every secret that this process has read.
 
     Args:
         text: a text to be shown or written.
@@ -326,21 +328,27 @@ def mask(text: str) -> str:
     """
     for form in _forms:
         if form in text:
-            # A secret of digits alone is no part of a longer number.
-            alone = rf"(?<![\d.]){form}(?!\d)" if form.isdecimal() else ""
-            text = re.sub(alone, MASKED, text) if alone else text.replace(form, MASKED)
+            # A secret of digits only must not be found inside a longer number.
+            pattern = rf"(?<![\d.]){form}(?!\d)" if form.isdecimal() else ""
+            text = (
+                re.sub(pattern, MASKED, text) if pattern else text.replace(form, MASKED)
+            )
     return text
 
 
 def mask_message(text: str) -> str:
-    """As `mask`, and without what looks like a key: servers repeat a part of a wrong one
-    ("sk-ab***yz"), which nobody knows.
+    """Mask known secrets and everything that looks like a key.
+
+    Servers repeat a part of a wrong key ("sk-ab***yz"), which is no known secret.
     """
     return _LOOKS_LIKE_KEY.sub(MASKED, mask(text))
 
 
 def mask_json(document: bytes) -> bytes:
-    """A JSON document without secrets, as compact JSON; the same bytes if it holds none."""
+    """Mask the secrets of a JSON document.
+
+    Returns compact JSON, or the same bytes if it has none.
+    """
     for form in _bytes:
         if form in document:
             break
@@ -353,7 +361,7 @@ def mask_json(document: bytes) -> bytes:
 
 
 def holds_secret(text: str) -> bool:
-    """Whether a text holds a secret that this process has read."""
+    """Tell whether a text contains a secret that this process has read."""
     for form in _forms:  # noqa: SIM110  # several times for each request: `any` takes twice the time
         if form in text:
             return True
@@ -388,15 +396,15 @@ def masked(value: Any) -> Any:
 
 
 def masked_arguments(value: Any, name: str = "") -> Any:
-    """Arguments of a model, fit for a record.
+    """Mask the secrets among a model's arguments, for a record.
 
     Args:
         value: an argument, or a mapping or list of arguments.
-        name: the argument's name, by which a secret is told ("api_key").
+        name: the argument's name, which can mark it as a secret ("api_key").
 
     Returns:
-        The same with a mark in place of each secret: by its name, in a URL, or read by this
-        process.
+        The same with a mark in place of each secret, recognised by its name, in a URL, or because
+        this process has read it.
     """
     try:
         return _replace_secrets(value, name, lambda _: MASKED, mask)
@@ -405,12 +413,12 @@ def masked_arguments(value: Any, name: str = "") -> Any:
 
 
 def without_login(url: str) -> str:
-    """A URL, or a text with one in it, without user and password."""
+    """Remove user and password from a URL, or from the URLs in a text."""
     return _LOGIN.sub("", url)
 
 
 def digested_arguments(value: Any, name: str = "") -> Any:
-    """Arguments for a fingerprint, with each secret replaced by a digest.
+    """Replace each secret among arguments by a digest, for a fingerprint.
 
     Another secret gives another fingerprint, and none can be read from it.
     """
@@ -421,7 +429,7 @@ def digested_arguments(value: Any, name: str = "") -> Any:
 
 
 def digest(secret: Any) -> str:
-    """A short hash of a secret, from which it cannot be read."""
+    """Hash a secret, so that equal secrets can be recognised but not read."""
     text = json.dumps(secret, sort_keys=True, default=str).encode()
     return (
         "secret:" + blake2b(text, digest_size=16, key=b"evalwright secret").hexdigest()
@@ -455,7 +463,7 @@ def _replace_secrets(
 
 
 def _as_json(text: str) -> Mapping[str, Any] | None:
-    """The mapping that an argument holds as JSON text, or None."""
+    """Parse an argument that holds a mapping as JSON text; None if it does not."""
     if not text.lstrip().startswith("{"):
         return None
     try:
@@ -466,6 +474,6 @@ def _as_json(text: str) -> Mapping[str, Any] | None:
 
 
 def find_key_prefix(text: str) -> str:
-    """The first characters of the first well-known kind of key in a text, "" if there is none."""
+    """Return the first characters of the first well-known kind of key in a text; "" without one."""
     match = _SHAPES.search(text)
     return match[0][:6] if match else ""

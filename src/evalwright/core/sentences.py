@@ -1,9 +1,9 @@
-"""Sentences and words of a text in any script, by rules alone: no model, no language to name.
+"""Splits text in any script into sentences and words, by rules: no model, no language setting.
 
-A sentence ends at a full stop, question or exclamation mark that is followed by space and something
-that can begin a sentence; at the marks of scripts that put no space there (Han, Devanagari,
-Burmese, ...); at an empty line; and before an item of a list. Abbreviations, initials, decimal
-numbers and days of a month do not end one.
+A sentence ends at a full stop, question or exclamation mark that is followed by space and
+something that can begin a sentence; at the marks of scripts that put no space there (Han,
+Devanagari, Burmese, ...); at an empty line; and before an item of a list. Abbreviations,
+initials, decimal numbers and days of a month do not end one.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from collections.abc import Iterator
 Span = tuple[int, int]
 
 _CLOSING = "\"'”’»)\\]】」』"
-# Possessive, and only from where a run of marks begins: a text of nothing but full stops must not
-# take for ever.
+# Possessive, and only at the start of a run of marks: otherwise a text of nothing but full stops
+# would take quadratic time.
 _END = re.compile(
     rf"(?<![。！？｡])[。！？｡]++[{_CLOSING}]*+\s*+"
     rf"|(?<![।॥۔؟።។։])[।॥۔؟።។։]++[{_CLOSING}]*+(?:\s++|$)"
@@ -128,7 +128,7 @@ _ABBREVIATIONS = frozenset(
 )
 _LOOK_BACK_CHARS = 80
 _MAX_MARK_CHARS = 100
-"""Characters before a mark that are looked at."""
+"""How far before a mark the text is examined, in characters."""
 _DAY = re.compile(r"\d{1,2}")
 _MONTH = re.compile(
     r"(?:januar|februar|märz|april|mai|juni|juli|august|september|oktober|november|dezember|desember|marts|marraskuu)",
@@ -142,16 +142,16 @@ _SPACELESS = re.compile(
 )
 _HAN_CHARS_PER_WORD = 2
 _THAI_CHARS_PER_WORD = 4
-"""Characters a word: of Han and Kana; of Thai, Lao, Burmese and Khmer."""
+"""Average characters per word: of Han and Kana; of Thai, Lao, Burmese and Khmer."""
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a text in order, without surrounding white space."""
+    """Split a text into its sentences, without surrounding white space."""
     return [text[start:end] for start, end in sentence_spans(text)]
 
 
 def sentence_spans(text: str, lines: bool = False) -> list[Span]:
-    """The `(start, end)` of every sentence, without white space around it.
+    """Find the `(start, end)` of every sentence, without white space around it.
 
     Args:
         text: any text.
@@ -176,7 +176,7 @@ def _stripped(text: str, start: int, end: int) -> Span:
 
 
 def word_count(text: str) -> int:
-    """Count words between white space.
+    """Count the words of a text, as separated by white space.
 
     In scripts without spaces, two characters of Han and Kana, or four of Thai and related scripts,
     count as a word.
@@ -199,7 +199,7 @@ def _count_words(piece: str) -> int:
 
 
 def _blocks(text: str, breaks: re.Pattern[str]) -> Iterator[tuple[int, str]]:
-    """Paragraphs and list items, each with its offset."""
+    """Split a text into paragraphs and list items, each with its offset."""
     start = 0
     for match in breaks.finditer(text):
         yield start, text[start : match.start()]
@@ -208,7 +208,7 @@ def _blocks(text: str, breaks: re.Pattern[str]) -> Iterator[tuple[int, str]]:
 
 
 def _continues_sentence(block: str, start: int, match: re.Match[str]) -> bool:
-    """Whether a mark that looks like the end of a sentence is not one."""
+    """Tell whether a mark that looks like the end of a sentence is not one."""
     mark = match.group().strip()
     after = block[match.end() : match.end() + 1]
     if not after or mark[0] not in ".!?…":
@@ -245,8 +245,9 @@ def _continues_sentence(block: str, start: int, match: re.Match[str]) -> bool:
 
 
 def _begins_name(block: str, position: int, before: str) -> bool:
-    """Whether initials continue a name: another initial follows, or one stands at the beginning or
-    after a capitalised word.
+    """Tell whether initials belong to a name.
+
+    They do if another initial follows, or if they are at the beginning or after a capitalised word.
     """
     following = block[position : position + 2]
     if len(following) == 2 and following[0].isupper() and following[1] == ".":

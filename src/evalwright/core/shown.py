@@ -1,8 +1,7 @@
-"""Results that people look at: one line, HTML in a notebook, a data frame, a picture, a report, a
-file.
+"""Ways to look at a result: one line, HTML in a notebook, a data frame, a plot, a report, a file.
 
-The reports package, which imports the packages that make results, does the work. So it is imported
-by name, and only when a result is looked at.
+The reports package does the work. It imports the packages that create results, so it is
+imported here by name, and only when a result is displayed.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ FrameLibrary = Literal["pandas", "polars"]
 
 
 class View(Protocol):
-    """A picture or a report: a notebook shows it, `str` gives it as text, `save` writes it."""
+    """A plot or a report: a notebook displays it, `str` returns it as text, `save` writes it."""
 
     def save(self, file: str | Path) -> Path: ...
 
@@ -24,13 +23,14 @@ class View(Protocol):
 
 
 class Shown:
-    """A result that can be shown in several ways."""
+    """Base of results that can be displayed in several ways."""
 
     __slots__ = ()
 
     def to_frame(self, library: FrameLibrary | None = None) -> Any:
-        """The rows as a data frame: a run's samples, a comparison's differences, a leaderboard's
-        models.
+        """Return the rows as a data frame.
+
+        A run has its samples as rows, a comparison its differences, a leaderboard its models.
 
         Args:
             library: "pandas" or "polars"; by default the one already imported, else the one
@@ -42,7 +42,7 @@ class Shown:
         return import_module(REPORTS).frame(self, library)
 
     def plot(self) -> View:
-        """Its scores, or differences, with their intervals as a picture.
+        """Plot the scores or differences with their intervals.
 
         Raises MissingExtra without matplotlib.
         """
@@ -50,13 +50,15 @@ class Shown:
         return view
 
     def report(self) -> View:
-        """The full report; for a run, with an analysis of its answers."""
+        """Create the full report; a run's contains an analysis of its answers."""
         view: View = import_module(REPORTS).report(self)
         return view
 
     def save(self, file: str | Path) -> Path:
-        """Write to a file, in the format of its suffix: .html, .md, .tex, .pdf, .json, .csv, .svg
-        or .png.
+        """Write the result to a file, in the format of its suffix.
+
+        Args:
+            file: a name that ends in .html, .md, .tex, .pdf, .json, .csv, .svg or .png.
 
         Raises:
             ConfigurationError: another suffix.
@@ -65,12 +67,12 @@ class Shown:
         return written
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """Return the HTML that a notebook displays."""
         html: str = import_module(REPORTS).notebook_html(self)
         return html
 
     def __repr__(self) -> str:
-        """One line. It never raises: a debugger also shows incomplete results."""
+        """Return one line. It never raises: a debugger also shows incomplete results."""
         try:
             return f"<{import_module(REPORTS).line(self)}>"
         except Exception as error:
@@ -81,5 +83,5 @@ class Shown:
 
 
 def brief(text: str, most: int = 60) -> str:
-    """A text for a `repr`: quoted, on one line, shortened."""
+    """Shorten a text for a `repr`: quoted, on one line, at most `most` characters."""
     return repr(text if len(text) <= most else f"{text[: most - 1]}…")

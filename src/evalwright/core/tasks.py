@@ -14,7 +14,7 @@ from evalwright.core.shown import brief
 
 
 class SampleSource(Protocol):
-    """The samples of a task in file order, read one by one so that memory stays flat.
+    """The samples of a task in file order, read one at a time so that memory use stays constant.
 
     `content_hash` changes when any sample changes.
     """
@@ -32,8 +32,8 @@ class SampleSource(Protocol):
 class Strategy(Protocol):
     """How one sample becomes one answer: `answer = await strategy(sample, ask, draw)`.
 
-    It may also have `roles`: the other models that it asks, each with the abilities of which it
-    needs one.
+    It may also have `roles`: the other models that it sends requests to, each with the abilities of
+    which it needs one.
 
     Attributes:
         needs: what the model under test must be able to do.
@@ -60,11 +60,11 @@ class Scorer:
             `asks` is true. It may return a NoScore where it does not apply.
         asks: whether it sends requests to models.
         roles: the models that it uses.
-        able: abilities of which each of these needs one; empty for no condition.
-        refuse: raises for a sample that cannot be scored, before anything is sent.
+        able: abilities of which each of these models needs one; empty for no condition.
+        refuse: raises an error for a sample that cannot be scored, before anything is sent.
         worst: the value of a reply that is no answer through the model's own fault (cut, empty,
-            refused); None where such a reply has no score because the scorer is not about being
-            right (a length, a rate of hallucination).
+            refused); None where such a reply gets no score because the scorer does not measure
+            correctness (a length, a rate of hallucination).
         own_faults: whether the scorer scores such replies itself, as empty answers.
         on_fault: scores such a reply as an empty answer and without any request, for the parts that
             metrics over classes and corpora need; its value counts only where it is below a `worst`
@@ -93,8 +93,8 @@ class MetricSpec:
         kind: the registered metric.
         scorer: the scorer's column.
         options: options of the metric.
-        lower_is_better: set for a metric whose kind does not imply it (an error rate that is a
-            mean).
+        lower_is_better: set where lower values are better and the metric's kind does not imply it
+            (an error rate computed as a mean).
         function: a task's own function from a Column to an Estimate, used in place of the
             registered metric; not recorded.
     """
@@ -116,23 +116,23 @@ class Task:
     Args:
         name: the task's name.
         samples: the samples, in the order of the file.
-        strategy: forms an answer to a sample.
+        strategy: forms the answer to a sample.
         scorers: score the answer; each is a column of the record.
-        metrics: from columns of scores to numbers; the first is the main one.
+        metrics: aggregate columns of scores into numbers; the first is the main one.
         version: changes whenever scores may change.
         description: one line for lists.
         draws: answers per sample; repeated draws are averaged within the sample.
-        slices: metadata keys by whose values the metrics are also shown.
+        slices: metadata keys; the metrics are also shown for each of their values.
         metadata: facts about the task, for the record.
         definition: the whole resolved definition as plain JSON, recorded with the run.
         source: the file that it came from.
         order: "shuffled" (by the run's seed) or "file"; a limit takes the first samples of that
             order.
-        score_as_empty: outcomes without an answer that the scorers get as an empty answer.
+        score_as_empty: outcomes without an answer that are scored as an empty answer.
         no_answer: what other replies without an answer get: "worst", each scorer's worst value, or
             "unscored", no score.
-        found_metrics: for a task whose scores decide what its metrics are: from the names of the
-            scores' parts, by scorer, to all metrics; used in place of `metrics`.
+        found_metrics: for a task whose metrics depend on its scores: maps the names of the scores'
+            parts, by scorer, to all metrics; used in place of `metrics`.
     """
 
     name: str
@@ -156,15 +156,13 @@ class Task:
 
     @property
     def strategy_roles(self) -> Mapping[str, frozenset[Ability]]:
-        """The other models that the strategy uses, by role, each with abilities of which it needs
-        one.
-        """
+        """The other models that the strategy uses: by role, the abilities of which it needs one."""
         roles: Mapping[str, frozenset[Ability]] = getattr(self.strategy, "roles", {})
         return roles
 
     @property
     def roles(self) -> frozenset[str]:
-        """All other models that the strategy or the scorers use."""
+        """The roles of all other models that the strategy or the scorers use."""
         return frozenset(
             (
                 *self.strategy_roles,

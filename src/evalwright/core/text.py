@@ -1,10 +1,10 @@
-"""Text from outside, made fit to be shown."""
+"""Makes text from outside safe to display."""
 
 from __future__ import annotations
 
 
 def printable(text: str) -> str:
-    """A text from outside, fit to be shown in one line.
+    """Make a text from outside fit to be shown on one line.
 
     Args:
         text: a name, a file's path or the like.

@@ -1,1 +1,1 @@
-"""How scores become one number, always with n, n_missing, an interval and how it was made."""
+"""How scores become one number, always with n, n_missing, an interval and the method behind it."""

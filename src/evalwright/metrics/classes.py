@@ -1,9 +1,10 @@
 """Metrics over classes: balanced accuracy, F1, AUROC, and the agreement of raters.
 
-They read parts of the scores: "gold" and "predicted" of `choice`, "probability", and the classes
-that several raters give. An answer from which no option could be extracted has the predicted class
--1: always wrong, and for macro-F1 a class of its own, with F1 = 0, as in scikit-learn. Failed
-samples are counted, but their gold class is not in the column, so these metrics have no bounds.
+They read parts of the scores: "gold" and "predicted" of `choice`, "probability", and the
+classes that several raters assign. An answer from which no option could be extracted has the
+predicted class -1: always wrong, and for macro-F1 a class of its own, with F1 = 0, as in
+scikit-learn. Failed samples are counted, but their gold class is not in the column, so these
+metrics have no bounds.
 """
 
 from __future__ import annotations
@@ -26,18 +27,18 @@ if TYPE_CHECKING:
 def balanced_accuracy(
     column: Column, *, level: float = 0.95, seed: int = 0
 ) -> Estimate:
-    """The mean recall over the gold classes; a constant answer gets 1 / classes.
+    """The mean recall over the gold classes; a constant answer scores 1 / number of classes.
 
     Args:
         column: scores with the parts "gold" and "predicted".
-        level: of the interval.
+        level: confidence level of the interval.
         seed: unused, as nothing is resampled.
     """
     return _over_labels(column, statistics.balanced_accuracy, level)
 
 
 def macro_f1(column: Column, *, level: float = 0.95, seed: int = 0) -> Estimate:
-    """The mean F1 over all classes in gold or predictions.
+    """The mean F1 over all classes that occur as gold label or prediction.
 
     Args:
         column: scores with the parts "gold" and "predicted".
@@ -48,15 +49,15 @@ def macro_f1(column: Column, *, level: float = 0.95, seed: int = 0) -> Estimate:
 
 
 def null_weighted_f1(column: Column, *, level: float = 0.95, seed: int = 0) -> Estimate:
-    """The mean F1 over the gold classes, times the share of answers from which a class could be
-    read.
+    """The mean F1 over the gold classes, times the share of answers with a readable class.
 
-    An unreadable answer counts twice: its class lacks a hit, and all classes are weighted down.
+    An unreadable answer counts twice: its gold class has one hit less, and the whole mean is
+    multiplied by a lower share.
 
     Args:
         column: scores with the parts "gold" and "predicted".
-        level: of the interval.
-        seed: of the bootstrap interval.
+        level: confidence level of the interval.
+        seed: seeds the bootstrap of the interval.
     """
     return _over_labels(column, statistics.null_weighted_f1, level, seed=seed)
 
@@ -95,13 +96,13 @@ def _over_labels(
 def label_sums(
     column: Column, groups: Groups, *, kind: str, seed: int = 0
 ) -> GroupSums:
-    """Hits, gold labels and predicted labels by class: the sums that these metrics are made of.
+    """Count hits, gold labels and predicted labels by class: the sums that these metrics depend on.
 
     Args:
         column: scores with the parts "gold" and "predicted".
         groups: the groups to sum over.
         kind: the metric.
-        seed: of the metric's bootstrap, unused.
+        seed: unused; there is no bootstrap here.
     """
     from evalwright.statistics.labels import grouped_labels
 
@@ -114,9 +115,10 @@ def _classes(
 ) -> tuple[
     NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]
 ]:
-    """Gold and predicted classes of the items that have both, and two masks over all items.
+    """Collect the gold and predicted classes of the items that have both, and two masks.
 
-    The masks say which items have exactly one right option, and which of these have a prediction.
+    The masks are over all items: those with exactly one right option, and those of them that also
+    have a prediction.
     """
     import numpy as np
 
@@ -134,12 +136,11 @@ def _classes(
 
 
 def auroc(column: Column, *, level: float = 0.95) -> Estimate:
-    """The chance that a sample of the last class has a higher probability of it than one of the
-    first.
+    """The chance that a random sample of class 1 has a higher probability than one of class 0.
 
-    Ties count half. It is for two classes, with a scorer that leaves "gold" (0 or 1) and
-    "probability" (of class 1), such as `classification`, and does not depend on a threshold. No
-    number where all samples are of one class.
+    Ties count half. Needs exactly two classes, and a scorer with the parts "gold" (0 or 1) and
+    "probability" (of class 1), such as `classification`; independent of any threshold. No number
+    where all samples are of one class.
     """
     import numpy as np
 
@@ -175,16 +176,16 @@ def rater_agreement(
 ) -> Estimate:
     """How far two raters agree: raw agreement, Cohen's kappa or Gwet's AC1.
 
-    Of several draws, the first counts. Answers that only one rater judged are left out and are no
-    failures: with `judge: unsure` the agreement is that on unsure answers alone.
+    Only the first draw of each sample is used. Answers that only one rater judged are left out and
+    are no failures: with `judge: unsure` the agreement is over unsure answers only.
 
     Args:
         column: scores with the raters' classes as parts.
         coefficient: "raw", "kappa" or "ac1".
         first: "rules" or the role of a judge.
         second: likewise.
-        level: of the interval.
-        seed: of the bootstrap interval.
+        level: confidence level of the interval.
+        seed: seeds the bootstrap of the interval.
     """
     import numpy as np
 
@@ -211,7 +212,7 @@ def rater_agreement(
         return statistics.cohen_kappa(
             pairs[:, 0], pairs[:, 1], clusters=clusters, level=level, seed=seed
         )
-    # Of the scorer `stress` all classes count, of other scorers those that occur.
+    # All classes of the scorer `stress` count, of other scorers only those that occur.
     labels = (
         len(CLASSES)
         if "handled" in column.parts or "rules" in (first, second)
@@ -223,7 +224,7 @@ def rater_agreement(
 
 
 def _classes_of_rater(column: Column, rater: str) -> NDArray[np.float64]:
-    """The classes that a rater gave, nan where it gave none."""
+    """Return the class that a rater assigned to each answer, (n,); nan where there is none."""
     import numpy as np
 
     name = f"{rater} class"

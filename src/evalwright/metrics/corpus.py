@@ -1,9 +1,9 @@
-"""BLEU, chrF, chrF++ and TER over a corpus: sacrebleu's arithmetic on sums of counts.
+"""BLEU, chrf, chrf++ and TER over a corpus: sacrebleu's arithmetic on sums of counts.
 
-The counts come from the scorers of the same names. Numbers are sacrebleu's own, from 0 to 100 (TER
-from 0 up), with its signature's defaults: BLEU with smoothing "exp" over n-grams 1 to 4, chrF with
-beta 2 over characters 1 to 6 (and words 1 and 2). An answer of several draws counts with the mean
-of its counts.
+The counts come from the scorers of the same names. Numbers are on sacrebleu's own scale, from 0
+to 100 (TER from 0 up), with its signature's defaults: BLEU with smoothing "exp" over n-grams 1
+to 4, chrF with beta 2 over characters 1 to 6 (and words 1 and 2). An answer with several draws
+counts with the mean of its counts.
 """
 
 from __future__ import annotations
@@ -25,7 +25,13 @@ if TYPE_CHECKING:
 
 
 def bleu(column: Column, *, level: float = 0.95, seed: int = 0) -> Estimate:
-    """Corpus BLEU from 0 to 100. seed: of the bootstrap interval."""
+    """Corpus BLEU from 0 to 100.
+
+    Args:
+        column: scores of the scorer `bleu`.
+        level: confidence level of the interval.
+        seed: seeds the bootstrap of the interval.
+    """
     return _corpus("bleu", column, level, seed)
 
 
@@ -90,12 +96,18 @@ def _table(kind: str, column: Column) -> NDArray[np.float64]:
 def corpus_sums(
     column: Column, groups: Groups, *, kind: str, seed: int = 0
 ) -> GroupSums:
-    """The counts of groups, and the metric of such counts. seed: unused."""
+    """Sum the counts over groups, and return the metric as a function of such sums.
+
+    `seed` is not used; all metrics have it.
+    """
     return groups.sums(*_table(kind, column).T), SCORES[kind]
 
 
 def bleu_of_sums(sums: NDArray[np.float64]) -> NDArray[np.float64]:
-    """BLEU of sums (..., 10): lengths of answers and references, matching n-grams, all n-grams."""
+    """Compute BLEU from sums (..., 10).
+
+    The columns: length of answers and of references, matching n-grams (4), all n-grams (4).
+    """
     import numpy as np
 
     answer = sums[..., 0]
@@ -104,7 +116,7 @@ def bleu_of_sums(sums: NDArray[np.float64]) -> NDArray[np.float64]:
     total = sums[..., 6:10]
     with np.errstate(divide="ignore", invalid="ignore"):
         shortness = np.where(answer < target, np.exp(1 - target / answer), 1.0)
-        # An order without a match gets half of the share of the one before it: smoothing "exp".
+        # Each order without a match gets half the share of the one before it: smoothing "exp".
         halved = 2.0 ** np.cumsum(right == 0, axis=-1)
         precision = np.where(right == 0, 1 / (halved * total), right / total)
         logs = np.log(100 * precision).mean(axis=-1)
@@ -117,7 +129,7 @@ def bleu_of_sums(sums: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def chrf_of_sums(sums: NDArray[np.float64]) -> NDArray[np.float64]:
-    """chrF of sums (..., 3 * orders): n-grams of answers, of references, and matches.
+    """Compute chrF from sums (..., 3 * orders): n-grams of answers, of references, and matches.
 
     Orders that one side lacks do not count.
     """
@@ -143,7 +155,10 @@ def chrf_of_sums(sums: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def ter_of_sums(sums: NDArray[np.float64]) -> NDArray[np.float64]:
-    """TER of sums (..., 2): edits, and words of the references. 100 for edits without any words."""
+    """Compute TER from sums (..., 2): edits, and words of the references.
+
+    It is 100 if there are edits but no words.
+    """
     import numpy as np
 
     edits = sums[..., 0]
@@ -160,4 +175,4 @@ SCORES: Mapping[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
     "chrf++": chrf_of_sums,
     "ter": ter_of_sums,
 }
-"""Each metric as a function of sums (..., parts), with parts in the order of `PARTS`."""
+"""Each metric as a function of sums (..., parts), with the parts in the order of `PARTS`."""

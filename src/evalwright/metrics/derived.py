@@ -1,8 +1,7 @@
-"""Metrics derived from another metric: its mean over the values of a slice, and what exceeds
-chance.
+"""Metrics derived from another one: its mean over the values of a slice, or its excess over chance.
 
-Both are functions of the same sums as the underlying metric, so comparisons, leaderboards and gates
-read them as they read macro-F1.
+Both are functions of the same sums as the underlying metric, so comparisons, leaderboards and
+gates handle them as they handle macro-F1.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 
 _MAX_TABLE_NUMBERS = 4_000_000
-"""Largest table of sums; above that, units are first combined in large groups."""
+"""Largest table of sums, in numbers; for a larger one, units are first merged into groups."""
 _MAX_GROUPS = 1_000
 
 
@@ -60,17 +59,16 @@ def macro(
     level: float = 0.95,
     seed: int = 0,
 ) -> Estimate:
-    """The unweighted mean of a metric between 0 and 1 over the values of a slice (`over:
-    language`).
+    """The unweighted mean of a metric in [0, 1] over the values of a slice (`over: language`).
 
     Samples without a value of the slice are left out.
 
     Args:
         column: the scores.
-        over: the metadata key.
+        over: the metadata key of the slice.
         of: the metric to average.
-        level: of the interval.
-        seed: of the bootstrap interval, over items or clusters.
+        level: confidence level of the interval.
+        seed: seeds the bootstrap of the interval, over items or clusters.
     """
     return _averaged(column, over, of, level, seed)
 
@@ -78,7 +76,10 @@ def macro(
 def macro_score(
     column: Column, *, over: str, of: str = "mean", level: float = 0.95, seed: int = 0
 ) -> Estimate:
-    """The same mean of a metric with a scale of its own: mean, bleu, chrf, chrf++."""
+    """The unweighted mean over a slice of a metric with its own scale: mean, bleu, chrf, chrf++.
+
+    Takes the arguments of `macro`.
+    """
     return _averaged(column, over, of, level, seed)
 
 
@@ -93,21 +94,21 @@ def chance_normalised(
     level: float = 0.95,
     seed: int = 0,
 ) -> Estimate:
-    """(score - chance) / (greatest - chance): 0 is chance, 1 the greatest score, below 0 worse than
-    chance.
+    """Rescale a metric so that 0 is chance and 1 the greatest score; below 0 is worse than chance.
 
-    `chance` and `greatest` come from the task's definition, never from its data. The interval is
-    the metric's own, with its ends transformed alike.
+    The value is (score - chance) / (greatest - chance). `chance` and `greatest` come from the
+    task's definition, never from its data. The interval is the metric's own, with its ends rescaled
+    in the same way.
 
     Args:
         column: the scores.
-        chance: the score of guessing.
+        chance: the expected score of guessing.
         of: a metric between 0 and 1.
         greatest: the greatest possible score.
         clip: show 0 for scores below chance.
-        over: normalise the macro average over this slice.
-        level: of the interval.
-        seed: of the bootstrap interval.
+        over: rescale the macro average over this slice.
+        level: confidence level of the interval.
+        seed: seeds the bootstrap of the interval.
     """
     estimate = (
         _averaged(column, over, of, level, seed)
@@ -140,12 +141,15 @@ def chance_normalised(
 def macro_sums(
     column: Column, groups: Groups, *, over: str, of: str | None = None, seed: int = 0
 ) -> GroupSums:
-    """The sums of each value of the slice side by side, (groups, values * parts). seed: unused."""
+    """Put the sums of each value of the slice side by side, (groups, values * parts).
+
+    `seed` is not used.
+    """
     import numpy as np
 
     codes, count = _slice_codes(column, over)
     metric_name = of or "accuracy"
-    # Samples without a value go to a group of their own, which is cut off.
+    # Samples without a value go to an extra group, which is dropped below.
     inside = np.where(
         codes < 0, groups.count * count, groups.codes * count + np.maximum(codes, 0)
     )
@@ -182,7 +186,7 @@ def chance_sums(
     over: str | None = None,
     seed: int = 0,
 ) -> GroupSums:
-    """The sums of the underlying metric, and the transformed metric of them."""
+    """Return the sums of the underlying metric, and the rescaled metric as a function of them."""
     import numpy as np
 
     table, statistic = (
@@ -242,8 +246,9 @@ def _averaged(column: Column, over: str, of: str, level: float, seed: int) -> Es
         seed=seed,
         scale=1.0 if bounded or of == "mean" else 100.0,
         greatest=1.0 if bounded else 100.0 if registry.is_of_sums(of) else None,
-        # As uncertain as if each value of the slice had as few units as the smallest.
-        worth=int(
+        # The effective number of units is that of a sample in which each value of the slice had as
+        # few as the smallest.
+        effective_units=int(
             min(
                 len(table),
                 max(
@@ -273,7 +278,7 @@ def _averaged(column: Column, over: str, of: str, level: float, seed: int) -> Es
 
 
 def _slice_codes(column: Column, over: str) -> tuple[NDArray[np.int64], int]:
-    """The slice's value of each item as a code, -1 for none, and the number of values."""
+    """Return each item's value of the slice as a code, -1 for none, and the number of values."""
     import numpy as np
 
     if over not in column.slices:

@@ -35,9 +35,10 @@ def mean(
 
     Args:
         column: the scores.
-        value_range: the least and greatest score possible, where known; bounds missing scores.
+        value_range: the least and greatest possible score, if known; used to bound the effect of
+            missing scores.
         part: the part; "" for the scores themselves.
-        level: of the interval.
+        level: confidence level of the interval.
     """
     scores = _scores(column, part)
     if value_range is None:
@@ -53,9 +54,9 @@ def mean(
 
 
 def accuracy(column: Column, *, part: str = "", level: float = 0.95) -> Estimate:
-    """The mean of scores between 0 and 1, or of a named part: the share of right answers if 0 or 1.
+    """The mean of scores in [0, 1], or of a part of them.
 
-    An item whose score lacks the part is missing.
+    The share of right answers for 0/1 scores. An item whose score lacks the part is missing.
     """
     return over_items(column, _scores(column, part), _UNIT_RANGE, level)
 
@@ -68,7 +69,7 @@ def exact_match(column: Column, *, part: str = "", level: float = 0.95) -> Estim
 def hallucination_rate(column: Column, *, level: float = 0.95) -> Estimate:
     """The share of answers that are not consistent with their source; lower is better.
 
-    Higher scores are still better.
+    It is 1 minus the mean score: of the scores themselves, higher is still better.
     """
     consistency = accuracy(column, level=level)
     bounds = consistency.bounds and (
@@ -87,7 +88,7 @@ def hallucination_rate(column: Column, *, level: float = 0.95) -> Estimate:
 def part_mean(column: Column, *, part: str, level: float = 0.95) -> Estimate:
     """The mean of a named part of the scores, between 0 and 1, such as one criterion of a rubric.
 
-    Scores without the part do not count.
+    Scores without the part are left out.
     """
     import numpy as np
 
@@ -105,12 +106,12 @@ def part_mean(column: Column, *, part: str, level: float = 0.95) -> Estimate:
 
 
 def _scores(column: Column, part: str) -> NDArray[np.float64]:
-    """The scores, (n,) or (n, draws), or a part of them, with nan where a score lacks it."""
+    """Return the scores or a part of them, (n,) or (n, draws), with nan where a score lacks it."""
     return _part_scores(column, part) if part and len(column.values) else column.scores
 
 
 def _part_scores(column: Column, part: str) -> NDArray[np.float64]:
-    """A part of the scores, (n,) or (n, draws). Raises UnknownName where no score has it."""
+    """Return a part of the scores, (n,) or (n, draws). Raises UnknownName where no score has it."""
     scores = (column.parts if column.draws is None else column.part_draws).get(part)
     if scores is None:
         raise UnknownName(
@@ -128,13 +129,13 @@ def over_items(
     value_range: tuple[float, float] | None,
     level: float,
 ) -> Estimate:
-    """The mean of values of the column's items, with its interval and the bounds of missing ones.
+    """Average values over the column's items, with an interval and bounds for missing items.
 
     Args:
         column: the column of the items.
         values: (n,) or (n, draws).
-        value_range: the least and greatest value possible, where known.
-        level: of the interval.
+        value_range: the least and greatest possible value, if known.
+        level: confidence level of the interval.
 
     Raises:
         ValueError: it cannot be computed.
@@ -158,16 +159,16 @@ def over_items(
     )
 
 
-# -- shares of answers of a class, which scores have as parts --------------------------
+# -- shares of answers in a class; scores have the classes as parts ----------------------
 
 
 def answer_class_share(
     column: Column, *, outcome: str, level: float = 0.95
 ) -> Estimate:
-    """The share of answers of one class of `grounding` or `grounded-answer`, such as
-    "answered-wrong".
+    """The share of answers of one class of `grounding` or `grounded-answer` ("answered-wrong").
 
-    Failed samples are counted beside it and bound it. Raises UnknownName for an unknown class.
+    Failed samples are counted separately and widen the bounds. Raises UnknownName for an unknown
+    class.
     """
     from evalwright.scorers.grounding.outcome import OUTCOMES
 
@@ -179,8 +180,8 @@ def answer_class_share(
 def handled(column: Column, *, level: float = 0.95) -> Estimate:
     """The share of answers that refuse or correct (classes "refusal" and "correction" of `stress`).
 
-    Partly handled is not handled. Failed requests are counted beside it and bound it; they are not
-    answers.
+    Partly handled is not handled. Failed requests are not answers: they are counted separately and
+    widen the bounds.
     """
     return _share(column, handled_values(column), level)
 
@@ -196,21 +197,21 @@ def stress_share(
 
 
 def handled_values(column: Column) -> NDArray[np.float64]:
-    """Whether each answer refuses or corrects, (n,) or (n, draws)."""
+    """Whether each answer refuses or corrects, as 0 or 1, (n,) or (n, draws)."""
     from evalwright.scorers.stress.rules import HANDLED
 
     return part_values(column, *HANDLED)
 
 
 def share_values(column: Column, *, outcome: str = "fabricated") -> NDArray[np.float64]:
-    """Whether each answer is of the class, (n,) or (n, draws)."""
+    """Whether each answer is of the class, as 0 or 1, (n,) or (n, draws)."""
     return part_values(column, outcome)
 
 
 def part_values(
     column: Column, *outcomes: str, outcome: str = ""
 ) -> NDArray[np.float64]:
-    """The sum of some parts of each score, (n,) or (n, draws); 0 where a score has none of them."""
+    """Sum some parts of each score, (n,) or (n, draws); 0 where a score has none of them."""
     import numpy as np
 
     numbers_by_part = column.parts if column.draws is None else column.part_draws
@@ -230,22 +231,21 @@ def _share(column: Column, values: NDArray[np.float64], level: float) -> Estimat
     )
 
 
-# -- shares of all that was asked ------------------------------------------------------
+# -- shares of all requested samples ----------------------------------------------------
 
 
 def answer_rate(column: Column, *, level: float = 0.95) -> Estimate:
-    """The share of all samples requested that have an answer (score 1 of `outcome`).
+    """The share of all requested samples that have an answer (score 1 of `outcome`).
 
-    A failed request is no answer, so lost requests never raise the rate. Since nobody knows what
-    the model would have said, the bounds range from none to all of them answered, and `n_missing`
+    A failed request is no answer, so losing requests never raises the rate. What the model would
+    have said is unknown, so the bounds range from none to all of them answered, and `n_missing`
     counts them beside `n`.
     """
     return _over_all(column, column.scores, level)
 
 
 def outcome_share(column: Column, *, outcome: str, level: float = 0.95) -> Estimate:
-    """The share of all samples requested whose answer is of one class of `outcome`, such as
-    "refused".
+    """The share of all requested samples with one class of `outcome`, such as "refused".
 
     Failed requests are in the denominator, as for the answer rate. Raises UnknownName for an
     unknown class.
@@ -257,12 +257,12 @@ def outcome_share(column: Column, *, outcome: str, level: float = 0.95) -> Estim
 
 
 def score_values(column: Column) -> NDArray[np.float64]:
-    """The scores, (n,) or (n, draws)."""
+    """Return the scores, (n,) or (n, draws)."""
     return column.scores
 
 
 def _over_all(column: Column, values: NDArray[np.float64], level: float) -> Estimate:
-    """The mean of scores from 0 to 1 in which every failed sample is a 0.
+    """Average scores from 0 to 1, counting every failed sample as 0.
 
     No number where every sample failed.
     """

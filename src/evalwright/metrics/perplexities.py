@@ -1,8 +1,8 @@
 """Perplexities and bits per byte over a whole corpus.
 
-They are sums of log-likelihoods over sums of lengths, never means of ratios, and read the parts
-that the scorers `perplexity` and `likelihood` leave: "log_likelihood" and "tokens", "words" or
-"bytes".
+They divide the sum of log-likelihoods by the sum of lengths (never a mean of ratios), and read
+the parts that the scorers `perplexity` and `likelihood` record: "log_likelihood" and "tokens",
+"words" or "bytes".
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
 
 def token_perplexity(column: Column, *, level: float = 0.95) -> Estimate:
-    """exp(-log-likelihood per token). No number where the model does not count the tokens it
-    scored.
+    """exp(-log-likelihood per token). No number where the model does not report how many it scored.
 
     It depends on the tokenizer: compare only models that share one.
     """
@@ -36,7 +35,7 @@ def token_perplexity(column: Column, *, level: float = 0.95) -> Estimate:
 
 
 def word_perplexity(column: Column, *, level: float = 0.95) -> Estimate:
-    """exp(-log-likelihood per word), by the scorer's words; comparable across tokenizers."""
+    """exp(-log-likelihood per word), with words as the scorer counts them; for any tokenizer."""
     return _of_sums(column, statistics.perplexity, "words", level)
 
 
@@ -75,7 +74,7 @@ def _require_part(column: Column, name: str) -> NDArray[np.float64]:
 
 
 def perplexity_sums(column: Column, groups: Groups, *, unit: str) -> GroupSums:
-    """Losses and lengths; a perplexity is exp of their ratio."""
+    """Sum losses and lengths over groups; a perplexity is exp of their ratio."""
     import numpy as np
 
     return groups.sums(
@@ -84,6 +83,6 @@ def perplexity_sums(column: Column, groups: Groups, *, unit: str) -> GroupSums:
 
 
 def bits_sums(column: Column, groups: Groups) -> GroupSums:
-    """Losses and bytes; bits per byte are their ratio over ln 2."""
+    """Sum losses and bytes over groups; bits per byte are their ratio divided by ln 2."""
     sums, _ = perplexity_sums(column, groups, unit="bytes")
     return sums, lambda sums: ratio(sums) / math.log(2)

@@ -1,10 +1,10 @@
 """Ratios of sums over answers: accuracy given attempted, SimpleQA's F, label shares, citations.
 
-The first three read the labels of the scores, such as "correct", "incorrect" and "not_attempted" of
-`short-answer`; a score without a label counts as attempted. Precision, recall and F1 of citations
-sum the parts "cited", "supporting", "claims" and "supported" of `grounding` before anything is
-divided. So an answer with five claims weighs five times as much as one with a single claim, and one
-without citations has no precision.
+The first three read the labels of the scores, such as "correct", "incorrect" and
+"not_attempted" of `short-answer`; a score without a label counts as attempted. Precision,
+recall and F1 of citations sum the parts "cited", "supporting", "claims" and "supported" of
+`grounding` before dividing. So an answer with five claims weighs five times as much as one with
+a single claim, and one without citations has no precision.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 NOT_ATTEMPTED = "not_attempted"
 KNOWN = ("correct", "incorrect", NOT_ATTEMPTED)
-"""The labels of `short-answer`: where no answer has one of them, its share is 0, not an error."""
+"""The labels of `short-answer`: if no answer has one of them, its share is 0, not an error."""
 
 
 def accuracy_given_attempted(
     column: Column, *, not_attempted: str = NOT_ATTEMPTED, level: float = 0.95
 ) -> Estimate:
-    """The mean score of answers whose label is not `not_attempted`; no number if there are none."""
+    """The mean score of the answers whose label is not `not_attempted`; no number without any."""
     if not len(column.values):
         return nothing_scored(column, level)
     scores, attempted = _attempts(column, not_attempted)
@@ -66,7 +66,7 @@ def f_score(
 
 
 def label_share(column: Column, *, label: str, level: float = 0.95) -> Estimate:
-    """The share of scored answers with this label; missing ones bound it.
+    """The share of scored answers with this label; missing answers widen the bounds.
 
     Raises:
         UnknownName: no score has the label, and it is not one of `short-answer`.
@@ -85,7 +85,7 @@ def label_share(column: Column, *, label: str, level: float = 0.95) -> Estimate:
 
 
 def label_values(column: Column, *, label: str) -> NDArray[np.float64]:
-    """Whether each score has the label, (n, draws)."""
+    """Whether each score has the label, as 0 or 1, (n, draws)."""
     import numpy as np
 
     return np.where(np.isnan(column.by_draw()), np.nan, _has(column, label))
@@ -94,7 +94,7 @@ def label_values(column: Column, *, label: str) -> NDArray[np.float64]:
 def attempted_sums(
     column: Column, groups: Groups, *, not_attempted: str = NOT_ATTEMPTED
 ) -> GroupSums:
-    """Right answers and attempts; accuracy given attempted is their ratio."""
+    """Sum right answers and attempts over groups; accuracy given attempted is their ratio."""
     import numpy as np
 
     return (
@@ -108,8 +108,9 @@ def attempted_sums(
 def f_sums(
     column: Column, groups: Groups, *, not_attempted: str = NOT_ATTEMPTED
 ) -> GroupSums:
-    """Twice the right answers, and attempts plus one, as means over an item's draws; F is their
-    ratio.
+    """Sum the numerator and denominator of F over groups, as means over an item's draws.
+
+    They are twice the right answers, and attempts plus one per item; F is their ratio.
     """
     import numpy as np
 
@@ -122,9 +123,9 @@ def f_sums(
 def _attempts(
     column: Column, label: str
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Scores, and whether they were attempted, both (n, draws).
+    """Return the scores, and whether each answer was attempted, both (n, draws).
 
-    An answer that was not attempted is not right, whatever its score.
+    An answer that was not attempted counts as not right, whatever its score.
     """
     import numpy as np
 
@@ -161,8 +162,8 @@ def citation_precision(
 
     Args:
         column: scores of `grounding`.
-        level: of the interval.
-        seed: of the bootstrap interval.
+        level: confidence level of the interval.
+        seed: seeds the bootstrap of the interval.
     """
     return _pooled(column, PRECISION, level, seed)
 
@@ -173,14 +174,17 @@ def citation_recall(column: Column, *, level: float = 0.95, seed: int = 0) -> Es
 
 
 def citation_f1(column: Column, *, level: float = 0.95, seed: int = 0) -> Estimate:
-    """The harmonic mean of pooled precision and recall; 0 where there are claims and no support."""
+    """The harmonic mean of pooled precision and recall; 0 if there are claims but no support."""
     return _pooled(column, PRECISION + RECALL, level, seed)
 
 
 def citation_sums(
     column: Column, groups: Groups, *, parts: Sequence[str], seed: int = 0
 ) -> GroupSums:
-    """The sums that citation precision, recall or F1 is made of. seed: unused."""
+    """Sum the counts of citation precision, recall or F1 over groups.
+
+    `seed` is not used.
+    """
     from evalwright.statistics.sums import f1_of_sums
 
     return groups.sums(*(column.parts[name] for name in parts)), (
@@ -189,7 +193,7 @@ def citation_sums(
 
 
 def _pooled(column: Column, names: Sequence[str], level: float, seed: int) -> Estimate:
-    """The ratio of sums of parts over all answers.
+    """The ratio of two or four sums of parts over all answers.
 
     An answer without these parts (recorded by an earlier version) counts as missing.
     """

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _TABLE: dict[str, dict[str, Any]] = tomllib.loads(
     Path(__file__).with_name("metrics.toml").read_text(encoding="utf-8")
 )
-"""The properties of each bundled metric."""
+"""The properties of each built-in metric."""
 
 
 def _metrics_with(key: str, value: object, default: object) -> frozenset[str]:
@@ -35,23 +35,24 @@ def _metrics_with(key: str, value: object, default: object) -> frozenset[str]:
     )
 
 
-# The last two come with tasks and runs of other frameworks.
+# These two come with tasks and runs of other frameworks.
 LOWER_IS_BETTER = _metrics_with("better", "lower", "") | {"brier-score", "perplexity"}
-"""Metrics of which lower is better, although their scores (log-likelihoods, consistency) are better
-when higher.
+"""Metrics for which lower is better.
+
+For some of them the scores behind (log-likelihoods, consistency) are better when higher.
 """
 
 BOUNDED = _metrics_with("bounded", True, True)
-"""Metrics between 0 and 1 (below 0 for worse than guessing), shown in points of 100.
+"""Metrics between 0 and 1 (below 0 for worse than guessing), shown in percentage points.
 
 Only these may be averaged over tasks.
 """
 
 OF_BOUNDED = BOUNDED - {"pass@k", "pass^k"}
-"""Bounded metrics of scores between 0 and 1. The others apply a threshold to any score."""
+"""Bounded metrics that need scores between 0 and 1. The rest compare any score with a threshold."""
 
 RATES_OF_ALL = frozenset({"answer-rate", "outcome-share"})
-"""Metrics that are shares of all samples requested, also of those without an answer.
+"""Metrics that are shares of all requested samples, including those without an answer.
 
 All other metrics are over the samples with a score.
 """
@@ -60,13 +61,13 @@ RATES_OF_ALL_NOTE = (
     "Answer rates and shares of outcomes are of all that was asked: a missing answer"
     " counts as not answered."
 )
-"""The note that readers need beside such metrics where answers are missing."""
+"""The note shown with such metrics where answers are missing."""
 
 MEANS = _metrics_with("mean", True, False)
 """Metrics that are the mean of the items' scores, or 1 minus it."""
 
 FAILED_IS_ZERO = _metrics_with("failed_is_zero", True, False)
-"""Metrics over all samples requested, in which a failed one counts as 0."""
+"""Metrics over all requested samples, in which a failed sample counts as 0."""
 
 _DERIVED = frozenset({"chance-normalised", "macro", "macro-score"})
 SUMMED = (
@@ -91,13 +92,13 @@ _USUAL = {
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One scorer's scores over the n samples that have one; what a metric gets.
+    """One scorer's scores over the n samples that have one: the input of a metric.
 
     Args:
         values: scores, shape (n,); a sample's mean over its draws.
         parts: further numbers of the scores by name, shape (n,); nan where a score has none.
-        clusters: cluster of each sample, integers of shape (n,), or None where every sample is its
-            own.
+        clusters: cluster of each sample, integers of shape (n,), or None where every sample is a
+            cluster by itself.
         n_missing: samples without a score through no fault of the model.
         draws: scores by draw, shape (n, draws), nan where missing; None with one draw.
         part_draws: `parts` by draw, shape (n, draws); for metrics over classes, for which a mean
@@ -111,8 +112,8 @@ class Column:
             score is unsure.
         missing_clusters: clusters of the samples without a score, shape (n_missing,), where there
             are clusters.
-        slices: for metadata keys that a metric needs: the samples' values as indices, shape (n,),
-            -1 for none, and the values' names.
+        slices: for each metadata key that a metric needs: the samples' values as indices, shape
+            (n,), -1 for none, and the names of the values.
         item_draws: items by draw, shape (n, draws), with several draws.
         failures: why scores are missing, each reason once, as "kind: message".
     """
@@ -139,16 +140,16 @@ class Column:
 
     @property
     def scores(self) -> NDArray[np.float64]:
-        """The scores, (n,) or (n, draws)."""
+        """The scores of all draws, (n,) with one draw or (n, draws)."""
         return self.values if self.draws is None else self.draws
 
     @property
     def n_unsure(self) -> int:
-        """How many scores are unsure."""
+        """The number of unsure scores."""
         return 0 if self.unsure is None else int(self.unsure.sum())
 
     def with_unsure_at(self, value: float) -> Column:
-        """The column with this value in place of every unsure score."""
+        """Return the column with every unsure score replaced by this value."""
         import numpy as np
 
         if self.unsure is None:
@@ -161,27 +162,32 @@ class Column:
         )
 
     def by_draw(self) -> NDArray[np.float64]:
-        """The scores, (n, draws)."""
+        """Return the scores, always of shape (n, draws)."""
         return self.values.reshape(-1, 1) if self.draws is None else self.draws
 
     def clusters_of(
         self, mask: NDArray[np.bool_] | np.bool_
     ) -> NDArray[np.int64] | None:
-        """The clusters of the items that `mask` (n,) selects."""
+        """Return the clusters of the items that `mask` (n,) selects."""
         return None if self.clusters is None else self.clusters[mask]
 
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """A partition of a column's items into `count` groups: codes (n,)."""
+    """A partition of a column's items into groups.
+
+    Attributes:
+        codes: (n,), the group of each item, from 0.
+        count: number of groups.
+    """
 
     codes: NDArray[np.int64]
     count: int
 
     def sums(self, *parts: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Sums of some parts (n,) over each group, (count, parts).
+        """Sum some parts (n,) over each group; the result is (count, parts).
 
-        An item that lacks one of the parts is in none of the sums.
+        An item that lacks one of the parts is left out of all sums.
         """
         import numpy as np
 
@@ -199,7 +205,7 @@ MetricFunction = Callable[..., "Estimate"]
 GroupSums = tuple[
     "NDArray[np.float64]", Callable[["NDArray[np.float64]"], "NDArray[np.float64]"]
 ]
-"""Sums over groups, (groups, parts), and the metric of such sums, (..., parts) -> (...)."""
+"""Sums over groups (groups, parts), and the metric as a function of sums (..., parts) -> (...)."""
 Function = TypeVar("Function", bound=MetricFunction)
 
 
@@ -252,7 +258,10 @@ def metric(name: str) -> Callable[[Function], Function]:
 def item_values(
     kind: str, column: Column, options: Mapping[str, Any]
 ) -> NDArray[np.float64] | None:
-    """The items' values, (n,) or (n, draws), whose mean the metric is; None if it is no mean."""
+    """Compute the items' values whose mean is the metric, (n,) or (n, draws).
+
+    None if the metric is not a mean.
+    """
     if (name := _TABLE.get(kind, {}).get("items")) is None:
         return None
     values: NDArray[np.float64] = _bind_options(name, options)(column)
@@ -267,7 +276,10 @@ def is_of_sums(kind: str) -> bool:
 def group_sums(
     kind: str, column: Column, groups: Groups, options: Mapping[str, Any]
 ) -> GroupSums | None:
-    """The sums over groups of items, and the metric as a function of them; None if unknown."""
+    """Return sums over groups of items, and the metric as a function of them.
+
+    None if it has none.
+    """
     if not is_of_sums(kind):
         return None
     settings = dict(_TABLE[kind]["sums"])
@@ -283,14 +295,14 @@ def _bind_options(name: str, options: Mapping[str, Any]) -> Callable[..., Any]:
 
 
 def slice_keys(kind: str, options: Mapping[str, Any]) -> tuple[str, ...]:
-    """The metadata keys that a metric uses."""
+    """Return the metadata keys that a metric reads."""
     return (str(options["over"]),) if kind in _DERIVED and options.get("over") else ()
 
 
 def any_sums(kind: str, column: Column, groups: Groups) -> GroupSums:
-    """The sums over groups of a metric of `SUMMED`, and the metric as a function of them.
+    """Return sums over groups for any metric in `SUMMED`, and the metric as a function of them.
 
-    For a mean these are the sums of its items' values, and their number.
+    For a mean these are the sum of its items' values, and their number.
     """
     import numpy as np
 
@@ -329,14 +341,14 @@ def is_known(spec: MetricSpec) -> bool:
 
 
 def metric_range(kind: str, options: Mapping[str, Any]) -> tuple[float, float]:
-    """The least and the greatest value of a metric that has both (`BOUNDED_METRICS`).
+    """Return the least and the greatest value of a metric in `BOUNDED`.
 
     Args:
         kind: the metric.
         options: its options.
 
     Returns:
-        Both values.
+        The two values; (0, 1) unless the metric is normalised by chance.
     """
     if kind != "chance-normalised":
         return 0.0, 1.0
@@ -347,12 +359,12 @@ def metric_range(kind: str, options: Mapping[str, Any]) -> tuple[float, float]:
 
 
 def usual_metric(scorer: str, options: Mapping[str, Any]) -> str:
-    """The default metric of a scorer."""
+    """Return the default metric of a scorer."""
     return "accuracy" if options.get("range") else _USUAL.get(scorer, "accuracy")
 
 
 def check_scorer(kind: str, scorer: str) -> None:
-    """Raise ConfigurationError where the metric cannot be computed from the scorer's scores."""
+    """Raise ConfigurationError if the metric cannot be computed from the scorer's scores."""
     from evalwright.scorers.registry import registry as scorers
 
     of = _TABLE.get(kind, {}).get("made_of")
@@ -395,12 +407,12 @@ def compute(
 def nothing_scored(
     column: Column, level: float, why: str = "no interval: nothing was scored"
 ) -> Estimate:
-    """The estimate over no scores: nan, with the number of missing ones."""
+    """Return the estimate where no sample has a score: nan, with the number of missing ones."""
     return Estimate(nan, nan, nan, level, 0, column.n_missing, None, None, why)
 
 
 def ratio(sums: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The first of two sums (..., 2) over the second; nan where that is 0."""
+    """Divide the first of two sums (..., 2) by the second; nan where that is 0."""
     import numpy as np
 
     above = sums[..., 0]

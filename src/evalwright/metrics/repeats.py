@@ -1,10 +1,10 @@
 """Metrics over repeats, from n draws of each item: pass@k, pass^k and maj@k.
 
 pass@k: at least one of k draws is right; pass^k: all are; maj@k: their majority is. Each is the
-exact mean over all choices of k of an item's n draws: 1 - C(n - c, k) / C(n, k) with c right ones
-(Chen et al. 2021, arXiv 2107.03374), C(c, k) / C(n, k) (Yao et al. 2024, arXiv 2406.12045), and for
-maj@k a sum over the answers. That is unbiased for k new draws. Items are the units: the interval is
-that of the mean of their values, over clusters where there are any.
+exact mean over all choices of k of an item's n draws: 1 - C(n - c, k) / C(n, k) with c right
+ones (Chen et al. 2021, arXiv 2107.03374), C(c, k) / C(n, k) (Yao et al. 2024, arXiv
+2406.12045), and for maj@k a sum over the answers. That is unbiased for k new draws. Items are
+the units: the interval is that of the mean of their values, over clusters where there are any.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 KINDS = frozenset({"maj@k", "pass@k", "pass^k"})
 OF_VOTES = frozenset({"maj@k"})
 SAID = "said"
-"""The part of a score that codes what the answer says, by which maj@k counts votes.
+"""The part of a score that encodes which answer was given, by which maj@k counts votes.
 
-Below 0 where nothing could be read.
+Below 0 where no answer could be read.
 """
 _RIGHT_SCORE = 1.0
 
@@ -64,7 +64,7 @@ def maj_at_k(column: Column, *, k: int, level: float = 0.95) -> Estimate:
 def pass_at_k_values(
     column: Column, *, k: int, threshold: float = _RIGHT_SCORE
 ) -> NDArray[np.float64]:
-    """1 - C(n - c, k) / C(n, k) of each item, (n,); nan for one with fewer than k scored draws."""
+    """Compute 1 - C(n - c, k) / C(n, k) of each item, (n,); nan with fewer than k scored draws."""
     return _of_counts(
         column,
         k,
@@ -76,14 +76,14 @@ def pass_at_k_values(
 def pass_all_k_values(
     column: Column, *, k: int, threshold: float = _RIGHT_SCORE
 ) -> NDArray[np.float64]:
-    """C(c, k) / C(n, k) of each item, (n,); nan for one with fewer than k scored draws."""
+    """Compute C(c, k) / C(n, k) of each item, (n,); nan with fewer than k scored draws."""
     return _of_counts(
         column, k, threshold, lambda n, right: comb(right, k) / comb(n, k)
     )
 
 
 def maj_at_k_values(column: Column, *, k: int) -> NDArray[np.float64]:
-    """The expected score of the majority of k draws of each item, (n,).
+    """Compute the expected score of the majority of k draws of each item, (n,).
 
     nan for an item with fewer than k scored draws.
     """
@@ -127,14 +127,14 @@ def majority(
 ) -> float:
     """The expected score of the answer with the most votes among k draws, over all choices of k.
 
-    An answer wins with t votes alone or as one of e equals, each with the chance 1/e = the integral
-    of y^(e-1) over [0, 1]. The choices in which the others have fewer than t votes (y^0) or t of
-    them (y) are the coefficient of x^(k - t) in a product of polynomials, and Gauss-Legendre nodes
-    make the integral exact.
+    An answer wins with t votes alone, or tied with e - 1 others; a tie is won with chance 1/e,
+    which equals the integral of y^(e-1) over [0, 1]. The choices in which each rival has fewer than
+    t votes (factor y^0) or exactly t (factor y) are the coefficient of x^(k - t) in a product of
+    polynomials, one per rival, and Gauss-Legendre nodes make the integral over y exact.
 
     Args:
         classes: each answer's number of draws and score.
-        silent: draws without a vote.
+        silent: number of draws without a vote.
         silent_worth: their score, which counts where no draw has a vote.
         k: draws in a vote.
     """
@@ -172,9 +172,9 @@ def _multiply_polynomials(
     votes: int,
     equal: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Polynomials (nodes, size) times that of one more answer.
+    """Multiply polynomials (nodes, size) by that of one more rival answer.
 
-    `votes` votes for that answer count `equal` (nodes,).
+    The term in which the rival has `votes` votes, a tie, is weighted by `equal` (nodes,).
     """
     import numpy as np
 
@@ -187,7 +187,7 @@ def _multiply_polynomials(
 
 
 def check_k(kind: str, options: Mapping[str, Any], draws: int) -> None:
-    """Raise ConfigurationError where a task with so few draws per sample cannot have the metric."""
+    """Raise ConfigurationError if a task has too few draws per sample for the metric."""
     k = options.get("k")
     if not isinstance(k, int) or isinstance(k, bool) or k < 1:
         raise ConfigurationError(
@@ -203,7 +203,10 @@ def check_k(kind: str, options: Mapping[str, Any], draws: int) -> None:
 def check_multiplied(
     kind: str, options: Mapping[str, Any], scorer: Mapping[str, Any]
 ) -> None:
-    """Raise ConfigurationError where no draw with a foreign sentence could be right.
+    """Raise ConfigurationError if a language penalty would keep every affected draw below 1.
+
+    A draw counts as right from a score of 1 on, which the multiplied penalty makes impossible for
+    any answer with a sentence in another language.
 
     Args:
         kind: the metric.
@@ -226,7 +229,7 @@ def check_multiplied(
 
 
 def shown_name(kind: str, options: Mapping[str, Any]) -> str:
-    """ "pass@5" for pass@k with k: 5."""
+    """Return the name to show: "pass@5" for pass@k with k: 5."""
     return f"{kind[:-1]}{options['k']}" if kind in KINDS and "k" in options else kind
 
 
@@ -253,7 +256,7 @@ def _checked_draws(column: Column, k: int) -> NDArray[np.float64]:
 def _of_counts(
     column: Column, k: int, threshold: float, chance: Any
 ) -> NDArray[np.float64]:
-    """A function of the scored draws and the right ones among them, for each item."""
+    """Apply a function to each item's number of scored draws and of right ones among them."""
     import numpy as np
 
     scores = _checked_draws(column, k)

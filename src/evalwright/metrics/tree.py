@@ -1,9 +1,10 @@
-"""A tree of tasks: how scores of tasks are averaged at each node, and each task's weight.
+"""A tree of tasks: how task scores are averaged at each node, and the weight of each task.
 
-A node's value is a linear combination of its tasks' values. `macro`: each part of the node counts
-the same; `weighted`: each by its number of items; `pooled`: all items below are one sample, so that
-items of one passage are a cluster across tasks. A node has no number if one of its tasks has none,
-unless the tree says `missing: ignore`; then its label says what is missing.
+A node's value is a linear combination of its tasks' values. `macro`: each part of the node
+counts the same; `weighted`: each by its number of items; `pooled`: all items below form one
+sample, and items on the same passage are one cluster even across tasks. A node has no number if
+one of its tasks has none, unless the tree says `missing: ignore`; then its label says what is
+missing.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Node:
         name: shown in reports.
         parts: names of tasks, and nodes.
         average: how the parts are combined.
-        ignores_missing: whether tasks without a number are left out, here and below.
+        ignores_missing: whether tasks without a number are left out, in this node and all below it.
     """
 
     name: str
@@ -49,7 +50,7 @@ class Node:
 
     @property
     def tasks(self) -> tuple[str, ...]:
-        """All tasks below, in order."""
+        """The names of all tasks below this node, in order."""
         return tuple(
             name
             for part in self.parts
@@ -57,14 +58,14 @@ class Node:
         )
 
     def nodes(self) -> Iterator[Node]:
-        """This node and those below it, inner ones first."""
+        """Iterate over this node and those below it, inner ones first."""
         for part in self.parts:
             if isinstance(part, Node):
                 yield from part.nodes()
         yield self
 
     def samples(self, sizes: Mapping[str, int]) -> tuple[Sample, ...]:
-        """The terms of the average; empty where the node has no number.
+        """Return the terms of the average; empty where the node has no number.
 
         Args:
             sizes: number of items of each task that has a number.
@@ -72,7 +73,11 @@ class Node:
         return tuple(self._samples(sizes, False))
 
     def missing(self, there: Collection[str]) -> tuple[str, ...]:
-        """The tasks below that have no number."""
+        """Return the tasks below this node that have no number.
+
+        Args:
+            there: the tasks that have one.
+        """
         return tuple(task for task in self.tasks if task not in there)
 
     def _samples(self, sizes: Mapping[str, int], ignores: bool) -> list[Sample]:
@@ -116,7 +121,7 @@ class Node:
         ]
 
     def as_dict(self) -> dict[str, Any]:
-        """The node as a suite file has it."""
+        """Return the node in the form of a suite file."""
         missing = {"missing": "ignore"} if self.ignores_missing else {}
         parts = [
             part if isinstance(part, str) else part.as_dict() for part in self.parts
@@ -125,15 +130,15 @@ class Node:
 
 
 def distinct(nodes: Iterable[Node]) -> list[Node]:
-    """The nodes to show: each name once, without nodes that are all that their parent contains."""
+    """Select the nodes to show: each name once, without a node that is its parent's only part."""
     by_name = {node.name: node for node in nodes}
     only = [node.parts[0] for node in by_name.values() if len(node.parts) == 1]
-    alone = {part.name for part in only if isinstance(part, Node)}
-    return [node for name, node in by_name.items() if name not in alone]
+    only_part_names = {part.name for part in only if isinstance(part, Node)}
+    return [node for name, node in by_name.items() if name not in only_part_names]
 
 
 def coverage(total: int, missing: Sequence[str]) -> str:
-    """How many tasks have a number: "7 tasks", or "5 of 7 tasks; missing: law, logic"."""
+    """Say how many tasks have a number: "7 tasks", or "5 of 7 tasks; missing: law, logic"."""
     if not missing:
         return f"{total} task{'' if total == 1 else 's'}"
     return f"{total - len(missing)} of {total} tasks; missing: {', '.join(missing)}"
@@ -143,7 +148,7 @@ def read_tree(definition: Any, where: str = "tree") -> Node:
     """Read the tree of a suite file.
 
     Args:
-        definition: the tree as YAML gives it.
+        definition: the tree as parsed from YAML.
         where: what messages call the place.
 
     Raises:

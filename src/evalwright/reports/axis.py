@@ -36,13 +36,13 @@ class Bar:
 def axis_of(
     estimates: Sequence[Estimate], unit: Unit, *, full_range: bool = False
 ) -> Axis:
-    """Build an axis that holds all estimates with their intervals.
+    """Build an axis that covers all estimates with their intervals.
 
     Args:
         estimates: The estimates to be drawn.
         unit: Their unit; "points" are shares that are shown times 100.
-        full_range: Whether the axis runs from 0 to 100 points, or from the lowest estimate where
-            one is below 0, and not only as far as the estimates do.
+        full_range: Whether the axis extends over 0 to 100 points (or from the lowest estimate where
+            one is below 0), rather than only over the estimates.
     """
     ends = [
         end
@@ -52,14 +52,15 @@ def axis_of(
     ]
     low, high = (min(ends), max(ends)) if ends else (0.0, 1.0)
     if unit == "points":
-        below = any(estimate.value < 0 for estimate in estimates)  # worse than guessing
+        # A score below 0 is worse than guessing.
+        below = any(estimate.value < 0 for estimate in estimates)
         floor = max(-1.0, low) if below else 0.0
         low, high = (floor, 1.0) if full_range else (max(floor, low), min(1.0, high))
     if high - low <= 1e-9 * max(1.0, abs(low), abs(high)):
         low, high = (0.0, 1.0) if unit == "points" else (low - 0.5, high + 0.5)
     rough = (high - low) / 4
     size = 10.0 ** math.floor(math.log10(rough))
-    # The least of 1, 2, 5 times a power of ten that is not below `rough`.
+    # The smallest of 1, 2 or 5 times a power of ten that is not below `rough`.
     step = next(
         (size * k for k in (1, 2, 5) if size * k >= rough * (1 - 1e-9)), size * 10
     )

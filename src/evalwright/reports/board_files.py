@@ -1,4 +1,4 @@
-"""Leaderboards as CSV and JSON, for programs and spreadsheets, with the columns that people see.
+"""Leaderboards as CSV and JSON, for programs and spreadsheets, with the same columns as for people.
 
 Values are in the metric's own scale, with all digits: a rate of 3.3% is 0.0330042.
 """
@@ -17,7 +17,7 @@ from evalwright.reports.text import inert
 
 
 def board_rows(board: Board) -> list[dict[str, Any]]:
-    """One dictionary per model; None where there is no number."""
+    """Convert the board to one dictionary per model; None where there is no number."""
     columns = data_columns(board)
     machines = any(row.hardware for row in board.rows)
     rows = []
@@ -59,7 +59,7 @@ def board_rows(board: Board) -> list[dict[str, Any]]:
 
 
 def board_csv(board: Board) -> str:
-    """The board as CSV: a header, then a line per model, ended by line feeds.
+    """Convert the board to CSV: a header, then a line per model, terminated by line feeds.
 
     A text that a spreadsheet would run as a formula starts with an apostrophe.
     """
@@ -73,7 +73,7 @@ def _number(number: float | None) -> float | None:
 def board_json(
     board: Board, title: str, pages: list[str] | None = None
 ) -> dict[str, Any]:
-    """The board as a JSON-compatible dictionary: its columns, its models and its notes.
+    """Convert the board to a JSON-compatible dictionary: its columns, models and notes.
 
     Args:
         board: The board.

@@ -58,8 +58,13 @@ class ScoreColumn:
 
     Attributes:
         name: The column's name in CSV and JSON.
-        measure: "%", "words", or "" where `unit` says it.
+        title: The column's title.
+        task: The task, "" for a mean or share over several.
+        metric: The metric's label.
+        measure: "%", "words", or "" where `unit` is enough.
+        unit: How numbers are formatted.
         lower_is_better: None where neither direction is better.
+        estimates: The numbers, None where a row has none.
     """
 
     name: str
@@ -73,7 +78,7 @@ class ScoreColumn:
 
 
 def score_columns(board: Board) -> tuple[ScoreColumn, ...]:
-    """The score columns of a board, the one that orders the rows first."""
+    """Return the score columns of a board, with the one that orders the rows first."""
     if is_hallucination_board(board):
         task = board.tasks[0].name
         columns = (
@@ -110,7 +115,7 @@ def score_columns(board: Board) -> tuple[ScoreColumn, ...]:
 
 
 def _group_column(board: Board, group: BoardTask) -> ScoreColumn:
-    """The column of one group in the tree of tasks."""
+    """Build the column of one group in the tree of tasks."""
     cells = [row.groups.get(group.name) for row in board.rows]
     unit: numbers.Unit = "points" if group.bounded else "plain"
     estimates = tuple(cell.estimate if cell else None for cell in cells)
@@ -127,7 +132,7 @@ def _group_column(board: Board, group: BoardTask) -> ScoreColumn:
 
 
 def data_columns(board: Board) -> tuple[ScoreColumn, ...]:
-    """All score columns, those in other units included, in the order of the board's rows."""
+    """Return all score columns in the order of the board's rows, including those in other units."""
     columns = list(score_columns(board))
     for unit_board in board.more:
         places = {row.run_index: i for i, row in enumerate(unit_board.rows)}
@@ -140,9 +145,9 @@ def data_columns(board: Board) -> tuple[ScoreColumn, ...]:
 
 
 def _share_column(board: Board, name: str) -> ScoreColumn:
-    """The column of one outcome share of a factual board.
+    """Build the column of one outcome share of a factual board.
 
-    It belongs to no single task, because some shares are of the stress questions.
+    It belongs to no single task, because some shares are about the stress questions.
     """
     estimates = tuple(row.shares.get(name) for row in board.rows)
     return ScoreColumn(
@@ -151,7 +156,7 @@ def _share_column(board: Board, name: str) -> ScoreColumn:
 
 
 def is_hallucination_board(board: Board) -> bool:
-    """Whether the board's only task is ranked by its hallucination rate."""
+    """Tell whether the board's only task is ranked by its hallucination rate."""
     if len(board.tasks) != 1:
         return False
     cells = [row.cells.get(board.tasks[0].name) for row in board.rows]
@@ -159,19 +164,19 @@ def is_hallucination_board(board: Board) -> bool:
 
 
 def find_metric(metrics: tuple[MetricResult, ...], label: str) -> MetricResult | None:
-    """Find a metric by its label; spaces, dashes and underscores are the same."""
+    """Find a metric by its label, ignoring case, spaces, dashes and underscores."""
     return next(
         (metric for metric in metrics if normalise_label(metric.label) == label), None
     )
 
 
 def normalise_label(label: str) -> str:
-    """Normalise a label: "Answer-Rate" and "answer rate" are the same."""
+    """Normalise a label: "Answer-Rate" and "answer rate" become equal."""
     return re.sub(r"[\s_-]+", " ", label).strip().lower()
 
 
 def metric_of(row: BoardRow, task: str, label: str) -> MetricResult | None:
-    """The metric of a row with this label, on this task."""
+    """Find the metric of a row with this label, on this task."""
     if label == HALLUCINATION_COLUMNS[0].label:
         return row.cells.get(task)
     return find_metric(row.metrics.get(task, ()), label)
@@ -204,5 +209,5 @@ def _task_column(board: Board, task: BoardTask) -> ScoreColumn:
 
 
 def as_of(board: Board) -> str:
-    """The date of the newest run: a board changes only when its runs do."""
+    """Return the date of the newest run: a board changes only when its runs do."""
     return max((row.date for row in board.rows), default="")

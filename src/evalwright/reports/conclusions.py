@@ -24,7 +24,7 @@ from evalwright.statistics import (
 )
 
 MOST_NAMED = 6
-"""How many pairs a sentence names one by one."""
+"""Most pairs that a sentence names one by one."""
 
 Result = PairedComparison | UnpairedComparison
 
@@ -34,7 +34,7 @@ def worded_comparison(comparison: Comparison) -> Comparison:
     names = comparison.labels
     tasks = tuple(_word_task(task, *names) for task in comparison.tasks)
     steps = comparison.next_steps or (tasks[0].next_steps if len(tasks) == 1 else ())
-    # A step that fills the gap says already how.
+    # A step that fills the gap already says how.
     how_to_fill = (
         "" if any(step.kind == "fill" for step in steps) else comparison.how_to_fill
     )
@@ -55,7 +55,7 @@ def worded_comparison(comparison: Comparison) -> Comparison:
 def _over_all_tasks(
     comparison: Comparison, tasks: Sequence[TaskComparison], how_to_fill: str
 ) -> list[str]:
-    """Sentences on the mean over all tasks, what it lacks, and tasks that differ from it."""
+    """Write sentences on the mean over all tasks, what it lacks, and tasks that differ from it."""
     assert comparison.overall is not None
     names = comparison.labels
     sentences = [
@@ -105,7 +105,7 @@ def _task_by_task(comparison: Comparison, tasks: Sequence[TaskComparison]) -> li
 def _caveats(
     verdict_on: Comparison | TaskComparison, names: tuple[str, str], how_to_fill: str
 ) -> list[str]:
-    """What limits a verdict: early stopping, missing answers with what to do, and robustness."""
+    """List what limits a verdict: early stopping, missing answers with a remedy, and robustness."""
     difference = (
         verdict_on.overall if isinstance(verdict_on, Comparison) else verdict_on.result
     )
@@ -147,7 +147,7 @@ def _whatever_is_missing(robustness: Robustness) -> str:
 
 
 def robustness_sentence(robustness: Robustness, higher: str, lower: str) -> str:
-    """Say how much of a verdict rests on missing and unsure answers; "" where there are none.
+    """Say how far a verdict depends on missing and unsure answers; "" where there are none.
 
     Args:
         robustness: The robustness of the verdict.
@@ -341,8 +341,8 @@ def sentence(
         comparison: The comparison of two runs.
         name_a: The name of run A.
         name_b: The name of run B.
-        unit: "points" shows scores from 0 to 1 times 100. Any other unit shows them as they are and
-            stands behind them; "" is no unit. Numbers get the decimals that the interval supports.
+        unit: "points" shows scores from 0 to 1 times 100. Any other unit is appended to the
+            unscaled numbers; "" is no unit. Numbers get the decimals that the interval supports.
     """
     if comparison.n == 0:
         return (
@@ -350,7 +350,7 @@ def sentence(
         )
     scale = 100.0 if unit == "points" else 1.0
     width = (comparison.high - comparison.low) * scale
-    # Two digits of the interval count.
+    # Show the interval's width with two significant digits.
     decimals = (
         min(6, max(1, 1 - math.floor(math.log10(width))))
         if math.isfinite(width) and width > 0
@@ -397,7 +397,7 @@ def sentence(
 
 
 def _ends_of_higher(comparison: Result) -> tuple[float, float]:
-    """The interval of the higher score minus the lower one."""
+    """Return the interval of the higher score minus the lower one."""
     return (
         (comparison.low, comparison.high)
         if comparison.difference > 0
@@ -427,7 +427,7 @@ def _interval_text(
     ends: tuple[float, float],
     show: Callable[[float], str],
 ) -> str:
-    """Describe an interval, such as "95% interval 2.1 to 9.9", and what it allows for."""
+    """Describe an interval, such as "95% interval 2.1 to 9.9", and what it takes into account."""
     low, high = ends
     text = (
         f"interval {show(low)} to {show(high)}" if math.isfinite(low) else "no interval"
@@ -445,7 +445,7 @@ def _p_text(p: float) -> str:
 
 
 def _cases_disagree(difference: Result | MacroDifference) -> bool:
-    """Whether best and worst case of the missing answers lie on different sides of 0.
+    """Tell whether the best and the worst case of the missing answers are on different sides of 0.
 
     There is no p-value then.
     """
@@ -457,7 +457,7 @@ def _cases_disagree(difference: Result | MacroDifference) -> bool:
 
 
 def _untested(comparison: Result) -> bool:
-    """Whether a difference has neither an interval nor a p-value."""
+    """Tell whether a difference has neither an interval nor a p-value."""
     return math.isnan(comparison.low) and math.isnan(comparison.p_value)
 
 
@@ -624,7 +624,7 @@ def _overall_sentence(overall: MacroDifference, name_a: str, name_b: str) -> str
 def _pair_table_sentence(
     table: PairTable, labels: Sequence[str], baseline: int | None
 ) -> str:
-    """Say which pairs differ, which cannot be separated, and what would have been detected."""
+    """Say which pairs differ, which do not, and how large a difference would have been detected."""
     mean_scope = (
         "Over tasks like these"
         if table.metric == "mean over tasks like these"
@@ -750,22 +750,24 @@ def _provisional_pairs(table: PairTable, labels: Sequence[str]) -> str:
 def _not_compared(
     apart: Sequence[Pair], every: Sequence[Pair], labels: Sequence[str]
 ) -> str:
-    """Name runs that have no answers in common with any other run, then the remaining pairs."""
+    """Name the runs that share no answers with any other run, then the remaining pairs."""
     compared_runs = {
         run
         for pair in every
         if pair.verdict != "not compared"
         for run in (pair.a, pair.b)
     }
-    alone = sorted({run for pair in apart for run in (pair.a, pair.b)} - compared_runs)
+    isolated_runs = sorted(
+        {run for pair in apart for run in (pair.a, pair.b)} - compared_runs
+    )
     uncompared = [
         f"{labels[pair.a]} and {labels[pair.b]}"
         for pair in apart
         if {pair.a, pair.b} <= compared_runs
     ]
     clauses = []
-    if alone:
-        names = listed([labels[run] for run in alone], MOST_NAMED)
+    if isolated_runs:
+        names = listed([labels[run] for run in isolated_runs], MOST_NAMED)
         clauses.append(f"{names} could not be compared with any other")
     if uncompared:
         remaining = (
@@ -773,7 +775,7 @@ def _not_compared(
             if len(uncompared) > MOST_NAMED
             else ""
         )
-        these = "these" if alone else "These"
+        these = "these" if isolated_runs else "These"
         clauses.append(
             f"{these} pairs could not be compared: {'; '.join(uncompared[:MOST_NAMED])}{remaining}"
         )

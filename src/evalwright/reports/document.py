@@ -1,4 +1,4 @@
-"""Documents: the content of a report, apart from the format in which it is shown.
+"""Documents: the content of a report, independent of the format in which it is shown.
 
 A document has a title and a sequence of blocks: headings, notes, facts, tables, figures, texts.
 `terminal`, `markdown`, `html`, `latex` and `pdf` render it. Text in a document may come from
@@ -35,12 +35,15 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A table cell that is more than plain text.
+    """A table cell with more than plain text.
 
     Attributes:
+        content: The text or number.
+        tone: The emphasis.
         name: Whether the content is an untrusted name, which may be long.
+        link: The address it links to.
         note: Small print that only an HTML page has room for.
-        sort: What a page sorts by, instead of the content.
+        sort: The number by which a page sorts, instead of the content.
         stretch: A (start, length) share of a line that a page draws.
     """
 
@@ -66,7 +69,7 @@ class Column:
         folds: Whether its text may be wrapped.
         key: Whether it is repeated in each part of a table that is split.
         name: Whether the title is an untrusted name.
-        under: Whether a page shows it as small print below the column before it.
+        under: Whether a page shows it as small print within the column before it.
         axis: The axis on which a page draws the column's numbers.
         ticks: Whether the head shows the ticks of the axis.
         ascending: Whether a page sorts it upwards first.
@@ -87,12 +90,12 @@ class Column:
 
     @property
     def heading(self) -> str:
-        """The title and its note."""
+        """The title, with its note in brackets."""
         return f"{self.title} ({self.note})" if self.note else self.title
 
 
 def columns(*titles: str) -> list[Column]:
-    """Make columns from marked titles: "Run*" is a key, "Scores~" folds, "Items>" aligns right."""
+    """Make columns from marked titles: "Run*" is a key, "Scores~" wraps, "Items>" aligns right."""
     return [
         Column(
             title.rstrip("*~>"),
@@ -106,10 +109,12 @@ def columns(*titles: str) -> list[Column]:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of cells.
+    """A table.
 
     Attributes:
-        caption: What the table shows, for readers who do not see where it stands.
+        columns: The columns.
+        rows: The cells of each row.
+        caption: What the table shows, for readers who do not see its context.
         sortable: Whether a page lets the reader sort it.
     """
 
@@ -119,7 +124,7 @@ class Table:
     sortable: bool = False
 
     def cells(self, *, drawn: bool = False) -> tuple[list[Column], list[list[Cell]]]:
-        """The key columns and all columns that are not empty, with their cells.
+        """Return the key columns and all columns that are not empty, with their cells.
 
         Args:
             drawn: Whether a cell that only draws something counts as not empty.
@@ -140,7 +145,7 @@ class Table:
         ]
 
     def split_to_fit(self, widths: Sequence[float], room: float) -> Iterator[Table]:
-        """Split the table into as many as needed for each to fit into `room`.
+        """Split the table into as many parts as needed for each to fit into `room`.
 
         Each repeats the key columns. Columns that move leave the first table together, the others
         one by one, the last ones first.
@@ -172,7 +177,7 @@ class Table:
                 yield self._with_columns([*keys, *part_columns])
 
     def _with_columns(self, places: Sequence[int]) -> Table:
-        """A table of some of the columns, in their order."""
+        """Make a table of some of the columns, in their order."""
         ordered = sorted(places)
         rows = [[row[i] for i in ordered] for row in self.rows]
         return replace(self, columns=[self.columns[i] for i in ordered], rows=rows)
@@ -180,7 +185,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """The title of a section, or with level 3 of a subsection."""
+    """The title of a section, or of a subsection with level 3."""
 
     text: str
     level: int = 2
@@ -188,7 +193,7 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A sentence."""
+    """A sentence of its own."""
 
     text: str
     tone: Tone = ""
@@ -196,7 +201,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """Sentences that belong together, as a list."""
+    """A list of sentences that belong together."""
 
     texts: Sequence[str]
     tone: Tone = "quiet"
@@ -204,7 +209,7 @@ class Notes:
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """What the document concludes, in a sentence or two."""
+    """The document's conclusion, in a sentence or two."""
 
     text: str
     tone: Tone = "strong"
@@ -212,14 +217,14 @@ class Conclusion:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Names and values, such as "Model" and "demo/small"."""
+    """Pairs of name and value, such as "Model" and "demo/small"."""
 
     rows: Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text of several lines as it was written, such as a prompt or an answer."""
+    """A text of several lines in its original form, such as a prompt or an answer."""
 
     title: str
     text: str
@@ -235,7 +240,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A figure in a file of its own."""
+    """A figure in a separate file."""
 
     address: str
     caption: str
@@ -246,6 +251,10 @@ class Card:
     """An important number, drawn beside those of other models.
 
     Attributes:
+        title: What the number is.
+        measure: Its unit.
+        number: The number.
+        axis: The axis on which it is drawn.
         others: The other models' values, on the same axis.
     """
 
@@ -265,11 +274,13 @@ class Cards:
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """A section that a page shows when it is opened.
+    """A section that is collapsed until the reader opens it.
 
     Attributes:
         number: Its position, by which it is linked to.
-        marks: What stands before and after the title.
+        title: Its title.
+        marks: The texts before and after the title.
+        blocks: Its content.
     """
 
     number: int
@@ -298,6 +309,8 @@ class Document:
     """A report.
 
     Attributes:
+        title: Its title.
+        blocks: Its content.
         lede: One line below the title.
         back: The title and address of the page that this one belongs to.
     """
@@ -308,7 +321,7 @@ class Document:
     back: tuple[str, str] | None = None
 
     def words(self) -> dict[str, Any]:
-        """The document's notes and conclusion, for JSON."""
+        """Return the document's notes and conclusion, for JSON."""
         notes = [
             text
             for block in self.blocks

@@ -52,7 +52,7 @@ ADVICE: Mapping[str, str] = {
         (files("evalwright.reports") / "advice.toml").read_text(encoding="utf-8")
     ).items()
 }
-"""What to do about a failure, by `Failure.label`."""
+"""Advice on each failure, by `Failure.label`."""
 
 CLOSING_ADVICE = {
     CUT: "A higher token limit helps those that were cut (-M max_tokens=N).",
@@ -64,7 +64,7 @@ CLOSING_ADVICE = {
         "More time helps those that were still being written (-M timeout=SECONDS)."
     ),
 }
-"""What helps against each fault of the model, for the last line of a command."""
+"""Remedies for each fault of the model, for the last line of a command."""
 
 _LEFT_OUT = "without a score"
 _TREATMENTS: Mapping[str, str] = {
@@ -72,7 +72,7 @@ _TREATMENTS: Mapping[str, str] = {
     "count{s} as wrong": "counted as wrong",
     "{have} no score": _LEFT_OUT,
 }
-"""How replies without an answer count, as a participle, by the end of a sentence."""
+"""The treatment of replies without an answer, as a participle, by the end of a sentence."""
 
 _NOT_MENDED_BY_REPEATING = frozenset(
     {BAD_VERDICT, PUBLISHED, UNDECIDED, FILTERED, NOT_HERE, "scorer error"}
@@ -83,7 +83,7 @@ _LABELS: Mapping[str, str] = {FILTERED: "stopped by the filter on prompts"}
 """Clearer texts for labels that say too little."""
 
 MOST_GIVEN_UP = 10
-"""How many samples a sentence names one by one."""
+"""Most samples that a sentence names one by one."""
 
 _JUDGE_FAILED = "the judge failed: "
 """The text before a judge's failure in the reason of an unsure score (`scorers/registry`)."""
@@ -129,7 +129,7 @@ def unscored_sentences(runs: Sequence[Run]) -> str:
 def _repeat_advice(labels: Collection[str], runs: Sequence[Run]) -> Iterator[str]:
     """Say which command sends the failed requests again.
 
-    A run that was scored again has its answers from another command.
+    The answers of a run that was scored again come from another command.
     """
     of_answers = [label for label in labels if not label.startswith("judge: ")]
     if of_answers and any("scored_from" in run.data for run in runs):
@@ -181,7 +181,7 @@ def _left_out_sentence(runs: Sequence[Run], n_left_out: int) -> str:
 
 
 def remarks(runs: Sequence[Run]) -> list[str]:
-    """What a command says at its end without changing its exit code: faults, judges, images."""
+    """List what a command says at its end beside its exit code: faults, judges, images."""
     accepted = (acceptance_sentence(run) for run in runs if accepts_failures(run))
     return [
         *_fault_sentences(runs),
@@ -192,7 +192,7 @@ def remarks(runs: Sequence[Run]) -> list[str]:
 
 
 def unsent_image_warnings(runs: Sequence[Run]) -> list[str]:
-    """Warnings, each once, that a data file's column of images was not sent."""
+    """Collect the warnings, each once, that a data file's column of images was not sent."""
     notes = (
         task["metadata"].get("images_not_sent")
         for run in runs
@@ -320,9 +320,9 @@ def faults_by_treatment(run: Run) -> dict[str, list[TaskResult]]:
 
 
 def _end_of_faults(task: TaskResult, record: Mapping[str, Any]) -> str:
-    """How replies without an answer count in a task, as the end of a sentence.
+    """Say how replies without an answer count in a task, as the end of a sentence.
 
-    A hallucination rate leaves empty answers out, too.
+    For a hallucination rate, empty answers are left out too.
     """
     scorer = task.main.scorer if task.main else ""
     kinds = {
@@ -341,7 +341,7 @@ def _end_of_faults(task: TaskResult, record: Mapping[str, Any]) -> str:
 
 
 def _judge_sentence(runs: Sequence[Run]) -> str:
-    """Say what a judge of unsure readings did, unless it read all of them or there was none."""
+    """Say what a judge of unsure answers did, unless it scored all of them or there was none."""
     tasks = [task for run in runs for task in run.tasks]
     n_failed = sum(task.n_judge_failed for task in tasks)
     n_asked = n_failed + sum(task.n_judged for task in tasks)
@@ -363,7 +363,7 @@ def _judge_sentence(runs: Sequence[Run]) -> str:
 
 
 def judge_failed_throughout(runs: Sequence[Run]) -> bool:
-    """Whether there was a judge for unsure readings and it failed every time."""
+    """Tell whether there was a judge for unsure answers and it failed every time."""
     tasks = [task for run in runs for task in run.tasks]
     return any(task.n_judge_failed for task in tasks) and not any(
         task.n_judged for task in tasks
@@ -371,7 +371,7 @@ def judge_failed_throughout(runs: Sequence[Run]) -> bool:
 
 
 def _first_judge_failure(runs: Sequence[Run]) -> str:
-    """The first error message of a judge that failed on an unsure reading."""
+    """Return the first error message of a judge that failed on an unsure answer."""
     for run in runs:
         if not any(task.n_judge_failed for task in run.tasks):
             continue
@@ -420,7 +420,7 @@ def missing_sentence(run: Run) -> str:
 
 
 def published_zeros(run: Run) -> list[str]:
-    """Names of the failed tasks that count as 0, as published."""
+    """List the names of the failed tasks that count as 0, as published."""
     return [
         task.name
         for task in run.tasks
@@ -430,7 +430,7 @@ def published_zeros(run: Run) -> list[str]:
 
 
 def failure_notes(run: Run) -> list[FailureNote]:
-    """The kinds of failure of a run, most frequent first."""
+    """List the kinds of failure of a run, most frequent first."""
     counts: dict[str, int] = {}
     for task in run.tasks:
         for label, count in task.failures.items():
@@ -450,12 +450,12 @@ def failure_notes(run: Run) -> list[FailureNote]:
 
 
 def _advice(label: str) -> str:
-    """What to do about a failure; a judge's failure falls back to the advice for a model's."""
+    """Return the advice on a failure; for a judge's failure, that for a model's if it has none."""
     return ADVICE.get(label) or ADVICE.get(label.removeprefix("judge: "), AGAIN_ADVICE)
 
 
 def _first_messages(run: Run, kinds: Iterable[str]) -> dict[str, str]:
-    """The first message of each kind of failure; stops reading as soon as it has all."""
+    """Find the first message of each kind of failure; stops reading as soon as it has all."""
     missing = set(kinds)
     messages = dict[str, str]()
     rows = run.score_rows()
@@ -463,7 +463,7 @@ def _first_messages(run: Run, kinds: Iterable[str]) -> dict[str, str]:
         try:
             row = next(rows, None)
         except RunError:
-            break  # a report on a run whose samples were moved away still has its numbers
+            break  # a run whose samples were moved away can still be reported on
         if row is None:
             break
         failures = [row.get("failure"), *row.get("score_failures", {}).values()]
@@ -510,7 +510,7 @@ def stopping_sentences(run: Run) -> list[str]:
 
 
 def _decision(decision: Mapping[str, Any]) -> str:
-    """The decision on one rule and one task, as a sentence."""
+    """Describe the decision on one rule and one task in a sentence."""
     name = f"'{decision['rule']}' on {decision['task']}"
     units = f"{decision['units']:,} of {decision['n_total']:,} {decision['unit']}"
     units += f" ({decision['failed']:,} without a score)" if decision["failed"] else ""
@@ -531,7 +531,7 @@ def _decision(decision: Mapping[str, Any]) -> str:
 
 
 def _provisional_decision(decision: Mapping[str, Any]) -> str:
-    """Why a decision is provisional; "" where it is not.
+    """Explain why a decision is provisional; "" where it is not.
 
     Runs of earlier versions recorded only how many items have no score.
     """

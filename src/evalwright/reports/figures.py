@@ -1,6 +1,7 @@
 """Figures of finished runs: scores against cost, time, date or length, calibration, agreement.
 
-Each is the bars of `plot`, or a `Chart`: single points, numbered, one for each model, or lines.
+Each is a bar picture of `plot`, or a `Chart` of numbered points, one for each model, or of
+lines.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from evalwright.statistics.intervals import wilson
 
 BINS = 10
 MOST_LINES = 8
-"""How many lines a chart may have: more could not be told apart."""
+"""Most lines of a chart; more could not be told apart."""
 COLOURS = (
     "#0072b2",
     "#d55e00",
@@ -52,13 +53,13 @@ COLOURS = (
     "#000000",
     "#8a6d00",
 )
-"""Distinct for colour-blind readers (Okabe and Ito); the markers differ too."""
+"""Colours that colour-blind readers can distinguish (Okabe and Ito); the markers differ too."""
 _MARKS = "osD^vP*X"
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A value with its interval; nan where there is none."""
+    """A value with its interval, whose ends are nan where there is none."""
 
     x: float
     y: float
@@ -68,7 +69,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """A model and its points: a single one, or several that are joined."""
+    """A named series of a chart: one point for a model, or several that are joined by a line."""
 
     label: str
     points: tuple[Point, ...]
@@ -79,7 +80,7 @@ class Chart:
     """A chart of points or lines.
 
     Attributes:
-        ticks: (position, label) of the horizontal axis, where it has no plain numbers.
+        ticks: (position, label) pairs of the horizontal axis, if it does not show plain numbers.
         diagonal: Whether to draw the line on which x and y are equal.
     """
 
@@ -129,7 +130,7 @@ def figure(
     )
 
 
-# -- what is drawn ---------------------------------------------------------------------
+# -- the views
 
 
 def _scores(runs: Sequence[Run], metric: str | None) -> PlotView:
@@ -150,7 +151,7 @@ def _differences(runs: Sequence[Run], metric: str | None) -> PlotView:
 
 
 def _agreement(runs: Sequence[Run], metric: str | None) -> PlotView:
-    """A bar for each pair of judges: how often their verdicts are the same."""
+    """Make a bar for each pair of judges: how often their verdicts are the same."""
     agreement = measure_agreement(list(runs))
     rows = [
         score_bar(f"{pair.a} and {pair.b}", pair.raw, "points")
@@ -171,7 +172,7 @@ def _agreement(runs: Sequence[Run], metric: str | None) -> PlotView:
 def _headline(
     runs: Sequence[Run], metric: str | None
 ) -> tuple[str, list[tuple[Run, str, Any]], float]:
-    """The title of the score axis, each run with its label and estimate, and the scale."""
+    """Return the title of the score axis, each run with its label and estimate, and the scale."""
     board = make_board(runs, metric)
     column = score_columns(board)[0]
     scale = 100.0 if column.unit == "points" else 1.0
@@ -188,12 +189,12 @@ def _headline(
 def _point_chart(
     x_title: str, position_of: Callable[[Run], float | None], without: str
 ) -> Callable[..., Chart]:
-    """A function that draws a point for each run.
+    """Return a function that makes a chart with a point for each run.
 
     Args:
         x_title: The title of the horizontal axis.
-        position_of: A run's position on it, None where it has none.
-        without: What such a run lacks, for a note.
+        position_of: Returns a run's position on it, None where it has none.
+        without: What runs without a position lack, for a note.
     """
 
     def view(runs: Sequence[Run], metric: str | None) -> Chart:
@@ -258,7 +259,7 @@ def _day(run: Run) -> float | None:
 
 
 def _date_ticks(places: Sequence[float]) -> tuple[tuple[float, str], ...]:
-    """Up to five dates as ticks."""
+    """Choose up to five dates as ticks."""
     first = int(min(places))
     last = int(max(places))
     step = max(1, math.ceil((last - first) / 4))
@@ -291,7 +292,7 @@ def _line_chart(
 
 
 def _length(runs: Sequence[Run], metric: str | None) -> Chart:
-    """A line for each run and task: the mean score by length of the answer, in quarters."""
+    """Make a line for each run and task: the mean score by length of the answer, in quarters."""
 
     def make_lines(run: Run, label: str) -> Iterator[Series]:
         tasks = analyse_run(run)
@@ -326,7 +327,7 @@ def _length(runs: Sequence[Run], metric: str | None) -> Chart:
 
 
 def _calibration(runs: Sequence[Run], metric: str | None) -> Chart:
-    """A line for each run and task: how often answers are right, by the model's confidence."""
+    """Make a line for each run and task: how often answers are right, by the model's confidence."""
 
     def make_lines(run: Run, label: str) -> Iterator[Series]:
         task_confidences = list_confidences(run)
@@ -370,9 +371,9 @@ class FigureKind:
     """A kind of figure.
 
     Attributes:
-        title: The figure's title, unless the view or the person gives one.
-        about: What it shows, for lists.
-        view: Makes the view of runs and a metric.
+        title: The figure's title, unless the view or the user gives one.
+        about: What it shows, for lists of the kinds.
+        view: Makes the picture or chart from runs and a metric.
         by_metric: Whether a metric can be chosen.
     """
 
@@ -553,7 +554,15 @@ def _marker(xs: Sequence[float], ys: Sequence[float], number: int, joined: bool)
 
 
 def _series(axes: Any, series: Series, number: int, joined: bool, shift: float) -> None:
-    """Draw a series. shift: moves it right, so that several intervals do not overlap."""
+    """Draw a series.
+
+    Args:
+        axes: The axes to draw on.
+        series: The series.
+        number: The number of the series, which selects its colour and marker.
+        joined: Whether its points are joined by a line.
+        shift: How far to move it to the right, so that intervals of several series do not overlap.
+    """
     xs = [point.x + shift for point in series.points]
     ys = [point.y for point in series.points]
     colour = COLOURS[number % len(COLOURS)] if joined else LEADS
@@ -584,7 +593,7 @@ def _series(axes: Any, series: Series, number: int, joined: bool, shift: float) 
 
 
 def _axes(axes: Any, chart: Chart, fonts: Fonts) -> None:
-    """Draw titles, ticks and grid of both axes."""
+    """Draw the titles, ticks and grid of both axes."""
     from matplotlib.ticker import FuncFormatter
 
     places = [point.x for series in chart.series for point in series.points]

@@ -1,4 +1,4 @@
-"""Rows as a data frame of pandas or polars, or as CSV that no spreadsheet executes."""
+"""Rows as a data frame of pandas or polars, or as CSV in which a spreadsheet executes nothing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LIBRARIES: tuple[str, ...] = get_args(FrameLibrary)
 
 
 def frame_of(rows: Iterable[Mapping[str, Any]], library: str | None = None) -> Any:
-    """A data frame with a column for every key of the rows, None where a row lacks it.
+    """Convert rows to a data frame with a column for every key, None where a row lacks it.
 
     Args:
         rows: The rows; dictionaries in them become JSON.
@@ -73,7 +73,7 @@ def columns_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
 
 
 def csv_of(rows: Iterable[Mapping[str, Any]]) -> str:
-    """Rows as CSV with a header; lines end with line feeds.
+    """Convert rows to CSV with a header; lines end with line feeds.
 
     A text that a spreadsheet would run as a formula starts with an apostrophe.
     """
@@ -107,7 +107,7 @@ def run_rows(run: Run) -> Iterator[dict[str, Any]]:
 
 
 def sample_row(record: SampleRecord) -> dict[str, Any]:
-    """One record as a row.
+    """Convert one record to a row.
 
     A score is named like its scorer and its label NAME_label. Metadata with the name of one of our
     columns becomes metadata.NAME.

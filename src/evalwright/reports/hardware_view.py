@@ -1,6 +1,6 @@
 """The hardware of a run in words, for the terminal and for pages.
 
-A record may have been edited or come from elsewhere: whatever is malformed is left out.
+A record may have been edited or come from elsewhere, so whatever is malformed is left out.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from evalwright.reports import numbers
 
 
 def hardware_facts(record: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """(name, text) pairs on the machine of a run's record; empty where it has none.
+    """List (name, text) pairs on the machine of a run's record; empty where it has none.
 
     The texts are not made inert yet.
     """
@@ -40,7 +40,7 @@ def hardware_facts(record: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def size(count: float) -> str:
-    """Bytes in a suitable unit: "512 MiB", "23.5 GiB"."""
+    """Format bytes in a suitable unit: "512 MiB", "23.5 GiB"."""
     return f"{count / 2**30:.1f} GiB" if count >= 2**30 else f"{count / 2**20:.0f} MiB"
 
 
@@ -82,7 +82,7 @@ def _speed(hardware: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _rate(per_second: float, noun: str) -> str:
-    """A rate of something: "344 answers/s"."""
+    """Format a rate of something: "344 answers/s"."""
     number, _, unit = numbers.rate(per_second).partition("/")
     return f"{number} {noun}/{unit}"
 

@@ -91,19 +91,21 @@ def _templates() -> Environment:
     from markupsafe import Markup
 
     def make_inert(output: Any) -> Any:
-        """Every text that is put out, unless it is markup of ours."""
+        """Make every output text inert, unless it is our own markup."""
         return output if isinstance(output, Markup) else inert(output)
 
     def name(content: str) -> Markup:
-        """A name that may be long: kept apart from the direction of what surrounds it, and broken
-        after separators.
+        """Render a name that may be long.
+
+        Its text direction does not affect the text around it, and it can be broken after
+        separators.
         """
         return Markup(
             f"<bdi>{'<wbr>'.join(map(escape, _SEPARATED.findall(inert(content))))}</bdi>"
         )
 
     def prose(content: str) -> Markup:
-        """A sentence, with what stands between backticks as code."""
+        """Render a sentence, with the text between backticks as code."""
         return Markup(CODE_SPAN.sub(r"<code>\1</code>", escape(inert(content))))
 
     environment = Environment(
@@ -133,14 +135,12 @@ def _templates() -> Environment:
 
 
 def source_hash(content: str) -> str:
-    """A style or script as a Content-Security-Policy names it."""
+    """Return a style or script's hash, as a Content-Security-Policy names it."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"
 
 
 ROOM_REM = 74.0
-"""Characters' heights (rem) that a page of 1,280 pixels leaves to a table; what is wider falls into
-parts.
-"""
+"""The width, in rem, that a page of 1,280 pixels leaves for a table; a wider one is split."""
 _WIDTHS = {"key": 13.0, "drawn": 15.5, "folds": 9.0, "right": 4.6, "": 6.6}
 
 
@@ -163,7 +163,7 @@ def _split_table(table: doc.Table) -> list[doc.Table]:
 
 
 def _column_span(table: doc.Table) -> str:
-    """The first and last column of a split table, for its caption."""
+    """Name the first and last column of a split table, for its caption."""
     titles = [
         column.title for column in table.columns if not (column.key or column.under)
     ]
@@ -192,7 +192,7 @@ def _layout(
     list[tuple[doc.Column, str]],
     list[list[tuple[doc.Cell, doc.Column, str, Under]]],
 ]:
-    """The caption, the visible columns with their style, and their cells.
+    """Return the caption, the visible columns with their style, and their cells.
 
     Each cell comes with the cells of the columns that are printed below it.
     """
@@ -226,7 +226,7 @@ def _layout(
 
 
 def _column_style(column: doc.Column, cells: Sequence[doc.Cell], head: bool) -> str:
-    """The style of a column."""
+    """Name the style of a column."""
     if head:
         return "head"
     if column.axis is not None:
@@ -239,7 +239,7 @@ def _column_style(column: doc.Column, cells: Sequence[doc.Cell], head: bool) -> 
 
 
 def _sort_key(cell: doc.Cell) -> str:
-    """What a cell sorts by; "" where there is no number."""
+    """Return the text by which a cell sorts; "" where there is no number."""
     content = cell.content
     if cell.sort is not None:
         return repr(cell.sort)
@@ -257,7 +257,7 @@ def _has_number(number: doc.Number) -> bool:
 
 
 def _number_texts(number: doc.Number) -> tuple[str, str]:
-    """The value and its interval; the latter is empty where there is none."""
+    """Format the value and its interval; the latter is empty where there is none."""
     if number.estimate is None or math.isnan(number.estimate.value):
         return numbers.NOTHING, ""
     estimate = number.estimate

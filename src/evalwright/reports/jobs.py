@@ -1,7 +1,7 @@
 """Job files for clusters: an array of jobs that run the shards of a run, and a job that merges.
 
-Arguments are quoted for the place where they stand; those that no quoting makes safe are refused.
-No file contains a secret.
+Arguments are quoted as the place where they stand requires; those that no quoting makes safe
+are refused. No file contains a secret.
 """
 
 from __future__ import annotations
@@ -42,15 +42,18 @@ if [ -n "$kept" ]; then
 fi
 exit "$code"
 """
-"""A pod's disk goes with the pod, so the store on it is put into a file beside the runs, and taken
-from there by the next one.
+"""The script of a Kubernetes pod.
+
+A pod's disk is deleted with it. So each pod saves its store to a file beside the runs, and the
+pod that repeats the shard loads it from there.
 """
 
 _INDENT = 12 * " "
 
 _REQUESTS = {"cpu": "1", "memory": "4Gi"}
-"""What a shard asks of its node where no limit says more: one that sends requests; a local model
-needs limits of its own.
+"""What a shard requests from its node by default.
+
+This is enough for sending requests; a local model needs limits of its own.
 """
 
 _FOR_MERGE = {
@@ -64,8 +67,9 @@ _FOR_MERGE = {
     },
     "pbs": {"-A": "", "-q": "", "-P": "", "-M": "", "-m": ""},
 }
-"""Options of a submission that say who pays and where it runs, not what a shard needs: short names,
-and what follows two dashes.
+"""Submission options that hold for the merge too: who pays, and where and when the job runs.
+
+Keys are short option names; values are the matching long names, without dashes.
 """
 
 _MERGE = '"$@" || { code=$?; [ "$code" = 1 ] || exit "$code"; }'
@@ -81,12 +85,12 @@ class Jobs:
         shards: How many shards there are.
         run: The arguments of `evalwright run ...`, without its shard.
         merge: The arguments of the command that merges the shards.
-        options: Options of the submission of shards, as typed; for Kubernetes the limits of a
+        options: Options for submitting the shards, as typed; for Kubernetes the limits of a
             shard's resources (KEY=VALUE).
         image: For Kubernetes, the image of the containers.
         claim: For Kubernetes, the volume claim of the working folder.
-        merge_options: Options of the submission of the merge, besides those of `options` that are
-            for both.
+        merge_options: Options for submitting the merge, besides those of `options` that hold for
+            both.
         at_once: How many shards run at a time; 0 for all.
         tolerations: For Kubernetes, taints that the pods tolerate (KEY[=VALUE][:EFFECT]).
         shared_memory: For Kubernetes, how much memory the processes of a pod may share.
@@ -106,7 +110,7 @@ class Jobs:
 
 
 def job_file(system: str, jobs: Jobs) -> str:
-    """The job file for one of SYSTEMS.
+    """Write the job file for one of SYSTEMS.
 
     Raises ConfigurationError for arguments that it cannot contain.
     """
@@ -189,15 +193,15 @@ def job_file(system: str, jobs: Jobs) -> str:
     text = (files("evalwright.reports") / "templates" / f"jobs.{system}").read_text(
         encoding="utf-8"
     )
-    # All at once, so that what a value holds is not taken for a mark.
+    # All marks at once, so that text in a value is not taken for a mark.
     return re.sub("@([A-Z]+)@", lambda mark: values[mark[1]], text)
 
 
 def _yaml_list(words: Sequence[str]) -> str:
-    """Arguments as Kubernetes takes them, a line each.
+    """Write arguments as a YAML list for Kubernetes, one a line.
 
-    They are JSON, which is YAML too, with `$` doubled so that it replaces no `$(NAME)` in them. A
-    script, which alone has line breaks, is a block that people can read.
+    They are JSON, which is YAML too, with `$` doubled so that Kubernetes expands no `$(NAME)` in
+    them. A script, the only one with line breaks, is a block that people can read.
     """
     lines = []
     for word in words:
@@ -231,7 +235,7 @@ def _limits(options: Sequence[str]) -> Mapping[str, str]:
 
 
 def _merge_options(system: str, words: Sequence[str]) -> list[str]:
-    """Options of the submission of shards that also hold for the merge, such as the account."""
+    """Select the options for submitting shards that the merge needs too, such as the account."""
     option_names = _FOR_MERGE[system]
     long_names = {
         f"--{name}" for names in option_names.values() for name in names.split()
@@ -256,9 +260,10 @@ def _merge_options(system: str, words: Sequence[str]) -> list[str]:
 def _tolerations(
     texts: Sequence[str], limits: Mapping[str, str]
 ) -> list[dict[str, str]]:
-    """Tolerations as typed, and those for nodes with the accelerators that are asked for.
+    """Return the tolerations as typed, and those for nodes with the requested accelerators.
 
-    Such nodes usually admit only pods that tolerate a taint with the accelerator's name.
+    Nodes with accelerators usually admit only pods that tolerate a taint with the accelerator's
+    name.
     """
     accelerators = [name for name in limits if "/" in name]
     tolerations = [

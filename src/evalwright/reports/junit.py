@@ -1,6 +1,6 @@
 """Gates as JUnit XML, which build servers show: one test case per rule and task.
 
-Untrusted names are only ever text in it.
+Untrusted names appear in it only as escaped text.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _NO_XML = re.compile("[\ufffe\uffff]|[\U0001fffe\U0001ffff]")
 
 
 def junit_xml(gates: Sequence[Gate]) -> str:
-    """One suite per gate. A failed rule is a failure; one that could not be judged is an error."""
+    """Write one test suite per gate. A failed rule is a failure, one without a verdict an error."""
     root = ElementTree.Element("testsuites", name="evalwright compare")
     for gate in gates:
         judged = [outcome for outcome in gate.outcomes if outcome.judged]

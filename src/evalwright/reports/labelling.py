@@ -29,14 +29,14 @@ COLUMNS = (
     "labeller",
 )
 LONGEST_CELL = 32_000
-"""In characters; spreadsheets cut a cell at 32,767 and shift what follows it."""
+"""In characters: spreadsheets cut a cell at 32,767 and shift the text after it."""
 
 _FILLED_IN = ("label", "labeller")
 _ONLY_WHERE_USED = ("choices", "context")
 
 
 def sheet_csv(rows: Sequence[SheetRow]) -> str:
-    """The rows as CSV, with the empty columns `label` and `labeller`."""
+    """Write the rows as CSV, with the empty columns `label` and `labeller`."""
     columns = [
         name
         for name in COLUMNS
@@ -53,7 +53,10 @@ def sheet_csv(rows: Sequence[SheetRow]) -> str:
 
 
 def cell(text: str) -> str:
-    """A cell that no spreadsheet runs or cuts: formulas start with an apostrophe."""
+    """Make a text safe as a cell that spreadsheets neither run nor cut.
+
+    Formulas start with an apostrophe; texts of more than LONGEST_CELL characters are shortened.
+    """
     content = inert_cell(text, lines=True)
     if len(content) > LONGEST_CELL:
         content = (
@@ -64,7 +67,7 @@ def cell(text: str) -> str:
 
 
 Choice = tuple[str, str, str]
-"""A label's value, its name, and the key that gives it."""
+"""A label's value, its name, and the key to press for it."""
 
 RIGHT_OR_WRONG: tuple[Choice, ...] = (("1", "Right", "1"), ("0", "Wrong", "0"))
 GRADES: tuple[Choice, ...] = (
@@ -85,12 +88,12 @@ def label_html(
     name: str = "labels",
     question: str = QUESTION,
 ) -> str:
-    """The labelling page. The same rows give the same bytes.
+    """Render the labelling page. The same rows give the same bytes.
 
     Args:
         rows: The answers to label.
         graded: Whether there are five grades instead of right and wrong.
-        name: How the name of the downloaded file begins.
+        name: The beginning of the downloaded file's name.
         question: What people are asked about each answer.
     """
     return fill_page(

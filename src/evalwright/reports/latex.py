@@ -16,7 +16,7 @@ from evalwright.reports.markdown import cell_text
 from evalwright.reports.text import inert
 
 ROOM = 96
-"""How many characters of small print fit on a line of an A4 page."""
+"""Characters of small print that fit on a line of an A4 page."""
 _LONGEST_NAME = 34
 _LONGEST_TITLE = 14
 _MOST_ROWS = 45
@@ -33,17 +33,17 @@ _ESCAPES = {
     "–": "--", "…": r"\ldots{}", "×": r"$\times$", "·": r"$\cdot$",
 }  # fmt: skip
 _LIGATURES = re.compile("(?<=[-,?!])(?=[-,?!])")
-"""Positions between signs that fonts would join, such as two hyphens to a dash."""
+"""Positions between characters that a font would join, such as two hyphens to a dash."""
 _LONG_WORD = re.compile("[A-Za-z0-9.]{30}(?=[A-Za-z0-9.])")
 _SETTABLE_LETTERS = frozenset("øØæÆœŒßłŁåÅ")
-"""Letters without a base letter that every engine can set."""
+"""Letters that do not decompose into a base letter and an accent, but that every engine can set."""
 _ACCENTS = frozenset(
     "\u0300\u0301\u0302\u0303\u0304\u0306\u0307\u0308\u030a\u030b\u030c\u0327"
 )
 
 
 def to_latex(document: doc.Document) -> str:
-    """Render a document as a fragment. The same document gives the same bytes."""
+    """Render a document as a LaTeX fragment. The same document gives the same bytes."""
     blocks = [
         text for block in document.blocks for text in _block(block, document.title)
     ]
@@ -167,7 +167,7 @@ def _table(table: doc.Table, part_index: int, caption: str) -> str:
 
 
 def _heading(title: str, side: str) -> str:
-    """A title, on as many lines as it needs to be no wider than its numbers."""
+    """Break a title into as many lines as it needs to be no wider than its numbers."""
     lines = [""]
     for chunk in re.findall(r"[^\s/_@:+-]*[\s/_@:+-]+|.+", inert(title)):
         if lines[-1] and len(lines[-1] + chunk.rstrip()) > _LONGEST_TITLE:

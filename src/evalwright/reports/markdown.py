@@ -16,7 +16,10 @@ from evalwright.reports.text import CODE_SPAN, inert
 _SPECIAL = re.compile(r"[\\`*_{}\[\]<>#|~&!@$]|:(?=//)|(?<=www)\.", re.IGNORECASE)
 
 _NUMBERS = re.compile(r"(?!\s*$)[-\d.,+%:–<\[\]na/ ]+")
-"""Our own numbers, with intervals and "n/a": none of these characters is active in Markdown."""
+"""Numbers that we formatted, with intervals and "n/a".
+
+None of these characters is active in Markdown.
+"""
 
 
 def to_markdown(document: doc.Document, level: int = 1) -> str:
@@ -104,7 +107,7 @@ def _cell(cell: doc.Cell) -> str:
 
 
 def cell_text(cell: doc.Cell) -> str:
-    """The text of a cell on one line: a number with its interval, or the text made inert."""
+    """Return the text of a cell on one line: a number with its interval, or the text made inert."""
     if not isinstance(cell.content, doc.Number):
         return inert(cell.content)
     text = numbers.score(cell.content.estimate, cell.content.unit)
@@ -114,7 +117,7 @@ def cell_text(cell: doc.Cell) -> str:
 
 
 def _fenced(text: str) -> str:
-    """A fenced block that nothing in the text can end."""
+    """Write text as a fenced block that nothing in the text can end."""
     fence = "`" * max(
         3, 1 + max((len(run) for run in re.findall("`+", text)), default=0)
     )
@@ -123,7 +126,10 @@ def _fenced(text: str) -> str:
 
 
 def code(text: str) -> str:
-    """Untrusted text as a code span in a table cell, or escaped if a code span cannot hold it."""
+    """Write untrusted text as a code span in a table cell.
+
+    Escape it if a code span cannot hold it.
+    """
     content = inert(text)
     if "\\|" in content or not content.strip():
         return escape(content)
@@ -138,7 +144,7 @@ def code(text: str) -> str:
 
 
 def _prose(text: str) -> str:
-    """A sentence as plain text, with its backticked parts as code."""
+    """Write a sentence as plain text, with its backticked parts as code."""
     texts = []
     for i, piece in enumerate(CODE_SPAN.split(inert(text))):
         is_code = i % 2 == 1

@@ -23,7 +23,7 @@ END = "<!-- evalwright:leaderboard:end -->"
 SETTINGS_SUFFIXES = frozenset(
     {".yaml", ".yml", ".toml", ".py", ".ini", ".cfg", ".lock"}
 )
-"""Suffixes of files that programs read, besides data files."""
+"""Suffixes of files that programs read, besides those of data files."""
 
 _MARKER = re.compile(
     r"<!--[ \t]*"

@@ -1,4 +1,4 @@
-"""A page for each model of a board: static HTML, under a name that every file system accepts."""
+"""A page for each model of a board: static HTML, with a file name that suits every file system."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from evalwright.runs.reader import Run
 from evalwright.tasks.safe_files import failing_as, write_file
 
 DEFAULT_EXAMPLES = 5
-"""How many examples of each task a page shows."""
+"""Examples of each task that a page shows by default."""
 
 _FIRST_META = '<meta charset="utf-8">'
 _HEAD_BYTES = 1_000
-"""How much of a page is searched for its mark."""
+"""Bytes of a page that are searched for its mark."""
 _LONGEST = 80
 _DEVICES = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?")
-"""Names that Windows keeps for devices, with any ending."""
+"""Names that Windows reserves for devices, with any suffix."""
 
 
 def page_files(board: Board, folder: Path) -> list[Path]:
-    """The file of each row's page, in the order of the rows."""
+    """Return the file of each row's page, in the order of the rows."""
     names = page_names(board_labels(board), [row.run for row in board.rows])
     return [folder / name for name in names]
 
@@ -53,7 +53,8 @@ def write_pages(
         folder: The folder to write into.
         title: The board's title.
         board_page: The board's own page, to link back to.
-        examples: Low-scored samples of each task on a page; 0 leaves out all texts of samples.
+        examples: How many low-scored samples of each task a page shows; 0 leaves out all texts of
+            samples.
 
     Raises:
         ConfigurationError: The folder cannot be written.
@@ -79,8 +80,8 @@ def remove_stale_pages(
 ) -> list[Path]:
     """Remove the pages of models that are no longer on the board, and return their files.
 
-    Only pages that `write_pages` wrote for a board of this title and these tasks are removed; they
-    carry a mark.
+    Only pages with the mark that `write_pages` gives those of a board with this title and these
+    tasks are removed.
     """
     current = {file.name for file in page_files(board, folder)}
     mark = _mark(board, title).encode()
@@ -98,7 +99,7 @@ def remove_stale_pages(
 
 
 def _mark(board: Board, title: str) -> str:
-    """A mark in a page: written by this package, for this board."""
+    """Return the mark of a page, which says that evalwright wrote it for this board."""
     columns = [
         (task.name, task.metric)
         for unit_board in (board, *board.more)
@@ -111,7 +112,7 @@ def _mark(board: Board, title: str) -> str:
 
 
 def link_to(target: Path, page: Path) -> str:
-    """The address of a file relative to a page; "" where there is none (another drive)."""
+    """Return the address of a file relative to a page; "" on another drive, where there is none."""
     try:
         relative = os.path.relpath(target.resolve(), page.resolve().parent)
     except ValueError:
@@ -120,13 +121,13 @@ def link_to(target: Path, page: Path) -> str:
 
 
 def page_names(labels: Sequence[str], runs: Sequence[str]) -> list[str]:
-    """A file name for each model: lower-case ASCII letters, digits, dots, dashes, and ".html".
+    """Choose a file name for each model, of lower-case ASCII letters, digits, dots and dashes.
 
     A model's name does not depend on the order of the board. Models whose names would be equal get
     a mark made of label and run, and if these are equal too, a number.
 
     Args:
-        labels: What the models are called; untrusted.
+        labels: The models' labels, which are untrusted.
         runs: The names of their runs.
     """
     plain = [_plain(label) for label in labels]
@@ -134,14 +135,14 @@ def page_names(labels: Sequence[str], runs: Sequence[str]) -> list[str]:
     n_by_name: Counter[str] = Counter()
     file_names = []
     for label, run, name in zip(labels, runs, plain, strict=True):
-        unsure = (
+        needs_mark = (
             counts[name] > 1
             or not name
             or len(name) > _LONGEST
             or _DEVICES.fullmatch(name)
             or name == "index"
         )
-        if unsure:
+        if needs_mark:
             mark = hashlib.sha256(
                 f"{label}\0{run}".encode("utf-8", "surrogatepass")
             ).hexdigest()[:8]

@@ -1,9 +1,9 @@
 """Formats numbers, in one place, so that a number looks the same everywhere.
 
 Scores of bounded metrics are shown in points of 100 with one decimal, perplexities with four
-significant digits, and other metrics with as many decimals as their interval supports. The minus is
-plain ASCII, so that numbers can be copied into a program; a range of ranks has an en dash. What
-does not exist is "n/a".
+significant digits, and other metrics with as many decimals as their interval supports. The
+minus is plain ASCII, so that numbers can be copied into a program; a range of ranks has an en
+dash. A missing number is "n/a".
 """
 
 from __future__ import annotations
@@ -22,20 +22,22 @@ from evalwright.statistics import Estimate
 NOTHING = "n/a"
 
 Unit = Literal["points", "perplexity", "plain"]
-"""How a metric's values are shown: times 100 with one decimal, four significant digits, or by the
-interval.
+"""How a metric's values are shown.
+
+"points": times 100, with one decimal; "perplexity": with four significant digits; "plain": with
+as many decimals as the interval supports.
 """
 
 
 def unit_of(kind: str) -> Unit:
-    """The unit of a kind of metric."""
+    """Return the unit of a kind of metric."""
     if kind in BOUNDED:
         return "points"
     return "perplexity" if kind in LOWER_IS_BETTER else "plain"
 
 
 def value(estimate: Estimate, unit: Unit) -> str:
-    """The value alone: "62.5"."""
+    """Format an estimate's value without its interval: "62.5"."""
     return number(
         estimate.value,
         unit,
@@ -44,7 +46,7 @@ def value(estimate: Estimate, unit: Unit) -> str:
 
 
 def limits(estimate: Estimate, unit: Unit) -> tuple[str, str] | None:
-    """Both ends of the interval, with the decimals of the value; None without an interval."""
+    """Format both ends of the interval, with the value's decimals; None without an interval."""
     if math.isnan(estimate.low) or math.isnan(estimate.high):
         return None
     return _ends(estimate, (estimate.low, estimate.high), unit)
@@ -56,20 +58,26 @@ def _ends(estimate: Estimate, ends: tuple[float, float], unit: Unit) -> tuple[st
 
 
 def interval(estimate: Estimate, unit: Unit, without: str = f"[{NOTHING}]") -> str:
-    """The interval alone: "[57.1, 67.6]"; `without` where there is none."""
+    """Format the interval without the value: "[57.1, 67.6]".
+
+    Args:
+        estimate: The estimate.
+        unit: The metric's unit.
+        without: The text to return where there is no interval.
+    """
     ends = limits(estimate, unit)
     return f"[{ends[0]}, {ends[1]}]" if ends else without
 
 
 def score(estimate: Estimate | None, unit: Unit) -> str:
-    """The value with its interval: "62.5 [57.1, 67.6]"; "n/a" where nothing was scored."""
+    """Format the value with its interval: "62.5 [57.1, 67.6]"; "n/a" where nothing was scored."""
     if estimate is None or math.isnan(estimate.value):
         return NOTHING
     return f"{value(estimate, unit)} {interval(estimate, unit)}"
 
 
 def aligned_scores(estimates: Sequence[Estimate | None], unit: Unit) -> list[str]:
-    """Like `score`, for a column: padded so that values and limits are aligned."""
+    """Format the scores of a column, padded so that values and limits are aligned."""
     scored = [
         estimate if estimate and not math.isnan(estimate.value) else None
         for estimate in estimates
@@ -96,7 +104,7 @@ def aligned_scores(estimates: Sequence[Estimate | None], unit: Unit) -> list[str
 
 
 def difference(amount: float, low: float, high: float, *, bounded: bool) -> str:
-    """A difference with its sign and interval: "+3.2 [-1.0, 7.4]"."""
+    """Format a difference with its sign and interval: "+3.2 [-1.0, 7.4]"."""
     if math.isnan(amount):
         return NOTHING
     unit: Unit = "points" if bounded else "plain"
@@ -111,17 +119,17 @@ def difference(amount: float, low: float, high: float, *, bounded: bool) -> str:
 
 
 def points(amount: float) -> str:
-    """A score or a difference in points of 100, with one decimal."""
+    """Format a score or a difference in points of 100, with one decimal."""
     return number(amount, "points", 1)
 
 
 def gap(amount: float, bounds: Any, *, bounded: bool = True) -> str:
-    """Like `difference`, with `low` and `high` taken from `bounds`."""
+    """Format a difference with the interval from `bounds.low` to `bounds.high`."""
     return difference(amount, bounds.low, bounds.high, bounded=bounded)
 
 
 def number(amount: float, unit: Unit, decimals: int) -> str:
-    """A number in its unit, without a minus before zero."""
+    """Format a number in its unit, without a minus before zero."""
     if math.isnan(amount):
         return NOTHING
     if math.isinf(amount):
@@ -140,14 +148,14 @@ def _decimals(amount: float, low: float, high: float, unit: Unit) -> int:
     if unit == "plain" and math.isfinite(width) and width > 0:
         return min(
             6, max(0, 1 - math.floor(math.log10(width)))
-        )  # two digits of the interval count
+        )  # two significant digits of the interval's width
     if not math.isfinite(amount) or amount == 0:
         return 3
     return min(9, max(0, 3 - math.floor(math.log10(abs(amount)))))
 
 
 def ranks(rank_range: tuple[int, int] | None) -> str:
-    """A range of ranks: "1", "2–4", or "n/a"."""
+    """Format a range of ranks: "1", "2–4", or "n/a"."""
     if rank_range is None:
         return NOTHING
     best, worst = rank_range
@@ -157,7 +165,7 @@ def ranks(rank_range: tuple[int, int] | None) -> str:
 def items(
     n: int, n_missing: int, n_clusters: int | None = None, n_unsure: int = 0
 ) -> str:
-    """What a number rests on: "240", "240, 3 missing", "240 in 60 clusters"."""
+    """Say how many items a number rests on: "240", "240, 3 missing", "240 in 60 clusters"."""
     text = count(n)
     if n_clusters is not None:
         text += f" in {count(n_clusters)} {plural(n_clusters, 'cluster')}"
@@ -169,7 +177,7 @@ def items(
 
 
 def unsure_range(estimate: Estimate, unit: Unit) -> tuple[str, str] | None:
-    """The score if all unsure readings were wrong, and if all were right.
+    """Format the score if all unsure readings were wrong, and if all were right.
 
     Returns None where that range is within the interval.
     """
@@ -182,7 +190,7 @@ def unsure_range(estimate: Estimate, unit: Unit) -> tuple[str, str] | None:
 
 
 def tokens(n: int) -> str:
-    """A short number of tokens: "812", "12.3k", "4.56M"."""
+    """Format a number of tokens in a short form: "812", "12.3k", "4.56M"."""
     for size, mark in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if n >= size * 0.9995:
             scaled = n / size
@@ -196,7 +204,7 @@ def tokens(n: int) -> str:
 
 
 def money(dollars: float | None) -> str:
-    """US dollars, with digits for small sums: "$12.34", "$0.0021"; "n/a" without a price."""
+    """Format US dollars, with more digits for small sums: "$12.34", "$0.0021"; "n/a" if unknown."""
     if dollars is None or not math.isfinite(dollars):
         return NOTHING
     if dollars == 0:
@@ -207,7 +215,7 @@ def money(dollars: float | None) -> str:
 
 
 def rate(per_second: float) -> str:
-    """A speed in a suitable unit: "1,240/s", "12.3/s", "4.0/min"."""
+    """Format a speed in a suitable unit: "1,240/s", "12.3/s", "4.0/min"."""
     if not math.isfinite(per_second) or per_second < 0:
         return NOTHING
     if per_second >= 99.95:
@@ -216,7 +224,7 @@ def rate(per_second: float) -> str:
 
 
 def p_value(p: float) -> str:
-    """A p-value: "< 0.001", "0.013", "0.40"; it gets more digits where rounding would hit 5%."""
+    """Format a p-value: "< 0.001", "0.013", "0.40"; more digits where rounding would give 5%."""
     if math.isnan(p):
         return NOTHING
     if p < 0.001:

@@ -27,8 +27,9 @@ _GAP_INCHES = 0.16
 _BAR_INCHES = 1.5
 _NAME_INCHES = 2.9
 _TITLE_INCHES = 1.0
-"""Inches: between columns, of a drawn interval, the most of a name, the most of a title over
-narrower cells.
+"""In inches: the gap between columns, a drawn interval, the widest name, the widest title.
+
+A title is wrapped where its column's cells are narrower.
 """
 _FONT_POINTS = 8.5
 _LEAD_INCHES = 0.165
@@ -108,7 +109,7 @@ def _block(block: doc.Block, pages: _Pages) -> None:
 
 
 class _Pages:
-    """Writes from top to bottom, and starts a new page where the next block does not fit.
+    """Writes from top to bottom and starts a new page where the next block does not fit.
 
     Positions are in inches.
     """
@@ -137,7 +138,7 @@ class _Pages:
         self.text = partial(self.fonts.draw_text, self.axes)
 
     def end(self) -> None:
-        """Save the current page."""
+        """Write the footer of the current page and save it."""
         foot = self.fonts.shorten_to_fit(self.title, 7.5, ROOM - 1)
         self.text(MARGIN, HEIGHT - 0.3, foot, 7.5, QUIET)
         self.text(
@@ -146,7 +147,7 @@ class _Pages:
         self.pages.savefig(self.figure)
 
     def need(self, height: float) -> bool:
-        """Make room of this height; return whether that took a new page."""
+        """Start a new page if `height` does not fit on this one; return whether it did."""
         if self.y + height <= HEIGHT - MARGIN:
             return False
         self.end()
@@ -164,7 +165,17 @@ class _Pages:
         after: float = 0.0,
         keep: float = 0.0,
     ) -> None:
-        """Write a paragraph across the page. keep: the height that must fit below it."""
+        """Write a paragraph across the page.
+
+        Args:
+            text: The text.
+            size: The size of its letters, in points.
+            bold: Whether it is bold.
+            colour: Its colour.
+            before: The space above it, in inches.
+            after: The space below it, in inches.
+            keep: The height that must fit below it on the same page, in inches.
+        """
         lead = size / 72 * 1.4
         self.need(before + lead + keep)
         self.y += before
@@ -190,7 +201,7 @@ class _Pages:
 
 
 class _Column:
-    """A column of a split table: its width, its texts and where they stand."""
+    """A column of a split table: its width, its texts and their positions."""
 
     def __init__(
         self, column: doc.Column, cells: Sequence[doc.Cell], pages: _Pages
@@ -221,7 +232,7 @@ class _Column:
         )
 
     def lines(self, row: int) -> list[str]:
-        """The lines of a cell."""
+        """Break the text of a cell into lines."""
         cell = self.cells[row]
         return self.pages.lines(
             cell_text(cell),
@@ -231,12 +242,12 @@ class _Column:
         )
 
     def text_position(self, left: float) -> tuple[float, str]:
-        """Where texts stand, and how they are aligned there."""
+        """Return the horizontal position of the texts, and how they are aligned there."""
         return (left + self.numbers, "right") if self.right else (left, "left")
 
 
 class _TablePart:
-    """One table, of those that a wide one is split into, on its pages."""
+    """One of the tables that a wide table is split into."""
 
     def __init__(self, table: doc.Table, pages: _Pages, heads: bool) -> None:
         self.pages = pages

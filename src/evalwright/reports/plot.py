@@ -1,11 +1,11 @@
 """Draws a leaderboard as bars with intervals, as SVG, PNG or PDF, with matplotlib.
 
-The same board gives the same bytes: fonts are those that matplotlib ships, settings of the machine
-are ignored, and the file has no date. In an SVG letters are outlines, because text would be set in
-the reader's font, in which names that were fitted to their place would no longer fit; the page that
-shows the picture has the words. The shipped font has Latin, Greek, Cyrillic, Arabic and Hebrew
-letters. Others are looked up in a short list of common fonts; a letter that none has is shown as
-the replacement character.
+The same board gives the same bytes: fonts are those that matplotlib ships, settings of the
+machine are ignored, and the file has no date. In an SVG letters are outlines: as text they
+would be set in the reader's font, in which names that were fitted to their place might no
+longer fit. The page that shows the picture has the words. The shipped font has Latin, Greek,
+Cyrillic, Arabic and Hebrew letters. Others are looked up in a short list of common fonts; a
+letter that none has is shown as the replacement character.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ FALLBACK_FONTS = (
 REPLACEMENT_CHARACTER = "\ufffd"
 
 _PIECES = re.compile(r"\s+|[^\s/_@:+-]*[/_@:+-]+|[^\s/_@:+-]+")
-"""Where a text may be broken: after spaces, and after what separates the parts of a name."""
+"""Pieces between which a text may be broken: after spaces and after separators in a name."""
 
 
 class Fonts:
@@ -60,7 +60,8 @@ class Fonts:
     Sizes are in points, widths in inches.
 
     Attributes:
-        as_text: Whether letters without a font are kept, for a reader whose fonts may have them.
+        as_text: Whether letters that no font here has are kept, because the reader's fonts may have
+            them.
         missing_letters: Letters that no font here has.
     """
 
@@ -72,9 +73,9 @@ class Fonts:
     def font_for(
         self, text: str, size: float, *, bold: bool = False
     ) -> tuple[Any, str]:
-        """A font that has all letters of the text, and the text.
+        """Choose a font that has all letters of the text, and return it with the text.
 
-        If there is none, the shipped font, and the text with replacement characters.
+        If there is none, the shipped font is returned, and the text with replacement characters.
         """
         from matplotlib.font_manager import FontProperties
 
@@ -99,7 +100,7 @@ class Fonts:
         return FontProperties(fname=file, size=size), text
 
     def width(self, text: str, size: float, *, bold: bool = False) -> float:
-        """The width of the text."""
+        """Return the width of the text."""
         measured = self._widths.get((text, size, bold))
         if measured is None:
             measured = self._widths[text, size, bold] = (
@@ -122,10 +123,10 @@ class Fonts:
     def shorten_to_fit(
         self, text: str, size: float, room: float, *, bold: bool = False
     ) -> str:
-        """Cut the text in its middle if it does not fit: both ends of a name identify a model."""
+        """Cut out the middle of a text that does not fit; both ends of a name identify a model."""
         if self.width(text, size, bold=bold) <= room:
             return text
-        # letters that are kept
+        # the number of characters that are kept
         low = 0
         high = len(text) - 1
         while low < high:
@@ -169,7 +170,7 @@ class Fonts:
         bold: bool = False,
         align: str = "left",
     ) -> None:
-        """Draw a text on the base line y."""
+        """Draw a text on the base line at `y`."""
         if text.strip():
             font, glyphs = self.font_for(text, size, bold=bold)
             axes.text(
@@ -235,15 +236,15 @@ QUIET = "#59636e"
 LINE = "#d9dee3"
 LEADS = "#2477cf"
 OTHERS = "#b9c7d5"
-"""Blue and light grey-blue: apart in lightness too, so that they stay apart without any colour."""
+"""Blue and light grey-blue, which differ in lightness too, for readers who see no colour."""
 LEADS_RANGE = "#0b2a52"
 OTHERS_RANGE = "#4c5b69"
 
 WIDTH_INCHES = 9.0
-"""Inches: 864 pixels in an SVG, which is about a README's width."""
+"""In inches: 864 pixels in an SVG, which is about the width of a README."""
 ROW_INCHES = 0.3
 PNG_DPI = 200
-"""Dots per inch of a PNG: sharp on a screen that shows it at half its size."""
+"""Dots per inch of a PNG, which is sharp on a screen that shows it at half its size."""
 
 
 def check_plot(file: str) -> str:
@@ -288,7 +289,7 @@ def fixed_settings(suffix: str, letters: str = "path") -> Iterator[None]:
 
 
 def draw_for_reader(view: PlotView) -> bytes:
-    """Draw as SVG; where a letter is in no font here, leave all letters to the reader's fonts."""
+    """Draw a picture as SVG; if no font here has a letter, leave all text to the reader's fonts."""
     import warnings
 
     check_plot("board.svg")
@@ -301,7 +302,7 @@ def draw_for_reader(view: PlotView) -> bytes:
     with warnings.catch_warnings():
         warnings.simplefilter(
             "ignore"
-        )  # matplotlib says which letters it cannot measure
+        )  # matplotlib warns about the letters that it cannot measure
         return draw_plot(view, ".svg", as_text=True)
 
 
@@ -318,7 +319,7 @@ def draw_plot(view: PlotView, suffix: str, *, as_text: bool = False) -> bytes:
 
 
 def save_figure(figure: Any, suffix: str, title: str) -> bytes:
-    """A figure as a file, without date and version."""
+    """Write a figure as a file, without date and version."""
     omitted_metadata = {
         ".svg": ("Date", "Creator"),
         ".png": ("Software",),
@@ -337,10 +338,10 @@ def save_figure(figure: Any, suffix: str, title: str) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class _Places:
-    """Positions in inches from the left.
+    """Horizontal positions, in inches from the left.
 
-    They are the ends of the ranks, the starts of the names, the bars, and the ends of the two
-    columns of numbers.
+    They are the right edge of the ranks, the left edge of the names and of the bars, and the right
+    edges of the bars and of the two columns of numbers.
     """
 
     rank: float
@@ -396,7 +397,7 @@ class _Drawing:
         interval = WIDTH_INCHES - 0.25
         value_end = interval - ends - (0.1 if ends else 0)
         bars_end = value_end - value_width - 0.2
-        # Names may take what leaves the bars a third of the picture.
+        # Names may take room until the bars have a third of the picture.
         bars = min(name + widest + 0.15, max(name + 1.2, bars_end - WIDTH_INCHES / 3))
         return _Places(rank, name, bars, bars_end, value_end, interval)
 
@@ -434,7 +435,7 @@ class _Drawing:
             self._text(left + 0.38, 1.0, "95% interval", 9, QUIET)
 
     def _key(self, left: float, colour: str, text: str) -> float:
-        """Draw a sample bar with its meaning; return where the next one goes."""
+        """Draw a sample bar with its meaning; return the position of the next one."""
         self._box(left, 0.89, left + 0.22, 1.02, colour)
         self._text(left + 0.3, 1.0, text, 9, QUIET)
         return left + 0.3 + self.fonts.width(text, 9) + 0.28
@@ -483,7 +484,7 @@ class _Drawing:
         self._text(places.interval, base, row.interval, 9, QUIET, align="right")
 
     def _scale(self) -> tuple[float, float, list[tuple[float, str]]]:
-        """The axis: it includes 0, where bars begin, and every interval."""
+        """Choose the axis, which includes 0, where bars begin, and every interval."""
         from matplotlib.ticker import MaxNLocator
 
         ends = [

@@ -22,16 +22,16 @@ from evalwright.reports.text import inert
 from evalwright.statistics import Estimate
 
 DEFAULT_BEST = 25
-"""How many models a picture shows by default."""
+"""The number of models that a picture shows by default."""
 
 
 class NothingToPlot(ConfigurationError):
-    """No model of a board has a number to draw."""
+    """Raised if no model of a board has a number to draw."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlotRow:
-    """A bar.
+    """One bar of a picture, with its texts.
 
     Attributes:
         ends: The ends of its interval; None where there is none.
@@ -50,7 +50,7 @@ class PlotRow:
 
 @dataclass(frozen=True, slots=True)
 class PlotView:
-    """A picture's bars and texts. Numbers are as shown: points of 100 for bounded metrics.
+    """A picture's bars and texts, with numbers as shown: points of 100 for bounded metrics.
 
     Attributes:
         ranked: Whether ranks are known.
@@ -71,13 +71,14 @@ def plot_view(
     best: int = DEFAULT_BEST,
     least_answered: float | None = None,
 ) -> PlotView:
-    """The best models by the board's first column.
+    """Select the best models by the board's first column for a picture.
 
     Args:
         board: The board.
         title: The picture's title.
         best: How many models to draw.
-        least_answered: Leave out models that answered less than this percentage; a note names them.
+        least_answered: The least percentage of questions that a model must have answered to be
+            drawn; a note names the others. None draws all.
 
     Raises:
         ConfigurationError: No model is left.
@@ -132,7 +133,10 @@ def plot_view(
 
 
 def answer_rate(board: Board, row: BoardRow) -> float:
-    """The share of questions that a model answered: its answer rate, else its scored share."""
+    """Return the share of questions that a model answered.
+
+    It is the answer rate on a hallucination board, else the share of samples with a score.
+    """
     if is_hallucination_board(board):
         metric = metric_of(row, board.tasks[0].name, "answer rate")
         if metric and not math.isnan(metric.estimate.value):
@@ -150,7 +154,7 @@ def bar(
     leads: bool,
     ranks: str = "",
 ) -> PlotRow:
-    """A bar in the scale that is shown.
+    """Make a bar, in the scale that is shown.
 
     Args:
         name: The bar's label.
@@ -176,7 +180,7 @@ def score_bar(
     leads: bool = True,
     ranks: str = "",
 ) -> PlotRow:
-    """The bar of a score."""
+    """Make the bar of a score."""
     texts = numbers.value(estimate, unit), numbers.interval(estimate, unit, "")
     return bar(name, estimate.value, estimate, unit, texts, leads=leads, ranks=ranks)
 
@@ -184,7 +188,7 @@ def score_bar(
 def difference_bar(
     name: str, difference: Any, bounded: bool, *, leads: bool
 ) -> PlotRow:
-    """The bar of a difference."""
+    """Make the bar of a difference."""
     difference_text, _, ends = numbers.gap(
         difference.difference, difference, bounded=bounded
     ).partition(" ")
@@ -229,5 +233,5 @@ def _subtitle(column: ScoreColumn) -> str:
 
 
 def direction(column: ScoreColumn) -> str:
-    """Which direction is better."""
+    """Say which direction is better."""
     return f"{'lower' if column.lower_is_better else 'higher'} is better"

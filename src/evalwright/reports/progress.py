@@ -21,12 +21,15 @@ if TYPE_CHECKING:
     from evalwright.runs.progress import Progress
 
 PLAIN_LINE_SECONDS = 10.0
-"""How often a run prints a plain line."""
+"""The time between two plain lines of a run."""
 
 _WINDOW_SECONDS = 20.0
-"""How far back the shown rate looks."""
+"""The time over which the shown rate is measured."""
 _ENOUGH_SAMPLES = 10
-"""How many new samples a rate needs; with fewer it looks back further, and shows no time left."""
+"""New samples that a rate needs.
+
+With fewer, it is measured over a longer time, and no time left is shown.
+"""
 
 _log = logging.getLogger("evalwright.progress")
 
@@ -39,7 +42,7 @@ class Pace:
 
     def __init__(self) -> None:
         self._points: deque[tuple[float, float, float]] = deque([(0.0, 0.0, 0.0)])
-        """Seconds, how many were newly done by then, and how many in all."""
+        """Points of (seconds, new samples done by then, all samples done by then)."""
 
     def take(self, state: Progress) -> None:
         """Record the state of a run.
@@ -51,13 +54,13 @@ class Pace:
         stored = counts.stored + counts.joined
         if state.loading is not None or (stored and not counts.sent):
             self._points.clear()
-        if (
-            not n_new
-        ):  # what was stored before the first new answer says nothing of what is left
+        # Samples from the store before the first new one say nothing about the remaining ones.
+        if not n_new:
             self._points = deque(
                 (seconds, done, state.done) for seconds, done, _ in self._points
             )
-        # A sample may be several requests, of which some are stored: so much of the work was new.
+        # A sample may be several requests, of which some are stored: count the share of the work
+        # that was new.
         done = state.done * n_new / (n_new + stored) if n_new + stored else state.done
         self.add(
             state.seconds,
@@ -74,24 +77,25 @@ class Pace:
             in_all: All samples that are done, those from the store included.
         """
         if len(self._points) > 2 and self._points[-1][1] == self._points[-2][1] == done:
-            # nothing came meanwhile: the first and the last such moment are enough
+            # Nothing was done in between, so the first and last point of the pause are enough.
             self._points.pop()
         self._points.append((seconds, done, done if in_all is None else in_all))
         while len(self._points) > 2 and self._points[1][0] <= seconds - _WINDOW_SECONDS:
             if done - self._points[1][1] < _ENOUGH_SAMPLES:
-                break  # slow ones are measured over a longer time
+                break  # slow runs are measured over a longer time
             self._points.popleft()
 
     @property
     def per_second(self) -> float | None:
-        """New samples per second in the last seconds; None before any time has passed."""
+        """New samples per second over the last seconds; None before any time has passed."""
         (start, before, _), (now, done, _) = self._points[0], self._points[-1]
         return (done - before) / (now - start) if now > start else None
 
     def left(self, todo: int) -> float | None:
-        """Seconds until `todo` more are done; None where too few are done to tell.
+        """Return the seconds until `todo` more samples are done.
 
-        Of these, the same share is assumed to be stored as of those that were done last.
+        None where too few are done to tell. The share of stored samples among them is assumed to be
+        that among the last ones.
         """
         speed = self.per_second
         (_, before, all_before), (_, done, all_done) = self._points[0], self._points[-1]
@@ -110,7 +114,7 @@ class TerminalProgress:
 
     Args:
         file: Where to write; standard error by default.
-        live: Whether to redraw lines in place; None checks whether `file` is a terminal.
+        live: Whether to redraw lines in place; by default, if `file` is a terminal.
     """
 
     def __init__(self, file: TextIO | None = None, *, live: bool | None = None) -> None:
@@ -124,7 +128,7 @@ class TerminalProgress:
         self._tasks: dict[str, TaskID] = {}
 
     def update(self, progress: Progress) -> None:
-        """Take the state of one run; a finished run becomes a line that stays."""
+        """Show the state of one run; a finished run becomes a line that stays."""
         with self._lock:
             if progress.run in self._ended:
                 return
@@ -160,7 +164,7 @@ class TerminalProgress:
             self._line(inert(sentence))
 
     def show(self, sentence: str) -> None:
-        """Like `say`, for sentences that are logged already."""
+        """Print a sentence that stays without logging it, because it is logged already."""
         with self._lock:
             self._print(inert(sentence))
 
@@ -193,7 +197,7 @@ class TerminalProgress:
 
 
 def _bars(file: TextIO) -> Bars:
-    """A live line per run: its name, a bar, and its state; what does not fit is cut."""
+    """Make the live display: for each run its name, a bar and its state; long texts are cut."""
     from rich.console import Console
     from rich.progress import BarColumn, TextColumn
     from rich.progress import Progress as Bars
@@ -225,14 +229,14 @@ def _bars(file: TextIO) -> Bars:
 
 
 def plain_line(state: Progress, pace: Pace) -> str:
-    """The state of one run in one line."""
+    """Describe the state of one run in one line."""
     if state.loading is not None and not state.done:
         return _loading(state)
     return f"{inert(state.label)}: {_state(state, pace)}"
 
 
 def _loading(state: Progress) -> str:
-    """Which model is being loaded, and for how long; "" where none is."""
+    """Say which model is being loaded, and for how long; "" where none is."""
     if state.loading is None:
         return ""
     name, seconds = state.loading
@@ -240,7 +244,7 @@ def _loading(state: Progress) -> str:
 
 
 def _state(state: Progress, pace: Pace) -> str:
-    """How many are done and failed, speed, time left, usage, and stopping rules."""
+    """Say how many samples are done and failed, with speed, time left, usage and stopping rules."""
     if state.loading is not None and not state.done:
         return _loading(state)
     phrases = [
@@ -259,7 +263,7 @@ def _state(state: Progress, pace: Pace) -> str:
 
 
 def final_line(state: Progress) -> str:
-    """How one run ended, in one line."""
+    """Say how one run ended, in one line."""
     if state.done < state.total:
         head = (
             f"stopped after {numbers.count(state.done)} of {numbers.count(state.total)}"
@@ -283,12 +287,12 @@ def final_line(state: Progress) -> str:
 
 
 def _rule(state: Progress) -> str:
-    """The state of stopping rules."""
+    """Return the state of stopping rules, after a semicolon."""
     return f"; {inert(state.state)}" if state.state else ""
 
 
 def usage_parts(counts: Counts) -> list[str]:
-    """The cost where it is known, requests sent and answered from the store, and tokens."""
+    """List the cost where it is known, the requests sent and read from the store, and tokens."""
     phrases = [] if counts.cost is None else [f"{numbers.money(counts.cost)} paid"]
     phrases.append(
         f"{numbers.count(counts.sent)} sent, {numbers.count(counts.stored)} from the"

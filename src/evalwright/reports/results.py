@@ -1,8 +1,8 @@
 """How runs, comparisons and boards are shown in Python.
 
 Each has a line of text, a notebook view, a data frame, a picture, a report and files.
-`core/shown.py` gives the results their methods; here is the implementation, a row of `FORMS` for
-each kind of result.
+`core/shown.py` defines the results' methods, which call the functions here; `FORMS` has a row
+for each kind of result.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ from evalwright.runs.writer import to_json
 from evalwright.tasks.safe_files import write_file
 
 MOST_ROWS = 30
-"""How many rows of a table a notebook shows; reports and frames have all."""
+"""Most rows of a table in a notebook; reports and frames have all."""
 LONGEST_LINE_CHARS = 180
-"""The longest line that describes a result."""
+"""Most characters of the line that describes a result."""
 
 
 REPORTS: Mapping[str, Callable[[doc.Document], str | bytes]] = {
@@ -69,12 +69,12 @@ class Form:
     """The ways to show one kind of result.
 
     Attributes:
-        line: The result in a line.
-        brief: The document that a notebook shows.
-        full_report: The full report.
-        rows: The rows of its data frame.
-        plot_view: Its picture.
-        data: The result as JSON.
+        line: Describes the result in a line.
+        brief: Makes the document that a notebook shows.
+        full_report: Makes the full report.
+        rows: Yields the rows of its data frame.
+        plot_view: Makes its picture.
+        data: Converts the result to JSON.
     """
 
     line: Callable[[Any], str]
@@ -92,7 +92,7 @@ class Picture:
     view: PlotView
 
     def save(self, file: str | Path) -> Path:
-        """Write the picture; the type is that of the file name. Raises ConfigurationError."""
+        """Write the picture in the format of the file name's suffix. Raises ConfigurationError."""
         return _write(file, draw_plot(self.view, check_plot(str(file))))
 
     def __str__(self) -> str:
@@ -124,7 +124,7 @@ class Report:
     document: doc.Document
 
     def save(self, file: str | Path) -> Path:
-        """Write the report; the type is that of the file name. Raises ConfigurationError."""
+        """Write the report in the format of the file name's suffix. Raises ConfigurationError."""
         form = REPORTS.get(Path(file).suffix.lower())
         if form is None:
             raise ConfigurationError(f"'{file}' must end with {', '.join(REPORTS)}.")
@@ -143,17 +143,17 @@ class Report:
 
 
 def line(result: Any) -> str:
-    """The result in a line."""
+    """Describe the result in a line."""
     return shorten(inert(_form(result).line(result)), LONGEST_LINE_CHARS)
 
 
 def notebook_html(result: Any) -> str:
-    """The short form that a notebook shows."""
+    """Render the short form that a notebook shows."""
     return to_notebook(_form(result).brief(result))
 
 
 def frame(result: Any, library: str | None) -> Any:
-    """The result's rows as a data frame."""
+    """Convert the result's rows to a data frame."""
     return frame_of(_form(result).rows(result), library)
 
 
@@ -167,12 +167,12 @@ def picture(result: Any) -> Picture:
 
 
 def report(result: Any) -> Report:
-    """The full report on the result."""
+    """Make the full report on the result."""
     return Report(_form(result).full_report(result))
 
 
 def save(result: Any, file: str | Path) -> Path:
-    """Write the result; the type is that of the file name. Raises ConfigurationError."""
+    """Write the result in the format of the file name's suffix. Raises ConfigurationError."""
     form = _form(result)
     suffix = Path(file).suffix.lower()
     if suffix in (".svg", ".png"):
@@ -269,7 +269,7 @@ def _more_note(count: int) -> list[doc.Block]:
 
 
 def _run_view(run: Run) -> PlotView:
-    """A bar for each task; for a run with one task, also for each slice."""
+    """Make a bar for each task; for a run with one task, also for each slice."""
     scores = [(task.name, task.main) for task in run.tasks if task.main]
     title = f"{run.label}"
     if len(scores) == 1:
@@ -298,7 +298,7 @@ def _run_view(run: Run) -> PlotView:
 
 
 def _slice_scores(task: TaskResult, label: str) -> Iterator[tuple[str, MetricResult]]:
-    """Each slice of a task with its metric of this label."""
+    """Yield each slice of a task with its metric of this label."""
     for key, by_value in task.slices.items():
         for slice_value, metrics in by_value.items():
             for metric in metrics:
@@ -367,7 +367,7 @@ def _comparison_brief(comparison: Comparison) -> doc.Document:
 
 
 def _comparison_rows(comparison: Comparison) -> Iterator[dict[str, Any]]:
-    """A row per task and metric."""
+    """Yield a row per task and metric."""
     for task in comparison.tasks:
         for metric_comparison in (task, *task.others):
             difference = metric_comparison.result
@@ -396,7 +396,7 @@ def _comparison_rows(comparison: Comparison) -> Iterator[dict[str, Any]]:
 
 
 def _comparison_view(comparison: Comparison) -> PlotView:
-    """A bar for each task's difference; for a single task, also for each slice."""
+    """Make a bar for each task's difference; for a single task, also for each slice."""
     bounded = comparison.tasks[0].bounded
     differences: list[tuple[str, Any]] = [
         (task.task, task.result) for task in comparison.tasks if task.bounded == bounded
@@ -455,7 +455,7 @@ def _several_brief(comparison: SeveralComparison) -> doc.Document:
 
 
 def _several_rows(comparison: SeveralComparison) -> Iterator[dict[str, Any]]:
-    """A row per pair and task; rows of the mean over all tasks have no task."""
+    """Yield a row per pair and task; rows of the mean over all tasks have no task."""
     for table in (
         *([comparison.overall] if comparison.overall else []),
         *comparison.tasks,
@@ -477,7 +477,7 @@ def _several_rows(comparison: SeveralComparison) -> Iterator[dict[str, Any]]:
 
 
 def _several_view(comparison: SeveralComparison) -> PlotView:
-    """A bar for each pair of the first table."""
+    """Make a bar for each pair of the first table."""
     table = comparison.overall or comparison.tasks[0]
     rows = [
         difference_bar(

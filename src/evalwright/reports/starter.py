@@ -9,7 +9,7 @@ from typing import Any
 EXAMPLE = (files("evalwright.reports") / "templates" / "questions.csv").read_text(
     encoding="utf-8"
 )
-"""Example questions, to be replaced by the user's own."""
+"""Example questions, which users replace by their own."""
 
 _WORDS = frozenset(
     [
@@ -36,7 +36,7 @@ _WORDS = frozenset(
 def task_text(
     definition: Mapping[str, Any], data_file: str, columns: Sequence[str]
 ) -> str:
-    """A task file for a data file.
+    """Write a task file for a data file.
 
     Args:
         definition: The definition that `tasks.data_files.data_file_task` makes.
@@ -67,7 +67,7 @@ def task_text(
         "dataset": data_file,
         "sample": sample,
         "prompt": prompt if images is None else {"images": _readable(images), **prompt},
-        # A base model goes on with questions of its own; a chat model ends by itself.
+        # A base model continues with questions that it makes up; a chat model stops by itself.
         "answer": {
             "text": (
                 {"max_tokens": 256} if by_rubric else {"max_tokens": 48, "stop": ["\n"]}
@@ -95,7 +95,14 @@ def suite_text(
     models: Sequence[str],
     settings: Mapping[str, Any] | None = None,
 ) -> str:
-    """A suite file. settings: further settings of the suite."""
+    """Write a suite file.
+
+    Args:
+        name: The suite's name.
+        tasks: Its tasks, by name or file.
+        models: Its models.
+        settings: Further settings of the suite.
+    """
     return (
         "# What is evaluated, and which models: evalwright run --config suite.yaml\n"
         + _yaml(
@@ -123,11 +130,11 @@ def _readable(cell: Any) -> Any:
 
 
 def _yaml(mapping: Mapping[str, Any]) -> str:
-    """YAML as a person would write it: in this order, each text on one line."""
+    """Write YAML as a person would: in this order, with each text on one line."""
     import yaml
 
     class Dumper(yaml.SafeDumper):
-        """Gives texts of several lines as one line with escapes."""
+        """Writes texts of several lines on one line, with escapes."""
 
     def text(dumper: yaml.SafeDumper, content: str) -> yaml.Node:
         return dumper.represent_scalar(

@@ -1,9 +1,9 @@
-"""Shows documents on a terminal: as plain text, and in colour if somebody is looking.
+"""Shows documents on a terminal: as plain text, and in colour on a live terminal.
 
-Text is wrapped, numbers never: a table that is too wide first folds its text columns and is then
-split into tables that each repeat the key columns; one of a few rows that would be split into many
-is transposed. The result is lines of segments with a tone; plain text joins them, a terminal
-colours them.
+Text is wrapped, numbers never: a table that is too wide first folds its text columns and is
+then split into tables that each repeat the key columns; one of a few rows that would be split
+into many is transposed. The result is lines of segments with a tone; plain text joins them, a
+terminal colours them.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from evalwright.reports.text import cell_width, inert, pad, wrap
 GAP = 2
 _LEAST_FOLD = 12
 _COMFORTABLE_FOLD = 18
-"""The least width to which text columns are folded to avoid splitting a table."""
+"""Text columns are not folded below this width merely to avoid splitting a table."""
 _LONG_TITLE = 20
 _LONG_NAME = 40
 _MOST_SPLITS = 3
 _MOST_TRANSPOSED_ROWS = 4
-"""A table that would be split into more tables is transposed, if it has no more rows."""
+"""Most rows of a table that is transposed where it would be split into more than _MOST_SPLITS."""
 _ROOM = 24
 """The least width that folded key columns leave to the other columns."""
 
@@ -39,7 +39,7 @@ Segment = tuple[str, Tone]
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A table of plain texts with a tone each.
+    """A table of plain texts, each with a tone.
 
     Attributes:
         titles: The title of each column.
@@ -53,7 +53,7 @@ class Grid:
 
 
 def lay_out_table(grid: Grid, width: int, indent: int = 0) -> Iterator[list[Segment]]:
-    """The lines of a table. None is wider than `width` unless a number alone is."""
+    """Yield the lines of a table, none wider than `width` unless a single number is."""
     if not grid.columns:
         return
     widths = [_natural_width(grid, i) for i in range(len(grid.columns))]
@@ -102,7 +102,7 @@ def _transpose(grid: Grid) -> Grid:
 
 
 def _natural_width(grid: Grid, i: int) -> int:
-    """The width of the widest cell.
+    """Return the width of a column's widest cell.
 
     A long title does not widen a column of numbers but is wrapped, between its words if they fit.
     """
@@ -125,7 +125,7 @@ def _fold(
     least: int,
     names: bool = False,
 ) -> None:
-    """Narrow the folding columns, widest first, until they fit or cannot be narrower.
+    """Narrow the columns that fold, the widest first, until they fit or cannot be narrower.
 
     Args:
         grid: The table.
@@ -154,7 +154,10 @@ def _total(widths: Sequence[int], columns: Sequence[int]) -> int:
 
 
 def _split_columns(grid: Grid, widths: list[int], room: int) -> Iterator[list[int]]:
-    """Split the columns: all in one table if they fit, else the key columns and as many as fit."""
+    """Split the columns into tables that fit.
+
+    If not all fit into one table, each has the key columns and as many others as fit.
+    """
     all_columns = list(range(len(widths)))
     if _total(widths, all_columns) <= room:
         yield all_columns
@@ -233,7 +236,7 @@ def show(
     Args:
         documents: The documents to print.
         file: Where to print; standard output by default.
-        width: Cells of a line; by default the terminal's.
+        width: The width of a line in cells; by default the terminal's.
     """
     output = file or sys.stdout
     cells = max(40, width or terminal_width(output))
@@ -252,7 +255,7 @@ def show(
 
 
 def lay_out(document: doc.Document, width: int) -> Iterator[list[Segment]]:
-    """The lines of a document. None is wider than `width` unless a number alone is."""
+    """Yield the lines of a document, none wider than `width` unless a single number is."""
     if document.title:
         yield from _sentence(document.title, width, "strong", 0)
     if document.lede:
@@ -326,7 +329,7 @@ def _block(block: doc.Block, width: int) -> Iterator[list[Segment]]:
 def _sentence(
     text: str, width: int, tone: doc.Tone, indent: int, hang: int = 2
 ) -> Iterator[list[Segment]]:
-    """A wrapped sentence; later lines are indented by `hang` more."""
+    """Yield the lines of a wrapped sentence; those after the first are indented by `hang` more."""
     for i, line in enumerate(wrap(inert(text), max(20, width - indent - hang))):
         yield [(" " * (indent + (hang if i else 0)) + line, tone)]
 
@@ -344,7 +347,7 @@ def _table(table: doc.Table, width: int) -> Iterator[list[Segment]]:
 
 
 def _texts(cells: Sequence[doc.Cell]) -> list[str]:
-    """The cells of one column as texts; numbers of one unit are aligned."""
+    """Format the cells of one column; numbers of one unit are aligned."""
     cell_numbers = [
         cell.content for cell in cells if isinstance(cell.content, doc.Number)
     ]
@@ -376,7 +379,7 @@ def is_live_terminal(file: TextIO) -> bool:
 
 
 def terminal_width(file: TextIO) -> int:
-    """Cells of a line: $COLUMNS, else the terminal's width, else PIPED_WIDTH."""
+    """Return the cells of a line: $COLUMNS, else the terminal's width, else PIPED_WIDTH."""
     columns = os.environ.get("COLUMNS", "")
     if columns.isdecimal() and int(columns) > 0:
         return int(columns)

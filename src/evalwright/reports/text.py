@@ -12,9 +12,10 @@ _ACTIVE = re.compile(
     "\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb"
     "\ud800-\udfff\U000e0000-\U000e007f]"
 )
-"""What acts instead of being seen: terminal controls, bidirectional overrides, invisible
-characters, lone surrogates. Joiners (U+200C, U+200D) stay: Persian, Indic scripts and emoji need
-them.
+"""Characters that act instead of being seen, which `inert` shows as escapes.
+
+They are terminal controls, bidirectional overrides, invisible characters and lone surrogates.
+Joiners (U+200C, U+200D) stay: Persian, Indic scripts and emoji need them.
 """
 
 _FORMULA = re.compile(r"""(^|[,;|\t\n])((?:[^\S\t\n]|['"])*+)(?=[\t=+@＝＋－＠-])""")
@@ -23,7 +24,7 @@ _FORMULA = re.compile(r"""(^|[,;|\t\n])((?:[^\S\t\n]|['"])*+)(?=[\t=+@＝＋－�
 CODE_SPAN = re.compile(r"(?<!`)`(?! )([^`|\\]+)(?<! )`(?!`)")
 """A command or a name between backticks in a sentence.
 
-None holds a character that could act within Markdown code.
+The pattern excludes characters that could act within Markdown code.
 """
 
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
@@ -31,7 +32,7 @@ _BREAK_AFTER = frozenset("/-_.,:+@")
 
 
 def inert(text: object) -> str:
-    r"""The text on one line, with active characters shown as escapes, such as ESC as \x1b.
+    r"""Return the text on one line, with active characters shown as escapes, such as ESC as \x1b.
 
     >>> inert("red\x1b[31m\nline")
     'red\\x1b[31m\\nline'
@@ -40,7 +41,7 @@ def inert(text: object) -> str:
 
 
 def inert_lines(text: str) -> str:
-    """The text with active characters shown as escapes; lines and tabs stay."""
+    """Show active characters of the text as escapes; lines and tabs stay."""
     lines = text.replace("\r\n", "\n").split("\n")
     return "\n".join(
         "\t".join(inert(cell) for cell in line.split("\t")) for line in lines
@@ -48,15 +49,19 @@ def inert_lines(text: str) -> str:
 
 
 def inert_cell(text: str, *, lines: bool = False) -> str:
-    """Untrusted text as a cell that no spreadsheet executes: formulas start with an apostrophe.
+    """Return untrusted text as a cell that no spreadsheet executes.
 
-    lines: whether line breaks and tabs stay.
+    Formulas start with an apostrophe.
+
+    Args:
+        text: The text.
+        lines: Whether line breaks and tabs stay.
     """
     return _FORMULA.sub(r"\1'\2", inert_lines(text) if lines else inert(text))
 
 
 def json_escaped(document: str) -> str:
-    """A JSON document with active characters escaped; it parses to the same value."""
+    """Escape active characters in a JSON document, which still parses to the same value."""
 
     def escaped(match: re.Match[str]) -> str:
         units = match.group().encode("utf-16-be", "surrogatepass").hex()
@@ -80,7 +85,7 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def cell_width(text: str) -> int:
-    """How many terminal cells a text takes: two for wide characters, none for combining ones."""
+    """Count the terminal cells of a text: two for wide characters, none for combining ones."""
     return len(text) if text.isascii() else sum(map(_char_width, text))
 
 
@@ -92,14 +97,14 @@ def _char_width(char: str) -> int:
 
 
 def shorten(text: str, width: int) -> str:
-    """The text if it fits into `width` cells, else its beginning and an ellipsis."""
+    """Return the text if it fits into `width` cells, else its beginning and an ellipsis."""
     if cell_width(text) <= width:
         return text
     return _take(text, width - 1) + "…"
 
 
 def pad(text: str, width: int, *, right: bool = False) -> str:
-    """The text padded with spaces to `width` cells; `right` aligns it right."""
+    """Pad the text with spaces to `width` cells; `right` aligns it right."""
     spaces = " " * (width - cell_width(text))
     return spaces + text if right else text + spaces
 
@@ -107,7 +112,7 @@ def pad(text: str, width: int, *, right: bool = False) -> str:
 def wrap(text: str, width: int) -> list[str]:
     """Break text into lines of at most `width` cells, at spaces or after separators.
 
-    Lines are not broken between digits, and nothing is lost but spaces.
+    Lines are not broken between digits, and only spaces are lost.
     """
     lines = []
     remaining = text
@@ -120,7 +125,7 @@ def wrap(text: str, width: int) -> list[str]:
 
 
 def _break(head: str, following: str) -> int:
-    """Where to cut the line `head`, which `following` continues."""
+    """Choose where to cut the line `head`, which `following` continues."""
     if following == " ":
         return len(head)
     earliest_break = len(head) // 4
@@ -136,7 +141,7 @@ def _break(head: str, following: str) -> int:
 
 
 def _take(text: str, width: int) -> str:
-    """The longest beginning that fits into `width` cells."""
+    """Return the longest beginning that fits into `width` cells."""
     used_cells = 0
     for i, char in enumerate(text):
         used_cells += _char_width(char)

@@ -1,8 +1,8 @@
 """A GitHub Actions workflow that runs a suite and commits its leaderboard when it changes.
 
-Answers are kept in the workflow's cache, so that a rerun requests only what is new. Keys come from
-the repository's secrets and are only given to the step that sends requests. A run with failures is
-not published; its answers are kept all the same.
+Answers are kept in the workflow's cache, so that a rerun requests only what is new. Keys come
+from the repository's secrets and are only given to the step that sends requests. A run with
+failures is not published, but its answers are kept too.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class Publication:
         secrets: Names of the repository's secrets that the suite needs.
         extras: Extras of the package to install.
         watched: Files beside `config` whose change starts the workflow.
-        trusted: Whether the suite file may set what only a person may decide.
+        trusted: Whether the suite file may make settings that only a user may make.
         suite: Which suite of the file to run; "" where it has only one.
-        plugins: Plug-ins that the command line names.
+        plugins: Plug-ins named on the command line.
         requirements: What pip installs; by default this version of the package with its extras.
     """
 
@@ -58,7 +58,7 @@ class Requirement:
     """What pip installs to get this package elsewhere.
 
     Attributes:
-        note: What a person should know of it; "" for nothing.
+        note: A remark on it for the user; "" for none.
     """
 
     text: str
@@ -66,9 +66,9 @@ class Requirement:
 
 
 def requirement_here(extras: Sequence[str]) -> Requirement:
-    """This package, with extras, as it can be installed elsewhere.
+    """Say how to install this package, with extras, on another machine.
 
-    That is its version if it came from an index, and the address and commit if it came from a
+    It is named by its version if it came from an index, and by address and commit if it came from a
     repository. A folder is named by its path in the working folder, or else by the project's
     repository.
     """
@@ -107,7 +107,7 @@ def requirement_here(extras: Sequence[str]) -> Requirement:
 
 
 def _origin() -> Mapping[str, Any] | None:
-    """Where pip installed this package from; None for an index (PEP 610)."""
+    """Read where pip installed this package from; None for an index (PEP 610)."""
     try:
         text = distribution("evalwright").read_text("direct_url.json")
         origin = json.loads(text) if text else None
@@ -135,7 +135,10 @@ def _quote(requirement: str) -> str:
 
 
 def workflow(publication: Publication) -> str:
-    """The workflow as YAML. Raises ConfigurationError for names that a workflow cannot contain."""
+    """Write the workflow as YAML.
+
+    Raises ConfigurationError for names that a workflow cannot contain.
+    """
     if not publication.published:
         raise ConfigurationError(
             "The workflow would publish nothing: name at least one file, for example"

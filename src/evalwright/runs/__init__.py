@@ -1,3 +1,4 @@
-"""The record of an evaluation: a folder of plain files, `run.json` and `samples.jsonl`, that need
-no library to read.
+"""The record of an evaluation: a folder of plain files that need no library to read.
+
+These are `run.json` and `samples.jsonl`.
 """

@@ -1,8 +1,8 @@
-"""Samples that a run may lack: a share or a number of each task's, and those that a person gave up.
+"""Samples that a run may lack: a share or number per task, and those that a person gave up on.
 
-A request may fail for good: a provider's filter stops one article of thousands, for one model. Such
-an article is missing like any other, and is left out and counted; accepting it only means that the
-run is complete without it.
+A request may fail for good: a provider's filter stops one article of thousands, for one model.
+Such an article is missing like any other, and is left out and counted; accepting it only means
+that the run is complete without it.
 """
 
 from __future__ import annotations
@@ -29,16 +29,20 @@ class Limit:
     number: int = 0
 
     def of(self, n_samples: int) -> int:
-        """As a number of so many samples."""
+        """Return the limit as a number out of `n_samples` samples."""
         return max(self.number, math.floor(self.share * n_samples + 1e-9))
 
 
 @dataclass(frozen=True, slots=True)
 class MissingSamples:
-    """What a run lacks of one task.
+    """The samples that a run lacks of one task.
 
-    ids: samples without an answer or a score. given_up: those of them that a person gave up.
-    n_allowed: how many others may be missing.
+    Attributes:
+        task: the task's name.
+        n_samples: number of samples of the task.
+        ids: samples without an answer or a score.
+        given_up: those of `ids` that a person gave up on.
+        n_allowed: how many others may be missing.
     """
 
     task: str
@@ -49,15 +53,19 @@ class MissingSamples:
 
     @property
     def is_accepted(self) -> bool:
-        """Whether no more samples are missing than may be."""
+        """Whether no more samples are missing than allowed."""
         return len(self.ids) - len(self.given_up) <= self.n_allowed
 
 
 def read_limit(text: str, where: str = "") -> Limit:
-    """A limit from "2%", "0.02" or "3"; none from "".
+    """Parse a limit such as "2%", "0.02" or "3"; "" allows none.
+
+    Args:
+        text: the limit as written.
+        where: what the error message begins with.
 
     Raises:
-        ConfigurationError: for anything else; `where` begins its sentence.
+        ConfigurationError: anything else.
     """
     if not text:
         return Limit()
@@ -76,16 +84,17 @@ def read_limit(text: str, where: str = "") -> Limit:
 
 
 def is_id_file(text: str) -> bool:
-    """Whether an entry of `give_up` names a file of ids rather than one id."""
+    """Tell whether an entry of `give_up` names a file of ids rather than one id."""
     return text.endswith(".txt")
 
 
 def read_given_up(entries: Iterable[str]) -> tuple[str, ...]:
-    """The ids of samples that a person gave up, those in files too: one a line, where `#` begins a
-    remark.
+    """Collect the ids of given-up samples, including those in files.
+
+    A file has one id per line; `#` begins a comment line.
 
     Raises:
-        ConfigurationError: for a file that cannot be read.
+        ConfigurationError: a file cannot be read.
     """
     ids: list[str] = []
     for entry in entries:
@@ -110,16 +119,16 @@ def _ids_in(path: Path) -> list[str]:
 
 
 def accepts_failures(run: Run) -> bool:
-    """Whether a person said that a run may lack samples."""
+    """Tell whether a run was configured to accept missing samples."""
     configuration = run.data["configuration"]
     return bool(configuration.get("accept_failures") or configuration.get("give_up"))
 
 
 def missing_samples(run: Run) -> list[MissingSamples]:
-    """What a run lacks, by task, for the tasks that lack something.
+    """List what a run lacks, for the tasks that lack something.
 
     Raises:
-        RunError: where the record of samples cannot be read.
+        RunError: the record of samples cannot be read.
     """
     if not any(task.failures or task.n_missing for task in run.tasks):
         return []
@@ -146,7 +155,7 @@ def _missing_of(
 
 
 def has_acceptable_failures(run: Run) -> bool:
-    """Whether a run lacks samples, and no more of any task than a person accepted."""
+    """Tell whether a run lacks samples, but of no task more than was accepted."""
     if not accepts_failures(run):
         return False
     missing = missing_samples(run)

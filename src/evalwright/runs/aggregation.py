@@ -1,8 +1,7 @@
-"""From records to numbers: columns of scores that grow by a few dozen bytes a sample, and the
-metrics over them.
+"""Turns records into numbers: compact columns of scores, and the metrics over them.
 
-Results do not depend on the order in which samples finished: columns are put in the order of sample
-and draw first.
+A column grows by a few dozen bytes per sample. Results do not depend on the order in which
+samples finished: columns are first sorted by sample and draw.
 """
 
 from __future__ import annotations
@@ -38,20 +37,28 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MOST_LABELS = 1000
-"""Labels of one scorer that are told apart; with more they are no classes."""
+"""Most distinct labels of one scorer that are recorded; with more they are not classes."""
 
 NOTHING = 0
 MISSING = 1
-"""Why a record has no score: the scorer has nothing to say, or there is no answer through no fault
-of the model.
+"""Why a record has no score.
+
+NOTHING: the scorer does not apply. MISSING: there is no answer, through no fault of the model.
 """
 
 
 class ScoreColumn:
-    """One scorer's values and named parts, a row per record; nan where there is none.
+    """One scorer's values and their named parts, a row per record; nan where there is none.
 
-    missing: why a value is missing, NOTHING where none is; reasons: what failed, where something
-    did. unsure: whether a careful reader might argue with the value.
+    Attributes:
+        values: the scores.
+        missing: MISSING or NOTHING for an absent value; NOTHING also where there is one.
+        unsure: whether a careful reader might dispute the value.
+        parts: further numbers of the scores by name.
+        items: the scores' items by row, for metrics over texts.
+        item_names: all keys of these items.
+        labels: the scores' labels.
+        reasons: what failed, where something did.
     """
 
     def __init__(self) -> None:
@@ -83,7 +90,7 @@ class ScoreColumn:
     ) -> None:
         """Append the score of record `row`.
 
-        Items are kept whole: metrics over texts need them all at once.
+        Items are kept in full, because metrics over texts need them all at once.
         """
         self.values.append(value)
         self.missing.append(NOTHING)
@@ -100,8 +107,9 @@ class ScoreColumn:
 
 
 class AnswersUsage:
-    """What the answers of records took and cost, whoever paid: tokens, US dollars, and how many
-    have no known price.
+    """Tokens and cost of the answers in a run's records, no matter which run paid for them.
+
+    It also counts the answers without a known price.
     """
 
     def __init__(self) -> None:
@@ -111,18 +119,18 @@ class AnswersUsage:
         self._cost: float | None = None
 
     def add(self, record: SampleRecord) -> None:
-        """Count one record in."""
+        """Add one record."""
         if record.answer is not None:
             self._usage = self._usage + record.answer.usage
             self._saved_draws += record.answer.strategy.get("saved_draws", 0)
             for response in record.answer.responses:
                 if response.cost is not None:
                     self._cost = (self._cost or 0.0) + response.cost
-                elif response.finish_reason != TOO_LONG:  # which nobody bills
+                elif response.finish_reason != TOO_LONG:  # not billed
                     self._unpriced += 1
 
     def as_dict(self) -> dict[str, Any]:
-        """A plain mapping for JSON."""
+        """Return a plain mapping for JSON."""
         priced = {} if self._cost is None else {"cost": round(self._cost, 12)}
         missing = (
             {"unpriced": self._unpriced}
@@ -134,12 +142,12 @@ class AnswersUsage:
 
 
 class TaskTally(ItemColumns):
-    """Adds up the records of one task as they finish; `result` computes its metrics.
+    """Accumulates the records of one task as they finish; `result` computes the metrics.
 
     Args:
         scorers: the columns of scores.
-        slices: metadata keys by whose values the metrics are also computed.
-        records: those that are there already.
+        slices: metadata keys; the metrics are also computed for each of their values.
+        records: records that exist already.
     """
 
     def __init__(
@@ -158,7 +166,7 @@ class TaskTally(ItemColumns):
             self.add(record)
 
     def add(self, record: SampleRecord) -> None:
-        """Count one record in."""
+        """Add one record."""
         row = len(self.indices)
         sample = record.sample
         self.indices.append(record.index)
@@ -188,8 +196,9 @@ class TaskTally(ItemColumns):
             self.failures[failure.label] += 1
 
     def add_row(self, row: Mapping[str, Any]) -> None:
-        """Count in a line of the record, as `Run.rows` gives it; of the first schema, whose lines
-        have no outcome, without that.
+        """Add one line of the record, as `Run.rows` yields it.
+
+        Lines of the first schema have no outcome, and none is counted for them.
         """
         count = len(self.indices)
         self.indices.append(row["index"])
@@ -219,7 +228,7 @@ class TaskTally(ItemColumns):
             self.failures[judged + failure["kind"]] += 1
 
     def table(self) -> ScoreTable:
-        """The scores by hashed id, as they are read again for comparisons."""
+        """Return the scores by hashed id, in the form in which comparisons read them."""
         import numpy as np
 
         scores = {
@@ -239,7 +248,7 @@ class TaskTally(ItemColumns):
         )
 
     def names(self) -> dict[str, list[str]]:
-        """What the scores have beside their values, by scorer."""
+        """Return the names of the parts and items of the scores, by scorer."""
         return {
             name: list(dict.fromkeys([*scores.parts, *scores.item_names]))
             for name, scores in self.scores.items()
@@ -248,7 +257,7 @@ class TaskTally(ItemColumns):
     def result(
         self, name: str, version: str, metrics: Sequence[MetricSpec]
     ) -> TaskResult:
-        """The task's metrics over all its records, and by slice."""
+        """Compute the task's metrics over all its records, and by slice."""
         import numpy as np
 
         order = np.lexsort(
@@ -290,7 +299,7 @@ class TaskTally(ItemColumns):
         )
 
     def _count_part(self, name: str) -> int:
-        """How many scores have a part of this name."""
+        """Count the scores that have a part of this name."""
         import numpy as np
 
         columns = [
@@ -306,10 +315,10 @@ class TaskTally(ItemColumns):
     def _counts(
         self, rows: NDArray[np.int64], first: NDArray[np.int64]
     ) -> tuple[int, int]:
-        """Items that are missing for at least one scorer in all draws, and items with a score that
-        is unsure in one draw.
+        """Count missing items and unsure items.
 
-        first: where each item's rows begin.
+        An item is missing if at least one scorer has no value in any draw, and unsure if one draw
+        has an unsure score. `first` has the position at which each item's rows begin.
         """
         import numpy as np
 
@@ -321,7 +330,7 @@ class TaskTally(ItemColumns):
         return int(missing.sum()), int(unsure.sum())
 
     def failed_rows(self, scorer: str) -> NDArray[np.bool_]:
-        """Which records have no score because something failed."""
+        """Return a mask of the records that have no score because something failed."""
         import numpy as np
 
         failed: NDArray[np.bool_] = (
@@ -358,8 +367,12 @@ class TaskTally(ItemColumns):
     def column(
         self, scorer: str, rows: NDArray[np.int64], slices: Sequence[str] = ()
     ) -> Column:
-        """The Column of one scorer over some records, which must be in the order of sample and
-        draw, with these slices of it.
+        """Build the Column of one scorer over some records.
+
+        Args:
+            scorer: the scorer's name.
+            rows: the records, in the order of sample and draw.
+            slices: metadata keys to include.
         """
         import numpy as np
 
@@ -436,8 +449,9 @@ class TaskTally(ItemColumns):
 
 
 def estimate_of(spec: MetricSpec, column: Column) -> Estimate:
-    """The metric over a column; one that cannot be computed says why in place of a number, and the
-    run is kept.
+    """Compute a metric over a column; if that fails, the estimate says why in place of a number.
+
+    So a metric that raises an error does not lose the run.
     """
     estimate = _computed(spec, column)
     n_unsure = column.n_unsure
@@ -451,8 +465,9 @@ def estimate_of(spec: MetricSpec, column: Column) -> Estimate:
 def _unsure_range(
     spec: MetricSpec, column: Column, estimate: Estimate
 ) -> tuple[float, float] | None:
-    """The metric if all unsure scores were at the worst, and at the best; None where the range of a
-    score is not known.
+    """The metric if all unsure scores were the worst possible, and the best possible.
+
+    None where the range of a score is unknown.
     """
     if spec.kind not in BOUNDED or spec.kind not in MEANS:
         return None
@@ -481,8 +496,9 @@ def _computed(spec: MetricSpec, column: Column) -> Estimate:
 def _missing_items(
     scores: ScoreColumn, rows: NDArray[np.int64], first: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Which items have no score in any draw and are missing in one, (items,). first: where each
-    item's rows begin.
+    """Tell which items have no score in any draw and are missing in one, (items,).
+
+    `first` has the position at which each item's rows begin.
     """
     import numpy as np
 
@@ -498,7 +514,10 @@ def _missing_items(
 def _unsure_items(
     scores: ScoreColumn, rows: NDArray[np.int64], first: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Which items have an unsure score in a draw, (items,). first: where each item's rows begin."""
+    """Tell which items have an unsure score in any draw, (items,).
+
+    `first` has the position at which each item's rows begin.
+    """
     import numpy as np
 
     if not len(first):
@@ -509,8 +528,9 @@ def _unsure_items(
 
 
 def _item_draws(scores: ScoreColumn, places: NDArray[np.float64]) -> list[list[Any]]:
-    """The items of each draw. places: the record of each item and draw, (items, draws), nan where
-    there is none.
+    """Collect the scores' items by sample and draw.
+
+    `places` has the record of each sample and draw, (samples, draws), nan where there is none.
     """
     return [
         [
@@ -526,7 +546,7 @@ def _item_draws(scores: ScoreColumn, places: NDArray[np.float64]) -> list[list[A
 def _reasons(
     scores: ScoreColumn, rows: NDArray[np.int64], total: int
 ) -> tuple[str, ...]:
-    """Why scores of these records are missing, each reason once, in their order."""
+    """List why scores of these records are missing, each reason once, in order of appearance."""
     if not scores.reasons.names:
         return ()
     names = tuple(scores.reasons.names)
@@ -540,7 +560,7 @@ def _spread(
     counts: NDArray[np.int64],
     width: int,
 ) -> NDArray[np.float64]:
-    """Rows grouped by item -> (items, width), nan where an item has fewer draws."""
+    """Arrange rows grouped by item as (items, width), nan where an item has fewer draws."""
     import numpy as np
 
     if width == 1:
@@ -554,8 +574,8 @@ def _spread(
 def derived_task(
     task: Mapping[str, Any], tally: TaskTally, metrics: Sequence[MetricSpec]
 ) -> dict[str, Any]:
-    """A task's record with the results of other metrics or scores."""
-    # A result leaves out these keys where it has nothing to say, so the old ones must not stay.
+    """Replace the results in a task's record by those of other metrics or scores."""
+    # A result omits these keys when they are empty, so the old ones must be removed.
     unchanged = {key: value for key, value in task.items() if key not in SELDOM}
     return {
         **unchanged,
@@ -566,7 +586,7 @@ def derived_task(
 def rules_record(
     scorers: Sequence[Scorer], metrics: Sequence[MetricSpec]
 ) -> dict[str, Any]:
-    """What `run.json` keeps of how answers were scored."""
+    """Return what `run.json` records about how answers were scored."""
     return {
         "scorers": [
             {"name": scorer.name, "kind": scorer.kind, "options": dict(scorer.options)}

@@ -1,8 +1,8 @@
-"""Who wants to know of runs and samples while they are made: a protocol of three methods, and the
-guard around it.
+"""Callbacks that follow runs and samples as they happen, and the guard around them.
 
-A callback never costs a sample. What it raises is kept as a sentence in `Callbacks.faults`, and it
-is told nothing more: after the evaluation the sentences are shown, and the command ends with 1.
+A failing callback never costs a sample. Its error is kept as a sentence in `Callbacks.faults`,
+and it is not called again: after the evaluation the sentences are shown, and the command exits
+with 1.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ METHODS = ("run_started", "sample_finished", "run_finished")
 
 
 class RunStarted(Protocol):
-    """A run that begins. total: answers wanted, samples times draws."""
+    """A run that is starting. total: number of answers needed, samples times draws."""
 
     @property
     def id(self) -> str: ...
@@ -41,11 +41,11 @@ class RunStarted(Protocol):
 
 
 class Callback:
-    """Is called when runs and samples start and finish. Derive from it, or have one of its methods.
+    """Is called when runs and samples start and finish.
 
-    `sample_finished` is called on the event loop and holds up all requests while it works; the
-    other two are called in a thread. A callback that raises costs no sample: it is not called
-    again, and the error is reported at the end.
+    Derive from it, or implement one of its methods. `sample_finished` is called on the event loop
+    and blocks all requests while it works; the other two are called in a thread. A callback that
+    raises an error costs no sample: it is not called again, and the error is reported at the end.
     """
 
     def run_started(self, run: RunStarted) -> None:
@@ -57,7 +57,7 @@ class Callback:
         """
 
     def sample_finished(self, run_id: str, record: SampleRecord) -> None:
-        """Called after a sample was answered, scored and recorded, in the order of finishing.
+        """Called after a sample was answered, scored and recorded, in the order of completion.
 
         Args:
             run_id: the run's name.
@@ -73,9 +73,10 @@ class Callback:
 
 
 def check_callbacks(callbacks: Any) -> list[Any]:
-    """One callback or several, as a list.
+    """Normalise one callback or several to a list.
 
-    Raises ConfigurationError for what would never be told, or not as it expects.
+    Raises ConfigurationError for an object that has none of the methods, is a class, or has one
+    that is `async`.
     """
     listeners = list(callbacks) if isinstance(callbacks, Iterable) else [callbacks]
     for listener in listeners:
@@ -102,23 +103,27 @@ def check_callbacks(callbacks: Any) -> list[Any]:
 
 
 class Callbacks:
-    """The callbacks of one evaluation. faults: what they raised, a sentence each."""
+    """The callbacks of one evaluation.
+
+    Attributes:
+        faults: the errors that they raised, one sentence each.
+    """
 
     def __init__(self, callbacks: Iterable[Any] = ()) -> None:
         self._callbacks = list(callbacks)
         self.faults: list[str] = []
 
     async def started(self, run: RunStarted) -> None:
-        """A run begins."""
+        """Announce that a run begins."""
         await self._in_thread("run_started", run)
 
     def sample(self, run_id: str, record: SampleRecord) -> None:
-        """A sample is kept."""
+        """Announce that a sample was recorded."""
         for callback in self._callbacks:
             self._tell(callback, "sample_finished", run_id, record)
 
     async def finished(self, run: Run) -> None:
-        """A run is written."""
+        """Announce that a run was written."""
         await self._in_thread("run_finished", run)
 
     def warn(self) -> None:
@@ -138,9 +143,7 @@ class Callbacks:
             method(*arguments)
         except KeyboardInterrupt:
             raise
-        except (
-            BaseException
-        ) as error:  # also what would end the event loop, or look like a cancelled run
+        except BaseException as error:  # also what would stop the event loop
             self._callbacks = [
                 remaining for remaining in self._callbacks if remaining is not callback
             ]

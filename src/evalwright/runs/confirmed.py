@@ -1,11 +1,11 @@
-"""Numbers of a run that boards, comparisons and gates rest on: made again here from its samples,
-and held against `run.json`.
+"""Recomputes a run's numbers from its samples, and checks them against `run.json`.
 
-`run.json` says what its sender likes. `confirm` reads the scores (or looks up what this machine
-made of the same bytes before), computes every metric, slice and average again, refuses a record
-that says otherwise, and gives the run with the numbers that were made here. A figure that cannot be
-made here, because another program's arithmetic or a plug-in's made it, or because there are only
-aggregate results, stands as it was recorded, and is named as such (`NumbersFrom.as_published`).
+Boards, comparisons and gates use these confirmed numbers, because `run.json` may say whatever
+its author likes. `confirm` reads the scores (or looks up what this machine computed from the
+same bytes before), computes every metric, slice and average again, rejects a record that
+disagrees, and returns the run with the recomputed numbers. A number that cannot be recomputed,
+because it comes from another program's arithmetic or a plug-in, or because there are only
+aggregate results, stays as it was recorded, and is listed in `NumbersFrom.as_published`.
 """
 
 from __future__ import annotations
@@ -43,19 +43,24 @@ from evalwright.tasks.dialects import dialect_of
 RELATIVE_TOLERANCE = 1e-6
 ABSOLUTE_TOLERANCE = 1e-9
 SLACK = 1e-6
-"""How far rounding may put a number outside of its interval."""
+"""How far rounding may put a number outside its interval."""
 MAX_NAMED = 3
 _FORMAT = 1
 _COUNTS = ("n_samples", "n_missing", "n_unsure", "n_judged", "n_judge_failed")
 _OLD_COUNTS = ("n_samples", "n_missing")
-"""Those that records of the first schema have, too."""
+"""The counts that records of the first schema have."""
 _METRIC_COUNTS = ("n", "n_missing", "n_unsure")
 
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """One figure that `run.json` has otherwise than the samples give it. task: "" for what is of
-    the whole run.
+    """One number that differs between `run.json` and the samples.
+
+    Attributes:
+        task: "" for a number about the whole run.
+        figure: what the number is.
+        recorded: its value in `run.json`.
+        from_samples: its value recomputed from the samples.
     """
 
     task: str
@@ -65,7 +70,7 @@ class Disagreement:
 
     @property
     def sentence(self) -> str:
-        """Both numbers, without the task."""
+        """A sentence with both values, without the task."""
         return (
             f"{self.figure} is {self.recorded} in {RUN_FILE}, {self.from_samples} from"
             " the samples"
@@ -74,8 +79,14 @@ class Disagreement:
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """The parts of `run.json` that hold numbers, made again. as_published: figures that were not,
-    as "task: metric".
+    """The parts of `run.json` that contain numbers, recomputed.
+
+    Attributes:
+        tasks: the tasks' results.
+        groups: the averages over tasks.
+        answers: tokens and cost of the answers.
+        as_published: numbers that were not recomputed, as "task: metric".
+        disagreements: numbers that differ from the record.
     """
 
     tasks: Sequence[Mapping[str, Any]]
@@ -86,10 +97,10 @@ class Confirmation:
 
 
 def confirm(run: Run) -> Run:
-    """The run with numbers that were made here of its samples, and `numbers_from` saying of what.
+    """Return the run with numbers recomputed from its samples; its `numbers_from` says from what.
 
-    Raises RunError where the samples are not those of the record, cannot be read, or do not give
-    its numbers.
+    Raises RunError where the samples are not those of the record, cannot be read, or lead to other
+    numbers.
     """
     if run.numbers_from is not None:
         return run
@@ -100,16 +111,16 @@ def confirm(run: Run) -> Run:
 
 
 def confirm_all(runs: Sequence[Run]) -> list[Run]:
-    """Each of several runs, as `confirm` gives it."""
+    """Confirm each of several runs; see `confirm`."""
     return [confirm(run) for run in runs]
 
 
 def doubts(run: Run) -> list[str]:
-    """What a person who looks at a run's recorded numbers should know: that its samples give
-    others, or what they were made of.
+    """List what to tell someone who looks at a run's recorded numbers.
 
-    Nothing of a large run whose numbers this machine has not made before: that takes longer than
-    looking at them.
+    That is: its samples lead to other numbers, or some numbers were not recomputed. Nothing is said
+    of a large run whose numbers this machine has not computed before, since recomputing them would
+    take too long for a quick look.
     """
     try:
         if is_large(run) and read_sealed(_name(run, run.verify())) is None:
@@ -120,8 +131,9 @@ def doubts(run: Run) -> list[str]:
 
 
 def remember_numbers(run: Run) -> None:
-    """Keep that this machine has just made a run's numbers of its samples, where a reader could not
-    make them again, or not at once.
+    """Remember that this machine computed a run's numbers from its samples.
+
+    For runs whose numbers a reader could not recompute, or not quickly.
     """
     if not is_large(run) and all(map(_is_made_by_ours, run.data["tasks"])):
         return
@@ -136,8 +148,8 @@ def _confirm(run: Run, digest: str) -> Run:
     sealed = _unpacked(read_sealed(name)) if is_large(run) else None
     confirmation = sealed or _from_scores(run)
     if sealed is None and confirmation.as_published:
-        # A plug-in or a dialect's folder that made them may not be here now, as it was when the run
-        # was made.
+        # A plug-in or a dialect's folder that computed them may be missing now but have been there
+        # when the run was made.
         confirmation = _unpacked(read_sealed(name)) or confirmation
     elif sealed is None and is_large(run):
         write_sealed(name, _packed(confirmation))
@@ -158,9 +170,9 @@ def _confirm(run: Run, digest: str) -> Run:
 
 
 def _from_scores(run: Run) -> Confirmation:
-    """The numbers made of what the scores are read from.
+    """Recompute the numbers from the scores.
 
-    Raises RunError where the record has others.
+    Raises RunError where the record disagrees.
     """
     scores = RunScores(run)
     for row in run.score_rows():
@@ -198,9 +210,9 @@ def _refusal(run: Run, disagreements: Sequence[Disagreement]) -> str:
 
 
 class RunScores:
-    """Takes a run's records one by one, and makes its numbers again.
+    """Recomputes a run's numbers from its records, taken one by one.
 
-    Raises RunError for a record of no task of the run.
+    Raises RunError for a record that belongs to no task of the run.
     """
 
     def __init__(self, run: Run) -> None:
@@ -218,7 +230,7 @@ class RunScores:
         }
 
     def add(self, row: Mapping[str, Any]) -> None:
-        """Take the next record."""
+        """Add the next record."""
         self._rows += 1
         name = row["task"]
         tally = self._tallies.get(name)
@@ -245,16 +257,18 @@ class RunScores:
         for response in row.get("responses", ()):
             if (cost := response.get("cost")) is not None:
                 self._cost = (self._cost or 0.0) + cost
-            elif response.get("finish_reason") != TOO_LONG:  # which nobody bills
+            elif response.get("finish_reason") != TOO_LONG:  # not billed
                 self._unpriced += 1
 
     def tables(self) -> dict[str, ScoreTable]:
-        """The scores as arrays, by task."""
+        """Return the scores as arrays, by task."""
         return {name: tally.table() for name, tally in self._tallies.items()}
 
     def confirmation(self, without: frozenset[str] = frozenset()) -> Confirmation:
-        """The numbers, and where the record has others. without: tasks whose records could not all
-        be taken.
+        """Return the numbers, with all disagreements.
+
+        Args:
+            without: tasks whose records could not all be read.
         """
         tasks = []
         published = list[str]()
@@ -287,7 +301,7 @@ class RunScores:
         published: list[str],
         disagreements: list[Disagreement],
     ) -> list[Mapping[str, Any]]:
-        """The averages over tasks."""
+        """Recompute the averages over tasks."""
         stopping = self._run.data.get("stopping")
         try:
             tables = {name: tally.table() for name, tally in self._tallies.items()}
@@ -298,7 +312,7 @@ class RunScores:
                 str(group["name"]): group
                 for group in noted_groups(recomputed, stopping)
             }
-        except Exception:  # a dialect of somebody's own may raise anything
+        except Exception:  # a user's own dialect may raise anything
             again = {}
         unconfirmed = {name.partition(": ")[0] for name in published}
         groups: list[Mapping[str, Any]] = []
@@ -341,7 +355,10 @@ class RunScores:
         return groups
 
     def _answers(self, disagreements: list[Disagreement]) -> dict[str, Any] | None:
-        """What the answers cost; None where the record does not say it, or is another program's."""
+        """Recompute what the answers cost.
+
+        None where the record does not say it, or another program wrote it.
+        """
         answers = self._run.data["usage"].get("answers") or {}
         if "cost" not in answers or not all(map(_is_own, self._run.data["tasks"])):
             return None
@@ -366,7 +383,7 @@ class RunScores:
 
 
 class _TaskAgain:
-    """One task's part of `run.json`, made again."""
+    """Recomputes one task's part of `run.json`."""
 
     def __init__(
         self,
@@ -384,7 +401,7 @@ class _TaskAgain:
         self.disagreements: list[Disagreement] = []
 
     def record(self) -> dict[str, Any]:
-        """The task's part, with the numbers made here in place of those recorded."""
+        """Return the task's part with recomputed numbers in place of the recorded ones."""
         task = dict(self._task)
         again = self._again()
         if _is_imported(task):
@@ -414,7 +431,7 @@ class _TaskAgain:
         return task
 
     def _again(self) -> dict[str, Any]:
-        """The task's results by the metrics that are known here."""
+        """Compute the task's results by the metrics that are known here."""
         import numpy as np
 
         specs = [spec for spec in self._specs() if spec.scorer in self._tally.scores]
@@ -422,7 +439,7 @@ class _TaskAgain:
             values = np.frombuffer(self._tally.scores[spec.scorer].values, np.float64)
             check_bounded(self._run, spec, values)
         version = str(self._task["version"])
-        with np.errstate(all="ignore"):  # scores may be as absurd as their writer likes
+        with np.errstate(all="ignore"):  # the recorded scores may be absurd
             task_result = self._tally.result(self._name, version, specs).as_dict()
         stopping = self._run.data.get("stopping")
         derived = any(
@@ -431,8 +448,8 @@ class _TaskAgain:
         with_intervals = with_noted_intervals if derived else with_valid_intervals
         again = with_intervals(task_result, stopping)
         for metric in again["metrics"]:
-            # A rule's interval is recorded with the rule; what it was made of is not in the
-            # samples.
+            # The interval of a stopping rule is recorded with the rule; it cannot be recomputed
+            # from the samples.
             value = metric["value"]
             low = metric["low"]
             high = metric["high"]
@@ -460,13 +477,12 @@ class _TaskAgain:
             rules = dialect.rules(self._task, configuration, first, {"bootstrap": 0})
             return list(rules.metrics_for(self._tally.names()))
         except Exception:
-            # Its files or its library may be missing here, and foreign code may raise anything.
+            # The dialect's files or library may be missing here, and foreign code may raise
+            # anything.
             return []
 
     def _imported(self, again: Mapping[str, Any]) -> dict[str, Any]:
-        """Another program's numbers, which stand as they were published; those that the samples
-        give are told apart.
-        """
+        """Keep another program's numbers, noting those that the samples do not reproduce."""
         by_label = {metric["label"]: metric for metric in again["metrics"]}
         for metric in self._task["metrics"]:
             ours = by_label.get(metric["label"])
@@ -501,17 +517,17 @@ class _TaskAgain:
     def _metric(
         self, metric: Mapping[str, Any], by_label: Mapping[str, Any], counted: bool
     ) -> Mapping[str, Any]:
-        """One recorded metric, by the number made here."""
+        """Check one recorded metric against the recomputed one, and return the one to use."""
         ours = by_label.get(metric["label"])
         if ours is None or (ours["value"] is None and metric["value"] is not None):
             if metric["value"] is not None and not self._is_mean(metric):
                 self.as_published.append(f"{self._name}: {metric['label']}")
             return metric
         if metric["value"] is None:
-            return metric  # it could not be computed where it was recorded
+            return metric  # it could not be computed when the run was recorded
         if self._differs(metric["label"], metric, ours, counted):
             return metric
-        # By another framework's rules no interval is made here where it would be a bootstrap's.
+        # Under another framework's rules, bootstrap intervals are not recomputed here.
         if ours["low"] is None and metric["low"] is not None:
             return metric
         confirmed_metric: Mapping[str, Any] = ours
@@ -550,7 +566,7 @@ class _TaskAgain:
         ours: Mapping[str, Any],
         counted: bool,
     ) -> bool:
-        """Whether a recorded metric is another than the one made here; then it is noted."""
+        """Tell whether a recorded metric differs from the recomputed one, and note it."""
         if not _same(metric["value"], ours["value"]):
             self._disagree(figure, metric["value"], ours["value"])
             return True
@@ -570,8 +586,9 @@ class _TaskAgain:
         )
 
     def _is_mean(self, metric: Mapping[str, Any]) -> bool:
-        """Whether a metric is the mean of its scorer's values or of a named part of these, also
-        negated or taken from 1.
+        """Tell whether a metric is the mean of its scorer's values or of a named part of them.
+
+        The mean may also be negated or subtracted from 1.
         """
         import numpy as np
 
@@ -603,14 +620,15 @@ class _TaskAgain:
 
 
 def _is_made_by_ours(task: Mapping[str, Any]) -> bool:
-    """Whether every number of a task is made by a metric that comes with the package."""
+    """Tell whether every number of a task comes from a metric of this package."""
     specs = [MetricSpec(**spec) for spec in task.get("metric_specs") or ()]
     return not task["definition"].get("dialect") and all(map(is_known, specs))
 
 
 def _is_imported(task: Mapping[str, Any]) -> bool:
-    """Whether another program made the task's numbers: its definition names one that is no dialect
-    of ours.
+    """Tell whether another program computed the task's numbers.
+
+    Its definition then names a dialect that is none of ours.
     """
     return (
         bool(task["definition"].get("dialect"))
@@ -636,12 +654,14 @@ def _figure_text(figure: Any) -> str:
     return f"{figure:g}" if isinstance(figure, float) else str(figure)
 
 
-# -- what this machine made before -----------------------------------------------------
+# -- numbers that this machine computed before -------------------------------------------
 
 
 def _name(run: Run, digest: str) -> str:
-    """What the numbers are kept under: the content of the scores, all that `run.json` says, and
-    what made them.
+    """The key under which the numbers are stored on this machine.
+
+    It depends on the content of the scores, everything in `run.json`, and the version of the
+    program.
     """
     identity = json.dumps([_FORMAT, __version__, run.data], sort_keys=True, default=str)
     identity_hash = hashlib.sha256(identity.encode(errors="surrogatepass")).hexdigest()
@@ -674,11 +694,11 @@ def _unpacked(packed: bytes | None) -> Confirmation | None:
 KEPT_TABLE = "scores from this machine's table of the same samples"
 PUBLISHED_TABLE = "scores from a published table, not from samples"
 AS_PUBLISHED = "figures as published, not computed here"
-"""Marks numbers that stand as another program computed them."""
+"""Marks numbers that another program computed and that were not recomputed."""
 
 
 def numbers_from(runs: Sequence[Run]) -> dict[str, str]:
-    """By run, what its numbers were made of, where that is not its samples alone."""
+    """Say for each run what its numbers were computed from, if not from its samples alone."""
     sources_by_run = {}
     for run in runs:
         if run_sources := list(_sources(run)):
@@ -687,8 +707,9 @@ def numbers_from(runs: Sequence[Run]) -> dict[str, str]:
 
 
 def published_from(runs: Sequence[Run]) -> dict[str, str]:
-    """As `numbers_from`, for what is written down: a table of this machine is made of the samples'
-    own bytes, and is not told from them.
+    """Like `numbers_from`, for reports: omits that a table of this machine was used.
+
+    Such a table is derived from the same bytes as the samples, so it makes no difference.
     """
     sources_by_run = {
         run.id: [source for source in _sources(run) if source != KEPT_TABLE]
@@ -716,8 +737,9 @@ def _sources(run: Run) -> Iterator[str]:
 
 
 def published_notes(runs: Sequence[Run]) -> list[str]:
-    """A sentence for each way in which numbers were not made of samples, and the runs that it holds
-    for; without `KEPT_TABLE`.
+    """Write a sentence for each way in which numbers were not computed from samples.
+
+    It names the runs concerned; `KEPT_TABLE` is left out.
     """
     by_source: dict[str, list[str]] = {}
     for run in runs:
@@ -725,7 +747,7 @@ def published_notes(runs: Sequence[Run]) -> list[str]:
             if source != KEPT_TABLE:
                 by_source.setdefault(source, []).append(run.label)
     notes = []
-    # The order of the runs makes no difference to what is published.
+    # What is published must not depend on the order of the runs.
     for source, labels in sorted(by_source.items()):
         labels = sorted(labels)
         others = (
@@ -736,7 +758,7 @@ def published_notes(runs: Sequence[Run]) -> list[str]:
 
 
 def kept_note(runs: Sequence[Run]) -> str:
-    """That numbers were looked up, for the terminal; "" where none was."""
+    """Write a note for the terminal that numbers were looked up; "" where none were."""
     count = sum(
         run.numbers_from is not None and run.numbers_from.source == "kept table"
         for run in runs

@@ -1,6 +1,6 @@
-"""Where a run was made: versions, platform and commit.
+"""The environment of a run: versions, platform and commit.
 
-Never a user name, a host name, a path or a secret.
+It never contains a user name, a host name, a path or a secret.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ _LIBRARIES = (
 
 
 def environment() -> dict[str, Any]:
-    """Python, platform, processors, library versions and the git commit of the working folder,
-    where there is one.
+    """Describe the environment: Python, platform, processors, library versions and git commit.
+
+    The commit is that of the working folder, None where there is none.
     """
     libraries = {}
     for name in _LIBRARIES:

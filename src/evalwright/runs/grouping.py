@@ -1,5 +1,7 @@
-"""Averages over the tasks of a run: the tree of its configuration, groups that tasks were asked for
-through, and those of dialects.
+"""Averages over the tasks of a run.
+
+They come from the tree of its configuration, from groups by which tasks were requested, and
+from dialects.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from evalwright.statistics import Estimate
 from evalwright.tasks.dialects import GroupAverage, TaskGroup, dialect, is_dialect
 
 Records = Sequence[Mapping[str, Any]]
-"""Tasks as in `run.json`."""
+"""Tasks in the form of `run.json`."""
 
 
 def group_records(
@@ -26,8 +28,12 @@ def group_records(
     configuration: Mapping[str, Any],
     tables: Callable[[str], ScoreTable],
 ) -> list[dict[str, Any]]:
-    """The averages for `run.json`, inner ones first. configuration: as in `run.json`; tables: the
-    scores of a task.
+    """Compute the averages for `run.json`, inner ones first.
+
+    Args:
+        tasks: as in `run.json`.
+        configuration: as in `run.json`.
+        tables: returns the scores of a task.
     """
     groups = groups_of(tasks, configuration)
     matrices: dict[tuple[str, str], Matrix] = {}
@@ -52,7 +58,7 @@ def group_records(
 
 
 def groups_of(tasks: Records, configuration: Mapping[str, Any]) -> list[TaskGroup]:
-    """What is averaged over, inner ones first."""
+    """List the groups of tasks to average over, inner ones first."""
     by_dialect: dict[str, list[Mapping[str, Any]]] = {}
     for task in tasks:
         by_dialect.setdefault(str(task["definition"].get("dialect", "")), []).append(
@@ -69,8 +75,9 @@ def groups_of(tasks: Records, configuration: Mapping[str, Any]) -> list[TaskGrou
 
 
 def trees_of(tasks: Records, configuration: Mapping[str, Any]) -> list[Node]:
-    """The tree of a configuration; without one a node for each group of ours that tasks were asked
-    for through.
+    """Return the trees of tasks: the configured one, or else one per group that was requested.
+
+    Only groups of this package count; dialects have their own.
     """
     if tree := configuration.get("tree"):
         return [read_tree(tree)]
@@ -97,9 +104,7 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _of_node(node: Node, tasks: Records) -> TaskGroup:
-    """A node of ours: the average of the tasks' main metrics, and of other metrics that all of them
-    have.
-    """
+    """Build a node's group: the averages of the main metrics, and of others that all tasks have."""
     there = [task for task in tasks if task["name"] in node.tasks and task["metrics"]]
     mains = {task["name"]: task["metrics"][0] for task in there}
     labels = {main["label"] for main in mains.values()}
@@ -188,12 +193,20 @@ def _estimate(
     from evalwright.statistics.shared_units import unit_sums
 
     def nothing(why: str) -> Estimate:
-        lost = sum(
+        n_missing = sum(
             metric_result.estimate.n_missing for metric_result in results.values()
         )
         n = sum(metric_result.estimate.n for metric_result in results.values())
         return Estimate(
-            math.nan, math.nan, math.nan, 0.95, n, lost, None, None, f"no number: {why}"
+            math.nan,
+            math.nan,
+            math.nan,
+            0.95,
+            n,
+            n_missing,
+            None,
+            None,
+            f"no number: {why}",
         )
 
     samples = node.samples({task: sizes[task] for task in results})

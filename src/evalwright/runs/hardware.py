@@ -1,4 +1,4 @@
-"""The part "hardware" of `run.json`: on what a run was made, how fast it was, and what it took."""
+"""The part "hardware" of `run.json`: the machine, how fast the run was, and what it consumed."""
 
 from __future__ import annotations
 
@@ -12,23 +12,29 @@ from evalwright.models.model_interface import LocalModel, Model
 
 
 class HardwareWatch:
-    """Looks at the machine while a run goes on. Made when the run begins."""
+    """Observes the machine while a run is going on; create it when the run begins."""
 
     def __init__(self) -> None:
         self._energy = EnergyMeter()
-        # So that what is said of a card at the end is this run's; it changes nothing for whoever
-        # computes there.
+        # So that the peak reported at the end is this run's; computations on the card are not
+        # affected.
         _reset_gpu_peak()
 
     def look(self) -> None:
-        """Called often; reads a counter now and then."""
+        """Read a counter now and then; call this often."""
         self._energy.look()
 
     def record(
         self, model: Model, speed: Speed, *, label: str, samples: int, seconds: float
     ) -> dict[str, Any]:
-        """What the record says. samples: recorded ones, those from the store too; seconds: of the
-        whole run.
+        """Build the part of the record.
+
+        Args:
+            model: the model under test.
+            speed: the measured request times.
+            label: a name for the machine.
+            samples: number of recorded samples, including those from the store.
+            seconds: duration of the whole run.
         """
         local = isinstance(model, LocalModel)
         description = model.describe()
@@ -61,16 +67,16 @@ def _word(value: Any) -> str | None:
 
 
 def _quantisation(value: Any) -> str | None:
-    """The method's name, of settings of ours or those that a checkpoint declares."""
+    """Extract the name of the quantisation method from our settings or a checkpoint's."""
     if isinstance(value, dict):
         value = value.get("method") or value.get("quant_method")
     return _word(value)
 
 
 def _torch() -> Any:
-    """torch, where something has loaded it and uses a CUDA card; else None.
+    """Return torch if something has loaded it and uses a CUDA card; else None.
 
-    It is never loaded for this.
+    It is never imported for this.
     """
     torch = sys.modules.get("torch")
     cuda = getattr(torch, "cuda", None)
@@ -84,7 +90,10 @@ def _reset_gpu_peak() -> None:
 
 
 def _gpu_peak() -> int | None:
-    """The most bytes that torch held for tensors, over all cards; None where it used none."""
+    """The peak memory that torch allocated for tensors, in bytes over all cards.
+
+    None without any.
+    """
     torch = _torch()
     if torch is None:
         return None

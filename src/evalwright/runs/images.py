@@ -1,17 +1,17 @@
-"""The images of a run's prompts, as they are shown later: in `images/` beside the record, drawn
-again from their pixels.
+"""The images of a run's prompts, kept for later viewing in `images/` beside the record.
 
-A record names an image by the SHA-256 of the bytes that were sent. What is kept is not these bytes
-but a picture of them (`runs.pictures`), so a photograph's place and camera are not handed on with a
-run. The index says which file shows which image; a file's name is the SHA-256 of what is in it.
+A record names an image by the SHA-256 of the bytes that were sent. What is kept is not these
+bytes but a picture redrawn from the pixels (`runs.pictures`), so a photograph's place and
+camera are not passed on with a run. The index says which file shows which image; a file's name
+is the SHA-256 of its content.
 
 | file | what it has |
 |---|---|
 | `images/index.jsonl` | a line for each image: `image` (as records name it), `file`, `width`,
 `height` (as sent) |
 | `images/<sha256>.png`, `.jpg` | the picture |
-| `run.json`, `images` | `kept` and `bytes` in all, `index_sha256`, and `left_out`: reasons with how
-many images each |
+| `run.json`, `images` | `kept` and `bytes` in all, `index_sha256`, and `left_out`: reasons with
+how many images each |
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from evalwright.runs.pictures import (
 IMAGES_FOLDER = "images"
 INDEX_FILE = "index.jsonl"
 MOST_RUN_BYTES = 1 << 30
-"""Of all pictures of a run together; further images are counted and not kept."""
+"""Limit for all pictures of a run together; further images are counted but not kept."""
 MOST_RUN_PICTURES = 50_000
 MOST_INDEX_BYTES = 64 << 20
 
@@ -54,7 +54,7 @@ TOO_MANY = (
 NOT_BY_THAT_VERSION = "not kept by that version"
 NOT_IN_SOURCE = "what the run was made from has no bytes of them"
 EXPECTED = frozenset({TURNED_OFF, NOT_BY_THAT_VERSION, NOT_IN_SOURCE})
-"""Reasons that a person who makes a run knows, or can do nothing about."""
+"""Reasons that need no attention: the user knows them, or can do nothing about them."""
 CHANGED = "their files are missing or were changed"
 CHANGED_FILE = "its file is missing or was changed"
 WITHOUT_INDEX = (
@@ -65,9 +65,9 @@ WITHOUT_INDEX = (
 _DRAWING_THREADS = 2
 _MOST_WAITING = 32
 _MOST_WAITING_BYTES = 64 << 20
-"""Images that wait to be drawn, and their bytes, above which `has_room` waits."""
+"""Number and bytes of images waiting to be drawn above which `has_room` waits."""
 _MOST_AHEAD = 8
-"""So many times that, and `add` itself waits: nobody called `has_room`."""
+"""Multiple of these limits above which `add` itself waits, in case nobody called `has_room`."""
 _MOST_REASONS = 20
 _LONGEST_REASON = 200
 _PARTIAL = re.compile(r"\.[0-9a-z.]+\.([0-9]{1,11})\.partial")
@@ -76,7 +76,7 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 def images_of_record(record: SampleRecord) -> Iterator[Image]:
-    """The images of the prompt that a sample's answer is to."""
+    """Iterate over the images in the prompt of a sample's answer."""
     prompt = record.answer.prompt if record.answer is not None else ""
     if isinstance(prompt, str):
         return
@@ -87,9 +87,11 @@ def images_of_record(record: SampleRecord) -> Iterator[Image]:
 class ImageKeeper:
     """Keeps the images of one run in its folder while records come in.
 
-    They are drawn by threads of its own.
+    Its own threads redraw them.
 
-    wanted: whether images are kept at all.
+    Args:
+        run_folder: the run's folder.
+        keeps_images: whether images are kept at all.
     """
 
     def __init__(self, run_folder: Path, *, keeps_images: bool = True) -> None:
@@ -111,7 +113,7 @@ class ImageKeeper:
             if digest in self._seen:
                 continue
             self._seen.add(digest)
-            if not image.data:  # it was read from a record
+            if not image.data:  # a record has no bytes
                 self._left_out[self._why_no_bytes] += 1
                 continue
             if not self._wanted or TOO_MANY in self._left_out:
@@ -126,18 +128,18 @@ class ImageKeeper:
                 self._take_first()
 
     async def has_room(self) -> None:
-        """Wait until few images wait to be drawn, while everything else in the process goes on.
+        """Wait until few images are waiting to be drawn, without blocking the event loop.
 
         Raises OSError.
         """
         self._take_done()
         if not self._is_full():
             return
-        import asyncio  # reading finished runs does not need it
+        import asyncio  # reading finished runs does not need asyncio
 
         while self._is_full():
-            # Who waits may be cancelled, and the image is drawn all the same; what went wrong is
-            # said where it is taken.
+            # The waiting task may be cancelled; the image is drawn all the same, and errors are
+            # reported where the result is taken.
             with contextlib.suppress(Exception):
                 await asyncio.shield(asyncio.wrap_future(self._waiting[0][1]))
             self._take_done()
@@ -155,8 +157,9 @@ class ImageKeeper:
             self._take_first()
 
     def add_kept(self, source: KeptImages) -> None:
-        """Take over what another run kept: of a shard, or of the run whose answers are scored
-        again. Raises OSError.
+        """Take over the images that another run kept. Raises OSError.
+
+        The other run is a shard, or the run whose answers are scored again.
         """
         for digest, entry in source.entries.items():
             if bytes.fromhex(digest) in self._seen:
@@ -173,12 +176,15 @@ class ImageKeeper:
         self._left_out.update(source.left_out)
         if source.problem:
             self._left_out[source.problem] += source.n_recorded
-        # What is counted here already has no reason of its own when its records come.
+        # Images counted here already have a reason, so their records must not add another.
         is_counted = bool(source.left_out or source.problem)
         self._why_no_bytes = "" if is_counted else source.why_missing
 
     def finish(self) -> dict[str, Any] | None:
-        """Write the index; what `run.json` says. None for a run without images. Raises OSError."""
+        """Write the index, and return the entry for `run.json`; None without images.
+
+        Raises OSError.
+        """
         while self._waiting:
             self._take_first()
         self.close()
@@ -196,10 +202,11 @@ class ImageKeeper:
         return {**facts, "left_out": left_out} if left_out else facts
 
     def sweep(self, is_running: Callable[[int], bool]) -> None:
-        """Remove pictures that the finished run does not name: of the run that it replaced, or of
-        one that was ended.
+        """Remove pictures that the finished run does not use, left by a replaced or aborted run.
 
-        is_running: whether there is a process of a number; what one is writing stays.
+        Args:
+            is_running: tells whether a process id is alive; files that such a process is writing
+                stay.
         """
         named = {str(entry["file"]) for entry in self._index.values()}
         if self._folder.is_symlink() or not self._folder.is_dir():
@@ -217,7 +224,7 @@ class ImageKeeper:
                 self._folder.rmdir()
 
     def close(self) -> None:
-        """End the threads; what they had not begun is dropped."""
+        """End the threads; drawings that have not begun are dropped."""
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
             self._pool = None
@@ -257,7 +264,7 @@ class ImageKeeper:
 
 @contextlib.contextmanager
 def _writing(path: Path) -> Iterator[IO[bytes]]:
-    """A file that appears whole or not at all."""
+    """Open a file that appears either complete or not at all."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     partial.unlink(missing_ok=True)
     try:
@@ -275,9 +282,16 @@ class KeptImages:
     problem: what is wrong with the index, "" for nothing. n_recorded: pictures, as `run.json`
     says. why_missing: why an image that cannot be read is not shown.
 
-    Somebody else may have made the folder, so nothing outside it is read, no link is followed, and
-    a file is shown only where it has the digest of its name and is a picture as `runs.pictures`
-    writes it.
+    Somebody else may have created the folder, so nothing outside it is read, no link is followed,
+    and a file is shown only if its name is its digest and it is a picture as `runs.pictures` writes
+    it.
+
+    Attributes:
+        entries: of the index, by the digest that records name.
+        left_out: reasons, with how many images each.
+        problem: what is wrong with the index, "" for nothing.
+        n_recorded: number of pictures according to `run.json`.
+        why_missing: why an image that cannot be read is not shown.
     """
 
     def __init__(self, run_folder: Path, run: Mapping[str, Any]) -> None:
@@ -299,7 +313,7 @@ class KeptImages:
         self.why_missing = self.problem or "; ".join(self.left_out) or CHANGED
 
     def read(self, digest: str) -> bytes | None:
-        """The picture of an image; None where it was not kept, or is not what was kept."""
+        """Read the picture of an image; None where it was not kept, or was changed since."""
         entry = self.entries.get(digest)
         if entry is None:
             return None
@@ -314,8 +328,9 @@ class KeptImages:
 
 
 def images_sentence(run_folder: Path, run: Mapping[str, Any]) -> str:
-    """How many images of a run are kept beside its record, and why others are not; "" for a run
-    without any.
+    """Say how many images of a run are kept beside its record, and why others are not.
+
+    "" for a run without images.
     """
     recorded = run.get("images")
     if not isinstance(recorded, dict):
@@ -334,9 +349,7 @@ def images_sentence(run_folder: Path, run: Mapping[str, Any]) -> str:
 def image_faults(
     run_folder: Path, run: Mapping[str, Any]
 ) -> tuple[dict[str, str], list[str]]:
-    """The images of a run whose pictures are not as they were written, and what could not be
-    checked.
-    """
+    """Find the pictures of a run that were changed, and what could not be checked."""
     images = KeptImages(run_folder, run)
     if images.problem == WITHOUT_INDEX:
         return {}, [f"Its images: {images.problem}."]
@@ -350,7 +363,7 @@ def image_faults(
 
 
 def _counts(left_out: object) -> dict[str, int]:
-    """Reasons with how many images each, as far as they can be believed."""
+    """Return how many images were left out for each reason, without implausible entries."""
     if not isinstance(left_out, dict):
         return {}
     return {
@@ -363,7 +376,7 @@ def _counts(left_out: object) -> dict[str, int]:
 def _read_index(
     folder: Path, index_digest: str
 ) -> tuple[dict[str, dict[str, Any]], str]:
-    """The entries of an index by image, and what is wrong with it ("" for nothing)."""
+    """Read the entries of an index by image, and what is wrong with it ("" for nothing)."""
     index = _bytes_of(folder, INDEX_FILE, MOST_INDEX_BYTES)
     if index is None:
         return {}, WITHOUT_INDEX
@@ -394,9 +407,7 @@ def _entry_of(line: str) -> dict[str, Any] | None:
 def _bytes_of(
     folder: Path, name: str, most_bytes: int = MOST_PICTURE_BYTES
 ) -> bytes | None:
-    """A file's bytes; None for a link, a pipe, a folder behind a link, or more than
-    `most_bytes`.
-    """
+    """Read a file; None for a link, a pipe, a linked folder, or more than `most_bytes`."""
     path = folder / name
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     try:

@@ -1,9 +1,8 @@
-"""Figures and names of a `run.json` that cannot be, whoever wrote it: a count below nothing, an
-endless cost, a day that no calendar has.
+"""Values of a `run.json` that are impossible: a negative count, an infinite cost, an invalid date.
 
-A record that was handed over says what its sender likes. What can be compared with the samples is
-compared with them (`confirmed`); what stands here is wrong whatever the samples are, so no reader
-opens such a record.
+A record from someone else may say whatever its sender likes. What can be compared with the
+samples is compared with them (`confirmed`); the checks here fail whatever the samples are, so
+no reader opens such a record.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from evalwright.core.text import printable
 from evalwright.metrics.registry import BOUNDED
 
 MAX_ID_BYTES = 255
-"""The longest name of a folder."""
+"""Longest name of a folder."""
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _SEPARATORS = "/\\"
@@ -31,20 +30,20 @@ _WHOLE_USAGE = frozenset(
     {"requested", "asked", "stored", "joined", "failed", "retries", "damaged"}
 )
 _SLACK = 1e-9
-"""What rounding may take a share out of the range from 0 to 1."""
+"""How far rounding may take a share out of the range from 0 to 1."""
 
 
 def impossible_figure(record: Mapping[str, Any]) -> str:
-    """The first figure or name that cannot be, as "'field' is ..., ..."; "" where there is none.
+    """Find the first impossible value or name, as "'field' is ..., ..."; "" where there is none.
 
     Args:
-        record: `run.json`, of whose values the kinds are those of its schema.
+        record: `run.json`, whose values have the types of its schema.
     """
     return next(_impossible(record), "")
 
 
 def impossible_id(name: str) -> str:
-    """Why a text cannot be the name of a run, which is also that of its folder; "" where it can."""
+    """Say why a text cannot be the name of a run, and thus of its folder; "" where it can."""
     if not name.strip(". "):
         return "which names no folder"
     if any(char in _SEPARATORS for char in name):
@@ -57,7 +56,7 @@ def impossible_id(name: str) -> str:
 
 
 def impossible_time(text: str) -> str:
-    """Why a text cannot be the time of a record; "" where it can."""
+    """Say why a text cannot be the time of a record; "" where it can."""
     try:
         datetime.fromisoformat(text)
     except ValueError:
@@ -66,8 +65,9 @@ def impossible_time(text: str) -> str:
 
 
 def impossible_amount(number: Any) -> str:
-    """Why a number cannot be an amount, a cost or a time span; "" where it can, and for what is no
-    number.
+    """Say why a number cannot be an amount, a cost or a time span; "" where it can.
+
+    Also "" for anything that is not a number.
     """
     if isinstance(number, bool) or not isinstance(number, (int, float)):
         return ""
@@ -77,7 +77,10 @@ def impossible_amount(number: Any) -> str:
 
 
 def impossible_count(number: Any) -> str:
-    """Why a number cannot be a count; "" where it can, and for what is no number."""
+    """Say why a number cannot be a count.
+
+    "" where it can, and for anything that is not a number.
+    """
     reason = impossible_amount(number)
     if not reason and isinstance(number, float) and not number.is_integer():
         return "which is no whole number"
@@ -85,7 +88,7 @@ def impossible_count(number: Any) -> str:
 
 
 def impossible_amounts(figures: Mapping[str, Any], where: str) -> Iterator[str]:
-    """Faults of all counts, amounts and times of a part of a record. where: what it is called."""
+    """Find the impossible counts, amounts and times in a part of a record; `where` is its name."""
     yield from _amounts(figures, where)
 
 
@@ -126,7 +129,7 @@ def _impossible(record: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _part_faults(record: Mapping[str, Any]) -> Iterator[str]:
-    """Faults of what says which part of the samples was asked."""
+    """Find faults in the fields that say which part of the samples was requested."""
     limit = record["configuration"].get("limit")
     if limit is not None:
         is_number = isinstance(limit, (int, float)) and not isinstance(limit, bool)
@@ -228,7 +231,7 @@ def _metric_faults(metric: Mapping[str, Any], where: str) -> Iterator[str]:
 
 
 def _are_ends(ends: Any) -> bool:
-    """Whether a value is the lower and the upper end of a range."""
+    """Tell whether a value is the lower and the upper end of a range."""
     if not isinstance(ends, list) or len(ends) != 2:
         return False
     numbers = [
@@ -238,7 +241,7 @@ def _are_ends(ends: Any) -> bool:
 
 
 def _amounts(figures: Any, where: str) -> Iterator[str]:
-    """Faults of all numbers within a part of the record that has none below nothing."""
+    """Find faults among the numbers of a part of the record that must not be negative."""
     if isinstance(figures, Mapping):
         for key, inner in figures.items():
             yield from _amounts(inner, f"{where}.{key}")
@@ -259,5 +262,5 @@ def _fault(field: str, figure: Any, reason: str) -> Iterator[str]:
 
 
 def has_control(name: str) -> bool:
-    """Whether a name has characters that are not shown but act: line ends, escapes, NUL."""
+    """Tell whether a name contains control characters: line ends, escapes, NUL."""
     return any(unicodedata.category(char) in ("Cc", "Zl", "Zp") for char in name)

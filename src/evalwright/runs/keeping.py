@@ -1,9 +1,8 @@
-"""Keeps the records of runs that were published, so that a rerun which brings nothing new does not
-look new.
+"""Keeps the records of published runs, so that a rerun with equal results does not look new.
 
-A rerun answered from the store finds the same again, under a new date and with another account of
-what was asked. The record that is kept tells when the results were found, and a board made of it
-changes only where results do.
+A rerun answered from the store has the same results, but another date and other request counts.
+The kept record says when the results were first obtained, and a board made from it changes only
+where results do.
 """
 
 from __future__ import annotations
@@ -19,15 +18,15 @@ from evalwright.runs.writer import RUN_FILE
 from evalwright.tasks.safe_files import place_of
 
 _WHAT = ("identity", "model", "roles", "tasks", "groups")
-"""The parts of a record that say what was asked and found."""
+"""The parts of a record that define a question and its results."""
 _ACCEPTED = ("accept_failures", "give_up")
-"""Settings that decide whether what is missing is accepted, which boards say."""
+"""Settings that decide whether missing samples are accepted, which boards report."""
 
 
 def kept_runs(runs: Sequence[Run], folder: Path) -> list[Run]:
-    """The runs, each as it is kept in the folder where that has the same results.
+    """Replace each run by the one kept in the folder if that has the same results.
 
-    Raises RunError for two runs of one folder name, or where the folder is the runs' own.
+    Raises RunError for two runs with one folder name, or if the folder is the runs' own.
     """
     seen: dict[str, Run] = {}
     for run in runs:
@@ -46,9 +45,9 @@ def kept_runs(runs: Sequence[Run], folder: Path) -> list[Run]:
 
 
 def keep_runs(runs: Sequence[Run], folder: Path) -> None:
-    """Copy the runs into the folder, those that are not there already.
+    """Copy the runs into the folder, except those that are there already.
 
-    What else lies there stays. Raises RunError.
+    Other files in it stay. Raises RunError.
     """
     try:
         place_of(folder).mkdir(parents=True, exist_ok=True)
@@ -63,9 +62,7 @@ def _earlier(run: Run, folder: Path) -> Run | None:
     try:
         earlier = open_run(folder)
     except (RunError, UnknownName):
-        return (
-            None  # none is kept yet, or it is damaged: the run itself is kept instead
-        )
+        return None  # none is kept yet, or it is damaged: use the run itself
     return earlier if _results(earlier) == _results(run) else None
 
 
@@ -80,7 +77,7 @@ def _results(run: Run) -> tuple[object, ...]:
 
 
 def _copy(run: Run, target: Path) -> None:
-    """Copy a run's two files so that the target is either the old or the new one."""
+    """Copy a run's two files to `target`, which holds the old or the new ones, never a mixture."""
     new, old = (
         target.with_name(f".{target.name}.{os.getpid()}.{suffix}")
         for suffix in ("new", "old")

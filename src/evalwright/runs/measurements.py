@@ -1,6 +1,4 @@
-"""What a run measured by the way, for plans: scores by item and draw, tokens, money and seconds of
-its answers.
-"""
+"""What a run reveals for planning others: scores by item and draw, tokens, cost and times."""
 
 from __future__ import annotations
 
@@ -18,12 +16,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One task of one run.
+    """The measurements of one task of one run, over n items.
 
-    ids: of the n items, in the order of the record. scores (n, draws): of the main metric, nan =
-    missing. clusters (n,): a code for each item's cluster, None where every item is alone. The rest
-    has a row per answer: requests, input_tokens, output_tokens, cost (nan where no reply named
-    one).
+    Attributes:
+        run: the run.
+        task: the task's name.
+        metric: kind of the main metric.
+        ids: (n,), the items in the order of the record.
+        scores: (n, draws), of the main metric, nan is missing.
+        clusters: (n,), a code for each item's cluster; None where every item is independent.
+        requests: one per answer, like the next three: number of requests.
+        input_tokens: tokens read.
+        output_tokens: tokens written.
+        cost: US dollars, nan where no reply gave a cost.
     """
 
     run: Run
@@ -46,14 +51,18 @@ class Measured:
 
     @property
     def counts_tokens(self) -> bool:
-        """Whether the replies said how many tokens they used."""
+        """Whether the replies reported their token counts."""
         return bool(self.input_tokens.sum() > 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How fast a run went: `asked` requests of its model in `seconds`; latency: mean seconds of one
-    answer.
+    """How fast a run went.
+
+    Attributes:
+        requests: number of requests sent.
+        seconds: duration of the run.
+        latency: mean seconds of one answer.
     """
 
     requests: int
@@ -83,7 +92,7 @@ class _Rows(ItemRows):
 
 
 def measure(run: Run) -> tuple[dict[str, Measured], Pace]:
-    """The tasks of a run by name, and its pace.
+    """Measure the tasks of a run, by name, and its pace.
 
     Raises RunError where the records cannot be read.
     """
@@ -107,8 +116,11 @@ def measure(run: Run) -> tuple[dict[str, Measured], Pace]:
 
 
 def judges_share(run: Run, answered: float) -> float:
-    """Requests of other roles (judges) for each request of the model under test, `answered` of them
-    in the records.
+    """Requests of other roles (judges) per request to the model under test.
+
+    Args:
+        run: the run.
+        answered: number of requests to the model under test in the records.
     """
     usage = run.data["usage"]
     others = float(usage.get("requested", 0)) - float(usage.get("failed", 0)) - answered

@@ -1,12 +1,11 @@
-"""What runs are compared by: a task's metric item by item, in the metric's own direction, for
-several runs at once.
+"""Item-by-item scores of a metric for several runs side by side, the basis of comparisons.
 
-Items are put side by side by their ids and questions (`pair_items`). A run that was not asked an
-item, or has no score on it, has nan there, and every pair of runs is compared on the items that
-both have. Where a metric is the mean of its items' scores, or that mean negated or taken from 1 (an
-error rate over scores of what is right), items are shown as the metric is. Other metrics
-(perplexities, F1 over classes) have pseudo-values of groups of items in the place of items
-(`pseudo_values`), on all items of each run.
+Items are matched by their ids and questions (`pair_items`). A run that was not asked an item,
+or has no score on it, has nan there, and every pair of runs is compared on the items that both
+have. Where a metric is the mean of its items' scores, or that mean negated or subtracted from 1
+(an error rate over scores of what is right), items are shown in the metric's own direction.
+Other metrics (perplexities, F1 over classes) have pseudo-values of groups of items in place of
+items (`pseudo_values`), on all items of each run.
 """
 
 from __future__ import annotations
@@ -42,18 +41,25 @@ if TYPE_CHECKING:
     from evalwright.statistics.pairwise import MissingPolicy
 
 Form = Literal["score", "negated", "complement", "other"]
-"""How a metric comes from the mean of its items' scores; "other": in no such way."""
+"""How a metric derives from the mean of its items' scores; "other": it does not."""
 
 UNIT_RANGE = (0.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """The metric of one task. bounded: item scores lie between 0 and 1. lower_is_better: said of
-    the scores as shown.
+    """The metric of one task.
 
-    declared_range: that of the scores as shown, where the task declares one for a metric that has
-    none by its kind.
+    Attributes:
+        task: the task's name.
+        metric: the metric's label.
+        scorer: the column of scores.
+        kind: the registered metric.
+        bounded: whether item scores are between 0 and 1.
+        lower_is_better: about the scores as shown.
+        form: how the metric derives from the scores.
+        declared_range: that of the scores as shown, where the task declares one for a metric that
+            has none by its kind.
     """
 
     task: str
@@ -67,7 +73,7 @@ class Measure:
 
     @property
     def value_range(self) -> tuple[float, float] | None:
-        """The range of an item's score, None where it is not known; a pseudo-value has none."""
+        """The range of an item's score, None where it is unknown; a pseudo-value has none."""
         if not self.is_mean:
             return None
         return UNIT_RANGE if self.bounded else self.declared_range
@@ -80,19 +86,27 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """Scores of several runs on one task, as the measure shows them.
+    """Scores of several runs on one task, in the metric's own direction.
 
-    values: (runs, items), nan where there is none. asked: (runs, items), whether the run has the
-    item at all; missing: (runs, items), whether it has no value through no fault of the model;
-    unsure: (runs, items), whether a careful reader might argue with the value. keys and clusters:
-    (items,); clusters is None where every item stands alone. slices: a code per item, by metadata
-    key. pairing: how items were found to be the same, None where they are no items of records.
+    For a metric that is no mean over items, the values are pseudo-values, and keys and items those
+    of groups.
 
-    Of a metric that is no mean over items the values are pseudo-values, and keys and items those of
-    groups. Then `scores` has the scores of the items beneath, `estimates` each run's own number,
-    `within` the same matrix for the values of slices, and `problems` say what has no pseudo-values,
-    and why. missing_policy: what verdicts rest on, the items that both runs have or the worst that
-    the missing ones could be.
+    Attributes:
+        measure: the metric.
+        keys: (items,), hashed ids.
+        values: (runs, items), nan where there is none.
+        was_asked: (runs, items), whether the run has the item at all.
+        missing: (runs, items), whether it has no value through no fault of the model.
+        unsure: (runs, items), whether a careful reader might dispute the value.
+        clusters: (items,), None where every item is independent.
+        slices: a code per item, by metadata key.
+        pairing: how items were matched, None where they are not items of records.
+        scores: for pseudo-values, the scores of the underlying items.
+        estimates: for pseudo-values, each run's own number.
+        within: for pseudo-values, the same matrix for each value of the slices.
+        problems: for pseudo-values, which runs have none, and why.
+        missing_policy: what verdicts are based on: the items that both runs have, or the worst that
+            the missing ones could be.
     """
 
     measure: Measure
@@ -112,8 +126,9 @@ class Matrix:
 
     @property
     def units(self) -> NDArray[np.int64]:
-        """What an item's errors are shared under, (items,), the same in every task: see
-        `unit_codes`; of a group its key.
+        """The units that share errors, (items,), with the same codes in every task.
+
+        See `unit_codes`. For groups these are the keys.
         """
         if self.scores is not None:
             return self.keys
@@ -122,8 +137,9 @@ class Matrix:
         return unit_codes(self.measure.task, self.keys, contents, clusters)
 
     def other_questions(self, a: int = 0, b: int = 1) -> tuple[int, int]:
-        """Ids that two runs both have: those with another question in each, which are not compared,
-        and all.
+        """Count ids that two runs have in common but with different questions, and all common ids.
+
+        The former are not compared.
         """
         item_matrix = self.of_items
         n = (
@@ -135,14 +151,12 @@ class Matrix:
 
     @property
     def of_items(self) -> Matrix:
-        """Scores item by item: this matrix, or that beneath."""
+        """The item-by-item scores: this matrix, or the one behind pseudo-values."""
         return self.scores or self
 
     @property
     def unbounded(self) -> NDArray[np.bool_]:
-        """Whether nothing bounds what a run's missing answers do to the metric, which the policy
-        asks for, (runs,).
-        """
+        """(runs,), whether missing answers have unbounded effects that the policy counts."""
         import numpy as np
 
         lacking: NDArray[np.bool_] = np.asarray(self.of_items.missing.any(axis=1))
@@ -152,7 +166,7 @@ class Matrix:
         return np.zeros_like(lacking) if bounded else lacking
 
     def with_policy(self, missing_policy: MissingPolicy) -> Matrix:
-        """The same scores under another policy for missing answers."""
+        """Return the same scores under another policy for missing answers."""
         within = {
             name: slice_matrix.with_policy(missing_policy)
             for name, slice_matrix in self.within.items()
@@ -160,7 +174,7 @@ class Matrix:
         return replace(self, missing_policy=missing_policy, within=within)
 
     def slice(self, key: str, name: str) -> Matrix | None:
-        """The matrix of the items with this value of a metadata key; None where there are none."""
+        """Select the items with this value of a metadata key; None where there are none."""
         if self.scores is not None:
             return self.within.get((key, name))
         inside: NDArray[np.bool_] = self.slices[key].codes == self.slices[
@@ -169,14 +183,14 @@ class Matrix:
         return self.part(inside) if inside.any() else None
 
     def common(self) -> NDArray[np.bool_]:
-        """Items that all runs were asked, (items,)."""
+        """Return a mask of the items that all runs were asked, (items,)."""
         every: NDArray[np.bool_] = self.was_asked[0].copy()
         for row in self.was_asked[1:]:
             every &= row
         return every
 
     def part(self, items: NDArray[np.bool_]) -> Matrix:
-        """The matrix of some items."""
+        """Select some of the items."""
         import numpy as np
 
         if items.all():
@@ -194,22 +208,20 @@ class Matrix:
                 key: SliceCodes(slice_codes.names, slice_codes.codes[chosen])
                 for key, slice_codes in ({} if self.scores else self.slices).items()
             },
-            # That of groups stays: it is of the items beneath.
+            # The pairing of groups stays, because it is about the underlying items.
             pairing=self.pairing
             and (self.pairing if self.scores else self.pairing.only(chosen)),
         )
 
     def counted(self, row: int) -> Matrix:
-        """The matrix of the items that count for one run: those that have a value, or should have
-        one.
-        """
+        """Select the items that count for one run: those that have a value, or should have one."""
         return self.part((self.values[row] == self.values[row]) | self.missing[row])
 
 
 def pooled(matrices: Sequence[Matrix], name: str) -> Matrix:
-    """Several tasks as one sample of all their items, where items of one unit are a cluster.
+    """Combine several tasks into one sample of all their items; items of one unit are a cluster.
 
-    The measure is that of the first.
+    The measure is that of the first task.
     """
     import numpy as np
 
@@ -245,10 +257,13 @@ def make_matrix(
     slices: Sequence[str] = (),
     declared_range: tuple[float, float] | None = None,
 ) -> Matrix:
-    """Put the runs' item scores side by side.
+    """Arrange the runs' item scores side by side.
 
     Args:
+        task: the task's name.
         results: the metric of each run, in the same order as scores.
+        scores: the item scores of each run.
+        slices: metadata keys to include.
         declared_range: of the scores as recorded, as the runs' tasks declare it.
     """
     import numpy as np
@@ -260,7 +275,7 @@ def make_matrix(
     clustered = any(item_scores.clustered for item_scores in scores)
     clusters = (
         ~keys if clustered else None
-    )  # an item without a cluster is alone: `cluster_code`
+    )  # an item without a cluster is a unit by itself: `cluster_code`
     for row, (run_scores, places) in enumerate(
         zip(scores, pairing.places, strict=True)
     ):
@@ -312,10 +327,17 @@ def matrices(
     *,
     of_scores: bool = True,
 ) -> list[Matrix]:
-    """A matrix for each task. results: by task, the metric of each run. of_scores: whether these
-    are metrics of the scores' values, and not perhaps of a part of them.
+    """Build a matrix for each task.
 
-    Raises RunError for a score that such a metric cannot have.
+    Args:
+        runs: the runs, in the order of the rows.
+        results: by task, the metric of each run.
+        slices: metadata keys to include.
+        of_scores: whether the metrics are known to use the scores' values rather than a part of
+            them.
+
+    Raises:
+        RunError: a score that such a metric cannot have.
     """
     scores = [
         item_scores(
@@ -353,15 +375,15 @@ def matrices(
 
 
 _ROUNDING = 1e-9
-"""What rounding may take a score out of its range, as `statistics.units.check_range` has it."""
+"""How far rounding may take a score out of its range, as in `statistics.units.check_range`."""
 
 
 def check_bounded(
     run: Run, metric: MetricResult | MetricSpec, values: NDArray[np.float64]
 ) -> None:
-    """Raise RunError where a metric of scores from 0 to 1 has others.
+    """Raise RunError if a metric of scores in [0, 1] has others.
 
-    One of a part of the scores says nothing of their values.
+    A metric over a part of the scores is not checked, since it says nothing about their values.
     """
     if isinstance(metric, MetricSpec) and metric.options.get("part"):
         return
@@ -383,9 +405,9 @@ def _others(
     scores: Sequence[Mapping[str, ItemScores]],
     slices: Sequence[str],
 ) -> dict[str, Matrix]:
-    """The matrices of metrics that are no means of their scores.
+    """Build the matrices of metrics that are not means of their scores.
 
-    The records of one run are held at a time.
+    The records of only one run are in memory at a time.
     """
     cuts = {task: _cuts(item_matrices[task]) for task in results}
     values: dict[str, list[ItemScores | None]] = {task: [] for task in results}
@@ -432,7 +454,7 @@ def _others(
         for row, run in enumerate(runs):
             if (
                 values[task][row] is not None
-            ):  # one run alone has them, which is no comparison
+            ):  # only one run has them, so there is nothing to compare
                 grouped(row, task, records_of(run, {task: task_metrics[0]})[task])
         matrix_by_task[task] = _of_groups(
             item_matrices[task], cuts[task], groups[task], [run.id for run in runs]
@@ -441,7 +463,7 @@ def _others(
 
 
 def _cuts(matrix: Matrix) -> dict[tuple[str, str], SharedGroups]:
-    """The groups of all items, under ("", ""), and of those of each slice."""
+    """Form the groups of all items, under ("", ""), and of those of each slice."""
     import numpy as np
 
     from evalwright.statistics.jackknife import MOST_GROUPS, MOST_REMADE, shared_groups
@@ -466,8 +488,13 @@ def _of_groups(
     grouped_by_run: Sequence[Sequence[Grouped]],
     runs: Sequence[str],
 ) -> Matrix:
-    """The matrix of pseudo-values. found: the scores beneath; made: by run, for each of the
-    cuts.
+    """Build the matrix of pseudo-values.
+
+    Args:
+        matrix: the scores of the underlying items.
+        cuts: the groups, by slice.
+        grouped_by_run: by run, the pseudo-values for each of the cuts.
+        runs: the runs' names.
     """
     import numpy as np
 
@@ -487,7 +514,7 @@ def _of_groups(
             if run_group.problem
         )
         if problems and len(run_groups) == 2:
-            # The two numbers side by side, as one unit of which nothing is known.
+            # Only the two numbers are compared, as a single unit without an error.
             keys = keys[:1]
             was_asked = np.ones((2, 1), dtype=bool)
             values = np.array([[run_group.estimate.value] for run_group in run_groups])
@@ -504,7 +531,7 @@ def _of_groups(
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two rows of a matrix put together, to be compared at any level."""
+    """Two rows of a matrix, prepared so that they can be compared at any level."""
 
     rows: tuple[int, int]
     of: Matrix
@@ -512,27 +539,28 @@ class Pair:
 
     @property
     def p_value(self) -> float:
-        """Two-sided, of no difference."""
+        """The two-sided p-value of no difference."""
         return math.nan if self._unbounded else self.scores.p_value
 
     @property
     def _unbounded(self) -> bool:
-        """Whether answers are missing under a metric of groups, and the policy asks for what
-        nothing bounds.
+        """Whether missing answers have an unbounded effect on a metric of groups.
+
+        Only if the policy counts missing answers.
         """
         return self.of.scores is not None and bool(
             self.of.unbounded[list(self.rows)].any()
         )
 
     def comparison(self, level: float = 0.95, power: float = 0.8) -> PairedComparison:
-        """What is said of the two, on the items that both were asked."""
+        """Build the comparison, on the items that both runs were asked."""
         import numpy as np
 
         matrix = self.of
         comparison = self.scores.comparison(level, power)
         if matrix.scores is None:
             return comparison
-        # What it rests on are items, and the groups are how that was found out.
+        # The comparison counts items; groups are only the means of computing it.
         asked_of_both = matrix.scores.was_asked[list(self.rows)].all(axis=0)
         n = int(common_counts(matrix)[self.rows])
         missing = matrix.scores.missing[list(self.rows)] & asked_of_both
@@ -545,7 +573,7 @@ class Pair:
                 p_value=math.nan,
                 verdict="no difference seen",
             )
-        if matrix.measure.bounded:  # no such difference is beyond the ends
+        if matrix.measure.bounded:  # no difference is beyond the ends of the range
             ends = ("low", "high", "worst_low", "worst_high")
             comparison = replace(
                 comparison,
@@ -570,7 +598,7 @@ class Pair:
 
 
 def pair_of(matrix: Matrix, rows: tuple[int, int] = (0, 1)) -> Pair:
-    """Two rows of a matrix on the items that both were asked."""
+    """Prepare two rows of a matrix, on the items that both runs were asked."""
     from evalwright.statistics.paired import paired
 
     common = matrix.part(matrix.was_asked[rows[0]] & matrix.was_asked[rows[1]])
@@ -591,14 +619,14 @@ def paired_of(
     level: float = 0.95,
     power: float = 0.8,
 ) -> PairedComparison:
-    """Two rows of a matrix compared on the items that both were asked."""
+    """Compare two rows of a matrix on the items that both runs were asked."""
     return pair_of(matrix, rows).comparison(level, power)
 
 
 def unpaired_of(
     matrix: Matrix, *, rows: tuple[int, int] = (0, 1), level: float = 0.95
 ) -> UnpairedComparison:
-    """Two rows of a matrix compared as independent samples, each on its own items."""
+    """Compare two rows of a matrix as independent samples, each on its own items."""
     from evalwright.statistics import compare_unpaired
 
     left, right = (matrix.counted(row) for row in rows)
@@ -614,12 +642,12 @@ def unpaired_of(
 
 
 def common_counts(matrix: Matrix) -> NDArray[np.int64]:
-    """Items with a score from both, (runs, runs); on the diagonal those of one run."""
+    """Count items with a score from both runs, (runs, runs); on the diagonal those of one run."""
     return common_units(matrix.of_items)
 
 
 def common_units(matrix: Matrix) -> NDArray[np.int64]:
-    """As `common_counts`, of groups where they stand in the place of items."""
+    """Like `common_counts`, but counts groups where they replace items."""
     import numpy as np
 
     there = (~np.isnan(matrix.values)).astype(np.float64)
@@ -628,8 +656,9 @@ def common_units(matrix: Matrix) -> NDArray[np.int64]:
 
 
 def group_notes(matrix: Matrix, has_interval: bool = True) -> list[str]:
-    """What a reader must know of a metric by the jackknife: what has no interval, too few groups,
-    other items on each side. shown: whether there is an interval to speak of.
+    """Write notes about a jackknifed metric: no interval, too few groups, differing items.
+
+    `has_interval` says whether the comparison has an interval.
     """
     import numpy as np
 
@@ -669,7 +698,7 @@ def group_notes(matrix: Matrix, has_interval: bool = True) -> list[str]:
 def _form(
     results: Sequence[MetricResult], scores_by_run: Sequence[NDArray[np.float64]]
 ) -> Form:
-    """The form that fits the recorded values of all runs."""
+    """Find the form that fits the recorded values of all runs."""
     import numpy as np
 
     main = results[0]
@@ -697,8 +726,9 @@ def _form(
 def _declared_range(
     runs: Sequence[Run], task: str, results: Sequence[MetricResult]
 ) -> tuple[float, float] | None:
-    """The range that the task declares for the metric (`value_range`), the same in all runs; None
-    where there is none.
+    """The range that the task declares for the metric (`value_range`), if all runs agree.
+
+    Else None.
     """
     ranges = set[tuple[float, float] | None]()
     for run, metric in zip(runs, results, strict=True):
@@ -708,7 +738,7 @@ def _declared_range(
 
 
 def _options(run: Run, task: str, metric: MetricResult) -> Mapping[str, Any]:
-    """The options of a metric in the run's record."""
+    """Return the options of a metric in the run's record."""
     specs = run.record(task).get("metric_specs", ())
     return next(
         (spec["options"] for spec in specs if spec["label"] == metric.label), {}
@@ -718,8 +748,9 @@ def _options(run: Run, task: str, metric: MetricResult) -> Mapping[str, Any]:
 def _range_as_shown(
     form: Form, declared_range: tuple[float, float] | None, values: NDArray[np.float64]
 ) -> tuple[float, float] | None:
-    """A declared range in the metric's direction; None where a score lies outside of it. values: as
-    shown.
+    """Convert a declared range to the metric's direction; None where a score is outside it.
+
+    `values` are in the metric's direction.
     """
     if declared_range is None or form == "other":
         return None
@@ -730,7 +761,7 @@ def _range_as_shown(
 
 
 def _as_shown(form: Form, scores: Any) -> Any:
-    """A score, or an array of them, as the metric shows it."""
+    """Convert a score, or an array of scores, to the metric's direction."""
     return (
         -scores
         if form == "negated"
@@ -741,10 +772,10 @@ def _as_shown(form: Form, scores: Any) -> Any:
 
 
 def _forms(main: MetricResult) -> tuple[Form, ...]:
-    """The forms that a metric may have, likely ones first.
+    """List the forms that a metric may have, likely ones first.
 
-    Scores are better when higher by their contract, so a metric of which lower is better is their
-    opposite if it can be.
+    Scores are better when higher by contract, so a metric for which lower is better is tried as
+    their opposite first.
     """
     if main.kind in ("balanced-accuracy", "chance-normalised", "macro-f1"):
         return ()
@@ -760,8 +791,9 @@ def _forms(main: MetricResult) -> tuple[Form, ...]:
 def _slice_codes(
     key: str, pairing: Pairing, scores: Sequence[ItemScores]
 ) -> SliceCodes | None:
-    """The codes of one metadata key over all items, None where no run has it; the first run that
-    has a value counts.
+    """Combine one metadata key's codes over all items; None where no run has it.
+
+    Where runs differ, the first one with a value counts.
     """
     import numpy as np
 

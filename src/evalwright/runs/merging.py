@@ -1,9 +1,8 @@
-"""Puts the shards of a run together: the run that one process would have made, from the records
-alone.
+"""Merges the shards of a run into the run that one process would have made, from records alone.
 
-The lines of samples are taken as they stand, in the order of the whole run, and metrics and
-averages are made of them as a run makes them at its end. Neither models nor data nor the store are
-needed.
+The lines of samples are taken unchanged, in the order of the whole run, and metrics and
+averages are computed from them as at the end of a run. Neither models nor data nor the store
+are needed.
 """
 
 from __future__ import annotations
@@ -49,32 +48,31 @@ _OF_PLACES = (
     "roles",
     "store_images",
 )
-"""Settings that may differ between shards: they say where and how fast one was made.
+"""Settings that may differ between shards: they say where and how fast a shard was run.
 
 Models are compared by their fingerprints.
 """
 
 MOST_NAMED = 4
-"""Shards that a sentence names."""
+"""Most shards that a sentence names."""
 _RECENT_SECONDS = 90.0
-"""A shard of another machine is taken to be running while its file was written within so many
-seconds.
-"""
+"""A shard of another machine counts as running if its file was written within so many seconds."""
 _SILENT_SECONDS = 3600.0
-"""One of this machine whose process runs may be silent for so long; then its number may be another
-process's by now.
+"""A shard of this machine whose process exists counts as running if silent for less than this.
+
+After so many seconds, the process id may belong to another process.
 """
 
 Place = tuple[int, int, int]
-"""Where a record stands: task, sample, draw."""
+"""The position of a record: task, sample, draw."""
 
 
 class ShardsMissing(RunError):
-    """Shards of a run that are not there, or not yet."""
+    """Shards of a run that are missing, or not finished yet."""
 
 
 class _NoShards(UnknownName, ShardsMissing):
-    """There is none by this name."""
+    """There is no shard under this name."""
 
 
 def merge_runs(
@@ -92,9 +90,9 @@ def merge_runs(
     Args:
         runs: shards, or names: of a whole run, or of an evaluation, for all its shards in
             `runs_folder`.
-        name: name of the merged run, where there is one; without it, that of the whole run.
+        name: name of the merged run, if there is only one; by default that of the whole run.
         runs_folder: the folder in which names are looked up.
-        out: the merged runs' parent folder; without it, that of the shards.
+        out: the merged runs' parent folder; by default that of the shards.
         dialect: as for `score_run`, for tasks of another framework whose metrics are Python.
 
     Returns:
@@ -137,8 +135,9 @@ def merge_runs(
 def _shards_by_run(
     named: Sequence[Run | str | Path], folder: Path
 ) -> dict[str, list[Run]]:
-    """Shards by the name of the whole run, also of runs that were begun together with a named one
-    and have none.
+    """Group shards by the name of the whole run.
+
+    Includes runs without a shard that were planned together with a named one.
     """
     there = [run for run in list_runs(folder) if run.part]
     shards_by_run: dict[str, list[Run]] = {}
@@ -184,13 +183,14 @@ def _shards_by_run(
 
 
 def _names(run: Run) -> tuple[Any, Any]:
-    """The names of the whole run and of the evaluation."""
+    """Return the names of the whole run and of the evaluation."""
     return run.data["shard"].get("run"), run.data["shard"].get("name")
 
 
 def _complete(run_name: str, run_shards: Sequence[Run], folder: Path) -> list[Run]:
-    """All shards in their order: of several numbers of shards those that are complete, the latest
-    first. Raises RunError.
+    """Return all shards in order; raises RunError where some are missing.
+
+    Of several ways to split the run, complete ones are used, the latest first.
     """
     if not run_shards:
         raise ShardsMissing(
@@ -208,7 +208,7 @@ def _complete(run_name: str, run_shards: Sequence[Run], folder: Path) -> list[Ru
                 raise ValueError(f"no shard: {number} of {of}")
             earlier = sets.pop(
                 of, {}
-            )  # the number of shards that is met last is the latest
+            )  # so that the most recent number of shards comes last
             sets[of] = {**earlier, number: run}
     of = min(reversed(sets), key=lambda of: len(sets[of]) < of)
     if len(sets[of]) < of:
@@ -241,7 +241,7 @@ def _complete(run_name: str, run_shards: Sequence[Run], folder: Path) -> list[Ru
 def _not_complete(
     run_name: str, of: int, there: Collection[int], folder: Path
 ) -> RunError:
-    """What to say where shards are missing: which, whether they run, and what to do."""
+    """Write the error for missing shards: which, whether they are running, and what to do."""
     missing = list(
         islice((number for number in range(1, of + 1) if number not in there), 7)
     )
@@ -283,9 +283,7 @@ def _again(missing: Sequence[int], of: int) -> str:
 
 
 def _running(folders: Iterable[Path]) -> str:
-    """A sentence that names the shards in these folders that are being made now; "" where none
-    is.
-    """
+    """Write a sentence that names the shards in these folders that are running now; "" for none."""
     sentences = []
     for folder in folders:
         record = growing(folder)
@@ -295,7 +293,7 @@ def _running(folders: Iterable[Path]) -> str:
             seconds = max(0.0, time.time() - record.records.stat().st_mtime)
         except OSError:  # it has just ended
             continue
-        host = record.about.get("host", "")
+        host = record.description.get("host", "")
         is_here = host == platform.node()
         silent_at_most = (
             _SILENT_SECONDS
@@ -315,7 +313,7 @@ def _running(folders: Iterable[Path]) -> str:
 
 
 def _plan(run: Run) -> dict[str, Any]:
-    """What all shards of a run have in common, by words for it."""
+    """Describe what all shards of a run have in common; the keys are the words used in messages."""
     record = run.data
     return {
         "the version of Evalwright": record["evalwright"],
@@ -432,8 +430,8 @@ def _merged(shards: Sequence[Run], folder: Path, settings: Mapping[str, Any]) ->
                     for key, value in first.items()
                     if key not in ("shard", "groups", "hardware", "stopping")
                 },
-                # Lines are taken as they stand, so what an earlier version left out is still left
-                # out.
+                # Lines are taken unchanged, so scores that an earlier version did not give are
+                # still missing.
                 "schema": first["schema"],
                 "id": folder.name,
                 "identity": first["shard"]["identity"],
@@ -455,8 +453,9 @@ def _merged(shards: Sequence[Run], folder: Path, settings: Mapping[str, Any]) ->
 
 
 def _stopping(stoppings: Sequence[Mapping[str, Any] | None]) -> dict[str, Any] | None:
-    """What a merged run says of a budget that its shards shared; None where any of them had none,
-    as it went on without.
+    """Merge the stopping entries of shards that shared a budget.
+
+    None where any of them had no budget, since it ran to its end.
     """
     there = [
         stopping
@@ -503,7 +502,10 @@ def _stopping(stoppings: Sequence[Mapping[str, Any] | None]) -> dict[str, Any] |
 def _placed(
     run: Run, tasks: Sequence[str]
 ) -> Iterator[tuple[Place, bytes, Mapping[str, Any], str]]:
-    """The records of a shard with their places in the whole run, and the shard's name."""
+    """Iterate over a shard's records, with their positions in the whole run.
+
+    Each comes with its line, and the shard's name.
+    """
     places = {task: task_index for task_index, task in enumerate(tasks)}
     for line, row in run.lines():
         if row["task"] not in places:
@@ -518,8 +520,9 @@ def _placed(
 def _why_unfit(
     row: Mapping[str, Any], source: str, source_before: str, *, is_same: bool
 ) -> str:
-    """What is wrong with a record that does not come after the one before. is_same: it has that
-    one's place.
+    """Say what is wrong with a record that is out of order.
+
+    `is_same` says whether it has the position of the record before.
     """
     sample = f"sample {printable(str(row['id']))[:60]}"
     if is_same and source != source_before:
@@ -539,7 +542,7 @@ def _metrics(
     answered: Mapping[str, Any] | None,
     settings: Mapping[str, Any],
 ) -> Sequence[MetricSpec]:
-    """The metrics of a task, as its run would have them."""
+    """Return the metrics of a task, as its run would define them."""
     dialect = dialect_of(task["definition"])
     if dialect is not None:
         if answered is None:
@@ -554,8 +557,9 @@ def _metrics(
 
 
 def _origin(run: Run, environment: Mapping[str, Any]) -> dict[str, Any]:
-    """What a merged run keeps of a shard: when and on what it was made, and where, if elsewhere
-    than the first.
+    """Return what a merged run records about a shard: when and on what machine it was run.
+
+    The environment is included if it differs from the first shard's.
     """
     record = run.data
     copied = {
@@ -575,7 +579,7 @@ def _origin(run: Run, environment: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _reply_names(shards: Sequence[Run]) -> dict[str, list[dict[str, Any]]]:
-    """The names that replies gave, with the numbers of all shards added."""
+    """Merge the model names in replies, adding up the counts of all shards."""
     totals: dict[str, dict[tuple[str, str], dict[str, Any]]] = {}
     for shard in shards:
         for role, rows in shard.data.get("reply_names", {}).items():
@@ -594,7 +598,7 @@ _COUNTED = {"responses", "refused"}
 
 
 def _sum(amounts: Sequence[Any]) -> Any:
-    """The sum of counts, and by name of mappings of them; None where there is nothing to add."""
+    """Add counts, or mappings of counts key by key; None where there is nothing to add."""
     if any(isinstance(amount, Mapping) for amount in amounts):
         return {
             name: _sum([amount[name] for amount in amounts if name in amount])

@@ -1,9 +1,9 @@
-"""Records of schema 1 as schema 2 has them.
+"""Converts records of schema 1 to the form of schema 2.
 
-Schema 1 left answers without a score where rules could not decide, and counted replies without an
-answer (cut, refused) as failed. Both are read as missing, because what they are worth stands
-nowhere in the record; `evalwright score RUN` reads the recorded answers again, without a request,
-and gives each a score.
+Schema 1 left answers without a score where rules could not decide, and counted replies without
+an answer (cut, refused) as failed. Both are read as missing, because the record does not say
+what they are worth; `evalwright score RUN` scores the recorded answers again, without a
+request, and gives each a score.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from typing import Any
 from evalwright.core.outcomes import FAILED, NO_ANSWER
 
 UNDECIDED = "undecided"
-"""The kind of failure under which schema 2 shows an answer that schema 1 left without a score."""
+"""The kind of failure by which schema 2 represents an answer that schema 1 left without a score."""
 
 
 def upgrade_run(run: dict[str, Any]) -> dict[str, Any]:
-    """`run.json` of schema 1 with the names and counts of schema 2; the schema's number stays, and
-    says where it came from.
+    """Convert `run.json` of schema 1 to the names and counts of schema 2.
+
+    The schema's number is kept, as a mark of its origin.
     """
     if run.get("schema") != 1:
         return run
@@ -71,8 +72,9 @@ def _upgrade_task(task: dict[str, Any]) -> dict[str, Any]:
 
 
 def _move_faults(task: dict[str, Any]) -> None:
-    """Counts replies without an answer, which schema 1 took for failures, as failed: they are
-    missing until they are scored.
+    """Count replies without an answer as failed, in place: they are missing until they are scored.
+
+    Schema 1 listed them among both outcomes and failures.
     """
     outcomes = task.get("outcomes")
     failures = task.get("failures")
@@ -101,7 +103,7 @@ def _upgrade_metrics(metrics: Any) -> Any:
 
 
 def _upgrade_counts(counted: dict[str, Any]) -> dict[str, Any]:
-    """n_failed and n_undecided as one number, n_missing."""
+    """Combine n_failed and n_undecided into one number, n_missing."""
     upgraded = {
         key: figure
         for key, figure in counted.items()
@@ -123,8 +125,9 @@ def _count(counted: Mapping[str, Any], key: str) -> int:
 
 
 def upgrade_row(row: dict[str, Any]) -> dict[str, Any]:
-    """A line of `samples.jsonl` of any schema: what was left undecided is a failure of its
-    scorer.
+    """Convert a line of `samples.jsonl` of any schema.
+
+    Undecided scores become failures of the scorer.
     """
     undecided = row.pop(UNDECIDED, None)
     if not undecided:
@@ -148,9 +151,7 @@ def upgrade_row(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def left_out(run: Mapping[str, Any]) -> int:
-    """How many answers a run of schema 1 left out that `evalwright score` gives a score; 0 for
-    every later run.
-    """
+    """Count the answers without a score that `evalwright score` would score; 0 from schema 2 on."""
     if run.get("schema") != 1:
         return 0
     count = 0

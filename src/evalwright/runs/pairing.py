@@ -1,9 +1,9 @@
-"""Which items of several runs are the same question: what may be put side by side.
+"""Matches the items of several runs: which of them are the same question.
 
-Items are the same where their ids and what the records hold of the questions are (`row_content`).
-The same id with another question is another item. Another id with the same question is the same
-item, where every run has the question once: programs number rows anew. An item of which a record
-holds nothing but the id is paired by it, and `unknown` counts it.
+Items are the same where their ids and the recorded questions are (`row_content`). The same id
+with another question is another item. Another id with the same question is the same item, where
+every run has the question only once: programs number rows anew. An item of which a record holds
+nothing but the id is matched by it, and `unknown` counts it.
 """
 
 from __future__ import annotations
@@ -22,20 +22,21 @@ if TYPE_CHECKING:
     _Places = NDArray[np.intp]
 
 _ODD = -7046029254386353131
-"""A multiplier that spreads ids over all 64 bits, so that the sum with a content tells pairs of the
-two apart.
-"""
+"""A multiplier that spreads ids over all 64 bits, so that id plus content is unique to the pair."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pairing:
-    """The items of some runs. keys and contents: (items,), as in the first run that has the item,
-    in the order of keys.
+    """The items of several runs, each once.
 
-    places: where each run's items stand among them. differing: (runs, runs), ids that two runs both
-    have for other questions, which are left out of the pair. renumbered: (runs, runs), questions
-    that they have under other ids. unknown: (runs,), items of which a record does not hold the
-    question.
+    Attributes:
+        keys: (items,), hashed ids as in the first run that has the item, in sorted order.
+        contents: (items,), hashed questions, likewise.
+        places: for each run, the positions of its items in this list.
+        differing: (runs, runs), ids that two runs both have for different questions; these items
+            are not compared.
+        renumbered: (runs, runs), questions that two runs have under different ids.
+        unknown: (runs,), items whose question is not recorded.
     """
 
     keys: NDArray[np.int64]
@@ -46,9 +47,9 @@ class Pairing:
     unknown: NDArray[np.int64]
 
     def only(self, items: NDArray[np.intp]) -> Pairing:
-        """Of some of the items, which stand in no run's own order.
+        """Select some of the items; they no longer have positions in the runs.
 
-        What differs between the runs stays that of all.
+        The counts of differences between runs stay those of all items.
         """
         return replace(
             self, keys=self.keys[items], contents=self.contents[items], places=()
@@ -56,7 +57,7 @@ class Pairing:
 
 
 def pair_items(scores: Sequence[ItemScores]) -> Pairing:
-    """The items of the runs, each once."""
+    """Match the items of the runs."""
     import numpy as np
 
     runs = len(scores)
@@ -95,7 +96,7 @@ def pair_items(scores: Sequence[ItemScores]) -> Pairing:
         place = np.argsort(order)[same]
         keys = ids[first]
         double = np.r_[False, keys[1:] == keys[:-1]]
-        # No key is that of two items.
+        # Make the key unique where items of different questions share an id.
         keys = np.where(double, keys * np.int64(_ODD) + contents[first], keys)
     return Pairing(
         keys,
@@ -110,14 +111,12 @@ def pair_items(scores: Sequence[ItemScores]) -> Pairing:
 def _filled(
     contents: NDArray[np.int64], by_id: NDArray[np.intp], n_ids: int
 ) -> NDArray[np.int64]:
-    """Contents with those that are not known taken from the first run that knows the question of
-    that id.
-    """
+    """Fill in unknown contents from the first run that has the question of that id."""
     import numpy as np
 
     there = (contents != UNKNOWN).nonzero()[0][::-1]
     known_contents = np.zeros(n_ids, np.int64)
-    # of several the last assignment counts, which is the first run's
+    # the last of several assignments counts, which is the first run's
     known_contents[by_id[there]] = contents[there]
     filled: NDArray[np.int64] = np.where(
         contents == UNKNOWN, known_contents[by_id], contents
@@ -132,8 +131,9 @@ def _asked_again(
     unpaired: NDArray[np.bool_],
     runs: int,
 ) -> NDArray[np.bool_]:
-    """Which rows are questions that have several ids, and no run twice. unpaired: rows without a
-    partner by id in some run.
+    """Find the rows whose question has several ids, but only one in each run.
+
+    `unpaired` are the rows whose id some run lacks.
     """
     import numpy as np
 
@@ -164,8 +164,9 @@ def _asked_again(
 def _differing(
     runs: int, run: _Places, by_id: _Places, place: _Places, rows: NDArray[np.bool_]
 ) -> NDArray[np.int64]:
-    """Ids of two runs for other questions, unless both find their partners under other ids. rows:
-    whose ids are such.
+    """Count ids that two runs have for different questions, except where both match other ids.
+
+    `rows` is a mask of the rows with such ids.
     """
     import numpy as np
 
@@ -183,7 +184,10 @@ def _differing(
 def _renumbered(
     runs: int, run: _Places, by_id: _Places, place: _Places, rows: NDArray[np.bool_]
 ) -> NDArray[np.int64]:
-    """Items that two runs have under different ids. rows: those of such items."""
+    """Count items that two runs have under different ids.
+
+    `rows` is a mask of the rows of such items.
+    """
     return _of_pairs(
         _table(runs, run[rows], place[rows], by_id[rows]),
         lambda i, j, codes_i, codes_j: len(codes_i),
@@ -194,8 +198,9 @@ def _of_pairs(
     table: NDArray[np.int64],
     count: Callable[[int, int, NDArray[np.int64], NDArray[np.int64]], int],
 ) -> NDArray[np.int64]:
-    """A count for each two runs, (runs, runs), of the values that they both have and that
-    differ.
+    """Apply a count to each pair of runs, (runs, runs).
+
+    It gets the values that both runs have and that differ.
     """
     import numpy as np
 
@@ -211,7 +216,7 @@ def _of_pairs(
 def _table(
     runs: int, run: _Places, column: _Places, value: _Places
 ) -> NDArray[np.int64]:
-    """Values by run and column, (runs, columns that there are), -1 where there is none."""
+    """Arrange values by run and column, (runs, distinct columns), -1 where there is none."""
     import numpy as np
 
     columns, code = np.unique(column, return_inverse=True)

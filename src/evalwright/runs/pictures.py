@@ -1,8 +1,8 @@
-"""The picture of an image: its pixels alone, encoded again, and the check that a file is one.
+"""Redraws an image from its pixels alone, and checks that a file is such a picture.
 
-A picture is a PNG or a baseline JPEG that has its pixels and nothing else: no place, no camera, no
-text, no colour profile, no second frame, no byte behind its end. `draw` makes one; `is_picture` is
-what a file has to pass before it is shown, whoever wrote it.
+A picture is a PNG or a baseline JPEG that has its pixels and nothing else: no place, no camera,
+no text, no colour profile, no second frame, no byte behind its end. `draw` makes one;
+`is_picture` is what a file has to pass before it is shown, whoever wrote it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image as Pixels
 
 LONGEST_EDGE_PIXELS = 1600
-"""Of a picture: what fills a page."""
+"""Longest edge of a picture, enough to fill a page."""
 MOST_PICTURE_BYTES = 4 << 20
 
 NO_PILLOW = (
@@ -31,19 +31,18 @@ TOO_LARGE = f"a picture of them has more than {MOST_PICTURE_BYTES >> 20} MiB"
 
 _JPEG_QUALITY = 85
 _LOSSLESS_BYTES = 1 << 20
-"""A picture whose PNG is larger becomes a JPEG, unless it has transparent parts."""
+"""A picture whose PNG would be larger becomes a JPEG, unless it has transparent parts."""
 _PNG_LEVEL = 1
-"""Of compression: three times as fast as the usual 6 on photographs, and 7% larger on screenshots.
-"""
+"""PNG compression level: three times as fast as the usual 6 on photos, 7% larger on screenshots."""
 _FORMATS = ("PNG", "JPEG", "WEBP", "GIF")
 _LOSSY_WEBP = b"VP8 "
 _BITS_OF_DEEP_GREY = 16
 _PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _PNG_CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
-"""By colour type: grey, RGB, palette, grey with alpha, RGB with alpha."""
+"""Channels by colour type: grey, RGB, palette, grey with alpha, RGB with alpha."""
 _PNG_CHUNKS = frozenset((b"IHDR", b"PLTE", b"tRNS", b"IDAT", b"IEND"))
 _JPEG_MARKERS = frozenset((0xE0, 0xDB, 0xC4, 0xC0, 0xDA, 0xDD))
-"""The JFIF header, tables, a baseline frame, scans and the interval of restarts."""
+"""Allowed markers: the JFIF header, tables, a baseline frame, scans and the restart interval."""
 _JPEG_BASELINE_FRAME = 0xC0
 _JPEG_JFIF = 0xE0
 _JPEG_SCAN = 0xDA
@@ -54,7 +53,14 @@ _SCAN_END = re.compile(rb"\xff[^\x00\xd0-\xd7]")
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """An image as it is shown. width, height: of the image as sent, in pixels."""
+    """An image as it is shown.
+
+    Attributes:
+        data: the file's bytes.
+        suffix: "png" or "jpg".
+        width: of the image as sent, in pixels.
+        height: likewise.
+    """
 
     data: bytes
     suffix: str
@@ -63,22 +69,20 @@ class Picture:
 
     @property
     def file(self) -> str:
-        """Its name in the folder."""
+        """The picture's file name."""
         return f"{hashlib.sha256(self.data).hexdigest()}.{self.suffix}"
 
 
 def draw(image: Image) -> Picture | str:
-    """The picture of an image's pixels, upright, or why there is none.
+    """Redraw an image upright from its pixels, or say why that is impossible.
 
-    Of one that moves it is the first frame.
-
-    Raises ImportError without Pillow.
+    An animation is reduced to its first frame. Raises ImportError without Pillow.
     """
     import PIL.Image  # noqa: F401
 
     try:
         return _drawn(image)
-    except Exception:  # the decoder's word on a stranger's bytes, whatever it is
+    except Exception:  # a decoder may raise anything on untrusted bytes
         return NOT_DECODED
 
 
@@ -103,8 +107,8 @@ def _drawn(image: Image) -> Picture | str:
 
 
 def _in_8_bits(source: Pixels) -> Pixels:
-    """The first frame in 8 bits a channel, with what says how it is turned."""
-    if source.mode.startswith("I"):  # 16 bits of grey, which would else be cut to white
+    """Convert the first frame to 8 bits per channel, keeping its orientation tag."""
+    if source.mode.startswith("I"):  # would be clipped to white
         return (
             source.convert("I")
             .point(lambda grey: grey / (1 << (_BITS_OF_DEEP_GREY - 8)))
@@ -117,7 +121,7 @@ def _in_8_bits(source: Pixels) -> Pixels:
 
 
 def _written(pixels: Pixels, *, is_lossy: bool) -> tuple[bytes, str]:
-    """The bytes of a picture, and how its file's name ends."""
+    """Encode a picture; returns its bytes and the file's suffix."""
     pixels.info.clear()
     if not is_lossy:
         png = BytesIO()
@@ -130,8 +134,9 @@ def _written(pixels: Pixels, *, is_lossy: bool) -> tuple[bytes, str]:
 
 
 def is_picture(data: bytes) -> bool:
-    """Whether these bytes are a picture as `draw` writes it: pixels alone, no more of them than a
-    page takes, nothing around them.
+    """Tell whether these bytes are a picture as `draw` writes it.
+
+    It has pixels only, within the allowed size, and nothing around them.
     """
     if len(data) > MOST_PICTURE_BYTES:
         return False
@@ -141,7 +146,7 @@ def is_picture(data: bytes) -> bool:
 
 
 def media_type(data: bytes) -> str:
-    """That of a picture."""
+    """Return the media type of a picture."""
     return "image/png" if data.startswith(_PNG_SIGNATURE) else "image/jpeg"
 
 
@@ -173,7 +178,7 @@ def _is_plain_png(data: bytes) -> bool:
 
 
 def _has_pixels_of(head: bytes, packed: bytes) -> bool:
-    """Whether the pixels of a PNG unpack to what its header says, and to no byte more."""
+    """Tell whether the pixels of a PNG unpack to exactly the size in its header."""
     if len(head) != 13:
         return False
     width = int.from_bytes(head[:4], "big")

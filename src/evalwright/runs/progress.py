@@ -1,4 +1,4 @@
-"""How far a run is, as the runner tells it and a report shows it."""
+"""The progress of a run, as the runner reports it and a display shows it."""
 
 from __future__ import annotations
 
@@ -15,10 +15,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far one run is. done counts samples times draws, failed those without an answer or score.
+    """The progress of one run.
 
-    state: where stopping rules and replicas stand, in a few words. loading: the model that is being
-    loaded, and for how many seconds.
+    Attributes:
+        run: the run's name.
+        label: the model's label.
+        total: answers needed, samples times draws.
+        done: samples times draws that are finished.
+        failed: those without an answer or score.
+        seconds: time since the run began.
+        counts: requests so far.
+        finished: whether the run has ended.
+        state: the state of stopping rules and replicas, in a few words.
+        loading: the model that is being loaded, and for how many seconds.
     """
 
     run: str
@@ -34,7 +43,7 @@ class Progress:
 
 
 class ProgressReporter(Protocol):
-    """Takes progress a few times a second, and sentences that a person should see."""
+    """Receives progress a few times a second, and sentences that the user should see."""
 
     def update(self, progress: Progress) -> None: ...
 
@@ -42,9 +51,9 @@ class ProgressReporter(Protocol):
 
 
 def notebook_progress() -> ProgressReporter | None:
-    """What shows progress below a notebook's cell; None where no notebook is running.
+    """Create the progress display below a notebook's cell; None where no notebook is running.
 
-    Reports are reached by name (`core/shown.py`).
+    Reports are imported by name (`core/shown.py`).
     """
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if not hasattr(shell, "kernel"):
@@ -56,8 +65,9 @@ def notebook_progress() -> ProgressReporter | None:
 
 
 class Unfailing:
-    """A reporter whose errors do not reach the run: after the first, which is logged, it is told
-    nothing more.
+    """A reporter whose errors do not reach the run: after the first one, it is no longer called.
+
+    That error is logged.
     """
 
     def __init__(self, reporter: ProgressReporter) -> None:

@@ -1,11 +1,10 @@
-"""Metrics that are no means of their scores, for comparisons: made again from the record, from the
-values of items or by the jackknife.
+"""Item or group values for metrics that are not means of their scores, for use in comparisons.
 
-A share of a label or of a class is the mean of other values of its items, and is compared by these.
-Macro-F1, a perplexity or a corpus chrF is not: it gets pseudo-values over groups of clusters
-(`statistics.jackknife`), which stand in the place of items. The groups are the same in all runs,
-whose metrics are made without each group from sums where the metric is a function of sums
-(`metrics.registry`), and otherwise by computing it from the other groups' records.
+A share of a label or of a class is the mean of other values of its items, and is compared by
+these. Macro-F1, a perplexity or a corpus chrF is not: it gets jackknife pseudo-values over
+groups of clusters (`statistics.jackknife`), which replace items. The groups are the same in all
+runs. The metric without each group is computed from sums where the metric is a function of sums
+(`metrics.registry`), and otherwise from the records of the other groups.
 """
 
 from __future__ import annotations
@@ -40,14 +39,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SAME = 1e-6
-"""Up to here, of 1 or of a larger number, two numbers are one."""
+"""Relative difference (absolute below 1) up to which two numbers count as equal."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grouped:
-    """One run's metric over some items: its own number, and a pseudo-value for each group.
+    """One run's metric over some items: its value, and a pseudo-value for each group.
 
-    problem: why there are none, "" where there are.
+    `problem` says why there are no pseudo-values; it is "" where there are.
     """
 
     estimate: Estimate
@@ -56,8 +55,12 @@ class Grouped:
 
 
 class Record:
-    """What one run's record of a task holds, for one of its metrics. result: the metric as the
-    first of the runs has it.
+    """The records of one task in one run, for one of its metrics.
+
+    Args:
+        run: the run.
+        task: the task's name.
+        metric: the metric as the first of the compared runs has it.
     """
 
     def __init__(self, run: Run, task: str, metric: MetricResult) -> None:
@@ -71,18 +74,19 @@ class Record:
             for key in slice_keys(spec.kind, spec.options)
         ]
         self.tally = TaskTally([metric.scorer], self.keys)
-        # what stands for a cluster here is the group of an item, or the item
+        # in place of a cluster there is an item's group, or the item itself
         self.tally.clustered = True
 
     def add(self, row: Mapping[str, Any]) -> None:
-        """Take a record."""
+        """Add a record."""
         if self.first is None and "answer" in row:
             self.first = row.get("metadata", {})
         self.tally.add(record_from(row))
 
     def item_values(self, keys: NDArray[np.int64]) -> NDArray[np.float64] | None:
-        """The values (items,) whose mean the metric is, nan for what failed; None where it is no
-        such mean. keys: of the items.
+        """Compute the values (items,) whose mean the metric is, nan for failed items.
+
+        `keys` are the hashed ids of the items. Returns None where the metric is no such mean.
         """
         import numpy as np
 
@@ -122,11 +126,13 @@ class Record:
         places: NDArray[np.intp] | None,
         groups_by_slice: Mapping[tuple[str, str], Groups],
     ) -> list[Grouped]:
-        """The metric over each of some parts of the items, (slice key, value) or ("", "") for all,
-        and without each group.
+        """Compute the metric over each part of the items, with pseudo-values.
 
-        keys: of the run's own items, sorted; places: where they stand among those of all runs, None
-        for in this order. An item's group is -1 outside of the part.
+        Args:
+            keys: the run's own items, sorted.
+            places: their positions among those of all runs, None if these are the same.
+            groups_by_slice: for each part, (slice key, value) or ("", "") for all, the group of
+                each item; -1 for items outside the part.
         """
         import numpy as np
 
@@ -137,7 +143,7 @@ class Record:
             recorded = self._recorded(name)
             try:
                 grouped.append(self._part(groups.codes[places], groups.count, recorded))
-            except Exception as error:  # a metric of somebody's own may raise anything
+            except Exception as error:  # a user's own metric may raise anything
                 estimate = recorded or Estimate.none("no number")
                 grouped.append(
                     Grouped(estimate, np.zeros(0), reason_of(error).rstrip("."))
@@ -145,7 +151,7 @@ class Record:
         return grouped
 
     def _recorded(self, name: tuple[str, str]) -> Estimate | None:
-        """The run's own number, as it was recorded."""
+        """Return the run's own number, as it was recorded."""
         task = self.run.task(self.task)
         metrics = (
             task.slices.get(name[0], {}).get(name[1], ()) if name[0] else task.metrics
@@ -179,9 +185,11 @@ class Record:
         )
 
     def _spec(self) -> MetricSpec:
-        """How the metric is made: as recorded if it is one of ours, else by the framework's rules.
+        """Return the metric's definition, as recorded if it is one of ours.
 
-        Raises UsageError without them.
+        Otherwise it follows from the framework's rules.
+
+        Raises UsageError where these are missing.
         """
         record = self.run.record(self.task)
         label_and_scorer = (self.result.label, self.result.scorer)
@@ -213,9 +221,7 @@ class Record:
     def _ordered(
         self, codes: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The records in order of sample and draw with their codes, which now stand in the place of
-        their clusters.
-        """
+        """Sort the records by sample and draw, with `codes` in place of their clusters."""
         import numpy as np
 
         self.tally.clusters = array("q", codes.astype(np.int64).tobytes())
@@ -227,7 +233,7 @@ class Record:
     def _part(
         self, codes: NDArray[np.int64], count: int, recorded: Estimate | None
     ) -> Grouped:
-        """The metric over the records with a code of at least 0, and without each group."""
+        """Compute the metric over the records with a code of at least 0, and without each group."""
         import numpy as np
 
         from evalwright.statistics.jackknife import pseudo_values
@@ -283,7 +289,12 @@ class Record:
 
 
 def records_of(run: Run, metrics: Mapping[str, MetricResult]) -> dict[str, Record]:
-    """The records of some tasks of a run, read at once. results: the metric of each."""
+    """Read the records of several tasks of a run in one pass.
+
+    Args:
+        run: the run.
+        metrics: the metric of each task.
+    """
     records = {task: Record(run, task, metric) for task, metric in metrics.items()}
     read_rows(run, records, run.score_rows())
     return records

@@ -1,9 +1,8 @@
-"""What `run.json` says where it is published without its samples: how the run was made and its
-numbers, and no text of a row.
+"""Reduces `run.json` for publication without samples: numbers and settings, but no text of a row.
 
 An allow list: a part that is not named here is replaced by its SHA-256, so that two records can
-still be compared by it. Thus rows that a task's definition has inline, worked examples, values of
-`for_each`, and what an importer found to differ are not published.
+still be compared by it. Thus rows that a task's definition contains inline, worked examples,
+values of `for_each`, and differences that an importer noted are not published.
 """
 
 from __future__ import annotations
@@ -14,17 +13,17 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 Rule = Callable[[Any], Any]
-"""What a part becomes when it is published."""
+"""A function from a part of the record to its published form."""
 
 MAX_NAME_CHARS = 100
-"""A name or a setting is no longer; a longer text may be one of a row."""
+"""Longest name or setting that is published; a longer text may come from a row."""
 HASH_MARK = "sha256:"
 
 
 def published_record(record: Mapping[str, Any]) -> dict[str, Any]:
-    """The record of a run as it is published.
+    """Reduce the record of a run to what may be published.
 
-    Parts of the record that are not known are left out.
+    Unknown parts of the record are left out.
     """
     published = {key: record[key] for key in _WHOLE_PARTS if key in record}
     published["model"] = _model(record["model"])
@@ -37,7 +36,7 @@ def published_record(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def is_same_part(left: Any, right: Any) -> bool:
-    """Whether two parts are equal, or one is hidden and has the hash of the other."""
+    """Tell whether two parts are equal, or one is hidden and has the hash of the other."""
     if left == right:
         return True
     return (_is_hidden(left) or _is_hidden(right)) and _hidden(left) == _hidden(right)
@@ -52,7 +51,7 @@ def _is_hidden(text: Any) -> bool:
 
 
 def _hidden(content: Any) -> str:
-    """A part's hash, which stands in its place; one that is hidden already stays as it is."""
+    """Replace a part by its hash; a part that is hidden already stays as it is."""
     if _is_hidden(content):
         return str(content)
     text = json.dumps(content, sort_keys=True, ensure_ascii=True, default=str)
@@ -64,7 +63,7 @@ def _unchanged(content: Any) -> Any:
 
 
 def _scalar(content: Any) -> Any:
-    """A number, a truth value, or a short line; the hash of anything else."""
+    """Keep a number, a truth value or a short line; hide anything else."""
     if content is None or isinstance(content, int | float):
         return content
     is_name = (
@@ -76,7 +75,7 @@ def _scalar(content: Any) -> Any:
 
 
 def _settings(content: Any) -> Any:
-    """Nested settings: their numbers and names."""
+    """Keep the numbers and names in nested settings."""
     if isinstance(content, Mapping):
         return {key: _settings(inner) for key, inner in content.items()}
     if isinstance(content, list):
@@ -85,7 +84,7 @@ def _settings(content: Any) -> Any:
 
 
 def _arguments(content: Any) -> Any:
-    """Named arguments, those with numbers and names; lists and mappings are hidden."""
+    """Keep named arguments that are numbers or names; lists and mappings are hidden."""
     return (
         {key: _scalar(inner) for key, inner in content.items()}
         if isinstance(content, Mapping)
@@ -94,9 +93,9 @@ def _arguments(content: Any) -> Any:
 
 
 def _templates(content: Any) -> Any:
-    """Texts that are filled in with a row's columns.
+    """Keep templates, which are filled in with a row's columns.
 
-    One without a place to fill is a text of its own, and hidden.
+    A text without a placeholder may come from a row, and is hidden.
     """
     if isinstance(content, Mapping):
         return {key: _templates(inner) for key, inner in content.items()}
@@ -108,7 +107,7 @@ def _templates(content: Any) -> Any:
 
 
 def _mapping(rules: Mapping[str, Rule]) -> Rule:
-    """The rule of a mapping whose keys have rules; what stands at any other key is hidden."""
+    """Build the rule for a mapping from the rules of its keys; values of other keys are hidden."""
 
     def rule_of(key: str) -> Rule:
         return rules.get(key, _hidden)
@@ -122,7 +121,7 @@ def _mapping(rules: Mapping[str, Rule]) -> Rule:
 
 
 def _for_each(rule: Rule) -> Rule:
-    """The rule of a list, by that of its elements."""
+    """Build the rule for a list from the rule of its elements."""
 
     def publish(content: Any) -> Any:
         return (
@@ -157,7 +156,7 @@ _WHOLE_PARTS = (
     "stopping",
     "samples",
 )
-"""Parts of a record that hold no text of a row."""
+"""Parts of a record that contain no text of a row."""
 
 _DATASET = _mapping(
     _all(
@@ -187,9 +186,7 @@ _OPTIONS_RULES = {
 
 
 def _options(options: Any) -> Any:
-    """Options of a scorer: those that say how it scores, and others where they are numbers and
-    names.
-    """
+    """Keep the options that define how a scorer scores, and others that are numbers or names."""
     if not isinstance(options, Mapping):
         return _hidden(options)
     return {
@@ -254,8 +251,7 @@ _CONFIG = _mapping(
         **_all("run_args run_env", _settings),
     }
 )
-"""Of the configuration of another framework's task: what it is, and what its numbers are made by.
-"""
+"""Rules for another framework's task configuration: its identity, and how it is scored."""
 _DEFINITION = _mapping(
     {
         **_all(
@@ -315,7 +311,7 @@ _IMPORTED = _mapping(
 
 
 def _overrides(overrides: Any) -> Any:
-    """Settings over those of tasks: numbers, and names of files, columns and settings."""
+    """Keep overridden settings that are numbers, or names of files and columns; hide others."""
     if not isinstance(overrides, Mapping):
         return _hidden(overrides)
     named = (
@@ -361,7 +357,7 @@ def _configuration(configuration: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _model(model: Mapping[str, Any]) -> dict[str, Any]:
-    """A model's record, with its arguments."""
+    """Reduce a model's record, including its arguments."""
     rules: dict[str, Rule] = {
         **_all("name label", _unchanged),
         **_all("abilities headers values", _settings),
@@ -389,9 +385,9 @@ _TASK_PARTS: Mapping[str, Rule] = {
 
 
 def published_task(task: Mapping[str, Any]) -> dict[str, Any]:
-    """A task's part as it is published; one that was published already stays as it is.
+    """Reduce a task's part of the record; a part that was reduced already stays as it is.
 
-    Counts that are not named stand as they are; other parts that are not named are left out.
+    Numbers under unknown keys are kept; other unknown parts are left out.
     """
     return {
         key: _TASK_PARTS.get(key, _unchanged)(inner)

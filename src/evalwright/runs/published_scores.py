@@ -1,11 +1,11 @@
-"""A run's scores by item, published in place of its samples: boards and comparisons can be made of
-them, and nobody reads the questions.
+"""A run's scores by item, published in place of its samples.
 
-The table stands beside `run.json` and begins with a line that names the SHA-256 of the samples,
-which must be the one that `run.json` describes. Then a line for each record has what numbers are
-made of: id, cluster, a hash of the question, the values of the task's slices, outcome, cost, and
-every score with its label and parts, without those that tell the right option unless a metric is
-made of them. Questions, answers, explanations and messages are left out, in `run.json` too
+Boards and comparisons can be made from them without anybody seeing the questions. The table is
+beside `run.json` and begins with a line that names the SHA-256 of the samples, which must be
+the one in `run.json`. Then a line for each record has what is needed to compute numbers: id,
+cluster, a hash of the question, the values of the task's slices, outcome, cost, and every score
+with its label and parts, except for parts that reveal the right option and that no metric
+needs. Questions, answers, explanations and messages are left out, in `run.json` too
 (`published_record`).
 """
 
@@ -25,8 +25,9 @@ from evalwright.tasks.safe_files import failing_as, place_of, read_json, write_f
 
 _OF_FAILURE = ("kind", "party", "retryable", "status", "attempts")
 _OF_THE_GOLD = frozenset(("gold", "predicted", "probability"))
-"""Parts of a score that say which option or class is right, the model's choice of a right answer
-among them.
+"""Parts of a score that reveal the right option or class.
+
+A model's choice does too, if its answer is right.
 """
 _OVER_CLASSES = {
     **dict.fromkeys(
@@ -35,21 +36,22 @@ _OVER_CLASSES = {
     ),
     "auroc": frozenset(("gold", "probability")),
 }
-"""Metrics that cannot be made again without them."""
+"""For each metric that cannot be computed without some of these parts, those it needs."""
 _OF_RESPONSE = ("cost", "finish_reason")
 
 
 def publish_scores(run: Run, folder: Path) -> list[Path]:
-    """Write a run without its samples: what its `run.json` says without texts of rows, and the
-    table of its scores by item.
+    """Write a run without its samples: the reduced `run.json`, and the table of scores by item.
 
     Args:
-        run: one whose numbers its samples give (`confirmed.confirm`).
-        folder: of the published run; what is there of it is replaced.
+        run: a run whose numbers were confirmed from its samples (`confirmed.confirm`).
+        folder: the published run's folder; an earlier version in it is replaced.
 
     Returns:
-        The files written. Raises RunError where the samples cannot be read, the folder has samples,
-        or it cannot be written.
+        The files written.
+
+    Raises:
+        RunError: the samples cannot be read, the folder has samples, or it cannot be written.
     """
     if (folder / SAMPLES_FILE).exists():
         raise RunError(
@@ -94,7 +96,7 @@ def _lines(run: Run) -> Iterator[dict[str, Any]]:
 
 
 def _read_by_metrics(task: Mapping[str, Any]) -> dict[str, frozenset[str]]:
-    """By scorer, those of `_OF_THE_GOLD` that a metric of the task is made of."""
+    """For each scorer, the parts in `_OF_THE_GOLD` that a metric of the task needs."""
     read: dict[str, frozenset[str]] = {}
     for spec in task.get("metric_specs") or ():
         options = spec.get("options") or {}
@@ -109,8 +111,9 @@ def _read_by_metrics(task: Mapping[str, Any]) -> dict[str, frozenset[str]]:
 def _score_row(
     row: Mapping[str, Any], slice_keys: Any, read: Mapping[str, frozenset[str]]
 ) -> dict[str, Any]:
-    """A record without its texts; `Run.score_rows` reads it as one of a run whose samples keep no
-    question.
+    """Reduce a record to a line without texts.
+
+    `Run.score_rows` reads it like a record of a run whose samples contain no questions.
     """
     metadata = row.get("metadata") or {}
     line: dict[str, Any] = {
@@ -152,7 +155,7 @@ def _score(score: Mapping[str, Any], read: frozenset[str]) -> dict[str, Any]:
         published["parts"] = {
             name: part for name, part in score["parts"].items() if name not in hidden
         }
-    # The reason may quote the answer.
+    # The reason may quote the answer, so only its existence is published.
     return {
         "value": None,
         **published,

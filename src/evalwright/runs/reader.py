@@ -1,8 +1,8 @@
-"""Reads run folders: `Run` gives the record's parts by name, and its samples one by one.
+"""Reads run folders: `Run` gives access to the record's parts, and to its samples one by one.
 
-Samples are hashed as they are read, and a file that is not the one that `run.json` describes is an
-error at its end: no number comes of it. Who stops before the end shows texts, not numbers, or has
-called `verify`.
+Samples are hashed while they are read, and if the file is not the one that `run.json`
+describes, there is an error at its end, so no number is computed from it. Code that stops
+before the end may show texts, but no numbers unless it has called `verify`.
 """
 
 from __future__ import annotations
@@ -54,24 +54,23 @@ class Run(Shown):
     Args:
         folder: the run's folder.
         data: the content of `run.json`.
-        numbers_from: what the numbers in `data` were computed from here; None where they are as
-            they were recorded.
+        numbers_from: what the numbers in `data` were recomputed from; None where they are as
+            recorded.
     """
 
     folder: Path
     data: Mapping[str, Any]
     numbers_from: NumbersFrom | None = field(default=None, compare=False, repr=False)
-    """What the numbers in `data` were made of here (`confirmed.confirm`); None where they stand as
-    they were recorded.
+    """What the numbers in `data` were recomputed from (`confirmed.confirm`).
+
+    None if as recorded.
     """
     _digests: dict[tuple[int, ...], str] = field(
         default_factory=dict, compare=False, repr=False
     )
-    """SHA-256 of the file of scores by its state, of those that were found to be the one described.
-    """
+    """SHA-256 of verified files of scores, by the file's state."""
     _confirmed: dict[str, Run] = field(default_factory=dict, compare=False, repr=False)
-    """This run with numbers that were made here, by the SHA-256 of the file that they were made of.
-    """
+    """This run with recomputed numbers, by the SHA-256 of the file that they were computed from."""
 
     @property
     def id(self) -> str:
@@ -80,7 +79,10 @@ class Run(Shown):
 
     @property
     def name(self) -> str:
-        """What `open_run` finds it by: the folder's name, which differs from the id in a copy."""
+        """The name by which `open_run` finds the run: that of its folder.
+
+        In a copy, it differs from the id.
+        """
         return self.folder.resolve().name
 
     @property
@@ -90,15 +92,16 @@ class Run(Shown):
 
     @property
     def label(self) -> str:
-        """What boards show: the configured label, else the model's name."""
+        """The name on boards: the configured label, else the model's name."""
         label = str(self.data["model"].get("label") or self.model)
         label += " (SIMULATION)" if self.simulated else ""
         return f"{label} ({self.part})" if self.part else label
 
     @property
     def part(self) -> str:
-        """ "shard 2 of 8" for a run of a share of the samples, which stands for nothing until it is
-        merged; else "".
+        """Which shard of a run this is, as in "shard 2 of 8"; "" for a whole run.
+
+        The numbers of a shard mean nothing until the shards are merged.
         """
         shard = self.data.get("shard")
         return (
@@ -109,19 +112,17 @@ class Run(Shown):
 
     @property
     def simulated(self) -> bool:
-        """Whether no model was asked: its answers were made from the gold answers."""
+        """Whether the run is a simulation: its answers were generated from the gold answers."""
         return bool(self.data["model"].get("simulation"))
 
     @property
     def tasks(self) -> tuple[TaskResult, ...]:
-        """Results by task, in the order asked."""
+        """Results by task, in the order of the configuration."""
         return tuple(TaskResult.from_dict(task) for task in self.data["tasks"])
 
     @property
     def groups(self) -> tuple[GroupResult, ...]:
-        """Averages over groups of tasks, inner groups first; none where no task was asked for
-        through one.
-        """
+        """Averages over groups of tasks, inner groups first; empty if no group was requested."""
         return tuple(
             GroupResult.from_dict(group) for group in self.data.get("groups", ())
         )
@@ -133,22 +134,23 @@ class Run(Shown):
 
     @property
     def n_unsure(self) -> int:
-        """Samples with a score that a careful reader might argue with, over all tasks."""
+        """Samples with a score that a careful reader might dispute, over all tasks."""
         return sum(task.get("n_unsure", 0) for task in self.data["tasks"])
 
     @property
     def n_left_out(self) -> int:
-        """Answers that an earlier version recorded without a score, and that `evalwright score`
-        gives one without a request.
+        """Answers that an earlier version recorded without a score.
+
+        `evalwright score` gives them one.
         """
         return left_out(self.data)
 
     @property
     def cost(self) -> float | None:
-        """US dollars that the answers cost, whichever command paid; of runs of older versions, what
-        the run paid.
+        """US dollars that the answers cost, no matter which command paid for them.
 
-        None where it is not known of every answer.
+        For runs of older versions, what the run paid. None where the price of any answer is
+        unknown.
         """
         usage = self.data["usage"]
         answers = usage.get("answers", {})
@@ -166,24 +168,25 @@ class Run(Shown):
         )
 
     def is_as_published(self, task: str, label: str) -> bool:
-        """Whether a figure of a task or group stands as it was recorded, since it could not be made
-        of the samples here.
-        """
+        """Whether a task's or group's number stays as recorded, because it was not recomputed."""
         return (
             self.numbers_from is not None
             and f"{task}: {label}" in self.numbers_from.as_published
         )
 
     def task(self, name: str) -> TaskResult:
-        """One task's results; raises UnknownName with the closest ones."""
+        """Return one task's results; raises UnknownName with the closest ones."""
         return TaskResult.from_dict(self.record(name))
 
     def metric_specs(self, name: str) -> tuple[MetricSpec, ...]:
-        """The metrics of a task as they were defined."""
+        """Return the metrics of a task as they were defined."""
         return tuple(MetricSpec(**spec) for spec in self.record(name)["metric_specs"])
 
     def record(self, name: str) -> Mapping[str, Any]:
-        """What `run.json` holds of one task. Raises UnknownName with the closest ones."""
+        """Return the part of `run.json` about one task.
+
+        Raises UnknownName with the closest ones.
+        """
         records: dict[str, Mapping[str, Any]] = {
             task["name"]: task for task in self.data["tasks"]
         }
@@ -193,7 +196,7 @@ class Run(Shown):
         return records[name]
 
     def samples(self) -> Iterator[SampleRecord]:
-        """The records in the order of task, index and draw, one at a time."""
+        """Iterate over the records in the order of task, index and draw."""
         for number, row in enumerate(self.rows(), 1):
             try:
                 record = record_from(row)
@@ -206,18 +209,20 @@ class Run(Shown):
             yield record
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """The records as plain mappings, one at a time.
+        """Iterate over the records as plain mappings.
 
-        Raises RunError naming the line that is broken or has a score that is no number, and after
-        the last one where the file was changed after the run; at once for a run that was published
-        without its samples.
+        Raises:
+            RunError: the run was published without its samples; a line is broken or has a score
+                that is no number (the message names the line); or, after the last line, the file
+                was changed after the run.
         """
         self.require_samples()
         return self.score_rows()
 
     def score_rows(self) -> Iterator[dict[str, Any]]:
-        """As `rows`; of a run that was published without its samples those of its table of scores,
-        which have no texts.
+        """Like `rows`, but falls back on the published table of scores where there are no samples.
+
+        Rows of such a table have no texts.
         """
         for number, (_, row) in enumerate(self._lines(), 1):
             for name, score in row["scores"].items():
@@ -226,9 +231,7 @@ class Run(Shown):
             yield row
 
     def lines(self) -> Iterator[tuple[bytes, dict[str, Any]]]:
-        """The records as `rows` gives them, each with the line that it stands in; their scores are
-        as they stand.
-        """
+        """Iterate over the raw lines with the records in them; scores are not checked."""
         self.require_samples()
         return self._lines()
 
@@ -258,22 +261,20 @@ class Run(Shown):
 
     @property
     def samples_file(self) -> Path:
-        """Where the samples lie."""
+        """The path of the samples."""
         named = self.folder / str(self.data["samples"]["file"])
-        # A writer that was stopped at its last step has moved the file to its final name, but not
-        # yet said so.
+        # A writer that was stopped at its last step has already moved the file to its final name,
+        # but not yet updated the record.
         return named if named.is_file() else self.folder / SAMPLES_FILE
 
     @property
     def has_published_scores(self) -> bool:
-        """Whether the run was published without its samples, with a table of its scores by item in
-        their place.
-        """
+        """Whether the run was published with a table of its scores in place of samples."""
         return not self.samples_file.exists() and (self.folder / SCORES_FILE).is_file()
 
     @property
     def scores_file(self) -> Path:
-        """What scores are read from: the samples, else the published table of scores."""
+        """The file that scores are read from: the samples, else the published table of scores."""
         return (
             self.folder / SCORES_FILE
             if self.has_published_scores
@@ -282,15 +283,15 @@ class Run(Shown):
 
     @property
     def samples_sha256(self) -> str:
-        """The hash of the samples: as recorded, else of the file as it stands. Raises RunError."""
+        """The SHA-256 of the samples: as recorded, else of the file. Raises RunError."""
         if recorded := self.data["samples"].get("sha256"):
             return str(recorded)
         return self.verify()
 
     def verify(self) -> str:
-        """The SHA-256 of the file that scores are read from, by its content.
+        """Compute the SHA-256 of the file that scores are read from.
 
-        Raises RunError if it is not the one that `run.json` describes, where it says which.
+        Raises RunError if it is not the one that `run.json` records, if any.
         """
         path = self.scores_file
         with self._reading(path), _Hashed(check_ordinary(path)) as file:
@@ -303,7 +304,7 @@ class Run(Shown):
             return self._digests[file.version]
 
     def _check(self, path: Path, file: _Hashed) -> None:
-        """Compare the hash of a file that was read to its end."""
+        """Compare the hash of a file that was read to its end with the recorded one."""
         recorded = self.data["samples"].get("sha256")
         computed = file.digest.hexdigest()
         if (
@@ -326,16 +327,18 @@ class Run(Shown):
 
 _BLOCK = 1 << 20
 LARGEST_HEAD = 1 << 16
-"""Bytes of the first line of a published table of scores."""
+"""Limit for the first line of a published table of scores, in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class NumbersFrom:
-    """What the numbers of a run were made of here.
+    """What the numbers of a run were recomputed from.
 
-    source: the samples, a table of their scores that this machine kept, or the table of scores that
-    was published in place of the samples. as_published: the figures that could not be made of these
-    and stand as recorded, as "task: metric".
+    Attributes:
+        source: the samples, a table of their scores that this machine kept, or the table of scores
+            that was published in place of the samples.
+        as_published: the numbers that could not be recomputed and stay as recorded, as "task:
+            metric".
     """
 
     source: Source = "samples"
@@ -346,9 +349,7 @@ Source = Literal["samples", "kept table", "published table"]
 
 
 def _check_head(line: bytes, run: Run, path: Path) -> None:
-    """Raise RunError where the first line of a table of scores does not say that it is of the run's
-    samples.
-    """
+    """Raise RunError if the first line of a table of scores does not name the run's samples."""
     try:
         head = from_json(line)
     except ValueError:
@@ -365,15 +366,16 @@ def _check_head(line: bytes, run: Run, path: Path) -> None:
 
 
 class _Hashed(io.FileIO):
-    """A file whose bytes are hashed as they are read. version: what changes with its content, when
-    it was opened.
+    """A file whose bytes are hashed while they are read.
+
+    version: size, times and inode when it was opened, which differ if the content was changed.
     """
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self.digest = hashlib.sha256()
         status = os.fstat(self.fileno())
-        # The time of the last change is there also where size and time of writing were put back.
+        # The change time (ctime) reveals edits even where size and modification time were restored.
         self.version = (
             status.st_size,
             status.st_mtime_ns,
@@ -382,29 +384,32 @@ class _Hashed(io.FileIO):
         )
 
     def readinto(self, buffer: Any, /) -> int:
-        """Read a block."""
+        """Read a block into a buffer, and hash it."""
         n = super().readinto(buffer)
         self.digest.update(memoryview(buffer)[:n])
         return n
 
     def read_all(self) -> None:
-        """Read what is left."""
+        """Read and hash the rest of the file."""
         block = bytearray(_BLOCK)
         while self.readinto(block):
             pass
 
 
 def row_of(line: bytes, where: str) -> dict[str, Any]:
-    """A line of samples as a plain mapping. where: what it is called in the RunError that is raised
-    if it is none.
+    """Parse a line of samples into a plain mapping.
+
+    Args:
+        line: the line.
+        where: what the line is called in the RunError that is raised if it is invalid.
     """
-    # It takes less than half of the time of the standard library's parser.
+    # It takes less than half the time of the standard library's parser.
     from pydantic_core import ValidationError
     from pydantic_core import from_json as fast
 
     try:
         row = fast(line, cache_strings="keys")
-    except ValueError:  # half a surrogate pair, or no JSON at all
+    except ValueError:  # half a surrogate pair, or not JSON at all
         try:
             row = from_json(line)
         except ValueError as error:
@@ -433,13 +438,14 @@ _IMPOSSIBLE = {
     "greater_than_equal": "which is below 0",
     "finite_number": "which is not finite",
 }
-"""What pydantic calls a figure that cannot be, and what we say of it."""
+"""Names of pydantic's errors for impossible values, and our words for them."""
 
 
 @cache
 def _line_parts() -> SchemaValidator:
-    """What the keys of a line hold, and what is in their values, so that who reads one as it stands
-    need not look.
+    """Build a validator for the keys of a line and the types of their values.
+
+    After it, code that reads a line need not check these again.
     """
     from pydantic_core import SchemaValidator
     from pydantic_core import core_schema as form
@@ -492,9 +498,9 @@ def _line_parts() -> SchemaValidator:
 
 
 def score_fault(name: str, score: Any) -> str:
-    """Why a recorded score cannot be one, in words; "" where it can.
+    """Say why a recorded score is invalid; "" where it is valid.
 
-    An infinity is a number, as is none (null).
+    Infinities are valid, and so is no number (null).
     """
     if not isinstance(score, dict):
         return f"the score '{printable(name)[:60]}' is {kind_of(score)}, not a mapping"
@@ -522,7 +528,7 @@ def score_fault(name: str, score: Any) -> str:
 
 
 def open_run(name: str | Path, runs_folder: Path | None = None) -> Run:
-    """The run at a folder, at its `run.json`, or of that name in `runs_folder`.
+    """Open the run at a folder, at its `run.json`, or with that name in `runs_folder`.
 
     Raises UnknownName where there is none, and RunError where it cannot be read.
     """
@@ -547,7 +553,7 @@ def open_run(name: str | Path, runs_folder: Path | None = None) -> Run:
 
 
 def check_named_once(runs: Sequence[Run]) -> None:
-    """Raise RunError where a run is there twice."""
+    """Raise RunError if a run is listed twice."""
     folders = [run.folder.resolve() for run in runs]
     if twice := [
         run.id
@@ -560,7 +566,7 @@ def check_named_once(runs: Sequence[Run]) -> None:
 
 
 def called(runs: Sequence[Run]) -> list[str]:
-    """The runs' labels, with the run's name where two share one."""
+    """Return the runs' labels, with the run's name added where two share one."""
     labels = [run.label for run in runs]
     return [
         run.label if labels.count(run.label) == 1 else f"{run.label} ({run.name})"
@@ -569,8 +575,11 @@ def called(runs: Sequence[Run]) -> list[str]:
 
 
 def list_runs(folder: Path | None, damaged: dict[Path, str] | None = None) -> list[Run]:
-    """All readable runs directly under `folder`, oldest first. damaged: takes the folders of the
-    others, each with why.
+    """List all readable runs directly under `folder`, oldest first.
+
+    Args:
+        folder: the folder of runs; None gives no runs.
+        damaged: receives the folders that cannot be read, each with the reason.
     """
     if folder is None or not folder.is_dir():
         return []
@@ -606,7 +615,7 @@ def _read(file: Path) -> Run:
     )
     if name in ("", ".", "..") or Path(name).name != name:
         raise RunError(f"{file} does not name a samples file in its folder.")
-    # What a shard says of itself counts only where shards are merged, and is checked there.
+    # What a shard says of itself matters only where shards are merged, and is checked there.
     if fault := _misfit(
         {key: data[key] for key in data if key != "shard"}, _schema("run"), ""
     ):
@@ -638,8 +647,9 @@ def _read(file: Path) -> Run:
 
 
 def _metric_spec_fault(data: Mapping[str, Any]) -> str:
-    """The first metric of a task whose description lacks a part or has one that there is not, in
-    words; "" for none.
+    """Describe the first invalid metric definition of a task; "" for none.
+
+    It lacks a required key, or has an unknown one.
     """
     form = _schema("run")["properties"]["tasks"]["items"]["properties"]["metric_specs"][
         "items"
@@ -670,16 +680,16 @@ _TYPES: dict[str, Any] = {
 
 @cache
 def _schema(name: str) -> Mapping[str, Any]:
-    """The published form of a record."""
+    """Read the published schema of a record."""
     file = Path(__file__).parent / "schemas" / f"{name}.schema.json"
     schema: Mapping[str, Any] = from_json(file.read_bytes())
     return schema
 
 
 def _misfit(value: Any, schema: Mapping[str, Any], where: str) -> str:
-    """The first value of another kind than the schema says, in words; "" for none.
+    """Describe the first value whose type differs from the schema; "" for none.
 
-    What is missing or unknown is none: records of other versions are read too.
+    Missing and unknown keys are allowed, because records of other versions are read too.
     """
     if "$ref" in schema:
         return _misfit(
@@ -722,9 +732,9 @@ def _misfit(value: Any, schema: Mapping[str, Any], where: str) -> str:
 
 @contextmanager
 def as_recorded(run: Run) -> Iterator[None]:
-    """Around what takes the definitions of a run's tasks at their word.
+    """Convert errors from broken task definitions to RunError.
 
-    Raises RunError where a definition is not whole.
+    For code that reads the definitions of a run's tasks without checking them.
     """
     try:
         yield

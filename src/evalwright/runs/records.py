@@ -1,4 +1,4 @@
-"""The lines of `samples.jsonl`: a SampleRecord as JSON, and back."""
+"""Converts a SampleRecord to a line of `samples.jsonl`, and back."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ from evalwright.core.samples import (
 
 
 def record_row(record: SampleRecord) -> dict[str, Any]:
-    """One line of `samples.jsonl`; latencies stand under "timing" because they alone differ between
-    equal runs.
+    """Convert a record to one line of `samples.jsonl`.
+
+    Latencies are under "timing", because only they differ between equal runs.
     """
     sample = record.sample
     row: dict[str, Any] = {
@@ -60,7 +61,7 @@ def record_row(record: SampleRecord) -> dict[str, Any]:
 
 
 def record_from(row: Mapping[str, Any]) -> SampleRecord:
-    """The inverse of `record_row` (raw columns are not recorded and stay empty)."""
+    """Rebuild a record from `record_row`; raw columns are not recorded and stay empty."""
     sample = Sample(
         id=row["id"],
         input=row["input"],

@@ -1,6 +1,4 @@
-"""What a run found, as typed records: metrics of a task, whole and by slice, and the failures
-beside them.
-"""
+"""The results of a run as typed records: metrics of a task, overall and by slice, and failures."""
 
 from __future__ import annotations
 
@@ -17,15 +15,15 @@ from evalwright.statistics import Estimate
 
 @dataclass(frozen=True, slots=True)
 class MetricResult:
-    """One number of a task, and how it was made.
+    """One number of a task, and how it was computed.
 
     Args:
         label: the name shown.
         kind: the metric.
         scorer: the column that it summarises.
         estimate: the number, with n, the interval and what is missing.
-        lower_is_better: set where the kind does not imply it; the scores of its items are better
-            when higher all the same.
+        lower_is_better: set where lower values are better and the kind does not imply it; of the
+            items' scores, higher is still better.
     """
 
     label: str
@@ -36,18 +34,18 @@ class MetricResult:
 
     @property
     def less_is_better(self) -> bool:
-        """Whether less of the metric is better, by its kind or because it says so."""
+        """Whether lower values of the metric are better, by its kind or its definition."""
         return self.lower_is_better or self.kind in LOWER_IS_BETTER
 
     def as_dict(self) -> dict[str, Any]:
-        """A plain mapping for JSON: the estimate's fields beside the names."""
+        """Return a plain mapping for JSON: names and the estimate's fields at one level."""
         names = {"label": self.label, "kind": self.kind, "scorer": self.scorer}
         less = {"lower_is_better": True} if self.lower_is_better else {}
         return {**names, **self.estimate.as_dict(), **less}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> MetricResult:
-        """The inverse of `as_dict`. Raises ValueError for a value that is no number."""
+        """Rebuild the result from `as_dict`. Raises ValueError for a value that is no number."""
         names = ("label", "kind", "scorer", "lower_is_better")
         fields = {key: value for key, value in data.items() if key not in names}
         for name in ("value", "low", "high"):
@@ -69,7 +67,7 @@ class MetricResult:
 
 
 def _ends(ends: Any, name: str) -> tuple[float, float]:
-    """The lower and the upper end of a range. Raises ValueError for what is none."""
+    """Check the lower and the upper end of a range. Raises ValueError for anything else."""
     numbers = isinstance(ends, (list, tuple)) and all(
         type(end) in (int, float) for end in ends
     )
@@ -88,26 +86,26 @@ Slices = Mapping[str, Mapping[str, tuple[MetricResult, ...]]]
 
 
 SELDOM = ("slices_left_out", "n_unsure", "n_judged", "n_judge_failed")
-"""Fields of a task's result that its record leaves out where they have nothing to say."""
+"""Fields of a task's result that its record leaves out when they are empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskResult:
-    """What a run found on one task.
+    """The results of a run on one task.
 
     Args:
         name: the task's name.
         version: its version.
-        n_samples: samples that were asked.
+        n_samples: number of samples requested.
         n_missing: those without an answer or score, through no fault of the model.
         metrics: the numbers; the first is the main one.
         slices: by metadata key and value, the numbers of those samples.
         failures: how many answers and scores failed, by kind ("judge: " before those of judges).
         slices_left_out: slice keys with too many values to show.
-        n_unsure: samples with a score that a careful reader might argue with.
-        outcomes: how many answers, draws told apart, had which outcome (`core/outcomes`).
-        n_judged: scores that rules were unsure of and a judge gave instead, draws told apart.
-        n_judge_failed: those where the judge failed, so that the rules' reading stands.
+        n_unsure: samples with a score that a careful reader might dispute.
+        outcomes: number of answers by outcome (`core/outcomes`), each draw counted.
+        n_judged: scores that a judge gave because the rules were unsure, each draw counted.
+        n_judge_failed: those for which the judge failed, so that the rules' score remains.
     """
 
     name: str
@@ -129,8 +127,9 @@ class TaskResult:
         return self.metrics[0] if self.metrics else None
 
     def metric(self, name: str | None) -> MetricResult | None:
-        """The metric of that label or TASK.LABEL, the main one for None; None where there is
-        none.
+        """Find the metric with that label or TASK.LABEL; the main one for None.
+
+        None if there is none.
         """
         if name is None:
             return self.main
@@ -144,7 +143,7 @@ class TaskResult:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """A plain mapping for JSON."""
+        """Return a plain mapping for JSON."""
         fields = plain_fields(self)
         seldom = SELDOM
         always = (
@@ -165,7 +164,7 @@ class TaskResult:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> TaskResult:
-        """The inverse of `as_dict`."""
+        """Rebuild the result from `as_dict`."""
         return cls(
             **{
                 key: data[key]
@@ -187,8 +186,9 @@ class TaskResult:
 
 
 def model_faults(tasks: Sequence[TaskResult]) -> dict[Outcome, int]:
-    """How many replies, draws told apart, were no answer through the model's own fault, by
-    outcome.
+    """Count the replies that were no answer through the model's own fault, by outcome.
+
+    Each draw counts.
     """
     counts = dict.fromkeys(NO_ANSWER, 0)
     for task in tasks:
@@ -198,7 +198,7 @@ def model_faults(tasks: Sequence[TaskResult]) -> dict[Outcome, int]:
 
 
 def faults_in_words(tasks: Sequence[TaskResult]) -> str:
-    """ "40 cut before any answer, 3 empty"; "" where the model answered everything."""
+    """Describe these replies: "40 cut before any answer, 3 empty"; "" where all were answered."""
     return ", ".join(
         f"{count:,} {WORDS[outcome]}" for outcome, count in model_faults(tasks).items()
     )
@@ -206,12 +206,18 @@ def faults_in_words(tasks: Sequence[TaskResult]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class GroupResult:
-    """Averages over several tasks of a run: a node of a tree of tasks. label: the name shown;
-    tasks: their names, those that the run has.
+    """Averages over several tasks of a run: a node of a tree of tasks.
 
-    average: how they are averaged, "" for an average that runs of older versions made. parts: what
-    stands directly below, tasks and nodes. missing: tasks below that have no number, of n_tasks;
-    ignores_missing: whether the average is over the others.
+    Attributes:
+        name: the node's name.
+        label: the name shown.
+        tasks: names of the tasks below that the run has.
+        metrics: the averages.
+        average: how they are averaged, "" for an average from an older version.
+        parts: the tasks and nodes directly below.
+        missing: tasks below that have no number.
+        n_tasks: number of all tasks below.
+        ignores_missing: whether the average is over the tasks that have a number.
     """
 
     name: str
@@ -226,18 +232,18 @@ class GroupResult:
 
     @property
     def coverage(self) -> str:
-        """How many tasks have a number."""
+        """How many tasks have a number, in words."""
         return coverage(max(self.n_tasks, len(self.tasks)), self.missing)
 
     def as_dict(self) -> dict[str, Any]:
-        """A plain mapping for JSON."""
+        """Return a plain mapping for JSON."""
         return plain_fields(
             self, without=() if self.ignores_missing else ("ignores_missing",)
         )
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> GroupResult:
-        """The inverse of `as_dict`; runs of older versions lack some of it."""
+        """Rebuild the result from `as_dict`; runs of older versions lack some keys."""
         lists: dict[str, Any] = {
             key: tuple(data.get(key, ())) for key in ("tasks", "parts", "missing")
         }
@@ -253,8 +259,9 @@ class GroupResult:
 
 
 def trees_of(groups: Sequence[GroupResult]) -> tuple[Node, ...]:
-    """The trees whose nodes the groups are, outermost nodes only; none of runs of older
-    versions.
+    """Rebuild the trees whose nodes these groups are, as a list of outermost nodes.
+
+    Empty for runs of older versions.
     """
     nodes_by_name: dict[str, Node] = {}
     for group in groups:

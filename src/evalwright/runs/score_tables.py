@@ -1,8 +1,8 @@
-"""The records of a run as arrays, a row per record, kept in the home folder where there are many.
+"""The scores of a run as arrays, a row per record; cached in the home folder for large runs.
 
-Reading a million records takes a while. The arrays are kept by the SHA-256 of the file that they
-were made of, under this machine's seal (`sealed`), and never beside the run: whoever hands over a
-run's folder decides what lies in it. Nothing is lost with them.
+Reading a million records takes a while. The arrays are cached by the SHA-256 of the file that
+they were read from, under this machine's seal (`sealed`), and never beside the run: whoever
+hands over a run's folder controls what is in it. Deleting the cache loses nothing.
 """
 
 from __future__ import annotations
@@ -31,31 +31,37 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 KEPT = "{}.npz"
-"""The name under which arrays are kept, by the SHA-256 of the file that they were made of."""
+"""The file name of cached arrays, by the SHA-256 of the file that they were read from."""
 
 LARGE = 1 << 18
-"""Bytes of records from which on reading them again costs more than keeping the arrays."""
+"""Size of records in bytes from which on reading them again costs more than caching the arrays."""
 
 FORMAT = 7
-"""Of kept arrays; those of another format are made anew."""
+"""Version of the cached arrays' format; those of another version are ignored."""
 
 ANY = ""
-"""In place of a scorer's name."""
+"""Stands for every scorer without scores, in place of its name."""
 
 _NONE: Mapping[str, Any] = {}
 
 MOST_VALUES = 200
-"""A metadata key with more values than this makes no slices, and the result says so."""
+"""Most values of a metadata key for which slices are made; the result lists keys that have more."""
 
 
 def item_scores(
     run: Run, scorers: Mapping[str, str], slices: Sequence[str] = ()
 ) -> dict[str, ItemScores]:
-    """Mean scores by item of some tasks (task name -> scorer), with the values of some metadata
-    keys.
+    """Compute mean scores by item of some tasks, with the values of some metadata keys.
 
     A key that no item has, or that has more than MOST_VALUES values, is not among the slices.
-    Raises RunError where the records cannot be read.
+
+    Args:
+        run: the run.
+        scorers: task name -> scorer.
+        slices: metadata keys.
+
+    Raises:
+        RunError: the records cannot be read.
     """
     tables = _tables(run, {*scorers.values(), ANY}, slices)
     scores_by_task = {}
@@ -67,14 +73,18 @@ def item_scores(
 
 @dataclass(frozen=True, slots=True)
 class ScoreTable:
-    """A row per record of one task, in the order of hashed ids (`in_order`): those, hashed clusters
-    (empty: no item has one), and the scores by scorer.
+    """The scores of one task, a row per record in the order of hashed ids (`in_order`).
 
-    missing: by scorer, whether a record has no score through no fault of the model; under the name
-    ANY where the request failed, for scorers that have no score at all; unsure: by scorer, whether
-    a careful reader might argue with the score. contents: `row_content` of each. slices: values by
-    metadata key. whole: whether all keys of the metadata were looked at, not only those of the
-    task.
+    Attributes:
+        keys: hashed ids.
+        clusters: hashed clusters; empty if no item has one.
+        contents: `row_content` of each record.
+        scores: by scorer.
+        missing: by scorer, whether a record has no score through no fault of the model; under the
+            name ANY where the request failed, for scorers without any score.
+        unsure: by scorer, whether a careful reader might dispute the score.
+        slices: values by metadata key.
+        has_all_keys: whether all metadata keys were examined, not only those of the task.
     """
 
     keys: NDArray[np.int64]
@@ -88,13 +98,13 @@ class ScoreTable:
 
 
 def keep_scores(run: Run, tables: Mapping[str, ScoreTable]) -> None:
-    """Keep a large run's arrays, which whoever has just made it has at hand."""
+    """Cache a large run's arrays, for callers that have just computed them."""
     if is_large(run):
         write_sealed(KEPT.format(run.verify()), _packed(tables))
 
 
 def is_large(run: Run) -> bool:
-    """Whether reading the run's scores again costs more than keeping them."""
+    """Whether reading the run's scores again costs more than caching them."""
     try:
         return run.scores_file.stat().st_size >= LARGE
     except OSError:
@@ -102,8 +112,11 @@ def is_large(run: Run) -> bool:
 
 
 def in_order(table: ScoreTable, places: Sequence[array[int]] = ()) -> ScoreTable:
-    """The table with its rows in the order of keys, and of an item as they were, or by `places`,
-    the last of these first.
+    """Sort the table by keys, keeping the order of rows within an item.
+
+    Args:
+        table: the table.
+        places: columns to sort an item's rows by, the last one first.
     """
     import numpy as np
 
@@ -124,16 +137,16 @@ def in_order(table: ScoreTable, places: Sequence[array[int]] = ()) -> ScoreTable
 
 
 def means_of(table: ScoreTable, scorer: str, slices: Sequence[str] = ()) -> ItemScores:
-    """Mean scores by item of one scorer, with the values of some metadata keys."""
+    """Compute mean scores by item of one scorer, with the values of some metadata keys."""
     import numpy as np
 
     name = scorer if scorer in table.scores else ANY
     means = table.scores.get(name)
-    lost = table.missing.get(name)
+    is_missing = table.missing.get(name)
     unsure = table.unsure.get(name)
-    if means is None or lost is None or unsure is None:
+    if means is None or is_missing is None or unsure is None:
         means = np.full(len(table.keys), np.nan)
-        lost = np.zeros(len(table.keys), bool)
+        is_missing = np.zeros(len(table.keys), bool)
         unsure = np.zeros(len(table.keys), bool)
     first: slice | NDArray[np.intp] = slice(None)  # where each item begins
     if not (table.keys[1:] > table.keys[:-1]).all():
@@ -144,7 +157,7 @@ def means_of(table: ScoreTable, scorer: str, slices: Sequence[str] = ()) -> Item
         means = np.divide(
             sums, counts, out=np.full(len(first), np.nan), where=counts > 0
         )
-        lost = np.logical_or.reduceat(lost, first)
+        is_missing = np.logical_or.reduceat(is_missing, first)
         unsure = np.logical_or.reduceat(unsure, first)
     there_are = [(key, table.slices[key]) for key in slices if key in table.slices]
     slices_of_items = {
@@ -153,7 +166,7 @@ def means_of(table: ScoreTable, scorer: str, slices: Sequence[str] = ()) -> Item
     keys = table.keys[first]
     clustered = len(table.clusters) > 0
     clusters = table.clusters[first] if clustered else keys
-    missing = lost & np.isnan(means)
+    missing = is_missing & np.isnan(means)
     return ItemScores(
         keys,
         means,
@@ -167,7 +180,7 @@ def means_of(table: ScoreTable, scorer: str, slices: Sequence[str] = ()) -> Item
 
 
 def starts(items: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where each item begins in a sorted array of items."""
+    """Find where each item begins in a sorted array of items."""
     import numpy as np
 
     return (
@@ -187,21 +200,21 @@ def _nothing() -> ItemScores:
 
 
 class Sparse:
-    """Numbers of records, a row per record; `none` where a record has none."""
+    """A column of numbers, a row per record, that need not be complete; `none` fills the gaps."""
 
     def __init__(self, typecode: str, none: float) -> None:
         self._values: array[Any] = array(typecode)
         self._none = none
 
     def put(self, row: int, value: float) -> None:
-        """Append the number of a row that is after all before it."""
+        """Append the number of a row, which must be after all rows so far."""
         gap = row - len(self._values)
         if gap:
             self._values.extend([self._none] * gap)
         self._values.append(value)
 
     def padded(self, rows: int) -> NDArray[Any]:
-        """The numbers of so many rows."""
+        """Return the column with this number of rows."""
         import numpy as np
 
         numbers = np.full(rows, self._none, self._values.typecode)
@@ -210,9 +223,9 @@ class Sparse:
 
 
 class Values:
-    """What records are told apart by, a row per record: values of a metadata key, labels.
+    """A column of categories, a row per record: values of a metadata key, or labels.
 
-    Past `most` values no new one is kept.
+    After `most` different values, further new ones are dropped.
     """
 
     def __init__(self, most: int = MOST_VALUES + 1) -> None:
@@ -221,29 +234,27 @@ class Values:
         self._most = most
 
     def add(self, row: int, value: Any) -> None:
-        """Note the value of a row; an empty text is none."""
+        """Set the value of a row; an empty text counts as none."""
         name = str(value)
         if name and (name in self.names or len(self.names) < self._most):
             self._codes.put(row, self.names.setdefault(name, len(self.names)))
 
     @property
     def few(self) -> bool:
-        """Whether there are values, and not too many to make slices."""
+        """Whether there are values, and few enough to make slices."""
         return 0 < len(self.names) <= MOST_VALUES
 
     def codes_of(self, rows: int) -> SliceCodes:
-        """The codes of so many rows."""
+        """Return the codes with this number of rows."""
         return SliceCodes(tuple(self.names), self._codes.padded(rows))
 
 
 class ItemColumns:
-    """What tells the items of one task apart, a row per record, and their values of metadata
-    keys.
-    """
+    """Identities of one task's items, a row per record, with their values of metadata keys."""
 
     def __init__(self, slices: Sequence[str] = ()) -> None:
-        # Codes instead of strings keep memory flat; 64 bits make a collision of two clusters all
-        # but impossible.
+        # Codes instead of strings keep memory use flat; with 64 bits a collision of two clusters is
+        # all but impossible.
         self.keys = array("q")
         self.clusters = array("q")
         self.contents = array("q")
@@ -251,7 +262,13 @@ class ItemColumns:
         self.slices = {key: Values() for key in slices}
 
     def add_item(self, name: str, cluster: str | None, content: int) -> None:
-        """Append a record's item: its id, its cluster and `row_content`."""
+        """Append a record's item.
+
+        Args:
+            name: its id.
+            cluster: its cluster.
+            content: its `row_content`.
+        """
         key = hashed(name)
         self.keys.append(key)
         self.clusters.append(cluster_code(cluster, key))
@@ -266,7 +283,7 @@ class ItemColumns:
         all_keys: bool,
         places: Sequence[array[int]] = (),
     ) -> ScoreTable:
-        """The records as a table with these columns by scorer. places: as of `in_order`."""
+        """Build a table from the records and these columns by scorer; `places` as in `in_order`."""
         import numpy as np
 
         slices = {
@@ -291,7 +308,7 @@ class ItemColumns:
 
 
 class _Rows(ItemColumns):
-    """The records of one task as they are read."""
+    """The records of one task while they are read."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -316,7 +333,7 @@ class _Rows(ItemColumns):
             if score.get("unsure"):
                 self.unsure.setdefault(name, array("q")).append(count)
         for name, value in row.get("metadata", _NONE).items():
-            if isinstance(value, (str, int)):  # other values make no slices
+            if isinstance(value, (str, int)):  # values of other types make no slices
                 values = self.slices.get(name)
                 if values is None:
                     values = self.slices[name] = Values()
@@ -347,7 +364,7 @@ class _Rows(ItemColumns):
 def _tables(
     run: Run, scorers: Collection[str], slices: Collection[str]
 ) -> dict[str, ScoreTable]:
-    """The arrays of a run, by task; those that are kept with the wanted columns alone."""
+    """Load the arrays of a run, by task; from the cache only the columns needed."""
     large = is_large(run)
     packed = read_sealed(KEPT.format(run.verify())) if large else None
     kept_tables = None if packed is None else _unpacked(packed, scorers, slices)
@@ -368,7 +385,7 @@ def _tables(
 def _unpacked(
     packed: bytes, scorers: Collection[str], slices: Collection[str]
 ) -> dict[str, ScoreTable] | None:
-    """The arrays that were kept, if those wanted are there."""
+    """Unpack cached arrays, if they include those needed; else None."""
     import numpy as np
 
     try:

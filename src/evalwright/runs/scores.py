@@ -1,6 +1,4 @@
-"""The scores of a run by item, and what tells items, clusters and questions apart: what comparisons
-and boards are made of.
-"""
+"""A run's scores by item, and the identity of items, clusters and questions, for comparisons."""
 
 from __future__ import annotations
 
@@ -24,10 +22,10 @@ NAN = float("nan")
 
 
 class Collects(Protocol):
-    """What takes the records of one task, one by one."""
+    """Receives the records of one task, one by one."""
 
     def add(self, row: Mapping[str, Any]) -> None:
-        """Take a record."""
+        """Add a record."""
 
 
 def read_rows(
@@ -35,10 +33,15 @@ def read_rows(
     tasks: Mapping[str, Collects],
     rows: Iterable[Mapping[str, Any]] | None = None,
 ) -> None:
-    """Give the records of some tasks to what collects them, by task. rows: the run's, with
-    `Run.score_rows` for who needs no texts.
+    """Pass the records of some tasks to their collectors.
 
-    Raises RunError for a record that is not a sample's.
+    Args:
+        run: the run.
+        tasks: the collectors, by task.
+        rows: the records; `Run.score_rows` is enough if no texts are needed.
+
+    Raises:
+        RunError: a record is not that of a sample.
     """
     try:
         for row in run.rows() if rows is None else rows:
@@ -53,8 +56,14 @@ def read_rows(
 
 @dataclass(slots=True)
 class ItemRows:
-    """The items of one task in the order of the record. draws: each one's scores, nan = failed;
-    clusters: "" = alone.
+    """The items of one task in the order of the record.
+
+    Attributes:
+        scorer: the scorer whose values are collected.
+        ids: the items' ids.
+        draws: each item's scores, nan is failed.
+        clusters: each item's cluster, "" if it has none.
+        places: each id's position in these lists.
     """
 
     scorer: str
@@ -64,7 +73,7 @@ class ItemRows:
     places: dict[str, int] = field(default_factory=dict)
 
     def add(self, row: Mapping[str, Any]) -> None:
-        """Take a record: another draw, or a new item."""
+        """Add a record: a new item, or another draw of one."""
         name = str(row["id"])
         item_index = self.places.setdefault(name, len(self.places))
         if item_index == len(self.ids):
@@ -76,11 +85,11 @@ class ItemRows:
         self.draws[item_index].append(NAN if value is None else float(value))
 
     def new_item(self, row: Mapping[str, Any]) -> None:
-        """Take what else is wanted of an item, from its first record."""
+        """Read further fields of an item from its first record; for subclasses."""
 
 
 def padded(rows: Sequence[Sequence[float]]) -> NDArray[np.float64]:
-    """Rows of different lengths as (n, longest), the rest nan."""
+    """Arrange rows of different lengths as (n, longest), filled up with nan."""
     import numpy as np
 
     width = max((len(row) for row in rows), default=1) or 1
@@ -92,8 +101,9 @@ def padded(rows: Sequence[Sequence[float]]) -> NDArray[np.float64]:
 
 @dataclass(frozen=True, slots=True)
 class SliceCodes:
-    """One metadata key: its values by code, and a code per row, (n,); -1 where a row has no
-    value.
+    """One metadata key: its values by code, and a code per row, (n,).
+
+    -1 where a row has no value.
     """
 
     names: tuple[str, ...]
@@ -102,12 +112,17 @@ class SliceCodes:
 
 @dataclass(frozen=True, slots=True)
 class ItemScores:
-    """Mean scores per item, in the order of hashed ids: keys (n,), values (n,) with nan where there
-    is none, clusters (n,).
+    """Mean scores per item, in the order of hashed ids.
 
-    missing (n,): no draw has a score, and one is missing through no fault of the model. unsure
-    (n,): a draw has a score that a careful reader might argue with. slices: the values of the
-    metadata keys that were asked for, a code per item. contents (n,): `row_content` of each item.
+    Attributes:
+        keys: (n,), hashed ids.
+        values: (n,), mean scores, nan where there is none.
+        clusters: (n,), `cluster_code` of each.
+        clustered: whether any item has a named cluster.
+        contents: (n,), `row_content` of each item.
+        missing: (n,), no draw has a score, and one is missing through no fault of the model.
+        unsure: (n,), a draw has a score that a careful reader might dispute.
+        slices: the values of the requested metadata keys, a code per item.
     """
 
     keys: NDArray[np.int64]
@@ -125,7 +140,11 @@ def paired_scores(
 ) -> tuple[
     NDArray[np.int64], NDArray[np.float64], NDArray[np.bool_], NDArray[np.int64] | None
 ]:
-    """Keys, scores (2, n), which of them are missing, and clusters of the items that both have."""
+    """Select the items that both runs have.
+
+    Returns:
+        Keys, scores (2, n), which of them are missing (2, n), and clusters, None without any.
+    """
     import numpy as np
 
     keys, in_a, in_b = np.intersect1d(
@@ -139,7 +158,7 @@ def paired_scores(
 
 
 def hashed(text: str) -> int:
-    """A 64-bit hash that is the same in every process."""
+    """Compute a 64-bit hash that is the same in every process."""
     return int.from_bytes(
         blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest(),
         signed=True,
@@ -147,31 +166,36 @@ def hashed(text: str) -> int:
 
 
 _hashed_again = lru_cache(maxsize=256)(hashed)
-"""For names that come many times in a row."""
+"""`hashed` with a cache, for names that come many times in a row."""
 
 
 def cluster_code(cluster: str | None, key: int) -> int:
-    """What stands for an item's cluster.
+    """Return the code of an item's cluster.
 
-    Without one it is alone, also where a cluster elsewhere has its id for a name.
+    An item without a cluster gets a code of its own, even if another item's cluster has its id as
+    name.
     """
     return _hashed_again(cluster) if cluster else ~key
 
 
 UNKNOWN = 0
-"""The content of an item of which the record has nothing but an id: runs imported from programs
-that keep no question.
+"""The content of an item for which only the id is recorded.
+
+Programs that keep no questions produce such runs, which are imported.
 """
 
 
 def row_content(row: Mapping[str, Any]) -> int:
-    """A hash of what makes the question of a line of the record: input, targets, choices in their
-    order, passages' texts.
+    """Hash the question in a line of the record: input, targets, choices in order, passages' texts.
 
-    Instructions, worked examples and the prompt's template are no part of it. Dialects whose tasks
-    are templates over a raw row record that row as the metadata `doc`, and it is the question.
-    UNKNOWN where nothing is recorded; even where only targets and choices are: two such codes tell
-    questions apart, but equal ones do not make them one (`names_question`).
+    Instructions, worked examples and the prompt's template are not included. Dialects whose tasks
+    are templates over a raw row record that row as the metadata `doc`, and it counts as the
+    question.
+
+    Returns:
+        UNKNOWN where nothing is recorded. The code is even where only targets and choices are: two
+        such codes that differ mean different questions, but equal ones may not be the same question
+        (`names_question`).
     """
     metadata = row.get("metadata")
     if (
@@ -183,7 +207,7 @@ def row_content(row: Mapping[str, Any]) -> int:
     question = row["input"]
     targets = row["targets"]
     if not question and not targets and isinstance(row.get("content"), int):
-        return int(row["content"])  # of a table of scores, which has no texts
+        return int(row["content"])  # of a published table of scores
     choices = row.get("choices")
     passages = row.get("passages")
     pieces = [question, *targets]
@@ -201,7 +225,7 @@ def row_content(row: Mapping[str, Any]) -> int:
 
 
 def sample_content(sample: Sample) -> int:
-    """`row_content` of a sample at hand, as it will be recorded: known secrets are masked there."""
+    """Compute `row_content` of a sample as it will be recorded, with known secrets masked."""
     row: dict[str, Any] = {
         "input": sample.input,
         "targets": sample.targets,
@@ -218,7 +242,7 @@ def sample_content(sample: Sample) -> int:
 
 
 def names_question(contents: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Whether items of equal content are the same question."""
+    """Tell for each content whether an equal one means the same question."""
     odd: NDArray[np.bool_] = (contents & 1).astype(bool)
     return odd
 
@@ -229,20 +253,25 @@ def unit_codes(
     contents: NDArray[np.int64],
     clusters: NDArray[np.int64],
 ) -> NDArray[np.int64]:
-    """What an item's errors are shared under, (n,), the same in every task: its named cluster, else
-    its content.
+    """Compute the unit that shares an item's errors, (n,), with the same codes in every task.
 
-    keys: one per item, none twice; clusters: `cluster_code` of each. A content that is not known to
-    name a question, or that several items of the task have (the rest is in their prompts), tells no
-    item from another: such items stand alone.
+    It is the item's named cluster, else its content. A content that may not identify a question, or
+    that several items of the task share (they differ in their prompts), does not count: such items
+    are units by themselves.
+
+    Args:
+        task: the task's name.
+        keys: one per item, all different.
+        contents: `row_content` of each item.
+        clusters: `cluster_code` of each item.
     """
     import numpy as np
 
     inverse, counts = np.unique(contents, return_inverse=True, return_counts=True)[1:]
-    alone = clusters == ~keys
+    is_unclustered = clusters == ~keys
     identified = (counts == 1)[inverse] & names_question(contents)
     own_codes = keys ^ np.int64(hashed(f"item of {task}"))
     codes: NDArray[np.int64] = np.where(
-        alone, np.where(identified, contents, own_codes), clusters
+        is_unclustered, np.where(identified, contents, own_codes), clusters
     )
     return codes

@@ -1,9 +1,9 @@
-"""What this machine worked out of runs, kept in the home folder under a seal.
+"""A cache of results computed from runs, in the home folder, protected by a seal.
 
-Who hands over a folder of runs may put a `.evalwright` beside it, with tables of his own. So every
-file here begins with a keyed hash of its name and content, and the key is in the person's own
-settings (`sealing.key`), where nothing that was handed over lies. A file without its seal is not
-believed, and the samples are read again.
+Whoever hands over a folder of runs may put a forged `.evalwright` beside it. So every file here
+begins with a keyed hash of its name and content, and the key is in the user's own settings
+(`sealing.key`), which are never part of what is handed over. A file without a valid seal is
+ignored, and the samples are read again.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ KEY_BYTES = 32
 SEAL_BYTES = 32
 FOLDER = "scores"
 LARGEST_FILE = 1 << 32
-"""Bytes of a file that is read as a whole."""
+"""Largest file that is read into memory, in bytes."""
 
 
 def read_sealed(name: str) -> bytes | None:
-    """The content kept under a name; None where there is none, or none with this machine's seal."""
+    """Read the content kept under a name; None without a file that has this machine's seal."""
     key = _key(make=False)
     if key is None:
         return None
@@ -47,7 +47,7 @@ def read_sealed(name: str) -> bytes | None:
 
 
 def write_sealed(name: str, content: bytes) -> None:
-    """Keep content under a name. A folder that cannot be written costs only time."""
+    """Store content under a name. If the folder cannot be written, nothing is stored."""
     with suppress(OSError, RuntimeError):
         key = _key(make=True)
         if key is not None:
@@ -67,7 +67,7 @@ def _seal(key: bytes, name: str, content: bytes) -> bytes:
 
 
 def _key(*, make: bool) -> bytes | None:
-    """This person's key; None where there is none, or where other people may read it."""
+    """Read this user's key; None where there is none, or where other users may read it."""
     with suppress(OSError, RuntimeError):
         file = config_folder() / KEY_FILE
         if make and not file.exists():
@@ -84,7 +84,7 @@ def _key(*, make: bool) -> bytes | None:
 
 
 def _make_key(file: Path) -> None:
-    """Write a new key. Of two processes that do so at once, both use the one that came first."""
+    """Write a new key. If two processes do so at once, both use the first one."""
     private_folder(file.parent)
     temporary = file.with_name(f".{file.name}.{os.getpid()}.{secrets.token_hex(4)}")
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -95,7 +95,7 @@ def _make_key(file: Path) -> None:
             os.link(temporary, file)
         except FileExistsError:
             pass
-        except OSError:  # no such links on this file system
+        except OSError:  # no hard links on this file system
             temporary.replace(file)
     finally:
         temporary.unlink(missing_ok=True)

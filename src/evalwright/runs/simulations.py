@@ -1,5 +1,7 @@
-"""What stands on no board by accident: simulations beside models, scores that a baseline gave in
-place of a judge, parts of runs, answers that an earlier version left without a score.
+"""Checks that keep unsuitable runs off a board.
+
+These are simulations beside models, scores from a baseline in place of a judge, parts of runs,
+and answers that an earlier version left without a score.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from evalwright.runs.reader import Run
 
 
 def refuse_mixture(runs: Sequence[Run]) -> None:
-    """Raise ConfigurationError where simulations and runs of models are together."""
+    """Raise ConfigurationError if simulations are mixed with runs of models."""
     simulated = [run.id for run in runs if run.simulated]
     if simulated and len(simulated) < len(runs):
         names = ", ".join(f"'{name}'" for name in simulated[:5])
@@ -23,7 +25,7 @@ def refuse_mixture(runs: Sequence[Run]) -> None:
 
 
 def refuse_shards(runs: Sequence[Run]) -> None:
-    """Raise ConfigurationError for a run of a share of the samples."""
+    """Raise ConfigurationError for a shard, which covers only a share of the samples."""
     for run in runs:
         if run.part:
             whole_name = run.data["shard"].get("name")
@@ -39,7 +41,7 @@ def refuse_left_out(runs: Sequence[Run], purpose: str) -> None:
 
     Args:
         runs: the runs whose numbers are used.
-        purpose: what is to be done with them, such as "export".
+        purpose: what the numbers are used for, such as "export".
 
     Raises:
         ConfigurationError: one of them has such answers; the message has the command that scores
@@ -59,7 +61,7 @@ def refuse_left_out(runs: Sequence[Run], purpose: str) -> None:
 
 
 def refuse_baseline_judges(runs: Sequence[Run], allowed: bool = False) -> None:
-    """Raise ConfigurationError where a baseline judged a run, unless that is allowed."""
+    """Raise ConfigurationError if a baseline judged a run, unless that is allowed."""
     roles = [
         (run.id, role, model)
         for run in runs

@@ -1,7 +1,6 @@
-"""Two runs compared by slice: one paired comparison for each value of a metadata key, adjusted for
-how many they are.
+"""Compares two runs by slice: a paired comparison per metadata value, adjusted for multiplicity.
 
-A slice that differs and another that does not are no proof that the two slices differ from each
+If one slice differs and another does not, that does not prove that the slices differ from each
 other: each line is about its own items. An item without a value is in no slice.
 """
 
@@ -26,8 +25,12 @@ ALPHA = 0.05
 
 @dataclass(frozen=True, slots=True)
 class SlicePart:
-    """One value of a key. p_adjusted: for all values of the key; interval and verdict of `paired`
-    are those after adjustment.
+    """One value of a metadata key.
+
+    Attributes:
+        value: the metadata value.
+        paired: the comparison; its interval and verdict are adjusted.
+        p_adjusted: the p-value, adjusted for all values of the key.
     """
 
     value: str
@@ -35,17 +38,20 @@ class SlicePart:
     p_adjusted: float
 
     def as_dict(self) -> dict[str, Any]:
-        """A plain mapping for JSON."""
+        """Return a plain mapping for JSON."""
         adjusted = None if self.p_adjusted != self.p_adjusted else self.p_adjusted
         return {"value": self.value, **self.paired.as_dict(), "p_adjusted": adjusted}
 
 
 @dataclass(frozen=True, slots=True)
 class SliceComparison(Plain):
-    """All values of one metadata key, in the order of their names. without: common items that have
-    no value.
+    """All values of one metadata key, in alphabetical order.
 
-    correction: how p-values, verdicts and intervals were adjusted, in words.
+    Attributes:
+        key: the metadata key.
+        parts: the values.
+        without: number of common items that have no value.
+        correction: how p-values, verdicts and intervals were adjusted, in words.
     """
 
     key: str
@@ -55,7 +61,7 @@ class SliceComparison(Plain):
 
 
 def adjustment_text(how: Adjustment, tests: str) -> str:
-    """What was done about many slices. tests: what they are, in words."""
+    """Describe the adjustment for many slices; `tests` is what they are, in words."""
     return {
         "bh": f"Benjamini-Hochberg over {tests}, false discovery rate 5%",
         "holm": f"Holm over {tests}, 5% for any false finding",
@@ -70,7 +76,7 @@ def compare_slices(matrix: Matrix, key: str, how: Adjustment = "bh") -> SliceCom
     """Compare the first two runs of a matrix within each value of one of its keys."""
     codes = matrix.slices[key]
     common = matrix.of_items.common()
-    if matrix.clusters is not None:  # small numbers are put in order faster than hashes
+    if matrix.clusters is not None:  # small numbers sort faster than hashes
         matrix = replace(
             matrix, clusters=np.unique(matrix.clusters, return_inverse=True)[1]
         )
@@ -100,10 +106,9 @@ def compare_slices(matrix: Matrix, key: str, how: Adjustment = "bh") -> SliceCom
 
 
 def agreeing(paired: PairedComparison, p_adjusted: float) -> PairedComparison:
-    """The comparison with an interval that holds 0 unless the adjusted p-value says that the two
-    differ.
+    """Make a comparison's interval contain 0 unless the adjusted p-value is significant.
 
-    At `interval_level` it does so by itself, but for Holm's later steps: there it ends at 0.
+    At `interval_level` it does so by itself, except for Holm's later steps: there it is cut at 0.
     """
     if not p_adjusted < ALPHA or not paired.low <= 0 <= paired.high:
         return paired

@@ -1,5 +1,6 @@
-"""What `run.json` says under "stopping": rules, decisions, budget; and the intervals of what
-stopped early.
+"""The part "stopping" of `run.json`, and the intervals of runs that stopped early.
+
+It has the stopping rules, their decisions, and the budget.
 """
 
 from __future__ import annotations
@@ -10,13 +11,13 @@ from typing import Any
 from evalwright.runs.reader import Run
 
 MOST_NAMES = 6
-"""Models that one note names."""
+"""Most models that one note names."""
 
 NOT_ADJUSTED = "not adjusted for ending early"
 
 
 def task_ended_early(stopping: Mapping[str, Any] | None, task: str) -> bool:
-    """Whether a task was not asked to its last sample."""
+    """Tell whether a task was stopped before its last sample."""
     return any(
         progress["task"] == task and progress["asked"] < progress["of"]
         for progress in (stopping or {}).get("tasks", ())
@@ -24,7 +25,7 @@ def task_ended_early(stopping: Mapping[str, Any] | None, task: str) -> bool:
 
 
 def ended_early(run: Run) -> bool:
-    """Whether any task of a run was not asked to its last sample."""
+    """Tell whether any task of a run was stopped before its last sample."""
     return any(
         task_ended_early(run.data.get("stopping"), task["name"])
         for task in run.data["tasks"]
@@ -34,11 +35,10 @@ def ended_early(run: Run) -> bool:
 def with_valid_intervals(
     task: Mapping[str, Any], stopping: Mapping[str, Any] | None
 ) -> dict[str, Any]:
-    """A task's record with intervals that are valid whenever one stops, or that say that they are
-    not.
+    """Make a task's intervals valid despite early stopping, or let them say that they are not.
 
     The metric of a precision rule gets the rule's own interval; every other interval of a task that
-    ended early was made for a number of items fixed beforehand, and its method says so.
+    ended early assumes a number of items fixed beforehand, and its method says so.
     """
     if not task_ended_early(stopping, task["name"]):
         return dict(task)
@@ -69,8 +69,9 @@ def with_valid_intervals(
 def with_noted_intervals(
     task: Mapping[str, Any], stopping: Mapping[str, Any] | None
 ) -> dict[str, Any]:
-    """As `with_valid_intervals`, for scores that the rules did not see: no interval allows for the
-    stopping.
+    """Add notes only, since the rules did not see these scores: no interval is adjusted.
+
+    Otherwise like `with_valid_intervals`.
     """
     return with_valid_intervals(
         task, {**stopping, "decisions": []} if stopping else None
@@ -80,7 +81,7 @@ def with_noted_intervals(
 def noted_groups(
     groups: Sequence[Mapping[str, Any]], stopping: Mapping[str, Any] | None
 ) -> list[dict[str, Any]]:
-    """Averages over tasks, whose intervals say so where one of the tasks ended early."""
+    """Mark the intervals of averages over tasks if one of the tasks ended early."""
     return [
         (
             {**group, "metrics": [_noted(metric) for metric in group["metrics"]]}
@@ -108,9 +109,7 @@ def _anytime(metric: Mapping[str, Any], decision: Mapping[str, Any]) -> dict[str
 
 
 def early_notes(runs: Sequence[Run]) -> Iterator[str]:
-    """Sentences for a page about several runs: which of them ended early, and why; one for each
-    reason.
-    """
+    """Write sentences for a page about several runs: which of them ended early, one per reason."""
     ended_by_cause: dict[tuple[str, str], list[tuple[Run, Mapping[str, Any]]]] = {}
     for run in runs:
         stopping = run.data.get("stopping") or {}

@@ -1,10 +1,9 @@
 """Writes a run's folder.
 
-Records are kept in a partial file as they finish and put in order at the end; every file appears
-whole or not at all, and a run that is replaced stays whole until the new one is.
-
-The partial file is no one's memory: answers are in the store. It only keeps records out of main
-memory.
+Records are appended to a partial file as they finish and sorted at the end; every file appears
+either complete or not at all, and a run that is replaced stays intact until the new one is
+complete. The partial file is not needed to resume: answers are in the store. It only keeps
+records out of main memory.
 """
 
 from __future__ import annotations
@@ -39,10 +38,10 @@ from evalwright.tasks.safe_files import place_of, write_bytes
 RUN_FILE = "run.json"
 SAMPLES_FILE = "samples.jsonl"
 PLAN_FILE = "plan.json"
-"""Stopping rules, written before the first request."""
+"""The file of stopping rules, written before the first request."""
 
 ABOUT = ".about"
-"""The end of the name of what is known of a run while it is made."""
+"""Suffix of the file that describes a run while it is in progress."""
 
 SCHEMA_VERSION = 2
 
@@ -50,34 +49,40 @@ SCHEMA_VERSION = 2
 class RunWriter:
     """Collects records for one run folder; `finish` writes `samples.jsonl` and `run.json`.
 
-    about: what whoever follows the run meanwhile must know of it (`growing`); None where nobody
-    can. images: keeps the images of its prompts (`runs.images`). Raises RunError with a sentence
-    where the folder cannot be written, at once rather than after the work.
+    Args:
+        folder: the run's folder.
+        description: of the run, for those who follow it meanwhile (`growing`); None if nobody can.
+        store_images: whether the images of its prompts are kept (`runs.images`).
+
+    Raises:
+        RunError: the folder cannot be written; raised at once rather than after the work.
     """
 
     def __init__(
         self,
         folder: Path,
-        about: Mapping[str, Any] | None = None,
+        description: Mapping[str, Any] | None = None,
         *,
         store_images: bool = True,
     ) -> None:
         self.folder = folder
         self.images = ImageKeeper(folder, keeps_images=store_images)
-        # Two processes, or two threads of one, may make the same run at the same time.
+        # Two processes, or two threads of one, may write the same run at the same time.
         self._partial = (
             folder / f".{SAMPLES_FILE}.{os.getpid()}.{next(_writers)}.partial"
         )
         self._sorted = self._partial.with_suffix(".sorted")
-        self._about = self._partial.with_suffix(ABOUT)
+        self._description_file = self._partial.with_suffix(ABOUT)
         self._keys: array[int] = array("q")
         self._starts: array[int] = array("q")
         self._position = 0
         self._file = self._open()
-        if about is not None:
+        if description is not None:
             try:
                 write_json(
-                    self._about, {**about, "host": platform.node()}, private=True
+                    self._description_file,
+                    {**description, "host": platform.node()},
+                    private=True,
                 )
             except OSError as error:
                 raise _unwritable(self.folder, error) from error
@@ -93,7 +98,7 @@ class RunWriter:
             raise _unwritable(self.folder, error) from error
 
     def add(self, position: int, record: SampleRecord) -> None:
-        """Keep a record. `position` is its place in the finished file."""
+        """Append a record. `position` is its position in the finished file."""
         self.add_line(position, _line(record_row(record)))
         try:
             self.images.add(images_of_record(record))
@@ -101,7 +106,7 @@ class RunWriter:
             raise _unwritable(self.folder, error) from error
 
     def add_line(self, position: int, line: bytes) -> None:
-        """Keep a record that is written already."""
+        """Append a record that is serialised already."""
         try:
             self._file.write(line)
         except OSError as error:
@@ -111,7 +116,7 @@ class RunWriter:
         self._position += len(line)
 
     async def has_room(self) -> None:
-        """Wait while more images of records wait to be drawn than memory should hold.
+        """Wait until few images are waiting to be drawn.
 
         Raises RunError.
         """
@@ -128,17 +133,15 @@ class RunWriter:
             raise _unwritable(self.folder, error) from error
 
     def show(self) -> None:
-        """Let whoever follows the run see the records so far.
+        """Flush the file so that others can see the records so far.
 
-        What cannot be written now is tried again, and told, by `add` or `finish`.
+        Errors are ignored here: `add` or `finish` tries again, and reports them.
         """
         with contextlib.suppress(OSError, ValueError):
             self._file.flush()
 
     def finish(self, run: Mapping[str, Any]) -> None:
-        """Write `samples.jsonl` in the order of positions and then `run.json`, which completes the
-        run.
-        """
+        """Write `samples.jsonl` sorted by position and then `run.json`, which completes the run."""
         try:
             run = _with_images(run, self.images.finish())
             samples = {
@@ -147,8 +150,8 @@ class RunWriter:
                 "sha256": self._write_samples(),
             }
             if (self.folder / RUN_FILE).exists():
-                # The old record speaks of the old samples, so the new ones stand beside them until
-                # a record names them.
+                # The old record describes the old samples, so the new ones stay beside them until a
+                # record names them.
                 beside = self._sorted.replace(
                     self.folder / f"samples.{os.getpid()}.jsonl"
                 )
@@ -173,7 +176,7 @@ class RunWriter:
         self._starts.append(self._position)
         import numpy as np
 
-        # An array of places takes a fifth of the memory of a sorted list.
+        # An array of positions takes a fifth of the memory of a sorted list.
         order = np.argsort(np.frombuffer(self._keys, np.int64), kind="stable")
         digest = hashlib.sha256()
         with open_private(self._sorted, "xb", buffering=1 << 18) as file:
@@ -188,11 +191,11 @@ class RunWriter:
         return digest.hexdigest()
 
     def discard(self) -> None:
-        """Drop what is partial."""
+        """Delete the partial files."""
         self.images.close()
         with contextlib.suppress(OSError):
             self._file.close()
-        for file in (self._partial, self._sorted, self._about):
+        for file in (self._partial, self._sorted, self._description_file):
             with contextlib.suppress(OSError):
                 file.unlink(missing_ok=True)
 
@@ -211,16 +214,18 @@ class RunWriter:
 def _with_images(
     run: Mapping[str, Any], images: Mapping[str, Any] | None
 ) -> dict[str, Any]:
-    """What `run.json` says, with what was kept here in place of what the run that this one is made
-    from had kept.
+    """Set the entry about images in `run.json` to what this run kept.
+
+    It replaces the entry of the run that this one was made from.
     """
     without = {key: part for key, part in run.items() if key != "images"}
     return without if images is None else {**without, "images": images}
 
 
 def slug(text: str) -> str:
-    """A text as a file name: letters, digits, dot, dash, plus and underscore; never empty, hidden
-    or a way out.
+    """Convert a text to a file name of letters, digits, dot, dash, plus and underscore.
+
+    It is never empty or hidden, and never leads to another folder.
     """
     safe = "".join(char if char.isalnum() or char in "._+-" else "-" for char in text)
     return safe.strip(".-") or "run"
@@ -228,14 +233,13 @@ def slug(text: str) -> str:
 
 _writers = count()
 _LONGEST_NAME = 200
-"""Bytes: file systems end at 255, and a model's name, a shard's number or a process's may follow.
-"""
+"""Limit in bytes: file systems allow 255, and a model, shard or process may be appended."""
 
 
 def check_run_name(name: str) -> str:
-    """The name, if it can be one of a run.
+    """Check that a name can be that of a run, and return it.
 
-    Raises ConfigurationError for one that leads out of the folder of runs.
+    Raises ConfigurationError for one that leads out of the folder of runs, or is too long.
     """
     if re.search(r"[/\\\0]", name) or (name and not name.strip(".- ")):
         raise ConfigurationError(
@@ -252,9 +256,7 @@ def check_run_name(name: str) -> str:
 
 
 def write_plan(folder: Path, plan: Mapping[str, Any]) -> None:
-    """Write down the rules of a run that is about to begin; those of the same run that were written
-    before stay.
-    """
+    """Write the rules of a run that is about to begin, unless those of the same run are there."""
     if read_plan(folder).get("identity") == plan["identity"]:
         return
     try:
@@ -264,18 +266,18 @@ def write_plan(folder: Path, plan: Mapping[str, Any]) -> None:
 
 
 def drop_plan(folder: Path) -> None:
-    """Remove the rules of an earlier run from a folder that now holds a whole one."""
+    """Remove the rules of an earlier run from a folder that now holds a complete one."""
     with contextlib.suppress(OSError):
         (folder / PLAN_FILE).unlink(missing_ok=True)
 
 
 def read_plan(folder: Path) -> dict[str, Any]:
-    """The rules with which a run was begun; empty where there are none."""
+    """Read the rules with which a run was begun; empty where there are none."""
     return _read_json(folder / PLAN_FILE)
 
 
 def _read_json(file: Path) -> dict[str, Any]:
-    """A file of ours; empty where it cannot be read."""
+    """Read a JSON file of ours; empty where it cannot be read."""
     try:
         content = from_json(check_ordinary(file).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -285,18 +287,23 @@ def _read_json(file: Path) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Growing:
-    """A run that is being made, or was until its process ended. records: its file, whose last line
-    may be half written.
+    """A run in progress, or one whose process ended before it was complete.
+
+    Attributes:
+        records: its partial file, whose last line may be incomplete.
+        description: what the writer recorded for followers.
+        running: whether its process is alive.
     """
 
     records: Path
-    about: Mapping[str, Any]
+    description: Mapping[str, Any]
     running: bool
 
 
 def growing(folder: Path) -> Growing | None:
-    """The run that is being made in a folder, the latest one whose process runs; else the latest
-    that ended before its end.
+    """Find the run in progress in a folder; None without one.
+
+    The latest one whose process is alive, else the latest one that was interrupted.
     """
     partials = []
     for file in folder.glob(f".{SAMPLES_FILE}.*.partial"):
@@ -313,7 +320,7 @@ def growing(folder: Path) -> Growing | None:
 
 
 def _sweep(folder: Path) -> None:
-    """Remove what a killed process left behind."""
+    """Remove the partial files of killed processes."""
     for file in folder.glob(f".{SAMPLES_FILE}.*"):
         number = _process_of(file)
         if number is not None and os.name == "posix" and not is_running(number):
@@ -321,13 +328,13 @@ def _sweep(folder: Path) -> None:
 
 
 def _process_of(file: Path) -> int | None:
-    """The number of the process that writes a partial file."""
+    """Extract the id of the process that writes a partial file."""
     number = file.name.removeprefix(f".{SAMPLES_FILE}.").partition(".")[0]
     return int(number) if number.isdecimal() and len(number) < 12 else None
 
 
 def is_running(process: int) -> bool:
-    """Whether there is a process of that number, or it cannot be known."""
+    """Tell whether a process with that id exists, or that cannot be determined."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:
@@ -338,7 +345,7 @@ def is_running(process: int) -> bool:
 
 
 def write_json(path: Path, data: Mapping[str, Any], *, private: bool = False) -> None:
-    """Write JSON so that the file is either the old or the new one, whole."""
+    """Write JSON atomically: the file has either the old or the new content."""
     write_bytes(
         path,
         (to_json(data, indent=2) + "\n").encode("utf-8", "backslashreplace"),
@@ -347,11 +354,11 @@ def write_json(path: Path, data: Mapping[str, Any], *, private: bool = False) ->
 
 
 def to_json(data: Any, **options: Any) -> str:
-    """JSON that every reader takes, without any secret that this process has read.
+    """Serialise to standard JSON, without any secret that this process has read.
 
     Args:
-        data: plain values; nan becomes null, an infinity the number 1e999, which reads as one, and
-            dates and the like become text.
+        data: plain values; nan becomes null, an infinity the number 1e999, which parsers read as
+            one, and dates and the like become text.
         options: those of `json.dumps`, such as `indent`.
 
     Returns:
@@ -392,8 +399,8 @@ def _marked(value: Any, mark: str) -> Any:
 
 
 def _line(record: Mapping[str, Any]) -> bytes:
-    # A lone surrogate in an answer has no UTF-8 form; escaped (as JSON does too) it survives
-    # reading and writing.
+    # A lone surrogate in an answer has no UTF-8 form; escaped, as JSON does too, it survives
+    # writing and reading.
     return (
         to_json(record, separators=(",", ":")).encode("utf-8", "backslashreplace")
         + b"\n"

@@ -1,17 +1,16 @@
-"""Numbers with their uncertainty: arrays in, small typed results out.
+"""Statistics with their uncertainty: arrays in, small typed results out.
 
-Nothing here reads or writes anything, and nothing here knows what a run or a task is. Every result
-says how many items it rests on, what failed, its interval and the name of the method that made it.
-Three rules hold everywhere:
+Nothing here does any I/O or knows what a run or a task is. Every result says how many items it
+is based on, how many are missing, its interval and the method used. Three rules hold
+everywhere:
 
 * the unit is the item (or the cluster of items that belong together), never a repeated draw;
-* a zero-width interval never poses as certainty: where the data show no spread, a conservative
-  bound is used
-  and named;
-* what is missing is not wrong: it is left out, counted beside the estimate, and bounded for who
-  asks for the worst case.
+* a zero-width interval is never shown as certainty: where the data have no spread, a
+  conservative bound is used and named;
+* a missing item is not a wrong one: it is left out, counted beside the estimate, and bounded
+  for those who want the worst case.
 
-The names below load their module (and numpy) on first use.
+The names below load their module (and NumPy) on first use.
 """
 
 from typing import TYPE_CHECKING

@@ -1,12 +1,12 @@
-"""What a stopping rule looks at: one running record for each kind of question and score.
+"""The evidence that a stopping rule monitors: a running record per kind of question and score.
 
-Each record is fed units in their order and says at a look what is settled about this benchmark. A
-missing score is left out, and with it the item for both models: what is scored is then a draw
-without replacement from all units, as before, where answers are missing at random.
+Each record is fed units in their order and reports at an interim look what is settled about
+this benchmark. A unit with a missing score is left out for both models: if answers are missing
+at random, the scored ones are still a draw without replacement from all units.
 
-Of pairs of right-or-wrong answers there is an e-value, too: a bet against "no difference" that no
-strategy can win on average while that holds. So the chance that it ever reaches 1 / alpha is at
-most alpha (Ville 1939), however often one looks and whenever one stops.
+For pairs of right-or-wrong answers there is an e-value, too: the wealth of a bet against "no
+difference", which cannot grow on average while that holds. So the chance that it ever reaches 1
+/ alpha is at most alpha (Ville 1939), however often one looks and whenever one stops.
 """
 
 from __future__ import annotations
@@ -39,7 +39,16 @@ Settled = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """What a record must know about the scores of a task (see `stopping.Monitor`)."""
+    """What a record must know about the scores of a task (see `stopping.Monitor`).
+
+    Attributes:
+        n_total: number of units.
+        binary: whether every score is right or wrong.
+        clustered: whether units are clusters of items.
+        value_range: least and greatest possible score, None if unlimited.
+        n_items: number of items in all units, None if unknown.
+        alpha: allowed probability of a wrong decision.
+    """
 
     n_total: int
     binary: bool
@@ -50,13 +59,13 @@ class Scored:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The least and greatest score, infinite where nothing limits it."""
+        """The least and greatest possible score; infinite where there is no limit."""
         return self.value_range or (-math.inf, math.inf)
 
 
 @dataclass(frozen=True, slots=True)
 class LookResult:
-    """What is settled, the interval, and the e-value where there is one."""
+    """The outcome of one look: what is settled, the interval, and the e-value if there is one."""
 
     verdict: Settled
     low: float
@@ -65,19 +74,19 @@ class LookResult:
 
 
 class Evidence(Protocol):
-    """A running record of one rule."""
+    """A running record of the evidence for one stopping rule."""
 
     method: str
 
     def add(self, a: list[float], b: list[float]) -> None:
-        """The next unit's scores (nan = missing), item by item."""
+        """Add the next unit: the scores of both models, item by item; nan is missing."""
 
     def look(self) -> LookResult:
-        """What is settled by the units so far."""
+        """Decide what is settled by the units so far."""
 
 
 def make_evidence(rule: Rule, scored: Scored) -> Evidence:
-    """The record that fits the rule and the scores."""
+    """Create the record that fits the rule and the scores."""
     exact = scored.binary and not scored.clustered
     if rule.kind == "precision":
         return _ExactShare(rule, scored) if exact else _MeanEvidence(rule, scored)
@@ -89,7 +98,7 @@ def make_evidence(rule: Rule, scored: Scored) -> Evidence:
 
 
 class _ExactShare:
-    """Right-or-wrong items: which numbers of right answers among all are not refuted."""
+    """One model's share of right items, with an exact confidence sequence."""
 
     method = "exact confidence sequence without replacement"
 
@@ -99,8 +108,8 @@ class _ExactShare:
         self._n = self._right = 0
         self._low = 0.0
         self._high = 1.0
-        # The mixture bets best near the number of items that the wanted width needs, on the clock n
-        # N / (N - n).
+        # The mixture bets best near one number of items: here that at which the interval reaches
+        # the required width, on the clock n N / (N - n) of sampling without replacement.
         needed = min(2.5 / self._margin**2, 4 * scored.n_total)
         self._weight = max(1.0, needed / OPTIMUM)
 
@@ -122,7 +131,10 @@ class _ExactShare:
 
 
 class _MeanEvidence:
-    """The mean of one model's scores: betting for bounded single items, asymptotic otherwise."""
+    """The mean of one model's scores, with a confidence sequence.
+
+    It is by betting for bounded scores of single items, and asymptotic otherwise.
+    """
 
     def __init__(self, rule: Rule, scored: Scored) -> None:
         self._margin = rule.margin or 0.0
@@ -154,7 +166,10 @@ class _MeanEvidence:
 
 
 class _PairEvidence:
-    """Differences of pairs; the full run is that of units not yet known to be missing."""
+    """Base of records of paired differences.
+
+    The full run consists of units not known to be missing.
+    """
 
     def __init__(self, rule: Rule, scored: Scored) -> None:
         self._rule = rule
@@ -166,7 +181,7 @@ class _PairEvidence:
         return self._scored.n_total - self._missing
 
     def _differences(self, a: list[float], b: list[float]) -> list[float]:
-        """Of the items that both have a score for."""
+        """Compute the differences of the items for which both models have a score."""
         return [x - y for x, y in zip(a, b, strict=True) if not math.isnan(x - y)]
 
     def _finding(self, outlook: Outlook, e_value: float | None = None) -> LookResult:
@@ -188,7 +203,7 @@ class _PairEvidence:
 
 
 class _BinaryPairEvidence(_PairEvidence):
-    """Wins and losses among right-or-wrong pairs."""
+    """Right-or-wrong pairs: counts of the items that only one of the two models got right."""
 
     method = "full-run verdict, exact without replacement"
 
@@ -212,7 +227,7 @@ class _BinaryPairEvidence(_PairEvidence):
         alpha = self._scored.alpha
         if (
             self._n == self._total
-        ):  # nothing is open; the ordinary comparison says the verdict
+        ):  # all units are known: the ordinary comparison decides
             difference = (self._wins - self._losses) / self._n if self._n else math.nan
             return Outlook("open", difference, difference)
         return binary_outlook(
@@ -227,7 +242,7 @@ class _BinaryPairEvidence(_PairEvidence):
 
 
 class _GradedPairEvidence(_PairEvidence):
-    """Differences of graded scores, or of clusters."""
+    """Pairs of graded scores or of clusters: sums of differences by unit."""
 
     method = "full-run verdict, asymptotic without replacement"
 
@@ -275,19 +290,25 @@ def _is_precise(low: float, high: float, margin: float) -> LookResult:
     )
 
 
-# -- e values --------------------------------------------------------------------------
+# -- e-values --------------------------------------------------------------------------
 
 
 def log_pair_e_value(wins: npt.ArrayLike, losses: npt.ArrayLike) -> F64:
-    """Natural logarithm of the e-value against "a discordant item favours either model alike".
+    """Natural log of the e-value against "a discordant item favours either model equally often".
 
-    e = B(p + w, p + l) / B(p, p) 2^(w + l) with p = 1/2, the mixture of all shares with a Beta(p,
-    p) prior. `wins` and `losses` are counts of discordant items (only a right, only b right),
-    numbers or arrays of one shape; the result has that shape. Items on which both agree carry no
-    evidence. Assumes that items come in an order that does not depend on the answers.
+    e = B(p + w, p + l) / B(p, p) 2^(w + l) with p = 1/2: a mixture over all win rates with a
+    Beta(p, p) prior. Items on which both models agree carry no evidence. Assumes that the order of
+    the items does not depend on the answers.
 
     Source: Robbins (1970), "Statistical methods related to the law of the iterated logarithm";
     Ramdas et al. (2023), "Game-theoretic statistics and safe anytime-valid inference".
+
+    Args:
+        wins: number of items that only a got right, a number or an array.
+        losses: number of items that only b got right, of the same shape.
+
+    Returns:
+        The logarithms, of the same shape.
     """
     from scipy.special import betaln
 
@@ -300,9 +321,9 @@ def log_pair_e_value(wins: npt.ArrayLike, losses: npt.ArrayLike) -> F64:
 
 
 def pair_e_value(wins: int, losses: int) -> float:
-    """The e-value of `log_pair_e_value` itself; infinite where it is too large for a float.
+    """The e-value itself, see `log_pair_e_value`; infinite where it is too large for a float.
 
-    Stop at 1 / alpha.
+    It is safe to stop as soon as it reaches 1 / alpha.
     """
     log_value = float(log_pair_e_value(wins, losses))
     return math.exp(log_value) if log_value < 700.0 else math.inf

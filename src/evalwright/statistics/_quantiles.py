@@ -1,9 +1,8 @@
-"""Quantiles and tail probabilities of the few distributions the other modules need, and p-values
-from intervals.
+"""Quantiles and tail probabilities of the few distributions that the other modules need.
 
-The normal quantile comes from the standard library, so a plain Wilson interval loads no scipy. The
-rest comes from `scipy.special`, which loads in about a tenth of a second where `scipy.stats` takes
-half a second and more.
+The normal quantile comes from the standard library, so a plain Wilson interval loads no SciPy.
+The rest comes from `scipy.special`, which loads in about a tenth of a second where
+`scipy.stats` takes half a second and more.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from statistics import NormalDist
 
 _NORMAL = NormalDist()
 _STEPS = 60
-_LEAST = 1e-15  # a level of 1 - 1e-16 is 1 in floating point
+_LEAST = 1e-15  # a level of 1 - 1e-16 would round to 1
 
 
 def check_level(level: float, name: str = "level") -> None:
@@ -42,8 +41,9 @@ def t_quantile(probability: float, df: float) -> float:
 
 
 def t_two_sided(t: float, df: float) -> float:
-    """P(|T| >= |t|) for Student's t with `df` degrees of freedom; never 0, which no finite sample
-    shows.
+    """P(|T| >= |t|) for Student's t with `df` degrees of freedom; at least the smallest float.
+
+    It is never 0, since no finite sample can exclude the null hypothesis entirely.
     """
     from scipy.special import stdtr
 
@@ -51,10 +51,10 @@ def t_two_sided(t: float, df: float) -> float:
 
 
 def greatest_failing(passes: Callable[[float], bool]) -> float:
-    """The error rate in (0, 0.5] above which `passes` holds, to a relative 1e-12, at least 1e-15.
+    """Find the least error rate in (0, 0.5] at which `passes` holds, to a relative 1e-12.
 
-    `passes(rate)` must go from False to True as the rate grows (the interval gets shorter). 0.5
-    where it never does.
+    This turns an interval into a p-value. `passes(rate)` must go from False to True as the rate
+    grows (the interval gets shorter). The result is at least 1e-15; 0.5 where `passes` never holds.
     """
     if not passes(0.5 - 1e-12):
         return 0.5
@@ -62,9 +62,7 @@ def greatest_failing(passes: Callable[[float], bool]) -> float:
         return _LEAST
     low = _LEAST
     high = 0.5
-    for _ in range(
-        _STEPS
-    ):  # on a logarithmic scale, for small rates are the ones of interest
+    for _ in range(_STEPS):  # bisection on a log scale: small rates matter most
         middle = (low * high) ** 0.5
         if passes(middle):
             high = middle

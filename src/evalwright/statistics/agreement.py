@@ -1,10 +1,12 @@
-"""How far raters agree: raw agreement, Cohen's kappa, Gwet's AC1, Krippendorff's alpha, each with
-its interval.
+"""Inter-rater agreement: raw agreement, Cohen's kappa, Gwet's AC1 and Krippendorff's alpha.
+
+Each comes with an interval.
 
 | coefficient | chance agreement from | note |
 |---|---|---|
 | raw agreement | none | what it sounds like; high where one label is rare |
-| Cohen's kappa (1960) | each rater's own label shares | falls to 0 where one label is rare, however
+| Cohen's kappa (1960) | each rater's own label shares | falls to 0 where one label is rare,
+however
 much raters agree |
 | Gwet's AC1 (2008) | how evenly labels are used | steady where one label is rare |
 | Krippendorff's alpha (2011) | pooled ratings without replacement | numbers whose differences
@@ -14,13 +16,17 @@ All are functions of sums over items, so one bootstrap over items (or clusters) 
 Raters are fixed: the interval speaks of other items for these raters, not of other raters.
 
 Where all labels but one are rare, kappa and alpha come to 2 J / (1 + J) with J the share of
-agreement among the items that got a rarer one (Hripcsak & Rothschild 2005). Resamples of the one or
-two such items show nothing of that share: the interval is never narrower than Wilson's of J over
+agreement among the items that got a rarer one (Hripcsak & Rothschild 2005). Resamples of the
+one or
+two such items show nothing of that share: the interval is never narrower than Wilson's of J
+over
 them.
 
 `judge_agreement` sets a judge beside the people it stands in for, by the same figures: a judge
-cannot be asked to agree with people more than people agree with each other, so their agreement is
-the ceiling that makes the judge's figure readable. Pairs are pooled: each item counts once, shared
+cannot be asked to agree with people more than people agree with each other, so their agreement
+is
+the ceiling that makes the judge's figure readable. Pairs are pooled: each item counts once,
+shared
 among its pairs of raters.
 """
 
@@ -47,24 +53,33 @@ _UNSEEN = "Wilson's bound on unseen disagreement"
 
 @dataclass(frozen=True, slots=True)
 class Ratings(KeptItems):
-    """Ratings (items, raters) with nan for missing, only items that two raters saw."""
+    """Ratings (items, raters) with nan for missing, of the items that two raters or more rated."""
 
     values: F64
     labels: F64
-    """The distinct values, ascending."""
+    """The distinct ratings, ascending, (labels,)."""
     counts: F64
-    """How many raters gave each label to each item, (items, labels); empty where there are too many
-    labels.
+    """How many raters gave each label to each item, (items, labels).
+
+    Empty where labels are not counted, for coefficients of numbers.
     """
 
 
 def raw_agreement(
     ratings: npt.ArrayLike, *, clusters: Clusters = None, level: float = 0.95
 ) -> Estimate:
-    """The mean over items of the share of pairs of raters that gave the same label.
+    """The mean over items of the share of rater pairs that gave the same label.
 
-    `ratings`: (items, raters), nan where a rater gave none; items with fewer than two ratings count
-    as failed. The interval is that of `mean_interval`. Raises ValueError for other shapes.
+    The interval is that of `mean_interval`.
+
+    Args:
+        ratings: (items, raters), nan where a rater gave none; items with fewer than two ratings
+            count as missing.
+        clusters: (items,) integers; items that share one are not independent.
+        level: confidence level of the interval.
+
+    Raises:
+        ValueError: other shapes.
     """
     table = read_ratings(ratings, clusters)
     shares = _pair_shares(table.counts)
@@ -82,10 +97,18 @@ def cohen_kappa(
     draws: int = DRAWS,
     seed: int = 0,
 ) -> Estimate:
-    """Cohen's kappa of two raters, a and b (items,), nan = missing; 1 - observed / expected
-    disagreement.
+    """Cohen's kappa (1960) of two raters: 1 - observed / expected disagreement.
 
-    nan where both raters gave one and the same label to everything.
+    Args:
+        a: (items,), the first rater's labels as numbers; nan is missing.
+        b: (items,), the second rater's.
+        clusters: (items,) integers; items that share one are not independent.
+        level: confidence level of the interval.
+        draws: number of bootstrap resamples.
+        seed: seeds the bootstrap.
+
+    Returns:
+        The estimate; nan where both raters gave the same single label to everything.
     """
     left = np.asarray(a, dtype=np.float64)
     right = np.asarray(b, dtype=np.float64)
@@ -122,11 +145,21 @@ def gwet_ac1(
     draws: int = DRAWS,
     seed: int = 0,
 ) -> Estimate:
-    """Gwet's AC1 of ratings (items, raters), nan = missing: (pa - pe) / (1 - pe), pe = sum_k s_k (1
-    - s_k) / (q - 1).
+    """Gwet's AC1 (2008): (pa - pe) / (1 - pe) with pe = sum_k s_k (1 - s_k) / (q - 1).
 
-    s_k is the mean over items of the share of raters who gave label k, q the number of labels:
-    those that occur, or `labels` if the scale has more. Gwet (2008). nan with a single label.
+    pa is the raw agreement, s_k the mean over items of the share of raters who gave label k, and q
+    the number of labels.
+
+    Args:
+        ratings: (items, raters), nan is missing.
+        labels: the number of labels on the scale, if more than those that occur.
+        clusters: (items,) integers; items that share one are not independent.
+        level: confidence level of the interval.
+        draws: number of bootstrap resamples.
+        seed: seeds the bootstrap.
+
+    Returns:
+        The estimate; nan with a single label.
     """
     table = read_ratings(ratings, clusters)
     q = max(len(table.labels), labels or 0)
@@ -156,17 +189,23 @@ def krippendorff_alpha(
     draws: int = DRAWS,
     seed: int = 0,
 ) -> Estimate:
-    """Krippendorff's alpha (2011) of ratings (items, raters), nan = missing: 1 - observed /
-    expected disagreement.
+    """Krippendorff's alpha (2011) on an interval scale: 1 - observed / expected disagreement.
 
-    Ratings are numbers whose differences count (an interval scale). nan where all ratings are
-    alike.
+    Args:
+        ratings: (items, raters), numbers whose differences are meaningful; nan is missing.
+        clusters: (items,) integers; items that share one are not independent.
+        level: confidence level of the interval.
+        draws: number of bootstrap resamples.
+        seed: seeds the bootstrap.
+
+    Returns:
+        The estimate; nan where all ratings are equal.
     """
     table = read_ratings(ratings, clusters, count=False)
     there = ~np.isnan(table.values)
     sizes = there.sum(axis=1).astype(np.float64)
     middle = float(table.values[there].mean()) if there.any() else 0.0
-    # Around their middle, where squares keep their digits.
+    # Subtract the mean first, so that the squares keep their precision.
     values = np.where(there, table.values - middle, 0.0)
     first = values.sum(axis=1)
     second = (values**2).sum(axis=1)
@@ -184,9 +223,9 @@ def krippendorff_alpha(
 def read_ratings(
     ratings: npt.ArrayLike, clusters: Clusters, *, count: bool = True
 ) -> Ratings:
-    """Check ratings and keep the items that two raters saw.
+    """Check ratings and keep the items with at least two of them.
 
-    Raises ValueError for shapes and values that do not fit.
+    Raises ValueError for wrong shapes and values.
     """
     values = np.asarray(ratings, dtype=np.float64)
     if values.ndim != 2 or values.shape[1] < 2 or np.isinf(values).any():
@@ -234,11 +273,21 @@ def coefficient_interval(
     expected: float | None = None,
     steady: bool = False,
 ) -> Estimate:
-    """The coefficient with a BCa interval over items or clusters; from Wilson's interval where all
-    agree.
+    """Estimate a coefficient, with a BCa bootstrap interval over items or clusters.
 
-    expected: the share of disagreements by chance, None for that of two ratings drawn at random.
-    steady: that the coefficient does not hang on how many items have a rarer label.
+    Where all raters agree, the lower end comes from Wilson's interval instead.
+
+    Args:
+        table: the ratings.
+        parts: (items, parts), the sums that the coefficient is a function of.
+        coefficient: maps sums (..., parts) to the coefficient (...).
+        level: confidence level of the interval.
+        draws: number of bootstrap resamples.
+        seed: seeds the bootstrap.
+        expected: the share of disagreements expected by chance; None for that of two ratings drawn
+            at random.
+        steady: the coefficient does not depend on how many items have a rarer label, so Wilson's
+            interval of those is not needed.
     """
     check_level(level)
     if table.n == 0:
@@ -254,8 +303,8 @@ def coefficient_interval(
         return table.estimate(
             value, -1.0, 1.0, level, None, "one unit: the whole range"
         )
-    # A resample in which every rating is the same shows no chance agreement to beat; it counts as
-    # no better than chance.
+    # In a resample in which all ratings are equal the coefficient is undefined; it counts as 0, no
+    # better than chance.
     drawn = resampled_interval(
         units,
         lambda sums: np.nan_to_num(coefficient(sums), nan=0.0),
@@ -287,7 +336,7 @@ def coefficient_interval(
 
 
 def _count_with_rarer(table: Ratings) -> int:
-    """How many items (or clusters) have a rating that is not the most frequent one."""
+    """Count the items (or clusters) with a rating other than the most frequent one."""
     most = table.labels[
         np.argmax([(table.values == label).sum() for label in table.labels])
     ]
@@ -296,8 +345,12 @@ def _count_with_rarer(table: Ratings) -> int:
 
 
 def _interval_of_rarer(value: float, units: int, level: float) -> tuple[float, float]:
-    """Wilson's interval of the agreement J among `units` with a rarer label, for a coefficient of 2
-    J / (1 + J).
+    """Convert Wilson's interval of the agreement J on rarer labels to that of 2 J / (1 + J).
+
+    Args:
+        value: the coefficient.
+        units: number of items or clusters with a rarer label.
+        level: confidence level.
     """
     share = max(value, 0.0) / (2 - max(value, 0.0))
     low, high = (2 * end / (1 + end) for end in wilson(share * units, units, level))
@@ -305,23 +358,25 @@ def _interval_of_rarer(value: float, units: int, level: float) -> tuple[float, f
 
 
 def _unseen(units: int, expected: float, level: float) -> float:
-    """The lower end without a disagreement: as many disagreements as so many units leave possible
-    (Wilson).
+    """The lower end if no disagreement was seen: as many as Wilson's interval cannot exclude.
 
-    `expected` is the share of disagreements by chance; an unseen disagreement is taken to be of the
-    usual size.
+    Args:
+        units: number of items or clusters.
+        expected: share of disagreements by chance; an unseen disagreement is assumed to have the
+            usual size.
+        level: confidence level.
     """
     return max(-1.0, 1 - (1 - wilson(units, units, level)[0]) / max(expected, 1e-12))
 
 
 def _chance_disagreement(table: Ratings) -> float:
-    """The share of disagreements among two ratings drawn at random."""
+    """The probability that two ratings drawn at random differ."""
     counts = np.unique(table.values[~np.isnan(table.values)], return_counts=True)[1]
     return 1 - float((_shares(counts.astype(np.float64)) ** 2).sum())
 
 
 def one_minus(observed: F64, expected: F64) -> F64:
-    """1 - observed / expected disagreement; nan where chance alone would give none."""
+    """Compute 1 - observed / expected disagreement; nan where no disagreement is expected."""
     possible = np.asarray(expected) > 1e-12
     ratio = np.divide(
         observed, expected, out=np.full(np.shape(expected), np.nan), where=possible
@@ -331,7 +386,7 @@ def one_minus(observed: F64, expected: F64) -> F64:
 
 
 def _pair_shares(counts: F64) -> F64:
-    """For each item the share of pairs of raters with the same label."""
+    """Compute for each item the share of rater pairs with the same label."""
     sizes = counts.sum(axis=1)
     shares: F64 = (counts * (counts - 1)).sum(axis=1) / np.maximum(
         sizes * (sizes - 1), 1
@@ -349,9 +404,7 @@ def _shares(totals: F64) -> F64:
 
 @dataclass(frozen=True, slots=True)
 class AgreementFigures(Plain):
-    """Agreement of pooled pairs of raters; the coefficients are those of `agreement`, for two
-    ratings an item.
-    """
+    """Agreement of pooled pairs of raters, by the four coefficients of this module."""
 
     raw: Estimate
     kappa: Estimate
@@ -361,11 +414,14 @@ class AgreementFigures(Plain):
 
 @dataclass(frozen=True, slots=True)
 class JudgeAgreement(Plain):
-    """`judge`: judge with a person; `ceiling`: person with person, None where no item has labels of
-    two people.
+    """Agreement of a judge with people, beside the agreement of people among themselves.
 
-    `gap` is the judge's raw agreement less the ceiling's on the items that two people labelled: 0
-    where the judge agrees with a person as often as another person does.
+    Attributes:
+        judge: judge with a person.
+        ceiling: person with person; None where no item has labels of two people.
+        gap: the judge's raw agreement minus the ceiling's, on the items that two people labelled; 0
+            where the judge agrees with a person as often as another person does.
+        n_people: the number of people.
     """
 
     judge: AgreementFigures
@@ -381,10 +437,16 @@ def judge_agreement(
     clusters: Clusters = None,
     level: float = 0.95,
 ) -> JudgeAgreement:
-    """Agreement of a judge (items,) with people (items,) or (items, people), nan = no label, and of
-    people among themselves.
+    """Measure the agreement of a judge with people, and of the people among themselves.
 
-    Labels are numbers that stand for names. Raises ValueError for shapes that do not match.
+    Args:
+        judge: (items,) the judge's labels, as numbers that stand for names; nan is missing.
+        people: (items,) or (items, people), likewise.
+        clusters: (items,) integers; items that share one are not independent.
+        level: confidence level of the intervals.
+
+    Raises:
+        ValueError: the shapes do not match.
     """
     verdicts = np.asarray(judge, dtype=np.float64)
     labels = np.asarray(people, dtype=np.float64)
@@ -401,7 +463,7 @@ def judge_agreement(
             f" people), not {np.shape(judge)} and {np.shape(people)}"
         )
     persons = labels.shape[1]
-    # An item without a verdict says nothing about the judge: it is left out there, and counted.
+    # An item without a judge's label says nothing about the judge: it is left out, and counted.
     everyone = np.where(
         np.isnan(verdicts)[:, None], np.nan, np.column_stack([verdicts, labels])
     )
@@ -427,7 +489,7 @@ def judge_agreement(
 def _measure_agreement(
     table: Ratings, pairs: list[tuple[int, int]], level: float
 ) -> tuple[AgreementFigures, F64]:
-    """The four figures of the pooled pairs, and each item's share of agreeing pairs."""
+    """Compute the coefficients of the pooled pairs, and each item's share of agreeing pairs."""
     cells = _pair_cells(table, pairs)
     size = len(table.labels)
     shares: F64 = cells[:, :: size + 1].sum(axis=1) if size else np.zeros(0)
@@ -473,8 +535,9 @@ def _measure_agreement(
 
 
 def _pair_cells(table: Ratings, pairs: list[tuple[int, int]]) -> F64:
-    """(items, labels * labels): how an item's pairs of ratings fall on pairs of labels; sums to 1
-    where there is a pair.
+    """Count how an item's pairs of ratings fall on pairs of labels, (items, labels * labels).
+
+    Each row is divided by its number of pairs, so it sums to 1 where there is one.
     """
     size = len(table.labels)
     there = ~np.isnan(table.values)

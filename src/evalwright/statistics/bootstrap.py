@@ -1,11 +1,10 @@
-"""The bootstrap for metrics that are not means: resample whole units, never single rows of a
-cluster.
+"""The bootstrap for metrics that are not means: whole units are resampled, never rows of a cluster.
 
-A metric like macro-F1 is a function of sums (of true positives, of gold and of predicted labels).
-So a resample needs no data, only weights: `multinomial weights @ totals of each unit` gives the
-sums of a thousand resamples in one product. Units with equal totals are drawn together, so a
-million items in ten classes cost what a hundred cells cost. Intervals are BCa (Efron 1987) with the
-small-sample expansion of Hesterberg (2015).
+A metric like macro-F1 is a function of sums (of true positives, of gold and of predicted
+labels). So a resample needs no data, only weights: `multinomial weights @ totals of each unit`
+gives the sums of a thousand resamples in one product. Units with equal totals are drawn
+together, so a million items in ten classes cost what a hundred cells cost. Intervals are BCa
+(Efron 1987) with the small-sample expansion of Hesterberg (2015).
 """
 
 from __future__ import annotations
@@ -21,16 +20,16 @@ from evalwright.statistics.intervals import alike_interval, effective_score_inte
 from evalwright.statistics.units import F64, I64
 
 DRAWS = 2000
-_CHUNK = 4_000_000  # weights held at a time: 32 MB
-_WORK = 40_000_000  # weights in all; above that a resampling would add seconds and no insight
+_CHUNK = 4_000_000  # weights in memory at a time: 32 MB
+_WORK = 40_000_000  # weights in all; more would take seconds longer without a better interval
 
 Statistic = Callable[[F64], F64]
-"""Maps sums (..., parts) to the metric (...)."""
+"""A metric as a function of sums: maps (..., parts) to (...)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resampled:
-    """An interval by resampling. `standard_error` is 0 where no resample changes the metric."""
+    """An interval by resampling; `standard_error` is 0 where no resample changes the metric."""
 
     low: float
     high: float
@@ -50,10 +49,20 @@ def resampled_interval(
 ) -> Resampled:
     """The BCa interval of `statistic(sum of totals over units)`, by resampling units.
 
-    `totals` is (rows, parts); `counts` (rows,) says how many units have each row, one each if None.
-    `unit` is the word for them in the method. With so many distinct units that resampling would
-    take seconds, the jackknife's standard error and a t quantile are used and named: by then the
-    two agree. Needs at least two units.
+    With so many distinct units that resampling would take seconds, the jackknife's standard error
+    and a t quantile are used and named: at that size the two agree.
+
+    Args:
+        totals: (rows, parts), the sums of each unit.
+        statistic: maps sums (..., parts) to the metric (...).
+        counts: (rows,), how many units have each row; one each if None.
+        level: confidence level of the interval.
+        draws: number of resamples.
+        seed: seeds the resampling.
+        unit: what the units are called in the method's name.
+
+    Raises:
+        ValueError: fewer than two units.
     """
     repeats = np.ones(len(totals), dtype=np.int64) if counts is None else counts
     size = int(repeats.sum())
@@ -95,19 +104,33 @@ def share_interval(
     statistic: Statistic,
     *,
     counts: I64 | None = None,
-    worth: int,
+    effective_units: int,
     most: float,
     level: float,
     seed: int,
     unit: str,
     prefix: str = "",
 ) -> tuple[float, float, float | None, str]:
-    """(low, high, standard error or None, method) of a metric between 0 and 1, by resampling where
-    that can be trusted.
+    """The interval of a metric in [0, 1], by resampling where that can be trusted.
 
-    Where the resampled interval reaches an end of the range, or no resample changes the metric, few
-    errors (or none) were seen: then Wilson's interval of effective n, at most `most`, or the rule
-    of three takes its place, for `worth` units.
+    If the resampled interval reaches an end of the range, or no resample changes the metric, too
+    few errors were seen. Then Wilson's interval with an effective n, or the rule of three, is used
+    instead.
+
+    Args:
+        totals: (rows, parts), the sums of each unit.
+        value: the metric.
+        statistic: maps sums (..., parts) to the metric (...).
+        counts: (rows,), how many units have each row; one each if None.
+        effective_units: the number of units assumed where the data show no spread.
+        most: upper limit of the effective n.
+        level: confidence level of the interval.
+        seed: seeds the resampling.
+        unit: what the units are called in the method's name.
+        prefix: goes before the method's name.
+
+    Returns:
+        Low end, high end, standard error or None, and the method's name.
     """
     size = len(totals) if counts is None else int(counts.sum())
     if size == 1:
@@ -116,8 +139,13 @@ def share_interval(
         totals, statistic, counts=counts, level=level, seed=seed, unit=unit
     )
     if drawn.standard_error == 0.0:
-        low, high = alike_interval(value, worth, (0.0, 1.0), level)
-        return low, high, None, f"rule of three ({unit} alike, effective n = {worth})"
+        low, high = alike_interval(value, effective_units, (0.0, 1.0), level)
+        return (
+            low,
+            high,
+            None,
+            f"rule of three ({unit} alike, effective n = {effective_units})",
+        )
     if drawn.low <= 0.0 or drawn.high >= 1.0:
         critical = t_quantile(0.5 + level / 2, size - 1)
         low, high = effective_score_interval(
@@ -126,7 +154,7 @@ def share_interval(
             (0.0, 1.0),
             critical=critical,
             most=most,
-            without_spread=worth,
+            without_spread=effective_units,
         )
         kind = "" if unit == "items" else "clustered "
         return low, high, drawn.standard_error, f"{kind}Wilson (effective n)"
@@ -134,8 +162,9 @@ def share_interval(
 
 
 def collapse(rows: I64) -> tuple[I64, I64]:
-    """The distinct entries of an integer array (n,) and how often each occurs, in time O(n) for
-    small codes.
+    """Find the distinct entries of an integer array (n,), and how often each occurs.
+
+    Takes O(n) time for small codes.
     """
     most = int(rows.max()) + 1 if len(rows) else 0
     if most > 4 * len(rows) + 1024:
@@ -154,7 +183,7 @@ def _mostly_distinct(rows: int, size: int) -> bool:
 def _resampled_sums(
     totals: F64, repeats: I64, draws: int, rng: np.random.Generator
 ) -> Iterator[F64]:
-    """Sums of resamples, (chunk, parts) at a time, `draws` in all."""
+    """Iterate over the sums of `draws` resamples, in chunks of shape (chunk, parts)."""
     rows = len(totals)
     size = int(repeats.sum())
     chunk = max(1, _CHUNK // max(rows, size if _mostly_distinct(rows, size) else rows))
@@ -165,7 +194,7 @@ def _resampled_sums(
         here = min(chunk, draws - start)
         if owner is None:
             weights = rng.multinomial(size, repeats / size, size=here)
-        else:  # the same distribution, by counting drawn units
+        else:  # the same distribution, by counting how often each unit was drawn
             drawn = owner[rng.integers(0, size, size=(here, size))]
             drawn += (np.arange(here) * rows)[:, None]
             weights = np.bincount(drawn.ravel(), minlength=here * rows).reshape(
@@ -177,7 +206,7 @@ def _resampled_sums(
 def _bca(
     replicates: F64, value: float, left_out: F64, repeats: I64, level: float
 ) -> tuple[float, float]:
-    """Bias-corrected and accelerated percentiles of the replicates."""
+    """Bias-corrected and accelerated (BCa) percentiles of the replicates (Efron 1987)."""
     size = int(repeats.sum())
     below = float(np.mean(replicates < value) + 0.5 * np.mean(replicates == value))
     edge = 0.5 / len(replicates)
@@ -191,7 +220,7 @@ def _bca(
     ends = []
     for z in (bias - reach, bias + reach):
         shrink = 1 - acceleration * z
-        # Beyond the pole of the correction the percentile has run off that end of the distribution.
+        # Beyond the pole of the correction formula the percentile is the end of the distribution.
         ends.append(
             normal_cdf(bias + z / shrink) if shrink > 0 else (0.0 if z < 0 else 1.0)
         )

@@ -1,17 +1,17 @@
-"""Ratings of models from whose score is higher, item by item: P(a beats b) = 1 / (1 + exp(s_b -
-s_a)) (Bradley & Terry 1952).
+"""Bradley-Terry ratings of models from item-by-item comparisons of their scores (1952).
 
-Two models meet on every item that both have a score on; equal scores are half a win for each. Every
-game of a task weighs the same, and the games of a task together as much as the task. The strengths
-s are the maximum of that weighted likelihood, and sum to 0. Their covariance is the sandwich H^-1 V
-H^-1 (Huber 1967; Liang & Zeger 1986): V is that of the score's sums over units, each taken less its
-task's mean, since items that share a unit, and all games on one item, depend on each other, and
+P(a beats b) = 1 / (1 + exp(s_b - s_a)). Two models are compared on every item on which both
+have a score; equal scores are half a win for each. Every comparison within a task has the same
+weight, and together they have the weight of the task. The strengths s maximise that weighted
+likelihood, and sum to 0. Their covariance is the sandwich H^-1 V H^-1 (Huber 1967; Liang &
+Zeger 1986): V is the covariance of the score's sums over units, each centred on its task's
+mean, since items that share a unit, and all comparisons on one item, depend on each other; the
 tasks are fixed.
 
-Where some models never lose or draw against the others the likelihood has no maximum (Ford 1957),
-and where all are always tied the sandwich is 0. Then each model has half a win and half a loss more
-against one of mean strength, and the covariance is the inverse information of one game a unit,
-which is wide.
+Where some models never lose to or tie with the others the likelihood has no maximum (Ford
+1957), and where all models always tie the sandwich is 0. In these cases each model gets half a
+win and half a loss more against a model of mean strength, and the covariance is the inverse
+information of one comparison per unit, which is wide.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from evalwright.statistics._quantiles import check_level, t_quantile
 from evalwright.statistics.units import F64, I64
 
 TIE = 1e-4
-"""Scores that differ by no more than this are equal."""
+"""Largest difference at which two scores count as equal."""
 
 _STEPS = 200
 _FLAT = 1e-12
 
 
 class Scored(NamedTuple):
-    """The scores of a task.
+    """The scores of one task.
 
     Args:
         scores: (models, items), higher is better, nan without a score.
         units: (items,) codes, equal in all tasks where errors are shared.
-        weight: of the task, above 0.
+        weight: the task's weight, above 0.
     """
 
     scores: F64
@@ -53,9 +53,14 @@ class Ratings:
     """Strengths in log-odds, (models,), with standard errors and intervals.
 
     Args:
-        wins: each model's weighted share of its games, ties counting half.
-        games, ties: how many there were.
-        units: how many units they rest on.
+        strengths: in log-odds; they sum to 0.
+        errors: standard errors.
+        low: low ends of the intervals.
+        high: high ends.
+        wins: each model's weighted share of its comparisons, ties counting half.
+        games: number of comparisons.
+        ties: how many of them were ties.
+        units: number of independent units.
         unbounded: whether the likelihood had no maximum, or no spread.
     """
 
@@ -71,9 +76,14 @@ class Ratings:
 
 
 def bradley_terry(tasks: Sequence[Scored], level: float = 0.95) -> Ratings:
-    """Rate models on some tasks.
+    """Rate models on one or more tasks by the Bradley-Terry model.
 
-    Raises ValueError for fewer than two models or units, and for models that no games connect.
+    Args:
+        tasks: the scores by task, with the same models in the same order.
+        level: confidence level of the intervals.
+
+    Raises:
+        ValueError: fewer than two models or units, or models that no comparison connects.
     """
     from scipy.sparse.csgraph import connected_components
 
@@ -136,7 +146,10 @@ def bradley_terry(tasks: Sequence[Scored], level: float = 0.95) -> Ratings:
 
 
 def _outcomes(scores: F64, model: int) -> tuple[F64, NDArray[np.bool_]]:
-    """What a model won against each other on each item, and whether both were scored."""
+    """Compare a model with all models on each item.
+
+    Returns its wins and whether both models have a score, each (models, items).
+    """
     gap = scores[model] - scores
     met = ~np.isnan(gap)
     met[model] = False
@@ -144,7 +157,7 @@ def _outcomes(scores: F64, model: int) -> tuple[F64, NDArray[np.bool_]]:
 
 
 def _meetings(scores: F64) -> tuple[F64, F64, int]:
-    """Wins and games of each model against each, (models, models), and how many games were ties."""
+    """Count wins and comparisons of each model against each, (models, models), and all ties."""
     wins = np.zeros((len(scores),) * 2)
     games = np.zeros((len(scores),) * 2)
     ties = 0
@@ -163,7 +176,10 @@ def _win_chances(strengths: F64) -> F64:
 
 
 def _information(strengths: F64, games: F64, prior: float) -> F64:
-    """Minus the second derivative, with the direction of a common shift of strengths fixed."""
+    """The negative second derivative of the log-likelihood.
+
+    A common shift of all strengths, which the likelihood does not determine, is held fixed.
+    """
     prior_chances = _win_chances(np.append(strengths, 0.0))[:-1, -1]
     p = _win_chances(strengths)
     weights = games * p * (1 - p)
@@ -177,7 +193,7 @@ def _information(strengths: F64, games: F64, prior: float) -> F64:
 
 
 def _fit_strengths(won: F64, prior: float) -> F64:
-    """The maximum by Newton's steps, none longer than 1."""
+    """Maximise the likelihood by Newton's method, with steps of at most 1."""
     games = won + won.T
     strengths = np.zeros(len(won))
     for _ in range(_STEPS):
@@ -202,8 +218,9 @@ def _sandwich(
     places: Sequence[I64],
     units: int,
 ) -> tuple[F64, F64]:
-    """The strengths' covariance, and degrees of freedom for each (Satterthwaite 1946), at most
-    units - 1.
+    """The sandwich covariance of the strengths, and degrees of freedom for each.
+
+    The degrees of freedom are Satterthwaite's (1946), at most units - 1.
     """
     models = len(strengths)
     chances = _win_chances(strengths)
@@ -220,7 +237,7 @@ def _sandwich(
             games += met.sum(axis=0) / 2
             played[model] += share * met.sum(axis=1)
         size = len(np.unique(codes))
-        if size > 1:  # a single unit has no spread of its own: its whole score counts
+        if size > 1:  # a single unit has no spread to centre on: its whole score counts
             score = (
                 score - score.sum(axis=1, keepdims=True) * games / games.sum()
             ) * np.sqrt(size / (size - 1))

@@ -1,10 +1,11 @@
-"""Whether confidence means what it says (Brier score and its parts, calibration error over
-equal-mass bins), and whether it sorts right from wrong (AUROC, the risk-coverage curve, accuracy at
-a coverage).
+"""Calibration of a model's confidence, and how well it separates right answers from wrong ones.
 
-Confidence is the stated probability (from log-probabilities, words, or the agreement of samples)
-that an answer is right. A model that knows when it is wrong can decline; what that is worth does
-not depend on the calibration.
+For calibration: the Brier score and its parts, and the calibration error over bins of equal
+mass. For separation: AUROC, the risk-coverage curve, and accuracy at a coverage.
+
+Confidence is the stated probability (from log-probabilities, words, or the agreement of
+samples) that an answer is right. A model that knows when it is wrong can decline to answer; how
+useful that is does not depend on the calibration.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _SCALES = 61
 
 @dataclass(frozen=True, slots=True)
 class Answers(KeptItems):
-    """Confidence and right (1) or wrong (0) of the items that have both."""
+    """The confidence, and right (1) or wrong (0), of the items that have both."""
 
     confidence: F64
     right: F64
@@ -47,13 +48,19 @@ class Answers(KeptItems):
 
 @dataclass(frozen=True, slots=True)
 class BrierScore(Plain):
-    """The mean of (confidence - right)^2 and what it is made of.
+    """The Brier score, the mean of (confidence - right)^2, and its decomposition.
 
-    score = reliability - resolution + uncertainty + within_bin, exactly. `reliability` (lower is
-    better) is how far the bins' confidence is from their accuracy, `resolution` (more is better)
-    how far their accuracy is from the average, `uncertainty` the variance of right and wrong, and
-    `within_bin` what confidence still says inside a bin: its variance there less twice its
-    covariance with right (Stephenson, Coelho & Jolliffe 2008).
+    score = reliability - resolution + uncertainty + within_bin, exactly (Murphy 1973; Stephenson,
+    Coelho & Jolliffe 2008 for the last).
+
+    Attributes:
+        score: the Brier score with its interval; lower is better.
+        reliability: how far the bins' mean confidence is from their accuracy; lower is better.
+        resolution: how far the bins' accuracy is from the average; higher is better.
+        uncertainty: the variance of right and wrong.
+        within_bin: the variance of confidence inside the bins, minus twice its covariance with
+            right.
+        bins: number of bins.
     """
 
     score: Estimate
@@ -66,14 +73,28 @@ class BrierScore(Plain):
 
 @dataclass(frozen=True, slots=True)
 class CalibrationError(Plain):
-    """Expected calibration error over `bins` bins of equal mass, with an interval.
+    """Expected calibration error over bins of equal mass, with an interval.
 
-    `raw` is the usual figure, sum of share * |confidence - accuracy|. It is biased upwards: the
-    noise of every bin counts as error, so `if_calibrated` is what it would be on average for
-    perfectly calibrated confidence of the same sizes, and `calibrated_limit` what it would stay
-    under with probability `level`. `value` is `raw` without the bias (the size of error whose
-    median would be the raw one; 0 where noise alone would do), and the interval is for the error
-    over these bins. `miscalibrated`: raw > calibrated_limit, and with clusters low > 0 too.
+    The usual figure is biased upwards, because the noise of every bin counts as error.
+
+    Attributes:
+        value: the error without the bias: the size of error whose median would be `raw`; 0 where
+            noise alone would explain it.
+        low: low end of the interval of the error over these bins.
+        high: its high end.
+        level: confidence level.
+        raw: the usual figure, the sum over bins of share * |confidence - accuracy|.
+        if_calibrated: what `raw` would be on average for perfectly calibrated confidence of the
+            same values.
+        calibrated_limit: what `raw` would stay below with probability `level` in that case.
+        miscalibrated: whether raw > calibrated_limit, and with clusters low > 0 too.
+        overconfidence: mean confidence minus accuracy.
+        n: number of items.
+        n_missing: items without confidence or score.
+        n_clusters: number of clusters, None where items are independent.
+        bins: number of bins.
+        standard_error: of the error, None where the data show no spread.
+        method: how the interval was computed.
     """
 
     value: float
@@ -96,29 +117,29 @@ class CalibrationError(Plain):
 def read_answers(
     confidence: npt.ArrayLike, right: npt.ArrayLike, clusters: Clusters
 ) -> Answers:
-    """Check and pair confidence (n,) in [0, 1] with right (n,) of 0 and 1; nan = missing.
+    """Check confidence (n,) in [0, 1] and right (n,) of 0 and 1, and keep items that have both.
 
-    Raises ValueError.
+    nan is missing. Raises ValueError for wrong shapes or values.
     """
-    sure = np.asarray(confidence, dtype=np.float64)
+    stated = np.asarray(confidence, dtype=np.float64)
     mark = np.asarray(right, dtype=np.float64)
-    if sure.ndim != 1 or sure.shape != mark.shape:
+    if stated.ndim != 1 or stated.shape != mark.shape:
         raise ValueError(
-            f"confidence and right must be vectors of one length, not {sure.shape} and"
+            f"confidence and right must be vectors of one length, not {stated.shape} and"
             f" {mark.shape}"
         )
-    is_complete = ~(np.isnan(sure) | np.isnan(mark))
+    is_complete = ~(np.isnan(stated) | np.isnan(mark))
     n_left_out = int(len(is_complete) - np.count_nonzero(is_complete))
-    sure = sure[is_complete]
+    stated = stated[is_complete]
     mark = mark[is_complete]
-    if not ((sure >= 0) & (sure <= 1)).all():
+    if not ((stated >= 0) & (stated <= 1)).all():
         raise ValueError(
             "confidence must be between 0 and 1; divide percentages by 100"
         )
     if not ((mark == 0) | (mark == 1)).all():
         raise ValueError("right must be 1 for right and 0 for wrong answers")
     codes, n_clusters = kept_codes(clusters, is_complete)
-    return Answers(len(mark), n_left_out, codes, n_clusters, sure, mark)
+    return Answers(len(mark), n_left_out, codes, n_clusters, stated, mark)
 
 
 def brier_score(
@@ -129,11 +150,16 @@ def brier_score(
     clusters: Clusters = None,
     level: float = 0.95,
 ) -> BrierScore:
-    """Brier score (1950) with Murphy's (1973) parts over at most `bins` bins of equal mass; ties
-    stay in one bin.
+    """Brier score (1950) with Murphy's (1973) decomposition over bins of equal mass.
 
-    `confidence` (n,) in [0, 1], `right` (n,) of 0 and 1, nan = missing. The interval is that of
-    `mean_interval`.
+    The interval is that of `mean_interval`.
+
+    Args:
+        confidence: (n,) in [0, 1], nan is missing.
+        right: (n,) of 0 and 1, nan is missing.
+        bins: the largest number of bins; equal confidence stays in one bin.
+        clusters: (n,) integers; items that share one are not independent.
+        level: confidence level of the interval.
     """
     answers = read_answers(confidence, right, clusters)
     losses = (answers.confidence - answers.right) ** 2
@@ -171,14 +197,22 @@ def calibration_error(
     draws: int = _DRAWS,
     seed: int = 0,
 ) -> CalibrationError:
-    """Expected calibration error over at most `bins` bins of equal mass, its upward bias named and
-    taken off.
+    """Expected calibration error over bins of equal mass, with its upward bias removed.
 
-    Arguments as for `brier_score`. The bins are those of the data and stay as they are in
-    resamples. Interval: the pattern of the bins' gaps is taken larger and smaller, with their
-    resampled noise, and those sizes are kept that would give an error like the one seen (the
-    bootstrap's own percentiles would count the noise twice). `if_calibrated` draws right answers
-    with the stated chances, as if every item stood alone.
+    The bins are those of the data and stay fixed in resamples. For the interval, the pattern of the
+    bins' gaps is scaled up and down, with resampled noise added, and it keeps those scales that
+    would produce an error like the observed one (percentiles of a plain bootstrap would count the
+    noise twice). `if_calibrated` draws right answers with the stated probabilities, as if items
+    were independent.
+
+    Args:
+        confidence: (n,) in [0, 1], nan is missing.
+        right: (n,) of 0 and 1, nan is missing.
+        bins: the largest number of bins; equal confidence stays in one bin.
+        clusters: (n,) integers; items that share one are not independent.
+        level: confidence level of the interval.
+        draws: number of resamples.
+        seed: seeds the resampling.
     """
     check_level(level)
     answers = read_answers(confidence, right, clusters)
@@ -215,15 +249,16 @@ def calibration_error(
 
 
 def equal_mass_bins(confidence: F64, bins: int) -> I64:
-    """The bin 0..B-1 of each item: at most `bins` bins of about equal size; equal confidence is in
-    one bin.
+    """Assign each item to a bin 0..B-1, with at most `bins` bins of about equal size.
+
+    Items of equal confidence are in one bin.
     """
     if bins < 1:
         raise ValueError(f"bins must be at least 1, but is {bins}")
     values, inverse, counts = np.unique(
         confidence, return_inverse=True, return_counts=True
     )
-    # Each distinct value goes where the middle of its items falls.
+    # Each distinct value goes to the bin in which the middle of its items falls.
     middle = np.cumsum(counts) - (counts + 1) / 2
     places = np.minimum((middle * bins / len(confidence)).astype(np.int64), bins - 1)
     _, codes = np.unique(places, return_inverse=True)
@@ -236,8 +271,9 @@ def equal_mass_bins(confidence: F64, bins: int) -> I64:
 def _simulate_calibrated(
     answers: Answers, rows: I64, bins: int, draws: int, rng: np.random.Generator
 ) -> F64:
-    """The raw error of draws in which every item is right with its stated chance (bins' sums taken
-    as normal).
+    """Simulate the raw error for perfectly calibrated confidence.
+
+    Every item is right with its stated probability, and the bins' sums are taken as normal.
     """
     variance = np.bincount(
         rows, weights=answers.confidence * (1 - answers.confidence), minlength=bins
@@ -256,7 +292,7 @@ def _error_interval(
     draws: int,
     rng: np.random.Generator,
 ) -> tuple[float, float, float, float | None, str]:
-    """(low, high, value without bias, standard error, method)."""
+    """Compute low end, high end, value without bias, standard error and method's name."""
     unit_name = "items" if answers.codes is None else "clusters"
     if answers.size < 2:
         return (
@@ -276,8 +312,7 @@ def _error_interval(
     if not raw > 0 or not spread > 0:
         low, high = alike_interval(raw, answers.size, (0.0, 1.0), level)
         return low, high, raw, None, f"rule of three ({answers.size} {unit_name} alike)"
-    # The observed pattern of gaps, larger or smaller: which sizes would give an error like the one
-    # seen?
+    # Scale the observed pattern of gaps: which scales would produce an error like the observed one?
     method = f"bootstrap over {unit_name}, test inverted"
     scales = np.linspace(0.0, 1.0 + 6.0 * spread / raw, _SCALES)
     tails = (0.5 - level / 2, 0.5, 0.5 + level / 2)
@@ -298,11 +333,11 @@ def _error_interval(
 
 
 def _coarse_limit(gaps: F64, noise: F64, level: float) -> float:
-    """The greatest upper end from the same bins, and from joined ones.
+    """The greatest upper end from the bins as they are, and from joined ones.
 
-    Noise makes even gaps look ragged, and ragged gaps are taken for smaller than they are. Joined
-    bins have less noise and no more error than the bins they are made of, so the error's upper end
-    cannot lie under theirs.
+    Noise makes even gaps look ragged, so that the real error is underestimated where gaps are even.
+    Joined bins have less noise and no more error than the bins they consist of, so the upper end of
+    the error cannot be below theirs.
     """
     ends = []
     for joined in {1, min(3, len(gaps)), len(gaps)}:
@@ -316,7 +351,10 @@ def _coarse_limit(gaps: F64, noise: F64, level: float) -> float:
 
 
 def _gap_covariance(answers: Answers, rows: I64, bins: int) -> F64:
-    """Covariance of the bins' gaps (their share of all items times confidence less accuracy)."""
+    """The covariance of the bins' gaps.
+
+    A gap is the bin's share of all items times confidence minus accuracy.
+    """
     signed = answers.confidence - answers.right
     means = np.bincount(rows, weights=signed, minlength=bins) / np.bincount(
         rows, minlength=bins
@@ -358,12 +396,16 @@ def _unknown_error(answers: Answers, level: float, method: str) -> CalibrationEr
 
 @dataclass(frozen=True, slots=True)
 class RiskCoverage(Plain):
-    """The error rate among the most confident items, by how many are answered.
+    """The error rate among the most confident items, as a function of how many are answered.
 
-    `coverage` and `risk`: one point for each distinct confidence, from the most confident on;
-    `threshold` is the confidence from which on that share is answered. `area` is AURC, the mean of
-    the risk over all coverages (lower is better); `best_area` is that of a confidence that sorts
-    perfectly, `area_by_chance` that of one that sorts nothing.
+    Attributes:
+        coverage: the share of items answered, one point for each distinct confidence, the most
+            confident first.
+        risk: the error rate among these items.
+        threshold: the least confidence among these items.
+        area: AURC, the mean of the risk over all coverages; lower is better.
+        best_area: that of a confidence that separates right and wrong perfectly.
+        area_by_chance: that of a confidence unrelated to right and wrong.
     """
 
     coverage: tuple[float, ...]
@@ -376,8 +418,9 @@ class RiskCoverage(Plain):
 
 @dataclass(frozen=True, slots=True)
 class SelectiveAccuracy(Plain):
-    """Accuracy where only items of confidence >= `threshold` are answered, which is `coverage` of
-    all.
+    """The accuracy where only items with confidence >= `threshold` are answered.
+
+    `coverage` is the share of items that this is.
     """
 
     accuracy: Estimate
@@ -392,11 +435,19 @@ def auroc(
     clusters: Clusters = None,
     level: float = 0.95,
 ) -> Estimate:
-    """The chance that a right answer has a higher confidence than a wrong one, ties half.
+    """AUROC: the chance that a right answer has a higher confidence than a wrong one, ties half.
 
-    `confidence` (n,) in [0, 1], `right` (n,) of 0 and 1, nan = missing. Variance of DeLong, DeLong
-    & Clarke-Pearson (1988), by clusters that of Obuchowski (1997); interval on the logit scale,
-    which keeps it inside (0, 1) and right at small n. nan where all are right or all wrong.
+    Variance of DeLong, DeLong & Clarke-Pearson (1988), with clusters that of Obuchowski (1997); the
+    interval is on the logit scale, which keeps it inside (0, 1) and accurate at small n.
+
+    Args:
+        confidence: (n,) in [0, 1], nan is missing.
+        right: (n,) of 0 and 1, nan is missing.
+        clusters: (n,) integers; items that share one are not independent.
+        level: confidence level of the interval.
+
+    Returns:
+        The estimate; nan where all answers are right or all are wrong.
     """
     check_level(level)
     answers = read_answers(confidence, right, clusters)
@@ -453,12 +504,11 @@ def risk_coverage(
     clusters: Clusters = None,
     level: float = 0.95,
 ) -> RiskCoverage:
-    """The risk-coverage curve and its area, AURC (Geifman & El-Yaniv 2017; Geifman, Uziel &
-    El-Yaniv 2019).
+    """The risk-coverage curve and its area, AURC (Geifman & El-Yaniv 2017; Geifman et al. 2019).
 
-    Arguments as for `auroc`. Items of equal confidence are taken in random order and the area is
-    the expectation over such orders. Interval of the area: t with the infinitesimal jackknife over
-    items or clusters, on the logit scale.
+    Items of equal confidence are taken in random order, and the area is the expectation over such
+    orders. Its interval: t with the infinitesimal jackknife over items or clusters, on the logit
+    scale. Arguments as for `auroc`.
     """
     check_level(level)
     answers = read_answers(confidence, right, clusters)
@@ -466,9 +516,9 @@ def risk_coverage(
         nothing = answers.nothing(level, "no interval: nothing was scored")
         return RiskCoverage((), (), (), nothing, math.nan, math.nan)
     order = np.argsort(-answers.confidence, kind="stable")
-    sure = answers.confidence[order]
+    sorted_confidence = answers.confidence[order]
     wrong = 1 - answers.right[order]
-    ends = np.append(np.flatnonzero(np.diff(sure)), answers.n - 1)
+    ends = np.append(np.flatnonzero(np.diff(sorted_confidence)), answers.n - 1)
     sizes = np.diff(np.append(-1, ends))
     sums = np.add.reduceat(wrong, np.append(0, ends[:-1] + 1))
     spread = np.repeat(
@@ -477,7 +527,8 @@ def risk_coverage(
     n_answered = np.arange(1, answers.n + 1)
     risks = np.cumsum(spread) / n_answered
     area = float(risks.mean())
-    # What one more item of its kind would change: its own place, and every later place's risk.
+    # How one more such item would change the area: through its own position, and the risk at every
+    # later one.
     later = np.cumsum((1 / n_answered)[::-1])[::-1]
     later_risk = np.cumsum((risks / n_answered)[::-1])[::-1]
     pull = (
@@ -494,7 +545,7 @@ def risk_coverage(
     return RiskCoverage(
         coverage=tuple(((ends + 1) / answers.n).tolist()),
         risk=tuple(risks[ends].tolist()),
-        threshold=tuple(sure[ends].tolist()),
+        threshold=tuple(sorted_confidence[ends].tolist()),
         area=_area_estimate(answers, area, influence, level),
         best_area=float(perfect.mean()),
         area_by_chance=base,
@@ -509,10 +560,10 @@ def accuracy_at_coverage(
     clusters: Clusters = None,
     level: float = 0.95,
 ) -> SelectiveAccuracy:
-    """Accuracy among the most confident share `coverage` of the items, in (0, 1]; ties at the
-    threshold are all answered.
+    """Accuracy among the share `coverage`, in (0, 1], of items with the highest confidence.
 
-    The interval takes the threshold as given: it speaks of other items whose confidence reaches it.
+    Items tied at the threshold are all answered. The interval takes the threshold as given: it is
+    about other items whose confidence reaches it. Other arguments as for `auroc`.
     """
     if not 0.0 < coverage <= 1.0:
         raise ValueError(f"coverage must be above 0 and at most 1, but is {coverage!r}")
@@ -530,7 +581,7 @@ def accuracy_at_coverage(
 
 
 def _share_below(values: F64, at: F64) -> F64:
-    """For each of `at` how many of the sorted `values` lie below, ties half."""
+    """For each of `at`, count how many of the sorted `values` are below it, ties half."""
     below: F64 = (
         np.searchsorted(values, at, "left") + np.searchsorted(values, at, "right")
     ) / 2
@@ -538,7 +589,7 @@ def _share_below(values: F64, at: F64) -> F64:
 
 
 def _mean_over_ties(values: F64, sizes: I64) -> F64:
-    """The mean over a run of ties at every place of that run."""
+    """Replace each value by the mean over its run of ties; `sizes` are the lengths of the runs."""
     starts = np.append(0, np.cumsum(sizes)[:-1])
     means: F64 = np.repeat(np.add.reduceat(values, starts) / sizes, sizes)
     return means
@@ -547,8 +598,9 @@ def _mean_over_ties(values: F64, sizes: I64) -> F64:
 def _cluster_variance(
     influence: F64, weights: F64, answers: Answers
 ) -> tuple[float, float]:
-    """Variance and degrees of freedom by CR2, whose leverages are the clusters' shares `weights` of
-    right and wrong answers.
+    """Variance and degrees of freedom by the CR2 estimator (Bell & McCaffrey 2002).
+
+    A cluster's leverage is its share `weights` of the right and wrong answers.
     """
     assert answers.codes is not None
     n = np.float64(answers.n)

@@ -1,29 +1,29 @@
-"""Intervals that hold at every look: hedged betting confidence sequences for means of bounded
-scores.
+"""Confidence sequences, intervals that hold at every interim look, for the mean of scores.
 
-For every candidate mean m a gambler bets that scores lie above m, another that they lie below. If m
-is true, neither can multiply the stake by 2 / alpha, ever, but with probability alpha / 2; the m
-that neither has refuted are the interval. Nothing is assumed but the range of the scores and an
-order that was fixed before (Waudby-Smith & Ramdas 2024, "Estimating means of bounded random
-variables by betting").
+For bounded scores, by hedged betting: for every candidate mean m, one gambler bets that scores
+are above m and another that they are below. If m is true, the chance that either of them ever
+multiplies the stake by 2 / alpha is at most alpha / 2; the interval is the m that neither has
+refuted. Nothing is assumed except the range of the scores and an order that was fixed before
+(Waudby-Smith & Ramdas 2024, "Estimating means of bounded random variables by betting").
 
-Units come without replacement from N, so the mean of what is left replaces m: (N m - sum so far) /
-(N - n). The mean is that of exactly these N, and at n = N nothing else is left. Bets grow with
-sqrt(N / (N - n)), because late units say more about the little that is left. A unit is an item (its
-mean over draws); `AsymptoticSequence` serves clusters.
+Units come without replacement from N, so the mean of the remaining ones replaces m: (N m - sum
+so far) / (N - n). The target is the mean of exactly these N, and at n = N the interval is a
+point. Bets grow with sqrt(N / (N - n)), because late units say more about the few that remain.
+A unit is an item (its mean over draws); for clusters there is `AsymptoticSequence`.
 
-`AsymptoticSequence` needs the spread alone: for large n, unbounded scores and clusters.
+`AsymptoticSequence` needs only the variance: for large n, unbounded scores and clusters.
 
-    mean +- sd sqrt( 2 (n r + 1) / (n^2 r) log( sqrt(n r + 1) / alpha ) ),   r = (-2 log a + log(-2
+    mean +- sd sqrt( 2 (n r + 1) / (n^2 r) log( sqrt(n r + 1) / alpha ) ),   r = (-2 log a +
+    log(-2
     log a + 1)) / n_opt
 
-holds at all n at once in the limit of large n (Waudby-Smith, Arbour, Sinha, Kennedy & Ramdas 2024,
-"Time-uniform central limit theory and asymptotic confidence sequences"), and is narrowest near
-n_opt, here N / 3.
+holds at all n at once in the limit of large n (Waudby-Smith, Arbour, Sinha, Kennedy & Ramdas
+2024, "Time-uniform central limit theory and asymptotic confidence sequences"), and is narrowest
+near n_opt, here N / 3.
 
-Units come without replacement from N, for which the same holds with t = n N / (N - n) in place of
-n: the sum of the first n less n times the mean is a random-walk bridge, and times N / (N - n) a
-walk with the clock t. At n = N the width is 0.
+Units come without replacement from N, for which the same holds with t = n N / (N - n) in place
+of n: the sum of the first n minus n times the mean is a random-walk bridge, and times N / (N -
+n) a walk with the clock t. At n = N the width is 0.
 """
 
 from __future__ import annotations
@@ -44,12 +44,15 @@ _TRUNCATION = 0.5
 
 
 class BettingSequence:
-    """A running hedged betting confidence sequence, fed with units in an order fixed before the
-    first one.
+    """A running confidence sequence by hedged betting, fed with units in an order fixed beforehand.
 
-    `n_total`: units there are; the mean is over exactly these. `alpha`: chance that the interval
-    ever misses. `value_range`: the least and greatest value of a unit. Ends are rounded outwards,
-    by less than a hundredth of the width. An update costs a few hundred multiplications a value.
+    The ends are rounded outwards, by less than a hundredth of the width. An update costs a few
+    hundred multiplications per value.
+
+    Args:
+        n_total: number of units; the target is the mean over exactly these.
+        alpha: the chance that the interval ever misses the mean.
+        value_range: the least and greatest possible value of a unit.
     """
 
     def __init__(
@@ -83,10 +86,13 @@ class BettingSequence:
         self._set_grid()
 
     def update(self, values: npt.ArrayLike) -> tuple[F64, F64]:
-        """Feed the next values (k,), or one number; the interval after each of them: (low, high),
-        each (k,).
+        """Add the next values (k,), or one number, and return the interval after each of them.
 
-        Raises ValueError for values outside `value_range`, or too many.
+        Returns:
+            Low and high ends, each (k,).
+
+        Raises:
+            ValueError: values outside `value_range`, or too many.
         """
         scaled = self._checked(values)
         lows = np.empty(len(scaled))
@@ -109,7 +115,7 @@ class BettingSequence:
         return self._raw_sum / self.n if self.n else math.nan
 
     def interval(self) -> tuple[float, float]:
-        """The running intersection so far: (low, high) in the units of the values."""
+        """Return the intersection of all intervals so far, in the units of the values."""
         if self.n == self.n_total:
             return self.mean, self.mean
         bottom, top = self.value_range
@@ -141,12 +147,12 @@ class BettingSequence:
         self.n += count
         lows, highs = self._bet(x, self._bets[before : self.n], sums[:-1], position)
         self._sum = float(sums[-1])
-        # What has been seen bounds the mean of all outright.
+        # The values seen so far bound the mean of all units with certainty.
         lows = np.maximum(lows, sums[1:] / self.n_total)
         highs = np.minimum(highs, (sums[1:] + (self.n_total - position)) / self.n_total)
         empty = (
             lows > highs
-        )  # the sequence has refuted every mean: keep what it said last
+        )  # the sequence has refuted every mean: keep its last interval
         if empty.any():
             first = int(empty.argmax())
             lows[first:] = lows[first - 1] if first else self._low
@@ -161,7 +167,7 @@ class BettingSequence:
         return lows, highs
 
     def _bets_for(self, x: F64, position: F64) -> None:
-        """Bets on each value, from those before it alone; and both into the history."""
+        """Compute the bet on each value from earlier ones only, and append both to the history."""
         means = (0.5 + self._sum + np.cumsum(x)) / (position + 1)
         squares = self._squares + np.cumsum((x - means) ** 2)
         variances = np.concatenate(([self._variance], squares / (position + 1)))
@@ -181,8 +187,9 @@ class BettingSequence:
         self._variance = float(variances[-1])
 
     def _bet(self, x: F64, bets: F64, sums: F64, position: F64) -> tuple[F64, F64]:
-        """Multiply the stakes of every m on the grid by what these values pay; the interval after
-        each value.
+        """Update the stakes of every candidate m with these values.
+
+        Returns the interval after each.
         """
         left = (self.n_total - position + 1)[:, None]
         m = np.clip(
@@ -193,11 +200,11 @@ class BettingSequence:
         below = np.cumprod(
             1 - np.minimum(bets[:, None], _TRUNCATION / (1 - m)) * gap, axis=0
         )
-        # Stakes above fall with m and stakes below rise, so what is refuted are the grid's two
-        # ends.
+        # Stakes above fall with m and stakes below rise, so the refuted candidates are at the two
+        # ends of the grid.
         with np.errstate(
             over="ignore"
-        ):  # a stake that is all but lost needs an infinite win
+        ):  # a stake that is almost 0 would need an infinite win
             too_low = (above >= np.exp(self._bar - self._above)).sum(axis=1)
             too_high = (below >= np.exp(self._bar - self._below)).sum(axis=1)
         self._above = self._above + np.log(above[-1])
@@ -220,9 +227,7 @@ class BettingSequence:
         self._below = np.zeros(_CELLS)
 
     def _refine(self) -> None:
-        """A finer grid over the interval that is left, with the stakes that it would have had from
-        the start.
-        """
+        """Restart on a finer grid over the remaining interval, replaying all bets so far."""
         if self._high - self._low < 1e-9:
             return
         self._set_grid()
@@ -250,10 +255,10 @@ class BettingSequence:
 def asymptotic_half_width(
     sd: float, n: int, n_total: int, *, alpha: float = 0.05
 ) -> float:
-    """Half the width after `n` of `n_total` units with standard deviation `sd` (formula above);
-    infinite for n = 0.
+    """Half the width after `n` of `n_total` units with standard deviation `sd` (formula above).
 
-    Raises ValueError for n > n_total, a negative sd, and an alpha outside (0, 1).
+    It is infinite for n = 0. Raises ValueError for n > n_total, a negative sd, and an alpha outside
+    (0, 1).
     """
     check_level(alpha, "alpha")
     if not sd >= 0:
@@ -275,16 +280,15 @@ def asymptotic_half_width(
 
 @dataclass(slots=True)
 class AsymptoticSequence:
-    """A running asymptotic confidence sequence for the mean over items, fed with units in their
-    order.
+    """A running asymptotic confidence sequence for the mean over items, fed with units in order.
 
-    A unit is an item, or a cluster of items: then give the sum of its scores and its `sizes`. The
-    estimand is the mean over items (sum of scores / number of items), not the mean of cluster
-    means; its error is that of the residuals (total - mean x size) over the mean size. `n_total`
-    counts units (not items).
+    A unit is an item, or a cluster of items: then pass the sum of its scores and its size. The
+    target is the mean over items (sum of scores / number of items), not the mean of cluster means;
+    its error is that of the residuals (total - mean x size) over the mean size. `n_total` counts
+    units (not items).
 
-    The spread always counts one more unit, as far from the mean as the farthest seen, and no
-    interval is given before 30 units or without spread (the limit theorem says nothing there).
+    The variance always includes one extra unit, as far from the mean as the farthest one seen, and
+    there is no interval before 30 units or without spread (the limit theorem says nothing there).
     """
 
     n_total: int
@@ -304,10 +308,16 @@ class AsymptoticSequence:
             raise ValueError(f"n_total must be at least 1, but is {self.n_total}")
 
     def update(self, values: npt.ArrayLike, sizes: npt.ArrayLike | None = None) -> None:
-        """Feed the next units: `values` (k,) totals, `sizes` (k,) items in each (1 where None).
+        """Add the next units.
 
-        The running intersection is taken at the end of each call. Raises ValueError for values that
-        are not finite, sizes below 1, or more units than `n_total`.
+        The intersection with earlier intervals is taken at the end of each call.
+
+        Args:
+            values: (k,), the sum of each unit's scores.
+            sizes: (k,), the number of items in each unit; 1 where None.
+
+        Raises:
+            ValueError: values that are not finite, sizes below 1, or more units than `n_total`.
         """
         totals = np.atleast_1d(np.asarray(values, dtype=np.float64))
         items = (
@@ -341,7 +351,7 @@ class AsymptoticSequence:
         return float(self._sums[0] / self._sums[1]) if self.n else math.nan
 
     def interval(self) -> tuple[float, float]:
-        """The running intersection so far: (low, high), infinite where nothing is known yet."""
+        """Return the intersection of all intervals so far; infinite before there is one."""
         return self._low, self._high
 
     def _intersect(self) -> None:

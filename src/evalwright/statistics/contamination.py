@@ -1,8 +1,8 @@
-"""Whether a benchmark was learnt by heart: the drop on perturbed items, less that of control items.
+"""A test of memorised benchmarks: the score drop on perturbed items, minus that of control items.
 
 A rephrased item may simply be harder. Control items, which the model cannot have seen, are
-perturbed in the same way and show how much harder; what the benchmark's items drop beyond that
-(difference in differences) is the suspicion.
+perturbed in the same way and show how much harder. If the benchmark's items drop by more than
+that (difference in differences), the benchmark may be contaminated.
 """
 
 from __future__ import annotations
@@ -31,11 +31,20 @@ from evalwright.statistics.units import (
 
 @dataclass(frozen=True, slots=True)
 class ContaminationCheck(Plain):
-    """`drop` (original minus perturbed) and `control_drop`, each with its n, and `excess`, the
-    first less the second.
+    """The drops on the benchmark's items and on control items, and their difference.
 
-    `suspicious`: the interval of the excess lies above 0 and p_value < 1 - level. It is a reason to
-    look, no proof.
+    Attributes:
+        drop: original minus perturbed score on the benchmark.
+        control_drop: the same on control items.
+        excess: `drop` minus `control_drop`.
+        low: low end of the interval of the excess.
+        high: its high end.
+        level: confidence level.
+        p_value: two-sided, of an excess of 0.
+        standard_error: of the excess; None where the data show none.
+        suspicious: whether the interval is above 0 and p_value < 1 - level. It is a reason to
+            investigate, not a proof.
+        method: how the interval was computed.
     """
 
     drop: PairedComparison
@@ -62,14 +71,26 @@ def contamination_check(
     value_range: Range | None = (0.0, 1.0),
     level: float = 0.95,
 ) -> ContaminationCheck:
-    """Difference in differences of scores, item by item.
+    """Test for contamination by the difference in differences of scores, item by item.
 
-    `original`, `perturbed` (n,) or (n, draws) and `control_original`, `control_perturbed` (m,) or
-    (m, draws), nan = missing: left out, or with `missing_policy="worst-case"` interval, p and
-    verdict hold whatever they would have scored. Clusters are integers; an id that stands on both
-    sides (a passage with items of both kinds) is one cluster. Welch's t where no cluster is on both
-    sides, else t with one degree of freedom less than the clusters. Raises ValueError as
-    `compare_paired` does.
+    Welch's t where no cluster is on both sides, else t with the number of clusters minus 1 as
+    degrees of freedom.
+
+    Args:
+        original: (n,) or (n, draws), scores on the benchmark's items; nan is missing.
+        perturbed: the same items, perturbed.
+        control_original: (m,) or (m, draws), scores on control items.
+        control_perturbed: the same items, perturbed.
+        clusters: (n,) integers; items that share one are not independent.
+        control_clusters: (m,); an id that is also in `clusters` (a passage with items of both
+            kinds) is the same cluster.
+        missing_policy: "scored" leaves missing items out; with "worst-case", interval, p-value and
+            verdict hold whatever they would have scored.
+        value_range: the least and greatest possible score.
+        level: confidence level of the interval.
+
+    Raises:
+        ValueError: as `compare_paired`.
     """
     check_level(level)
     sides = original, perturbed, control_original, control_perturbed
@@ -116,7 +137,10 @@ def _check_scored(
     value_range: Range | None,
     level: float,
 ) -> ContaminationCheck:
-    """The check on the scored items, with both drops; `sides` as in `contamination_check`."""
+    """Run the test on the scored items.
+
+    `sides` are the first four arguments of the public function.
+    """
     drop, control = (
         compare_paired(*pair, clusters=ids, value_range=value_range, level=level)
         for pair, ids in zip((sides[:2], sides[2:]), groups, strict=True)
@@ -189,8 +213,10 @@ def _welch_error(
 
 
 def _squared_error(side: PairedComparison) -> float:
-    """The squared standard error; where differences have no spread, from the width of their
-    conservative interval.
+    """The squared standard error of a drop.
+
+    Where the differences have no spread, it is derived from the width of their conservative
+    interval.
     """
     if side.standard_error is not None:
         return side.standard_error**2
@@ -203,7 +229,7 @@ def _squared_error(side: PairedComparison) -> float:
 def _joint_error(
     sides: Sequence[npt.ArrayLike], groups: tuple[npt.ArrayLike, npt.ArrayLike]
 ) -> tuple[float, float, str]:
-    """The standard error with clusters on both sides: their squared pulls, summed."""
+    """The standard error with clusters on both sides, from influences summed by cluster."""
     pulls = []
     ids = []
     for first, second, group, sign in zip(

@@ -1,17 +1,17 @@
-"""What another design of a comparison would show: more items, more repeats of each, more prompts.
+"""Predicts a comparison with another design: more items, more repeats of each, or more prompts.
 
-The variance of a paired difference has parts: items differ in how much better one model is on them;
-a repeated draw of an answer comes out otherwise; another wording of the prompt changes single
-items, and shifts all of them together. With n items, K repeats and P prompts of each the squared
-standard error of the mean difference is
+The variance of a paired difference has parts: items differ in how much better one model is on
+them; a repeated draw of an answer comes out differently; another wording of the prompt changes
+single items, and shifts all of them together. With n items, K repeats and P prompts of each the
+squared standard error of the mean difference is
 
     item / n  +  (shift + (prompt + draw / K) / n) / P
 
 `variance_parts` estimates the parts by the analysis of variance of items x prompts x draws.
-`Design` is a comparison that was made (the very numbers of `compare_paired`), scaled to other n and
-K: its effective counts and degrees of freedom grow with the items, and shrink with the ratio of the
-variances. So what it says of the design that was run is what the comparison says. Of several
-prompts the mean over them is taken as over a sample of prompts (`task_sample`).
+`Design` is a completed comparison (with the very numbers of `compare_paired`), scaled to other
+n and K: its effective counts and degrees of freedom grow with the items, and shrink with the
+ratio of the variances. So for the design that was run, the prediction equals the comparison.
+With several prompts, the mean over them is treated as over a sample of prompts (`task_sample`).
 """
 
 from __future__ import annotations
@@ -41,17 +41,19 @@ MOST_ITEMS = 1e9
 
 @dataclass(frozen=True, slots=True)
 class VarianceParts:
-    """Parts of the variance of one item's paired difference, with limits.
+    """The parts of the variance of one item's paired difference, with limits.
 
     A part is nan if the data cannot separate it from the item's.
 
     Args:
-        item: of the true difference over items.
-        draw: of one draw of both models.
-        prompt: of how an item's difference changes with the prompt.
-        shift: of how the mean difference changes with the prompt.
-        items, repeats, prompts: how much was measured.
-        noise: what the draws that were made add to an item's difference.
+        item: variance of the true difference over items.
+        draw: variance of one draw of both models.
+        prompt: variance of an item's difference over prompts.
+        shift: variance of the mean difference over prompts.
+        items: number of items measured.
+        repeats: draws of each.
+        prompts: number of prompts.
+        noise: what the draws that were made add to the variance of an item's difference.
         clustered: the item part including the effect of clusters.
         freedom: degrees of freedom of the error of the mean.
     """
@@ -67,19 +69,19 @@ class VarianceParts:
     clustered: float
     freedom: float
 
-    def own(self, repeats: float) -> float:
-        """What one prompt's answers add to an item's difference, beside the item part."""
+    def answer_variance(self, repeats: float) -> float:
+        """The variance of an item's difference that is due to draws and prompts."""
         return self.noise * self.repeats / repeats + (
             0.0 if math.isnan(self.prompt.value) else self.prompt.value
         )
 
     def ratio(self, repeats: float) -> float:
-        """The variance with so many repeats of one prompt, relative to the repeats measured."""
+        """The variance with `repeats` draws per item, relative to that with the measured number."""
         if repeats == self.repeats:
             return 1.0
-        measured_variance = self.clustered + self.own(self.repeats)
+        measured_variance = self.clustered + self.answer_variance(self.repeats)
         return (
-            (self.clustered + self.own(repeats)) / measured_variance
+            (self.clustered + self.answer_variance(repeats)) / measured_variance
             if measured_variance > 0
             else 1.0
         )
@@ -92,13 +94,17 @@ def variance_parts(
     clusters: Clusters = None,
     level: float = 0.95,
 ) -> VarianceParts:
-    """The parts of the variance of a - b.
+    """Estimate the parts of the variance of a - b by analysis of variance.
 
-    `a`, `b`: (items, prompts, draws), nan = missing; the numbers of draws may differ.
+    Items that lack a prompt are left out. Each part is the mean over items of an unbiased quantity,
+    so its limits are those of a (clustered) t interval, cut at 0; those of `shift` are of the
+    variance of P normal values (chi-squared).
 
-    Items that lack a prompt are left out. A part is the mean over items of a quantity that is right
-    on average, so its limits are those of a (clustered) t interval, not below 0; those of `shift`
-    are of a variance of P normal values (chi-squared).
+    Args:
+        a: (items, prompts, draws), nan is missing.
+        b: likewise, with the same items and prompts; the number of draws may differ.
+        clusters: (items,) integers; items that share one are not independent.
+        level: confidence level of the limits.
     """
     scores = [np.asarray(side, dtype=np.float64) for side in (a, b)]
     if (
@@ -127,7 +133,7 @@ def variance_parts(
     (ours, of_a, mean_of_a), (theirs, of_b, mean_of_b) = (
         _within_items(side) for side in scores
     )
-    # draw: (items,), nan where a model has one draw
+    # draw: (items,), nan where a model has a single draw
     means = ours - theirs
     draw = of_a + of_b
     noise = np.nan_to_num(mean_of_a + mean_of_b)
@@ -164,7 +170,10 @@ def variance_parts(
 
 
 def _within_items(scores: F64) -> tuple[F64, F64, F64]:
-    """One model's means (items, prompts), and by item the variance of a draw and of their mean."""
+    """Compute one model's means (items, prompts), and by item two variances.
+
+    They are the variance of a draw, and of the mean of the draws.
+    """
     there = ~np.isnan(scores)
     counts = there.sum(axis=2)
     means = np.where(there, scores, 0.0).sum(axis=2) / counts
@@ -180,8 +189,13 @@ def _within_items(scores: F64) -> tuple[F64, F64, F64]:
 
 
 def _shift_limits(seen: float, noise: float, prompts: int, level: float) -> Limits:
-    """The variance between prompts of which `seen` is the variance of their means, `noise` what the
-    items add to it.
+    """The variance between prompts, with chi-squared limits.
+
+    Args:
+        seen: the variance of the prompts' means.
+        noise: what the items add to it.
+        prompts: number of prompts.
+        level: confidence level.
     """
     from scipy.special import chdtri
 
@@ -198,11 +212,13 @@ class Design:
     """A measured comparison of two models, from which other designs are predicted.
 
     Args:
-        pairs: its numbers, from `paired.paired_differences`.
-        asked: items that both models were asked, some perhaps without a score.
-        parts: of the variance, None if unknown.
-        unknown: what missing answers add to the smallest visible difference.
-        wider: what they add to half of the interval.
+        pairs: the comparison's numbers, from `paired.paired_differences`.
+        asked: number of items that both models were asked, including those without a score.
+        level: confidence level of the intervals.
+        power: the probability with which a visible difference is detected.
+        parts: the parts of the variance, None if unknown.
+        added_visible: what missing answers add to the smallest visible difference.
+        added_half_width: what they add to half the width of the interval.
         clusters: the design effect of the whole task relative to the measured items.
     """
 
@@ -211,13 +227,13 @@ class Design:
     level: float = 0.95
     power: float = 0.8
     parts: VarianceParts | None = None
-    unknown: float = 0.0
-    wider: float = 0.0
+    added_visible: float = 0.0
+    added_half_width: float = 0.0
     clusters: float = 1.0
 
     @property
     def repeats(self) -> float:
-        """Draws an item, as made."""
+        """Draws per item in the comparison that was measured."""
         return self.parts.repeats if self.parts else 1.0
 
     def half_width(
@@ -227,16 +243,19 @@ class Design:
         prompts: int = 1,
         ratio: float = 1.0,
     ) -> float:
-        """Half of the interval of the difference.
+        """Predict half the width of the interval of the difference.
 
         Args:
+            items: number of items.
+            repeats: draws of each; as measured if None.
+            prompts: number of prompts.
             ratio: the variance relative to the measured one.
         """
         if prompts > 1:
             error, freedom, _ = self._prompts(items, repeats, prompts)
             return t_quantile(0.5 + self.level / 2, freedom) * error
         low, high = self._scaled(items, repeats, ratio).limits(1 - self.level)
-        return float(high - low) / 2 + self.wider
+        return float(high - low) / 2 + self.added_half_width
 
     def visible(
         self,
@@ -245,7 +264,7 @@ class Design:
         prompts: int = 1,
         ratio: float = 1.0,
     ) -> float:
-        """The smallest difference that is seen with probability `power`."""
+        """Predict the smallest difference that is detected with probability `power`."""
         if prompts > 1:
             error, freedom, _ = self._prompts(items, repeats, prompts)
             return (
@@ -254,7 +273,7 @@ class Design:
             ) * error
         seen = (
             float(self._scaled(items, repeats, ratio).visible(self.level, self.power))
-            + self.unknown
+            + self.added_visible
         )
         return seen if self.pairs.counts is None else min(seen, self.pairs.span)
 
@@ -265,7 +284,7 @@ class Design:
         prompts: int = 1,
         ratio: float = 1.0,
     ) -> int | None:
-        """The fewest items whose visible difference is small enough; None if out of reach."""
+        """Find the fewest items with which `difference` is visible; None if out of reach."""
         return fewest(lambda n: self.visible(n, repeats, prompts, ratio) <= difference)
 
     def _scaled(self, items: float, repeats: float | None, ratio: float) -> AllPairs:
@@ -301,7 +320,7 @@ class Design:
             freedom=freedom,
             n=pairs.n[0, 1],
             units=pairs.units[0, 1],
-            worth=pairs.worth[0, 1] * times,
+            effective_units=pairs.effective_units[0, 1] * times,
             counts=counts,
             span=pairs.span,
             n_missing=np.zeros((), np.int64),
@@ -318,8 +337,10 @@ class Design:
             )
         items *= (
             parts.items / self.asked
-        )  # some lack a score, and the same share of others will
-        between = parts.shift.value + parts.own(repeats or parts.repeats) / items
+        )  # some lack a score, and so will the same share of further items
+        between = (
+            parts.shift.value + parts.answer_variance(repeats or parts.repeats) / items
+        )
         shared = parts.clustered * self.clusters / items
         return sampled_spread(
             between,
@@ -330,8 +351,9 @@ class Design:
 
 
 def fewest(enough: Callable[[float], bool]) -> int | None:
-    """The least whole number from 2 on that is enough, if more always is; None past a thousand
-    million.
+    """Find the smallest whole number from 2 on for which `enough` holds, by bisection.
+
+    `enough` must stay true from there on. None if it does not hold up to a thousand million.
     """
     high = 2
     while not enough(high):

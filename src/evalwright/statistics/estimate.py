@@ -1,6 +1,4 @@
-"""One number as the product shows it: value, interval, how many items it rests on, and how it was
-made.
-"""
+"""An estimate as it is shown: value, interval, number of items, and the method."""
 
 from __future__ import annotations
 
@@ -17,18 +15,27 @@ NOTHING_SCORED = "no interval: nothing was scored"
 class Estimate(Plain):
     """A point estimate with its interval.
 
-    `n` counts scored items (never draws) and `n_missing` the items without a score through no fault
-    of the model, which are not part of `value`. `n_unsure` of the scored items have a score that a
-    careful reader might argue with; `unsure_range` is what the value would be if all of these were
-    at the worst, and at the best (None where nothing is unsure or the range is not known).
-    `n_clusters` is None where every item stands alone. `standard_error` is None where the data show
-    none (fewer than two units, or no spread at all), because 0 would claim a certainty that is not
-    there. `bounds` hold the value at `level` whatever the missing items would have scored: (low end
-    of the interval if all of them were at the worst, high end if all were at the best); None where
-    nothing is missing or where the possible range of the values is not known. `value`, `low` and
-    `high` are nan where they do not exist. `degrees_of_freedom` are those of the standard error,
-    and `effective_clusters` how many clusters of one size the data are worth, both None where items
-    stand alone.
+    Attributes:
+        value: the estimate; nan where it does not exist.
+        low: low end of the interval; nan where it does not exist.
+        high: its high end.
+        level: confidence level.
+        n: number of scored items (never draws).
+        n_missing: items without a score through no fault of the model; they are not part of
+            `value`.
+        n_clusters: number of clusters; None where every item is independent.
+        standard_error: None where the data show none (fewer than two units, or no spread at all),
+            because 0 would claim a certainty that is not there.
+        method: how the interval was computed, in words.
+        bounds: hold the value at `level` whatever the missing items would have scored: low end of
+            the interval if all of them had the worst score, high end if all had the best. None
+            where nothing is missing, or the possible range of the values is unknown.
+        n_unsure: scored items whose score a careful reader might dispute.
+        degrees_of_freedom: of the standard error; None where items are independent.
+        effective_clusters: the number of equally large clusters that the data are worth; None where
+            items are independent.
+        unsure_range: the value if all unsure items had the worst score, and the best; None where
+            nothing is unsure or the range is unknown.
     """
 
     value: float
@@ -56,17 +63,17 @@ class Estimate(Plain):
         n: int = 0,
         n_clusters: int | None = None,
     ) -> Estimate:
-        """No number. method: why."""
+        """Create an estimate without a number; `method` says why there is none."""
         nan = math.nan
         return cls(nan, nan, nan, level, n, n_missing, n_clusters, None, method)
 
     @property
     def n_units(self) -> int:
-        """Independent units: clusters where there are any, else items."""
+        """The number of independent units: clusters where there are any, else items."""
         return self.n if self.n_clusters is None else self.n_clusters
 
     def as_dict(self) -> dict[str, Any]:
-        """The fields as JSON-ready values, without those that say nothing here."""
+        """Return the fields as JSON-ready values, leaving out optional ones that are empty."""
         names = ("n_unsure", "unsure_range", "degrees_of_freedom", "effective_clusters")
         return plain_fields(self, [name for name in names if not getattr(self, name)])
 
@@ -74,12 +81,15 @@ class Estimate(Plain):
 def bounds_around(
     points: tuple[float, float], value: float, low: float, high: float
 ) -> tuple[float, float]:
-    """Bounds that hold whatever the missing items would have scored, with sampling error.
+    """Bounds that hold whatever the missing items would have scored, including sampling error.
 
-    They reach as far beyond `points` as [low, high] reaches from `value`, within 0 to 1.
+    They extend as far beyond `points` as [low, high] extends from `value`, within 0 to 1.
 
     Args:
         points: the share with all missing items at the worst, and at the best.
+        value: the share among the scored items.
+        low: low end of its interval.
+        high: high end.
     """
     if math.isnan(value):
         return points

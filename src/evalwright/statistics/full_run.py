@@ -1,32 +1,32 @@
-"""What the comparison of all N pairs will say, known from the first n of them.
+"""Predicts, after the first n of N pairs, what the comparison of all N pairs will conclude.
 
-A benchmark has N items, so the comparison at its end is a fact about a finite list, of which the
-first n items in random order are a draw without replacement. A run may stop as soon as every end
-that the draw has not refuted leads to the same verdict; the chance that the full run would have
-said something else is at most alpha, however often one looks. This is sharper than asking whether
-the models differ on items like these, needs no such assumption about the items, and knows when "no
-difference seen" is all that the rest of the run could add.
+A benchmark has N items, so the comparison at its end is a fact about a finite list, of which
+the first n items in random order are a draw without replacement. A run may stop as soon as
+every outcome that the draw has not refuted leads to the same verdict; the chance that the full
+run would have said something else is at most alpha, however often one looks. This is sharper
+than asking whether the models differ on items like these, needs no such assumption about the
+items, and can also tell when "no difference seen" is all that the rest of the run could add.
 
-Right or wrong, every item alone: exact. The full run's verdict depends on D, the number of
+Independent right-or-wrong items: exact. The full run's verdict depends on D, the number of
 discordant items among N, and W, those that only a got right. D gets a confidence sequence
-(`kept_counts`) with a tenth of alpha; for each D in it the W that the wins among the discordant
-items refute are dropped. Each (W, D) has one bet against it for the whole run, which is weighted
-towards the side where the verdict would change next, so the truth is ever dropped with probability
-at most alpha.
+(`kept_counts`) with a tenth of alpha; for each D in it, those W are dropped that the wins among
+the discordant items refute. Each (W, D) has one bet against it for the whole run, which is
+weighted towards the side where the verdict would change next, so the truth is ever dropped with
+probability at most alpha.
 
 Anything else (graded, repeated draws, clusters): asymptotic confidence sequences without
 replacement for the final difference and (with a tenth of alpha) for its final standard error.
 
-`kept_counts`: how many of all N items will count, after the first n of them in random order; exact,
-at every n. For every number K that is still possible, the items seen are a draw without replacement
-from N items of which K count. A bet against K (a mixture of shares around K / N) divided by the
-exact probability under K is a martingale if K is true, so it ever reaches 1 / alpha with
-probability at most alpha; what it has not refuted makes the confidence sequence. At n = N only the
-true K is left.
+`kept_counts`: how many of all N items will have a property, after the first n of them in random
+order; exact, at every n. For every number K that is still possible, the items seen are a draw
+without replacement from N items of which K have it. A bet against K (a mixture of shares around
+K / N) divided by the exact probability under K is a martingale if K is true, so it ever reaches
+1 / alpha with probability at most alpha; what it has not refuted makes the confidence sequence.
+At n = N only the true K is left.
 
-Source: Waudby-Smith & Ramdas (2020), "Confidence sequences for sampling without replacement" (the
-martingale as a ratio of a mixture and the hypergeometric likelihood; here the mixture is centred on
-the number it bets against).
+Source: Waudby-Smith & Ramdas (2020), "Confidence sequences for sampling without replacement"
+(the martingale as a ratio of a mixture and the hypergeometric likelihood; here the mixture is
+centred on the number it bets against).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from evalwright.statistics.units import F64
 Settled = Literal["a better", "b better", "no difference seen", "open"]
 
 NUISANCE = 0.1
-"""Share of alpha spent on what is not the question: the discordant items, the spread."""
+"""Share of alpha spent on nuisance parameters: the number of discordant items, the variance."""
 _STAKE = 0.85
 _FEWEST_UNITS = 30
 _FEWEST_DIFFERING = 8
@@ -54,7 +54,7 @@ _FEWEST_DIFFERING = 8
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What the full run may conclude: its `verdict` or "open", and its interval."""
+    """What the full run will conclude: a verdict, or "open" if undecided, and its interval."""
 
     verdict: Settled
     low: float
@@ -62,11 +62,16 @@ class Outlook:
 
 
 def least_wins(discordant: F64, level: float) -> F64:
-    """For each number of discordant items, the fewest wins with which `compare_paired` says
-    "better".
+    """The fewest wins with which `compare_paired` says "better", by number of discordant items.
 
-    The test at 0 rejects where w - l > z sqrt(w + l + 1/2) or McNemar's mid-p does; D + 1 where
-    even D wins would not do. `discordant` (m,) whole numbers up to n.
+    The test at 0 rejects where w - l > z sqrt(w + l + 1/2) or McNemar's mid-p does.
+
+    Args:
+        discordant: (m,), numbers of discordant items D.
+        level: confidence level of the comparison.
+
+    Returns:
+        (m,) whole numbers; D + 1 where even D wins would not be enough.
     """
     d = np.asarray(discordant, dtype=np.float64)
     critical = normal_quantile(0.5 + level / 2)
@@ -92,13 +97,18 @@ def binary_outlook(
     interval: bool = True,
     directed: bool = True,
 ) -> Outlook:
-    """What the full run over `n_total` right-or-wrong pairs will say, after `n` of them with these
-    discordant counts.
+    """Predict the verdict of the full run over right-or-wrong pairs, after the first `n` of them.
 
-    `level` is that of the full run's comparison, `alpha` the chance that the verdict (or the
-    interval) is ever wrong. `interval`: False where the verdict alone is wanted, which is quicker.
-    `directed`: bet on the side that would change the verdict; without it verdict and interval come
-    from one and the same bet, so that both together are wrong with probability at most alpha.
+    Args:
+        wins: items so far that only a got right.
+        losses: items so far that only b got right.
+        n: pairs so far.
+        n_total: pairs in the full run.
+        level: confidence level of the full run's comparison.
+        alpha: the chance that the verdict (or the interval) is ever wrong.
+        interval: False where only the verdict is needed, which is faster.
+        directed: bet on the side that would change the verdict; without it verdict and interval
+            come from the same bet, so that both together are wrong with probability at most alpha.
     """
     seen = wins + losses
     spread = np.array([float(seen + round((n_total - n) * (seen / n if n else 0.5)))])
@@ -136,8 +146,9 @@ def _verdict(
     alpha: float,
     directed: bool,
 ) -> Settled:
-    """The one verdict that fits all numbers of wins that are not refuted, for every number of
-    discordant items.
+    """The verdict that all unrefuted numbers of wins lead to, or "open" if they disagree.
+
+    Every number of discordant items in `totals` has to lead to it.
     """
     bar = -math.log(alpha)
     a_wins = least_wins(totals, level)
@@ -152,8 +163,8 @@ def _verdict(
             (log_evidence(wins, seen, w, totals, weight, stake)[inside] >= bar).all()
         )
 
-    # Evidence grows with the distance, so the nearest number of each range with one stake speaks
-    # for the range.
+    # Evidence grows with the distance, so of each range with one stake the number nearest to the
+    # observed rate decides.
     rate = wins / seen if seen else 0.5
     if (rate * totals >= a_wins).all():
         settled = (
@@ -173,8 +184,10 @@ def _verdict(
 
 
 def _stake_share(w: F64, totals: F64, a_wins: F64, b_wins: F64) -> F64:
-    """The part of the stake on more wins than w: away from the middle inside "no difference seen",
-    towards it outside.
+    """The share of the stake on more wins than w, the rest being on fewer.
+
+    Where w means "no difference seen" the larger share is away from the middle, elsewhere towards
+    it.
     """
     inside = (w < a_wins) & (w > b_wins)
     stakes_on_more = np.where(inside, w > totals / 2, w <= b_wins)
@@ -190,13 +203,21 @@ def graded_outlook(
     level: float = 0.95,
     alpha: float = 0.05,
 ) -> Outlook:
-    """What the full run's t test over `n_units` units will say, after the first len(differences) of
-    them.
+    """Predict the verdict of the full run's t test after the first units.
 
-    `differences` (g,): the sum of a - b over the items of a unit, `sizes` (g,) its number of items,
-    `n_items` those of all units where known. The interval is for the mean difference over all
-    items. Asymptotic: "open" with fewer than 30 units or 8 that differ from the mean, and the
-    spread always counts one more unit, as far off as the farthest one seen.
+    Asymptotic: "open" with fewer than 30 units or 8 that differ from the mean, and the variance
+    always includes one extra unit, as far off as the farthest one seen.
+
+    Args:
+        differences: (g,), the sum of a - b over the items of each unit so far.
+        sizes: (g,), the number of items of each.
+        n_units: units in the full run.
+        n_items: items in the full run, where known.
+        level: confidence level of the full run's comparison.
+        alpha: the chance that the verdict (or the interval) is ever wrong.
+
+    Returns:
+        The verdict, and the interval of the mean difference over all items.
     """
     g = len(differences)
     if g == 0:
@@ -230,7 +251,7 @@ def graded_outlook(
 
 
 def padded_variance(residuals: F64) -> float:
-    """The mean square of centred `residuals` (g,) and one more, as far off as the farthest."""
+    """The variance of centred `residuals` (g,), with the largest square counted twice."""
     squares = residuals * residuals
     return float(squares.sum() + squares.max()) / len(squares)
 
@@ -239,20 +260,29 @@ def padded_variance(residuals: F64) -> float:
 
 
 OPTIMUM = 7.93
-"""-2 log a + log(-2 log a + 1) at a = 0.05: a mixture with the weight of n / 7.93 items bets best
-near n items.
+"""The value of -2 log a + log(-2 log a + 1) at a = 0.05.
+
+A mixture with the weight of n / 7.93 items bets best near n items.
 """
 
 
 def log_evidence(
     k: float | F64, n: float, among: F64, total: F64, weight: F64, up: F64 | float = 0.5
 ) -> F64:
-    """Log of the bet against "K of the N items count" after k of n counted; +inf where that is
-    impossible.
+    """Log of the wealth of the bet against "K of the N items count" after k of n counted.
 
-    `among` (K), `total` (N) and `weight` are arrays of one shape, `k` a number or such an array.
-    The mixture is Beta(weight K/N, weight (1 - K/N)) (with K/N kept off 0 and 1), of which the
-    share `up` of the stake is on shares above K/N.
+    The mixture is Beta(weight K/N, weight (1 - K/N)), with K/N kept off 0 and 1.
+
+    Args:
+        k: counting items seen, a number or an array.
+        n: items seen.
+        among: the candidates K.
+        total: N, of the same shape.
+        weight: concentration of the mixture, of the same shape.
+        up: share of the stake on shares above K/N.
+
+    Returns:
+        An array of that shape; +inf where K is impossible.
     """
     from scipy.special import betaincc, betaln, gammaln
 
@@ -284,11 +314,19 @@ def log_evidence(
 def kept_counts(
     k: int, n: int, total: npt.ArrayLike, alpha: float, weight: npt.ArrayLike
 ) -> tuple[F64, F64]:
-    """The least and greatest K that the first n items, k of which counted, do not refute; for each
-    N in `total`.
+    """The least and greatest K that the first n items, k of which counted, do not refute.
 
-    `total` (m,) whole numbers of at least n; `weight`: concentration of the mixture, a number or
-    (m,). Bisection on both sides of the most likely K, O(log N) steps for all N at once.
+    Bisection on both sides of the most likely K, O(log N) steps for all N at once.
+
+    Args:
+        k: counting items seen.
+        n: items seen.
+        total: (m,), values of N, each at least n.
+        alpha: the chance that the true K is ever refuted.
+        weight: concentration of the mixture, a number or (m,).
+
+    Returns:
+        Two arrays (m,).
     """
     totals = np.asarray(total, dtype=np.float64)
     weights = np.broadcast_to(np.asarray(weight, dtype=np.float64), totals.shape)

@@ -1,10 +1,10 @@
-"""The interval of a mean: Wilson, Student's t and their clustered forms, chosen by what the scores
-are.
+"""The interval of a mean: Wilson, Student's t and their clustered forms, chosen by the scores.
 
 | scores | interval |
 |---|---|
 | all at the two ends of the range, every item alone | Wilson (1927) |
-| the same in clusters, or as repeated draws | Wilson with an effective n and a t quantile (Korn &
+| the same in clusters, or as repeated draws | Wilson with an effective n and a t quantile (Korn
+&
 Graubard 1998) |
 | graded | t, or clustered t; where that would leave the range of the scores, Wilson with an
 effective n |
@@ -12,9 +12,11 @@ effective n |
 exclude |
 | one unit | the whole range of the scores |
 
-Why not t (or the bootstrap) everywhere: near 0 and 1 and with few items it covers far less than it
+Why not t (or the bootstrap) everywhere: near 0 and 1 and with few items it covers far less than
+it
 says (Bowyer, Aitchison & Ivanova 2025); repeated draws of a right-or-wrong answer have the same
-trouble, at n = 20 items with four draws and 95% right the t interval covers 80-88%, the effective-n
+trouble, at n = 20 items with four draws and 95% right the t interval covers 80-88%, the
+effective-n
 Wilson interval 97%.
 """
 
@@ -54,19 +56,24 @@ def mean_interval(
     value_range: Range | None = (0.0, 1.0),
     level: float = 0.95,
 ) -> Estimate:
-    """The mean of scores with the interval that suits them (the table at the top of this module).
+    """The mean of scores with the interval that suits them (see the table in this module).
 
-    `values`: (n,) scores, or (n, draws) where the item means are the units; nan = missing. An item
-    with no score at all counts as failed, in addition to `n_missing` of which nothing is known, not
-    even a cluster. `clusters`: (n,) integers; items that share one are not independent.
-    `value_range`: the least and greatest score that an item can get, None if it is not limited;
-    then there are no bounds, and no interval where the scores show no spread (nan).
+    Args:
+        values: (n,) scores, or (n, draws), where the units are the item means; nan is missing. An
+            item without any score counts as missing.
+        clusters: (n,) integers; items that share one are not independent.
+        n_missing: further missing items of which nothing is known, not even a cluster.
+        value_range: the least and greatest score that an item can get, None if unlimited; then
+            there are no bounds, and no interval (nan) where the scores show no spread.
+        level: confidence level of the interval.
 
-    `bounds` hold the mean whatever the failed items would have scored: from the low end of the
-    interval if all of them were at the bottom of the range to the high end if all were at the top.
+    Returns:
+        The estimate. Its `bounds` hold whatever the missing items would have scored: from the low
+        end of the interval if all had the least score, to the high end if all had the greatest.
 
-    Raises ValueError for a wrong shape, a score outside `value_range`, a negative `n_missing`, or a
-    level outside (0, 1).
+    Raises:
+        ValueError: a wrong shape, a score outside `value_range`, a negative `n_missing`, or a level
+            outside (0, 1).
     """
     check_level(level)
     if n_missing < 0:
@@ -117,7 +124,7 @@ def mean_interval(
 
 
 def filled(values: npt.ArrayLike, end: float) -> F64:
-    """Scores (items, draws) with `end` on every item that has none."""
+    """Replace the scores (items, draws) of every item that has none by `end`."""
     scores = score_matrix(values)
     return np.where(np.isnan(scores).all(axis=1, keepdims=True), end, scores)
 
@@ -125,7 +132,7 @@ def filled(values: npt.ArrayLike, end: float) -> F64:
 def _append_failed(
     values: npt.ArrayLike, clusters: Clusters, n_missing: int
 ) -> tuple[F64, Clusters]:
-    """Scores and clusters with `n_missing` items more that have no score, each alone."""
+    """Append `n_missing` items without a score, each in a cluster of its own."""
     scores = score_matrix(values)
     if not n_missing:
         return scores, clusters
@@ -141,7 +148,16 @@ def _append_failed(
 def wilson(k: float, n: float, level: float = 0.95) -> Range:
     """Wilson score interval (1927) of a proportion, k successes out of n; (0, 1) for n = 0.
 
-    Raises ValueError unless 0 <= k <= n.
+    Args:
+        k: number of successes.
+        n: number of trials.
+        level: confidence level.
+
+    Returns:
+        Low and high end.
+
+    Raises:
+        ValueError: k is not between 0 and n.
     """
     check_level(level)
     if not 0 <= k <= n:
@@ -152,9 +168,7 @@ def wilson(k: float, n: float, level: float = 0.95) -> Range:
 
 
 def score_interval(p: float, size: float, critical: float) -> Range:
-    """Wilson's interval around proportion `p` of `size` (effective) items, with `critical` in place
-    of z.
-    """
+    """Wilson's interval around proportion `p` of `size` effective items, with z = `critical`."""
     square = critical * critical / size
     centre = (p + square / 2) / (1 + square)
     half = critical * math.sqrt(p * (1 - p) / size + square / (4 * size)) / (1 + square)
@@ -170,11 +184,17 @@ def effective_score_interval(
     most: float,
     without_spread: float,
 ) -> Range:
-    """Wilson's interval with the sample size that the standard error is worth (Korn & Graubard
-    1998).
+    """Wilson's interval with the sample size that a standard error implies (Korn & Graubard 1998).
 
-    n* = p (1 - p) / SE^2, at most `most`; `without_spread` at p = 0 or 1 and where SE is 0. Values
-    other than 0 and 1 are rescaled from `value_range`.
+    n* = p (1 - p) / SE^2, with values rescaled from `value_range` to [0, 1].
+
+    Args:
+        value: the mean.
+        error: its standard error.
+        value_range: the least and greatest possible value.
+        critical: the quantile, in place of z.
+        most: upper limit of n*.
+        without_spread: n* where p is 0 or 1, or the standard error is 0.
     """
     bottom, top = value_range
     span = top - bottom
@@ -186,7 +206,7 @@ def effective_score_interval(
 
 
 def logit_interval(value: float, error: float, critical: float) -> Range:
-    """value +- critical x error on the logit scale, which keeps it inside (0, 1)."""
+    """Compute value +- critical x error on the logit scale, which keeps it inside (0, 1)."""
     centre = math.log(value / (1 - value))
     reach = critical * error / (value * (1 - value))
     low, high = (0.5 * (1 + math.tanh((centre + side * reach) / 2)) for side in (-1, 1))
@@ -194,12 +214,11 @@ def logit_interval(value: float, error: float, critical: float) -> Range:
 
 
 def unlike_share(size: float, level: float) -> float:
-    """The greatest share of unlike units in the population that `size` alike ones do not exclude
-    (about 3 / size).
+    """The share of units unlike the rest that a sample of `size` equal ones cannot exclude.
 
-    Solves (1 - u)^(size - 1) = 1 - level. With a value fixed beforehand the exponent would be
-    `size`; here the value is read from the data, and the chance that all of them agree on *some*
-    value with share at most 1 - u is at most (1 - u)^(size - 1).
+    It is about 3 / size. Solves (1 - u)^(size - 1) = 1 - level. With a value fixed beforehand the
+    exponent would be `size`; here the value is read from the data, and the chance that all of them
+    agree on *some* value with share at most 1 - u is at most (1 - u)^(size - 1).
     """
     return 1.0 if size <= 1 else -math.expm1(math.log1p(-level) / (size - 1))
 
@@ -207,10 +226,11 @@ def unlike_share(size: float, level: float) -> float:
 def alike_interval(
     value: float, size: float, value_range: Range, level: float
 ) -> Range:
-    """Where the mean can lie if `size` units all gave `value`.
+    """The interval of the mean if `size` units all have the same `value` (rule of three).
 
-    The undetected share is taken to be at the worst or at the best end. Each end is wrong with
-    probability (1 - `level`) / 2 at most, so it is valid for a one-sided test too.
+    The share of unlike units that could have gone undetected is taken to have the worst, or the
+    best, value. Each end is wrong with probability (1 - `level`) / 2 at most, so it is valid for a
+    one-sided test too.
     """
     share = unlike_share(size, 0.5 + level / 2)
     return value + share * (value_range[0] - value), value + share * (
@@ -221,7 +241,11 @@ def alike_interval(
 def _interval(
     units: Units, value: float, spread: Spread, value_range: Range | None, level: float
 ) -> tuple[float, float, float | None, str]:
-    """(low, high, standard error or None, method) for the mean `value` of `units`."""
+    """Choose and compute the interval of the mean `value` of `units`.
+
+    Returns:
+        Low end, high end, standard error or None, and the method's name.
+    """
     if units.n == 0:
         return *_NAN, None, "no interval: nothing was scored"
     if units.size == 1:
@@ -275,8 +299,8 @@ def _interval(
     name = "t" if units.codes is None else f"clustered t (G={units.n_clusters})"
     if value_range is None:
         return low, high, shown_error, name
-    # The form does not depend on the level, else an interval of 96% could be shorter than that of
-    # 95%.
+    # Which interval is used must not depend on the level, or one of 96% could be shorter than one
+    # of 95%.
     reach = t_quantile(0.975, max(spread.freedom, 1.0)) * error
     if value - reach < value_range[0] or value + reach > value_range[1]:
         low, high = effective_score_interval(

@@ -1,11 +1,11 @@
-"""Probes of a judge's biases: position bias, length bias, acquiescence bias, and wavering.
+"""Probes of a judge's biases: position, length and acquiescence bias, and inconsistency.
 
-Each takes verdicts as arrays and gives typed numbers with intervals; whether a habit matters is for
-the reader to say.
+Each takes verdicts as arrays and returns typed numbers with intervals; whether a bias matters
+is left to the reader.
 
-The length probe is a logistic regression by Newton's method. Its covariance is the sandwich of
-Huber (1967) and Liang & Zeger (1986): it holds where rows share an item, and where the model is
-only roughly right.
+The length probe is a logistic regression fitted by Newton's method. Its covariance is the
+sandwich of Huber (1967) and Liang & Zeger (1986): it is valid where rows share an item, and
+where the model is only approximately right.
 """
 
 from __future__ import annotations
@@ -36,12 +36,16 @@ from evalwright.statistics.units import (
 
 @dataclass(frozen=True, slots=True)
 class SwapProbe(Plain):
-    """Verdicts on the same pairs in both orders.
+    """Position bias, from verdicts on the same pairs in both orders.
 
-    `consistency`: share of pairs with the same verdict in both orders. `first_rate`: share of the
-    verdicts that are no ties and name the answer shown first; 1/2 without a habit. `both_first` and
-    `both_second` count pairs that got the first, or the second, place in both orders. Pairs tied in
-    both orders count as failed in `first_rate`. `p_value` is that of no habit.
+    Attributes:
+        consistency: share of pairs with the same verdict in both orders.
+        first_rate: share of the verdicts other than ties that name the answer shown first; 1/2
+            without a bias. Pairs tied in both orders count as missing here.
+        both_first: pairs for which the answer shown first won in both orders.
+        both_second: pairs for which the answer shown second did.
+        p_value: of the hypothesis of no bias.
+        test: the name of the test.
     """
 
     consistency: Estimate
@@ -54,7 +58,7 @@ class SwapProbe(Plain):
 
 @dataclass(frozen=True, slots=True)
 class Effect(Plain):
-    """One coefficient of a logistic regression, in log odds for a unit of its column."""
+    """One coefficient of a logistic regression, in log-odds per unit of its column."""
 
     name: str
     coefficient: float
@@ -65,17 +69,17 @@ class Effect(Plain):
 
     @property
     def odds_ratio(self) -> float:
-        """By how much one unit multiplies the odds."""
+        """The factor by which one unit multiplies the odds."""
         return math.exp(self.coefficient)
 
     def as_dict(self) -> dict[str, Any]:
-        """The fields as JSON-ready values, with the odds ratio."""
+        """Return the fields as JSON-ready values, with the odds ratio."""
         return {**Plain.as_dict(self), "odds_ratio": self.odds_ratio}
 
 
 @dataclass(frozen=True, slots=True)
 class LengthProbe(Plain):
-    """How a judge's verdict moves with length: `effects` of the intercept and of the length."""
+    """How a judge's verdict depends on length: `effects` are the intercept and the length."""
 
     effects: tuple[Effect, ...]
     n: int
@@ -87,11 +91,13 @@ class LengthProbe(Plain):
 
 @dataclass(frozen=True, slots=True)
 class AcquiescenceProbe(Plain):
-    """Where judge and people disagree on pass or fail.
+    """Acquiescence bias: where judge and people disagree on pass or fail.
 
-    `false_yes`: share of the items that people failed and the judge passed; `false_no`: of those
-    that people passed and the judge failed. `excess`: judge's pass rate less people's, a paired
-    comparison ("better" means that it says yes more often).
+    Attributes:
+        false_yes: share of the items that people failed which the judge passed.
+        false_no: share of the items that people passed which the judge failed.
+        excess: the judge's pass rate minus people's, as a paired comparison ("better" means that
+            the judge says yes more often).
     """
 
     false_yes: Estimate
@@ -101,8 +107,12 @@ class AcquiescenceProbe(Plain):
 
 @dataclass(frozen=True, slots=True)
 class RepeatProbe(Plain):
-    """The same request asked again: `flip_rate` is the chance that two repeats differ, `unstable`
-    the share of items with any difference.
+    """Consistency of a judge that gets the same request several times.
+
+    Attributes:
+        flip_rate: the chance that two repeats differ.
+        unstable: the share of items with any difference.
+        repeats: the number of repeats.
     """
 
     flip_rate: Estimate
@@ -117,12 +127,20 @@ def swap_consistency(
     clusters: Clusters = None,
     level: float = 0.95,
 ) -> SwapProbe:
-    """Position habits from verdicts on the same pairs with A shown first, and with B shown first.
+    """Measure position bias from verdicts on the same pairs with A shown first, and B shown first.
 
-    Both (pairs,): 1 where A won, 0 where B won, 0.5 for a tie, nan where there is no verdict; pairs
-    without both verdicts count as failed. p: the score test of `compare_paired` on the pairs that
-    got the same place twice (a pair judged consistently names each place once and says nothing).
-    Raises ValueError for other values.
+    The p-value is from the score test of `compare_paired` on the pairs in which the same position
+    won twice (a pair judged consistently names each position once and says nothing).
+
+    Args:
+        a_first: (pairs,), 1 where A won, 0 where B won, 0.5 for a tie, nan for no verdict; A shown
+            first.
+        b_first: the same with B shown first; pairs without both verdicts count as missing.
+        clusters: (pairs,) integers; pairs that share one are not independent.
+        level: confidence level of the intervals.
+
+    Raises:
+        ValueError: other values.
     """
     forth = _check_verdicts(a_first, "a_first", ties=True)
     back = _check_verdicts(b_first, "b_first", ties=True)
@@ -139,7 +157,7 @@ def swap_consistency(
     first_rate = mean_interval(places, clusters=codes, n_missing=n_missing, level=level)
     preferred_place = (
         forth - back
-    )  # 1: the first place twice, -1: the second twice, halves with a tie
+    )  # 1: the first position won twice, -1: the second did, halves with a tie
     first = int(np.count_nonzero(preferred_place > 0))
     second = int(np.count_nonzero(preferred_place < 0))
     comparison = compare_paired(
@@ -157,14 +175,20 @@ def length_bias(
     clusters: Clusters = None,
     level: float = 0.95,
 ) -> LengthProbe:
-    """Logistic regression of "A won" on log(length of A / length of B).
+    """Measure length bias: logistic regression of "A won" on log(length of A / length of B).
 
-    `verdict` (n,): 1, 0, or 0.5 for a tie. nan anywhere leaves the row out and counts it as failed.
-    The standard errors are the sandwich's over `clusters` (n,), intervals with t_{G-1}. A length
-    effect may be honest (longer answers may be better): put human verdicts through the same probe.
+    The standard errors are the sandwich's over clusters, intervals with t_{G-1}. A length effect
+    may be legitimate (longer answers may be better): put human verdicts through the same probe.
 
-    Raises ValueError for other values, fewer than twelve complete rows, and where no finite fit
-    exists.
+    Args:
+        verdict: (n,), 1, 0, or 0.5 for a tie.
+        log_length_difference: (n,); nan here or in `verdict` leaves the row out and counts it as
+            missing.
+        clusters: (n,) integers; rows that share one are not independent.
+        level: confidence level of the intervals.
+
+    Raises:
+        ValueError: other values, fewer than twelve complete rows, or no finite fit.
     """
     check_level(level)
     outcome = _check_verdicts(verdict, "verdict", ties=True)
@@ -210,8 +234,13 @@ def acquiescence_bias(
     clusters: Clusters = None,
     level: float = 0.95,
 ) -> AcquiescenceProbe:
-    """False yes against false no of a judge (n,) where people labelled, human (n,); 1 = pass, 0 =
-    fail, nan = missing.
+    """Measure acquiescence bias: a judge's false passes against its false fails.
+
+    Args:
+        judge: (n,), 1 is pass, 0 is fail, nan is missing.
+        human: (n,), people's labels of the same items.
+        clusters: (n,) integers; items that share one are not independent.
+        level: confidence level of the intervals.
     """
     verdicts, truth, codes, _ = _keep_complete(
         _check_verdicts(judge, "judge"), _check_verdicts(human, "human"), clusters
@@ -232,11 +261,16 @@ def acquiescence_bias(
 def repeat_flips(
     verdicts: npt.ArrayLike, *, clusters: Clusters = None, level: float = 0.95
 ) -> RepeatProbe:
-    """How often a judge at temperature 0 changes its mind: verdicts (items, repeats), any labels,
-    nan = missing.
+    """Measure how often a judge at temperature 0 gives different verdicts to the same request.
 
-    Items with fewer than two verdicts count as failed. Raises ValueError for fewer than two
-    repeats.
+    Args:
+        verdicts: (items, repeats), numbers that stand for labels; nan is missing. Items with fewer
+            than two verdicts count as missing.
+        clusters: (items,) integers; items that share one are not independent.
+        level: confidence level of the intervals.
+
+    Raises:
+        ValueError: fewer than two repeats.
     """
     labels = score_matrix(verdicts)
     if labels.shape[1] < 2:
@@ -288,7 +322,7 @@ def _check_verdicts(values: npt.ArrayLike, name: str, *, ties: bool = False) -> 
 def _keep_complete(
     left: F64, right: F64, clusters: Clusters
 ) -> tuple[F64, F64, I64 | None, int]:
-    """The items that have both verdicts, with their clusters, and how many others there are."""
+    """Select the items with both verdicts and their clusters, and count the others."""
     if len(left) != len(right):
         raise ValueError(
             f"both sides must have a row for the same items, not {len(left)} and"
@@ -299,29 +333,38 @@ def _keep_complete(
     return left[there], right[there], ids, int(len(there) - np.count_nonzero(there))
 
 
-# -- logistic --------------------------------------------------------------------------
+# -- logistic regression ---------------------------------------------------------------
 
 
 _STEPS = 100
 _TOLERANCE = 1e-10
 _FAR = 30.0
-"""On the logit scale a probability of 1e-13: no data says that, so a fit that reaches it is running
-off.
+"""Largest logit of a fitted probability, about 1 - 1e-13.
+
+No data support such a probability, so a fit that reaches it is diverging.
 """
 
 
 def fit_logistic(
     design: F64, outcome: F64, clusters: Clusters = None
 ) -> tuple[F64, F64]:
-    """The coefficients (columns,) that maximise sum_i [y_i log p_i + (1 - y_i) log(1 - p_i)] with
-    logit p = x b, and their covariance (columns, columns).
+    """Fit a logistic regression, with a cluster-robust covariance.
 
-    `design`, x: (rows, columns), with a column of ones where an intercept is wanted. `outcome`, y:
-    (rows,) in [0, 1]; 0.5 is a tie. The covariance is H^-1 M H^-1 with H the Hessian, M = G/(G-1)
-    (n-1)/(n-k) sum_g s_g s_g', s_g the score of cluster g (nan with one cluster, or no more rows
-    than columns).
+    It maximises sum_i [y_i log p_i + (1 - y_i) log(1 - p_i)] with logit p = x b. The covariance is
+    H^-1 M H^-1 with H the Hessian, M = G/(G-1) (n-1)/(n-k) sum_g s_g s_g', s_g the score of cluster
+    g.
 
-    Raises ValueError where there is no finite fit.
+    Args:
+        design: x, (rows, columns), with a column of ones where an intercept is wanted.
+        outcome: y, (rows,) in [0, 1]; 0.5 is a tie.
+        clusters: (rows,) integers; rows that share one are not independent.
+
+    Returns:
+        Coefficients (columns,), and covariance (columns, columns), which is nan with one cluster,
+        or no more rows than columns.
+
+    Raises:
+        ValueError: there is no finite fit.
     """
     coefficients = _newton(design, outcome)
     chances = _chances(design @ coefficients)
@@ -345,7 +388,7 @@ def fit_logistic(
 
 
 def _newton(design: F64, outcome: F64) -> F64:
-    """Newton steps, halved until the objective does not fall."""
+    """Maximise the likelihood by Newton's method, with steps halved until they improve it."""
     coefficients = np.zeros(design.shape[1])
     best = _objective(design, outcome, coefficients)
     for _ in range(_STEPS):

@@ -1,17 +1,18 @@
-"""What people would have said, from many verdicts of a judge and few human labels.
+"""Estimates the score that people would give, from many verdicts of a judge and few human labels.
 
-A judge is cheap and biased, people are unbiased and dear. Where people label a random part of what
-the judge saw, the judge's mean can be moved by the error that the labels show. That is PPI++
-(Angelopoulos, Duchi & Zrnic 2023): it serves any score, assumes nothing about the judge, and puts a
-weight on it that falls to 0 (labels alone) where it is of no use.
+A judge is cheap and biased, people are unbiased and expensive. Where people label a random part
+of what the judge saw, the judge's mean can be corrected by the error that the labels show. That
+is PPI++ (Angelopoulos, Duchi & Zrnic 2023): it works for any score, assumes nothing about the
+judge, and gives it a weight that falls to 0 (labels alone) where it is of no use.
 
-Labels drawn with other chances in each stratum (more of the doubtful verdicts, say) are weighted by
-their inverse (Horvitz & Thompson 1952; Hajek 1971; active inference, Zrnic & Candes 2024).
+Labels drawn with different probabilities in each stratum (more of the doubtful verdicts, say)
+are weighted by their inverse (Horvitz & Thompson 1952; Hajek 1971; active inference, Zrnic &
+Candes 2024).
 
 `rogan_gladen` corrects a pass rate by the judge's sensitivity and specificity (Rogan & Gladen
-1978). The judge's own figures may come from other items than those it is to judge now, which
-`corrected_mean` does not allow; in return the judge must err alike on both, and where it hardly
-tells right from wrong nothing can be said.
+1978). These may come from other items than the ones to be judged now, which `corrected_mean`
+does not allow; in return the judge must make errors at the same rates on both, and where it
+barely separates right from wrong no estimate is possible.
 """
 
 from __future__ import annotations
@@ -35,8 +36,10 @@ from evalwright.statistics.labelling import JudgedSample, judged_sample, vector
 from evalwright.statistics.units import F64, Clusters, Range, at_ends, check_range
 
 _DOUBT = 0.5
-"""Weight of each of the two disagreements that 0/1 scores count on top. With whole ones intervals
-cover 97-99.7% at 40 labels; with none 89% at 40 labels, a good judge and a high mean.
+"""Weight of each of the two disagreements that are added to the data for 0/1 scores.
+
+With a weight of 1, intervals cover 97-99.7% at 40 labels; with 0, 89% at 40 labels, a good
+judge and a high mean.
 """
 
 
@@ -45,14 +48,23 @@ class JudgeCorrection(Plain):
     """The mean that people would have given to all `n_judged` items, with its interval.
 
     Args:
-        judge_weight: lambda, the trust in the judge (0: labels alone, 1: its errors are
-            subtracted).
-        judge_mean: what the judge alone says.
-        labels_mean: what the labels alone say, with their standard error `labels_error`.
-        label_gain: how many times as many labels would be needed without the judge, else nan.
-        n_left_out: items without a verdict, which are in none of the numbers.
-        p_value: for differences only, of a mean of 0.
+        value: the corrected mean.
+        low: low end of its interval.
+        high: high end.
+        level: confidence level.
         standard_error: None with fewer than two labelled units.
+        judge_weight: lambda, the weight of the judge (0: labels only, 1: its errors are fully
+            subtracted).
+        judge_mean: the mean according to the judge alone.
+        labels_mean: the mean according to the labels alone.
+        labels_error: the standard error of `labels_mean`.
+        label_gain: how many times as many labels would be needed without the judge, else nan.
+        n_labels: items with a label.
+        n_judged: items with a verdict.
+        n_left_out: items without a verdict, which are in none of the numbers.
+        n_clusters: number of clusters; None where items are independent.
+        p_value: for differences only, of a mean of 0.
+        method: how the interval was computed.
     """
 
     value: float
@@ -83,21 +95,28 @@ def corrected_mean(
     value_range: Range | None = (0.0, 1.0),
     level: float = 0.95,
 ) -> JudgeCorrection:
-    """The mean human score over all judged items, by PPI++.
-
-    `judge` (N,): verdicts; an item with nan is left out. `human` (N,): labels, nan where there is
-    none. The labelled items must be a random part, drawn with equal chances; with `strata` (N,)
-    integers, at random within each stratum, whatever its share. `clusters` (N,) integers: items
-    that share one are not independent. `judge_weight`: lambda in [0, 1], None for the best one,
-    Cov(y, f) / ((1 + n/N) Var f) clipped to [0, 1].
+    """Estimate the mean human score over all judged items, by PPI++.
 
     Interval: t with Welch-Satterthwaite degrees of freedom; scores that are all at the ends of
     `value_range`, and intervals that would leave it, get Wilson's with the effective n (Korn &
-    Graubard 1998). 0/1 labels and verdicts count half a disagreement each way more in the variance
-    (in the spirit of Bonett & Price 2012), so that forty labels without a disagreement do not pose
-    as a proof that there is none.
+    Graubard 1998). For 0/1 labels and verdicts, half a disagreement in each direction is added in
+    the variance (in the spirit of Bonett & Price 2012), so that forty labels without a disagreement
+    are not taken as proof that there is none.
 
-    Raises ValueError for other shapes or values.
+    Args:
+        judge: (N,), verdicts; an item with nan is left out.
+        human: (N,), labels, nan where there is none. The labelled items must be a random sample,
+            drawn with equal probabilities; with `strata`, at random within each stratum, whatever
+            its share.
+        clusters: (N,) integers; items that share one are not independent.
+        strata: (N,) integers, the stratum of each item.
+        judge_weight: lambda in [0, 1], None for the best one, Cov(y, f) / ((1 + n/N) Var f) clipped
+            to [0, 1].
+        value_range: the least and greatest possible score, None if unlimited.
+        level: confidence level of the interval.
+
+    Raises:
+        ValueError: other shapes or values.
     """
     sample = judged_sample(judge, human, clusters, strata)
     return _correct(sample, judge_weight, value_range, level, difference=False)
@@ -115,12 +134,11 @@ def corrected_difference(
     value_range: Range | None = (0.0, 1.0),
     level: float = 0.95,
 ) -> JudgeCorrection:
-    """Model a minus model b on the same items, corrected by labels for both: PPI++ on the
-    differences.
+    """Estimate the difference of two models on the same items by PPI++, with labels for both.
 
-    Arguments as for `corrected_mean`, all (N,); an item counts as labelled where people looked at
-    both answers. `value_range` is that of one score. The result's means are differences, and its
-    `p_value` tests for none.
+    An item counts as labelled where people looked at both answers. The means in the result are
+    differences, and its `p_value` tests for none. Arguments as for `corrected_mean`, all (N,);
+    `value_range` is that of one score.
     """
     verdicts = [vector(judge_a, "judge_a"), vector(judge_b, "judge_b")]
     labels = [vector(human_a, "human_a"), vector(human_b, "human_b")]
@@ -186,7 +204,7 @@ def _correct(
     value = _corrected_value(sample, trust)
     labels = _corrected_value(sample, 0.0)
     variance, freedom = _variance(sample, trust, value_range, difference)
-    alone, _ = _variance(sample, 0.0, value_range, difference)
+    labels_variance, _ = _variance(sample, 0.0, value_range, difference)
     error = math.sqrt(variance)
     low, high, method = _interval(
         sample, value, error, freedom, value_range, level, difference
@@ -207,8 +225,8 @@ def _correct(
         judge_weight=trust,
         judge_mean=judge_mean,
         labels_mean=labels,
-        labels_error=math.sqrt(alone) if alone > 0 else None,
-        label_gain=alone / variance if variance > 0 else math.nan,
+        labels_error=math.sqrt(labels_variance) if labels_variance > 0 else None,
+        label_gain=labels_variance / variance if variance > 0 else math.nan,
         n_labels=n,
         n_judged=total,
         n_left_out=sample.n_left_out,
@@ -219,11 +237,11 @@ def _correct(
 
 
 def _best_weight(sample: JudgedSample) -> float:
-    """lambda* = Cov(y, f) / ((1 + n/N) Var f) in [0, 1]; in strata, weighted moments and all items.
+    """The judge's weight, lambda* = Cov(y, f) / ((1 + n/N) Var f) in [0, 1].
 
-    Where labels have unequal chances, the residuals' weighted spread is what lambda is to make
-    small, so moments carry the squares of the weights (Zrnic & Candes 2024, least squares of the
-    residual term).
+    With strata, from weighted moments over all items. Where labels have unequal probabilities,
+    lambda should minimise the weighted spread of the residuals, so the moments carry the squares of
+    the weights (Zrnic & Candes 2024, least squares of the residual term).
     """
     chosen = sample.labelled
     y = sample.human[chosen]
@@ -240,7 +258,7 @@ def _best_weight(sample: JudgedSample) -> float:
     w = sample.weights[chosen]
     y = y - sample.stratum_means(y)
     f = f - sample.stratum_means(f)
-    # what an unsampled rest adds; 0 where everything was labelled
+    # what the unsampled rest of a stratum adds; 0 where everything was labelled
     weight = w * np.maximum(w - 1.0, 0.0)
     spread = float(np.dot(weight, f * f))
     return (
@@ -249,8 +267,9 @@ def _best_weight(sample: JudgedSample) -> float:
 
 
 def _corrected_value(sample: JudgedSample, trust: float) -> float:
-    """lambda mean f + mean (y - lambda f); f over the unlabelled for random labels (PPI++), else
-    over all items.
+    """Compute lambda mean f + mean (y - lambda f).
+
+    f is averaged over the unlabelled items for random labels (PPI++), else over all items.
     """
     chosen = sample.labelled
     residuals = sample.human[chosen] - trust * sample.judge[chosen]
@@ -270,7 +289,7 @@ def _corrected_value(sample: JudgedSample, trust: float) -> float:
 def _variance(
     sample: JudgedSample, trust: float, value_range: Range | None, difference: bool
 ) -> tuple[float, float]:
-    """Variance of the estimate and its degrees of freedom."""
+    """The variance of the estimate and its degrees of freedom."""
     if sample.codes is not None:
         return _clustered_variance(sample, trust)
     doubts = _doubtful_labels(sample, value_range) if not difference else None
@@ -282,8 +301,9 @@ def _variance(
 def _doubtful_labels(
     sample: JudgedSample, value_range: Range | None
 ) -> tuple[F64, F64] | None:
-    """Labels and verdicts of the two disagreements that may yet come, where all scores are at the
-    ends.
+    """The labels and verdicts of two hypothetical disagreements, one in each direction.
+
+    They are added where all scores are at the ends of the range; None elsewhere.
     """
     if value_range is None or not sample.two_valued(value_range):
         return None
@@ -294,7 +314,10 @@ def _doubtful_labels(
 def _random_variance(
     sample: JudgedSample, trust: float, doubts: tuple[F64, F64] | None
 ) -> tuple[float, float]:
-    """lambda^2 Var f / N + Var(y - lambda f) / n, degrees of freedom by Welch and Satterthwaite."""
+    """The variance with random labels, and its Welch-Satterthwaite degrees of freedom.
+
+    lambda^2 Var f / N + Var(y - lambda f) / n.
+    """
     unlabelled = sample.judge[~sample.labelled]
     y = sample.human[sample.labelled]
     f = sample.judge[sample.labelled]
@@ -311,7 +334,7 @@ def _random_variance(
         if len(unlabelled) > 1
         else 0.0
     )
-    # One degree of freedom pays for lambda, which the same labels chose.
+    # One degree of freedom is lost for lambda, which was estimated from the same labels.
     df = max(1, len(y) - 1 - (trust > 0))
     pooled = label_variance**2 / df + (
         judged**2 / (len(unlabelled) - 1) if len(unlabelled) > 1 else 0.0
@@ -324,8 +347,10 @@ def _random_variance(
 def _stratified_variance(
     sample: JudgedSample, trust: float, doubts: tuple[F64, F64] | None
 ) -> tuple[float, float]:
-    """Var(y) / M over items like these, plus sum_h W_h^2 (1 - n_h/M_h) Var_h(y - lambda f) / n_h
-    for the unseen labels.
+    """The variance with strata, and its degrees of freedom.
+
+    Var(y) / M over items like these, plus sum_h W_h^2 (1 - n_h/M_h) Var_h(y - lambda f) / n_h for
+    the unseen labels.
     """
     assert sample.strata is not None
     total = len(sample.judge)
@@ -337,7 +362,8 @@ def _stratified_variance(
     f = sample.judge[sample.labelled]
     mass = np.ones(len(rows))
     if doubts is not None:
-        # Within a stratum the judge says much the same; the doubt is about the label.
+        # Within a stratum verdicts are nearly equal, so the added disagreements vary the label
+        # only.
         verdicts = np.bincount(sample.strata, weights=sample.judge) / sizes
         strata_twice = np.repeat(np.arange(len(shares)), 2)
         y = np.append(y, np.tile(doubts[0], len(shares)))
@@ -365,8 +391,9 @@ def _stratified_variance(
 
 
 def _clustered_variance(sample: JudgedSample, trust: float) -> tuple[float, float]:
-    """Influences summed by cluster; G counts the clusters with a label, for theirs is the spread
-    that decides.
+    """The variance from influences summed by cluster.
+
+    G counts only clusters with a label, because their spread dominates.
     """
     assert sample.codes is not None
     sums = np.bincount(sample.codes, weights=_influence(sample, trust))
@@ -375,8 +402,9 @@ def _clustered_variance(sample: JudgedSample, trust: float) -> tuple[float, floa
 
 
 def _influence(sample: JudgedSample, trust: float) -> F64:
-    """What each item adds to the estimate's error: the estimate is, to first order, the truth plus
-    their sum.
+    """What each item adds to the estimate's error.
+
+    To first order, the estimate is the truth plus the sum of these influences.
     """
     chosen = sample.labelled
     influence = np.zeros(len(sample.judge))
@@ -404,7 +432,7 @@ def _influence(sample: JudgedSample, trust: float) -> F64:
 def _inverted_p_value(
     sample: JudgedSample, value: float, freedom: float, value_range: Range | None
 ) -> float:
-    """The p-value of a mean of 0 if labels show no spread, from the interval that ends at 0."""
+    """The p-value of a mean of 0 if labels show no spread, by inverting the interval."""
     if value == 0 or value_range is None:
         return 1.0 if value == 0 else math.nan
 
@@ -454,16 +482,17 @@ def _interval(
     return low, high, at
 
 
-# -- judge rates -----------------------------------------------------------------------
+# -- Rogan-Gladen ----------------------------------------------------------------------
 
 
 _LEAST_POWER = 0.1
-"""Below this sensitivity + specificity - 1, the interval is more than ten times as wide as that of
-the raw rate.
+"""Least sensitivity + specificity - 1 at which a corrected rate is shown.
+
+Below it, the interval is more than ten times as wide as that of the raw rate.
 """
 
 _SHRINK = 0.25
-"""Successes and failures added to sensitivity and specificity.
+"""Successes and failures added to the counts of sensitivity and specificity.
 
 With none, eight labelled wrong answers give intervals that cover 88%; with the one of Lang &
 Reiczigel nearly all cover more than 99%.
@@ -472,16 +501,27 @@ Reiczigel nearly all cover more than 99%.
 
 @dataclass(frozen=True, slots=True)
 class RoganGladen(Plain):
-    """The corrected pass rate, clipped to [0, 1], with its interval.
+    """The pass rate corrected by the Rogan-Gladen estimator, clipped to [0, 1], with its interval.
 
     Args:
+        value: the corrected rate; nan if it is not useful.
+        low: low end of its interval.
+        high: high end.
+        level: confidence level.
+        standard_error: of the corrected rate.
         raw: the judge's pass rate.
+        sensitivity: share of right items that the judge passes.
+        specificity: share of wrong items that the judge fails.
         separation: sensitivity + specificity - 1: 1 for a perfect judge, 0 for an uninformative
             one.
-        separation_low, separation_high: its interval.
+        separation_low: low end of its interval.
+        separation_high: high end.
         useful: False if that interval reaches 0 or the separation is under 0.1; then `value` is nan
             and the interval [0, 1].
         reason: why it is not useful, else "".
+        n_judged: judged items, apart from the labelled ones.
+        n_labels: labelled items.
+        method: how the interval was computed.
     """
 
     value: float
@@ -512,15 +552,24 @@ def rogan_gladen(
     *,
     level: float = 0.95,
 ) -> RoganGladen:
-    """p = (q + sp - 1) / (se + sp - 1) from q = passed/judged, se = true_positives/positives, sp =
-    true_negatives/negatives.
+    """Correct a judge's pass rate by its sensitivity and specificity (Rogan & Gladen 1978).
 
-    `positives` and `negatives` count labelled items that are right and wrong, apart from the
-    `judged` ones. Variance by the delta method, (q(1-q)/n + p^2 se(1-se)/n_pos + (1-p)^2
-    sp(1-sp)/n_neg) / (se+sp-1)^2, for the interval at shrunken rates (after Lang & Reiczigel 2014):
+    p = (q + sp - 1) / (se + sp - 1) from q = passed/judged, se = true_positives/positives, sp =
+    true_negatives/negatives. Variance by the delta method, (q(1-q)/n + p^2 se(1-se)/n_pos + (1-p)^2
+    sp(1-sp)/n_neg) / (se+sp-1)^2; for the interval at shrunken rates (after Lang & Reiczigel 2014):
     z^2/2 more of each kind in q, a quarter in se and sp.
 
-    Raises ValueError for counts that cannot be.
+    Args:
+        passed: judged items that the judge passed.
+        judged: judged items, apart from the labelled ones.
+        true_positives: labelled right items that the judge passed.
+        positives: labelled items that are right.
+        true_negatives: labelled wrong items that the judge failed.
+        negatives: labelled items that are wrong.
+        level: confidence level of the interval.
+
+    Raises:
+        ValueError: impossible counts.
     """
     check_level(level)
     for count, total, name in (
@@ -599,7 +648,7 @@ def _explain_useless(
     separation: float,
     separation_low: float,
 ) -> str:
-    """Why nothing can be said, or ""."""
+    """Explain why no corrected rate can be given; "" if it can."""
     if judged == 0:
         return (
             "the judge judged no item beside the labelled ones, so there is no pass"

@@ -1,10 +1,11 @@
-"""Which verdicts people should check: a labelling set with known chances, so that the correction
-stays unbiased.
+"""Draws the verdicts that people should label, with known probabilities so that corrections hold.
 
-Labelling only what looks doubtful, without known chances, biases every correction; with them,
-doubtful verdicts may be chosen more often and each label weighs the inverse of its chance.
+Labelling only what looks doubtful, without known probabilities, biases every correction. With
+them, doubtful verdicts may be chosen more often, and each label is weighted by the inverse of
+its probability.
 
-What a judge said of all items and people of some: checked, weighted, in clusters or strata.
+`JudgedSample` holds what a judge said of all items and people of some: checked, weighted, with
+clusters or strata.
 """
 
 from __future__ import annotations
@@ -29,18 +30,22 @@ Design = Literal["random", "stratified"]
 DESIGNS: tuple[Design, ...] = ("random", "stratified")
 _MOST_STRATA = 5
 _LEAST_DOUBT = 0.1
-"""Stated certainty is often false, so a stratum of sure verdicts still gets labels as if one in ten
-were doubtful.
+"""Least share of doubtful verdicts that is assumed for any stratum.
+
+Stated certainty is often false, so a stratum of confident verdicts still gets labels as if one
+in ten were doubtful.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class LabellingSet:
-    """What to label: `indices` (chosen,) in the order drawn; `probabilities` (items,) of being
-    chosen, 0 without a verdict.
+    """The items to label.
 
-    `strata` (items,) integers, -1 without a verdict, for `corrected_mean`; one stratum for a simple
-    random set.
+    Attributes:
+        indices: (chosen,), in the order drawn.
+        probabilities: (items,), of being chosen; 0 without a verdict.
+        strata: (items,) integers for `corrected_mean`, -1 without a verdict; one stratum for a
+            simple random set.
     """
 
     indices: tuple[int, ...]
@@ -56,16 +61,23 @@ def draw_labelling_set(
     confidence: npt.ArrayLike | None = None,
     seed: int = 0,
 ) -> LabellingSet:
-    """Draw `size` items to label from a judge's verdicts (items,), nan where it gave none.
+    """Draw the items to label from a judge's verdicts.
 
-    "random": each judged item with the same chance. "stratified": strata by verdict (graded ones in
-    fifths), each cut at its median `confidence` (items,) in [0, 1] where given; labels by Neyman's
-    rule, in proportion to items times the root of c(1 - c) for mean confidence c, at least two a
-    stratum; within a stratum at random. A longer set drawn with the same seed need not contain a
-    shorter one.
+    "random": each judged item with the same probability. "stratified": strata by verdict (graded
+    ones in fifths), each split at its median confidence where given; the number of labels follows
+    Neyman's rule, in proportion to items times the root of c(1 - c) for mean confidence c, at least
+    two in each stratum; within a stratum at random. A longer set drawn with the same seed need not
+    contain a shorter one.
 
-    Raises ValueError for an unknown design, a size that cannot be drawn, and confidence outside [0,
-    1].
+    Args:
+        verdicts: (items,), nan where the judge gave none.
+        size: number of items to draw.
+        design: "random" or "stratified".
+        confidence: (items,) in [0, 1], the judge's confidence in each verdict.
+        seed: seeds the draw.
+
+    Raises:
+        ValueError: an unknown design, a size that cannot be drawn, or confidence outside [0, 1].
     """
     if design not in DESIGNS:
         raise ValueError(f"unknown design {design!r}; there are {', '.join(DESIGNS)}")
@@ -79,18 +91,22 @@ def draw_labelling_set(
         raise ValueError(
             f"{size} labels cannot be drawn from {len(judged)} judged items"
         )
-    sure = _confidence(confidence, verdict_values)
+    confidence_values = _confidence(confidence, verdict_values)
     strata = np.full(len(verdict_values), -1, dtype=np.int64)
     strata[judged] = (
         0
         if design == "random"
         else _make_strata(
-            verdict_values[judged], None if sure is None else sure[judged]
+            verdict_values[judged],
+            None if confidence_values is None else confidence_values[judged],
         )
     )
     groups = [np.flatnonzero(strata == code) for code in range(int(strata.max()) + 1)]
     doubts = np.array(
-        [1.0 if sure is None else _mean_doubt(sure[group]) for group in groups]
+        [
+            1.0 if confidence_values is None else _mean_doubt(confidence_values[group])
+            for group in groups
+        ]
     )
     sizes = _allot_labels(np.array([len(group) for group in groups]), doubts, size)
     rng = np.random.default_rng(seed)
@@ -101,7 +117,7 @@ def draw_labelling_set(
         chosen.append(rng.choice(group, int(number), replace=False))
     order = rng.permutation(
         np.concatenate(chosen)
-    )  # people tire: no stratum may come last
+    )  # shuffled, because people tire: no stratum may always come last
     return LabellingSet(
         tuple(order.tolist()), tuple(probabilities.tolist()), tuple(strata.tolist())
     )
@@ -110,20 +126,20 @@ def draw_labelling_set(
 def _confidence(confidence: npt.ArrayLike | None, verdicts: F64) -> F64 | None:
     if confidence is None:
         return None
-    sure = np.asarray(confidence, dtype=np.float64)
-    if sure.shape != verdicts.shape:
+    confidence_values = np.asarray(confidence, dtype=np.float64)
+    if confidence_values.shape != verdicts.shape:
         raise ValueError(
             f"confidence must have one number for each of the {len(verdicts)} verdicts"
         )
-    # a verdict without a confidence is as doubtful as can be
-    sure = np.where(np.isnan(sure), 0.5, sure)
-    if not ((sure >= 0) & (sure <= 1)).all():
+    # a verdict without a confidence counts as maximally doubtful
+    confidence_values = np.where(np.isnan(confidence_values), 0.5, confidence_values)
+    if not ((confidence_values >= 0) & (confidence_values <= 1)).all():
         raise ValueError("confidence must be between 0 and 1")
-    return sure
+    return confidence_values
 
 
-def _make_strata(verdicts: F64, sure: F64 | None) -> I64:
-    """Codes 0.. by verdict and confidence; strata under four items are not divided further."""
+def _make_strata(verdicts: F64, confidence_values: F64 | None) -> I64:
+    """Number strata by verdict and confidence; those with fewer than four items are not split."""
     values, codes = np.unique(verdicts, return_inverse=True)
     if len(values) > _MOST_STRATA:
         edges = np.unique(
@@ -131,25 +147,30 @@ def _make_strata(verdicts: F64, sure: F64 | None) -> I64:
         )
         codes = np.searchsorted(edges, verdicts, side="right")
     cut = np.zeros(len(verdicts), dtype=np.int64)
-    if sure is not None:
+    if confidence_values is not None:
         for code in np.unique(codes):
-            mine = codes == code
-            low = mine & (sure < np.median(sure[mine]))
-            if min(np.count_nonzero(low), np.count_nonzero(mine & ~low)) >= 2:
-                cut[low] = 1
+            has_code = codes == code
+            is_low = has_code & (
+                confidence_values < np.median(confidence_values[has_code])
+            )
+            if min(np.count_nonzero(is_low), np.count_nonzero(has_code & ~is_low)) >= 2:
+                cut[is_low] = 1
     _, combined = np.unique(codes * 2 + cut, return_inverse=True)
     strata: I64 = combined.astype(np.int64)
     return strata
 
 
-def _mean_doubt(sure: F64) -> float:
-    mean = float(np.clip(sure.mean(), _LEAST_DOUBT / 2, 1 - _LEAST_DOUBT / 2))
+def _mean_doubt(confidence_values: F64) -> float:
+    mean = float(
+        np.clip(confidence_values.mean(), _LEAST_DOUBT / 2, 1 - _LEAST_DOUBT / 2)
+    )
     return float(np.sqrt(mean * (1 - mean)))
 
 
 def _allot_labels(sizes: I64, doubts: F64, total: int) -> I64:
-    """How many labels each stratum gets: at least two (or all it has), at most all, in proportion
-    to size times doubt.
+    """Decide how many labels each stratum gets, in proportion to size times doubt.
+
+    Each gets at least two (or all it has), and no more than it has.
     """
     least = np.minimum(sizes, 2 if len(sizes) > 1 else 1)
     if least.sum() > total:
@@ -166,7 +187,7 @@ def _allot_labels(sizes: I64, doubts: F64, total: int) -> I64:
     return allotted
 
 
-# -- judged ----------------------------------------------------------------------------
+# -- judged items ----------------------------------------------------------------------
 
 
 Scheme = Literal["random", "stratified"]
@@ -174,8 +195,9 @@ Scheme = Literal["random", "stratified"]
 
 @dataclass(frozen=True, slots=True)
 class JudgedSample:
-    """The judged items: verdicts and labels (nan = none), normalised inverse-probability weights,
-    clusters, strata.
+    """The judged items: verdicts and labels (nan is none), weights, clusters and strata.
+
+    The weights are inverse probabilities of having a label.
     """
 
     judge: F64
@@ -198,9 +220,7 @@ class JudgedSample:
         return len(np.unique(self.codes[self.labelled]))
 
     def stratum_means(self, values: F64) -> F64:
-        """For each labelled item the mean of `values` (labelled,) over the labelled items of its
-        stratum.
-        """
+        """Compute for each labelled item the mean of `values` (labelled,) over its stratum."""
         assert self.strata is not None
         rows = self.strata[self.labelled]
         means: F64 = (
@@ -209,7 +229,7 @@ class JudgedSample:
         return means
 
     def two_valued(self, value_range: Range | None) -> bool:
-        """Whether all labels and verdicts stand at the ends of the range."""
+        """Whether all labels and verdicts are at the ends of the range."""
         if value_range is None:
             return False
         return at_ends(self.human[self.labelled], value_range) and at_ends(
@@ -220,9 +240,9 @@ class JudgedSample:
 def judged_sample(
     judge: npt.ArrayLike, human: npt.ArrayLike, clusters: Clusters, strata: Clusters
 ) -> JudgedSample:
-    """The items with a verdict, checked.
+    """Check verdicts and labels, and keep the items with a verdict.
 
-    Raises ValueError for shapes and values that do not fit (each says which).
+    Raises ValueError, which says what is wrong, for shapes and values that do not fit.
     """
     verdicts = vector(judge, "judge")
     labels = vector(human, "human")
@@ -255,7 +275,10 @@ def judged_sample(
 
 
 def vector(values: npt.ArrayLike, name: str) -> F64:
-    """A finite float vector with nan for missing. Raises ValueError for anything else."""
+    """Convert to a finite float vector, with nan for missing.
+
+    Raises ValueError for anything else.
+    """
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1 or np.isinf(array).any():
         raise ValueError(

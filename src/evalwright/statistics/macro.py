@@ -1,26 +1,25 @@
-"""Averages over a fixed set of tasks, each with a weight, also where tasks share items, passages or
-translations.
+"""Averages over a fixed set of tasks with weights, also where tasks share items or passages.
 
-The tasks are fixed: the interval speaks of other items for these tasks, not of other tasks. The
-variance of the mean is sum_t sum_u w_t w_u rho_tu e_t e_u with the correlations rho of the tasks'
-means (`shared_units`; 0 for tasks that share nothing). A task's error e_t is taken from the width
-of its own interval, so that parts and whole agree and a task without spread does not pose as
-certain; of scores never less than the standard error. The quantile is Student's with Welch and
-Satterthwaite's degrees of freedom.
+The tasks are fixed: the interval covers the choice of items for these tasks, not the choice of
+tasks. The variance of the mean is sum_t sum_u w_t w_u rho_tu e_t e_u with the correlations rho
+of the tasks' means (`shared_units`; 0 for tasks that share nothing). A task's error e_t is
+derived from the width of its own interval, so that parts and whole agree and a task without
+spread does not count as certain; for scores it is never less than the standard error. The
+quantile is Student's with Welch-Satterthwaite degrees of freedom.
 
 No interval is longer than the root of sum_t sum_u rho_tu h_t h_u with h_t = w_t times half of a
-task's interval: MOVER (Zou & Donner
-2008) with ends of equal length. Without that a task of 3 items beside one of 3,000 lends its few
-      degrees of freedom to the whole. (The
-interval of a few items is short because the range ends, a mean over many such tasks is not: the
-square of h_t is the mean of that and of
-z e_t, with the weights p_t and 1 - p_t.)
+task's interval: MOVER (Zou & Donner 2008) with ends of equal length. Without that limit a task
+of 3 items beside one of 3,000 would impose its few degrees of freedom on the whole. (The
+interval of a few items is short only because the range ends, which does not limit a mean over
+many such tasks: so the square of h_t is the mean of the squares of h_t and z e_t, with the
+weights p_t and 1 - p_t.)
 
-The ends are of unequal length as far as the sum is skewed. A task's interval is centred a_t beside
-its mean; the skewness of a sum is that of its parts weighted with their variances, so the centre of
-the whole is sum_t p_t w_t a_t beside the mean, p_t = h_t^2 / sum h^2 (of tasks that share units
-(sum_u rho_tu h_u)^2 over the whole). Where one task outweighs the others these are MOVER's own
-ends. Over many tasks near 0 or 1 MOVER's ends are too unequal, and cover 87 to 92%.
+The ends are of unequal length as far as the sum is skewed. The centre of a task's interval is
+a_t away from its mean; the skewness of a sum is that of its parts weighted with their
+variances, so the centre of the whole is sum_t p_t w_t a_t away from the mean, p_t = h_t^2 / sum
+h^2 (for tasks that share units (sum_u rho_tu h_u)^2 over the whole). Where one task outweighs
+the others these are MOVER's own ends. Over many tasks near 0 or 1 MOVER's ends are too unequal,
+and cover 87 to 92%.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ from evalwright.statistics.shared_units import (
 from evalwright.statistics.units import F64, I64, Range
 
 TasksAre = Literal["fixed", "sample"]
-"""Whether an average over tasks is about these tasks, or about tasks like these."""
+"""Whether an average over tasks is about exactly these tasks, or about tasks like them."""
 
 
 def macro_average(
@@ -58,13 +57,20 @@ def macro_average(
     units: Sequence[UnitSums | None] | None = None,
     value_range: Range | Sequence[Range] | None = None,
 ) -> Estimate:
-    """The weighted mean of the estimates of different tasks, with its interval at the level of the
-    first.
+    """The weighted mean of the estimates of different tasks, with its interval.
 
-    weights: in any unit, by default each the same. units: of each task (`unit_sums`), None where
-    they share none. value_range: the range in which each part must lie, one for all or one of each;
-    the interval ends where the mean of them does, which costs no coverage. One part comes back as
-    it is. Raises ValueError for none.
+    Args:
+        parts: the tasks' estimates; the interval has the level of the first.
+        weights: the tasks' weights, on any scale; equal by default.
+        units: `unit_sums` of each task, None for tasks that share no units.
+        value_range: the range in which each part must lie, one for all or one for each. The
+            interval is cut at the mean of these ranges, which costs no coverage.
+
+    Returns:
+        The mean; a single part is returned unchanged.
+
+    Raises:
+        ValueError: no parts.
     """
     share = _normalise_weights(parts, weights)
     if len(parts) == 1:
@@ -123,12 +129,10 @@ def macro_average(
 class MacroDifference(Plain):
     """The mean over tasks of paired differences a - b.
 
-    Fields as in PairedComparison: with the policy "scored" `low`, `high` and `p_value` are those of
-    the items that both have, with "worst-case" they hold whatever the `n_missing` items would have
-    scored.
-
-    `tasks_are`: "fixed", then the interval is about these tasks with other items; "sample", about
-    tasks like these (`task_sample`).
+    Fields as in `PairedComparison`: with the policy "scored", `low`, `high` and `p_value` are those
+    of the items that both models have; with "worst-case" they hold whatever the `n_missing` items
+    would have scored. `tasks_are` is "fixed" if the interval is about these tasks with other items,
+    "sample" if it is about tasks like these (`task_sample`).
     """
 
     difference: float
@@ -156,12 +160,17 @@ def macro_difference(
     units: Sequence[UnitSums | None] | None = None,
     value_range: Range | None = None,
 ) -> MacroDifference:
-    """Combine the paired comparisons of different tasks, which all have one policy for missing
-    answers. Raises ValueError for none.
+    """Average the paired comparisons of different tasks, all with one policy for missing answers.
 
-    weights: in any unit, by default each the same. units: of each task's differences, None where
-    they share none. value_range: the range of a score; no difference lies outside its span, so the
-    interval ends there.
+    Args:
+        parts: the tasks' comparisons.
+        weights: the tasks' weights, on any scale; equal by default.
+        units: `unit_sums` of each task's differences, None for tasks that share no units.
+        value_range: the range of a score; no difference exceeds its width, so the interval is cut
+            there.
+
+    Raises:
+        ValueError: no parts.
     """
     share = _normalise_weights(parts, weights)
     level = parts[0].level
@@ -233,7 +242,7 @@ def macro_difference(
         p_value = max(filling_mean.p_value for filling_mean in every) if agree else 1.0
         visible += max(abs(filling_mean.value - scored.value) for filling_mean in every)
         if not bounded:
-            p_value = visible = math.nan  # what is missing cannot be bounded
+            p_value = visible = math.nan  # missing items: no bound
     return MacroDifference(
         difference=scored.value,
         low=low,
@@ -291,7 +300,7 @@ def _from_single_task(part: PairedComparison) -> MacroDifference:
 
 @dataclass(frozen=True, slots=True)
 class _TaskMean:
-    """A mean over tasks at `level`, with the errors of its ends and degrees of freedom."""
+    """A mean over tasks at `level`, with separate errors for both ends, and degrees of freedom."""
 
     value: float
     below: float
@@ -302,7 +311,7 @@ class _TaskMean:
 
     @property
     def error(self) -> float:
-        """Their mean, of which both together are the width."""
+        """The mean of the two errors, which together make the width."""
         return (self.below + self.above) / 2
 
     def interval(self, limits: Range | None) -> Range:
@@ -332,20 +341,29 @@ def _make_mean(
     sets: I64,
     level: float,
 ) -> _TaskMean:
-    """The mean of tasks.
+    """Compute the mean of tasks.
 
     Args:
+        value: the weighted mean.
+        share: (tasks,), weights that add up to 1.
         ends: (tasks, 2), how far their intervals reach below and above.
-        errors, freedom: what these intervals are worth.
-        free: half of an interval with such an error that is not cut off by the range.
+        errors: (tasks,), the errors that these intervals correspond to.
+        freedom: (tasks,), their degrees of freedom.
+        free: (tasks,), half the width of an interval with such an error that is not cut by the
+            range.
+        rho: (tasks, tasks), correlations.
+        sets: (tasks,), equal numbers for tasks that share units.
+        level: confidence level.
     """
     half = share * ends.mean(axis=1)
     beside = share * (ends[:, 1] - ends[:, 0]) / 2
     spread = mean_spread(
         share * errors, freedom, half, beside, share * free, rho, sets, level
     )
-    standard_error, error, lean, df = (float(part) for part in spread)
-    return _TaskMean(value, error - lean, error + lean, standard_error, df, level)
+    standard_error, error, asymmetry, df = (float(part) for part in spread)
+    return _TaskMean(
+        value, error - asymmetry, error + asymmetry, standard_error, df, level
+    )
 
 
 def _normalise_weights(
@@ -377,10 +395,10 @@ def _sharing(units: Sequence[UnitSums | None] | None, n: int) -> tuple[Sharing, 
 def _count_clusters(
     parts: Sequence[Estimate], units: Sequence[UnitSums | None] | None
 ) -> int | None:
-    """The units of all tasks, shared ones counted once; None if every item stands alone."""
+    """Count the units of all tasks, shared ones once; None if every item is independent."""
     n = sum(part.n for part in parts)
     unit_sums_by_task = units or [None] * len(parts)
-    alone = sum(
+    n_unshared_units = sum(
         part.n_units
         for part, task_units in zip(parts, unit_sums_by_task, strict=True)
         if task_units is None
@@ -388,7 +406,7 @@ def _count_clusters(
     names = [
         task_units.codes for task_units in unit_sums_by_task if task_units is not None
     ]
-    total = alone + (len(np.unique(np.concatenate(names))) if names else 0)
+    total = n_unshared_units + (len(np.unique(np.concatenate(names))) if names else 0)
     return total if total < n else None
 
 
@@ -401,7 +419,7 @@ def _freedom(part: Estimate) -> float:
 def _quantile(part: Estimate) -> float:
     """The quantile that a task's interval is based on.
 
-    Student's t, or the normal one for Wilson's interval and for limits without any spread.
+    Student's t, or the normal one for Wilson's interval and for intervals of data without spread.
     """
     normal = part.standard_error is None or part.method.startswith("Wilson")
     if normal and "effective n" not in part.method:
@@ -412,10 +430,11 @@ def _quantile(part: Estimate) -> float:
 def _bounds(
     parts: Sequence[Estimate], share: F64, rho: F64, ranges: F64 | None
 ) -> Range | None:
-    """The bounds of the mean: the parts' own fillings, with their errors and correlations (or added
-    up, where the ranges are not known).
+    """Bounds of the mean whatever the missing items would have scored.
 
-    A part that lost nothing is bounded by its interval; one without bounds leaves none at all.
+    They combine the bounds of the parts with their errors and correlations (or simply add up where
+    the ranges are unknown). A part without missing items contributes its interval; if a part lacks
+    bounds, there are none at all.
     """
     edges = [
         part.bounds or (None if part.n_missing else (part.low, part.high))
@@ -458,7 +477,7 @@ def _bounds(
 
 
 def _clip_to_limits(low: float, high: float, limits: Range | None) -> Range:
-    """An interval cut off at the limits; nan stays nan."""
+    """Cut an interval at the limits; nan stays nan."""
     if limits is not None and not math.isnan(low):
         low = max(low, limits[0])
         high = min(high, limits[1])

@@ -1,25 +1,25 @@
-"""All pairs of models at once: Holm's adjusted p-values, and beside each pair the interval at the
-level at which it was tested.
+"""Comparison of all pairs of models: Holm's adjusted p-values, intervals at matching levels, ranks.
 
-With 20 models there are 190 pairs, and a test at 5% each finds some ten differences where there are
-none. Holm (1979) sorts the m p-values and tests the k-th smallest at alpha / (m - k + 1) until one
-is not rejected: the chance of any false finding is at most alpha, whatever the pairs have in
-common. Verdicts, letters and rank sets come from these adjusted p-values.
+With 20 models there are 190 pairs, and a test at 5% each finds some ten differences where there
+are none. Holm (1979) sorts the m p-values and tests the k-th smallest at alpha / (m - k + 1)
+until one is not rejected: the chance of any false finding is at most alpha, however the pairs
+depend on each other. Verdicts, letters and rank sets come from these adjusted p-values.
 
-The interval beside pair k has the level 1 - alpha / (m - k + 1), and from the first pair that is
-not rejected on that pair's level. So it leaves 0 out exactly where the pair is found to differ. It
-is the pair's own interval at that level: that all of them hold together is not promised.
+The interval beside pair k has the level 1 - alpha / (m - k + 1), and from the first pair that
+is not rejected on that pair's level. So it excludes 0 exactly where the pair is found to
+differ. It is the pair's own interval at that level: that all of them hold together is not
+guaranteed.
 
-`simultaneous_means` has intervals that hold together (Bonferroni). A resample of the items that are
-common to all models (the largest
-|t|, Westfall & Young 1993) found 0.0 to 1.7 points of all pairs more than Holm, and is not worth
-what it takes to explain.
+`simultaneous_means` has intervals that hold together (Bonferroni). Resampling the items that
+are common to all models (the largest |t|, Westfall & Young 1993) found 0.0 to 1.7 points of all
+pairs more than Holm, which is not worth its complexity.
 
-`rank_sets`: a rank read off point estimates says nothing of chance. Mogstad, Romano, Shaikh &
-Wilhelm (2024, "Inference for ranks with applications to mobility across neighbourhoods and academic
-achievement across countries") turn tests of the pairwise differences, of which any is wrong with
-probability alpha at most, into sets of ranks: a model's best rank is one more than the number of
-models that are significantly better, its worst leaves out those that are significantly worse.
+`rank_sets`: a rank read off point estimates ignores chance. Mogstad, Romano, Shaikh & Wilhelm
+(2024, "Inference for ranks with applications to mobility across neighbourhoods and academic
+achievement across countries") turn tests of the pairwise differences, any of which is wrong
+with probability alpha at most, into sets of ranks: a model's best rank is one more than the
+number of models that are significantly better, its worst leaves out those that are
+significantly worse.
 """
 
 from __future__ import annotations
@@ -56,20 +56,36 @@ from evalwright.statistics.units import (
 from evalwright.statistics.unpaired import UnpairedComparison, compare_unpaired
 
 Limits = Callable[[F64], tuple[F64, F64]]
-"""From error rates (models, models) to the interval of each pair at its rate."""
+"""A function from error rates (models, models) to the interval of each pair at its rate."""
 
 
 @dataclass(frozen=True, slots=True)
 class AllDifferences(Plain):
-    """Every pair of models: row minus column, all arrays (models, models); nan on the diagonal and
-    where a pair has no answer.
+    """Comparisons of every pair of models: row minus column, all arrays (models, models).
 
-    `p_value` is a pair alone, `p_adjusted` Holm's over all pairs. [`low`, `high`] is the pair's
-    interval at `pair_level`, at which Holm tested it: it leaves 0 out exactly where `p_adjusted` <
-    1 - `level`. The names with `own_` are the same where the family are the pairs of one row: the
-    questions about a single model (a baseline) that was chosen beforehand. `n` and `units` are the
-    common items and clusters of a pair; `n_missing` items lack an answer of either model, and
-    `missing_policy` says what stands for them.
+    nan on the diagonal and where a pair cannot be compared. The fields with `own_` are the same
+    with the pairs of one row as the family of tests: for questions about a single model (a
+    baseline) that was chosen beforehand.
+
+    Attributes:
+        difference: row minus column.
+        low: low end of the pair's interval at `pair_level`; it excludes 0 exactly where
+            `p_adjusted` < 1 - `level`.
+        high: its high end.
+        pair_level: the level at which Holm's procedure tested the pair.
+        p_value: of the pair by itself.
+        p_adjusted: Holm's, over all pairs.
+        own_low: low end of the interval, adjusted within the row.
+        own_high: its high end.
+        own_level: the level at which the pair was tested within the row.
+        own_p_adjusted: Holm's p-value within the row.
+        standard_error: of the difference.
+        n: common items of a pair.
+        units: common items or clusters of a pair.
+        n_missing: items that lack an answer of either model.
+        level: 1 minus the chance of any false finding.
+        missing_policy: how missing items are treated.
+        method: how the differences were tested.
     """
 
     difference: F64
@@ -92,12 +108,12 @@ class AllDifferences(Plain):
 
     @property
     def differs(self) -> Bools:
-        """Which pairs differ significantly, of all."""
+        """Which pairs differ significantly, adjusted over all pairs."""
         return self._rejected(self.p_adjusted)
 
     @property
     def own_differs(self) -> Bools:
-        """Which pairs of a row differ significantly, of that row."""
+        """Which pairs differ significantly, adjusted within each row."""
         return self._rejected(self.own_p_adjusted)
 
     def _rejected(self, adjusted: F64) -> Bools:
@@ -113,41 +129,40 @@ def all_differences(
     level: float = 0.95,
     value_range: Range | None = (0.0, 1.0),
 ) -> AllDifferences:
-    """Compare all pairs of models: paired where they have items in common, else as independent
-    samples (`compare_unpaired`).
+    """Compare all pairs of models: paired where they share items, else as independent samples.
 
     Args:
-        scores: (models, items), item means, nan = no score.
-        clusters: (items,) integers.
-        missing: (models, items), which of the scores that are not there are missing (None: all of
-        them); the others were never
-            asked, and a pair rests on the items that both models were asked.
-        missing_policy: as of `compare_paired`.
-        level: one less the chance of any false finding.
-        value_range: the range of a score, None if not known; then a pair without spread has no
-        interval.
+        scores: (models, items), item means, nan is no score.
+        clusters: (items,) integers; items that share one are not independent.
+        missing: (models, items), which of the absent scores are missing (None: all of them); the
+            others were never requested, and a pair is compared on the items that both models were
+            asked.
+        missing_policy: as in `compare_paired`.
+        level: 1 minus the chance of any false finding.
+        value_range: the range of a score, None if unknown; then a pair without spread has no
+            interval.
 
     Returns:
-        The pairs; `n` and `units` stay 0 for pairs of independent samples. A pair that has a
-        cluster in common but no item is not
-        independent and has no answer (nan), as one where a model has no score.
+        The pairs; `n` and `units` are 0 for pairs of independent samples. A pair with a cluster but
+        no item in common is not independent and cannot be compared (nan), nor can one in which a
+        model has no score.
 
     Raises:
-        ValueError: for other shapes, fewer than two models, scores outside the range, or a level
-        outside (0, 1).
+        ValueError: other shapes, fewer than two models, scores outside the range, or a level
+            outside (0, 1).
     """
     check_level(level)
     rows, codes = checked_scores(scores, clusters, value_range)
-    lost = checked_missing(missing, rows)
-    pairs = common_differences(rows, codes, value_range, lost)
+    is_missing = checked_missing(missing, rows)
+    pairs = common_differences(rows, codes, value_range, is_missing)
     tested = (
-        worst_case(rows, codes, value_range, lost, pairs)
+        worst_case(rows, codes, value_range, is_missing, pairs)
         if missing_policy == "worst-case"
         else pairs
     )
     p_value = tested.p_values()
     apart = _IndependentPairs(
-        rows, codes, lost | ~np.isnan(rows), value_range, missing_policy
+        rows, codes, is_missing | ~np.isnan(rows), value_range, missing_policy
     )
 
     def limits(share: F64) -> tuple[F64, F64]:
@@ -181,9 +196,7 @@ def assemble_differences(
     missing_policy: MissingPolicy,
     method: str,
 ) -> AllDifferences:
-    """Holm's adjustment over all pairs and over each row, and the intervals at the levels at which
-    the pairs were tested.
-    """
+    """Adjust by Holm over all pairs and over each row, with intervals at matching levels."""
     models = len(p_value)
     alpha = 1 - level
     upper = np.triu_indices(models, 1)
@@ -224,8 +237,9 @@ def assemble_differences(
 
 
 class _IndependentPairs:
-    """Pairs without a common item and without a common cluster, of models that were asked
-    something: independent samples.
+    """Pairs of models without a common item or cluster, compared as independent samples.
+
+    Both models must have been asked something.
     """
 
     def __init__(
@@ -255,8 +269,9 @@ class _IndependentPairs:
         ).size
 
     def at(self, share: F64) -> dict[tuple[int, int], UnpairedComparison]:
-        """The comparisons, of both sides, at the error rates (models, models); without those whose
-        rate is nan.
+        """Compare the pairs, in both directions, at error rates (models, models).
+
+        Skips those that are nan.
         """
         turned = self.places + [(b, a) for a, b in self.places]
         return {
@@ -281,7 +296,10 @@ class _IndependentPairs:
         )
 
     def filled(self, pairs: AllPairs) -> AllPairs:
-        """`pairs` with the difference, the error and the missing items of these pairs."""
+        """Return `pairs` with the results of the independent pairs filled in.
+
+        These are the difference, its error and the number of missing items.
+        """
         difference = pairs.difference.copy()
         error = pairs.error.copy()
         n_missing = pairs.n_missing.copy()
@@ -303,11 +321,11 @@ def simultaneous_means(
     level: float = 0.95,
     value_range: Range | None = (0.0, 1.0),
 ) -> list[Estimate]:
-    """The mean of every model with intervals that hold all of them together with probability
-    `level` (Bonferroni).
+    """The mean of every model, with intervals that all hold together with probability `level`.
 
-    Arguments and errors as in `all_differences`, but one model will do. Each interval is that of
-    `mean_interval` at the level 1 - (1 - level) / models, inside the range of the scores.
+    Each interval is that of `mean_interval` at the level 1 - (1 - level) / models (Bonferroni),
+    inside the range of the scores. Arguments and errors as in `all_differences`, but one model is
+    enough.
     """
     check_level(level)
     rows, _ = checked_scores(scores, clusters, value_range, least=1)
@@ -331,7 +349,7 @@ def simultaneous_means(
 def checked_scores(
     scores: npt.ArrayLike, clusters: Clusters, value_range: Range | None, least: int = 2
 ) -> tuple[F64, I64 | None]:
-    """Scores as (models, items that anyone has) and cluster codes of these items."""
+    """Check scores (models, items), and return them with the items' cluster codes."""
     rows = np.asarray(scores, dtype=np.float64)
     if rows.ndim != 2 or len(rows) < least:
         raise ValueError(
@@ -353,7 +371,7 @@ def checked_scores(
 class RankSets(NamedTuple):
     """The ranks `low`..`high` (models,) that each model can have; 1 is the best.
 
-    Models of the same true score share ranks: every rank that some order of them would give is a
+    Models with the same true score share ranks: every rank that some order of them would give is a
     true one.
     """
 
@@ -367,12 +385,17 @@ def rank_sets(
     simultaneous: bool = True,
     higher_is_better: bool = True,
 ) -> RankSets:
-    """rank(j) in [1 + #{k significantly better}, M - #{k significantly worse}] (Mogstad, Romano,
-    Shaikh & Wilhelm 2024).
+    """Rank sets of Mogstad, Romano, Shaikh & Wilhelm (2024) from the tests of all pairs.
 
-    `simultaneous`: True for a whole leaderboard: all sets hold all true ranks together with
-    probability `level`. False for one model chosen beforehand, whose set is narrower because only
-    its own M - 1 differences must hold. A pair without an answer (nan) never differs significantly.
+    rank(j) is in [1 + #{k significantly better}, M - #{k significantly worse}]. A pair that cannot
+    be compared (nan) never differs significantly.
+
+    Args:
+        differences: all pairs.
+        simultaneous: True for a whole leaderboard: all sets contain all true ranks with probability
+            `level`. False for one model chosen beforehand, whose set is narrower because only its
+            own M - 1 differences must hold.
+        higher_is_better: whether a higher score means a better rank.
     """
     differs = differences.differs if simultaneous else differences.own_differs
     with np.errstate(invalid="ignore"):

@@ -1,10 +1,10 @@
-"""Averages over a fixed set of tasks, all pairs of models at once: `many_models.py` for the mean of
-several tasks' differences.
+"""Comparison of all pairs of models on the average over a fixed set of tasks.
 
-A pair's difference is the weighted mean over tasks of its paired differences, and its standard
-error and degrees of freedom those of `macro_difference`, with the covariance of tasks that share
-units. Each task's error is that of the interval that `compare_paired` gives, so that a task where
-few items differ does not pose as certain.
+It extends `many_models` to a mean over tasks. A pair's difference is the weighted mean over
+tasks of its paired differences, and its standard error and degrees of freedom those of
+`macro_difference`, with the covariance of tasks that share units. Each task's error is that of
+the interval that `compare_paired` gives, so that a task where few items differ does not count
+as certain.
 """
 
 from __future__ import annotations
@@ -41,11 +41,12 @@ from evalwright.statistics.shared_units import (
 from evalwright.statistics.units import F64, I64, Range
 
 _CELLS = 4_000_000
-"""Pairs x items held at a time: 32 MB."""
+"""Pairs x items in memory at a time: 32 MB."""
 Part = tuple[npt.ArrayLike, npt.ArrayLike | None]
-"""Scores (models, items) of one task, nan = missing, and codes (items,) of its units that mean the
-same in every task: items with one code are one unit. None: every item stands alone and is in no
-other task.
+"""One task: scores (models, items), nan is missing, and codes (items,) of its units.
+
+The codes mean the same in every task: items with one code are one unit. None: all items are
+independent and in no other task.
 """
 
 
@@ -58,14 +59,21 @@ def all_macro_differences(
     level: float = 0.95,
     value_range: Range | None = (0.0, 1.0),
 ) -> AllDifferences:
-    """All paired differences of the mean over fixed tasks, Holm-adjusted, with the interval of each
-    at the level of its test.
+    """Compare all pairs of models on the mean over fixed tasks, with Holm's adjustment.
 
-    `parts`: the tasks, with the models in the same order; `missing`: of each, which scores are
-    missing; `weights`: of the tasks, by default each the same. The other arguments are those of
-    `all_differences`; a pair that shares no item of some task, or that has no error there, has no
-    answer (nan). `n` and `units` are sums over tasks. Raises ValueError as there, for no task, and
-    for numbers of models that differ.
+    `n` and `units` of the result are sums over tasks. A pair that shares no item of some task, or
+    has no error there, cannot be compared (nan).
+
+    Args:
+        parts: the tasks, with the models in the same order.
+        missing: for each task, which scores are missing.
+        missing_policy: as in `compare_paired`.
+        weights: the tasks' weights; equal by default.
+        level: 1 minus the chance of any false finding.
+        value_range: the range of a score, None if unknown.
+
+    Raises:
+        ValueError: as `all_differences`; no task, or different numbers of models.
     """
     tested = mean_over_tasks(
         parts,
@@ -95,7 +103,7 @@ def mean_over_tasks(
     level: float,
     value_range: Range | None,
 ) -> AllPairs | WorstCase:
-    """The mean over tasks of all differences, for intervals at any level.
+    """Average all differences over tasks, as an object that gives intervals at any level.
 
     Arguments are those of `all_macro_differences`.
     """
@@ -109,11 +117,13 @@ def mean_over_tasks(
         parts, missing or [None] * len(parts), strict=True
     ):
         rows, codes = checked_scores(scores, clusters, value_range)
-        lost = checked_missing(which, rows)
+        is_missing = checked_missing(which, rows)
         tasks.append(rows)
-        scored.append(common_differences(rows, codes, value_range, lost))
+        scored.append(common_differences(rows, codes, value_range, is_missing))
         if missing_policy == "worst-case":
-            worst.append(worst_case(rows, codes, value_range, lost, scored[-1]).worst)
+            worst.append(
+                worst_case(rows, codes, value_range, is_missing, scored[-1]).worst
+            )
     if len({len(rows) for rows in tasks}) > 1:
         raise ValueError("every task must have a row for the same models")
     share = np.ones(len(parts)) if weights is None else np.asarray(weights, np.float64)
@@ -137,9 +147,12 @@ def _average_pairs(
     share: F64,
     level: float,
 ) -> AllPairs:
-    """The mean over tasks of all differences. tasks: the scores, units: their codes."""
+    """Average all differences over tasks.
+
+    `tasks` are the scores of each task, `units` the codes of its units.
+    """
     spread = _spread_of_pairs(tasks, units, pairs_by_task, share, level)
-    names = ("n", "units", "worth", "n_missing")
+    names = ("n", "units", "effective_units", "n_missing")
     sums: dict[str, Any] = {
         name: np.sum(
             [getattr(task_pairs, name) for task_pairs in pairs_by_task], axis=0
@@ -152,7 +165,7 @@ def _average_pairs(
         ),
         error=spread.error,
         freedom=spread.freedom,
-        lean=spread.lean,
+        asymmetry=spread.asymmetry,
         counts=None,
         span=pairs_by_task[0].span,
         counted=np.zeros(spread.error.shape, dtype=bool),
@@ -163,10 +176,11 @@ def _average_pairs(
 
 
 def _interval_errors(pairs: AllPairs, level: float) -> tuple[F64, F64, F64, F64]:
-    """For each pair on one task, (models, models): error, degrees of freedom, half width, lean.
+    """Convert each pair's interval on one task to the error that it corresponds to.
 
-    The error is the one that the interval is worth, and the lean how far its centre lies above the
-    difference; nan without items.
+    Returns:
+        Error, degrees of freedom, half the width, and how far the centre is above the difference;
+        each (models, models), nan without items.
     """
     low, high = pairs.limits(1 - level)
     errors, freedom = errors_of_intervals(low, high, pairs.freedom, pairs.span, level)
@@ -180,9 +194,9 @@ def _interval_errors(pairs: AllPairs, level: float) -> tuple[F64, F64, F64, F64]
 
 
 def _consistent_units(parts: Sequence[Part]) -> list[I64]:
-    """The units of every task as numbers that are consistent between tasks.
+    """Number the units of every task consistently between tasks.
 
-    Items of a task without codes get numbers of their own.
+    Items of a task without codes get numbers that occur nowhere else.
     """
     all_ids = [np.asarray(ids, np.int64) for _, ids in parts if ids is not None]
     names, places = np.unique(
@@ -209,7 +223,7 @@ def _spread_of_pairs(
     share: F64,
     level: float,
 ) -> MeanSpread:
-    """The spread of the mean of all pairs, (models, models)."""
+    """The spread of the mean over tasks, for all pairs (models, models)."""
     from scipy.special import stdtrit
 
     by_task = zip(
@@ -229,7 +243,7 @@ def _spread_of_pairs(
         parts = errors[index], freedom[index], half[index], beside[index], free[index]
         return mean_spread(*parts, rho, among.sets, level)
 
-    standard_error, error, lean, df = spread((), np.eye(len(tasks)))
+    standard_error, error, asymmetry, df = spread((), np.eye(len(tasks)))
     if len(among.shared):
         sums = [
             _PairSums(rows, task_units, among.shared)
@@ -253,16 +267,16 @@ def _spread_of_pairs(
                 for index in ((row, others), (others, row)):
                     own_spread = spread(index, rho)
                     for table, part in zip(
-                        (standard_error, error, lean, df), own_spread, strict=True
+                        (standard_error, error, asymmetry, df), own_spread, strict=True
                     ):
                         table[index] = part
     for table in (standard_error, error):
         np.fill_diagonal(table, 0.0)
-    return MeanSpread(standard_error, error, np.nan_to_num(lean), np.fmax(df, 1.0))
+    return MeanSpread(standard_error, error, np.nan_to_num(asymmetry), np.fmax(df, 1.0))
 
 
 class _PairSums:
-    """What `unit_sums` gives of a model's differences from others, on units that tasks share."""
+    """The `unit_sums` of a model's differences from other models, on units that tasks share."""
 
     def __init__(self, rows: F64, units: I64, shared: I64) -> None:
         self.rows = rows
@@ -274,9 +288,7 @@ class _PairSums:
         )
 
     def of(self, row: int, others: npt.NDArray[np.intp]) -> tuple[F64, F64]:
-        """(others, shared units) scaled sums, and their norms over all units of the task,
-        (others,).
-        """
+        """Compute scaled sums (others, shared units), and their norms over all units (others,)."""
         gaps = (self.rows[row] - self.rows[others])[:, self.order]
         there = ~np.isnan(gaps)
         n = np.maximum(there.sum(axis=1), 1)[:, None]

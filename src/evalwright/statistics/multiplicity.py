@@ -1,9 +1,8 @@
-"""Many tests at once, from nothing but their p-values: which still count, at what level their
-intervals agree with that.
+"""Corrections of p-values for multiple testing, and the levels of intervals that match them.
 
-`holm` keeps the chance of any false finding at 5%, `benjamini_hochberg` the expected share of false
-findings among all. The second is for exploring: with 20 slices of which 5 differ it finds more of
-these, and of twenty findings one may be false.
+`holm` limits the chance of any false finding to 5%, `benjamini_hochberg` the expected share of
+false findings among all. The second is for exploring: with 20 slices of which 5 differ it finds
+more of these, and of twenty findings one may be false.
 """
 
 from __future__ import annotations
@@ -20,11 +19,16 @@ ADJUSTMENTS: tuple[Adjustment, ...] = get_args(Adjustment)
 
 
 def holm(p: npt.ArrayLike) -> F64:
-    """Holm's (1979) step-down adjusted p-values, in the order of `p`: they hold the chance of any
-    false alarm.
+    """Holm's (1979) step-down adjusted p-values, which limit the chance of any false finding.
 
-    `p`: (tests,); nan = no test, which stays nan and does not count. Raises ValueError for another
-    shape or a value outside [0, 1].
+    Args:
+        p: (tests,); nan means no test, stays nan and does not count.
+
+    Returns:
+        (tests,), in the order of `p`.
+
+    Raises:
+        ValueError: another shape, or a value outside [0, 1].
     """
     values, there, order = _sort_p_values(p)
     tests = len(order)
@@ -33,12 +37,11 @@ def holm(p: npt.ArrayLike) -> F64:
 
 
 def holm_shares(p: npt.ArrayLike, alpha: float = 0.05) -> F64:
-    """The error rate at which Holm's procedure tested each p-value: alpha / (m - k + 1) for the
-    k-th smallest of m.
+    """The error rate at which Holm's procedure tested each p-value.
 
-    From the first that is not rejected on it is that one's rate; equal p-values have one rate. An
-    interval with this error rate leaves the hypothesis out exactly where `holm` is below `alpha`.
-    Arguments and errors as of `holm`.
+    alpha / (m - k + 1) for the k-th smallest of m. From the first that is not rejected on it is
+    that one's rate; equal p-values have one rate. An interval with this error rate excludes the
+    hypothesis exactly where `holm` is below `alpha`. Arguments and errors as of `holm`.
     """
     values, there, order = _sort_p_values(p)
     ascending = values[there][order]
@@ -51,11 +54,10 @@ def holm_shares(p: npt.ArrayLike, alpha: float = 0.05) -> F64:
 
 
 def benjamini_hochberg(p: npt.ArrayLike) -> F64:
-    """Benjamini and Hochberg's (1995) step-up adjusted p-values: those under q have a false
-    discovery rate of at most q.
+    """Benjamini and Hochberg's (1995) step-up adjusted p-values.
 
-    Argument and errors as of `holm`. It holds for independent tests, and for those that are
-    positively dependent.
+    The findings with a value under q have a false discovery rate of at most q, for independent and
+    for positively dependent tests. Argument and errors as of `holm`.
     """
     values, there, order = _sort_p_values(p)
     tests = len(order)
@@ -66,20 +68,20 @@ def benjamini_hochberg(p: npt.ArrayLike) -> F64:
 
 
 def adjusted_p_values(p: npt.ArrayLike, how: Adjustment) -> F64:
-    """By Benjamini-Hochberg, Holm or not at all."""
+    """Adjust p-values by Benjamini-Hochberg, Holm or not at all."""
     if how == "none":
         return np.asarray(p, dtype=np.float64)
     return benjamini_hochberg(p) if how == "bh" else holm(p)
 
 
 def interval_level(p: npt.ArrayLike, how: Adjustment, alpha: float = 0.05) -> float:
-    """The level of the intervals that agree with the adjusted p-values: those of findings leave 0
-    out, all others hold it.
+    """The level of intervals that agree with the adjusted p-values.
 
-    Of m tests with R findings 1 - max(R, 1) alpha / m for Benjamini-Hochberg: then the expected
-    share of findings whose interval misses the truth is at most alpha (Benjamini & Yekutieli 2005).
-    1 - alpha / m for Holm (Bonferroni); there an interval may still hold 0 where the step-down test
-    has ruled it out, and ends at 0.
+    Intervals of findings exclude 0, all others contain it. Of m tests with R findings the level is
+    1 - max(R, 1) alpha / m for Benjamini-Hochberg: then the expected share of findings whose
+    interval misses the truth is at most alpha (Benjamini & Yekutieli 2005). It is 1 - alpha / m for
+    Holm (Bonferroni); there an interval may still contain 0 where the step-down test has excluded
+    it, and is then cut at 0.
     """
     if how == "none":
         return 1 - alpha
@@ -92,7 +94,7 @@ def interval_level(p: npt.ArrayLike, how: Adjustment, alpha: float = 0.05) -> fl
 def _sort_p_values(
     p: npt.ArrayLike,
 ) -> tuple[F64, npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """The p-values, the places of those that are numbers, and the order of these."""
+    """Check p-values; return them, the positions of those that are not nan, and their order."""
     values = np.asarray(p, dtype=np.float64)
     if values.ndim != 1:
         raise ValueError(

@@ -1,24 +1,23 @@
-"""Two models on the same items: the difference, its interval, a test, and what the data could not
-have shown.
+"""Compares two models on the same items: difference, interval, test, and detectable difference.
 
-All four come from one test (`pairwise`): the interval holds the differences that it does not
-reject, the p-value is that of no difference, and the smallest visible difference is what it would
-have shown. Where the range of a score is not known it is a t test. The spread and its degrees of
-freedom are those of clusters where there are any (`units.cluster_spread`).
+All four come from one test (`pairwise`): the interval contains the differences that it does not
+reject, the p-value is that of no difference, and the smallest visible difference is what it
+would have detected. Where the range of a score is unknown it is a t test. The standard error
+and its degrees of freedom are those of clusters where there are any (`units.cluster_spread`).
 
-Missing answers are left out and counted: interval, p-value and verdict come from the items that
-both models have a score for, which is right where answers are missing at random (a network fault, a
-rate limit). Beside them stands the worst case (Manski 2003): the interval from the low end with a's
-missing items at the worst and b's at the best to the high end of the opposite. With
-`missing_policy="worst-case"` it takes their place, and the p-value is the larger of both fillings,
-1 where they disagree.
+Missing answers are left out and counted: interval, p-value and verdict come from the items for
+which both models have a score, which is right where answers are missing at random (a network
+fault, a rate limit). The worst case (Manski 2003) is reported as well: the interval from the
+low end with a's missing items at the worst and b's at the best to the high end of the opposite.
+With `missing_policy="worst-case"` it replaces the other, and the p-value is the larger of both
+cases, 1 where they disagree.
 
-Pairing is what makes small benchmarks useful: the items' difficulty cancels, the more so the higher
-the correlation of the two models' scores, which is reported beside the difference.
+Pairing is what makes small benchmarks useful: the items' difficulty cancels, the more so the
+higher the correlation of the two models' scores, which is reported beside the difference.
 
 Equivalence up to a margin named beforehand: "no difference seen" is not "no difference". Two
-one-sided tests (TOST, Schuirmann 1987) reject "differs by the margin or more"; with the intervals
-that the package uses anyway this is the same as asking whether the interval at level 1 - 2 alpha
+one-sided tests (TOST, Schuirmann 1987) reject "differs by the margin or more"; with the
+intervals of this package this is the same as asking whether the interval at level 1 - 2 alpha
 lies inside the margin. So the answer can never contradict the interval, and the p-value is the
 alpha at which it just fits.
 """
@@ -59,7 +58,7 @@ Verdict = Literal["better", "worse", "no difference seen"]
 
 
 class Filling(NamedTuple):
-    """A comparison with every missing score at one end of the range."""
+    """A comparison with every missing score set to one end of the range."""
 
     difference: float
     low: float
@@ -69,21 +68,41 @@ class Filling(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PairedComparison(Plain):
-    """Model a against model b on the items that both have a score for.
+    """Comparison of model a with model b on the items for which both have a score.
 
-    `difference` is mean_a - mean_b, [`low`, `high`] its interval at `level`. `n_missing` items lack
-    an answer of a (`n_missing_a`) or of b (`n_missing_b`), or of both. They are left out of `low`,
-    `high`, `p_value` and `verdict` where `missing_policy` is "scored". [`worst_low`, `worst_high`]
-    is the interval that holds whatever they would have scored, nan where nothing is missing or the
-    range of a score is not known; "worst-case" puts it, and its p-value, in the place of the
-    others. `verdict` is about a, where more is better: the interval is without 0, which is p_value
-    < 1 - level. `smallest_visible_difference` is the difference that this comparison would have
-    shown with probability `power`. `discordant` is (only a right, only b right), None for graded
-    scores; `n_differing` items (clusters, of graded scores in clusters) differ at all.
-    `correlation` is nan where one side is constant, `standard_error` None where no item differs.
-    `degrees_of_freedom` are those of every quantile, `effective_units` how many units of equal size
-    the data are worth. `fillings`: on the scored items, with a's missing ones at the worst and b's
-    at the best, and the opposite; None where nothing is missing or the range is not known.
+    Attributes:
+        n: number of such items.
+        n_missing: items that lack an answer of a, of b, or of both.
+        n_clusters: number of clusters; None where items are independent.
+        mean_a: mean score of a.
+        mean_b: mean score of b.
+        difference: mean_a - mean_b.
+        low: low end of its interval at `level`.
+        high: its high end.
+        level: confidence level.
+        p_value: two-sided, of no difference.
+        test: the name of the test.
+        standard_error: of the difference; None where no item differs.
+        degrees_of_freedom: of every quantile.
+        effective_units: the number of equally large units that the data are worth.
+        correlation: of the two models' scores; nan where one side is constant.
+        smallest_visible_difference: the difference that this comparison would have detected with
+            probability `power`.
+        power: that probability.
+        discordant: (only a right, only b right), None for graded scores.
+        verdict: about a, where higher is better: "better" or "worse" where the interval excludes 0,
+            which is p_value < 1 - level.
+        n_differing: items on which the models differ at all (clusters, for graded scores in
+            clusters).
+        n_missing_a: items that lack an answer of a.
+        n_missing_b: items that lack an answer of b.
+        worst_low: low end of the interval that holds whatever the missing items would have scored;
+            nan where nothing is missing or the range of a score is unknown.
+        worst_high: its high end.
+        missing_policy: "scored" leaves missing items out of interval, p-value and verdict;
+            "worst-case" uses the worst-case interval, and its p-value, for them.
+        fillings: the comparison on the scored items, with a's missing ones at the worst and b's at
+            the best, and the opposite; None where nothing is missing or the range is unknown.
     """
 
     n: int
@@ -114,8 +133,9 @@ class PairedComparison(Plain):
     fillings: tuple[Filling, Filling, Filling] | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """A plain mapping for JSON, without `fillings`: `worst_low` and `worst_high` say what comes
-        of them.
+        """Return a plain mapping for JSON, without `fillings`.
+
+        `worst_low` and `worst_high` summarise these.
         """
         return plain_fields(self, ("fillings",))
 
@@ -132,26 +152,28 @@ def compare_paired(
     power: float = 0.8,
     value_range: Range | None = (0.0, 1.0),
 ) -> PairedComparison:
-    """Compare the scores of two models on the same items, row by row (the test named at the top of
-    this module).
+    """Compare the scores of two models on the same items, row by row.
+
+    The test is described in `pairwise`.
 
     Args:
-        a, b: scores (n,) or (n, draws), nan = no score; the numbers of draws may differ, the item
-        means are the units.
+        a: scores (n,) or (n, draws), nan is no score; the units are the item means.
+        b: likewise; the number of draws may differ.
         missing: (2, n), which items of a and of b are missing (None: all without a score); others
-        without a score were never
-            asked, and are not counted.
-        missing_policy: what the verdict rests on: the items that both have, or the worst that the
-        missing ones could have been.
+            without a score were never asked, and are not counted.
+        missing_policy: what the verdict is based on: "scored" for the items that both models have,
+            "worst-case" for the worst that the missing ones could have been.
         clusters: (n,) integers; items that share one are not independent.
-        binary: whether all item means are 0 or 1; None finds out, False gives no discordant counts.
-        value_range: the range of one score, None if it is not known; then scores that are all equal
-        have no interval (nan).
+        binary: whether all item means are 0 or 1; None detects it, False gives no discordant
+            counts.
+        level: confidence level of the interval.
+        power: the probability that defines the smallest visible difference.
+        value_range: the range of one score, None if unknown; then scores that are all equal have no
+            interval (nan).
 
     Raises:
-        ValueError: for arrays that do not match, scores outside `value_range`, `binary=True` with
-        graded scores, and `level` or
-            `power` outside (0, 1).
+        ValueError: arrays that do not match, scores outside `value_range`, `binary=True` with
+            graded scores, and `level` or `power` outside (0, 1).
     """
     return paired(
         a,
@@ -166,10 +188,18 @@ def compare_paired(
 
 @dataclass(frozen=True, slots=True)
 class Paired:
-    """Two models' scores put together once, to be compared at any level.
+    """Two models' scores, prepared once so that they can be compared at any level.
 
-    `pairs`: 2 x 2, of which [0, 1] is a against b. `any_filling`: the same whatever the missing
-    items would have scored.
+    Attributes:
+        pairs: 2 x 2, of which [0, 1] is a against b.
+        any_filling: the same whatever the missing items would have scored.
+        missing_policy: which of the two the verdict is based on.
+        n_missing: items that a lacks, and that b lacks.
+        clustered: whether items are in clusters.
+        means: mean scores of a and b.
+        difference: of the means.
+        correlation: of the scores.
+        discordant: (only a right, only b right), None for graded scores.
     """
 
     pairs: AllPairs
@@ -184,16 +214,16 @@ class Paired:
 
     @property
     def tested(self) -> AllPairs | WorstCase:
-        """What the verdict rests on."""
+        """The differences on which the verdict is based."""
         return self.any_filling if self.missing_policy == "worst-case" else self.pairs
 
     @property
     def p_value(self) -> float:
-        """Two-sided, of no difference."""
+        """The two-sided p-value of no difference."""
         return float(self.tested.p_values()[0, 1])
 
     def comparison(self, level: float = 0.95, power: float = 0.8) -> PairedComparison:
-        """Everything that is said of the two.
+        """Build the full comparison at a level.
 
         Raises ValueError for a level or power outside (0, 1).
         """
@@ -226,7 +256,7 @@ class Paired:
             test=self._test(math.isnan(low)),
             standard_error=error if error > 0 else None,
             degrees_of_freedom=float(pairs.freedom[0, 1]),
-            effective_units=float(pairs.worth[0, 1]),
+            effective_units=float(pairs.effective_units[0, 1]),
             correlation=self.correlation,
             smallest_visible_difference=float(self.tested.visible(level, power)[0, 1]),
             power=power,
@@ -268,19 +298,22 @@ def paired(
     binary: bool | None = None,
     value_range: Range | None = (0.0, 1.0),
 ) -> Paired:
-    """The two models' scores put together; arguments and errors as of `compare_paired`."""
+    """Prepare the two models' scores for comparison.
+
+    Arguments and errors as of `compare_paired`.
+    """
     if missing_policy not in get_args(MissingPolicy):
         raise ValueError(
             "missing_policy must be 'scored' or 'worst-case', but is"
             f" {missing_policy!r}"
         )
-    means, lost, ids = _asked_items(
+    means, is_missing, ids = _asked_items(
         a, b, missing=missing, clusters=clusters, value_range=value_range
     )
     codes = cluster_codes(ids)[0]
-    pairs = common_differences(means, codes, value_range, lost)
-    any_filling = worst_case(means, codes, value_range, lost, pairs)
-    common = ~lost.any(axis=0)
+    pairs = common_differences(means, codes, value_range, is_missing)
+    any_filling = worst_case(means, codes, value_range, is_missing, pairs)
+    common = ~is_missing.any(axis=0)
     if not common.all():
         means = means[:, common]
         codes = cluster_codes(None if ids is None else ids[common])[0]
@@ -298,7 +331,7 @@ def paired(
         pairs=pairs,
         any_filling=any_filling,
         missing_policy=missing_policy,
-        n_missing=(int(lost[0].sum()), int(lost[1].sum())),
+        n_missing=(int(is_missing[0].sum()), int(is_missing[1].sum())),
         clustered=codes is not None,
         means=(_mean(of_a), _mean(of_b)),
         difference=_mean(of_a - of_b),
@@ -351,13 +384,14 @@ def paired_differences(
     clusters: Clusters = None,
     value_range: Range | None = (0.0, 1.0),
 ) -> AllPairs:
-    """The two models as `AllPairs`, on the items that both have; arguments and errors as of
-    `compare_paired`.
+    """Compute the differences on the items that both models have, as `AllPairs`.
+
+    Arguments and errors as of `compare_paired`.
     """
-    means, lost, ids = _asked_items(
+    means, is_missing, ids = _asked_items(
         a, b, missing=missing, clusters=clusters, value_range=value_range
     )
-    return common_differences(means, cluster_codes(ids)[0], value_range, lost)
+    return common_differences(means, cluster_codes(ids)[0], value_range, is_missing)
 
 
 def _asked_items(
@@ -368,8 +402,10 @@ def _asked_items(
     clusters: Clusters,
     value_range: Range | None,
 ) -> tuple[F64, Bools, I64 | None]:
-    """Of the items that both were asked: the models' means (2, n), which of these are missing (2,
-    n), and cluster ids.
+    """Select the items that both models were asked.
+
+    Returns:
+        The models' means (2, n), which of these are missing (2, n), and cluster ids.
     """
     scores = score_matrix(a), score_matrix(b)
     if len(scores[0]) != len(scores[1]):
@@ -379,15 +415,15 @@ def _asked_items(
         )
     means = np.stack([row_means(side) for side in scores])
     ids = None if clusters is None else cluster_ids(clusters, means.shape[1])
-    lost = checked_missing(missing, means)
-    # Who was not asked an item is in no pair on it.
-    is_asked = (lost | ~np.isnan(means)).all(axis=0)
+    is_missing = checked_missing(missing, means)
+    # A model that was not asked an item is in no pair on it.
+    is_asked = (is_missing | ~np.isnan(means)).all(axis=0)
     if not is_asked.all():
         means = means[:, is_asked]
-        lost = lost[:, is_asked]
+        is_missing = is_missing[:, is_asked]
         ids = None if ids is None else ids[is_asked]
     check_range(means, value_range)
-    return means, lost, ids
+    return means, is_missing, ids
 
 
 def _mean(values: F64) -> float:
@@ -418,12 +454,25 @@ def _verdict(low: float, high: float) -> Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Equivalence(Plain):
-    """Whether `difference` lies inside (`least`, `most`), at error rate `alpha`.
+    """The result of a test whether `difference` is inside (`least`, `most`), at error rate `alpha`.
 
-    [`low`, `high`] is its interval at `level` = 1 - 2 alpha on the items that both have;
-    `n_missing` are left out, or taken at the worst with the policy "worst-case". `p_value` is the
-    greater of `p_least` (not below `least`) and `p_most` (not above `most`); 0.5 stands for 0.5 or
-    more where the test is not a t test. nan without an interval.
+    Attributes:
+        difference: mean_a - mean_b.
+        low: low end of its interval at `level` on the items that both models have.
+        high: its high end.
+        level: 1 - 2 alpha.
+        least: low end of the margin.
+        most: high end.
+        alpha: error rate.
+        p_value: the greater of `p_least` and `p_most`; 0.5 stands for 0.5 or more where the test is
+            not a t test; nan without an interval.
+        p_least: p-value of the test that rejects "below `least`".
+        p_most: p-value of the test that rejects "above `most`".
+        equivalent: whether the interval is inside the margin.
+        n: items that both models have.
+        n_missing: items that are left out, or taken at the worst with the policy "worst-case".
+        n_clusters: number of clusters; None where items are independent.
+        method: the name of the test.
     """
 
     difference: float
@@ -455,11 +504,21 @@ def equivalence_paired(
     binary: bool | None = None,
     value_range: Range | None = (0.0, 1.0),
 ) -> Equivalence:
-    """TOST of mean_a - mean_b on common items, with the interval that `compare_paired` gives.
+    """Test whether two models are equivalent up to a margin, by TOST (Schuirmann 1987).
 
-    `margin`: the smallest difference that would matter, > 0, or (least, most). The other arguments
-    and the errors are those of `compare_paired`; a margin without room or an alpha outside (0, 0.5)
-    is a ValueError too.
+    Args:
+        a: scores (n,) or (n, draws), nan is no score.
+        b: likewise, of the same items.
+        margin: the smallest difference that would matter, > 0, or (least, most).
+        alpha: error rate of each of the two tests, in (0, 0.5).
+        missing: as in `compare_paired`, like all further arguments.
+        missing_policy: see there.
+        clusters: see there.
+        binary: see there.
+        value_range: see there.
+
+    Raises:
+        ValueError: as `compare_paired`; a margin whose ends are not in order; another alpha.
     """
     least, most = _margin(margin, alpha)
     pair = paired(

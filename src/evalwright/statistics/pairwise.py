@@ -1,56 +1,58 @@
-"""All pairs of many models on the same items at once: paired differences, their spread, and the
-test of each.
+"""Paired differences of all pairs of models on the same items, their standard errors, and the test.
 
-One test for the interval, the p-value, equivalence and what could have been seen: the interval
-holds the differences that the test does not reject.
+One test gives the interval, the p-value, equivalence and the visible difference: the interval
+contains the differences that the test does not reject.
 
-**Right or wrong.** b items where only a was right, c where only b was, of n. The difference delta
-is rejected where
+**Right or wrong.** b items where only a was right, c where only b was, of n. The difference
+delta is rejected where
 
-    |b - c - n delta| / sqrt(n (2 q + delta - delta^2)) > z,    q = the likeliest share of "only b
+    |b - c - n delta| / sqrt(n (2 q + delta - delta^2)) > z,    q = the likeliest share of "only
+    b
     right" given delta
 
-(Tango 1998). A quarter of a count is added on both sides, which brings the exact size from 5.6 to
-5.0%. At delta = 0 the counts are binomial and McNemar's mid-p is known: where it is the smaller (12
-wins to 0: 0.0002, the score test has 0.0007) the deviate between 0 and the difference is stretched
-until both agree at 0, by 1 + (kappa - 1)(1 - delta / d). So the p-value is the smaller of both and
-the interval the test's own. Enumerated for n = 8 to 200: size at most 5.0% (Tango 5.6, mid-p 5.0),
-least coverage 94.0% (Tango 93.0), mean width 1.00 to 1.02 times Tango's and at most 1.06 times; at
-the levels of Holm's procedure it finds what mid-p finds, where the score test finds 60% of it.
+(Tango 1998). A quarter of a count is added on both sides, which brings the exact size from 5.6
+to 5.0%. At delta = 0 the counts are binomial and McNemar's mid-p is known: where it is the
+smaller (12 wins to 0: 0.0002, the score test has 0.0007) the deviate between 0 and the
+difference is stretched until both agree at 0, by 1 + (kappa - 1)(1 - delta / d). So the p-value
+is the smaller of both and the interval the test's own. By enumeration for n = 8 to 200: size at
+most 5.0% (Tango 5.6, mid-p 5.0), least coverage 94.0% (Tango 93.0), mean width 1.00 to 1.02
+times Tango's and at most 1.06 times; at the levels of Holm's procedure it finds what mid-p
+finds, where the score test finds 60% of it.
 
-In clusters n is divided by the design effect (Rao & Scott 1984) and the quantile is Student's, with
-the degrees of freedom of the standard error. Where no item differs this test stands for graded
-scores too, in units of the whole range (the rule of three).
+In clusters n is divided by the design effect (Rao & Scott 1984) and the quantile is Student's,
+with the degrees of freedom of the standard error. Where no item differs this test is used for
+graded scores too, in units of the whole range (the rule of three).
 
 **Graded.** Student's t with a skewness correction, T = (d - delta) / SE and
 
     g(T) = T + a T^2 / 3 + a^2 T^3 / 27 + a / 6,    a = w x skewness / sqrt(n)
 
-which grows with T, so that it can be inverted (Hall 1992). Where many items are equal few say how
-large the spread is, and Student's n - 1 degrees of freedom promise too much: t covers 85 to 90%
-where 3 to 10 items differ. They are
+which increases with T, so that it can be inverted (Hall 1992). Where many items are equal, the
+spread is estimated from only a few, and Student's n - 1 degrees of freedom are too many: t
+covers 85 to 90% where 3 to 10 items differ. They are
 
     min(n - 1,  K + 1,  1.5 x 2 n / (kurtosis - (n - 3) / (n - 1)))
 
-with K items that differ; the last is Satterthwaite's of a sample variance (O'Neill 2014), which is
-n - 1 for normal differences and small where a few large ones carry the variance. The skewness of
-few items is mostly chance, so it counts with w = K^2 / (K^2 + 400). The constants were chosen by
-simulation (docs/coverage.md). Where the range of a score is not known a = 0: of pseudo-values of
-macro-F1, of which a few are far off, the correction covers 90% where t covers 94%. In clusters the
-units are clusters, n - 1 is the CR2 form's degrees of freedom.
+with K items that differ; the last is Satterthwaite's of a sample variance (O'Neill 2014), which
+is n - 1 for normal differences and small where a few large ones carry the variance. The
+skewness of few items is mostly chance, so it counts with w = K^2 / (K^2 + 400). The constants
+were chosen by simulation (docs/coverage.md). Where the range of a score is unknown a = 0: for
+pseudo-values of macro-F1, of which a few are outliers, the correction covers 90% where t covers
+94%. In clusters the units are clusters, and n - 1 is the CR2 form's degrees of freedom.
 
-**Graded, nearly constant differences.** n items that all differ by d show no spread and may hide
-some: an item that does not differ would move the mean by d / n. So the standard error is at least
+**Graded, nearly constant differences.** n items that all differ by d show no spread and may
+hide some: an item that does not differ would move the mean by d / n. So the standard error is
+at least
 
     1.5 |d| / n x min(1, 3 / degrees of freedom)^2
 
-which is near the rule of three where all items, or all but one, differ by the same, and below the
-error that is seen where the spread comes from many items. The skewness and the degrees of freedom
-are then those of the sum of the spread that is seen and one that is known. And n items of one sign
-show no more than a sign test: if a share of the items were as far on the other side of 0, so that
-the mean is delta <= 0, none of these is among n items with the probability ((1 + delta / d) / 2)^n,
-and the one-sided p-value of delta is at least that, of any delta above 0 at least 0.5^n. The
-interval reaches beyond 0 accordingly where its error rate is below 2 x 0.5^n.
+which is near the rule of three where all items, or all but one, differ by the same, and below
+the observed error where the spread comes from many items. The skewness and the degrees of
+freedom are then those of the sum of the observed spread and a known one. And n items of one
+sign show no more than a sign test: if a share of the items were as far on the other side of 0,
+so that the mean is delta <= 0, none of these is among n items with the probability ((1 + delta
+/ d) / 2)^n, and the one-sided p-value of delta is at least that, of any delta above 0 at least
+0.5^n. The interval extends beyond 0 accordingly where its error rate is below 2 x 0.5^n.
 """
 
 from __future__ import annotations
@@ -69,44 +71,52 @@ from evalwright.statistics.units import F64, I64, Range, at_ends, cluster_spread
 Bools = npt.NDArray[np.bool_]
 Starts = npt.NDArray[np.intp]
 Pairs = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
-_CELLS = 4_000_000  # pairs x items held at a time: 32 MB
+_CELLS = 4_000_000  # pairs x items in memory at a time: 32 MB
 _NOISE = 1e-12
 KURTOSIS_FACTOR = 1.5
-"""Times the degrees of freedom that the kurtosis gives: at 1 the intervals are 4% wider where 10 of
-200 items differ, at 2 the least coverage where 3 to 8 differ falls below 90%.
+"""Factor on the degrees of freedom that follow from the kurtosis.
+
+At 1 the intervals are 4% wider where 10 of 200 items differ; at 2 the least coverage where 3 to
+8 differ falls below 90%.
 """
 SKEWNESS_UNITS = 20.0
-"""Differing units at which the sample's skewness counts half."""
+"""Number of differing units at which the sample's skewness has half its weight."""
 HIDDEN_UNITS = 1.5
-"""Units without a difference that equal differences may hide, as a standard error: 3.1 to 3.7 units
-at 95% are the rule of three.
+"""Equal units that equal differences may hide, as a standard error.
+
+3.1 to 3.7 units at 95% correspond to the rule of three.
 """
 FEWEST_FREEDOM = 3.0
-"""About the degrees of freedom of a spread that comes from one unit alone."""
+"""Approximate degrees of freedom of a spread that comes from a single unit."""
 
 
 MissingPolicy = Literal["scored", "worst-case"]
-"""What stands for the items that a run has no score for.
+"""How items are treated for which a run has no score.
 
-"scored": nothing, the items that both runs have count. "worst-case": the worst and the best that
-they could have scored (Manski's bounds), and a verdict holds whatever they were.
+"scored": they are left out, the items that both runs have count. "worst-case": they get the
+worst and the best possible score (Manski's bounds), and a verdict holds whatever they were.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class AllPairs:
-    """Paired differences where models may lack items: all (models, models), each pair on the items
-    that both have.
+    """Paired differences of all models, each pair on the items that both have; (models, models).
 
-    `n` counts common items, `units` the items or clusters among them. `difference` is nan without a
-    common item, `error` with fewer than two units, and 0 where no item differs; `freedom` are the
-    degrees of freedom of the test (infinite for a normal quantile), `worth` the units of equal size
-    that the data are worth, `differing` the units that differ, `skewness` that of the mean of the
-    differences (of the units over the root of their number), `lean` what the error is larger above
-    and smaller below the difference (of means over tasks, `shared_units.MeanSpread`). `counts`: of
-    the score test, in units of `span`, the range of a score; None where that is not known.
-    `counted`: the pairs that have the score test, all others have t. `n_missing` counts the items
-    of each pair on which either is missing.
+    Attributes:
+        difference: row minus column; nan without a common item.
+        error: its standard error; nan with fewer than two units, 0 where no item differs.
+        freedom: degrees of freedom of the test (infinite for a normal quantile).
+        n: common items.
+        units: common items or clusters.
+        effective_units: the number of equally large units that the data are worth.
+        counts: of the score test, in units of `span`; None where the range of a score is unknown.
+        span: the range of a score, nan if unknown.
+        n_missing: items on which either model's score is missing.
+        counted: the pairs for which the score test is used; all others have t.
+        differing: units that differ.
+        skewness: of the mean of the differences (of the units over the root of their number).
+        asymmetry: by how much the error is larger above and smaller below the difference (for
+            means over tasks, `shared_units.MeanSpread`).
     """
 
     difference: F64
@@ -114,38 +124,42 @@ class AllPairs:
     freedom: F64
     n: I64
     units: I64
-    worth: F64
+    effective_units: F64
     counts: Counts | None
     span: float
     n_missing: I64
     counted: Bools
     differing: F64
     skewness: F64
-    lean: F64 | float = 0.0
+    asymmetry: F64 | float = 0.0
 
     def limits(self, share: npt.ArrayLike) -> tuple[F64, F64]:
-        """The interval of each pair with error rate `share` (models, 1) or (models, models); nan
-        where there is none.
+        """The interval of each pair with error rate `share` (models, 1) or (models, models).
 
-        The whole range where one unit alone was seen.
+        nan where there is none; the whole range with a single unit.
         """
         low, high = self._graded_limits(share)
         if self.counts is None:
             return low, high
         if self.counted.any():
             bottom, top = (self.span * end for end in self.counts.limits(share))
-            # The added counts draw the centre to 0, but the difference itself is never outside.
+            # The added counts pull the centre towards 0, but the difference itself stays inside.
             low = np.where(self.counted, np.minimum(bottom, self.difference), low)
             high = np.where(self.counted, np.maximum(top, self.difference), high)
-        alone = self.units == 1
-        return np.where(alone, -self.span, low), np.where(alone, self.span, high)
+        is_single_unit = self.units == 1
+        return np.where(is_single_unit, -self.span, low), np.where(
+            is_single_unit, self.span, high
+        )
 
     def tail(self, at: float, above: bool = True) -> F64:
-        """One-sided p-value of a true difference not above (or not below) `at`; nan without one."""
+        """The one-sided p-value of a true difference not above (or not below) `at`.
+
+        Nan without one.
+        """
         from scipy.special import stdtr
 
         gap = self.difference - at
-        side = self._some_error - np.sign(gap) * self.lean
+        side = self._some_error - np.sign(gap) * self.asymmetry
         with np.errstate(divide="ignore", invalid="ignore"):
             deviate = self._skewed(gap / np.maximum(side, 0.0))
         tails: F64 = np.asarray(stdtr(self.freedom, -deviate if above else deviate))
@@ -154,22 +168,21 @@ class AllPairs:
             tails = np.where(
                 self.counted, self.counts.tail(at / self.span, above), tails
             )
-        tails = np.maximum(tails, sys.float_info.min)  # no finite sample shows 0
+        tails = np.maximum(tails, sys.float_info.min)  # no sample gives p = 0
         return np.where(self.units > 1, tails, np.nan)
 
     def p_values(self) -> F64:
-        """Two-sided p-value of no difference."""
+        """The two-sided p-values of no difference."""
         p_values: F64 = np.minimum(
             1.0, 2.0 * np.minimum(self.tail(0.0), self.tail(0.0, above=False))
         )
         return p_values
 
     def visible(self, level: float, power: float) -> F64:
-        """The difference that each pair would have shown with probability `power`: both quantiles
-        times the error (`power`).
+        """The difference that each pair would have detected with probability `power`.
 
-        Of graded scores at least half the interval's width, which the skewness and few units can
-        make larger.
+        It is the sum of both quantiles times the error (`power`), for graded scores at least half
+        the interval's width, which skewness and few units can make larger.
         """
         from scipy.special import stdtrit
 
@@ -181,20 +194,20 @@ class AllPairs:
         graded = np.fmax(multiple * self._some_error, (high - low) / 2)
         if self.counts is None:
             return graded
-        # Models that differ by d disagree on at least that share of the items.
+        # Models whose means differ by d disagree on at least that share of the items.
         least = self.span * multiple**2 / (self.counts.size + multiple**2)
         counted = np.fmax(multiple * self.span * self.counts.error, least)
         seen = np.fmin(np.where(self.counted, counted, graded), self.span)
         return np.where(self.n > 0, np.where(self.units > 1, seen, self.span), np.nan)
 
     def _graded_limits(self, share: npt.ArrayLike) -> tuple[F64, F64]:
-        """`limits` by the t test, inside the range of a difference."""
+        """Compute `limits` by the t test, inside the range of a difference."""
         from scipy.special import stdtrit
 
         critical = -np.asarray(stdtrit(self.freedom, np.asarray(share) / 2))
         error = self._some_error
-        low = self.difference - (error - self.lean) * self._unskewed(critical)
-        high = self.difference - (error + self.lean) * self._unskewed(-critical)
+        low = self.difference - (error - self.asymmetry) * self._unskewed(critical)
+        high = self.difference - (error + self.asymmetry) * self._unskewed(-critical)
         beyond_zero = self._sign_test_end(share)
         low = np.where(self.difference > 0, np.minimum(low, beyond_zero), low)
         high = np.where(self.difference < 0, np.maximum(high, beyond_zero), high)
@@ -204,8 +217,9 @@ class AllPairs:
         return low, high
 
     def _sign_test_tail(self, at: float, above: bool) -> F64:
-        """The least one-sided p-value that units of one sign can show; 0 on the side that the
-        difference does not lean to.
+        """The least one-sided p-value that units of one sign can have.
+
+        It is 0 if the observed difference has the other sign (negative, for `above`).
         """
         with np.errstate(divide="ignore", invalid="ignore"):
             towards_opposite = np.clip(at / self.difference, -1.0, 0.0)
@@ -214,9 +228,7 @@ class AllPairs:
         return np.where(leans, none_opposite, 0.0)
 
     def _sign_test_end(self, share: npt.ArrayLike) -> F64:
-        """Where `_sign_test_tail` is half of `share`, beyond 0; the difference where it is not
-        beyond 0.
-        """
+        """Where `_sign_test_tail` is half of `share`, if that is beyond 0; else the difference."""
         of_difference = (
             2 * (np.asarray(share) / 2) ** (1 / np.maximum(self.units, 1)) - 1
         )
@@ -235,14 +247,12 @@ class AllPairs:
         )
 
     def _skewed(self, deviate: F64) -> F64:
-        """Hall's transformation of (difference - delta) / error, after which it is nearly
-        Student's.
-        """
+        """Apply Hall's transformation to (difference - delta) / error; the result is close to t."""
         a = self._weighted_skewness
         return deviate + a * deviate**2 / 3 + a**2 * deviate**3 / 27 + a / 6
 
     def _unskewed(self, quantile: F64) -> F64:
-        """Its inverse."""
+        """The inverse of `_skewed`."""
         a = self._weighted_skewness
         with np.errstate(divide="ignore", invalid="ignore"):
             root = 3 / a * (np.cbrt(1 + a * (quantile - a / 6)) - 1)
@@ -251,26 +261,28 @@ class AllPairs:
 
 @dataclass(frozen=True, slots=True)
 class WorstCase:
-    """What can be said of all pairs whatever the missing scores would have been (Manski 2003).
+    """What holds for all pairs whatever the missing scores would have been (Manski 2003).
 
-    `scored`: the pairs on the items that both have. `worst`: the same differences with the missing
-    scores of the row's model at the bottom of the range and those of the column's at the top; seen
-    from the other side this is the best for the row. None where the range of a score is not known,
-    and then nothing can be said of a pair that lacks an item (nan).
+    Attributes:
+        scored: the pairs on the items that both models have.
+        worst: the same differences with the missing scores of the row's model at the bottom of the
+            range and those of the column's at the top; transposed, this is the best case for the
+            row. None where the range of a score is unknown; then a pair that lacks an item has no
+            result (nan).
     """
 
     scored: AllPairs
     worst: AllPairs | None
 
     def limits(self, share: npt.ArrayLike) -> tuple[F64, F64]:
-        """Limits that hold for the scored items, and with missing ones at either end."""
+        """Limits that hold for the scored items, and with missing scores at either end."""
         scored = self.scored
         low, high = scored.limits(share)
         if self.worst is None:
             return self._bounded(low), self._bounded(high)
-        # then the fillings alone say something
-        alone = (scored.units <= 1) & (scored.n_missing > 0)
-        low, high = (np.where(alone, np.nan, end) for end in (low, high))
+        # then only the fillings give an interval
+        has_single_unit = (scored.units <= 1) & (scored.n_missing > 0)
+        low, high = (np.where(has_single_unit, np.nan, end) for end in (low, high))
         least = self.worst.limits(share)[0]
         turned = np.transpose(np.broadcast_to(share, low.shape))
         most = -(least if np.ndim(share) == 0 else self.worst.limits(turned)[0]).T
@@ -279,7 +291,7 @@ class WorstCase:
         return np.where(scored.n > 0, low, np.nan), np.where(scored.n > 0, high, np.nan)
 
     def tail(self, at: float, above: bool = True) -> F64:
-        """`AllPairs.tail`, the greatest of the fillings."""
+        """The greatest `AllPairs.tail` over all ways to fill in the missing scores."""
         tails = self.scored.tail(at, above)
         if self.worst is None:
             return self._bounded(tails)
@@ -287,18 +299,21 @@ class WorstCase:
         return np.where(self.scored.n > 0, np.fmax(tails, filled), np.nan)
 
     def p_values(self) -> F64:
-        """Two-sided p-value of no difference; 1 where the fillings lie on different sides of 0."""
+        """The two-sided p-values of no difference.
+
+        1 where the fillings are on different sides of 0.
+        """
         p_values: F64 = np.minimum(
             1.0, 2.0 * np.minimum(self.tail(0.0), self.tail(0.0, above=False))
         )
         return p_values
 
     def visible(self, level: float, power: float) -> F64:
-        """`AllPairs.visible`, whatever is missing."""
+        """`AllPairs.visible`, whatever the missing scores would have been."""
         seen = self.scored.visible(level, power)
         if self.worst is None:
             return self._bounded(seen)
-        # A filling moves the difference towards 0; what is left must be seen on as many items as
+        # A filling moves the difference towards 0; what remains must be visible on as many items as
         # the filling has.
         shifted = (
             self.worst.visible(level, power)
@@ -309,7 +324,7 @@ class WorstCase:
         return np.where(self.scored.n_missing > 0, np.fmax(seen, most), seen)
 
     def _bounded(self, numbers: F64) -> F64:
-        """nan where something is missing and cannot be filled."""
+        """Replace by nan where something is missing that cannot be bounded."""
         return np.where(self.scored.n_missing > 0, np.nan, numbers)
 
 
@@ -319,12 +334,14 @@ def common_differences(
     value_range: Range | None = None,
     missing: Bools | None = None,
 ) -> AllPairs:
-    """Paired differences of every two rows of `scores` (models, items; nan = no score) on their
-    common items.
+    """Compute paired differences of every two rows of `scores` on their common items.
 
-    `codes`: (items,) cluster numbers 0..G-1, or None. `value_range`: the range of a score, None
-    where it is not known. `missing`: (models, items), which of those without a score are missing;
-    the others were never asked. None: none is. They are counted, and nothing else.
+    Args:
+        scores: (models, items), nan is no score.
+        codes: (items,) cluster numbers 0..G-1, or None.
+        value_range: the range of a score, None if unknown.
+        missing: (models, items), which of the absent scores are missing; the others were never
+            asked. None: none is. They are only counted.
     """
     starts = None
     if codes is not None:
@@ -347,8 +364,9 @@ def worst_case(
     missing: Bools,
     scored: AllPairs | None = None,
 ) -> WorstCase:
-    """What holds whatever the `missing` scores would have been; arguments as of
-    `common_differences`, whose result is `scored`.
+    """Compute what holds whatever the `missing` scores would have been.
+
+    Arguments as of `common_differences`, whose result is `scored`.
     """
     scored = scored or common_differences(scores, codes, value_range, missing)
     if value_range is None or not missing.any():
@@ -378,7 +396,7 @@ def worst_case(
 
 
 def _is_graded(scores: F64, value_range: Range | None) -> bool:
-    """Whether any score is not one of the two ends of the range."""
+    """Tell whether any score is not one of the two ends of the range."""
     return value_range is None or not at_ends(scores, value_range)
 
 
@@ -387,7 +405,7 @@ def _range_width(value_range: Range | None) -> float:
 
 
 def _count_missing(scores: F64, missing: Bools | None) -> I64:
-    """Items that either of two models lacks, of those that both were asked, (models, models)."""
+    """Count the items that either of two models lacks, of those that both were asked."""
     if missing is None or not missing.any():
         return np.zeros((len(scores),) * 2, dtype=np.int64)
     was_asked = (missing | ~np.isnan(scores)).astype(np.float64)
@@ -398,20 +416,20 @@ def _count_missing(scores: F64, missing: Bools | None) -> I64:
 
 
 def checked_missing(missing: npt.ArrayLike | None, rows: F64) -> Bools:
-    """Which of the scores that are not there are missing: all of them if `missing` is None, none if
-    it is False.
-    """
+    """Decide which absent scores are missing: all if `missing` is None, none if it is False."""
     there = ~np.isnan(rows)
     if missing is None:
         return ~there
-    lost: Bools = np.asarray(missing, dtype=bool)
-    lost = np.broadcast_to(lost, rows.shape) if lost.ndim == 0 else lost
-    if lost.shape != rows.shape or (lost & there).any():
+    is_missing: Bools = np.asarray(missing, dtype=bool)
+    is_missing = (
+        np.broadcast_to(is_missing, rows.shape) if is_missing.ndim == 0 else is_missing
+    )
+    if is_missing.shape != rows.shape or (is_missing & there).any():
         raise ValueError(
             f"missing must say for each of the scores {rows.shape} whether it is"
             " missing, and a score that is there is not"
         )
-    return lost
+    return is_missing
 
 
 _SUMS = (
@@ -424,7 +442,7 @@ _SUMS = (
     "worse",
     "squares",
     "ties",
-    "worth",
+    "effective_units",
     "differing",
     "skewness",
     "kurtosis",
@@ -432,7 +450,7 @@ _SUMS = (
 
 
 def _pair_sums(scores: F64, starts: Starts | None, graded: bool) -> dict[str, F64]:
-    """What `_spread` gives, for all pairs."""
+    """Compute the sums of `sums_of_differences` for all pairs."""
     models = len(scores)
     sums = {name: np.full((models, models), np.nan) for name in _SUMS}
     filled_scores = _fill_missing(scores)
@@ -452,18 +470,18 @@ def _pair_sums(scores: F64, starts: Starts | None, graded: bool) -> dict[str, F6
                 sums[name][row, others] = here[name]
                 sums[name][others, row] = turned[name]
     has = ~np.isnan(scores)
-    alone = has.sum(axis=1)
+    n_scored = has.sum(axis=1)
     units = (
-        alone
+        n_scored
         if starts is None
         else np.logical_or.reduceat(has, starts, axis=1).sum(axis=1)
     )
-    for name in _SUMS:  # a model against itself
+    for name in _SUMS:  # the diagonal: a model against itself
         diagonal = {
-            "n": alone,
-            "ties": alone,
+            "n": n_scored,
+            "ties": n_scored,
             "units": units,
-            "worth": units,
+            "effective_units": units,
             "freedom": units - 1,
             "kurtosis": np.nan,
         }.get(name, 0.0)
@@ -479,8 +497,9 @@ def _filled_sums(
     where: Bools,
     graded: bool,
 ) -> dict[str, F64]:
-    """The same of `low` (the rows' models) less `high` (the columns'), where something is missing;
-    as `sums` elsewhere.
+    """Compute the sums with missing scores filled in, where something is missing; `sums` elsewhere.
+
+    `low` are the filled scores of the rows' models, `high` those of the columns'.
     """
     filled = {name: values.copy() for name, values in sums.items()}
     left = _fill_missing(low)
@@ -498,7 +517,7 @@ def _filled_sums(
 def pairs_of_sums(
     sums: dict[str, F64], span: float, n_missing: I64, clustered: bool
 ) -> AllPairs:
-    """The tests of pairs from what `sums_of_differences` gives, arrays of one shape."""
+    """Build the tests of pairs from what `sums_of_differences` returns, arrays of one shape."""
     freedom = sums["freedom"]
     error, skewness, of_t = _graded_spread(sums)
     counts = None
@@ -516,7 +535,13 @@ def pairs_of_sums(
         )
         variance = sums["error"] / span if clustered else np.full_like(error, np.nan)
         counts = effective_counts(
-            sums["n"], better, worse, squares, variance, of_counts, sums["worth"]
+            sums["n"],
+            better,
+            worse,
+            squares,
+            variance,
+            of_counts,
+            sums["effective_units"],
         )
         of_t = np.where(counted, of_counts, of_t)
     return AllPairs(
@@ -525,33 +550,33 @@ def pairs_of_sums(
         freedom=np.where(sums["units"] > 1, of_t, 0.0),
         n=sums["n"].astype(np.int64),
         units=np.nan_to_num(sums["units"]).astype(np.int64),
-        worth=sums["worth"],
+        effective_units=sums["effective_units"],
         counts=counts,
         span=span,
         n_missing=n_missing,
         counted=counted,
         differing=sums["differing"],
-        # Of scores without a known range (and of pseudo-values) a few far ones would be the
-        # skewness.
+        # Without a known range (and for pseudo-values) a few outliers would dominate the skewness.
         skewness=skewness * (not math.isnan(span)),
     )
 
 
 def _graded_spread(sums: dict[str, F64]) -> tuple[F64, F64, F64]:
-    """The standard error, skewness and degrees of freedom of graded differences, with the spread
-    that they may hide.
+    """The standard error, skewness and degrees of freedom of graded differences.
+
+    They include the spread that nearly constant differences may hide.
     """
     units = sums["units"]
     difference = np.abs(sums["difference"])
     seen_error = sums["error"]
     with np.errstate(divide="ignore", invalid="ignore"):
-        # No spread at all is the limit of one unit that is a little off.
+        # Zero spread is treated as the limit of a single unit that is slightly off.
         of_one_unit = ((units - 1) ** 3 + 1) / (units**2 * (units - 1))
         kurtosis = np.where(
             (seen_error == 0) & (difference > 0), of_one_unit, sums["kurtosis"]
         )
-        # Satterthwaite's degrees of freedom of a sample variance; `kurtosis` is over the number of
-        # units.
+        # Satterthwaite's degrees of freedom of a sample variance; `kurtosis` is already divided by
+        # the number of units.
         below = kurtosis - (units - 3) / (units - 1) / units
         by_kurtosis = np.where(below > 0, KURTOSIS_FACTOR * 2 / below, np.inf)
         freedom = np.fmin(np.fmin(sums["freedom"], by_kurtosis), sums["differing"] + 1)
@@ -559,7 +584,7 @@ def _graded_spread(sums: dict[str, F64]) -> tuple[F64, F64, F64]:
         from_few = np.minimum(1.0, FEWEST_FREEDOM / freedom) ** 2
         error = np.maximum(seen_error, HIDDEN_UNITS * difference / units * from_few)
         seen_share = np.where(error > 0, seen_error / error, 1.0)
-        # The hidden part is taken as known: Satterthwaite's sum of two variances.
+        # The hidden part counts as known: Satterthwaite's formula for a sum of two variances.
         freedom = np.where(
             seen_share < 1, np.fmin(sums["freedom"], freedom / seen_share**4), freedom
         )
@@ -573,12 +598,16 @@ def _graded_spread(sums: dict[str, F64]) -> tuple[F64, F64, F64]:
 def common_influences(
     scores: F64, codes: I64, difference: F64, pairs: Pairs
 ) -> npt.NDArray[np.float32]:
-    """What each group adds to the difference of each of `pairs`: (groups, pairs), the sum of d_i -
-    mean d over the items of the group that both models have, over the number of their common items;
-    all pairs (row < column) in order.
+    """The influence of each group on the difference of each pair, (groups, pairs).
 
-    `codes`: (items,) group numbers 0..G-1; `difference`: (models, models), as `common_differences`
-    gives it.
+    It is the sum of d_i - mean d over the items of the group that both models have, divided by the
+    number of their common items. The pairs are all with row < column, in order.
+
+    Args:
+        scores: (models, items), nan is no score.
+        codes: (items,) group numbers 0..G-1.
+        difference: (models, models), from `common_differences`.
+        pairs: rows and columns of the pairs.
     """
     order, starts = grouped(codes)
     parts = []
@@ -601,7 +630,7 @@ def common_influences(
 
 
 _Known = tuple[F64, Bools | None]
-"""Scores with 0 where there is none, and where there is one (None: everywhere)."""
+"""Scores with 0 where there is none, and a mask of where there is one (None: everywhere)."""
 
 
 def _fill_missing(scores: F64) -> _Known:
@@ -612,8 +641,11 @@ def _fill_missing(scores: F64) -> _Known:
 def _iterate_gaps(
     row: int, left: _Known, right: _Known, others: npt.NDArray[np.intp]
 ) -> Iterator[tuple[npt.NDArray[np.intp], F64, Bools | None]]:
-    """Some of `others` at a time: their places, differences of one model's scores from theirs
-    (others, items), 0 where one has no score, and where both have (None: everywhere).
+    """Iterate over the differences of one model's scores from those of `others`, some at a time.
+
+    Yields:
+        Indices of these models, differences (others, items), 0 where one has no score, and where
+        both have one (None: everywhere).
     """
     row_scores = left[0][row]
     has = None if left[1] is None else left[1][row]
@@ -635,7 +667,7 @@ def _iterate_gaps(
 
 
 def grouped(codes: I64) -> tuple[I64, Starts]:
-    """An order of the items that puts each group together, and where each begins."""
+    """Sort the items so that each group is contiguous; returns the order and each group's start."""
     order = np.argsort(codes, kind="stable")
     return order, np.flatnonzero(np.diff(codes[order], prepend=-1))
 
@@ -643,10 +675,10 @@ def grouped(codes: I64) -> tuple[I64, Starts]:
 def sums_of_differences(
     gaps: F64, there: Bools | None, starts: Starts | None, graded: bool
 ) -> dict[str, F64]:
-    """The sums that the tests of `gaps` (pairs, items) rest on, each (pairs,).
+    """Compute the sums that the tests of `gaps` need, each (pairs,).
 
     Args:
-        gaps: differences, 0 where one of the two has no score.
+        gaps: (pairs, items), differences, 0 where one of the two models has no score.
         there: where both have one, None: everywhere.
         starts: where each cluster of items begins; None: single items.
         graded: whether the moments of a t test are needed.
@@ -677,7 +709,7 @@ def sums_of_differences(
             error = np.sqrt(spread / (n - 1) / n)
             freedom = n - 1
             units = n
-            worth = n
+            effective_units = n
         else:
             residuals = np.add.reduceat(residuals, starts, axis=1)
             if there is None:
@@ -686,11 +718,13 @@ def sums_of_differences(
             else:
                 sizes = np.add.reduceat(there, starts, axis=1, dtype=np.float64).T
                 of = n
-            error, freedom, worth = cluster_spread(residuals.T, sizes, of, spread)
+            error, freedom, effective_units = cluster_spread(
+                residuals.T, sizes, of, spread
+            )
             units = np.broadcast_to(
                 np.count_nonzero(sizes, axis=0).astype(np.float64), n.shape
             )
-        # Rounding leaves a trace where two rows are equal.
+        # Rounding errors leave a tiny spread where two rows are equal.
         error = np.where(
             error > _NOISE * np.maximum(np.sqrt(squares / n), 1e-300), error, 0.0
         )
@@ -711,7 +745,7 @@ def sums_of_differences(
         "worse": (apart_sum - total) / 2,
         "squares": squares,
         "ties": ties,
-        "worth": worth,
+        "effective_units": effective_units,
         "differing": differing,
         "skewness": skewness,
         "kurtosis": kurtosis,
@@ -727,8 +761,14 @@ _STEPS = 50
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Effective counts: items where a did better and worse, in whole ranges, of `size` items;
-    arrays of one shape.
+    """Effective counts of the score test; arrays of one shape.
+
+    Attributes:
+        better: items where a did better, in whole ranges.
+        worse: items where it did worse.
+        size: number of items.
+        freedom: degrees of freedom.
+        stretch: see below.
     """
 
     better: F64
@@ -736,22 +776,22 @@ class Counts:
     size: F64
     freedom: F64
     stretch: F64 | float = 1.0
-    """At least 1: McNemar's mid-p, as a deviate, over the score test's at no difference."""
+    """Ratio of McNemar's mid-p, as a deviate, to the score test's at no difference; at least 1."""
 
     @property
     def difference(self) -> F64:
-        """Where the interval is centred; the added counts draw it a little towards 0."""
+        """The centre of the interval; the added counts pull it slightly towards 0."""
         difference: F64 = (self.better - self.worse) / self.size
         return difference
 
     @property
     def error(self) -> F64:
-        """The standard error of the difference if there is none."""
+        """The standard error of the difference if the true one is 0."""
         error: F64 = np.sqrt(self.better + self.worse) / self.size
         return error
 
     def deviate(self, at: npt.ArrayLike) -> F64:
-        """How far the counts lie above the difference `at` (-1 to 1), in its standard errors."""
+        """How far the counts are above the difference `at` (-1 to 1), in its standard errors."""
         at = np.asarray(at, dtype=np.float64)
         variance, _ = self._variance(at)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -764,7 +804,7 @@ class Counts:
         return deviates * (1 + (self.stretch - 1) * towards_none)
 
     def _variance(self, at: F64) -> tuple[F64, F64]:
-        """n (2 q + d - d^2) at the difference d, and its derivative there."""
+        """Compute n (2 q + d - d^2) at the difference d, and its derivative there."""
         turned = at < 0
         gap = np.abs(at)
         up = np.where(turned, self.worse, self.better)
@@ -782,7 +822,7 @@ class Counts:
         return variance, np.where(turned, -change, change)
 
     def tail(self, at: npt.ArrayLike, above: bool = True) -> F64:
-        """One-sided p-value of "not above" (or "not below") the difference `at`."""
+        """The one-sided p-value of "not above" (or "not below") the difference `at`."""
         from scipy.special import stdtr
 
         deviates = self.deviate(at)
@@ -797,8 +837,8 @@ class Counts:
         low = self._end(critical, -1.0)
         high = self._end(critical, 1.0)
         if np.any(self.stretch > 1):
-            # Stretched, the deviate reaches the quantile nearer to the difference, on the side of
-            # 0.
+            # The stretch applies between 0 and the difference, so it moves only the end on the side
+            # of 0.
             above = self.difference > 0
             nearer = self._stretched_end(critical, np.where(above, low, high))
             low = np.where(above, nearer, low)
@@ -806,8 +846,9 @@ class Counts:
         return low, high
 
     def _stretched_end(self, critical: F64, outer: F64) -> F64:
-        """Where the deviate is `critical` in size, between `outer`, where it is not below that, and
-        the difference (Illinois).
+        """Find where the deviate is `critical` in size, by the Illinois method.
+
+        The search is between `outer`, where the deviate is at least that large, and the difference.
         """
         inner = self.difference + np.zeros_like(outer)
         beyond = np.abs(self.deviate(outer)) - critical
@@ -827,8 +868,9 @@ class Counts:
         return at
 
     def _end(self, critical: F64, side: float) -> F64:
-        """Where (b - c - n d)^2 = critical^2 n (2 q + d - d^2) on one side of the difference:
-        Newton's method from the end of the range, and half the way where that leaves the bracket.
+        """Find where (b - c - n d)^2 = critical^2 n (2 q + d - d^2) on one side of the difference.
+
+        Newton's method from the end of the range, with bisection where a step leaves the bracket.
         """
         apart = self.better - self.worse
         inner = apart / self.size + np.zeros_like(critical)
@@ -853,11 +895,16 @@ class Counts:
 def effective_counts(
     n: F64, better: F64, worse: F64, squares: F64, error: F64, freedom: F64, units: F64
 ) -> Counts:
-    """The counts of differences between -1 and 1: of n, with these sums of their positive and
-    negative parts and of their squares.
+    """Compute effective counts of n differences between -1 and 1.
 
-    error: that of their mean over clusters, nan for single items; units: how many units of one size
-    the data are worth.
+    Args:
+        n: number of differences.
+        better: sum of their positive parts.
+        worse: sum of their negative parts.
+        squares: sum of their squares.
+        error: standard error of their mean over clusters, nan for single items.
+        freedom: degrees of freedom.
+        units: the number of equally large units that the data are worth.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         variance = squares / n - ((better - worse) / n) ** 2
@@ -871,7 +918,7 @@ def effective_counts(
             n / design + 2 * ADDED,
             freedom,
         )
-        # Effective counts are not binomial.
+        # Effective counts of clusters are not binomial.
         binomial = (design <= 1) & (better != worse)
         stretch = np.where(
             binomial, mid_p_deviate(better, worse) / np.abs(counts.deviate(0.0)), 1.0

@@ -1,36 +1,36 @@
-"""How many items a question needs, what a number of items can show, and how many draws are worth
-their price.
+"""Power analysis: items needed, differences that can be detected, and the best number of draws.
 
-All formulas are the normal approximation: a difference delta is seen with probability `power` at
-`level` if
+All formulas are the normal approximation: a difference delta is detected with probability
+`power` at `level` if
 
     n = (z_{1 - alpha/2} + z_power)^2 (omega_d^2 + sigma_A^2 / K_A + sigma_B^2 / K_B) / delta^2
 
-(Miller 2024, "Adding error bars to evals", section on power). omega_d^2 is the variance over items
-of the difference of the two models' true scores, sigma^2 the variance of one draw around its item's
-score, K the draws an item. Of two right-or-wrong models it is the share of items on which they
-disagree, which is the variance of a difference if there is none (the score test's), and at least
-the difference itself. Variances and differences may be numbers or arrays that fit each other;
-results are then arrays. What a comparison that was made would have shown
-(`pairwise.AllPairs.visible`, `designs.Design`) is the same formula with its own standard error and
-quantiles.
+(Miller 2024, "Adding error bars to evals", section on power). omega_d^2 is the variance over
+items of the difference of the two models' true scores, sigma^2 the variance of one draw around
+its item's score, K the draws per item. For two right-or-wrong models it is the share of items
+on which they disagree, which is the variance of a difference if there is none (the score
+test's), and at least the difference itself. Variances and differences may be numbers or arrays
+that broadcast; results are then arrays. What a completed comparison would have detected
+(`pairwise.AllPairs.visible`, `designs.Design`) is the same formula with its own standard error
+and quantiles.
 
-A finite benchmark limits n: items beyond its N do not exist, and repeated draws help only down to
-omega_d^2 / N.
+A finite benchmark limits n: items beyond its N do not exist, and repeated draws help only down
+to omega_d^2 / N.
 
-A pilot of thirty items knows a variance only roughly, so every variance here comes with limits:
+A pilot of thirty items estimates a variance only roughly, so every variance here comes with
+limits:
 
 | scores | limits of the variance |
 |---|---|
 | right or wrong | p (1 - p) over the interval of the mean p |
 | graded | t interval of the mean squared deviation, on the log scale |
 | differences of two right-or-wrong scores | those of the discordant share (Wilson) |
-| no spread at all | from 0 to what the unlike share that was not excluded may add |
+| no spread at all | from 0 to the most that undetected unlike items could add |
 
 Items of one cluster are alike: n items in clusters of sizes m_g are worth n / deff independent
-ones, with deff = 1 + (sum m_g^2 / n - 1) rho, rho the correlation of two items of one cluster (Kish
-1965). A sample of a benchmark holds thinner clusters than the whole, so its own design effect would
-be too small for the whole: rho is what carries over.
+ones, with deff = 1 + (sum m_g^2 / n - 1) rho, rho the correlation of two items of one cluster
+(Kish 1965). A sample of a benchmark has smaller clusters than the whole, so its own design
+effect would be too small for the whole: rho is what carries over.
 """
 
 from __future__ import annotations
@@ -64,11 +64,16 @@ def items_for_difference(
     level: float = 0.95,
     power: float = 0.8,
 ) -> npt.NDArray[np.int64]:
-    """Items (whole numbers) that show `difference` with probability `power`; `variance` is that of
-    one item's difference.
+    """Compute how many items detect `difference` with probability `power`, as whole numbers.
 
-    Raises ValueError for a difference of 0, a negative variance, or a level or power outside (0,
-    1).
+    Args:
+        difference: the true difference, a number or an array.
+        variance: of one item's difference.
+        level: confidence level of the test.
+        power: the probability of detection.
+
+    Raises:
+        ValueError: a difference of 0, a negative variance, or a level or power outside (0, 1).
     """
     delta = _check_finite(difference, "difference", "0")
     return _round_up_items(
@@ -85,7 +90,10 @@ def smallest_visible_difference(
     level: float = 0.95,
     power: float = 0.8,
 ) -> F64:
-    """The difference that n items show with probability `power`: (z + z) sqrt(variance / n)."""
+    """Compute the difference that n items detect with probability `power`.
+
+    It is (z + z) sqrt(variance / n).
+    """
     items = np.asarray(n, dtype=np.float64)
     if not (items >= 1).all():
         raise ValueError("n must be at least 1")
@@ -97,7 +105,7 @@ def smallest_visible_difference(
 def items_for_half_width(
     half_width: npt.ArrayLike, variance: npt.ArrayLike, *, level: float = 0.95
 ) -> npt.NDArray[np.int64]:
-    """Items with which one mean is known to +-half_width: z^2 variance / half_width^2."""
+    """Compute how many items fix one mean to +-half_width: z^2 variance / half_width^2."""
     check_level(level)
     width = _check_finite(half_width, "half_width", "0")
     z = normal_quantile(0.5 + level / 2)
@@ -109,12 +117,21 @@ def items_for_half_width(
 def best_draws(
     within: float, between: float, *, per_item: float, per_draw: float, most: int
 ) -> int:
-    """Draws an item, 1 to `most`, with the least variance for the money: sqrt(within / between x
-    per_item / per_draw).
+    """Choose the number of draws per item, 1 to `most`, with the least variance for the money.
 
-    Minimises (between + within / K) (per_item + K per_draw); of the two whole numbers beside the
-    optimum the cheaper one is taken. Without a price per item one draw is best, without spread
-    between items `most`. Raises ValueError for negative variances or prices, or `per_draw` = 0.
+    The optimum is sqrt(within / between x per_item / per_draw), which minimises (between + within /
+    K) (per_item + K per_draw); of the two whole numbers next to it the better one is taken. Without
+    a price per item one draw is best, without spread between items `most`.
+
+    Args:
+        within: variance of one draw within an item.
+        between: variance between items.
+        per_item: price of an item, whatever the draws.
+        per_draw: price of a draw.
+        most: largest number of draws.
+
+    Raises:
+        ValueError: negative variances or prices, or `per_draw` = 0.
     """
     finite = all(map(math.isfinite, (within, between, per_item, per_draw)))
     if not finite or min(within, between, per_item) < 0 or per_draw <= 0:
@@ -138,7 +155,7 @@ def best_draws(
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """A measured value, with the limits between which it may lie."""
+    """A measured value with the limits of its interval."""
 
     value: float
     low: float
@@ -152,11 +169,20 @@ def score_variance(
     value_range: Range | None = (0.0, 1.0),
     level: float = 0.95,
 ) -> Limits:
-    """The variance of one item's score (the table at the top of this module).
+    """Estimate the variance of one item's score, with limits (see the table in this module).
 
-    `values`: (n,) or (n, draws), nan = missing; item means are the units. Limits are nan where
-    fewer than two items, or scores without spread in an unknown range, leave them open. Raises
-    ValueError as `mean_interval`.
+    Args:
+        values: (n,) or (n, draws), nan is missing; the units are the item means.
+        clusters: (n,) integers; items that share one are not independent.
+        value_range: the range of a score, None if unknown.
+        level: confidence level of the limits.
+
+    Returns:
+        The variance. Its limits are nan with fewer than two items, or with scores without spread in
+        an unknown range.
+
+    Raises:
+        ValueError: as `mean_interval`.
     """
     units = item_units(values, clusters)
     means = units.means
@@ -207,12 +233,18 @@ def difference_variance(
     value_range: Range | None = (0.0, 1.0),
     level: float = 0.95,
 ) -> Limits:
-    """The variance over items of the difference of two models' scores, if their means differ by
-    `difference`.
+    """Estimate the variance over items of the difference of two models' scores.
 
-    `a`, `b`: (n,) scores of the same items, nan = missing. Right-or-wrong scores: the discordant
-    share, at least
-    |difference|; graded ones: the variance of the differences as it was seen.
+    For right-or-wrong scores it is the discordant share, at least |difference|; for graded ones the
+    observed variance of the differences.
+
+    Args:
+        a: (n,), scores, nan is missing.
+        b: (n,), scores of the same items.
+        difference: by how much the means are assumed to differ.
+        clusters: (n,) integers; items that share one are not independent.
+        value_range: the range of a score, None if unknown.
+        level: confidence level of the limits.
     """
     differences = np.asarray(a, dtype=np.float64) - np.asarray(b, dtype=np.float64)
     if value_range is None:
@@ -238,19 +270,20 @@ def difference_variance(
 def least_visible_difference(
     n: float, *, design: float = 1.0, level: float = 0.95, power: float = 0.8
 ) -> float:
-    """The smallest difference that n right-or-wrong items show however seldom two models disagree.
+    """The least difference that n right-or-wrong items can detect, however rarely models disagree.
 
-    Models that differ by d disagree on at least that share of the items, so the variance is at
-    least d - d^2, and d >= k / (1 + k) with k = (z + z)^2 deff / n. A formula with a smaller
-    discordant share would promise more than there can be.
+    Models whose means differ by d disagree on at least that share of the items, so the variance is
+    at least d - d^2, and d >= k / (1 + k) with k = (z + z)^2 deff / n. A formula with a smaller
+    discordant share would promise the impossible.
     """
     k = float(smallest_visible_difference(n, design, level=level, power=power)) ** 2
     return k / (1 + k)
 
 
 def cluster_weight(clusters: npt.ArrayLike) -> float:
-    """sum m_g^2 / n: the design effect if the items of a cluster were all alike; 1 where every item
-    is alone.
+    """Compute sum m_g^2 / n, the design effect if the items of a cluster were identical.
+
+    It is 1 where every item is independent.
     """
     ids = np.asarray(clusters)
     sizes = np.unique(cluster_ids(ids, len(ids)), return_counts=True)[1]
@@ -258,21 +291,22 @@ def cluster_weight(clusters: npt.ArrayLike) -> float:
 
 
 def design_effect(correlation: float, weight: float) -> float:
-    """1 + (weight - 1) correlation (Kish 1965); `weight` as `cluster_weight` gives it."""
+    """Compute the design effect 1 + (weight - 1) correlation (Kish 1965).
+
+    `weight` comes from `cluster_weight`.
+    """
     return 1.0 + (weight - 1.0) * correlation
 
 
 def cluster_correlation(
     values: npt.ArrayLike, clusters: npt.ArrayLike, *, level: float = 0.95
 ) -> Limits:
-    """The correlation of two items of one cluster, from 0 to 1, with rough limits.
+    """Estimate the correlation of two items of one cluster, from 0 to 1, with rough limits.
 
-    The mean product of the deviations of all pairs within clusters over the variance, which is what
-    makes the clustered
-    standard error larger than the plain one. Limits: +- z / sqrt(pairs), the error where there is
-    no correlation; (nan, 0,
-    1) where no cluster has two items or the scores have no spread. Raises ValueError as
-       `mean_interval`.
+    It is the mean product of the deviations of all pairs within clusters over the variance, which
+    is what makes the clustered standard error larger than the plain one. Limits: +- z /
+    sqrt(pairs), the error where there is no correlation; (nan, 0, 1) where no cluster has two items
+    or the scores have no spread. Raises ValueError as `mean_interval`.
     """
     units = item_units(values, clusters)
     codes, _ = cluster_codes(units.codes)
@@ -320,4 +354,4 @@ def _round_up_items(items: npt.ArrayLike) -> npt.NDArray[np.int64]:
         )
     return np.asarray(
         np.ceil(exact - 1e-9 * exact), dtype=np.int64
-    )  # 400.0000000001 items are 400
+    )  # rounding errors must not add an item: 400.0000000001 items are 400

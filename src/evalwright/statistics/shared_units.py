@@ -1,13 +1,12 @@
-"""Tasks that share units: how strongly their means go together, and the error of a weighted mean of
-them.
+"""Correlations of tasks that share units, and the standard error of a weighted mean over tasks.
 
 Translations of the same questions, or two tasks about the same passages, are not independent
-samples: their errors add, and a mean over seven translations of 200 items is known hardly better
-than one of them. Each task brings the sums of its residuals by unit, scaled as CR2 scales them
-(`units.cluster_spread`); their products over common units are the covariances of the means, so that
-the whole is the CR2 variance over the units of all tasks. How large each task's own error is comes
-from its own interval, which near the ends of the range or with few items is better than the
-standard error: only the correlations are taken from the sums.
+samples: their errors add, and a mean over seven translations of 200 items is hardly more
+precise than one of them. Each task contributes the sums of its residuals by unit, scaled as in
+CR2 (`units.cluster_spread`); their products over common units are the covariances of the means,
+so that the total is the CR2 variance over the units of all tasks. How large each task's own
+error is comes from its own interval, which near the ends of the range or with few items is more
+reliable than the standard error: only the correlations come from the sums.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ class UnitSums(NamedTuple):
 
     Args:
         codes: (units,) sorted, with the same meaning in every task.
-        shares: of the items.
-        sums: what each unit adds to the error of the task's mean: the sum of its residuals over n,
-            divided by the root of 1 - share.
+        shares: (units,), each unit's share of the items.
+        sums: (units,), each unit's contribution to the error of the task's mean: the sum of its
+            residuals over n, divided by the root of 1 - share.
     """
 
     codes: I64
@@ -37,9 +36,10 @@ class UnitSums(NamedTuple):
 
 
 def unit_sums(values: npt.ArrayLike, codes: npt.ArrayLike) -> UnitSums:
-    """The units of the mean of `values` (n,), nan if missing.
+    """Compute the units of the mean of `values`.
 
     Args:
+        values: (n,), nan is missing.
         codes: (n,) integers; items with one code, in whatever task, are one unit.
     """
     scores = np.asarray(values, np.float64)
@@ -59,7 +59,7 @@ def unit_sums(values: npt.ArrayLike, codes: npt.ArrayLike) -> UnitSums:
 
 
 def cr2_scaled(sums: F64, shares: F64) -> F64:
-    """Sums of residuals over n as CR2 takes them; 0 where one unit is the whole task."""
+    """Scale sums of residuals over n as CR2 does; 0 where one unit is the whole task."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(shares < 1, sums / np.sqrt(1 - shares), 0.0)
 
@@ -71,7 +71,7 @@ class Sharing(NamedTuple):
         shared: (units,) codes that at least two tasks have.
         overlap: (tasks, tasks) the cosine of their shares, 1 for the same units in the same
             proportions.
-        sets: (tasks,) equal numbers for connected tasks.
+        sets: (tasks,) equal numbers for tasks that are connected by shared units.
     """
 
     shared: I64
@@ -80,7 +80,7 @@ class Sharing(NamedTuple):
 
 
 def sharing(units: Sequence[UnitSums | None]) -> Sharing:
-    """Which units tasks share; None stands for a task that shares none."""
+    """Determine which units tasks share; None represents a task that shares none."""
     codes = [task_units.codes for task_units in units if task_units is not None]
     names, counts = np.unique(
         np.concatenate([np.zeros(0, np.int64), *codes]), return_counts=True
@@ -105,15 +105,18 @@ def sharing(units: Sequence[UnitSums | None]) -> Sharing:
     np.fill_diagonal(overlap, 1.0)
     sets = np.arange(len(units))
     before = None
-    # the least number spreads to all that are connected
+    # the smallest number of a set spreads to all tasks connected with it
     while before is None or (sets != before).any():
         sets, before = np.where(overlap > 0, sets, len(units)).min(axis=1), sets
     return Sharing(shared, overlap, sets)
 
 
 def aligned(shared: I64, columns: Iterable[tuple[I64, F64] | None]) -> F64:
-    """(tasks, shared units): each task's numbers (..., units) by its sorted codes, 0 where it has
-    no such unit.
+    """Align each task's numbers on the shared units, (tasks, shared units); 0 where it lacks one.
+
+    Args:
+        shared: codes of the shared units.
+        columns: each task's sorted codes, and its numbers (..., units).
     """
     rows = []
     for column in columns:
@@ -127,7 +130,7 @@ def aligned(shared: I64, columns: Iterable[tuple[I64, F64] | None]) -> F64:
 
 
 def correlations(units: Sequence[UnitSums | None], among: Sharing) -> F64:
-    """(tasks, tasks) correlations of the tasks' means."""
+    """Compute the correlations of the tasks' means, (tasks, tasks)."""
     sums = aligned(
         among.shared,
         (
@@ -145,15 +148,15 @@ def correlations(units: Sequence[UnitSums | None], among: Sharing) -> F64:
 
 
 def correlate_sums(sums: F64, norms: F64, overlap: F64) -> F64:
-    """Correlations (..., tasks, tasks) of tasks that share units.
+    """Compute correlations (..., tasks, tasks) of tasks that share units.
 
-    A task without any spread tells nothing of its correlations; it is taken to go with the others
-    as far as they overlap.
+    A task without any spread says nothing about its correlations, so its overlap with the others is
+    used instead.
 
     Args:
         sums: (..., tasks, units) by shared unit.
-        norms: (..., tasks) of the sums over all units.
-        overlap: (tasks, tasks) how far tasks share their units.
+        norms: (..., tasks), norm of each task's sums over all its units.
+        overlap: (tasks, tasks), how far tasks share their units.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         correlation = (
@@ -171,13 +174,14 @@ def combine_errors(
 ) -> tuple[F64, F64]:
     """The error of a sum of tasks, and its degrees of freedom.
 
-    Within connected tasks, whose errors rest on the same units, degrees of freedom are the harmonic
-    mean weighted by variances; between sets, which are independent, Welch-Satterthwaite.
+    Within connected tasks, whose errors come from the same units, degrees of freedom are the
+    harmonic mean weighted by variances; between sets, which are independent, Welch-Satterthwaite.
 
     Args:
-        errors, freedom: (..., tasks).
+        errors: (..., tasks), standard errors.
+        freedom: (..., tasks), degrees of freedom.
         correlation: (..., tasks, tasks).
-        sets: (tasks,) which tasks are connected.
+        sets: (tasks,) equal numbers for connected tasks.
     """
     products = correlation * errors[..., :, None] * errors[..., None, :]
     variance = np.maximum(products.sum(axis=(-1, -2)), 0.0)
@@ -196,7 +200,7 @@ def combine_errors(
                 / variances.sum(axis=-1),
                 0.0,
             )
-        # Where all is known from the range alone (degrees without end), so is the sum.
+        # If every part is known from the range alone (infinite degrees of freedom), so is the sum.
         combined_freedom = np.where(
             below > 0, variance**2 / below, np.where(variance > 0, np.inf, np.nan)
         )
@@ -206,18 +210,18 @@ def combine_errors(
 class MeanSpread(NamedTuple):
     """The spread of a mean over tasks.
 
-    Its interval reaches t (error - lean) below and t (error + lean) above.
+    Its interval extends t (error - asymmetry) below and t (error + asymmetry) above.
 
     Args:
         standard_error: of the mean.
-        error: the error that its interval is worth.
-        lean: by how much the error above exceeds that, and the error below falls short of it.
+        error: the error that its interval corresponds to.
+        asymmetry: by how much the error above exceeds that, and the error below falls short of it.
         freedom: degrees of freedom.
     """
 
     standard_error: F64
     error: F64
-    lean: F64
+    asymmetry: F64
     freedom: F64
 
 
@@ -231,23 +235,26 @@ def mean_spread(
     sets: I64,
     level: float,
 ) -> MeanSpread:
-    """The spread of a weighted mean over tasks (formulas in `macro.py`).
+    """Compute the spread of a weighted mean over tasks (formulas in `macro.py`).
 
     Args:
-        errors, freedom: (..., tasks), weighted standard errors and their degrees of freedom.
-        half, beside: (..., tasks), half of each task's weighted interval at `level`, and how far
-        its centre lies above the mean.
-        free: (..., tasks), half of an interval of that error that does not end with the range.
-        correlation, sets: as of `combined`.
-        level: that of the intervals.
+        errors: (..., tasks), weighted standard errors.
+        freedom: (..., tasks), their degrees of freedom.
+        half: (..., tasks), half the width of each task's weighted interval at `level`.
+        beside: (..., tasks), how far the centre of that interval is above the mean.
+        free: (..., tasks), half the width of an interval with that error that is not cut by the
+            range.
+        correlation: (..., tasks, tasks).
+        sets: (tasks,) equal numbers for connected tasks.
+        level: confidence level of the intervals.
     """
     from scipy.special import stdtrit
 
     standard_error, df = combine_errors(errors, freedom, correlation, sets)
     multiple = np.asarray(stdtrit(df, 0.5 + level / 2))
     with np.errstate(divide="ignore", invalid="ignore"):
-        # Half of the interval of all tasks that go with this one; a task that shares nothing goes
-        # alone.
+        # Half the width of the interval of all tasks correlated with this one; of a task that
+        # shares nothing, its own.
         along = (correlation @ half[..., :, None])[..., 0]
         part = np.clip(along**2 / (half * along).sum(axis=-1, keepdims=True), 0.0, 1.0)
         reach = np.sqrt(part * half**2 + (1 - part) * np.fmax(free, half) ** 2)
@@ -257,22 +264,22 @@ def mean_spread(
             multiple * standard_error > most, most / multiple, standard_error
         )
         centre = (part * beside).sum(axis=-1)
-        lean = np.clip(np.nan_to_num(centre / multiple), -error, error)
+        asymmetry = np.clip(np.nan_to_num(centre / multiple), -error, error)
         # No mean is further off than all its parts together can be.
-        below = np.minimum(error - lean, (half - beside).sum(axis=-1) / multiple)
-        above = np.minimum(error + lean, (half + beside).sum(axis=-1) / multiple)
+        below = np.minimum(error - asymmetry, (half - beside).sum(axis=-1) / multiple)
+        above = np.minimum(error + asymmetry, (half + beside).sum(axis=-1) / multiple)
     return MeanSpread(standard_error, (below + above) / 2, (above - below) / 2, df)
 
 
 def errors_of_intervals(
     low: F64, high: F64, freedom: F64, span: float, level: float
 ) -> tuple[F64, F64]:
-    """The standard errors that intervals of differences are worth, and their degrees of freedom.
+    """Convert intervals of differences to the standard errors they imply, and degrees of freedom.
 
-    Half the width over Student's quantile. The interval of a few units fills the range `span` (nan:
-    not known) whatever its error is: as for a score interval about the middle, half = span t e /
-    sqrt(span^2 + t^2 e^2). Of one unit nothing but the range is known: no difference has a greater
-    error than it, for certain.
+    The error is half the width over Student's quantile. With few units, the interval fills the
+    range `span` (nan: unknown) whatever its error is; as for a score interval around the middle,
+    half = span t e / sqrt(span^2 + t^2 e^2) is solved for e. With a single unit only the range is
+    known: the error is the greatest possible, with infinite degrees of freedom.
     """
     from scipy.special import stdtrit
 

@@ -1,26 +1,27 @@
-"""Stop a run as soon as its question is answered, without looking too often being a mistake.
+"""Early stopping: ends a run as soon as its question is answered, with valid repeated looks.
 
-A `Monitor` gets the units of one task in an order that was fixed at random before the run, and may
-give a `Decision` after any of them. It uses the longest completed prefix of that order only: what
-finishes first is not a random sample (long answers take longer and are wrong more often).
+A `Monitor` gets the units of one task in an order that was fixed at random before the run, and
+may return a `Decision` after any of them. It uses the longest completed prefix of that order
+only: what finishes first is not a random sample (long answers take longer and are wrong more
+often).
 
 | question | answered when |
 |---|---|
 | accuracy +-0.02 | the score over all N units is known to +-0.02 |
 | A beats B | the verdict of the full run is known (`full_run`) |
-| A differs from B or not by 0.03 | as above, or the full run's difference is known to be below 0.03
-|
+| A differs from B or not by 0.03 | as above, or the full run's difference is known to be below
+0.03 |
 
 A run that is not stopped early ends with the ordinary comparison of all N units
-(`paired.compare_paired`), so a decision is wrong only if an early one says something else than the
-full run would have said; for each rule that has at most the probability alpha = 1 - level, whatever
-the models and the number of looks (exactly for right-or-wrong items, for large n otherwise). For
-"differs" both answers may be true of the full run (a small difference, clearly seen): the one that
-is known first is given.
+(`paired.compare_paired`), so a decision is wrong only if an early one differs from what the
+full run would have said; for each rule the probability of that is at most alpha = 1 - level,
+whatever the models and the number of looks (exactly for right-or-wrong items, for large n
+otherwise). For "differs" both answers may be true of the full run (a small difference, clearly
+detected): the one that is known first is given.
 
-A missing score is not wrong: the item is left out for both models, and the full run is that of the
-units with scores. Where answers are missing at random these are in random order too, so that
-everything above holds of them.
+A missing score is not wrong: the item is left out for both models, and the full run is that of
+the units with scores. Where answers are missing at random these are in random order too, so
+that everything above applies to them.
 """
 
 from __future__ import annotations
@@ -38,24 +39,30 @@ from evalwright.statistics.paired import compare_paired
 from evalwright.statistics.stopping_rules import Rule
 
 ESTIMAND = "this benchmark"
-"""Whose mean or difference a decision is about, as records say it."""
+"""What the mean or difference of a decision refers to, as recorded."""
 Score = float | None
 
 
 @dataclass(frozen=True, slots=True)
 class Decision(Plain):
-    """What is known at a look.
+    """What is known at an interim look.
 
     Args:
         decided: whether the rule's question is answered.
         verdict: if decided, "A better", "B better" (with the rule's names), "no difference seen",
             "no difference of 0.03 or more" or "precise enough"; else "undecided".
         early: whether the decision came before the last unit.
+        looks: number of looks so far.
         units: how many of `n_total` units were used.
+        n_total: units of the full run.
         failed: how many units (or items of them) have no score and are left out.
-        value: the mean, or the difference a - b, of what has scores.
-        low, high: its anytime-valid interval at `level`, over exactly this benchmark (`estimand`).
+        value: the mean, or the difference a - b, of the items with scores.
+        low: low end of its anytime-valid interval at `level`, over exactly this benchmark.
+        high: its high end.
+        level: confidence level.
         e_value: the evidence against "no difference", None if there is none.
+        estimand: what the value refers to.
+        method: how the interval was computed.
     """
 
     decided: bool
@@ -75,14 +82,18 @@ class Decision(Plain):
 
 
 class Monitor:
-    """Watches one rule on one task.
+    """Monitors one stopping rule on one task.
 
-    Submit each unit under its place in the order; ask for the decision at any time.
+    Submit each unit with its position in the order; ask for the decision at any time.
 
-    `n_total`: units of the full run. `binary`: all scores are 0 or 1. `value_range`: of one score,
-    None if not limited. `clustered`: a unit is a cluster of items; `n_items` is then the number of
-    items of all clusters, where known (it sharpens the interval). Means are over items, not over
-    clusters. `tasks`: rules watched side by side, over which alpha is divided.
+    Args:
+        rule: the stopping rule.
+        n_total: units of the full run.
+        binary: whether all scores are 0 or 1.
+        value_range: of one score, None if unlimited.
+        clustered: whether a unit is a cluster of items; means are over items, not over clusters.
+        n_items: the number of items of all clusters, where known (it sharpens the interval).
+        tasks: number of tasks monitored side by side, over which alpha is divided.
     """
 
     def __init__(
@@ -124,12 +135,16 @@ class Monitor:
         a: Score | Sequence[Score],
         b: Score | Sequence[Score] | None = None,
     ) -> None:
-        """A completed unit at `place` (0 to n_total - 1) of the order: its score, or the scores of
-        its items.
+        """Add a completed unit.
 
-        `b` is the second model's, for rules about two. None or nan is a score that is missing.
-        Raises ValueError for a place outside the order or given twice, scores outside the range,
-        sides of unequal length, or several items without `clustered`.
+        Args:
+            place: its position in the order, 0 to n_total - 1.
+            a: its score, or the scores of its items; None or nan is a missing score.
+            b: the second model's, for rules about two.
+
+        Raises:
+            ValueError: a position outside the order or submitted twice, scores outside the range,
+                sides of unequal length, or several items without `clustered`.
         """
         if not 0 <= place < self.n_total:
             raise ValueError(
@@ -151,9 +166,9 @@ class Monitor:
             self._take(*self._waiting.pop(self._prefix))
 
     def decision(self) -> Decision:
-        """The decision at the latest look; looks again if units came in since.
+        """Return the decision, looking again if units were added since the last look.
 
-        Once decided, it stays.
+        Once decided, it does not change.
         """
         if self._last.decided or self._looked == self._prefix:
             return self._last
@@ -229,7 +244,7 @@ class Monitor:
         )
 
     def _at_the_end(self, last: Decision) -> Decision:
-        """With all units in, the ordinary comparison decides what is still open."""
+        """With all units complete, decide by the ordinary comparison what is still open."""
         if self.rule.kind == "precision":
             return last
         scored = self._scored

@@ -1,7 +1,6 @@
-"""When a run may stop, as a person writes it: "accuracy +-0.02", "A beats B", "A differs from B or
-not by 0.03".
+"""Parses stopping rules: "accuracy +-0.02", "A beats B", "A differs from B or not by 0.03".
 
-Each may end in a level: "A beats B at 99%". Without one it is 95%.
+Each may end in a level: "A beats B at 99%". The default is 95%.
 """
 
 from __future__ import annotations
@@ -32,14 +31,16 @@ _DIFFERS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Rule(Plain):
-    """A stopping rule; `kind` tells which fields are set.
+    """A stopping rule; `kind` says which fields are set.
 
     Args:
-        metric, margin: for "precision", with the half width as margin.
-        a, b: for "beats" and "differs"; the latter with the least difference that matters as
-            margin.
-        level: the probability that the final statement is right.
+        kind: "precision", "beats" or "differs".
         text: the rule as written.
+        level: the probability that the final statement is right.
+        metric: for "precision".
+        a: the first model, for "beats" and "differs".
+        b: the second model.
+        margin: for "precision" the half width, for "differs" the least difference that matters.
     """
 
     kind: Kind
@@ -52,8 +53,7 @@ class Rule(Plain):
 
 
 def parse_rule(text: str) -> Rule:
-    """Read a stopping rule (the forms at the top of this module; names are kept as they are
-    written).
+    """Parse a stopping rule (see this module for the forms); names keep their spelling.
 
     Raises ConfigurationError, which says what cannot be read and gives an example.
     """

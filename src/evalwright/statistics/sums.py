@@ -1,23 +1,24 @@
-"""Metrics that are a function of sums over items, with an interval over whole units: a corpus BLEU,
-a mean of means over slices, and ratios.
+"""Metrics that are functions of sums over items, with intervals over whole units.
 
-Pooled shares of what items hold several of (precision, recall and F1 of citations): an item may
-hold no citation or ten, so the mean of the items' own precisions is another number, and undefined
-where an item has none. The pooled share is the sum of what is right over the sum of what there is,
-a ratio of sums; items (or clusters of them) are resampled whole, BCa as in `bootstrap`. Where that
-interval reaches an end of the range, or no resample changes the share, Wilson's interval of
-effective n or the rule of three takes its place (`bootstrap.share_interval`).
+Examples are a corpus BLEU, a mean of means over slices, and ratios.
 
-Accuracy among what was attempted, and SimpleQA's F, which rewards neither guessing nor silence:
-with C right, A attempted and N asked, accuracy given attempted is C / A and F is the harmonic mean
-of C / N and C / A, which is 2 C / (N + A) (Wei et al. 2024, arXiv:2411.04368). Both are ratios of
-sums: their standard error is that of the linearised ratio (residuals by item or cluster), and the
-interval is t on the logit scale, which keeps it inside (0, 1).
+Pooled shares (precision, recall and F1 of citations): an item may have no citation or ten, so
+the mean of the items' own precisions is another number, and undefined where an item has none.
+The pooled share is the sum of what is right over the sum of what there is, a ratio of sums;
+items (or clusters of them) are resampled whole, BCa as in `bootstrap`. Where that interval
+reaches an end of the range, or no resample changes the share, Wilson's interval with an
+effective n or the rule of three is used instead (`bootstrap.share_interval`).
 
-Perplexity and bits per byte: the mean of the documents' own perplexities is another number, and a
-worse one: it lets a short odd document weigh as much as a long one. Here r = -sum(log-likelihood) /
-sum(count), and its standard error comes from the linearised ratio (the delta method): residuals
--ll_i - r c_i, summed by cluster.
+Accuracy among attempted answers, and SimpleQA's F, which rewards neither guessing nor silence:
+with C right, A attempted and N asked, accuracy given attempted is C / A and F is the harmonic
+mean of C / N and C / A, which is 2 C / (N + A) (Wei et al. 2024, arXiv:2411.04368). Both are
+ratios of sums: their standard error is that of the linearised ratio (residuals by item or
+cluster), and the interval is t on the logit scale, which keeps it inside (0, 1).
+
+Perplexity and bits per byte: the mean of the documents' own perplexities is another number, and
+a worse one: it lets a short odd document weigh as much as a long one. Here r =
+-sum(log-likelihood) / sum(count), and its standard error comes from the linearised ratio (the
+delta method): residuals -ll_i - r c_i, summed by cluster.
 """
 
 from __future__ import annotations
@@ -62,15 +63,25 @@ def estimate_of_sums(
     seed: int = 0,
     scale: float = 1.0,
     greatest: float | None = None,
-    worth: int | None = None,
+    effective_units: int | None = None,
 ) -> Estimate:
-    """`statistic` of the sums of parts (n, parts) over items, with its BCa bootstrap over items or
-    clusters.
+    """Estimate a function of the sums of parts over items, with a BCa bootstrap interval.
 
-    scale: where the metric's usual range ends that begins at 0; greatest: where it ends for sure,
-    None where it may go on beyond or lies on both sides of 0. Where the data show no spread, the
-    interval is that of as many alike units, `worth` of them where given. What failed has no parts,
-    so it bounds nothing. Raises ValueError for arrays that do not fit.
+    Failed items have no parts, so there are no bounds.
+
+    Args:
+        parts: (n, parts), the parts of each item.
+        statistic: maps sums (..., parts) to the metric (...).
+        clusters: (n,) integers; items that share one are not independent.
+        n_missing: number of failed items.
+        level: confidence level of the interval.
+        seed: seeds the bootstrap.
+        scale: the upper end of the metric's usual range, which begins at 0.
+        greatest: the upper end that it cannot exceed, None if it has none or can be negative.
+        effective_units: the number of equal units assumed where the data show no spread.
+
+    Raises:
+        ValueError: arrays that do not fit.
     """
     check_level(level)
     table = np.asarray(parts, dtype=np.float64)
@@ -82,7 +93,7 @@ def estimate_of_sums(
         return Estimate.none(NOTHING_SCORED, n_missing, level=level)
     totals, n_clusters, unit = _unit_totals(table, clusters)
     value = float(statistic(table.sum(axis=0)))
-    size = len(totals) if worth is None else worth
+    size = len(totals) if effective_units is None else effective_units
     if math.isnan(value):
         low = nan
         high = nan
@@ -93,7 +104,7 @@ def estimate_of_sums(
             totals,
             value / scale,
             lambda sums: statistic(sums) / scale,
-            worth=size,
+            effective_units=size,
             most=n,
             level=level,
             seed=seed,
@@ -124,7 +135,10 @@ def estimate_of_sums(
 
 
 def _unit_totals(parts: F64, clusters: Clusters) -> tuple[F64, int | None, str]:
-    """Parts (n, parts) summed by unit, the number of clusters, and the name of the units."""
+    """Sum parts (n, parts) by unit.
+
+    Also returns the number of clusters, and the name of the units.
+    """
     codes, n_clusters = cluster_codes(
         None if clusters is None else cluster_ids(clusters, len(parts))
     )
@@ -137,7 +151,7 @@ def _unit_totals(parts: F64, clusters: Clusters) -> tuple[F64, int | None, str]:
     return np.stack(totals, axis=1), n_clusters, "clusters"
 
 
-# -- pooled ----------------------------------------------------------------------------
+# -- pooled shares ---------------------------------------------------------------------
 
 
 def pooled_share(
@@ -149,11 +163,21 @@ def pooled_share(
     level: float = 0.95,
     seed: int = 0,
 ) -> Estimate:
-    """sum(right) / sum(total) over items, in [0, 1]; nan where there is nothing to share.
+    """The pooled share sum(right) / sum(total) over items, in [0, 1].
 
-    right, total: (n,) counts or mean counts, 0 <= right <= total. clusters: (n,) integers.
-    n_missing: items that are in neither; what they would have held is not known, so there are no
-    bounds. Raises ValueError for arrays that do not fit.
+    Args:
+        right: (n,) counts or mean counts, 0 <= right <= total.
+        total: (n,) counts or mean counts.
+        clusters: (n,) integers; items that share one are not independent.
+        n_missing: items that are in neither; their counts are unknown, so there are no bounds.
+        level: confidence level of the interval.
+        seed: seeds the bootstrap.
+
+    Returns:
+        The estimate; nan where `total` is 0 throughout.
+
+    Raises:
+        ValueError: arrays that do not fit.
     """
     parts = _count_table((right, total), ("right", "total"))
     return _pool(parts, _share, clusters, n_missing, level, seed)
@@ -170,11 +194,11 @@ def pooled_f1(
     level: float = 0.95,
     seed: int = 0,
 ) -> Estimate:
-    """The harmonic mean of pooled precision (supporting / cited) and pooled recall (supported /
-    claims).
+    """Pooled F1: the harmonic mean of pooled precision and pooled recall.
 
-    0 where one of them is 0, or where claims are made and nothing is cited; nan where there is
-    neither claim nor citation. Arguments as for `pooled_share`.
+    Precision is supporting / cited, recall is supported / claims. F1 is 0 where one of them is 0,
+    or where claims are made and nothing is cited; nan where there is neither claim nor citation.
+    Arguments as for `pooled_share`.
     """
     parts = _count_table(
         (supporting, cited, supported, claims),
@@ -188,14 +212,14 @@ def _share(sums: F64) -> F64:
 
 
 def f1_of_sums(sums: F64) -> F64:
-    """F1 from sums (..., 4) of supporting, cited, supported and claims."""
+    """Compute F1 from sums (..., 4) of supporting, cited, supported and claims."""
     precision = _quotient(sums[..., 0], sums[..., 1])
     recall = _quotient(sums[..., 2], sums[..., 3])
     return _quotient(2 * precision * recall, precision + recall)
 
 
 def _quotient(numerator: F64, denominator: F64) -> F64:
-    """A ratio, 0 where the denominator is 0 (a resample may hold nothing)."""
+    """Divide, with 0 where the denominator is 0 (a resample may have nothing to count)."""
     quotient: F64 = np.divide(
         numerator, denominator, out=np.zeros_like(numerator), where=denominator > 0
     )
@@ -235,7 +259,7 @@ def _pool(
         raise ValueError(f"n_missing must not be negative, but is {n_missing}")
     totals, n_clusters, unit = _unit_totals(parts, clusters)
     sums = parts.sum(axis=0)
-    # Units that hold nothing at all carry no information about a share.
+    # Units with nothing to count carry no information about a share.
     holding = totals[totals[:, 1::2].any(axis=1)]
     if not len(holding):
         none = "no number: there is nothing to share"
@@ -247,7 +271,7 @@ def _pool(
         holding,
         value,
         statistic,
-        worth=len(holding),
+        effective_units=len(holding),
         most=float(sums[1::2].max()),
         level=level,
         seed=seed,
@@ -259,7 +283,7 @@ def _pool(
     )
 
 
-# -- attempts --------------------------------------------------------------------------
+# -- accuracy among attempted answers -------------------------------------------------
 
 
 def attempted_accuracy(
@@ -272,11 +296,22 @@ def attempted_accuracy(
 ) -> Estimate:
     """The share of right answers among attempted ones.
 
-    `right`, `attempted`: (n,) or (n, draws) of 0 to 1, nan = missing in both. `n` counts items with
-    an attempt, and with several draws an item counts by its attempts. Wilson where every item
-    stands alone and has one draw. `bounds`: what failed had all been attempted, and wrong or right.
-    Raises ValueError for wrong shapes, values outside 0 to 1 or right answers that were not
-    attempted.
+    With several draws an item counts by its attempts. Wilson where items are independent and have
+    one draw.
+
+    Args:
+        right: (n,) or (n, draws) of 0 to 1, nan is missing.
+        attempted: likewise, missing in the same places.
+        clusters: (n,) integers; items that share one are not independent.
+        n_missing: further items without a score.
+        level: confidence level of the interval.
+
+    Returns:
+        The estimate; `n` counts items with an attempt, `bounds` assume that the missing answers had
+        all been attempted, and wrong or right.
+
+    Raises:
+        ValueError: wrong shapes, values outside 0 to 1, or right answers that were not attempted.
     """
     check_level(level)
     good, tried, ids, n_unread = _read_attempts(right, attempted, clusters)
@@ -318,18 +353,17 @@ def attempted_f(
     n_missing: int = 0,
     level: float = 0.95,
 ) -> Estimate:
-    """SimpleQA's F: the harmonic mean of the share that is right and the share of attempted answers
-    that is right.
+    """SimpleQA's F: the harmonic mean of accuracy and accuracy given attempted.
 
-    Arguments and errors as for `attempted_accuracy`. `n` counts all scored items. `bounds`: what
-    failed had all been attempted, and wrong or right.
+    Arguments and errors as for `attempted_accuracy`. `n` counts all scored items, `bounds` assume
+    that the missing answers had all been attempted, and wrong or right.
     """
     check_level(level)
     good, tried, ids, n_unread = _read_attempts(right, attempted, clusters)
     failed = n_missing + n_unread
     there = ~np.isnan(good)
     draws = there.sum(axis=1)
-    # Means over draws: an item counts the same, however many of its draws came back.
+    # Means over draws: an item counts the same, however many of its draws have a score.
     hits = np.nansum(good, axis=1) / draws
     tries = np.nansum(tried, axis=1) / draws
     estimate = _ratio_estimate(2 * hits, 1 + tries, ids, failed, level, True)
@@ -347,8 +381,9 @@ def attempted_f(
 def _read_attempts(
     right: npt.ArrayLike, attempted: npt.ArrayLike, clusters: Clusters
 ) -> tuple[F64, F64, I64 | None, int]:
-    """Both as (n, draws) of the items that have a score, their clusters, and how many items have
-    none.
+    """Check both arrays; returns them as (n, draws) for the scored items.
+
+    The other results are the clusters of these items, and how many items have no score.
     """
     good = np.asarray(right, dtype=np.float64)
     tried = np.asarray(attempted, dtype=np.float64)
@@ -381,7 +416,7 @@ def _read_attempts(
 def _ratio_estimate(
     top: F64, bottom: F64, ids: I64 | None, failed: int, level: float, is_f: bool
 ) -> Estimate:
-    """sum(top) / sum(bottom), between 0 and 1, with its interval; one row an item."""
+    """Estimate sum(top) / sum(bottom), between 0 and 1, with its interval; one row per item."""
     n = len(top)
     if not n:
         return Estimate.none(NOTHING_SCORED, failed, level=level)
@@ -423,8 +458,8 @@ def _ratio_estimate(
         )
     if error < 1e-12 or not 0.0 < value < 1.0:
         share = unlike_share(size, 0.5 + level / 2)
-        # A share s of right answers among all makes an F of 2 s / (1 + s) where nothing else is
-        # attempted.
+        # If the failed items are all attempted, a share s of right answers among all gives F = 2 s
+        # / (1 + s).
         up, down = (2 * share / (1 + share), share) if is_f else (share, share)
         return estimate(
             value * (1 - down),
@@ -438,7 +473,7 @@ def _ratio_estimate(
     return estimate(low, high, error, f"linearised ratio over {unit_name}, logit t")
 
 
-# -- perplexities ----------------------------------------------------------------------
+# -- perplexities and bits per byte ----------------------------------------------------
 
 
 _BITS = 1.0 / math.log(2.0)
@@ -452,14 +487,22 @@ def perplexity(
     n_missing: int = 0,
     level: float = 0.95,
 ) -> Estimate:
-    """exp(-sum of log-likelihoods / sum of counts): per token, word or byte, by what `counts`
-    counts.
+    """Perplexity exp(-sum of log-likelihoods / sum of counts): per token, word or byte.
 
-    `log_likelihoods`: (n,) natural logarithms, one a document, nan = failed (added to `n_missing`);
-    `counts`: (n,) tokens, words or bytes of each. The interval is t on the log scale, so it is not
-    symmetric. There are no bounds: what failed could have been arbitrarily bad. A document of
-    probability 0 makes the perplexity infinite. Raises ValueError for wrong shapes, negative
-    counts, or documents that count nothing at all.
+    The interval is t on the log scale, so it is not symmetric. There are no bounds, because a
+    failed document could be arbitrarily bad. A document of probability 0 makes the perplexity
+    infinite.
+
+    Args:
+        log_likelihoods: (n,) natural logarithms, one per document; nan is failed (added to
+            `n_missing`).
+        counts: (n,), tokens, words or bytes of each document.
+        clusters: (n,) integers; documents that share one are not independent.
+        n_missing: further failed documents.
+        level: confidence level of the interval.
+
+    Raises:
+        ValueError: wrong shapes, negative counts, or documents without any length.
     """
     log_estimate = _log_ratio(log_likelihoods, counts, clusters, n_missing, level)
     value = _exp_or_inf(log_estimate.value)
@@ -481,7 +524,7 @@ def bits_per_byte(
     n_missing: int = 0,
     level: float = 0.95,
 ) -> Estimate:
-    """-sum of log-likelihoods / (sum of UTF-8 bytes x ln 2), comparable across tokenizers.
+    """Bits per byte: -sum of log-likelihoods / (sum of UTF-8 bytes x ln 2), for any tokenizer.
 
     Arguments and errors as for `perplexity`.
     """
@@ -504,7 +547,7 @@ def _log_ratio(
     n_missing: int,
     level: float,
 ) -> Estimate:
-    """r = -sum(ll) / sum(count) with its interval, all on the scale of natural logarithms."""
+    """Estimate r = -sum(ll) / sum(count) with its interval, all in natural logarithms."""
     check_level(level)
     if n_missing < 0:
         raise ValueError(f"n_missing must not be negative, but is {n_missing}")
@@ -547,15 +590,19 @@ def _log_ratio(
 def _log_interval(
     value: float, losses: F64, lengths: F64, level: float, unit: str
 ) -> tuple[float, float, float | None, str]:
-    """The interval of a ratio from each unit's loss and length: low, high, error and method."""
+    """Compute the interval of a ratio from each unit's loss and length.
+
+    Returns:
+        Low end, high end, standard error and method.
+    """
     size = len(losses)
     if not math.isfinite(value):
         return math.nan, math.nan, None, "no interval: a document has probability 0"
     if size < 2:
         return math.nan, math.nan, None, f"no interval: one {unit.removesuffix('s')}"
     residuals = losses - value * lengths
-    # A long document pulls the ratio towards itself, which its residual then hides: CR2 with the
-    # shares of the whole length.
+    # A long document pulls the ratio towards itself, which makes its residual too small: CR2
+    # corrects for that with the shares of the total length.
     total = np.float64(lengths.sum())
     error, freedom = (
         float(number)
@@ -570,8 +617,7 @@ def _log_interval(
         )
     half = t_quantile(0.5 + level / 2, max(freedom, 1.0)) * error
     suffix = f", clustered t (G={size})" if unit == "clusters" else ", t"
-    # A log-likelihood of text is at most 0, so r is at least 0: an interval below that would be
-    # nonsense.
+    # A log-likelihood of text is at most 0, so r is at least 0, and the interval is cut there.
     return (
         max(value - half, min(0.0, value)),
         value + half,

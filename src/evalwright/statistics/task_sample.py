@@ -1,14 +1,14 @@
-"""Averages over tasks that are a sample of tasks like them: the spread between tasks counts, with T
-- 1 degrees of freedom.
+"""Averages over tasks that are treated as a sample from a larger set of similar tasks.
 
-A mean over fixed tasks says how these tasks would come out with other items. Whether another choice
-of tasks would agree is seen in how far the tasks' means lie apart, which holds the sampling of
-their items already: S^2 / T with S^2 the variance of the T means.
+A mean over fixed tasks says how these tasks would come out with other items. Whether another
+choice of tasks would agree is seen in how far the tasks' means differ, which includes the
+sampling of their items already: the variance is S^2 / T with S^2 the variance of the T means,
+and T - 1 degrees of freedom.
 
-Tasks that share items (translations, prompts of the same questions) have errors in common, which do
-not show between them: the mean covariance c of two tasks' means over their common units is added,
-S^2 / T + c, with Satterthwaite's degrees of freedom. It is 0 without common units, and then the
-interval is Student's with T - 1.
+Tasks that share items (translations, prompts of the same questions) have errors in common,
+which do not show between them: the mean covariance c of two tasks' means over their common
+units is added, S^2 / T + c, with Satterthwaite's degrees of freedom. It is 0 without common
+units, and then the interval is Student's with T - 1.
 """
 
 from __future__ import annotations
@@ -37,18 +37,26 @@ from evalwright.statistics.pairwise import (
 from evalwright.statistics.units import F64, I64, Range, Spread
 
 FEWEST = 3
-"""Tasks that a sample of tasks needs: with two, the quantile is 12.7 and nothing can be concluded.
+"""Fewest tasks that a sample can have.
+
+With two, the quantile is 12.7 and nothing can be concluded.
 """
 
 Values = tuple[F64, I64 | None]
-"""Scores or differences of one task's items (n,), nan = missing, and codes (n,) that mean the same
-in every task; None: shares none.
+"""Scores or differences of one task's items (n,), nan is missing, and unit codes (n,).
+
+The codes mean the same in every task; None if the task shares no unit.
 """
 
 
 def sampled_spread(between: float, tasks: int, shared: float, freedom: float) -> Spread:
-    """Error and degrees of freedom of a mean over tasks whose means have the variance `between`,
-    and the covariance `shared`, known with `freedom`.
+    """Compute the error and degrees of freedom of a mean over sampled tasks.
+
+    Args:
+        between: variance of the tasks' means.
+        tasks: number of tasks.
+        shared: covariance of two tasks' means.
+        freedom: degrees of freedom of that covariance.
     """
     between_error = between / tasks
     variance = between_error + shared
@@ -97,7 +105,7 @@ def shared_covariance(parts: Sequence[Values]) -> tuple[float, float]:
 
 
 def check_sample(tasks: int) -> None:
-    """Raise ValueError for too few tasks."""
+    """Raise ValueError for fewer tasks than a sample needs."""
     if tasks < FEWEST:
         raise ValueError(
             f"a sample of tasks needs at least {FEWEST} of them, not {tasks}"
@@ -111,12 +119,20 @@ def sampled_difference(
     value_range: Range | None = None,
     fixed: MacroDifference | None = None,
 ) -> MacroDifference:
-    """The mean over tasks of paired differences, for tasks like these. differences: of each task's
-    items; fixed: the same for these tasks, if it is known.
+    """The mean over tasks of paired differences, for tasks like these.
 
-    Nothing is surer of tasks like these than of these tasks: where tasks happen to lie closer
-    together than their own errors allow, those of the fixed tasks count. Raises ValueError for
-    fewer than three tasks.
+    Conclusions about tasks like these cannot be more certain than about exactly these tasks: where
+    the tasks' means happen to differ less than their own errors suggest, the errors of the fixed
+    tasks are used.
+
+    Args:
+        parts: the tasks' comparisons.
+        differences: of each task's items.
+        value_range: the range of a score.
+        fixed: the same mean for fixed tasks, if already computed.
+
+    Raises:
+        ValueError: fewer than three tasks.
     """
     check_sample(len(parts))
     fixed = fixed or macro_difference(parts, value_range=value_range)
@@ -127,7 +143,7 @@ def sampled_difference(
     visible = half + t_quantile(parts[0].power, freedom) * error
     low = max(fixed.difference - half, -span)
     high = min(fixed.difference + half, span)
-    # What the missing answers shift the mean of these tasks by they shift this mean by.
+    # Missing answers shift this mean by as much as they shift that of the fixed tasks.
     below, above = (
         float(
             np.mean(
@@ -174,7 +190,7 @@ def sampled_average(
     value_range: Range | None = None,
     fixed: Estimate | None = None,
 ) -> Estimate:
-    """One model's mean score over tasks like these; as `sampled_difference`."""
+    """One model's mean score over tasks like these; see `sampled_difference`."""
     check_sample(len(parts))
     fixed = fixed or macro_average(parts, value_range=value_range)
     error, freedom = _task_spread([part.value for part in parts], scores)
@@ -209,12 +225,10 @@ def all_sampled_differences(
     level: float = 0.95,
     value_range: Range | None = (0.0, 1.0),
 ) -> AllDifferences:
-    """All paired differences of the mean over tasks, for tasks like these.
+    """Compare all pairs of models on the mean over tasks, for tasks like these.
 
-    Arguments and errors as of `all_macro_differences`.
-
-    No interval is narrower than that of the fixed tasks. Raises ValueError also for fewer than
-    three tasks.
+    No interval is narrower than that of the fixed tasks. Arguments and errors as of
+    `all_macro_differences`; also raises ValueError for fewer than three tasks.
     """
     check_sample(len(parts))
     fixed = mean_over_tasks(
@@ -235,7 +249,7 @@ def all_sampled_differences(
         half = (ends[1] - ends[0]) / 2
         below = above = np.zeros_like(half)
         if isinstance(fixed, WorstCase) and fixed.worst is not None:
-            # What the missing answers shift the mean of these tasks by they shift this mean by.
+            # Missing answers shift this mean by as much as they shift that of the fixed tasks.
             below = np.maximum(of_fixed.difference - fixed.worst.difference, 0.0)
             above = below.T
         low = np.fmin(low, np.maximum(sampled.difference - half - below, -span))
@@ -252,7 +266,7 @@ def all_sampled_differences(
 
 
 def _sampled_pairs(parts: Sequence[Part], fixed: AllPairs) -> AllPairs:
-    """All pairs with the spread between tasks; fixed: the same for these tasks."""
+    """Compute all pairs with the spread between tasks; `fixed` are the pairs for fixed tasks."""
     tasks = [np.asarray(scores, dtype=np.float64) for scores, _ in parts]
     gaps = np.stack([common_differences(rows).difference for rows in tasks])
     shared, freedom_shared = _pair_covariances(
@@ -272,7 +286,7 @@ def _sampled_pairs(parts: Sequence[Part], fixed: AllPairs) -> AllPairs:
         freedom=np.where(np.isfinite(freedom), freedom, count - 1.0),
         n=fixed.n,
         units=np.full((models, models), count),
-        worth=np.full((models, models), float(count)),
+        effective_units=np.full((models, models), float(count)),
         counts=None,
         span=math.nan,
         n_missing=fixed.n_missing,
@@ -285,7 +299,7 @@ def _sampled_pairs(parts: Sequence[Part], fixed: AllPairs) -> AllPairs:
 def _pair_covariances(
     tasks: Sequence[F64], codes: Sequence[npt.ArrayLike | None], gaps: F64
 ) -> tuple[F64, float]:
-    """`shared_covariance` of every pair of models: (models, models), and the degrees of freedom."""
+    """Compute `shared_covariance` for every pair of models, with the degrees of freedom."""
     models = len(tasks[0])
     pairs = np.triu_indices(models, 1)
     names, counts = np.unique(

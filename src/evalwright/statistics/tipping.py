@@ -1,21 +1,19 @@
-"""How much a verdict depends on answers that are missing, or on readings that are unsure: the
-tipping point.
+"""Tipping points: how many missing or unsure answers would have to change to overturn a verdict.
 
-A verdict comes from the items that both models have a score for, which is right where answers are
-missing at random. How far that assumption may be wrong is asked the other way round, as in trials
-with missing outcomes (ICH E9(R1) on sensitivity analyses; Yan, Lee & Li 2009): how many of the
-missing answers would have to go against the verdict before it falls? Each is scored against it, the
-leading model's at the bottom of the range and the other's at the top, those that hurt most first,
-and the verdict is made again. Unsure readings are there already; they are moved to the end of the
-range that speaks against the verdict.
+A verdict comes from the items for which both models have a score, which is right where answers
+are missing at random. To see how far that assumption may be wrong, the question is reversed, as
+in trials with missing outcomes (ICH E9(R1) on sensitivity analyses; Yan, Lee & Li 2009): how
+many of the missing answers would have to go against the verdict before it falls? Each is scored
+against it, the leading model's at the bottom of the range and the other's at the top, the most
+harmful first, and the verdict is recomputed. Unsure scores exist already; they are moved to the
+end of the range that speaks against the verdict.
 
-With right or wrong answers the order does not depend on what came before, so it gives the smallest
-number that there is. A verdict that has fallen stays fallen when more is moved, so the number is
+With right or wrong answers the order does not depend on the moves before, so the number is the
+smallest possible. A verdict that has fallen stays fallen when more is moved, so the number is
 found by bisection: 100,000 items take some twenty comparisons.
 
-The other question, whether the missing answers are missing at random, has an exact test: of the
-items that one model alone lacks, each should lack either one with the same probability (McNemar's
-test of the missing answers).
+Whether the missing answers are missing at random has an exact test: of the items that only one
+model lacks, each model should lack the same share (McNemar's test of the missing answers).
 """
 
 from __future__ import annotations
@@ -39,7 +37,7 @@ SHARES_DIFFER_P = 0.01
 
 @dataclass(frozen=True, slots=True)
 class TippingPoint(Plain):
-    """The fewest of `n` answers that overturn a verdict; None if even all of them do not."""
+    """The smallest number among `n` answers that overturns a verdict; None if even all do not."""
 
     n: int
     fewest: int | None
@@ -47,12 +45,16 @@ class TippingPoint(Plain):
 
 @dataclass(frozen=True, slots=True)
 class Moves:
-    """Changes against a verdict, the most harmful first.
+    """Changes of scores against a verdict, the most harmful first.
 
-    A move puts one score, or both of an item that both models lack, at `targets`. `rows`, `columns`
-    and `targets` (cells,): the scores in the order of the moves; `move` (cells,): the move that
-    each belongs to. `harm` (moves,): how far a move takes the difference from the verdict, at least
-    0.
+    A move sets one score, or both scores of an item that both models lack, to `targets`.
+
+    Attributes:
+        rows: (cells,), the model of each changed score, in the order of the moves.
+        columns: (cells,), its item.
+        targets: (cells,), its new value.
+        move: (cells,), the move that it belongs to.
+        harm: (moves,), by how much a move shifts the difference against the verdict, at least 0.
     """
 
     rows: I64
@@ -65,7 +67,7 @@ class Moves:
         return len(self.harm)
 
     def applied(self, values: F64, count: int) -> F64:
-        """The scores (2, items) after the first `count` moves."""
+        """Return the scores (2, items) after the first `count` moves."""
         cells = slice(0, int(np.searchsorted(self.move, count)))
         moved = values.copy()
         moved[self.rows[cells], self.columns[cells]] = self.targets[cells]
@@ -75,13 +77,14 @@ class Moves:
 def moves_of_missing(
     values: F64, missing: npt.NDArray[np.bool_], value_range: Range, sign: int
 ) -> Moves:
-    """What the missing answers of two models would be at the worst for a verdict, a move for each
-    item that lacks one.
+    """List what the missing answers of two models would be at the worst for a verdict.
+
+    There is one move for each item with a missing answer.
 
     Args:
         values: (2, items), nan where there is no score.
         missing: (2, items), which of these are missing; items without a score that are not missing
-        were not asked.
+            were never asked.
         value_range: the range of one score.
         sign: 1 for a verdict that the first model's mean is higher, -1 that the second one's is.
     """
@@ -104,19 +107,18 @@ def moves_of_missing(
 def moves_of_unsure(
     values: F64, unsure: npt.NDArray[np.bool_], value_range: Range, sign: int
 ) -> Moves:
-    """The unsure readings of items that both models have, each moved to the end of the range that
-    speaks against a verdict.
+    """List the unsure scores of items that both models have, moved against a verdict.
 
-    Arguments as of `moves_of_missing`; unsure: (2, items). Of moves that take the difference
-    equally far those come first that make it more unlike the others: an item that turns against the
-    verdict before one that only stops speaking for it.
+    Arguments as of `moves_of_missing`; `unsure` is (2, items). Among equally harmful moves, those
+    come first that increase the spread most: an item that turns against the verdict before one that
+    merely stops supporting it.
     """
     against = _against(value_range, sign)
     common = ~np.isnan(values).any(axis=0)
     columns, rows = np.nonzero((unsure & common).T)
     harm = np.abs(values[rows, columns] - against[rows])
     gaps = sign * (values[0, columns] - values[1, columns])
-    # Two readings of one item: the second starts where the first one ends.
+    # If both scores of an item are unsure, the second move starts where the first one ends.
     is_second = np.zeros(values.shape[1], bool)
     is_second[columns[1:][columns[1:] == columns[:-1]]] = True
     starts = np.where(is_second[columns], gaps - harm / 2, gaps)
@@ -127,10 +129,13 @@ def moves_of_unsure(
 
 
 def fewest_moves(moves: Moves, holds_after: Callable[[int], bool]) -> int | None:
-    """The smallest number of first moves after which a verdict no longer holds; None where it holds
-    after all of them.
+    """Find the smallest number of first moves after which a verdict no longer holds.
 
-    holds_after: whether it does after so many.
+    None where it holds after all of them.
+
+    Args:
+        moves: the moves, the most harmful first.
+        holds_after: whether the verdict holds after a number of moves.
     """
     return fewest_overturning(
         len(moves), int(np.count_nonzero(moves.harm > 0)), holds_after
@@ -140,8 +145,9 @@ def fewest_moves(moves: Moves, holds_after: Callable[[int], bool]) -> int | None
 def fewest_overturning(
     n_moves: int, n_harmful: int, holds_after: Callable[[int], bool]
 ) -> int | None:
-    """As `fewest_moves`, of `n_moves` moves of which the first `n_harmful` lower the difference;
-    the rest only add equal scores.
+    """Find the smallest number of moves that overturns a verdict, as `fewest_moves`.
+
+    The first `n_harmful` of `n_moves` lower the difference; the others only add equal scores.
     """
     low = 0
     high = n_harmful
@@ -168,22 +174,25 @@ def tipping_of_missing(
     level: float = 0.95,
     value_range: Range = (0.0, 1.0),
 ) -> TippingPoint | None:
-    """How many missing answers, scored against the verdict of two models, overturn it; None without
-    a verdict or a missing answer.
+    """How many missing answers, scored against the verdict of two models, overturn it.
 
     Args:
-        a, b: scores (n,), nan where there is none.
+        a: scores (n,), nan where there is none.
+        b: scores of the same items.
         missing: (2, n), which of these are missing; None: all that are nan.
         clusters: (n,) integers; items that share one are not independent.
-        level: of the interval that the verdict rests on.
+        level: confidence level of the interval that the verdict is based on.
         value_range: the range of one score.
+
+    Returns:
+        The tipping point; None without a verdict or a missing answer.
     """
     values = np.stack([np.asarray(a, np.float64), np.asarray(b, np.float64)])
-    lost = np.isnan(values) if missing is None else np.asarray(missing, bool)
+    is_missing = np.isnan(values) if missing is None else np.asarray(missing, bool)
     sign = _verdict_sign(values, clusters, level, value_range)
     if sign == 0:
         return None
-    moves = moves_of_missing(values, lost, value_range, sign)
+    moves = moves_of_missing(values, is_missing, value_range, sign)
     return _find_tipping_point(values, moves, clusters, level, value_range, sign)
 
 
@@ -196,10 +205,9 @@ def tipping_of_unsure(
     level: float = 0.95,
     value_range: Range = (0.0, 1.0),
 ) -> TippingPoint | None:
-    """How many unsure readings, all wrong in one direction, overturn a verdict; arguments as of
-    `tipping_of_missing`.
+    """Find how many unsure scores, all wrong in one direction, overturn a verdict.
 
-    unsure: (2, n), which of the scores are unsure.
+    Arguments as of `tipping_of_missing`; `unsure`, (2, n), says which of the scores are unsure.
     """
     values = np.stack([np.asarray(a, np.float64), np.asarray(b, np.float64)])
     sign = _verdict_sign(values, clusters, level, value_range)
@@ -210,14 +218,16 @@ def tipping_of_unsure(
 
 
 def shares_differ_p(missing: npt.ArrayLike) -> float:
-    """Exact two-sided p-value of "both models are equally likely to lack an item"; missing: (2, n)
-    of the items that both were asked.
+    """Exact two-sided p-value of "both models are equally likely to lack an item" (McNemar).
+
+    Args:
+        missing: (2, n), of the items that both models were asked.
     """
     from scipy.stats import binomtest
 
-    lost = np.asarray(missing, bool)
-    only_a = int(np.count_nonzero(lost[0] & ~lost[1]))
-    only_b = int(np.count_nonzero(lost[1] & ~lost[0]))
+    is_missing = np.asarray(missing, bool)
+    only_a = int(np.count_nonzero(is_missing[0] & ~is_missing[1]))
+    only_b = int(np.count_nonzero(is_missing[1] & ~is_missing[0]))
     if only_a + only_b == 0:
         return 1.0
     return float(binomtest(only_a, only_a + only_b).pvalue)
@@ -246,7 +256,7 @@ def _find_tipping_point(
 def _verdict_sign(
     values: F64, clusters: Clusters, level: float, value_range: Range
 ) -> int:
-    """1 if the first model is higher, -1 if the second is, 0 if neither is shown to be."""
+    """Return 1 if the first model is significantly better, -1 if the second is, 0 otherwise."""
     comparison = paired(
         values[0],
         values[1],
@@ -258,5 +268,5 @@ def _verdict_sign(
 
 
 def _against(value_range: Range, sign: int) -> F64:
-    """The scores of both models that speak most against a verdict."""
+    """Return the scores of both models that speak most against a verdict."""
     return np.array(value_range if sign > 0 else value_range[::-1], np.float64)

@@ -1,9 +1,8 @@
-"""From scores to units: repeated draws become item means, items that belong together become
-clusters.
+"""Turns scores into units: repeated draws become item means, related items become clusters.
 
-Treating n items with K draws each as n*K observations, or ten questions about one passage as ten
-independent ones, makes intervals far too narrow (a nominal 95% interval over 30 passages of 10
-questions covers about 74%). Everything that has a standard error gets it from here.
+Treating n items with K draws each as n*K observations, or ten questions about one passage as
+ten independent ones, makes intervals far too narrow (a nominal 95% interval over 30 passages of
+10 questions covers about 74%). Every standard error is computed here.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ Bools = npt.NDArray[np.bool_]
 Range = tuple[float, float]
 """The least and the greatest score that an item can have."""
 Clusters = npt.ArrayLike | None
-"""An integer for each item: those that share one are not independent.
+"""An integer for each item: items that share one are not independent.
 
-None: every item stands alone.
+None: every item is independent.
 """
 
 
@@ -42,7 +41,7 @@ class KeptItems:
 
     @property
     def size(self) -> int:
-        """Independent units: clusters where there are any, else items."""
+        """The number of independent units: clusters where there are any, else items."""
         return self.n if self.n_clusters is None else self.n_clusters
 
     def estimate(
@@ -54,7 +53,7 @@ class KeptItems:
         error: float | None,
         method: str,
     ) -> Estimate:
-        """A number of these items, which its interval never leaves out."""
+        """Build an estimate over these items, with an interval that always contains the value."""
         low = min(low, value)
         high = max(high, value)
         return Estimate(
@@ -70,14 +69,18 @@ class KeptItems:
         )
 
     def nothing(self, level: float, method: str) -> Estimate:
-        """No number, and why."""
+        """Build an estimate without a number; `method` says why."""
         return self.estimate(math.nan, math.nan, math.nan, level, None, method)
 
 
 @dataclass(frozen=True, slots=True)
 class Units(KeptItems):
-    """Scored items: `scores` (n, draws; nan = missing draw), `means` (n,), and how many scores
-    there are. Left out: items without a draw.
+    """Scored items; those without any draw are left out.
+
+    Attributes:
+        scores: (n, draws), nan is a missing draw.
+        means: (n,), item means.
+        n_draws: the number of scores.
     """
 
     scores: F64
@@ -86,17 +89,16 @@ class Units(KeptItems):
 
 
 class VarianceComponents(NamedTuple):
-    """Variance between items (omega squared), and of one draw within an item (sigma squared)."""
+    """The variance between items (omega squared) and of one draw within an item (sigma squared)."""
 
     between: float
     within: float
 
 
 def item_units(values: npt.ArrayLike, clusters: Clusters = None) -> Units:
-    """Scores of n items, or of n items x K draws (nan = missing), as units with optional integer
-    cluster ids (n,).
+    """Convert scores of n items, or of n items x K draws (nan is missing), to units.
 
-    Raises ValueError for other shapes, infinite scores, or cluster ids that are not one integer an
+    Raises ValueError for other shapes, infinite scores, or cluster ids that are not one integer per
     item.
     """
     scores = score_matrix(values)
@@ -118,7 +120,7 @@ def item_units(values: npt.ArrayLike, clusters: Clusters = None) -> Units:
 
 
 def row_means(scores: F64) -> F64:
-    """Means over draws of (items, draws), without nan; nan where all are."""
+    """Average (items, draws) over draws, ignoring nan; nan where all are."""
     if scores.shape[1] == 1:
         return scores[:, 0]
     there = ~np.isnan(scores)
@@ -131,7 +133,7 @@ def row_means(scores: F64) -> F64:
 
 
 def score_matrix(values: npt.ArrayLike) -> F64:
-    """Scores as a float matrix (items, draws).
+    """Convert scores to a float matrix (items, draws).
 
     Raises ValueError for another shape or infinite scores.
     """
@@ -151,9 +153,9 @@ def score_matrix(values: npt.ArrayLike) -> F64:
 
 
 def check_range(scores: F64, value_range: Range | None) -> None:
-    """Raise ValueError for scores (nan = missing) outside of a range, and for a range that is none.
+    """Raise ValueError for scores (nan is missing) outside a range, and for an invalid range.
 
-    None: nothing is known.
+    None as the range allows every score.
     """
     if value_range is None:
         return
@@ -166,7 +168,7 @@ def check_range(scores: F64, value_range: Range | None) -> None:
         return
     slack = 1e-9 * (
         top - bottom
-    )  # a score put together from floats may miss 1.0 by a last bit
+    )  # a score summed from floats may exceed 1.0 by a rounding error
     least = float(np.nanmin(scores))
     most = float(np.nanmax(scores))
     if least < bottom - slack or most > top + slack:
@@ -177,7 +179,7 @@ def check_range(scores: F64, value_range: Range | None) -> None:
 
 
 def at_ends(scores: F64, value_range: Range) -> bool:
-    """Whether every score that there is stands at one of the two ends of the range."""
+    """Whether every score that is not nan is at one of the two ends of the range."""
     return bool(
         (
             (scores == value_range[0]) | (scores == value_range[1]) | np.isnan(scores)
@@ -186,7 +188,7 @@ def at_ends(scores: F64, value_range: Range) -> bool:
 
 
 def cluster_ids(clusters: npt.ArrayLike, n: int) -> I64:
-    """Cluster ids as an integer array of length n. Raises ValueError for other shapes or types."""
+    """Convert cluster ids to integers (n,). Raises ValueError for other shapes or types."""
     ids = np.asarray(clusters)
     if ids.shape != (n,):
         raise ValueError(
@@ -202,10 +204,10 @@ def cluster_ids(clusters: npt.ArrayLike, n: int) -> I64:
 
 
 def named_clusters(names: Iterable[str]) -> I64 | None:
-    """A number for each item's cluster by name; None if all items stand alone.
+    """Number each item's cluster by name; None if all items are independent.
 
     Args:
-        names: "" for an item that stands alone.
+        names: the cluster's name, "" for an independent item.
     """
     numbers: dict[str, int] = {}
     codes = [
@@ -216,7 +218,7 @@ def named_clusters(names: Iterable[str]) -> I64 | None:
 
 
 def cluster_codes(ids: I64 | None) -> tuple[I64 | None, int | None]:
-    """Ids renumbered 0..G-1, and G; (None, None) if no two items share a cluster."""
+    """Renumber ids to 0..G-1, and return G too; (None, None) if no two items share a cluster."""
     if ids is None or len(ids) == 0:
         return None, None
     lowest = int(ids.min())
@@ -237,15 +239,14 @@ def cluster_codes(ids: I64 | None) -> tuple[I64 | None, int | None]:
 
 
 def kept_codes(clusters: Clusters, is_kept: Bools) -> tuple[I64 | None, int | None]:
-    """Cluster codes of the kept items (n,), and their number of clusters, as in `cluster_codes`."""
+    """Compute cluster codes of the kept items (n,), and their number, as in `cluster_codes`."""
     return cluster_codes(
         None if clusters is None else cluster_ids(clusters, len(is_kept))[is_kept]
     )
 
 
 class Spread(NamedTuple):
-    """Of a mean: its standard error, the error's degrees of freedom, and how many equal units the
-    data are worth.
+    """The standard error of a mean, its degrees of freedom, and the effective number of units.
 
     `units` is n for items, n^2 / sum m_g^2 for clusters of sizes m_g (Kish's effective number).
     """
@@ -256,7 +257,7 @@ class Spread(NamedTuple):
 
 
 def standard_error(means: F64, codes: I64 | None, n_clusters: int | None) -> Spread:
-    """The spread of the mean of `means`; (nan, 0, 1) with fewer than two units.
+    """Compute the standard error of the mean of `means`; (nan, 0, 1) with fewer than two units.
 
     Items: sd / sqrt(n) and n - 1. Clusters: `cluster_spread`. A spread that is nothing but
     floating-point noise counts as 0.
@@ -283,15 +284,22 @@ def standard_error(means: F64, codes: I64 | None, n_clusters: int | None) -> Spr
 def cluster_spread(
     sums: F64, sizes: F64, n: Floats, squares: Floats
 ) -> tuple[F64, F64, F64]:
-    """Standard errors, degrees of freedom and effective units of means over clusters (CR2, Bell &
-    McCaffrey 2002).
+    """Cluster-robust standard errors of means by CR2 (Bell & McCaffrey 2002).
 
-    sums, sizes: (clusters, ...) sums of residuals and numbers of items; n, squares: (...) all
-    items, and the sum of their squared residuals. With f_g = m_g / n the error is sqrt(sum_g S_g^2
-    / (1 - f_g)) / n. The degrees of freedom are Satterthwaite's: those of that sum if two items of
-    one cluster have the correlation that these have (the mean product of residuals of two items of
-    a cluster over their variance, from 0 to 1). Clusters of one size give the usual sqrt(G / (G -
-    1) sum S_g^2) / n and G - 1; with unequal ones that form covers 84 to 92% where it says 95.
+    With f_g = m_g / n the error is sqrt(sum_g S_g^2 / (1 - f_g)) / n. The degrees of freedom are
+    Satterthwaite's: those of that sum if two items of one cluster have the correlation that these
+    have (the mean product of residuals of two items of a cluster over their variance, from 0 to 1).
+    Clusters of one size give the usual sqrt(G / (G - 1) sum S_g^2) / n and G - 1; with unequal ones
+    that form covers 84 to 92% where it says 95.
+
+    Args:
+        sums: (clusters, ...), sums of residuals.
+        sizes: (clusters, ...), numbers of items.
+        n: (...), all items.
+        squares: (...), the sum of their squared residuals.
+
+    Returns:
+        Standard errors, degrees of freedom and effective units, each (...).
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         share = sizes / n
@@ -302,7 +310,7 @@ def cluster_spread(
         alike = (powers.sum(axis=0) - squares) / pairs * (n - 1) / squares
         rho = np.clip(np.where(np.isfinite(alike), alike, 1.0), 0.0, 1.0)
         # A cluster's sum has the variance m + rho (m^2 - m); these are the moments of the matrix
-        # whose eigenvalues Satterthwaite's formula takes, with the sums over clusters apart from
+        # whose eigenvalues Satterthwaite's formula takes. Sums over clusters are kept separate from
         # rho, which may differ where the sizes do not.
         size_pairs = sizes**2 - sizes
 
@@ -339,13 +347,12 @@ def cluster_spread(
 
 
 def variance_components(scores: npt.ArrayLike) -> VarianceComponents:
-    """Parts of the variance of scores (items, draws; nan = missing): between items and within an
-    item.
+    """Split the variance of scores (items, draws) into parts between and within items.
 
     within = mean over items with at least two draws of the variance of their draws; between =
-    variance of the item means less the mean of within / K_i, not below 0; then Var(mean) = (between
-    + within / K) / n (Miller 2024). nan where they cannot be told apart: fewer than two items, or
-    no item with two draws.
+    variance of the item means minus the mean of within / K_i, not below 0; then Var(mean) =
+    (between + within / K) / n (Miller 2024). nan where they cannot be separated: fewer than two
+    items, or no item with two draws.
     """
     units = item_units(scores)
     there = ~np.isnan(units.scores)

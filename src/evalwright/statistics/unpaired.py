@@ -1,18 +1,19 @@
-"""Two models on different items: Welch's t and Newcombe's interval. Where the items are the same,
-compare them paired.
+"""Compares two models on different items: Welch's t and Newcombe's interval.
+
+Where the items are the same, compare them paired instead.
 
 | scores | test | interval |
 |---|---|---|
-| right or wrong, every item alone | score test of two proportions; where it disagrees with the
+| right or wrong, independent items | score test of two proportions; where it disagrees with the
 interval, by inverting that | Newcombe's hybrid score (1998) |
 | graded, means of draws, clusters | Welch's t with each side's (clustered) standard error | the
 same t |
 | the same where a side has no spread, or t would leave the range | by inverting the interval |
 hybrid of both sides' own intervals |
 
-The hybrid takes the two means' own limits (Zou & Donner 2008): with d the difference, d - sqrt((a -
-l_a)^2 + (u_b - b)^2) and d + sqrt((u_a - a)^2 + (b - l_b)^2). With Wilson limits this is Newcombe's
-interval.
+The hybrid combines the two means' own limits (Zou & Donner 2008): with d the difference, d -
+sqrt((a - l_a)^2 + (u_b - b)^2) and d + sqrt((u_a - a)^2 + (b - l_b)^2). With Wilson limits this
+is Newcombe's interval.
 """
 
 from __future__ import annotations
@@ -41,15 +42,29 @@ from evalwright.statistics.units import Clusters, Range
 
 @dataclass(frozen=True, slots=True)
 class UnpairedComparison(Plain):
-    """Model a on its items against model b on others.
+    """Comparison of model a on its items with model b on others.
 
-    `difference` is mean_a - mean_b, [`low`, `high`] its interval.
-
-    `n_missing_*` items have no score: they are left out. [`worst_low`, `worst_high`] is the
-    interval that holds whatever they would have been, nan where nothing is missing or the range of
-    a score is not known; the policy "worst-case" puts it, and its p-value, in the place of [`low`,
-    `high`]. `standard_error` is None where a side has none; `degrees_of_freedom`
-    (Welch-Satterthwaite) where no t quantile is used.
+    Attributes:
+        n_a: scored items of a.
+        n_b: scored items of b.
+        n_missing_a: items of a without a score; they are left out.
+        n_missing_b: items of b without a score.
+        mean_a: mean score of a.
+        mean_b: mean score of b.
+        difference: mean_a - mean_b.
+        low: low end of its interval.
+        high: high end.
+        level: confidence level.
+        p_value: two-sided, of no difference.
+        test: the name of the test.
+        interval_method: how the interval was computed.
+        standard_error: of the difference; None where a side has none.
+        degrees_of_freedom: Welch-Satterthwaite; None where no t quantile is used.
+        worst_low: low end of the interval that holds whatever the missing items would have scored;
+            nan where nothing is missing or the range of a score is unknown.
+        worst_high: its high end.
+        missing_policy: with "worst-case" that interval, and its p-value, replace `low`, `high` and
+            `p_value`.
     """
 
     n_a: int
@@ -77,7 +92,7 @@ _At = Callable[[float], tuple[Estimate, Estimate]]
 
 
 class _Tested(NamedTuple):
-    """The part of a comparison that its test makes; fields as there."""
+    """The part of a comparison that its test determines; fields as in `UnpairedComparison`."""
 
     low: float
     high: float
@@ -98,11 +113,20 @@ def compare_unpaired(
     level: float = 0.95,
     value_range: Range | None = (0.0, 1.0),
 ) -> UnpairedComparison:
-    """Compare two independent sets of scores (the table at the top of this module).
+    """Compare two independent sets of scores (see the table in this module).
 
-    `a`, `b`: (n,) or (n, draws), nan = missing, of any lengths. `clusters_a`, `clusters_b`:
-    integers (n,) of each side; a cluster that is on both sides makes them dependent, which this
-    cannot see. Raises ValueError as `mean_interval`.
+    Args:
+        a: (n,) or (n, draws), nan is missing.
+        b: likewise, of any length.
+        clusters_a: (n,) integers for a; items that share one are not independent.
+        clusters_b: the same for b. A cluster that is on both sides makes them dependent, which is
+            not detected here.
+        missing_policy: "scored" or "worst-case".
+        level: confidence level of the interval.
+        value_range: the range of a score, None if unknown.
+
+    Raises:
+        ValueError: as `mean_interval`.
     """
     check_level(level)
     side_a, side_b, tested = _test_sides(
@@ -135,7 +159,7 @@ def compare_unpaired(
 def _test_sides(
     a: _Side, b: _Side, level: float, value_range: Range | None
 ) -> tuple[Estimate, Estimate, _Tested]:
-    """Both means and their comparison on the scores that are there."""
+    """Compute both means and compare them, on the existing scores."""
 
     def at(level: float) -> tuple[Estimate, Estimate]:
         side_a, side_b = (
@@ -151,8 +175,8 @@ def _test_sides(
     elif side_a.method == side_b.method == "Wilson":
         tested = _proportions(side_a, side_b, value_range or (0.0, 1.0))
         if (tested.p_value < 1 - level) != (tested.low > 0 or tested.high < 0):
-            # Both are approximations; where they disagree the interval's own p-value is the one
-            # beside it.
+            # Both are approximations; where they disagree, the p-value that matches the interval is
+            # reported.
             tested = tested._replace(
                 p_value=_inverted_p_value(side_a, side_b, at),
                 test="inverted hybrid interval",
@@ -167,9 +191,9 @@ def _test_sides(
 def _worst_case(
     scored: _Tested, a: _Side, b: _Side, level: float, value_range: Range | None
 ) -> _Tested:
-    """The comparison whatever the missing scores would have been.
+    """Compare the sides whatever the missing scores would have been.
 
-    It covers a at the worst with b at the best, and the other way round; p is 1 if they disagree.
+    Covers a at the worst with b at the best, and the opposite; the p-value is 1 if they disagree.
     """
     if value_range is None:
         return scored._replace(low=math.nan, high=math.nan, p_value=math.nan)
@@ -196,10 +220,12 @@ def hybrid_limits(side_a: Estimate, side_b: Estimate) -> Range:
 
 
 def _proportions(side_a: Estimate, side_b: Estimate, value_range: Range) -> _Tested:
-    """A test of two shares.
+    """Test two proportions by the score test.
 
     Args:
-        value_range: the scores of wrong and right.
+        side_a: the first mean.
+        side_b: the second mean.
+        value_range: the scores that mean wrong and right.
     """
     bottom = value_range[0]
     span = value_range[1] - value_range[0]
@@ -230,7 +256,7 @@ def _proportions(side_a: Estimate, side_b: Estimate, value_range: Range) -> _Tes
 def _welch_test(
     side_a: Estimate, side_b: Estimate, level: float, value_range: Range | None
 ) -> _Tested | None:
-    """Welch's t; None if a side has no spread or the interval would leave the possible range."""
+    """Run Welch's t test; None if a side has no spread or the interval would leave the range."""
     if not side_a.standard_error or not side_b.standard_error:
         return None
     parts = np.array([side_a.standard_error, side_b.standard_error]) ** 2
@@ -239,8 +265,8 @@ def _welch_test(
     freedom = float(parts.sum() ** 2 / (parts**2 / degrees).sum())
     difference = side_a.value - side_b.value
     span = math.inf if value_range is None else value_range[1] - value_range[0]
-    # Which test it is does not depend on the level, else an interval of 96% could be the shorter
-    # one.
+    # Which test is used must not depend on the level, or an interval of 96% could be shorter than
+    # one of 95%.
     if abs(difference) + t_quantile(0.975, freedom) * error > span:
         return None
     half = t_quantile(0.5 + level / 2, freedom) * error
@@ -253,7 +279,7 @@ def _welch_test(
 
 
 def _freedom(part: Estimate) -> float:
-    """Those of CR2 for clusters, else n - 1."""
+    """A side's degrees of freedom: those of CR2 for clusters, else n - 1."""
     return part.n - 1.0 if part.degrees_of_freedom is None else part.degrees_of_freedom
 
 
@@ -273,7 +299,7 @@ def _hybrid_test(side_a: Estimate, side_b: Estimate, at: _At) -> _Tested:
 
 
 def _inverted_p_value(side_a: Estimate, side_b: Estimate, at: _At) -> float:
-    """The error rate at which the hybrid interval ends at 0."""
+    """The p-value that agrees with the hybrid interval: the error rate at which it ends at 0."""
     if side_a.value == side_b.value:
         return 1.0
     sign = 1 if side_a.value > side_b.value else -1

@@ -1,1 +1,1 @@
-"""Whether a model may have seen the questions: dates, rewrites, overlap with a corpus, versions."""
+"""Evidence that a model may have seen the questions: dates, rewrites, corpus overlap, versions."""

@@ -1,7 +1,7 @@
-"""Rewrite questions with a model, and reorder options without one.
+"""Rewrites questions with a model, and reorders options without one.
 
-A model writes a paraphrase of any question, and the opposite of a yes or no question. Its rewrites
-are checked, not trusted.
+A model writes a paraphrase of any question, and the opposite of a yes-or-no question. Its
+rewrites are checked, not trusted.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from evalwright.tasks.orders import shuffled
 Kind = Literal["paraphrase", "negate", "shuffle"]
 ROLE = "rewriter"
 MOST_TOKENS = 2048
-"""Room for a model that reasons first."""
+"""Token limit of a rewrite, with room for a model that reasons first."""
 
 _INSTRUCTIONS: dict[Kind, str] = {
     "paraphrase": (
@@ -61,7 +61,7 @@ _SPEAKS_OF_OTHERS = re.compile(
 )
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _LONGER = 3
-"""A rewrite with more than this many times the characters (and 200 more) is no rewrite."""
+"""Most characters of a rewrite, as a multiple of the original's (plus 200)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,9 @@ class RewrittenTask:
     """The rewrites of a task.
 
     Args:
+        rewrites: the accepted rewrites.
         refused: how many originals have no rewrite of a kind, by kind and reason.
+        n_originals: number of samples that are not rewrites themselves.
     """
 
     rewrites: list[Rewrite] = field(default_factory=list)
@@ -89,7 +91,10 @@ class RewrittenTask:
     def take(
         self, original: Sample, sample: Sample | None, kind: str, by: str, none: str
     ) -> None:
-        """Keep a rewrite that passes the checks, or count why it was refused."""
+        """Keep a rewrite that passes the checks, or count why it was refused.
+
+        `none` is the reason if there is no rewrite.
+        """
         why = none if sample is None else find_fault(original, sample, kind)
         if why or sample is None:
             self.refused[kind, why] += 1
@@ -102,7 +107,7 @@ def rewrite_task(
 ) -> RewrittenTask:
     """Rewrite every sample of a task in every kind.
 
-    A model's replies are kept in the store at `home`, so they are paid for once.
+    A model's replies are kept in the store at `home`, so they are paid for only once.
 
     Raises:
         ConfigurationError: a kind needs a model and there is none.
@@ -134,7 +139,7 @@ def rewrite_task(
 
 
 def shuffle_options(sample: Sample) -> Sample | None:
-    """The sample with its options reordered, and a right one in another place.
+    """Reorder a sample's options so that a right one gets another position.
 
     None if its options refer to each other by position.
     """
@@ -155,7 +160,7 @@ def shuffle_options(sample: Sample) -> Sample | None:
 
 
 def with_opposite_answer(sample: Sample) -> Sample | None:
-    """A yes or no question with the other answer; None for any other question."""
+    """Give a yes-or-no question the opposite answer; None for any other question."""
     answers = [
         text.strip().casefold().rstrip(".") for text in sample.choices or sample.targets
     ]
@@ -180,7 +185,7 @@ def with_opposite_answer(sample: Sample) -> Sample | None:
 
 
 def _originals(task: Task) -> Iterator[Sample]:
-    """The samples that are no rewrites themselves."""
+    """Iterate over the samples that are not rewrites themselves."""
     return (sample for sample in task.samples if OF not in sample.metadata)
 
 
@@ -216,8 +221,8 @@ async def _rewrite_all(
 async def _rewrite_sample(
     sample: Sample, kind: Kind, ask: Ask, chat: bool
 ) -> tuple[Sample | None, str]:
-    """The rewritten sample, or None and the reason."""
-    # Which answer of an opposite is right is not for the model to say.
+    """Let the model rewrite a sample; returns None and the reason if that fails."""
+    # The right answer of an opposite follows from the original; the model does not decide it.
     frame = with_opposite_answer(sample) if kind == "negate" else sample
     if frame is None:
         return None, "it is not a yes-or-no question"
@@ -248,7 +253,7 @@ async def _rewrite_sample(
 
 
 def find_fault(original: Sample, rewritten: Sample, kind: str) -> str:
-    """Why a rewrite is refused, as far as a program can tell; "" if it may stay.
+    """Say why a rewrite is refused, as far as a program can tell; "" if it is accepted.
 
     The rest is for a person to review.
     """

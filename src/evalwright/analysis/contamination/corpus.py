@@ -1,8 +1,8 @@
-"""Find n-grams of questions in a corpus: files of any size, read once, in constant memory.
+"""Finds n-grams of questions in a corpus: files of any size, read once, in constant memory.
 
-Texts are compared by their words: NFKC, case-folded, without punctuation; a Han, Kana, Hangul or
-Thai character is a word. An n-gram never spans two documents, which are whole text files or the
-lines of JSON Lines.
+Texts are compared by their words: NFKC, case-folded, without punctuation; a Han, Kana, Hangul
+or Thai character is a word. An n-gram never spans two documents, which are whole text files or
+the lines of JSON Lines.
 """
 
 from __future__ import annotations
@@ -26,20 +26,22 @@ from numpy.typing import NDArray
 from evalwright.core.errors import ConfigurationError
 
 N = 13
-"""Words of an n-gram, as in Brown et al. 2020 (arXiv:2005.14165, appendix C)."""
+"""Words in an n-gram, as in Brown et al. 2020 (arXiv:2005.14165, appendix C)."""
 
 LEAST = 5
-"""A question of fewer words is not looked for: such a run of words is found anywhere."""
+"""Fewest words of a question that is searched for: shorter word sequences occur anywhere."""
 
 _ALONE = "\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3"
 _WORD = re.compile(rf"[{_ALONE}]|[^\W_{_ALONE}]+")
 _CHUNK = 1 << 20
 _LONGEST_LINE = 64 << 20
-"""Characters of a line of a corpus: a packed file can hold one that would fill the memory."""
+"""Longest line of a corpus, in characters: a compressed file may contain one that fills memory."""
 _MOST_UNPACKED = 200
 _UNPACKED_FREELY = 1 << 30
-"""Bytes that any packed file may unpack to; beyond them at most so many times its size: text grows
-3 to 20 times, a bomb a thousand.
+"""Bytes to which any compressed file may expand.
+
+Beyond them, `_MOST_UNPACKED` times its size at most: text expands 3 to 20 times, a zip bomb a
+thousand.
 """
 _TEXT = (".txt", ".md", ".text")
 _LINES = (".jsonl", ".ndjson")
@@ -51,7 +53,7 @@ class GramCount:
     """The n-grams of one question and how many of them the corpus has.
 
     Args:
-        n: words in an n-gram, 0 if the question is too short to look for.
+        n: words in an n-gram, 0 if the question is too short to be searched for.
         grams: how many different n-grams the question has.
         found: how many of them occur in the corpus.
         occurrences: how often they occur in all.
@@ -70,7 +72,7 @@ class GramCount:
 
 @dataclass(frozen=True, slots=True)
 class CorpusScan:
-    """How much was read, and the counts of each question, in their order."""
+    """How much was read, and the counts of each question, in order."""
 
     files: int
     words: int
@@ -78,17 +80,17 @@ class CorpusScan:
 
 
 def split_words(text: str) -> list[str]:
-    """The words by which texts are compared."""
+    """Split a text into the words by which texts are compared."""
     return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
 
 
 def scan_corpus(
     questions: Sequence[str], places: Sequence[Path], n: int = N
 ) -> CorpusScan:
-    """Look for the n-grams of questions in files and folders.
+    """Search files and folders for the n-grams of questions.
 
     Files are .txt, .md, .jsonl and .ndjson, each also as .gz. A question of LEAST to n words is
-    looked for as a whole.
+    searched for as a whole.
 
     Raises:
         ConfigurationError: n is under LEAST, a path has no such file, or a file cannot be read.
@@ -115,12 +117,12 @@ def scan_corpus(
 class _GramIndex:
     """The n-grams of all questions by length, with how often each was seen.
 
-    Words are numbers, 0 for words of no question.
+    Words are represented by numbers, 0 for words that are in no question.
     """
 
     def __init__(self, questions: Sequence[Sequence[str]], n: int) -> None:
         self.codes: dict[str, int] = {}
-        self.own: list[list[tuple[int, ...]]] = []
+        self.grams_by_question: list[list[tuple[int, ...]]] = []
         by_length: dict[int, set[tuple[int, ...]]] = {}
         for words in questions:
             length = 0 if len(words) < LEAST else min(n, len(words))
@@ -133,19 +135,26 @@ class _GramIndex:
                 tuple(ids[start : start + length])
                 for start in range(len(ids) - length + 1)
             }
-            self.own.append(list(grams) if length else [])
-            by_length.setdefault(length, set()).update(self.own[-1])
+            self.grams_by_question.append(list(grams) if length else [])
+            by_length.setdefault(length, set()).update(self.grams_by_question[-1])
         by_length.pop(0, None)
         self.hashes = {
             length: np.unique(_hash_rows(np.array(list(grams), np.uint64)))
             for length, grams in by_length.items()
         }
         self.counts: Counter[tuple[int, ...]] = Counter(
-            dict.fromkeys((g for question_grams in self.own for g in question_grams), 0)
+            dict.fromkeys(
+                (
+                    g
+                    for question_grams in self.grams_by_question
+                    for g in question_grams
+                ),
+                0,
+            )
         )
 
     def read(self, pieces: Iterator[str]) -> int:
-        """Count the n-grams of a document, passed in pieces that end between words.
+        """Count the n-grams in a document, passed in pieces that end between words.
 
         Returns:
             How many words the document has.
@@ -167,7 +176,8 @@ class _GramIndex:
                 ]
             )
             for length, gram_hashes in self.hashes.items():
-                # Of the words carried over, only those that a gram of this length can still need.
+                # Of the words carried over, only those that an n-gram of this length can still
+                # need.
                 self._count(ids[max(0, len(tail) - length + 1) :], length, gram_hashes)
             tail = ids[-(longest - 1) :]
         return total
@@ -175,7 +185,7 @@ class _GramIndex:
     def _count(
         self, ids: NDArray[np.uint64], length: int, gram_hashes: NDArray[np.uint64]
     ) -> None:
-        """Count the windows that are n-grams; a matching hash only says where to look."""
+        """Count the windows that are n-grams; equal hashes are verified by comparing the words."""
         if len(ids) < length:
             return
         hashes = _hash_rows(sliding_window_view(ids, length))
@@ -186,9 +196,9 @@ class _GramIndex:
                 self.counts[gram] += 1
 
     def count_grams(self) -> tuple[GramCount, ...]:
-        """The counts of each question."""
+        """Return the counts of each question."""
         counts = []
-        for question_grams in self.own:
+        for question_grams in self.grams_by_question:
             times = [self.counts[gram] for gram in question_grams]
             n = len(question_grams[0]) if question_grams else 0
             counts.append(
@@ -203,7 +213,7 @@ class _GramIndex:
 
 
 def _hash_rows(windows: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """A hash of every row, modulo 2^64; (rows, words) -> (rows,)."""
+    """Hash every row modulo 2^64; (rows, words) -> (rows,)."""
     hashes = np.zeros(len(windows), np.uint64)
     for offset in range(windows.shape[1]):
         hashes = hashes * np.uint64(_MULTIPLIER) + windows[:, offset]
@@ -237,7 +247,7 @@ def _file_kind(path: Path) -> str:
 
 
 def _read_documents(path: Path) -> Iterator[Iterator[str]]:
-    """The documents of a file, each as pieces; other file types are read as text."""
+    """Iterate over the documents of a file, each as pieces; unknown file types are read as text."""
     packed = path.name.lower().endswith(".gz")
     with (
         _BoundedGzipFile(path) if packed else path.open("rb") as raw,
@@ -257,7 +267,7 @@ def _read_documents(path: Path) -> Iterator[Iterator[str]]:
 
 
 class _BoundedGzipFile(gzip.GzipFile):
-    """A gzip file that is read no further than text can expand. Raises ConfigurationError."""
+    """A gzip file that is read only as far as text can expand. Raises ConfigurationError."""
 
     def read1(self, size: int = -1) -> bytes:
         unpacked = super().read1(size)
@@ -271,7 +281,7 @@ class _BoundedGzipFile(gzip.GzipFile):
 
 
 def _read_pieces(file: IO[str]) -> Iterator[str]:
-    """A text in pieces of about a megabyte that end at white space if possible."""
+    """Read a text in pieces of about a megabyte that end at white space if possible."""
     remainder = ""
     while chunk := file.read(_CHUNK):
         chunk = remainder + chunk
@@ -284,7 +294,7 @@ def _read_pieces(file: IO[str]) -> Iterator[str]:
 
 
 def _text_of_json(line: str) -> str:
-    """All strings in a line of JSON, one after another; the line itself if it is not JSON."""
+    """Collect all strings in a line of JSON; the line itself if it is not JSON."""
     try:
         document = json.loads(line)
     except (ValueError, RecursionError):

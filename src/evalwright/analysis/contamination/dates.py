@@ -1,7 +1,7 @@
-"""Dates of questions (a year, month or day), and on which side of a cut-off they lie.
+"""Dates of questions (a year, month or day), and on which side of a cut-off they are.
 
-"2024-06" is a span from the 1st to the 30th. A span across the cut-off is on neither side: it is
-counted and left out.
+"2024-06" is a span from the 1st to the 30th. A span across the cut-off is on neither side: it
+is counted and left out.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class DateSpan:
 
 
 def parse_span(text: Any) -> DateSpan | None:
-    """The span of "2024", "2024-06", "2024-06-15" or a year as a number; None for anything else.
+    """Parse "2024", "2024-06", "2024-06-15" or a year as a number; None for anything else.
 
     A time after the date is ignored.
     """
@@ -49,7 +49,7 @@ def parse_span(text: Any) -> DateSpan | None:
 
 
 def read_cut_off(text: str) -> date:
-    """The last day of a cut-off such as "2024-06" or "2024-06-15".
+    """Parse a cut-off such as "2024-06" or "2024-06-15"; returns its last day.
 
     Raises:
         ConfigurationError: it is not a date.
@@ -63,7 +63,10 @@ def read_cut_off(text: str) -> date:
 
 
 def side_of(text: Any, cut_off: date) -> Side:
-    """Whether a date is before (or on) the cut-off, after it, across it, missing or unreadable."""
+    """Tell on which side of the cut-off a date is: before (or on) it, after it, or across it.
+
+    It may also be missing or unreadable.
+    """
     if text is None or not str(text).strip():
         return "undated"
     span = parse_span(text)

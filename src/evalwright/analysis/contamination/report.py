@@ -1,7 +1,7 @@
-"""Whether a model may have memorised a task's questions.
+"""Evidence that a model has memorised a task's questions.
 
-Compares scores before and after a cut-off date and by overlap with a corpus, and takes the paired
-drop from original to rewritten wordings, less that of control items.
+Compares scores before and after a cut-off date and by overlap with a corpus, and takes the
+paired drop from original to rewritten wordings, minus that of control items.
 """
 
 from __future__ import annotations
@@ -44,6 +44,12 @@ class ContaminationReport(Plain):
     """The evidence on one run.
 
     Args:
+        run: the run's id.
+        model: the model's label.
+        cut_off: the training cut-off as given, "" without one.
+        cut_offs: scores before and after the cut-off, by task.
+        drops: score drops on rewritten questions.
+        overlaps: scores by overlap with the corpus.
         suspicious: whether the paired drop of some task exceeds that of its control items.
     """
 
@@ -66,16 +72,17 @@ def contamination_report(
     corpus: Sequence[str | Path] = (),
     n: int = N,
 ) -> ContaminationReport:
-    """Report on one run. Rewrites are looked for in it and in `rewrites`.
+    """Report the evidence of contamination on one run.
 
     Args:
+        run: the run; rewrites of its tasks may be among its own tasks.
         rewrites: runs of the same model on rewritten tasks.
         cut_off: the model's training cut-off, such as "2024-06"; items dated after it are control
             items.
         date_key: the metadata key of the date; by default the first of `DATE_KEYS` that divides a
             task.
         control: "key=value" in the metadata of further control items.
-        corpus: files and folders in which n-grams of the questions are looked for.
+        corpus: files and folders in which n-grams of the questions are searched for.
         n: words in an n-gram.
 
     Raises:
@@ -156,13 +163,15 @@ def contamination_report(
 
 
 DATE_KEYS = ("created_at", "known_since", "date", "year")
-"""Metadata that may have an item's date, in the order in which they are tried: when the question
-was written, when its answer became known, and what benchmarks call the date of an examination.
+"""Metadata keys that may hold an item's date, in the order in which they are tried.
+
+They say when the question was written, when its answer became known, or the date of an
+examination.
 """
 
 
 def find_date_key(items: TaskItems, control: Control) -> str:
-    """The first key by which a task's items lie on both sides of the cut-off, else on any side."""
+    """Find the first metadata key with items on both sides of the cut-off, else on any side."""
     dividing = DATE_KEYS[0]
     most_sides = 0
     for key in DATE_KEYS:
@@ -180,7 +189,7 @@ def find_date_key(items: TaskItems, control: Control) -> str:
 def _nothing_to_report(
     run: Run, tasks: Sequence[TaskItems], control: Control, date_key: str
 ) -> UsageError:
-    """Why there is nothing to report on a run, and what to pass instead."""
+    """Explain why there is nothing to report on a run, and what to pass instead."""
     if control.cut_off is None:
         return ConfigurationError(
             f"There is nothing to report for '{run.id}': give --rewrites (a run of the"
@@ -208,11 +217,11 @@ def _nothing_to_report(
 
 
 MOST_KEYS = 20
-"""Keys of metadata that an error names."""
+"""Most metadata keys that an error lists."""
 
 
 def drops_over_all_kinds(all_drops: Sequence[Drop]) -> list[Drop]:
-    """Per task the drop over all its rewrites, on which alone a conclusion rests.
+    """Select for each task the drop over all its rewrites, the only one used for conclusions.
 
     This rules out picking the kind of rewrite that suits.
     """
@@ -223,7 +232,7 @@ def drops_over_all_kinds(all_drops: Sequence[Drop]) -> list[Drop]:
     return list(drop_by_task.values())
 
 
-# -- a run's items: scores by item and draw, clusters, and what is known of their origin
+# -- a run's items: scores by item and draw, clusters, and metadata -------------------
 
 
 OF, OF_TASK, KIND, BY, CHECKED = REWRITE_KEYS = (
@@ -233,8 +242,10 @@ OF, OF_TASK, KIND, BY, CHECKED = REWRITE_KEYS = (
     "rewrite_by",
     "rewrite_checked",
 )
-"""Metadata of a rewritten sample: the id and task of its original, its kind, what made it, whether
-a person checked it.
+"""Metadata of a rewritten sample.
+
+The id and task of its original, the kind of rewrite, what wrote it, and whether a person
+checked it.
 """
 
 
@@ -243,6 +254,9 @@ class TaskItems(ItemRows):
     """The items of one task of a run in recorded order, by the scorer of its main metric.
 
     Args:
+        task: the task's name.
+        metric: the main metric's label.
+        bounded: whether scores are between 0 and 1.
         metadata: of each item, as recorded.
         texts: the questions.
     """
@@ -259,7 +273,7 @@ class TaskItems(ItemRows):
         return (0.0, 1.0) if self.bounded else None
 
     def matrix(self, places: Sequence[int]) -> NDArray[np.float64]:
-        """Scores of some items, (n, draws), nan if missing."""
+        """Return the scores of some items, (n, draws), nan if missing."""
         return padded([self.draws[index] for index in places])
 
     def new_item(self, row: Mapping[str, Any]) -> None:
@@ -272,7 +286,10 @@ class TaskItems(ItemRows):
 
 
 def read_items(run: Run) -> dict[str, TaskItems]:
-    """The items of every task that has a main metric. Raises RunError for unreadable records."""
+    """Read the items of every task that has a main metric.
+
+    Raises RunError for unreadable records.
+    """
     items_by_task = {
         task.name: TaskItems(
             task=task.name,
@@ -290,7 +307,7 @@ def read_items(run: Run) -> dict[str, TaskItems]:
 class ItemGroups:
     """Groups of one task's items, with cluster codes that are consistent between groups.
 
-    An item without a cluster stands alone.
+    An item without a cluster is a unit by itself.
     """
 
     def __init__(self, items: TaskItems) -> None:
@@ -298,7 +315,7 @@ class ItemGroups:
         self._codes: dict[tuple[str, str], int] = {}
 
     def codes(self, places: Iterable[int]) -> NDArray[np.int64]:
-        """A cluster code for each item, (n,)."""
+        """Return a cluster code for each item, (n,)."""
         clusters = self.items.clusters
         names = [
             ("cluster", clusters[index]) if clusters[index] else ("item", str(index))
@@ -309,7 +326,7 @@ class ItemGroups:
         )
 
     def mean(self, places: Sequence[int]) -> Estimate | None:
-        """The mean score of a group; None for an empty one."""
+        """Compute the mean score of a group; None for an empty one."""
         if not places:
             return None
         scores, clusters = self._scored(places)
@@ -320,7 +337,7 @@ class ItemGroups:
     def difference(
         self, a: Sequence[int], b: Sequence[int]
     ) -> UnpairedComparison | None:
-        """The mean of one group minus that of another; None if one is empty."""
+        """Compute the mean of one group minus that of another; None if one is empty."""
         if not a or not b:
             return None
         (scores_a, clusters_a), (scores_b, clusters_b) = (
@@ -354,11 +371,17 @@ class CutOff(Plain):
     """One task's scores before and after a date.
 
     Args:
-        before, after: None if no item is on that side.
+        task: the task's name.
+        metric: the metric's label.
+        key: the metadata key of the date.
+        date: the cut-off.
+        before: mean score of items up to the cut-off; None if there are none.
+        after: mean score of items after it; None if there are none.
+        difference: the difference of the two.
         across: items whose date does not tell the side.
         undated: items without a date.
-        unreadable: items with something else in place of the date.
         shared_clusters: clusters with items on both sides, which the interval ignores.
+        unreadable: items with something else in place of the date.
     """
 
     task: str
@@ -379,11 +402,13 @@ class Drop(Plain):
     """One task's originals against their rewrites of one kind.
 
     Args:
-        kind: "all" takes each item's mean over all its rewrites.
-        rewrites: how many there are.
+        task: the task's name.
+        metric: the metric's label.
+        kind: the kind of rewrite; for "all", each item's mean over all its rewrites is used.
+        rewrites: number of rewrites.
         unchecked: how many of them no person has checked.
-        drop: of the items that the model may have seen.
-        check: the drop less that of the control items; None without control items.
+        drop: on the items that the model may have seen.
+        check: that drop minus the one on control items; None without control items.
     """
 
     task: str
@@ -405,7 +430,7 @@ class Control:
     value: str = ""
 
     def has(self, metadata: Mapping[str, Any]) -> bool:
-        """Whether an item with this metadata is a control item."""
+        """Tell whether an item with this metadata is a control item."""
         if self.key and self.key in metadata:
             recorded = metadata[self.key]
             if (
@@ -415,7 +440,7 @@ class Control:
         return self.side(metadata) == "after"
 
     def side(self, metadata: Mapping[str, Any]) -> str:
-        """The side of the cut-off that an item is on; "" without a cut-off."""
+        """Return the side of the cut-off that an item is on; "" without a cut-off."""
         return (
             ""
             if self.cut_off is None
@@ -424,7 +449,10 @@ class Control:
 
 
 def compare_by_cut_off(items: TaskItems, control: Control) -> CutOff | None:
-    """The scores before and after the cut-off, without rewrites; None if no item is dated."""
+    """Compare the scores before and after the cut-off, without rewrites.
+
+    None if no item is dated.
+    """
     sides: dict[str, list[int]] = {side: [] for side in ("", *get_args(Side))}
     for index, metadata in enumerate(items.metadata):
         if OF not in metadata:
@@ -463,11 +491,11 @@ class ScoredRewrite:
 
 
 Rewrites = Mapping[int, Sequence[ScoredRewrite]]
-"""The rewrites of each original, by its place."""
+"""The rewrites of each original, by its index among the items."""
 
 
 def find_rewrites(items: TaskItems, others: Sequence[TaskItems]) -> Rewrites:
-    """The rewrites of a task's items among other items, which name their originals in metadata."""
+    """Find the rewrites of a task's items among other items, by the original named in metadata."""
     rewrites: dict[int, list[ScoredRewrite]] = {}
     for further_items in others:
         for index, metadata in enumerate(further_items.metadata):
@@ -476,7 +504,7 @@ def find_rewrites(items: TaskItems, others: Sequence[TaskItems]) -> Rewrites:
                 continue
             original = items.places.get(str(source))
             if original is not None and OF not in items.metadata[original]:
-                # Each rewrite is one value, so that one with more draws does not count for more.
+                # Each rewrite is one value, so that one with more draws does not count more.
                 scores = [
                     score for score in further_items.draws[index] if score == score
                 ]
@@ -490,7 +518,7 @@ def find_rewrites(items: TaskItems, others: Sequence[TaskItems]) -> Rewrites:
 
 
 def measure_drops(items: TaskItems, rewrites: Rewrites, control: Control) -> list[Drop]:
-    """The paired drop over all kinds of rewrites, and by kind if there are several."""
+    """Measure the paired drop over all kinds of rewrites, and by kind if there are several."""
     kinds = sorted(
         {
             rewrite.kind
@@ -514,7 +542,10 @@ def _measure_drop(
     groups = ItemGroups(items)
 
     def collect_scores(control_items: bool) -> tuple[Any, Any, Any]:
-        """Scores of originals and of their rewrites, a row per original, and their clusters."""
+        """Collect scores of originals and of their rewrites, and clusters.
+
+        There is a row per original.
+        """
         places = [
             index
             for index in chosen
@@ -547,18 +578,23 @@ def _measure_drop(
 
 
 MOST = 0.8
-"""From this share of its n-grams on, most of a question is in the corpus."""
+"""Share of its n-grams from which on a question counts as mostly in the corpus."""
 
 
 @dataclass(frozen=True, slots=True)
 class Overlap(Plain):
-    """One task against a corpus.
+    """One task's scores by overlap with a corpus.
 
     Args:
+        task: the task's name.
+        metric: the metric's label.
+        n: words in an n-gram.
+        files: number of files read.
+        words: number of words read.
         classes: mean scores of questions of which the corpus has none, some (under 80%) or most of
             the n-grams.
         difference: some or most, minus none; None if one side is empty.
-        too_short: how many questions were not looked for.
+        too_short: how many questions were not searched for.
         samples: the counts by sample id.
     """
 
@@ -576,7 +612,7 @@ class Overlap(Plain):
 def measure_overlaps(
     tasks: Sequence[TaskItems], corpus: Sequence[Path], n: int = N
 ) -> list[Overlap]:
-    """Every task against a corpus that is read once. Rewrites are not looked for."""
+    """Compare every task with a corpus that is read once. Rewrites are not searched for."""
     original_indices = [
         (
             items,
@@ -602,7 +638,7 @@ def measure_overlaps(
 
 
 def _overlap_class(count: GramCount) -> str:
-    """How much of a question the corpus has; "" for one too short to look for."""
+    """Classify how much of a question the corpus has; "" for one too short to be searched for."""
     if not count.n:
         return ""
     if not count.found:

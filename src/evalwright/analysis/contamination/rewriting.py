@@ -1,8 +1,8 @@
-"""Write a task's rewritten questions as a task of their own: a YAML file with its data.
+"""Writes a task's rewritten questions as a new task: a YAML file with its data.
 
-Every row names its original, the kind of rewrite, what wrote it, and whether a person has checked
-it. The new file keeps the original's prompt, scorers and metrics, so the runs differ in wording
-only.
+Every row names its original, the kind of rewrite, what wrote it, and whether a person has
+checked it. The new file keeps the original's prompt, scorers and metrics, so the runs differ in
+wording only.
 """
 
 from __future__ import annotations
@@ -38,6 +38,9 @@ def write_rewrites(
     """Write a task file with its data beside it, and return the data's path.
 
     Args:
+        rewritten: the rewrites.
+        task: the original task.
+        definition: its definition.
         into: the task file.
         name: of the new task; by default derived from the original's.
         over: replace existing files.
@@ -94,9 +97,12 @@ def write_rewrites(
 def _make_row(
     rewrite: Rewrite, task: str, definition: Definition, shares_original: bool
 ) -> dict[str, Any]:
-    """A row with the original's columns, its wording replaced, and the sample under "rewrite".
+    """Build a row: the original's columns, with new wording, and the sample under "rewrite".
 
     Args:
+        rewrite: the rewrite.
+        task: the original task's name.
+        definition: its definition.
         shares_original: whether originals may have several rewrites, which then form one cluster.
     """
     old = rewrite.original
@@ -141,7 +147,7 @@ def _make_document(
     data_name: str,
     folder: Path,
 ) -> dict[str, Any]:
-    """The original's task file over the new data."""
+    """Build the new task file: the original's, with the new data."""
     document = with_prompt_file(definition.document, definition.variables)
     document_fields: dict[str, Any] = dict(document.value)
     first = rewritten.rewrites[0]
@@ -195,7 +201,7 @@ def _keep_shots(
     definition: Definition,
     folder: Path,
 ) -> dict[str, Any]:
-    """The few-shot settings of the original.
+    """Keep the few-shot settings of the original.
 
     Raises:
         ConfigurationError: they would show a rewrite its original, with the answer.
@@ -217,7 +223,7 @@ def _keep_shots(
 
 
 def _rebase_dataset(dataset: Any, base: Path, folder: Path) -> Any:
-    """A dataset's paths as they are from another folder."""
+    """Rewrite a dataset's relative paths for another folder."""
     if isinstance(dataset, str):
         return os.path.relpath(base / dataset, folder)
     if isinstance(dataset, Mapping) and "path" in dataset:
@@ -231,7 +237,7 @@ def _rebase_dataset(dataset: Any, base: Path, folder: Path) -> Any:
 
 
 def only_definition(name: str, definitions: Sequence[Definition | Task]) -> Definition:
-    """The single definition of a task file.
+    """Return the single definition of a task file.
 
     Raises:
         TaskError: there are several, or the task is not a file.

@@ -23,8 +23,12 @@ class SampleChange:
     """A sample that differs between two versions.
 
     Args:
+        id: the sample's id.
         what: which parts differ, of "wording", "references" and "metadata".
-        before, after: these parts.
+        before: these parts in the first version.
+        after: these parts in the second version.
+        hash_before: content hash in the first version.
+        hash_after: content hash in the second version.
     """
 
     id: str
@@ -49,8 +53,20 @@ class TaskDiff:
     """The differences between two versions of a task.
 
     Args:
-        renamed: (old id, new id) of samples with equal content.
+        a: name of the first task.
+        b: name of the second task.
+        version_a: its version.
+        version_b: its version.
+        n_a: number of samples in a.
+        n_b: number of samples in b.
+        hash_a: content hash of a's samples.
+        hash_b: content hash of b's samples.
         unchanged: how many samples are equal.
+        added: ids only in b.
+        removed: ids only in a.
+        renamed: (old id, new id) of samples with equal content.
+        changed: samples that differ.
+        settings: settings that differ.
     """
 
     a: str
@@ -75,7 +91,7 @@ class TaskDiff:
         return not (self.added or self.removed or judged or self.settings)
 
     def as_dict(self) -> dict[str, Any]:
-        """A plain mapping for JSON."""
+        """Return a plain mapping for JSON."""
         plain: dict[str, Any] = json.loads(json.dumps(asdict(self), default=str))
         return {**plain, "same_scores": self.same_scores}
 
@@ -117,7 +133,7 @@ def diff_tasks(a: Task, b: Task) -> TaskDiff:
         removed=tuple(name for name in gone if name not in moved_from),
         renamed=tuple(renamed),
         changed=changed,
-        # What changes requests or how answers are judged; data and names are compared elsewhere.
+        # Settings that affect requests or scoring; data and names are compared elsewhere.
         settings=tuple(
             SettingChange(key, a.definition.get(key), b.definition.get(key))
             for key in ("prompt", "answer", "scorers", "metrics")
@@ -147,7 +163,7 @@ def _sample_contents(sample: Sample) -> dict[str, Any]:
 
 
 def _content_hash(contents: Mapping[str, Any]) -> str:
-    """Of a sample's wording, references and metadata, not of its id."""
+    """Hash a sample's wording, references and metadata, but not its id."""
     text = json.dumps(contents, sort_keys=True, ensure_ascii=True, default=str)
     return sha256(text.encode()).hexdigest()[:_HEX]
 
@@ -175,7 +191,7 @@ def _describe_change(
 
 
 def _differing_keys(before: Any, after: Any) -> Any:
-    """Of a mapping only the keys that differ."""
+    """Reduce a mapping to the keys that differ; return anything else unchanged."""
     if not isinstance(before, Mapping):
         return before
     return {

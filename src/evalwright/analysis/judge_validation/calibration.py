@@ -1,7 +1,7 @@
-"""Correct a run's judged score, or the difference of two runs, by labels from people.
+"""Corrects a run's judged score, or the difference of two runs, by labels from people.
 
-Labels of hand-picked answers, as collected by the explorer's "Label this", only tell how the judge
-fared on these: nothing is an estimate for the run, and there is no interval.
+Labels of hand-picked answers, as collected by the explorer's "Label this", only tell how the
+judge did on these: nothing is an estimate for the run, and there is no interval.
 """
 
 from __future__ import annotations
@@ -63,12 +63,15 @@ class Excess(Plain):
 
 @dataclass(frozen=True, slots=True)
 class LabelCounts(Plain):
-    """How many answers the numbers rest on.
+    """How many answers the numbers are based on.
 
     Args:
-        drawn: rows of the labelling set, of which `labelled` have a label and `unlabelled` none.
-        without_verdict: labelled answers that the judge gave no verdict on; they are left out.
-        labellers: labels by person.
+        verdicts: number of verdicts.
+        drawn: rows of the labelling set.
+        labelled: those of them with a label.
+        unlabelled: those without one.
+        without_verdict: labelled answers on which the judge gave no verdict; they are left out.
+        labellers: number of labels by person.
     """
 
     verdicts: int
@@ -84,16 +87,25 @@ class JudgeCalibration:
     """A judge's verdicts on one run, corrected by labels.
 
     Args:
+        run: the run's id.
+        model: the model's label.
+        scorer: the judge's scorer.
+        tasks: the tasks it scored.
+        samples_sha256: hash of the samples.
+        set: name of the labelling set.
+        design: how it was drawn.
+        seed: the seed of the draw.
+        labels: names and SHA-256 of the tables of labels.
+        counts: how many answers the numbers are based on.
         judge: the judge's own score.
         labels_alone: the score by labels alone, weighted by strata in a stratified set.
         corrected: the score from both together.
         narrower: how much narrower the corrected interval is than that of the labels alone, as a
             share.
+        excess: how far the judge's score exceeds people's.
         faults: findings of the probes, by name.
         unknown: why the other probes have no finding.
-        set, design, seed: of the labelling set.
-        labels: names and SHA-256 of the tables.
-        left_out: answers that could not be drawn for want of a verdict.
+        left_out: answers that could not be drawn for lack of a verdict.
         drawn_from: the run that the set was drawn from.
     """
 
@@ -118,7 +130,7 @@ class JudgeCalibration:
     drawn_from: str
 
     def as_dict(self) -> dict[str, Any]:
-        """The JSON form, which `calibration-<scorer>.json` holds."""
+        """Return the JSON form, as in `calibration-<scorer>.json`."""
         fields = plain_fields(self, ("left_out", "drawn_from"))
         return {"schema": SCHEMA, "kind": "calibration", **fields}
 
@@ -133,8 +145,10 @@ def calibrate_judge(
     """Correct a run's verdicts by the labels in one or several tables.
 
     Args:
-        scorer: another scorer than the set was drawn for.
-        level: of the intervals.
+        run: the run.
+        label_files: the tables.
+        scorer: another scorer than the one the set was drawn for.
+        level: confidence level of the intervals.
 
     Raises:
         ConfigurationError: the labels are too few or cannot be used; with file and line.
@@ -148,7 +162,7 @@ def calibrate_judge(
     of_mean = partial(
         corrected_mean, evidence.judge, evidence.human, strata=evidence.strata
     )
-    alone, corrected = estimate_alone_and_corrected(
+    labels_only, corrected = estimate_alone_and_corrected(
         partial(of_mean, clusters=clusters, level=level),
         f"None of the labelled answers has a verdict of '{verdicts.scorer}': label"
         " others, or name another scorer.",
@@ -166,9 +180,9 @@ def calibrate_judge(
         labels=tuple(file.facts for file in files),
         counts=_count_labels(evidence),
         judge=_judge_score(evidence, level),
-        labels_alone=alone,
+        labels_alone=labels_only,
         corrected=corrected,
-        narrower=interval_reduction(alone, corrected),
+        narrower=interval_reduction(labels_only, corrected),
         excess=_measure_excess(evidence, level),
         faults=faults,
         unknown=unknown,
@@ -178,7 +192,7 @@ def calibrate_judge(
 
 
 def _judge_score(evidence: Evidence, level: float) -> Estimate:
-    """The judge's own score, with how many of its verdicts are unsure."""
+    """Estimate the judge's own score, with the number of its unsure verdicts."""
     verdicts = evidence.verdicts
     estimate = mean_interval(verdicts.values, clusters=verdicts.clusters, level=level)
     n_unsure = int(np.count_nonzero(verdicts.unsure & ~np.isnan(verdicts.values)))
@@ -188,20 +202,23 @@ def _judge_score(evidence: Evidence, level: float) -> Estimate:
 def estimate_alone_and_corrected(
     score: Callable[..., JudgeCorrection], nothing: str
 ) -> tuple[JudgeCorrection, JudgeCorrection]:
-    """The score by labels alone (judge weight 0) and corrected.
+    """Estimate the score by labels alone (judge weight 0), and the corrected score.
 
-    Raises ConfigurationError; `nothing`: without any label.
+    Raises ConfigurationError; `nothing` is the message without any label.
     """
     with failing_as(ConfigurationError, "These labels are not enough", ValueError):
-        alone = score(judge_weight=0.0)
+        labels_only = score(judge_weight=0.0)
         corrected = score()
     if not corrected.n_labels:
         raise ConfigurationError(nothing)
-    return alone, corrected
+    return labels_only, corrected
 
 
 def _measure_excess(evidence: Evidence, level: float) -> Excess:
-    """The judge's score minus people's on labelled answers, weighted if chances were unequal."""
+    """Compute the judge's score minus people's on labelled answers.
+
+    It is weighted if answers were drawn with unequal probabilities.
+    """
     clusters = evidence.verdicts.clusters
     if evidence.strata is None:
         paired = compare_paired(
@@ -229,7 +246,7 @@ def weighted_mean(
     value_range: tuple[float, float],
     level: float,
 ) -> JudgeCorrection:
-    """The mean of labels weighted by strata, over all items with a verdict."""
+    """Estimate the mean of labels weighted by strata, over all items with a verdict."""
     nothing = np.where(np.isnan(verdicts), np.nan, 0.0)
     return corrected_mean(
         nothing,
@@ -256,15 +273,17 @@ def _count_labels(evidence: Evidence) -> LabelCounts:
     )
 
 
-def interval_reduction(alone: JudgeCorrection, corrected: JudgeCorrection) -> float:
-    """How much narrower the corrected interval is, as a share; nan without an interval."""
-    before = alone.high - alone.low
+def interval_reduction(
+    labels_only: JudgeCorrection, corrected: JudgeCorrection
+) -> float:
+    """The relative reduction of the interval's width by the correction; nan without an interval."""
+    before = labels_only.high - labels_only.low
     after = corrected.high - corrected.low
     return 1 - after / before if before > 0 and math.isfinite(after) else math.nan
 
 
 def write_calibration(run: Run, calibration: Mapping[str, Any], name: str) -> Path:
-    """Write a result into the run's folder as `calibration-<name>.json`, whole or not at all.
+    """Write a result into the run's folder as `calibration-<name>.json`, atomically.
 
     Raises RunError.
     """
@@ -282,13 +301,27 @@ def write_calibration(run: Run, calibration: Mapping[str, Any], name: str) -> Pa
 
 @dataclass(frozen=True, slots=True)
 class JudgeDifference:
-    """Run a minus run b: by the judge, by labels alone, and corrected.
+    """The score of run a minus that of run b: by the judge, by labels alone, and corrected.
 
     Args:
-        favour: how much more the judge exceeds people on a than on b; if only one of the two is of
-            the judge's family, this is how it favours its own.
+        a: id of the first run.
+        b: id of the second run.
+        scorer: the scorer of run a.
+        tasks: the tasks.
+        sets: names of the labelling sets.
+        design: how they were drawn.
+        seed: the seed of the draw.
+        labels: names and SHA-256 of the tables of labels.
+        samples_sha256: hashes of the runs' samples.
         drawn: items in the set.
         labelled: items whose answers were labelled in both runs.
+        judge: the difference according to the judge.
+        labels_alone: the difference by labels alone.
+        corrected: the difference from both together.
+        narrower: how much narrower the corrected interval is than that of the labels alone, as a
+            share.
+        favour: how much more the judge exceeds people on a than on b; if only one of the two models
+            is of the judge's family, this is its self-preference.
         names: what the runs are called.
         scorer_b: the scorer of run b.
     """
@@ -313,7 +346,7 @@ class JudgeDifference:
     scorer_b: str
 
     def as_dict(self) -> dict[str, Any]:
-        """The JSON form, which `calibration-<scorer>-<run b>.json` holds."""
+        """Return the JSON form, as in `calibration-<scorer>-<run b>.json`."""
         return {
             "schema": SCHEMA,
             "kind": "difference",
@@ -358,7 +391,7 @@ def calibrate_difference(
     clusters = first.verdicts.clusters[in_a]
     strata = None if first.strata is None else first.strata[in_a]
     score = partial(corrected_difference, judge_a, human_a, judge_b, human_b)
-    alone, corrected = estimate_alone_and_corrected(
+    labels_only, corrected = estimate_alone_and_corrected(
         partial(score, clusters=clusters, strata=strata, level=level),
         "No item has labels for the answers of both runs: label both rows of an item.",
     )
@@ -381,9 +414,9 @@ def calibrate_difference(
         judge=compare_paired(
             judge_a, judge_b, missing=False, clusters=clusters, level=level
         ),
-        labels_alone=alone,
+        labels_alone=labels_only,
         corrected=corrected,
-        narrower=interval_reduction(alone, corrected),
+        narrower=interval_reduction(labels_only, corrected),
         favour=Excess(favour.value, favour.low, favour.high, favour.method),
         names=(a.label, b.label) if a.label != b.label else (a.id, b.id),
         scorer_b=second.verdicts.scorer,
@@ -409,8 +442,14 @@ class ChosenLabels(Plain):
     """How a judge compares with people on hand-picked answers.
 
     Args:
-        alike, higher, lower: how many verdicts equal, exceed or fall below the labels.
+        run: the run's id.
+        scorer: the judge's scorer.
+        labelled: number of labelled answers.
         without_verdict: labelled answers without a verdict.
+        alike: verdicts that equal the label.
+        higher: verdicts above the label.
+        lower: verdicts below it.
+        labellers: number of labels by person.
         apart: the answers on which they differ.
     """
 
@@ -426,7 +465,7 @@ class ChosenLabels(Plain):
 
 
 def are_chosen_by_hand(files: Sequence[LabelFile]) -> bool:
-    """Whether the tables name answers, and no row of a labelling set."""
+    """Tell whether the tables name answers picked by hand, and no row of a labelling set."""
     rows = [label.answer is not None for file in files for label in file.labels]
     return bool(rows) and all(rows)
 

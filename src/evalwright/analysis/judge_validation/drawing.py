@@ -1,9 +1,9 @@
 """Labelling sets: which answers people label, drawn with known probabilities.
 
 A set is named by its content, so the same command draws the same set. Its file
-`labelling-<set>.json` in the run's folder holds all that the correction needs. Labels are of
-answers, so they serve every run with the same answers, whoever judged them. The rows that people
-see do not reveal the judge's verdict.
+`labelling-<set>.json` in the run's folder holds all that the correction needs. Labels are about
+answers, so they can be used for every run with the same answers, whichever judge it had. The
+rows that people see do not reveal the judge's verdict.
 """
 
 from __future__ import annotations
@@ -43,14 +43,21 @@ class LabelSet(Plain):
     Positions count the records of `tasks` in the run's order, from 0.
 
     Args:
-        name: prefix of the row names in sheets.
-        run, scorer, samples_sha256: what it was drawn from.
-        answers: a digest of these answers.
+        name: the set's name, a prefix of the row names in sheets.
+        run: the run that it was drawn from.
+        scorer: the scorer whose verdicts were used.
+        tasks: the tasks it scored.
+        samples_sha256: hash of the run's samples.
+        answers: a digest of the answers.
+        graded: whether verdicts are graded rather than right or wrong.
+        design: how the set was drawn.
+        seed: the seed of the draw.
         rows: the positions drawn, in the order drawn.
         probabilities: the probability with which each was drawn.
         strata: of all records, -1 if not drawable; None for a simple random set.
-        left_out: positions that could not be drawn for want of a verdict.
+        left_out: positions that could not be drawn for lack of a verdict.
         partner: the other run's set if two runs were drawn together, else "".
+        schema: version of the file's format.
     """
 
     name: str
@@ -70,11 +77,11 @@ class LabelSet(Plain):
     schema: Literal[1] = 1
 
     def row_name(self, number: int) -> str:
-        """The name of a row in sheets; spreadsheets do not take it for a number or date."""
+        """The name of a row in sheets, which spreadsheets do not mistake for a number or date."""
         return f"{self.name}-{number + 1:0{len(str(len(self.rows)))}d}"
 
     def check(self, records: int) -> None:
-        """Raise RunError if the set does not fit that many records."""
+        """Raise RunError if the set does not fit this number of records."""
         places = (*self.rows, *self.left_out)
         sound = (
             all(0 <= position < records for position in places)
@@ -92,21 +99,31 @@ class LabelSet(Plain):
 def draw_set(
     verdicts: Verdicts, size: int | None, design: Design, seed: int
 ) -> LabelSet:
-    """Draw what to label of one run; `size` None means 200, or all if there are fewer.
+    """Draw the answers of one run that people should label.
 
     Graded verdicts serve as confidence if the judge states none between 0 and 1, so that a
     stratified set has more of the doubtful ones.
 
+    Args:
+        verdicts: the judge's verdicts.
+        size: number of answers; None means 200, or all if there are fewer.
+        design: "random" or "stratified".
+        seed: seeds the draw.
+
     Raises:
         ConfigurationError: the size cannot be drawn.
     """
-    sure = verdicts.parts[CONFIDENCE]
-    stated = bool(
-        (~np.isnan(sure)).any() and ((sure >= 0) & (sure <= 1) | np.isnan(sure)).all()
+    stated_confidence = verdicts.parts[CONFIDENCE]
+    has_confidence = bool(
+        (~np.isnan(stated_confidence)).any()
+        and (
+            (stated_confidence >= 0) & (stated_confidence <= 1)
+            | np.isnan(stated_confidence)
+        ).all()
     )
     confidence = verdicts.values if verdicts.graded else None
-    if stated:
-        confidence = sure
+    if has_confidence:
+        confidence = stated_confidence
     positions = np.arange(len(verdicts.values))
     (drawn,) = _draw_label_sets(
         [verdicts], [positions], verdicts.values, confidence, size, design, seed
@@ -193,7 +210,10 @@ def _draw_label_sets(
 def _set_name(
     source: Verdicts, sources: list[Verdicts], size: int, design: str, seed: int
 ) -> str:
-    """A name by content: letters first, so that no spreadsheet reads a number or a date into it."""
+    """Derive a set's name from its content.
+
+    It begins with a letter, so that it is no number or date.
+    """
     facts = [
         [v.run.id, v.scorer, v.tasks, v.digest, blake2b(v.values.tobytes()).hexdigest()]
         for v in (source, *sources)
@@ -203,12 +223,12 @@ def _set_name(
 
 
 def set_file(folder: Path, name: str) -> Path:
-    """Where a run's labelling set of that name lies."""
+    """Return the path of a run's labelling set of that name."""
     return folder / f"labelling-{name}.json"
 
 
 def write_set(folder: Path, drawn: LabelSet) -> Path:
-    """Write the set into the run's folder; the file is the old or the new one, whole.
+    """Write the set into the run's folder, atomically.
 
     Raises RunError.
     """
@@ -223,7 +243,7 @@ def write_set(folder: Path, drawn: LabelSet) -> Path:
 
 
 def find_set(name: str, folders: list[Path]) -> LabelSet | None:
-    """The set of that name in one of the runs' folders or beside them; None if there is none."""
+    """Find the set of that name in the runs' folders or beside them; None if there is none."""
     beside = {folder.parent for folder in folders}
     places = [set_file(folder, name) for folder in folders]
     places += [
@@ -238,7 +258,7 @@ def find_set(name: str, folders: list[Path]) -> LabelSet | None:
 
 
 def _read_set(path: Path, name: str) -> LabelSet:
-    """The set in a file; `LabelSet.check` looks at its numbers."""
+    """Read a set from a file; its numbers are checked by `LabelSet.check`."""
     content = read_json(path, RunError, str(path))
     try:
         label_set = TypeAdapter(LabelSet).validate_python(content)
@@ -250,15 +270,23 @@ def _read_set(path: Path, name: str) -> LabelSet:
 
 
 _TOGETHER = 10
-"""Items of two runs whose answers are mixed."""
+"""Number of items per block when answers of two runs are mixed."""
 
 
 @dataclass(frozen=True, slots=True)
 class SheetRow:
-    """One answer to label, with texts as recorded: whoever shows them must sanitise them.
+    """One answer to label, with texts as recorded: code that displays them must sanitise them.
 
     Args:
         row: its name in the set.
+        task: the task's name.
+        id: the sample's id.
+        draw: the repeat.
+        input: the question.
+        choices: the options.
+        context: the passages.
+        reference: the right answers.
+        answer: the answer to label.
     """
 
     row: str
@@ -273,10 +301,10 @@ class SheetRow:
 
 
 def sheet_rows(pairs: Sequence[tuple[Run, LabelSet]]) -> list[SheetRow]:
-    """The rows of one set in the order drawn, or of two sets mixed.
+    """Build the rows of one set in the order drawn, or of two sets mixed.
 
-    The answers of two sets are shuffled ten items at a time: labellers cannot tell which run an
-    answer is from, and whoever stops early has labelled pairs.
+    The answers of two sets are shuffled in blocks of ten items: labellers cannot tell which run an
+    answer is from, and stopping early leaves labelled pairs.
 
     Raises:
         RunError: the records are not those that the set was drawn from.

@@ -1,8 +1,8 @@
-"""Read returned label tables, check each row, and match them with verdicts.
+"""Reads returned label tables, checks each row, and matches them with verdicts.
 
-Tables are read as spreadsheets leave them: CSV with commas, semicolons or tabs, with or without a
-byte order mark, in UTF-8, UTF-16 or Windows-1252, with any line ends. Errors name the file and
-line.
+Tables are read as spreadsheets save them: CSV with commas, semicolons or tabs, with or without
+a byte order mark, in UTF-8, UTF-16 or Windows-1252, with any line ends. Errors name the file
+and line.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ WORDS: Mapping[str, float] = {
 """What people write for right and wrong, in lower case."""
 
 _LONGEST = 1 << 28
-"""Characters of a field that are read: answers may be long."""
+"""Longest field that is read, in characters: answers may be long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +47,12 @@ class Label:
     """One row of a returned table.
 
     Args:
+        set: the labelling set that it belongs to.
         number: of the row in its set, from 0.
-        value: nan if the row has no label.
-        answer: task, id and draw of an answer picked by hand, which belongs to no set.
+        value: the label; nan if the row has none.
+        labeller: the person.
+        where: file and line, for messages.
+        answer: task, id and draw of a hand-picked answer, which belongs to no set.
     """
 
     set: str
@@ -70,12 +73,14 @@ class LabelFile:
 
     @property
     def facts(self) -> dict[str, str]:
-        """Which file it was."""
+        """The file's name and hash, for records."""
         return {"file": self.path.name, "sha256": self.sha256}
 
 
 def read_label_files(paths: Sequence[str | Path]) -> list[LabelFile]:
-    """Read returned tables. A row's labeller is its column `labeller`, else the file's name.
+    """Read returned tables.
+
+    A row's labeller is in its column `labeller`, else the file's name is used.
 
     Raises:
         ConfigurationError: with file and line, for an unreadable file, a missing column, a row of
@@ -121,7 +126,10 @@ def _read_label_file(path: Path, *, name_file: bool) -> LabelFile:
 
 
 def _read_rows(text: str, path: Path) -> Iterator[tuple[int, dict[str, str]]]:
-    """The line each row begins in, and its cells by the header's names in lower case."""
+    """Iterate over the rows: the line where each begins, and its cells by column name.
+
+    Column names are in lower case.
+    """
     first, _, remainder = text.partition("\n")
     skipped = 0
     if (
@@ -191,7 +199,7 @@ def _parse_labels(
 
 
 def _chosen_answer(cells: Mapping[str, str]) -> tuple[str, str, int] | None:
-    """The answer that a row without a name is about, None where it says none."""
+    """The answer that a row without a name is about; None if it does not say."""
     task, name = (
         re.sub(r"^'(?=\s*[=+\-@])", "", cells.get(column, ""))
         for column in ("task", "id")
@@ -229,21 +237,24 @@ def _shorten(text: str) -> str:
 
 
 EQUAL_CHANCES = 1.1
-"""Labels whose chances differ by no more than this factor are counted alike where a figure knows no
-weights.
+"""Largest ratio of sampling probabilities up to which labels count as equally likely.
+
+It applies to figures that cannot be weighted.
 """
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evidence:
-    """A run's verdicts and the labels that people gave some of them.
+    """A run's verdicts and the labels that people gave to some of them.
 
     Args:
         verdicts: of all records of the set's tasks.
+        drawn: the labelling set.
         judge: (records,), nan without a verdict or if not drawable.
         people: (records, labellers), nan without a label.
         human: (records,), the mean over labellers.
         strata: (records,), None for a simple random set.
+        labellers: the persons' names.
         equal_chances: whether every answer was equally likely to be drawn.
         n_unlabelled: rows of the set without a label.
     """
@@ -260,15 +271,15 @@ class Evidence:
 
     @property
     def labelled(self) -> NDArray[np.bool_]:
-        """Which records have a label of at least one person, (records,)."""
+        """Which records have a label from at least one person, (records,)."""
         is_labelled: NDArray[np.bool_] = self.human == self.human
         return is_labelled
 
 
 def find_sets(files: Sequence[LabelFile], runs: Sequence[Run]) -> dict[str, LabelSet]:
-    """The sets that the labels are of, by name.
+    """Find the sets that the labels belong to, by name.
 
-    Raises ConfigurationError, with file and line, for one that is not known.
+    Raises ConfigurationError, with file and line, for an unknown one.
     """
     labels = [label for file in files for label in file.labels]
     if chosen := next((label for label in labels if label.answer), None):
@@ -301,11 +312,14 @@ def find_sets(files: Sequence[LabelFile], runs: Sequence[Run]) -> dict[str, Labe
 def gather_evidence(
     run: Run, files: Sequence[LabelFile], sets: Mapping[str, LabelSet], scorer: str = ""
 ) -> Evidence:
-    """One run's verdicts with the labels of its set.
+    """Match one run's verdicts with the labels of its set.
 
     Rows of the other half of a set drawn for two runs are skipped.
 
     Args:
+        run: the run.
+        files: the tables of labels.
+        sets: the labelling sets by name.
         scorer: of the run; "" for the one that the set was drawn for.
 
     Raises:
@@ -329,7 +343,7 @@ def gather_evidence(
 def _find_own_set(
     run: Run, labels: Sequence[Label], sets: Mapping[str, LabelSet], scorer: str
 ) -> tuple[LabelSet, Verdicts]:
-    """The set with the run's answers: its own if there is one, else that of a run with the same."""
+    """Find the set with the run's answers: its own, or else that of a run with the same answers."""
     if not sets:
         raise ConfigurationError(
             "The labels have no row. Fill in what `evalwright check judge sample` wrote."

@@ -1,7 +1,7 @@
 """How often several judges of the same answers pass them, and how far they agree.
 
-The judges may be those of one run (a scorer that asks several keeps each one's probability) or of
-several runs with the same answers, as from scoring a run again. No request is sent.
+The judges may be those of one run (a scorer that uses several keeps each one's probability) or
+of several runs with the same answers, as from scoring a run again. No request is sent.
 """
 
 from __future__ import annotations
@@ -29,14 +29,12 @@ from evalwright.statistics import (
 )
 
 GRADED = ("judge-rating", "judge-rubric")
-"""Scorers whose values are grades, a yes from their threshold on."""
+"""Scorers with graded values, which count as a pass from the scorer's threshold on."""
 MOST_DISPUTED = 10
-"""Answers shown on which the judges differ most."""
+"""Number of answers shown on which the judges differ most."""
 
 Columns = NDArray[np.float64]
-"""A row for each answer of the first run, a column for each judge, nan where it gave none:
-(answers, judges).
-"""
+"""A matrix (answers, judges): a row for each answer of the first run, nan without a verdict."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +43,10 @@ class Rater:
 
     Args:
         name: the model's, with the run's if two share a name.
-        share: how many of its answers it passes.
+        run: the run's id.
+        scorer: the scorer.
+        role: the judge's role.
+        share: the share of its answers that it passes.
     """
 
     name: str
@@ -57,10 +58,16 @@ class Rater:
 
 @dataclass(frozen=True, slots=True)
 class RaterPair:
-    """Two judges by name.
+    """The agreement of two judges.
 
     Args:
-        only_a, only_b: answers that one of them passes and the other does not.
+        a: name of the first judge.
+        b: name of the second judge.
+        raw: raw agreement.
+        kappa: Cohen's kappa.
+        ac1: Gwet's AC1.
+        only_a: answers that only a passes.
+        only_b: answers that only b passes.
     """
 
     a: str
@@ -86,10 +93,14 @@ class PanelAgreement(Plain):
     """How far judges agree.
 
     Args:
-        raw, ac1: agreement of all judges together.
+        raters: the judges.
+        pairs: the agreement of each pair.
+        raw: raw agreement of all judges together.
+        ac1: Gwet's AC1 of all judges together.
         n: answers with at least two verdicts.
         n_left_out: answers with fewer.
         n_other: answers of further runs that differ from those of the first.
+        disputed: examples on which judges differ.
     """
 
     raters: tuple[Rater, ...]
@@ -105,14 +116,21 @@ class PanelAgreement(Plain):
 def measure_agreement(
     runs: Sequence[Run], *, scorer: str = "", level: float = 0.95
 ) -> PanelAgreement:
-    """The agreement of all judges of some runs on the answers of the first.
+    """Measure the agreement of all judges of some runs on the answers of the first run.
 
-    scorer: whose judges; "" takes every scorer that asks a model. Verdicts are a scorer's 0 and 1,
-    or where it asks several judges each one's probability against the scorer's threshold. Draws of
-    an item, and items of a cluster, count as one unit.
+    Verdicts are a scorer's 0 and 1, or for several judges in one scorer each one's probability
+    compared with the scorer's threshold. Draws of an item, and items of a cluster, count as one
+    unit.
 
-    Raises ConfigurationError for fewer than two judges and for runs without a common answer,
-    UnknownName for a scorer that no run has, RunError for records that cannot be read.
+    Args:
+        runs: the runs.
+        scorer: the scorer whose judges are used; "" for every scorer that uses a model.
+        level: confidence level of the intervals.
+
+    Raises:
+        ConfigurationError: there are fewer than two judges, or the runs have no common answer.
+        UnknownName: no run has the scorer.
+        RunError: records cannot be read.
     """
     if not 0 < level < 1:
         raise ConfigurationError(
@@ -148,7 +166,10 @@ def measure_agreement(
 def _match_answers(
     first: Records, further: Records
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Which records are of an answer that the first has too, and its place there."""
+    """Match the records of a further run with equal answers of the first.
+
+    Returns indices in both.
+    """
     keys = first.ints("keys")
     if not len(keys):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
@@ -169,8 +190,12 @@ class RecordedJudge:
     """Where one judge's verdicts are recorded.
 
     Args:
+        run: the run.
+        scorer: the scorer.
+        role: the judge's role.
         part: the part of the score, "" for its value.
-        threshold: from which a part (or a graded value) counts as a yes.
+        threshold: least value of a part (or a graded value) that counts as a pass.
+        name: the judge's model.
         graded: whether the scorer's values are grades.
     """
 
@@ -185,7 +210,10 @@ class RecordedJudge:
     def votes(
         self, records: Records
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Its verdicts, and its numbers if it has some, (records,)."""
+        """Return the judge's verdicts, and its underlying numbers if there are any.
+
+        Each has the shape (records,).
+        """
         values = records.column(self.scorer, self.part)
         if self.part or self.graded:
             return np.where(np.isnan(values), np.nan, values >= self.threshold), values
@@ -196,7 +224,7 @@ class RecordedJudge:
 
 
 def list_judges(run: Run, scorer_name: str) -> Iterator[RecordedJudge]:
-    """The judges of a run, each scorer once however many tasks use it."""
+    """List the judges of a run, each scorer once however many tasks use it."""
     scorers: dict[str, Any] = {}
     for task in run.data["tasks"]:
         for scorer in task["scorers"]:
@@ -208,7 +236,7 @@ def list_judges(run: Run, scorer_name: str) -> Iterator[RecordedJudge]:
             continue
         try:
             roles = bind(scorer["kind"], scorer["options"], name).roles
-        except UnknownName:  # of an imported run: its verdicts are all that is known
+        except UnknownName:  # an imported run: only its verdicts are known
             if name == scorer_name or name == "consistency":
                 yield RecordedJudge(
                     run,
@@ -232,7 +260,7 @@ def list_judges(run: Run, scorer_name: str) -> Iterator[RecordedJudge]:
 
 
 def _distinct_names(judges: Sequence[RecordedJudge]) -> list[str]:
-    """A name for each judge that no other has."""
+    """Choose a unique name for each judge."""
     plain = [judge.name for judge in judges]
     names_with_runs = [(judge.name, judge.run.id) for judge in judges]
     names = []
@@ -309,7 +337,7 @@ def _make_agreement(
 def _find_disputed(
     run: Run, votes: Columns, numbers: Columns
 ) -> tuple[DisputedAnswer, ...]:
-    """The answers with both verdicts whose values lie furthest apart."""
+    """Find the answers with opposite verdicts whose values are furthest apart."""
     differ = np.flatnonzero((votes == 0).any(axis=1) & (votes == 1).any(axis=1))
     if not len(differ):
         return ()

@@ -1,10 +1,10 @@
 """Probes for a judge's faults; where the data do not allow one, the reason is given.
 
-With labels of people a probe takes the evidence. From recorded scores alone, a bias for long
-answers may be justified (longer answers may be better), so the number describes the judge without
-calling it wrong; self-preference is separated from quality by other judges of the same answers. A
-probe returns a finding with `as_dict`, or raises ValueError with the reason why nothing can be
-said.
+Probes that use people's labels take `Evidence`. From recorded scores alone, a bias for long
+answers may be justified (longer answers may be better), so the number describes the judge
+without calling it wrong; self-preference is separated from quality by other judges of the same
+answers. A probe returns a finding with `as_dict`, or raises ValueError with the reason why it
+cannot be computed.
 """
 
 from __future__ import annotations
@@ -52,8 +52,9 @@ from evalwright.statistics import (
 )
 
 _MOST_GRADES = 11
-"""Graded verdicts with more distinct values are numbers, whose agreement with labels is a matter of
-distance.
+"""Most distinct grades that count as labels.
+
+With more, grades are numbers, whose agreement is measured by distance.
 """
 
 
@@ -62,7 +63,8 @@ class GradedAgreement(Plain):
     """Krippendorff's alpha for numeric grades: judge with people, and people among themselves.
 
     Args:
-        ceiling_alpha: None if no answer has two labels.
+        judge_alpha: judge with people.
+        ceiling_alpha: people among themselves; None if no answer has two labels.
     """
 
     judge_alpha: Estimate
@@ -70,7 +72,7 @@ class GradedAgreement(Plain):
 
 
 def probe_judge(evidence: Evidence) -> tuple[dict[str, Any], dict[str, str]]:
-    """The findings of all probes by name, and for the others why there is none."""
+    """Run all probes; returns the findings by name, and for the others why there is none."""
     return run_probes(
         {name: partial(probe, evidence) for name, probe in PROBES.items()}
     )
@@ -79,7 +81,7 @@ def probe_judge(evidence: Evidence) -> tuple[dict[str, Any], dict[str, str]]:
 def run_probes(
     probes: Mapping[str, Callable[[], Any]],
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """The findings of some probes by name, and for the others why there is none."""
+    """Run some probes; returns the findings by name, and for the others why there is none."""
     findings: dict[str, Any] = {}
     unknown: dict[str, str] = {}
     for name, probe in probes.items():
@@ -135,10 +137,12 @@ def _probe_agreement(evidence: Evidence) -> JudgeAgreement | GradedAgreement:
     if np.count_nonzero(~np.isnan(values)) <= _MOST_GRADES:
         return judge_agreement(judge, people, clusters=clusters)
     judge_and_human = np.column_stack([judge, evidence.human[rows]])
-    alone = (~np.isnan(people)).sum(axis=1) < 2
+    lacks_second_label = (~np.isnan(people)).sum(axis=1) < 2
     return GradedAgreement(
         krippendorff_alpha(judge_and_human, clusters=clusters),
-        None if alone.all() else krippendorff_alpha(people, clusters=clusters),
+        None
+        if lacks_second_label.all()
+        else krippendorff_alpha(people, clusters=clusters),
     )
 
 
@@ -179,7 +183,7 @@ def _probe_position(evidence: Evidence) -> SwapProbe:
 
 
 def _probe_repeats(evidence: Evidence) -> RepeatProbe:
-    """Draws of one item with word for word the same answer, judged several times."""
+    """Measure consistency on identical answers to one item that were judged several times."""
     verdicts = evidence.verdicts
     judged = np.flatnonzero(~np.isnan(verdicts.values))
     order = judged[np.lexsort((verdicts.answers[judged], verdicts.items[judged]))]
@@ -202,11 +206,11 @@ def _probe_repeats(evidence: Evidence) -> RepeatProbe:
 
 
 def _probe_of_confidence(measure: Callable[..., Any]) -> Callable[[Evidence], Any]:
-    """A probe of the judge's stated probability that an answer is right."""
+    """Create a probe of the judge's stated probability that an answer is right."""
 
     def probe(evidence: Evidence) -> Any:
-        sure, human, clusters = _stated_probabilities(evidence)
-        measured = measure(sure, human, clusters=clusters)
+        probability, human, clusters = _stated_probabilities(evidence)
+        measured = measure(probability, human, clusters=clusters)
         if isinstance(measured, Estimate) and measured.value != measured.value:
             raise ValueError(
                 "people called all of the labelled answers right, or all wrong"
@@ -228,7 +232,7 @@ PROBES: Mapping[str, Callable[[Evidence], Any]] = {
     "calibration_error": _probe_of_confidence(calibration_error),
     "auroc": _probe_of_confidence(auroc),
 }
-"""What is looked for, by the names of the results."""
+"""All probes, by the names of their results."""
 
 
 def _need_equal_chances(evidence: Evidence) -> None:
@@ -256,7 +260,7 @@ def _need_two_verdicts(verdicts: NDArray[np.float64]) -> None:
 
 
 def _records_of_labels(evidence: Evidence) -> NDArray[np.int64]:
-    """For each label (not each item) the record it is about."""
+    """Return for each label (not each item) the index of its record."""
     rows: NDArray[np.int64] = np.nonzero(~np.isnan(evidence.people))[0]
     return rows
 
@@ -264,14 +268,14 @@ def _records_of_labels(evidence: Evidence) -> NDArray[np.int64]:
 def _single_labels(
     evidence: Evidence,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
-    """Verdict, label and cluster for each label; an item that two people saw is in it twice."""
+    """Return verdict, label and cluster for each label; an item with two labels is in it twice."""
     rows = _records_of_labels(evidence)
     labels = evidence.people[~np.isnan(evidence.people)]
     return evidence.judge[rows], labels, evidence.verdicts.clusters[rows]
 
 
 def _log_lengths(evidence: Evidence) -> NDArray[np.float64]:
-    """The logarithm of an answer's length over the middle one's."""
+    """Compute the logarithm of each answer's length over the median length."""
     lengths = evidence.verdicts.lengths
     if len(np.unique(lengths[lengths > 0])) < 2:
         raise ValueError("all answers have the same length")
@@ -281,37 +285,40 @@ def _log_lengths(evidence: Evidence) -> NDArray[np.float64]:
 def _stated_probabilities(
     evidence: Evidence,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
-    """The judge's probability that an answer is right, and whether a person agreed, by label."""
+    """Return, for each label, the judge's probability that the answer is right, and the label.
+
+    The clusters come with them.
+    """
     judge, human, clusters = _single_labels(evidence)
     stated = evidence.verdicts.parts[CONFIDENCE][_records_of_labels(evidence)]
     if evidence.verdicts.graded:
-        sure = judge
+        probability = judge
     elif (~np.isnan(stated)).any():
-        sure = np.where(
+        probability = np.where(
             judge == 1, stated, 1 - stated
-        )  # confidence is that the verdict holds
+        )  # the stated confidence is that the verdict is right
     else:
         raise ValueError("the judge gives no probability, only right or wrong")
     if not ((human == 0) | (human == 1)).all():
         raise ValueError("it needs labels of 0 and 1")
     _need_equal_chances(evidence)
-    return sure, human, clusters
+    return probability, human, clusters
 
 
 # -- from recorded scores alone --------------------------------------------------------
 
 
 LENGTH_RATIO = "log length ratio"
-"""The part of a score of two answers that says how much longer the one is (`judge-pair`)."""
+"""The part of a score of two answers that holds the log ratio of their lengths (`judge-pair`)."""
 F64 = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class SelfPreference(Plain):
-    """A judge compared with other judges of the same answers.
+    """Self-preference: a judge compared with other judges of the same answers.
 
     Args:
-        own: its excess over them on the answers of its own model.
+        own: the judge's score minus that of the others, on answers of its own model.
         others: the same on other models' answers.
         excess: own minus others by item, from -2 to 2 (own alone for scores of two answers).
     """
@@ -326,7 +333,13 @@ class JudgeBias(Plain):
     """The biases of one judge in one scorer.
 
     Args:
-        n: its verdicts.
+        judge: the judge's name.
+        scorer: the scorer.
+        runs: ids of the runs.
+        n: number of its verdicts.
+        length: length bias.
+        position: position bias.
+        self_preference: preference for its own model's answers.
         unknown: for biases that cannot be measured, the reason.
     """
 
@@ -345,7 +358,15 @@ class _JudgeTable:
     """One judge's verdicts in one run, (records,) each.
 
     Args:
+        is_own_model: whether the run's answers are from the judge's own model.
         pairs: whether the score compares two answers.
+        keys: hashed answers.
+        clusters: codes of units.
+        values: the judge's numbers.
+        verdicts: 1 for a pass (or a win), 0 otherwise.
+        lengths: log lengths, or log length ratios of pairs.
+        first: verdicts with the answer shown first.
+        second: verdicts with the answer shown second.
     """
 
     is_own_model: bool
@@ -362,10 +383,12 @@ class _JudgeTable:
 def judge_biases(
     runs: Sequence[Run], *, scorer: str = "", level: float = 0.95
 ) -> list[JudgeBias]:
-    """The biases of every judge of some runs.
+    """Measure the biases of every judge of some runs.
 
     Args:
-        scorer: whose judges; "" for every scorer that asks a model.
+        runs: the runs.
+        scorer: the scorer whose judges are used; "" for every scorer that uses a model.
+        level: confidence level of the intervals.
 
     Raises:
         ConfigurationError: no score is a judge's.
@@ -378,7 +401,7 @@ def judge_biases(
         )
     tables_by_judge: dict[tuple[str, str], list[tuple[Run, _JudgeTable]]] = {}
     for run in runs:
-        # What rules decided for the most part is not a judge's.
+        # Scores that are mostly decided by rules are not the judge's.
         scorers = [
             recorded_scorer
             for task in run.data["tasks"]

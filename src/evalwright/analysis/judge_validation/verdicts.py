@@ -1,4 +1,4 @@
-"""A run's verdicts as arrays, with what the judge's faults may depend on."""
+"""A run's verdicts as arrays, with the facts on which a judge's faults may depend."""
 
 from __future__ import annotations
 
@@ -26,8 +26,10 @@ CONFIDENCE, ANSWER_FIRST, ANSWER_SECOND = PARTS = (
     "answer_first",
     "answer_second",
 )
-"""Parts of a score that are read: how sure the judge is (0 to 1), and its verdicts with the answer
-shown first and second.
+"""Parts of a score that are read.
+
+They are the judge's confidence (0 to 1), and its verdicts with the answer shown first and
+second.
 """
 
 
@@ -36,8 +38,11 @@ class Verdicts:
     """One scorer's verdicts on the records of some tasks, in the run's order, (records,) each.
 
     Args:
-        values: 0 to 1, nan without a verdict.
+        run: the run.
+        scorer: the scorer.
+        tasks: the tasks.
         keys: hashed task, id and draw.
+        values: 0 to 1, nan without a verdict.
         items: hashed task and id.
         clusters: shared by the draws of an item, and by the items of a cluster.
         answers: hashed answer texts.
@@ -62,16 +67,18 @@ class Verdicts:
 
     @property
     def graded(self) -> bool:
-        """Whether any verdict lies between 0 and 1."""
+        """Whether any verdict is between 0 and 1."""
         values = self.values
         return bool((~((values == 0) | (values == 1) | (values != values))).any())
 
 
 def read_verdicts(run: Run, scorer: str = "", tasks: Sequence[str] = ()) -> Verdicts:
-    """The verdicts of a scorer on some tasks (by default all that it scored).
+    """Read the verdicts of a scorer on some tasks.
 
     Args:
-        scorer: "" for the only one, or the only one that asks a model.
+        run: the run.
+        scorer: "" for the only one, or the only one that uses a model.
+        tasks: by default all that it scored.
 
     Raises:
         UnknownName: the run lacks a name.
@@ -112,7 +119,10 @@ def read_verdicts(run: Run, scorer: str = "", tasks: Sequence[str] = ()) -> Verd
 
 
 def shown_answer(row: Mapping[str, Any]) -> str | None:
-    """A record's answer as people see it: the text, or the option chosen; None without one."""
+    """Return a record's answer as people see it: the text, or the chosen option.
+
+    None without one.
+    """
     if "answer" not in row or "failure" in row:
         return None
     text = str(row["answer"])
@@ -126,7 +136,7 @@ def shown_answer(row: Mapping[str, Any]) -> str | None:
 
 
 def log_lengths(lengths: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The logarithms of answers' lengths over the middle one's, nan for an empty answer or none."""
+    """Compute log(length / median length) of answers, nan for an empty answer or none."""
     positive = lengths[lengths > 0]
     logarithms = np.full(len(lengths), np.nan)
     return np.log(
@@ -140,10 +150,13 @@ class Records:
     """The records of some tasks of a run as columns, read once.
 
     Args:
+        run: the run.
         tasks: by default all.
         parts: the parts of scores to keep.
 
-    digests: of the answers, by task. scored: pairs of task and scorer that have a score.
+    Attributes:
+        digests: of the answers, by task.
+        scored: pairs of task and scorer that have a score.
     """
 
     def __init__(
@@ -197,22 +210,22 @@ class Records:
                 column.append(NAN if code is None else code)
 
     def ints(self, name: str) -> NDArray[np.int64]:
-        """A column of hashes or codes, (records,)."""
+        """Return a column of hashes or codes, (records,)."""
         return np.frombuffer(self._ints[name], np.int64)
 
     @property
     def lengths(self) -> NDArray[np.float64]:
-        """Characters of answers, (records,)."""
+        """Characters of answers, (records,), nan without one."""
         return np.frombuffer(self._lengths, np.float64)
 
     def unsure(self, scorer: str) -> NDArray[np.bool_]:
-        """Which records have an unsure score by this scorer, (records,)."""
+        """Return which records have an unsure score by this scorer, (records,)."""
         is_unsure = np.zeros(len(self._lengths), np.bool_)
         is_unsure[self._unsure.get(scorer, [])] = True
         return is_unsure
 
     def column(self, scorer: str, part: str = "") -> NDArray[np.float64]:
-        """A scorer's values, or a part of its scores, (records,)."""
+        """Return a scorer's values, or a part of its scores, (records,)."""
         full = np.full(len(self._lengths), np.nan)
         recorded = self._columns.get((scorer, part))
         if recorded:
@@ -221,7 +234,7 @@ class Records:
 
 
 def _choose_scorer(run: Run, scorers: Mapping[str, None], scorer_name: str) -> str:
-    """The scorer's name."""
+    """Choose the scorer: the named one, the only one, or the only one that uses a model."""
     names = list(scorers)
     if scorer_name:
         if scorer_name not in names:
@@ -245,7 +258,7 @@ def _choose_scorer(run: Run, scorers: Mapping[str, None], scorer_name: str) -> s
 
 
 def _asks_model(run: Run, name: str) -> bool:
-    """Whether a scorer asks a model; False if its plug-in or framework is not loaded."""
+    """Tell whether a scorer uses a model; False if its plug-in or framework is not loaded."""
     recorded_scorers = (
         recorded_scorer
         for task in run.data["tasks"]

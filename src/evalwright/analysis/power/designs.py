@@ -1,7 +1,7 @@
-"""What other designs of a comparison would show: more items, more repeats, more prompts.
+"""Predicts other designs of a comparison: more items, more repeats, more prompts.
 
-Runs of a task with the same items and another prompt (the same data by hash; `-T prompt...`, or a
-task of another name) are prompts of the same questions. The comparison is computed as in
+Runs of a task with the same items and another prompt (the same data by hash; `-T prompt...`, or
+a task of another name) are prompts of the same questions. The comparison is computed as in
 `evalwright compare`, so the row of the design that was run has its numbers.
 """
 
@@ -42,7 +42,7 @@ from evalwright.statistics.units import variance_components
 
 MOST_REPEATS = 64
 PROMPTS = (3, 5, 10)
-"""Prompts of the designs that are shown: fewer than three are no sample of prompts."""
+"""Numbers of prompts in the designs shown: fewer than three are no sample of prompts."""
 
 F64 = NDArray[np.float64]
 
@@ -67,7 +67,10 @@ def measure_pair(
     clusters: NDArray[np.int64] | None,
     aim: Aim,
 ) -> MeasuredPair | None:
-    """The two models whose comparison shows least; None without two models on common items."""
+    """Measure the pair of models whose comparison detects least.
+
+    None without two models on common items.
+    """
     if {"variance", "discordant", "design_effect"} & set(aim.assumed):
         return None
     runs = select_one_prompt(task, sources)
@@ -81,7 +84,10 @@ def measure_pair(
 
 
 def select_one_prompt(task: str, sources: Sequence[MeasuredRun]) -> list[MeasuredRun]:
-    """The runs with the prompt of the first, if they are of several models; else all runs."""
+    """Select the runs with the prompt of the first, if they are of several models.
+
+    Else all runs.
+    """
     runs = [source for source in sources if task in source.tasks]
     same = [run for run in runs if _prompt_key(run, task) == _prompt_key(runs[0], task)]
     return same if len({run.run.label for run in same}) > 1 else runs
@@ -131,7 +137,7 @@ def _read_matrices(a: MeasuredRun, b: MeasuredRun) -> list[Matrix]:
         return read_matrices([a.run, b.run])
     except (
         RunError
-    ):  # scored otherwise, or nothing in common: then there is nothing to go by
+    ):  # scored by other scorers, or nothing in common: there is no comparison
         return []
 
 
@@ -143,7 +149,7 @@ def _prompt_key(source: MeasuredRun, task: str) -> str:
 def _measured_by_prompt(
     task: str, model: MeasuredRun, sources: Sequence[MeasuredRun]
 ) -> dict[str, Measured]:
-    """What a model's runs measured on a task's items, by prompt; the run's own prompt first."""
+    """Collect what a model's runs measured on a task's items, by prompt; its own prompt first."""
     content_hash = model.run.record(task)["content_hash"]
     scorer = model.tasks[task].metric
     measured_by_prompt = {_prompt_key(model, task): model.tasks[task]}
@@ -161,10 +167,13 @@ def _measured_by_prompt(
 def _stack_scores(
     task: str, a: MeasuredRun, b: MeasuredRun, sources: Sequence[MeasuredRun]
 ) -> tuple[F64, F64, NDArray[np.int64] | None]:
-    """Scores of both models on shared prompts and items (items, prompts, draws), with clusters."""
+    """Stack both models' scores on shared prompts and items, (items, prompts, draws).
+
+    The clusters of the items come with them.
+    """
     if (
         a.run.label == b.run.label
-    ):  # the prompt, or a setting, is what is compared, and no noise
+    ):  # the prompt or a setting is what is compared, so it is not noise
         ours, theirs = ({"": run.tasks[task]} for run in (a, b))
     else:
         ours = _measured_by_prompt(task, a, sources)
@@ -197,11 +206,11 @@ def _stack(measured: Sequence[Measured], ids: Sequence[str]) -> F64:
     return stacked
 
 
-# -- what is said of them --------------------------------------------------------------
+# -- descriptions ----------------------------------------------------------------------
 
 
 def forecast_parts(pair: MeasuredPair) -> PartsForecast:
-    """The parts of the variance, or why one is unknown."""
+    """Describe the parts of the variance, or why one is unknown."""
     variances = pair.design.parts
     assert variances is not None
     on = f"measured on {counted(variances.items, 'item')} of {pair.names}"
@@ -237,10 +246,15 @@ def _amount_of(limits: Limits, on: str, unknown: str) -> Amount:
 def forecast_designs(
     pair: MeasuredPair, n_total: int, repeats: bool, aim: Aim
 ) -> Iterator[DesignForecast]:
-    """The design that was run, all items, and more items, repeats or prompts; then the cheapest.
+    """Predict the design that was run, all items, and more items, repeats or prompts.
+
+    The cheapest sufficient one comes last.
 
     Args:
-        repeats: whether answers are sampled, so that another draw is another answer.
+        pair: the measured comparison.
+        n_total: number of items of the task.
+        repeats: whether answers are sampled, so that another draw gives another answer.
+        aim: the difference to detect, with level and power.
     """
     design = pair.design
     variances = pair.design.parts
@@ -290,12 +304,11 @@ def forecast_designs(
         )
 
 
-# -- repeats: how many an item are worth their price, and whether more of them can make up for items
-# that do not exist ---
+# -- repeats: how many per item are worth their price, and whether more can replace items --
 
 
 MOST_DRAWS = 64
-"""More draws an item than this are not proposed."""
+"""Most draws per item that are proposed."""
 
 GREEDY = "answers are not drawn at random, so another draw is the same answer"
 
@@ -308,11 +321,14 @@ def forecast_draws(
     aim: Aim,
     pair: MeasuredPair | None = None,
 ) -> DrawsForecast:
-    """What repeated draws are worth on this task.
+    """Predict what repeated draws are worth on this task.
 
     Args:
+        task: the task.
+        spread: the variances of its scores.
         sources: measurements of the task.
         models: the models under test.
+        aim: the difference to detect, with level and power.
         pair: the comparison of two runs, if there is one.
     """
     if not draws_at_random(task):
@@ -346,8 +362,8 @@ def forecast_draws(
 
 
 def draws_at_random(task: Task) -> bool:
-    """Whether answers are sampled, so that another draw is another answer."""
-    # None where the strategy does not show it.
+    """Tell whether answers are sampled, so that another draw gives another answer."""
+    # None where the strategy has no temperature.
     temperature = getattr(getattr(task.strategy, "sampling", None), "temperature", None)
     return "generate" in task.strategy.needs and temperature != 0
 
@@ -355,7 +371,7 @@ def draws_at_random(task: Task) -> bool:
 def _draws_needed_by_pair(
     pair: MeasuredPair, n_total: int, aim: Aim, basis: str
 ) -> Amount:
-    """The draws with which all items show the difference, from the measured comparison."""
+    """Find how many draws make the difference visible on all items, from a measured comparison."""
     for count in range(1, MOST_DRAWS + 1):
         if pair.design.visible(n_total, count) <= aim.difference:
             return Amount(count, basis=basis)
@@ -363,10 +379,11 @@ def _draws_needed_by_pair(
 
 
 def _explain_too_few(limit: float, aim: Aim) -> Amount:
-    """Why no proposed number of draws shows the difference.
+    """Explain why no proposed number of draws shows the difference.
 
     Args:
         limit: the difference that infinitely many draws would show.
+        aim: the difference to detect.
     """
     if limit > aim.difference:
         return Amount(
@@ -382,7 +399,7 @@ def _explain_too_few(limit: float, aim: Aim) -> Amount:
 def _variance_of_draws(
     sources: Sequence[Measured], assumed: Mapping[str, float]
 ) -> tuple[list[float], list[float], str]:
-    """The variance of one draw for each model, how many draws measured it, and the basis."""
+    """Return the variance of one draw for each model, how many draws measured it, and the basis."""
     if "within" in assumed:
         return [assumed["within"]], [1.0], ASSUMED
     components = [
@@ -402,7 +419,7 @@ def _best_draws(
     models: Sequence[ModelBasis],
     assumed: Mapping[str, float],
 ) -> Amount:
-    """The number of draws that makes one model's mean most precise for the money."""
+    """Choose the number of draws that makes one model's mean most precise for the money."""
     per_item, per_draw, price_text = _draw_costs(models)
     if "within" in assumed:
         single = spread.single.value or 0.0
@@ -435,7 +452,7 @@ def _best_draws(
 
 
 def _draw_costs(models: Sequence[ModelBasis]) -> tuple[float, float, str]:
-    """The cost of an item and of each draw, in tokens.
+    """Estimate the cost of an item and of each draw, in tokens.
 
     A local model reads the prompt once for several draws.
     """
@@ -459,7 +476,7 @@ def _draws_needed(
     aim: Aim,
     basis: str,
 ) -> Amount:
-    """The draws of both models with which all items show the difference."""
+    """Find the number of draws of both models with which all items show the difference."""
     draws = np.arange(1, MOST_DRAWS + 1)
     variance = between + within[0] / draws + within[:2][-1] / draws
     design = spread.design.value or 1.0

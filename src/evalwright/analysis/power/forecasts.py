@@ -1,4 +1,4 @@
-"""Forecasts as typed records: what a task can show, and what a run would take."""
+"""Forecasts as typed records: what a task can show, and what a run would cost."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from evalwright.core.plain import Plain
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """A number with the bounds in which it may lie, and its basis.
+    """A number with its bounds and its basis.
 
     Without bounds the number is as exact as its basis.
 
     Args:
         value: None if unknown; `basis` then says why, and `low` and `high` what is known anyway.
-        low: the optimistic bound of what is paid or needed.
+        low: the lower bound, the optimistic one for costs and needs.
+        high: the upper bound.
+        basis: where the number comes from, in words.
     """
 
     value: float | None
@@ -32,16 +34,16 @@ class Amount:
 
     @property
     def least(self) -> float | None:
-        """The lower bound, or the number where it has none."""
+        """The lower bound, or the number if there is none."""
         return self.value if self.low is None else self.low
 
     @property
     def most(self) -> float | None:
-        """The upper bound, or the number where it has none."""
+        """The upper bound, or the number if there is none."""
         return self.value if self.high is None else self.high
 
     def through(self, function: Callable[[float], float]) -> Amount:
-        """The amount with an increasing function applied to its value and bounds."""
+        """Apply an increasing function to value and bounds."""
         changed, low, high = (
             None if amount is None else function(amount)
             for amount in (self.value, self.low, self.high)
@@ -49,19 +51,24 @@ class Amount:
         return Amount(changed, low, high, self.basis)
 
     def times(self, factor: float) -> Amount:
-        """The amount multiplied by a factor."""
+        """Multiply the amount by a factor."""
         return self.through(lambda amount: amount * factor)
 
     def because(self, basis: str) -> Amount:
-        """The same amount with another basis."""
+        """Return the same amount with another basis."""
         return replace(self, basis=basis)
 
 
 @dataclass(frozen=True, slots=True)
 class ModelForecast:
-    """What a run takes of one model: requests, tokens, US dollars and seconds.
+    """What a run requires of one model: requests, tokens, US dollars and seconds.
 
     Args:
+        requests: number of requests.
+        input_tokens: tokens read.
+        output_tokens: tokens written.
+        money: US dollars.
+        seconds: duration.
         stored: requests that the store answers already, at no cost; None if not all were looked up.
     """
 
@@ -75,10 +82,13 @@ class ModelForecast:
 
 @dataclass(frozen=True, slots=True)
 class JudgeForecast:
-    """What a judge of unsure answers takes.
+    """What a judge of unsure answers costs.
 
     Args:
+        role: the judge's role.
         model: "" if none is named for the role.
+        requests: number of requests.
+        money: US dollars.
     """
 
     role: str
@@ -89,7 +99,7 @@ class JudgeForecast:
 
 @dataclass(frozen=True, slots=True)
 class DrawsForecast:
-    """Draws per item: planned by the task, best for the money, and needed to make up for items."""
+    """Draws per item: as planned, the best for the money, and those that replace items."""
 
     planned: int
     best: Amount
@@ -101,8 +111,10 @@ class PartsForecast:
     """The parts of the variance of one item's difference between two models.
 
     Args:
-        item, draw, prompt: of items, of one draw of both models, and of the prompt on single items.
-        shift: the variance of the mean difference between prompts.
+        item: variance over items.
+        draw: variance of one draw of both models.
+        prompt: variance over prompts on single items.
+        shift: variance of the mean difference between prompts.
     """
 
     item: Amount
@@ -113,14 +125,17 @@ class PartsForecast:
 
 @dataclass(frozen=True, slots=True)
 class DesignForecast:
-    """What a comparison with so many items, repeats and prompts shows.
+    """What a comparison of a given design shows.
 
     With one prompt the numbers are about that prompt, with several about prompts like these.
 
     Args:
-        half_width: half of its interval.
+        items: number of items.
+        repeats: draws of each.
+        prompts: number of prompts.
+        half_width: half the width of its interval.
         visible: the smallest difference that it detects.
-        answers: needed of each model.
+        answers: answers needed from each model.
         made: whether this design was run.
         cheapest: whether it detects the difference with the fewest answers.
         enough: whether it detects the difference.
@@ -142,17 +157,26 @@ class TaskForecast(Plain):
     """What one task can show.
 
     Args:
-        n_total: its items, in `n_clusters` clusters (None if every item stands alone).
-        paired_variance: of one item's difference between two models.
+        task: the task's name.
+        metric: the main metric.
+        bounded: whether scores are between 0 and 1.
+        n_total: number of its items.
+        n_clusters: number of clusters; None if every item is independent.
+        score: the mean score.
         single_variance: of one item's score.
+        paired_variance: of one item's difference between two models.
         design_effect: the factor by which clusters increase variances.
-        items_for_difference, items_for_half_width: how many items are needed.
-        visible_paired, visible_unpaired: the smallest difference that all items show, for two
-            models on the same items and on different ones.
-        half_width: of one model's interval on all items.
-        n_used: items that the plan uses; `models` says what they take, by model.
-        parts, designs: the variance of two models' difference and what other designs would show, if
-            there are runs of two models.
+        items_for_difference: items needed to detect the difference.
+        items_for_half_width: items needed for the interval's width.
+        visible_paired: the smallest difference that all items show, for two models on the same
+            items.
+        visible_unpaired: the same for two models on different items.
+        half_width: half the width of one model's interval on all items.
+        n_used: items that the plan uses.
+        draws: what repeated draws are worth.
+        models: what a run on these items costs, by model.
+        parts: the parts of the variance of two models' difference, if there are runs of two models.
+        designs: what other designs would show, likewise.
     """
 
     task: str
@@ -182,7 +206,7 @@ class TaskForecast(Plain):
         return None if needed is None else needed <= self.n_total
 
     def as_dict(self) -> dict[str, Any]:
-        """A plain mapping for JSON."""
+        """Return a plain mapping for JSON."""
         return {**Plain.as_dict(self), "enough": self.enough}
 
 
@@ -191,12 +215,19 @@ class Forecast(Plain):
     """A plan for some tasks and models.
 
     Args:
+        difference: the difference to detect.
+        half_width: the half width of an interval to reach.
+        level: confidence level.
+        power: the probability of detection.
         pilot: items of each task that were run for the plan, None without a pilot.
+        pilot_runs: ids of the pilot's runs.
         pilot_failed: samples of the pilot without a score.
+        tasks: the forecasts by task.
         visible_overall: the smallest difference that the average over several tasks shows.
-        models: what a run takes over all tasks, by model.
-        judges: what judges of unsure answers take in addition.
+        models: what a run costs over all tasks, by model.
+        notes: what a reader must know, one sentence each.
         command: the command of the planned run.
+        judges: what judges of unsure answers cost in addition.
         conclusion: the plan in words, filled in by `reports.documents.plan`.
     """
 

@@ -1,4 +1,4 @@
-"""What a judge of unsure answers takes, from a pilot's share of them or between none and all."""
+"""Forecasts the cost of a judge of unsure answers, from a pilot's share of them if there is one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from evalwright.models.remote.prices import Price
 from evalwright.statistics import mean_interval
 
 RUBRIC_TOKENS = 400
-"""Tokens of a judge's instruction beside the question and the answer: a guess."""
+"""Tokens of a judge's instruction, besides the question and the answer: a guess."""
 
 VERDICT_TOKENS = 150
 """Tokens of a judge's verdict with its reason: a guess."""
@@ -31,15 +31,15 @@ def forecast_judges(
     prices: Mapping[str, Price],
     level: float,
 ) -> Iterator[JudgeForecast]:
-    """A forecast for each role that rereads what rules are unsure of.
+    """Forecast the cost of each role that re-scores answers of which rules are unsure.
 
     Args:
         settings: of the plan; they name the models of the roles.
         planned: the models under test with their tasks.
         tasks: the forecasts of these tasks, in the same order.
-        sources: earlier runs, whose share of unsure readings is used.
+        sources: earlier runs, whose share of unsure scores is used.
         prices: by model name, "" for all others.
-        level: of the interval of that share.
+        level: confidence level of the interval of that share.
     """
     requests: dict[str, list[Amount]] = {}
     tokens: dict[str, list[Amount]] = {}
@@ -89,7 +89,7 @@ def forecast_judges(
 
 
 def _second_reader_roles(task: Task) -> tuple[str, ...]:
-    """The roles of scorers that read again what rules are unsure of."""
+    """List the roles of judges that re-score answers of which rules are unsure."""
     second: list[Scorer] = [
         scorer for scorer in task.scorers if "unsure" in scorer.options
     ]
@@ -103,7 +103,7 @@ def _forecast_requests(
     sources: Sequence[MeasuredRun],
     level: float,
 ) -> Amount:
-    """Requests to the judge for one model's answers to one task."""
+    """Forecast the requests to the judge for one model's answers to one task."""
     task_sources = [source for source in sources if task in source.tasks]
     model_sources = [
         source for source in task_sources if source.run.model == model.model.name
@@ -139,7 +139,7 @@ def _forecast_requests(
 def _tokens_per_answer(
     input_tokens: Amount, output_tokens: Amount, n_answers: int
 ) -> float:
-    """Tokens of a question with its answer, the most that they may be."""
+    """The upper bound of the tokens in a question with its answer."""
     return ((input_tokens.most or 0.0) + (output_tokens.most or 0.0)) / max(
         1, n_answers
     )

@@ -1,4 +1,4 @@
-"""Make a plan: open or run its sources, measure every task against the aim, add up the cost."""
+"""Makes a plan: opens or runs its sources, measures each task against the aim, adds up costs."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ from evalwright.statistics.units import named_clusters
 from evalwright.strategies.sampling import TARGET
 
 _HALF = 0.5
-"""A difference seen half of the time is exactly the half width of its interval."""
+"""Power at which the smallest visible difference equals the half width of the interval."""
 
 
 def plan(
@@ -84,18 +84,24 @@ def plan(
     progress: ProgressReporter | None = None,
     **settings: Any,
 ) -> Forecast:
-    """What it takes to see a difference, what the tasks can show at most, and what a run costs.
+    """Plan a comparison: items needed, differences that the tasks can show, and the cost of a run.
 
     No request is sent without a pilot, and no weights are loaded.
 
     Args:
-        difference, half_width: to be seen, in the unit of scores (0.02 is 2 points).
-        pilot: run that many items of each task first; their answers are stored, so the run that
-            follows does not pay for them again.
-        runs: stored runs of the tasks to go by; two of them show how two models differ.
+        tasks: as in `evaluate`.
+        models: as in `evaluate`; they may be left out if `runs` name them.
+        difference: the difference to detect, in the unit of scores (0.02 is 2 points).
+        half_width: the half width of an interval to reach, likewise.
+        power: the probability of detection.
+        level: confidence level.
+        pilot: run this number of items of each task first; their answers are stored, so the run
+            that follows does not pay for them again.
+        runs: stored runs of the tasks to use; two of them show how two models differ.
         assume: assumptions that override measurements, see `settings.ASSUMPTIONS`.
         prices: by model name, "" for all others; by default those of the price table.
-        settings: as in `evaluate`; models may be left out if `runs` name them.
+        progress: shows the progress of the pilot.
+        settings: as in `evaluate`.
 
     Raises:
         UsageError: the plan cannot be made.
@@ -193,7 +199,10 @@ def _main_metric(task: Task, measured: Sequence[Measured]) -> str:
 
 @contextmanager
 def _stored_lookup(home: Path) -> Iterator[Callable[[bytes], bool]]:
-    """A function that looks up requests in the store by key; a missing store is not created."""
+    """Yield a function that looks up requests in the store by key.
+
+    A missing store is not created.
+    """
     store = existing_store(home)
     if store is None:
         yield lambda key: False
@@ -286,7 +295,7 @@ def _forecast_task(
 def _need_from_variance(
     n_total: int, paired: Amount, spread: Variances, bounded: bool, aim: Aim
 ) -> tuple[Amount, Amount]:
-    """Items needed, and the difference that all items show, by normal approximation."""
+    """Compute the items needed and the visible difference by normal approximation."""
     need = paired.through(
         lambda v: max(
             1,
@@ -298,7 +307,7 @@ def _need_from_variance(
         )
     )
     visible = aim.visible(n_total, paired, bounded)
-    if spread.binary:  # of right-or-wrong scores not less than any could show
+    if spread.binary:  # right-or-wrong scores: at least the theoretical limit
         design = spread.design.value or 1.0
         least = least_visible_difference(
             n_total, design=design, level=aim.level, power=aim.power
@@ -310,7 +319,7 @@ def _need_from_variance(
 def _need_from_pair(
     n_total: int, pair: MeasuredPair, variance: Amount, aim: Aim
 ) -> tuple[Amount, Amount]:
-    """Items needed, and the difference that all items show, from a measured comparison."""
+    """Compute the items needed and the visible difference from a measured comparison."""
     design = pair.design
     basis = variance.basis
     mean_variance = variance.value
@@ -334,7 +343,7 @@ def _need_from_pair(
 
 
 def _measured_task(source: MeasuredRun, task: str) -> Measured:
-    """What a run measured on a task.
+    """Return what a run measured on a task.
 
     Raises UnknownName with the closest tasks of the run, RunError without scores.
     """
@@ -355,7 +364,7 @@ def _model_basis(
     seed: int,
     is_stored: Callable[[bytes], bool],
 ) -> ModelBasis:
-    """What is known of one model on one task: its prompts, and measurements of earlier runs."""
+    """Collect what is known of one model on one task: its prompts, and earlier measurements."""
     task = planned.tasks[number]
     model = planned.model
     own_source = next(
@@ -376,7 +385,7 @@ def _model_basis(
 
 
 def _multiply(a: Amount, b: Amount) -> Amount:
-    """The product of two amounts, bounds with bounds."""
+    """Multiply two amounts, bounds with bounds."""
     if a.value is None or b.value is None:
         return Amount(None, basis=a.basis if a.value is None else b.basis)
     low = (
@@ -476,9 +485,9 @@ def _list_notes(
 def _fill_roles(
     configuration: Configuration, tasks: Sequence[Task], sources: Sequence[MeasuredRun]
 ) -> Configuration:
-    """The configuration with a model in every role that a scorer needs.
+    """Fill every role that a scorer needs with a model.
 
-    A missing one is that of an earlier run, else "..." to be filled in.
+    A missing one is that of an earlier run, else "..." for the user to fill in.
     """
     roles = dict(configuration.roles)
     needed = {role for task in tasks for role in task.roles} - {TARGET}
@@ -495,7 +504,7 @@ def _fill_roles(
 
 
 def _command_line(configuration: Configuration, tasks: Sequence[TaskForecast]) -> str:
-    """The command that makes the planned run."""
+    """Write the command that makes the planned run."""
     words = ["evalwright", "run", *configuration.tasks]
     for spec in configuration.models:
         words += ["--model", spec.model]

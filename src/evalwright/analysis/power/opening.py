@@ -1,4 +1,4 @@
-"""What a plan is based on: earlier runs, a pilot that is really run, models and their tasks."""
+"""The sources of a plan: earlier runs, a pilot that is really run, models and their tasks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,14 @@ from evalwright.tasks.filtering import filtered, read_conditions
 
 @dataclass(frozen=True, slots=True)
 class MeasuredRun:
-    """A run with what it measured by task."""
+    """A run with what it measured by task.
+
+    Attributes:
+        run: the run.
+        tasks: the measurements by task.
+        pace: how fast the run went.
+        judges: requests to judges per request to the model under test.
+    """
 
     run: Run
     tasks: Mapping[str, Measured]
@@ -42,7 +49,7 @@ class MeasuredRun:
 
 @dataclass(frozen=True, slots=True)
 class PlannedModel:
-    """A model under test with the tasks as it would get them."""
+    """A model under test, with the tasks as it would get them."""
 
     spec: ModelSpec
     model: Model
@@ -50,7 +57,10 @@ class PlannedModel:
 
 
 def make_settings(tasks: Any, models: Any, fields: dict[str, Any]) -> Settings:
-    """The planned evaluation, as `evaluate` would run it. fields: its other settings."""
+    """Make the settings of the planned evaluation, as `evaluate` would.
+
+    `fields` are its other settings.
+    """
     if fields.get("limit") is not None:
         raise ConfigurationError(
             "A plan covers whole tasks: leave out limit. To measure on some items, use"
@@ -88,12 +98,12 @@ def run_pilot(
 
 
 def resolve_run(run: Run | str | Path, folder: str) -> Run:
-    """The run itself, or the one in a folder or of that name. Raises UnknownName."""
+    """Return the run itself, or open the one in a folder or of that name. Raises UnknownName."""
     return run if isinstance(run, Run) else open_run(run, Path(folder))
 
 
 def measure_run(run: Run) -> MeasuredRun:
-    """A run with what it measured. Raises RunError for unreadable records."""
+    """Measure a run. Raises RunError for unreadable records."""
     run = confirm(run)
     tasks, pace = measure(run)
     answered = sum(float(measured.requests.sum()) for measured in tasks.values())
@@ -101,7 +111,7 @@ def measure_run(run: Run) -> MeasuredRun:
 
 
 def list_models(sources: Sequence[MeasuredRun]) -> tuple[ModelSpec, ...]:
-    """The models of the runs, as their configurations name them."""
+    """List the models of the runs, as their configurations name them."""
     if not sources:
         raise ConfigurationError(
             "No models given. Name at least one with --model, for example demo/small."
@@ -120,7 +130,7 @@ def list_models(sources: Sequence[MeasuredRun]) -> tuple[ModelSpec, ...]:
 
 
 def plan_models(settings: Settings) -> list[PlannedModel]:
-    """The models under test, each with its tasks, without opening weights. Raises UsageError."""
+    """Open the models under test without their weights, each with its tasks. Raises UsageError."""
     configuration = settings.configuration
     if not configuration.models:
         raise ConfigurationError(

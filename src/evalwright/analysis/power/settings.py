@@ -1,4 +1,4 @@
-"""What a plan is asked for: the difference to see, assumptions and prices, all checked first."""
+"""The settings of a plan: the difference to detect, assumptions and prices, all validated first."""
 
 from __future__ import annotations
 
@@ -23,20 +23,23 @@ ASSUMPTIONS = {
     "variance": "the variance over items of the difference of two models' scores",
     "within": "the variance of one draw around its item's mean score",
 }
-"""What may be assumed, and what it is."""
+"""The assumptions that can be made, with their meaning."""
 
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """What the plan should show, in the unit of scores (0.02 is 2 points of accuracy).
+    """What the plan should achieve, in the unit of scores (0.02 is 2 points of accuracy).
 
     Args:
-        difference: between two models, to be seen with probability `power` at `level`.
-        half_width: of one model's interval.
-        assumed: by the names of ASSUMPTIONS.
+        difference: between two models, to be detected with probability `power` at `level`.
+        half_width: half the width of one model's interval.
+        level: confidence level.
+        power: probability of detection.
+        assumed: assumptions, by the names of ASSUMPTIONS.
 
     Raises:
-        ConfigurationError, or UnknownName with the closest assumptions.
+        ConfigurationError: a value is impossible.
+        UnknownName: there is no such assumption.
     """
 
     difference: float
@@ -106,7 +109,7 @@ class Aim:
     def visible(
         self, n: int, variance: Amount, bounded: bool, power: float | None = None
     ) -> Amount:
-        """The smallest difference that n items show; at most 1 for bounded scores."""
+        """Compute the smallest difference that n items show; at most 1 for bounded scores."""
 
         def seen(v: float) -> float:
             difference = float(
@@ -119,7 +122,10 @@ class Aim:
         return variance.through(seen)
 
     def unpaired(self, half: float, bounded: bool) -> float:
-        """The smallest difference of two models on different items, each known to +- half."""
+        """Compute the smallest visible difference of two models on different items.
+
+        Each model's mean is known to +- half.
+        """
         z = normal_quantile(0.5 + self.level / 2)
         difference = math.sqrt(2) * half * (z + normal_quantile(self.power)) / z
         return min(1.0, difference) if bounded else difference
@@ -139,7 +145,7 @@ def read_assumptions(texts: Sequence[str]) -> dict[str, float]:
 
 
 def read_prices(texts: Sequence[str]) -> dict[str, Price]:
-    """Parse prices such as `["0.15/0.60", "openai/m=2/8"]`, by model; "" is for all others.
+    """Parse prices such as `["0.15/0.60", "openai/m=2/8"]` by model; "" stands for all others.
 
     Raises:
         ConfigurationError: a price cannot be parsed.

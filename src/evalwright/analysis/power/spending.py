@@ -1,4 +1,4 @@
-"""What a run takes: requests, tokens, money and time, each with bounds and its basis.
+"""Forecasts the cost of a run: requests, tokens, money and time, each with bounds and a basis.
 
 Prompts are read without sending a request.
 """
@@ -44,10 +44,12 @@ class ModelBasis:
     """What is known of one model on one task before any request.
 
     Args:
+        model: the model.
+        prompts: the requests of some items.
         own_run: measurements of this very model.
         other_run: measurements of another model, whose answers have a similar length.
-        pace: of the own run.
-        judges: requests to other roles for each of the model's own.
+        pace: how fast the own run went.
+        judges: requests to other roles per request to the model itself.
         price: None if unknown.
     """
 
@@ -61,7 +63,7 @@ class ModelBasis:
 
 
 def find_price(model: Model) -> Price | None:
-    """The model's price from the price table or the user's own file; None if neither has it."""
+    """Find the model's price in the price table or the user's own file; None if neither has it."""
     price = model.price if isinstance(model, RemoteModel) else None
     if price is not None:
         warn_if_old(price)
@@ -71,7 +73,7 @@ def find_price(model: Model) -> Price | None:
 def forecast_usage(
     basis: ModelBasis, n_answers: int, n_all: int, aim: Aim
 ) -> ModelForecast:
-    """What `n_answers` of one model to one task take, of the `n_all` that the whole task has."""
+    """Forecast the cost of `n_answers` by one model to one task that needs `n_all` in total."""
     into = _forecast_input_tokens(basis, n_all, aim.level)
     output_tokens = _forecast_output_tokens(basis, n_all, aim)
     of_one = (
@@ -94,7 +96,7 @@ def forecast_usage(
 
 
 def sum_forecasts(usages: Sequence[ModelForecast]) -> ModelForecast:
-    """What several tasks of one model take together."""
+    """Add up the forecasts of several tasks for one model."""
     names = ("requests", "input_tokens", "output_tokens", "money", "seconds")
     sums = {
         name: sum_amounts([getattr(usage, name) for usage in usages]) for name in names
@@ -106,7 +108,7 @@ def sum_forecasts(usages: Sequence[ModelForecast]) -> ModelForecast:
 
 
 def sum_amounts(amounts: Sequence[Amount]) -> Amount:
-    """The sum of amounts, unknown if one is. Bounds add up, which is wider than necessary."""
+    """Add up amounts; unknown if one is. Bounds add up too, which is wider than necessary."""
     unknown = [amount for amount in amounts if not amount.is_known]
     basis = "; ".join(dict.fromkeys(amount.basis for amount in unknown or amounts))
     if unknown:
@@ -128,7 +130,7 @@ def sum_amounts(amounts: Sequence[Amount]) -> Amount:
 
 
 def _sum_or_none(numbers: Sequence[float | None]) -> float | None:
-    """The sum of numbers; None if one is unknown."""
+    """Add up numbers; None if one is unknown."""
     present = [number for number in numbers if number is not None]
     return sum(present) if len(present) == len(numbers) else None
 
@@ -136,14 +138,17 @@ def _sum_or_none(numbers: Sequence[float | None]) -> float | None:
 def _mean_amount(
     values: Any, basis: str, level: float, n_all: int | None = None
 ) -> Amount:
-    """The mean of one number per answer with t limits; without limits if all are equal.
+    """Average one number per answer, with t limits; without limits if all are equal.
 
     Args:
-        n_all: the population that the answers were drawn from, which narrows the limits.
+        values: the numbers.
+        basis: where they come from, in words.
+        level: confidence level.
+        n_all: size of the population that the answers were drawn from, which narrows the limits.
     """
     estimate = mean_interval(values, value_range=None, level=level)
-    # Of N, n of which were drawn without replacement, only the others are unknown: the variance
-    # gets 1 - n / N (Cochran 1977, chapter 2).
+    # n of N items were drawn without replacement, so only the rest is unknown: the variance is
+    # multiplied by 1 - n / N (Cochran 1977, chapter 2).
     factor = (
         1.0
         if n_all is None
@@ -240,9 +245,10 @@ def _forecast_money(
     n_all: int,
     level: float,
 ) -> Amount:
-    """US dollars for one answer, by its price or as the replies of an earlier run report it.
+    """Forecast US dollars for one answer.
 
-    Discounts for cached tokens and surcharges for long prompts are not forecast.
+    They come from its price, or from the costs in the replies of an earlier run. Discounts for
+    cached tokens and surcharges for long prompts are not included.
     """
     price = model_basis.price
     own_run = model_basis.own_run
@@ -281,7 +287,7 @@ def _forecast_money(
 
 
 def _forecast_seconds(model_basis: ModelBasis, requests: Amount) -> Amount:
-    """How long the requests take, from the pace of an earlier run of this very model."""
+    """Forecast how long the requests take, from the pace of an earlier run of this very model."""
     pace = model_basis.pace
     own_run = model_basis.own_run
     if pace is None or own_run is None:
@@ -329,14 +335,13 @@ def _measured_basis(source: Measured) -> str:
 
 
 MOST_READ = 200
-"""Items whose prompts are read; a larger task is judged by that many of its items, drawn by the
-seed.
+"""Most items whose prompts are read.
+
+For a larger task, this many items are drawn at random by the seed.
 """
 
 BYTES_PER_TOKEN = 4.0, 2.5, 6.0
-"""A guess for a tokenizer that is not shown, with its pessimistic and optimistic bounds: bytes of
-UTF-8 a token.
-"""
+"""UTF-8 bytes per token where the tokenizer is not available: a guess, low and high bound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,13 +349,13 @@ class TaskPrompts:
     """The requests of some items of a task, with one number per item.
 
     Args:
-        requests: how many are sent.
-        input_tokens: how many tokens they have.
+        requests: number of requests.
+        input_tokens: number of tokens in them.
         most_out: the most tokens an answer may have; None if a request leaves it to the model.
-        exact: counted by the model's own tokenizer.
-        every: all items were read.
+        exact: whether tokens were counted by the model's own tokenizer.
+        every: whether all items were read.
         counted_by: the tokenizer, in words.
-        stored: how many requests the store can answer; None unless all requests were made.
+        stored: how many requests the store can answer; None unless all requests were built.
     """
 
     requests: tuple[int, ...]
@@ -370,7 +375,10 @@ def read_prompts(
     No request is sent, and no weights are loaded.
 
     Args:
-        is_stored: whether the store has the answer to the request of a key.
+        task: the task.
+        model: the model.
+        seed: seeds the draw of items.
+        is_stored: tells whether the store has the answer to a request, by its key.
     """
     total = len(task.samples)
     every = total <= MOST_READ
@@ -383,7 +391,7 @@ def read_prompts(
     most = []
     limited = True
     stored = 0
-    # What cannot be asked will fail in the run too, and `tasks check` says why.
+    # Items whose requests cannot be built will fail in the run too; `tasks check` says why.
     for sent, _ in run_blocking(
         lambda: collect_all_requests(task, [task.samples[index] for index in places])
     ):

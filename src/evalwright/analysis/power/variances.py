@@ -1,4 +1,4 @@
-"""How much the scores of a task vary: by assumption, measured on runs, or in the worst case."""
+"""How much the scores of a task vary: assumed, measured on runs, or in the worst case."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WORST = "worst case: nothing has been measured"
 
 @dataclass(frozen=True, slots=True)
 class Variances:
-    """The spread of one task's scores.
+    """The variances of one task's scores.
 
     Args:
         score: the mean score.
@@ -39,8 +39,8 @@ class Variances:
         paired: the variance of one item's difference between two models.
         design: the design effect of clusters.
         binary: whether scores are right or wrong, so that a difference needs discordant items.
-        half: half of one model's interval if it rested on one item; that of n items is this over
-            sqrt(n).
+        half: half the width of one model's interval with a single item; with n items it is this
+            divided by sqrt(n).
     """
 
     score: Amount
@@ -52,7 +52,7 @@ class Variances:
 
 
 class CommonItems(NamedTuple):
-    """Items that two runs share, in the order of the first: scores (n,) and cluster codes."""
+    """Items that two runs share, in the order of the first: scores (n,) and cluster codes (n,)."""
 
     a: NDArray[np.float64]
     b: NDArray[np.float64]
@@ -83,10 +83,13 @@ def measure_variances(
     sources: Sequence[Measured],
     aim: Aim,
 ) -> Variances:
-    """The variances of a task.
+    """Determine the variances of a task.
 
     Args:
+        bounded: whether scores are between 0 and 1.
         clusters: a code for each item of the whole task; None without clusters.
+        sources: measurements of the task.
+        aim: the aim, with assumptions.
     """
     commons = [_find_common_items(a, b) for a, b in combinations(sources, 2)]
     score, single, half = _single_variance(bounded, clusters, sources, aim)
@@ -101,7 +104,7 @@ def measure_variances(
 
 
 def _measured_basis(n: int, names: str, aim: Aim) -> str:
-    """What a measured number rests on."""
+    """Describe what a measured number is based on."""
     return f"measured on {counted(n, 'item')} of {names}, {100 * aim.level:g}% limits"
 
 
@@ -115,9 +118,9 @@ def _single_variance(
     sources: Sequence[Measured],
     aim: Aim,
 ) -> tuple[Amount, Amount, Amount | None]:
-    """Mean score, variance of one item's score, and `Variances.half`.
+    """Determine the mean score, the variance of one item's score, and `Variances.half`.
 
-    With several runs, that of the run that varies most.
+    With several runs, those of the run that varies most.
     """
     if "accuracy" in aim.assumed and bounded:
         p = aim.assumed["accuracy"]
@@ -190,9 +193,10 @@ def clustering_ratio(
 ) -> float:
     """The design effect of the whole task's clusters over that of the measured items.
 
-    A sample of a task has thinner clusters than the whole; the correlation within them is the same.
+    A sample of a task has smaller clusters than the whole; the correlation within them is the same.
 
     Args:
+        values: the measured scores.
         ids: clusters of the measured items.
         clusters: clusters of the whole task.
     """
@@ -274,7 +278,7 @@ def _design_effect(
 
 
 def _amount_of(limits: Limits, basis: str) -> Amount | None:
-    """Limits as an amount; None if they are unknown.
+    """Convert limits to an amount; None if they are unknown.
 
     If no variance was seen, the upper limit is used.
     """

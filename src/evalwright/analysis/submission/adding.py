@@ -1,4 +1,4 @@
-"""Add a verified submission to a folder of runs, with the scores computed here."""
+"""Adds a verified submission to a folder of runs, with the scores computed here."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def add_submission(verification: Verification, folder: Path) -> Run:
             " added."
         )
     identity = fingerprint_of({"submission": verification.submission.hash})
-    # A folder's name and nothing else, whatever the file says.
+    # Only a folder's name, whatever path the file claims.
     run_name = slug(str(verification.submission.run.get("id") or "submission"))
     run_folder = folder / slug(run_name.encode()[:_NAME_BYTES].decode(errors="ignore"))
     if (run_folder / RUN_FILE).exists():
@@ -123,7 +123,7 @@ def _clean_model(model: Mapping[str, Any]) -> dict[str, Any]:
     }
     if label := _clean_text(model.get("label")):
         cleaned["label"] = label
-    # A claim that only ever counts against it is believed.
+    # This claim is trusted, since it can only count against the submission.
     return cleaned | ({"simulation": True} if model.get("simulation") else {})
 
 
@@ -147,7 +147,7 @@ def _clean_text(text: Any) -> str:
 
 
 def _clean_start(claimed: Any) -> str:
-    """The claimed time, or the present if it is not a time or lies in the future."""
+    """Return the claimed start time, or the present if it is not a time or is in the future."""
     now = datetime.now(UTC)
     try:
         started = datetime.fromisoformat(claimed)

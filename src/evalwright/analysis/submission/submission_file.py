@@ -1,8 +1,8 @@
 """The file of a submission: a JSON document of raw answers (or .gz), with a hash over all of it.
 
-It holds what scoring needs and what a reader wants to know, and nothing of the machine: no path,
-address or key. The hash reveals damage and careless edits; false scores are revealed by scoring the
-answers again.
+It has what scoring needs and what a reader wants to know, and nothing about the machine: no
+path, address or key. The hash reveals damage and careless edits; false scores are revealed by
+scoring the answers again.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from evalwright.tasks.safe_files import failing_as, write_bytes
 FORMAT = "evalwright-submission"
 VERSION = 1
 MOST_BYTES = 256 << 20
-"""Of the JSON text, unpacked."""
+"""Largest JSON text of a submission, in bytes after unpacking."""
 
 _PARTS = {"format", "version", "evalwright", "run", "tasks", "samples", "sha256"}
 _SETTINGS = ("limit", "seed", "format", "where")
@@ -57,17 +57,17 @@ class Submission:
     path: Path
     document: Mapping[str, Any]
     intact: bool
-    """Whether its hash is that of its content."""
+    """Whether its hash matches its content."""
 
     @property
     def run(self) -> Mapping[str, Any]:
-        """What it says of the run."""
+        """The part of the file that describes the run."""
         run: Mapping[str, Any] = self.document["run"]
         return run
 
     @property
     def hash(self) -> str:
-        """Of its content, as it is."""
+        """The hash of its actual content."""
         return _content_hash(self.document)
 
 
@@ -77,10 +77,12 @@ class Submission:
 def make_submission(
     run: Run, path: Path, *, allow_key_like: bool = False
 ) -> Submission:
-    """Write a run as one file.
+    """Write a run to a submission file.
 
     Args:
-        allow_key_like: accept texts that look like a key but are none that is known here.
+        run: the run.
+        path: the file to write.
+        allow_key_like: accept texts that look like a key but are not known to be one.
 
     Raises:
         RunError: the run has failed samples, private tasks, or a key in it.
@@ -104,7 +106,7 @@ def make_submission(
             for number, record in enumerate(run.samples(), 1)
         ],
     }
-    # As it will be read: so the hash is of the same values.
+    # Convert to the form in which it will be read, so that the hash is over the same values.
     document = json.loads(to_json(content))
     document["sha256"] = _content_hash(document)
     packed = (to_json(document, separators=(",", ":")) + "\n").encode(
@@ -197,7 +199,7 @@ def _describe_run(run: Run) -> dict[str, Any]:
 
 
 def _plain_arguments(configuration: Mapping[str, Any]) -> dict[str, Any]:
-    """The model's arguments that are plain values: no address, header or nested setting."""
+    """Select the model's arguments that are plain values: no address, header or nested setting."""
     arguments = as_mapping((configuration.get("models") or [{}])[0]).get(
         "arguments", {}
     )
@@ -214,7 +216,7 @@ def _plain_arguments(configuration: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _remove_paths(content: Any) -> Any:
-    """The content without keys, and with paths cut to their last name."""
+    """Mask keys in the content, and cut paths to their last name."""
     if isinstance(content, Mapping):
         return {str(key): _remove_paths(inner) for key, inner in content.items()}
     if isinstance(content, list | tuple):
@@ -224,14 +226,14 @@ def _remove_paths(content: Any) -> Any:
     provider, slash, remainder = content.partition("/")
     if _PATH.match(content):
         return _last_name(content)
-    # hf//home/me/model, onnx/./folder
+    # such as hf//home/me/model or onnx/./folder
     if slash and provider.isidentifier() and _PATH.match(remainder):
         return f"{provider}/{_last_name(remainder)}"
     return mask_message(content)
 
 
 def _last_name(path: str) -> str:
-    """The last part of a path of either kind of system."""
+    """Return the last part of a path, in the notation of any system."""
     return mask_message(PurePosixPath(PureWindowsPath(path).as_posix()).name or "local")
 
 
@@ -253,9 +255,9 @@ def _describe_task(task: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _describe_sample(record: SampleRecord) -> dict[str, Any]:
-    """What scoring a sample again needs.
+    """Describe a sample with what is needed to score it again.
 
-    The question is the reader's own; a hash shows that it is the same.
+    The question is the reader's own copy; a hash shows that it is the same.
     """
     answer = record.answer
     if answer is None:
@@ -283,19 +285,19 @@ def _describe_sample(record: SampleRecord) -> dict[str, Any]:
 
 
 def sample_hash(sample: Sample) -> str:
-    """Of a sample's question and what is right."""
+    """Hash a sample's question and its right answers."""
     return _digest(
         [sample.input, list(sample.targets), list(sample.choices), list(sample.gold)]
     )
 
 
 def prompt_hash(prompt: Prompt) -> str:
-    """Of a prompt as it is sent."""
+    """Hash a prompt in the form in which it is sent."""
     return _digest(prompt_payload(prompt))
 
 
 def as_mapping(content: Any) -> Mapping[str, Any]:
-    """A part of a file as a mapping; empty where it is none."""
+    """Return a part of a file if it is a mapping, else an empty one."""
     return content if isinstance(content, Mapping) else {}
 
 
@@ -317,7 +319,7 @@ def _content_hash(document: Mapping[str, Any]) -> str:
 
 
 def read_submission(path: Path) -> Submission:
-    """Read a submission from its file; its content is not checked here.
+    """Read a submission from its file, without checking its content.
 
     Raises:
         RunError: it is not a submission.
@@ -326,7 +328,7 @@ def read_submission(path: Path) -> Submission:
         text = _read_unpacked(path)
     try:
         document = from_json(text)
-        # Numbers that are none, half surrogates: what cannot be hashed cannot be intact.
+        # Invalid numbers and half surrogates cannot be hashed, so such a file is not intact.
         intact = isinstance(document, dict) and document.get("sha256") == _content_hash(
             document
         )
@@ -353,7 +355,7 @@ def read_submission(path: Path) -> Submission:
 
 
 def _read_unpacked(path: Path) -> bytes:
-    """The file's text, gzip or not, read no further than the limit. Raises RunError."""
+    """Read the file's text, gzip or not, up to the size limit. Raises RunError."""
     with check_ordinary(path).open("rb") as file:
         packed = file.read(2) == b"\x1f\x8b"
         file.seek(0)

@@ -1,9 +1,9 @@
-"""Verify a submission.
+"""Verifies a submission by scoring its raw responses again.
 
-The installed task forms every answer again from its raw responses and scores it again. This detects
-later changes, unknown, missing and doubled samples, other questions or prompts, answers that differ
-from their responses, and wrong scores and metrics. It cannot tell whether that model really gave
-these responses.
+The installed task forms every answer again from its raw responses and scores it. This detects
+later changes, unknown, missing and duplicate samples, other questions or prompts, answers that
+differ from their responses, and wrong scores and metrics. It cannot tell whether that model
+really gave these responses.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from evalwright.tasks.index import TaskIndex
 from evalwright.tasks.loading import load_tasks
 
 PROGRAMS = frozenset({"unit-tests"})
-"""Scorers that run what a model wrote, which is not done with a stranger's file."""
+"""Scorers that run code written by a model, which is not done with a file from a stranger."""
 
 _CLOSE = 1e-6
 _MOST_TASKS = 1000
@@ -49,11 +49,13 @@ _MOST_TASKS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Problem(Plain):
-    """One thing that is wrong.
+    """One problem with a submission.
 
     Args:
         kind: in a few words.
-        task, id: of the sample, "" if it concerns no sample.
+        message: what is wrong, in a sentence.
+        task: the sample's task, "" if it concerns no sample.
+        id: the sample's id, likewise.
     """
 
     kind: str
@@ -75,7 +77,9 @@ class Verification:
     """The findings on a submission.
 
     Args:
-        tasks: as they are installed.
+        submission: the submission.
+        problems: what is wrong with it.
+        tasks: the tasks as they are installed.
         records: the answers scored again.
         results: their metrics.
     """
@@ -92,11 +96,11 @@ class Verification:
         return not self.problems
 
     def wrong(self, kind: str, message: str, task: str = "", id: str = "") -> None:
-        """Note a problem; texts from the file are made printable."""
+        """Add a problem; texts from the file are made printable."""
         self.problems.append(Problem(kind, message, printable(task), printable(id)))
 
     def as_dict(self) -> dict[str, Any]:
-        """A plain mapping for JSON."""
+        """Return a plain mapping for JSON."""
         return {
             "ok": self.ok,
             "file": self.submission.path.name,
@@ -150,7 +154,7 @@ def verify_submission(
 
 
 def _check_run(verification: Verification) -> None:
-    """Note claims about the run that are impossible or unsafe to show."""
+    """Report claims about the run that are impossible or unsafe to display."""
     run = verification.submission.run
     model = as_mapping(run.get("model"))
     settings = as_mapping(run.get("configuration"))
@@ -190,7 +194,7 @@ def _check_run(verification: Verification) -> None:
 
 
 def _parse_limit(limit: Any) -> int | float | None:
-    """A limit as it is used; None for what is none."""
+    """Parse a limit; None if it is invalid."""
     share = isinstance(limit, float) and 0 < limit < 1
     return limit if share or (type(limit) is int and limit > 0) else None
 
@@ -199,7 +203,7 @@ def _parse_limit(limit: Any) -> int | float | None:
 
 
 def _read_claims(verification: Verification) -> dict[str, Mapping[str, Any]]:
-    """What the file says of each task, by name."""
+    """Read what the file says of each task, by name."""
     claims: dict[str, Mapping[str, Any]] = {}
     listed = verification.submission.document["tasks"]
     for claim in listed[:_MOST_TASKS]:
@@ -215,7 +219,7 @@ def _read_claims(verification: Verification) -> dict[str, Mapping[str, Any]]:
 
 
 def _prompt_settings(submission: Submission) -> dict[str, Any]:
-    """How prompts were rendered: as for every model with its abilities."""
+    """Return how prompts were rendered, which depends on the model's abilities."""
     form = as_mapping(submission.run.get("configuration")).get("format")
     abilities = as_mapping(submission.run.get("model")).get("abilities")
     chat = isinstance(abilities, list) and "chat" in abilities
@@ -227,7 +231,7 @@ def _find_task(
     claim: Mapping[str, Any],
     tasks_of_files: Mapping[str, Task],
 ) -> Task | None:
-    """The installed task, or one of the reader's own, with the submission's filter applied."""
+    """Find the installed task, or one of the reader's own, with the submission's filter applied."""
     name = str(claim["name"])
     task = tasks_of_files.get(name) or _load_installed(verification, name)
     if task is None:
@@ -256,7 +260,7 @@ def _find_task(
 
 
 def _load_installed(verification: Verification, name: str) -> Task | None:
-    """An installed task by its listed name, which is never taken for a path."""
+    """Load an installed task by its listed name, which is never taken for a path."""
     installed = TaskIndex(()).names()
     if name not in installed:
         near = closest(name[:200], installed)
@@ -286,7 +290,7 @@ Key = tuple[str, str, int]
 def _read_rows(
     verification: Verification, names: Collection[str]
 ) -> dict[Key, Mapping[str, Any]]:
-    """Rows by task, id and draw; broken and doubled ones are noted."""
+    """Read the rows by task, id and draw; broken and duplicate ones are reported."""
     rows: dict[Key, Mapping[str, Any]] = {}
     for number, row in enumerate(verification.submission.document["samples"], 1):
         wrong = _find_shape_fault(row)
@@ -384,7 +388,7 @@ async def _verify_task(
 
 
 def _expected_indices(verification: Verification, task: Task) -> array[int]:
-    """The samples that the settings select, in the order of the task."""
+    """List the samples that the settings select, in the order of the task."""
     settings = as_mapping(verification.submission.run.get("configuration"))
     limit = settings.get("limit")
     seed = settings.get("seed")
@@ -397,7 +401,7 @@ def _expected_indices(verification: Verification, task: Task) -> array[int]:
 
 
 class _CannotScore(Exception):
-    """A row whose responses cannot be scored; kind: of the problem."""
+    """A row whose responses cannot be scored. kind: of the problem."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
@@ -407,7 +411,7 @@ class _CannotScore(Exception):
 async def _score_again(
     task: Task, index: int, draw: int, row: Mapping[str, Any]
 ) -> SampleRecord:
-    """The record that the task makes from the row's raw responses. Raises _CannotScore."""
+    """Create the record that the task makes from the row's raw responses. Raises _CannotScore."""
     try:
         responses = [_parse_response(response) for response in row["responses"]]
     except (TypeError, ValueError, KeyError, OverflowError) as error:
@@ -444,7 +448,7 @@ def _is_number(number: Any) -> bool:
 
 
 def _is_token(token: Any) -> bool:
-    """As `TokenLogProb.as_dict` writes it."""
+    """Tell whether a value has the form that `TokenLogProb.as_dict` writes."""
     if (
         not isinstance(token, list)
         or not 2 <= len(token) <= 3
@@ -492,11 +496,11 @@ _RESPONSE: Mapping[str, Callable[[Any], bool]] = {
         )
     ),
 }
-"""The parts that a response may have, and what each must be."""
+"""The keys that a response may have, each with a check of its value."""
 
 
 def _parse_response(record: Any) -> Response:
-    """A response of plain parts, each of its kind. Raises TypeError or ValueError."""
+    """Build a response from a checked mapping. Raises TypeError or ValueError."""
     if not isinstance(record, Mapping):
         raise TypeError("it is not an object")
     for name, content in record.items():
@@ -510,7 +514,7 @@ def _parse_response(record: Any) -> Response:
 def _check_row(
     verification: Verification, task: Task, record: SampleRecord, row: Mapping[str, Any]
 ) -> None:
-    """Note where a row differs from what its responses yield."""
+    """Report where a row differs from what its responses yield."""
     answer = record.answer
     sample = record.sample
     assert answer is not None

@@ -1,9 +1,8 @@
-"""Is a task fit to be asked?
+"""Checks whether a task is fit for use, before money is spent: rows, prompts, shots and scorers.
 
-What can be known of it before money is spent, as verdicts: rows, prompts, shots and scorers.
-
-material    a task read once: samples, questions as rendered, requests exactly as they would be sent
-asking      the strategy answered by a script: what the gold answer, or an answer that knows
-nothing, is worth gold, ignorance, texts, labels, shots, prompts, metadata      a subject each, from
-Material to findings extraction  with a run: could answers be read examining   all of it in order
+material: a task read once, with samples, questions as rendered, and requests exactly as they
+would be sent. asking: runs the strategy on scripted replies, to score the gold answer, or an
+answer that ignores the question. gold, ignorance, texts, labels, shots, prompts, metadata: one
+subject each, from Material to findings. extraction: with a run, whether answers can be read.
+examining: all checks in order.
 """

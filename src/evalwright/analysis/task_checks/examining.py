@@ -1,4 +1,4 @@
-"""All checks in order: on each task, on tasks run together, and with a model or a run."""
+"""Runs all checks in order: on each task, on tasks run together, and with a model or a run."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ class TaskExamination:
     """The findings under one title.
 
     Args:
-        task: the task's name, or the name that stands for several.
+        task: the task's name, or the name of a group of tasks.
+        title: the title.
+        findings: the findings.
     """
 
     task: str
@@ -43,7 +45,7 @@ class TaskExamination:
 
     @property
     def n_faults(self) -> int:
-        """How many findings are faults."""
+        """The number of findings that are faults."""
         return sum(not finding.ok for finding in self.findings)
 
 
@@ -57,9 +59,10 @@ def examine(
     """Check each of the tasks, then answers that ignore the question over all of them.
 
     Args:
-        name: the name that stands for the tasks.
-        model: whose context the prompts must fit; it gets no request.
-        run: whose answers the tasks' scorers should be able to read.
+        tasks: the tasks.
+        name: the name of the tasks as a group.
+        model: the model whose context the prompts must fit; it gets no request.
+        run: the run whose answers the tasks' scorers should be able to read.
     """
     materials = []
     for task in tasks:

@@ -1,4 +1,4 @@
-"""How many of a run's recorded answers the scorer can read."""
+"""Checks how many of a run's recorded answers the scorer can read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from evalwright.statistics import mean_interval
 from evalwright.tasks.dialects import is_dialect
 
 MOST_UNREAD = 0.1
-"""Of answers that could not be read; more is a fault of the task, its prompt or its scorer."""
+"""Largest share of unreadable answers; more is a fault of the task, its prompt or its scorer."""
 
 _CHECK = Check("extraction")
 _UNREAD = UNREADABLE
@@ -24,7 +24,7 @@ _EXAMPLES = 3
 
 
 def check_extraction(material: Material, run: Run) -> Iterator[Finding]:
-    """The share of a run's answers that the task's current main scorer can read, with interval."""
+    """Report the share of a run's answers that the task's current main scorer can read."""
     name = material.task.name
     scorer, reason = find_judging_scorer(material)
     if name not in [task.name for task in run.tasks]:

@@ -1,4 +1,4 @@
-"""A finding of a check, and how findings are worded."""
+"""A finding of a check, and the wording of findings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from typing import Literal
 from evalwright.core.plain import Plain
 
 CheckVerdict = Literal["ok", "note", "skipped", "fault"]
-"""note: worth knowing, and no fault. skipped: it cannot be known here, and the text says why."""
+"""The kinds of finding.
+
+note: worth knowing, but no fault. skipped: it cannot be determined here, and the text says why.
+"""
 
 _LISTED = 5
 _SHOWN = 60
@@ -20,7 +23,9 @@ class Finding(Plain):
     """One finding on a task.
 
     Args:
+        verdict: its kind.
         check: the check that made it, such as "shots".
+        text: the finding in words.
         samples: ids of all samples concerned.
     """
 
@@ -31,30 +36,30 @@ class Finding(Plain):
 
     @property
     def ok(self) -> bool:
-        """Whether it is no fault."""
+        """Whether the finding is not a fault."""
         return self.verdict != "fault"
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A check, by the name that its findings have."""
+    """A check; its name is part of its findings."""
 
     name: str
 
     def ok(self, text: str) -> Finding:
-        """A finding that all is well."""
+        """Create the finding that all is well."""
         return Finding("ok", self.name, text)
 
     def note(self, text: str, samples: Sequence[str] = ()) -> Finding:
-        """A finding worth knowing that is no fault."""
+        """Create a finding that is worth knowing but no fault."""
         return Finding("note", self.name, text, tuple(samples))
 
     def skipped(self, text: str) -> Finding:
-        """A finding that the check is not possible here."""
+        """Create the finding that the check is not possible here."""
         return Finding("skipped", self.name, text)
 
     def fault(self, text: str, samples: Sequence[str] = ()) -> Finding:
-        """A fault; its text ends with the first of its samples."""
+        """Create a fault; its text ends with the first of its samples."""
         named = ", ".join(samples[:_LISTED]) + (
             ", ..." if len(samples) > _LISTED else ""
         )
@@ -63,18 +68,18 @@ class Check:
         )
 
     def verdicts(self, faults: Sequence[Finding], well: str) -> Iterator[Finding]:
-        """The faults, or that all is well."""
+        """Yield the faults, or the finding that all is well."""
         yield from faults
         if not faults:
             yield self.ok(well)
 
 
 def quoted(text: str) -> str:
-    """A text in quotes and on one line, long ones cut."""
+    """Quote a text on one line, shortened if it is long."""
     flat = " ".join(text.split())
     return f"'{flat if len(flat) <= _SHOWN else flat[: _SHOWN - 3] + '...'}'"
 
 
 def points(share: float) -> str:
-    """A share in points of 100."""
+    """Format a share in percentage points."""
     return f"{100 * share:.0f}"

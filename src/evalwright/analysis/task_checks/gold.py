@@ -1,4 +1,4 @@
-"""Check that every accepted form of the gold answer scores 1, and a wrong choice 0."""
+"""Checks that every accepted form of the gold answer scores 1, and a wrong choice 0."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CHECK = Check("gold answers")
 
 
 def check_gold(material: Material) -> Iterator[Finding]:
-    """A finding for each scorer."""
+    """Yield the findings for each scorer."""
     for scorer in material.task.scorers:
         reason = explain_unjudged(material.task, scorer)
         if reason:
@@ -114,7 +114,7 @@ def _check_texts(material: Material, scorer: Scorer) -> Finding:
     right = {sample.id for (sample, _), score in scored if score == 1.0}
     wrong: dict[str, str] = {}
     for (sample, form), score in scored:
-        # Of an option one way to say it is enough: a task may want the letter, or the text.
+        # One form of an option is enough: a task may want the letter, or the text.
         if score != 1.0 and not (sample.choices and sample.id in right):
             wrong.setdefault(sample.id, form)
     if not wrong:
@@ -132,7 +132,7 @@ def _check_texts(material: Material, scorer: Scorer) -> Finding:
 
 
 def gold_forms(material: Material, sample: Sample) -> list[str]:
-    """Texts of a right answer: every target, the letters of options, and what a shot would say."""
+    """List texts of a right answer: the targets, the options' letters, its form in an example."""
     forms = list(sample.targets)
     forms += [
         ascii_uppercase[option]

@@ -1,10 +1,10 @@
-"""Check that answers which ignore the question score no better than chance.
+"""Checks that answers which ignore the question score no better than chance.
 
-Empty answers, "I don't know", the question itself and constant answers are judged over all tasks
-that are run together, because one of them may rightly expect a constant ("no answer" to questions
-that have none). Chance is the mean share of right options, 0 without options; its range for so many
-samples is Wilson's interval at `LEVEL`. Also checks whether the right option's position and length
-give it away.
+Empty answers, "I don't know", the question itself and constant answers are scored over all
+tasks that are run together, because one of them may rightly expect a constant ("no answer" to
+questions that have none). Chance is the mean share of right options, 0 without options; its
+range for this number of samples is Wilson's interval at `LEVEL`. Also checks whether the right
+option's position and length give it away.
 """
 
 from __future__ import annotations
@@ -32,40 +32,43 @@ from evalwright.core.tasks import Scorer
 from evalwright.statistics import wilson
 
 LEVEL = 0.999
-"""Of the interval of chance.
+"""Level of the interval of chance.
 
-High, because one task is tried with many answers, and a person checks many tasks.
+High, because a task is tried with many answers, and many tasks are checked.
 """
 
 LEAST_EXCESS = 0.05
-"""So much above chance is no fault, however many samples show it."""
+"""Least excess over chance that is a fault, however many samples show it."""
 
 MOST_FOR_NOTHING = 0.5
-"""A text that ignores the question and still gets this much shows a fault, however few samples
-there are.
+"""Score from which on an answer that ignores the question is a fault.
+
+It applies however few samples there are.
 """
 
 ONE_LABEL = 0.9
-"""Where all samples have the same options, one of them may be right more often than others; this
-often is a fault.
+"""Share from which on one right option is a fault where all samples have the same options.
+
+Below it, one of the options may be right more often than others.
 """
 
 LEAST_SAMPLES = 10
-"""Fewer say nothing of where right options stand."""
+"""Fewest samples from which the positions of right options can be judged."""
 
 REFUSING = frozenset({"stress"})
-"""Scorers to which declining is right: what it is worth is judged on the tasks that are asked
-together with theirs.
+"""Scorers for which declining is right.
+
+Declining is then scored on the tasks that are run together with theirs.
 """
 
 _CHECK = Check("answers that ignore the question")
 _LABELS = Check("labels")
 _FEW_LABELS = 5
-"""Free answers are labels where each stands for so many samples on average."""
+"""Free answers count as labels if there are at least so many samples per distinct answer."""
 
 
 class JudgedTask(NamedTuple):
-    """A task with its main scorer and the samples whose requests could be made."""
+    """A task with its main scorer and the samples whose requests could be built."""
 
     material: Material
     scorer: Scorer
@@ -74,7 +77,7 @@ class JudgedTask(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ChanceComparison:
-    """The mean score of an answer beside what chance gives: `chance`, from low to high."""
+    """The mean score of an answer beside the expected score by chance, with its interval."""
 
     mean: float
     chance: float
@@ -83,7 +86,7 @@ class ChanceComparison:
 
     @property
     def above(self) -> bool:
-        """Whether it is more than chance gives."""
+        """Whether the mean is significantly, and by a relevant amount, above chance."""
         return self.mean > self.high and self.mean > self.chance + LEAST_EXCESS
 
     def __str__(self) -> str:
@@ -98,7 +101,7 @@ class ChanceComparison:
 def compare_with_chance(
     values: Sequence[float], samples: Sequence[Sample], chances: Sequence[float]
 ) -> ChanceComparison:
-    """The mean of scores beside that of chances; samples of a cluster count as one."""
+    """Compare the mean of scores with that of chances; samples of a cluster count as one."""
     chance = sum(chances) / len(chances)
     units = len({(sample.cluster or sample.id) for sample in samples})
     low, high = wilson(chance * units, units, LEVEL)
@@ -111,7 +114,7 @@ def chance_of(sample: Sample) -> float:
 
 
 def check_ignorance(materials: Sequence[Material]) -> Iterator[Finding]:
-    """Verdicts on tasks that are asked together."""
+    """Check tasks that are run together."""
     judged_tasks = []
     for material in materials:
         scorer, reason = find_judging_scorer(material)
@@ -150,7 +153,7 @@ def check_ignorance(materials: Sequence[Material]) -> Iterator[Finding]:
 def _choose_by_likelihood(
     task: JudgedTask, option: int
 ) -> tuple[list[Sample], list[float]]:
-    """The samples with an option at that position, and the score of preferring it."""
+    """Return the samples with an option at that position, and the scores of preferring it."""
     chosen = [
         preference
         for preference in score_preferences(task.material, task.scorer)
@@ -162,7 +165,7 @@ def _choose_by_likelihood(
 def _choose_by_letter(
     task: JudgedTask, option: int
 ) -> tuple[list[Sample], list[float]]:
-    """The samples with an option at that position, and the score of answering with its letter."""
+    """Return the samples with an option at that position, and the scores of its letter."""
     having = [sample for sample in task.samples if option < len(sample.choices)]
     reply = reply_with(ascii_uppercase[option])
     return having, score_replies(
@@ -196,7 +199,8 @@ def _check_constant_options(
         )
     if not scores_by_option:
         return
-    # Where all samples have the same options in one order, these are labels, and no places.
+    # Where all samples have the same options in one order, the options are labels, and positions
+    # mean nothing.
     option_lists = {sample.choices for task in tasks for sample in task.samples}
     fixed = (
         [quoted(label) for label in option_lists.pop()]
@@ -225,7 +229,7 @@ def _check_constant_options(
         )
 
 
-# -- the same words --------------------------------------------------------------------
+# -- always the same text ---------------------------------------------------------------
 
 
 def _check_constant_texts(tasks: Sequence[JudgedTask]) -> Iterator[Finding]:
@@ -279,7 +283,7 @@ def _check_text(
     text: Callable[[Sample], str],
     chance: Callable[[Sample], float] = chance_of,
 ) -> Finding:
-    """Check that an answer unrelated to the gold answers stays within chance."""
+    """Check that an answer unrelated to the gold answers scores within chance."""
     values, samples = _score_same_reply(tasks, text)
     got = compare_with_chance(values, samples, [chance(sample) for sample in samples])
     if got.above:
@@ -292,7 +296,7 @@ def _check_text(
 
 
 def _check_commonest_answer(text: str, tasks: Sequence[JudgedTask]) -> Finding:
-    """Check the commonest gold answer, which is right as often as it occurs.
+    """Check the most common gold answer, which is right as often as it occurs.
 
     For labels ("yes", "no") chance is one over their number.
     """
@@ -344,7 +348,7 @@ def _rewarded_ids(values: Sequence[float], samples: Sequence[Sample]) -> list[st
 
 
 def _label_chance(task: JudgedTask) -> float:
-    """What guessing scores if free answers are a few labels; else 0."""
+    """The expected score of guessing if free answers are a few labels; else 0."""
     counts = Counter(sample.target for sample in task.samples)
     return (
         1 / len(counts)
@@ -354,12 +358,10 @@ def _label_chance(task: JudgedTask) -> float:
 
 
 RARE = 0.001
-"""Places so uneven come by chance in one of so many tasks; more is a skew."""
+"""P-value below which positions are skewed: one in so many tasks is by chance."""
 
 LEAST_SKEW = 0.1
-"""A letter that is right so much more often than the others would have it is a skew; less does not
-matter.
-"""
+"""Least excess of a position's share over the expected one that counts as a skew."""
 
 LEAST_LENGTH = 0.15
 _DRAWS = 9_999
@@ -410,8 +412,8 @@ def measure_place_skew(
 ) -> tuple[float, list[float], list[float]]:
     """Test whether gold options are evenly spread over positions (chi-square, simulated p-value).
 
-    Also exact if samples differ in their number of options, or are few: each of the 9,999 draws
-    puts every sample's gold option at one of its own positions (Hope 1968).
+    It is exact even if samples differ in their number of options, or are few: each of the 9,999
+    draws puts every sample's gold option at a random one of its own positions (Hope 1968).
 
     Returns:
         The p-value, and how often each position was seen and expected.
@@ -436,7 +438,7 @@ def measure_place_skew(
 
 
 def _check_longest(samples: Sequence[Sample]) -> Finding:
-    """How often the one longest option is the gold one, compared with chance."""
+    """Check how often the one longest option is the gold one, compared with chance."""
     chosen = list[Sample]()
     right = list[float]()
     for sample in samples:

@@ -34,15 +34,17 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """What the checks look at; sequences have one entry per sample.
+    """What the checks examine; sequences have one entry per sample.
 
     Args:
+        task: the task.
+        samples: its samples.
         questions: the user's turn, without instruction and shots.
-        requests: what would be sent, () if that failed.
+        requests: what would be sent, () if building it failed.
         broken: why it failed, by sample id.
-        renderer: a task file's own, None for other tasks.
+        renderer: the prompt renderer of a task file, None for other tasks.
         dialect: another framework's name, "" for none.
-        preferred: cached by `asking.score_preferences`.
+        preferred: cache of `asking.score_preferences`.
     """
 
     task: Task
@@ -56,7 +58,7 @@ class Material:
 
     @property
     def askable(self) -> list[Sample]:
-        """The samples whose requests could be made."""
+        """The samples whose requests could be built."""
         return [sample for sample in self.samples if sample.id not in self.broken]
 
     @property
@@ -86,7 +88,7 @@ class Material:
 
     @property
     def continues(self) -> bool:
-        """Whether the likelihood of a single continuation is requested."""
+        """Whether a single continuation per sample is scored by its likelihood."""
         sent_by_sample = [sent for sent in self.requests if sent]
         return bool(sent_by_sample) and all(
             len(sent) == 1 and isinstance(sent[0], LogLikelihood)
@@ -95,7 +97,7 @@ class Material:
 
 
 def read_material(task: Task) -> Material:
-    """Read a task. Errors of a sample's own templates or code are kept in `broken`."""
+    """Read a task. Errors in a sample's own templates or code are kept in `broken`."""
     samples = tuple(task.samples)
     render = getattr(task.strategy, "render", None)
     renderer = render if hasattr(render, "question") else None
@@ -125,7 +127,7 @@ def read_material(task: Task) -> Material:
 
 
 def preview_requests(task: Task, index: int) -> list[Request]:
-    """The exact requests that a sample would send.
+    """Collect the exact requests that a sample would send.
 
     Requests that depend on an earlier reply show a placeholder for it.
     """
@@ -135,7 +137,7 @@ def preview_requests(task: Task, index: int) -> list[Request]:
 async def collect_all_requests(
     task: Task, samples: Iterable[Sample]
 ) -> list[tuple[list[Request], str]]:
-    """The requests of each sample, or none and why. Raises TaskError for a faulty task."""
+    """Collect the requests of each sample, or none and why. Raises TaskError for a faulty task."""
     requests_by_sample: list[tuple[list[Request], str]] = []
     for sample in samples:
         try:
@@ -155,7 +157,7 @@ async def collect_all_requests(
 
 
 async def collect_requests(task: Task, sample: Sample) -> list[Request]:
-    """The requests of a sample, each answered by a placeholder."""
+    """Collect the requests of a sample, answering each with a placeholder."""
     sent: list[Request] = []
     judged = False
 
@@ -177,12 +179,13 @@ async def collect_requests(task: Task, sample: Sample) -> list[Request]:
         await task.strategy(sample, ask, 0)
     except RequestFailed:
         if not judged:
-            raise  # else a placeholder is no verdict, and everything has been asked
+            # Otherwise a placeholder is no verdict, and all requests are collected.
+            raise
     return sent
 
 
 async def answer_sample(task: Task, sample: Sample, ask: Ask) -> Answer:
-    """The strategy's answer; if it chooses among draws with another model, that of a draw."""
+    """Run the strategy; if it chooses among draws with another model, return one draw's answer."""
     strategy = task.strategy
     while getattr(strategy, "roles", None) and hasattr(strategy, "inner"):
         strategy = strategy.inner
@@ -193,24 +196,24 @@ async def answer_sample(task: Task, sample: Sample, ask: Ask) -> Answer:
 
 
 def normalise(text: str) -> str:
-    """The text in Unicode NFC, case-folded, with single spaces."""
+    """Normalise a text: Unicode NFC, case-folded, with single spaces."""
     return _SPACES.sub(" ", unicodedata.normalize("NFC", text)).strip().casefold()
 
 
 def join_words(text: str) -> str:
-    """The words alone with a space on either side, so that `in` finds whole words."""
+    """Join the words of a text with spaces around each, so that `in` finds whole words."""
     return f" {' '.join(_WORD.findall(normalise(text)))} "
 
 
 def prompt_text(prompt: Prompt) -> str:
-    """A prompt as one text."""
+    """Return a prompt as one text."""
     return (
         prompt if isinstance(prompt, str) else "\n\n".join(turn.text for turn in prompt)
     )
 
 
 def request_prompt(request: Request) -> Prompt:
-    """What precedes the answer: the text of a rolling request, the hypothesis of a pair."""
+    """Return what precedes the answer: the text of a rolling request, the hypothesis of a pair."""
     if isinstance(request, Generate):
         return request.prompt
     if isinstance(request, LogLikelihood):
@@ -221,12 +224,12 @@ def request_prompt(request: Request) -> Prompt:
 
 
 def as_messages(prompt: Prompt) -> Sequence[Message]:
-    """The messages of a prompt; a text is one message of the user."""
+    """Return the messages of a prompt; a text is one user message."""
     return (Message("user", prompt),) if isinstance(prompt, str) else prompt
 
 
 def find_ids(material: Material, wrong: Callable[[int, Sample], bool]) -> list[str]:
-    """Ids of the samples for which `wrong` is true."""
+    """List the ids of the samples for which `wrong` is true."""
     return [
         sample.id
         for index, sample in enumerate(material.samples)

@@ -1,4 +1,4 @@
-"""Check what a task says of its rows: clusters, dates, languages, and the level of chance."""
+"""Checks what a task says of its rows: clusters, dates, languages, and the level of chance."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _OF_TAG, _OF_LANGUAGE = (
     for column in ("tags", "languages")
 )
 LEAST_SCRIPT = 0.5
-"""Of a language's letters that must be of its script."""
+"""Least share of a text's letters that must belong to its language's script."""
 
 _CHANCE_KEYS = ("chance", "chance_level", "random_baseline")
 _CHANCE_ROUNDING = 0.02
@@ -39,7 +39,7 @@ _FIXED_CHANCE = frozenset({"balanced-accuracy", "macro-f1"})
 
 
 def check_metadata(material: Material) -> Iterator[Finding]:
-    """Findings on clusters, dates, languages and chance; only stated ones are checked."""
+    """Report findings on clusters, dates, languages and chance; only stated ones are checked."""
     findings = [
         *_check_clusters(material),
         *_check_dates(material),
@@ -139,7 +139,7 @@ def _check_languages(material: Material) -> Iterator[Finding]:
 
 @lru_cache(maxsize=1024)
 def script_of(language: str) -> frozenset[str] | None:
-    """The script of a language tag ("de", "pt-BR", "zho_Hans"), None if unknown."""
+    """Return the scripts of a language tag ("de", "pt-BR", "zho_Hans"), None if unknown."""
     code, *subtags = language.lower().replace("_", "-").split("-")
     return next(
         (_OF_TAG[tag] for tag in subtags if tag in _OF_TAG), _OF_LANGUAGE.get(code)

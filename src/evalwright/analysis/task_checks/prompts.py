@@ -1,4 +1,4 @@
-"""Check that prompts are rendered completely and, with a model, fit its context with one BOS."""
+"""Checks that prompts are rendered completely and, with a model, fit its context with one BOS."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ _BEGINNINGS = (
     "<|endoftext|>",
     "<｜begin▁of▁sentence｜>",
 )
-"""How tokenizers write the token that begins a text, and that they put there themselves."""
+"""Spellings of the BOS token, which tokenizers add themselves."""
 
 
 def check_prompts(material: Material) -> Iterator[Finding]:
-    """Findings on the requests of all samples."""
+    """Report findings on the requests of all samples."""
     yield from _PROMPTS.verdicts(
         list(_find_faults(material)),
         "all prompts render, and join their continuations correctly",
@@ -64,7 +64,7 @@ def _find_faults(material: Material) -> Iterator[Finding]:
                 example_by_sample[sample.id] = text
 
         yield from _report_fault(fault, example_by_sample)
-    # Looked for in the question alone: a shot's answer, or an option, may be "None".
+    # Only the question is searched: a shot's answer, or an option, may be "None".
     missing = {}
     for sample, question in zip(material.samples, material.questions, strict=True):
         text = question
@@ -78,7 +78,7 @@ def _find_faults(material: Material) -> Iterator[Finding]:
 def _report_fault(
     fault: str, example_by_sample: Mapping[str, str]
 ) -> Iterator[Finding]:
-    """A fault, with the first of the texts that show it."""
+    """Report a fault, with the first of the texts that show it."""
     if example_by_sample:
         first = quoted(next(iter(example_by_sample.values())))
         yield _PROMPTS.fault(
@@ -110,7 +110,7 @@ def _begins_twice(sent: tuple[Request, ...]) -> str:
 
 
 def _ends_in_space(sent: tuple[Request, ...]) -> str:
-    """The end of a prompt for generation, or of a started answer, if it is a space."""
+    """Return the end of a generation prompt, or of a prefilled answer, if it is a space."""
     for request in sent:
         if isinstance(request, Generate) and request.prompt:
             last = as_messages(request.prompt)[-1]
@@ -154,14 +154,14 @@ _KINDS: Mapping[str, Callable[[tuple[Request, ...]], str]] = {
         else ""
     ),
 }
-"""What may be wrong with a sample's requests, and what shows it ("" where nothing does)."""
+"""Possible faults of a sample's requests, each with a function that returns the evidence, or ""."""
 
 
 # -- with a model ----------------------------------------------------------------------
 
 
 def check_window(material: Material, model: Model) -> Iterator[Finding]:
-    """Findings on the requests as this model would read them.
+    """Report findings on the requests as this model would read them.
 
     A model without an accessible tokenizer is skipped.
     """
@@ -233,7 +233,7 @@ def check_window(material: Material, model: Model) -> Iterator[Finding]:
 def _measure_request(
     reader: Reader, request: Generate | LogLikelihood
 ) -> tuple[int, int, bool]:
-    """Tokens before the answer, room for the answer, and whether BOS is doubled."""
+    """Count tokens before the answer and room for it, and tell whether BOS is doubled."""
     from evalwright.models.local.tokens import encode_pair, encode_text
 
     prompt = request.prompt if isinstance(request, Generate) else request.context
@@ -251,5 +251,5 @@ def _measure_request(
     context, continuation = encode_pair(
         reader.encoder, rules, text, request.continuation
     )
-    # The last token is predicted and never put in.
+    # The last token is predicted and never fed to the model.
     return len(context) + len(continuation) - 1, 0, doubled

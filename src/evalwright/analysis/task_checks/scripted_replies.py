@@ -1,4 +1,4 @@
-"""Run a task's strategy on scripted replies and score the answer."""
+"""Runs a task's strategy on scripted replies and scores the answer."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from evalwright.evaluation.score_checks import checked_score
 from evalwright.tasks.dialects import is_dialect
 
 Reply = Callable[[int, Request], Response]
-"""From a request's place among those of its sample to the response."""
+"""A function from a request, and its index among those of its sample, to the response."""
 
 UNSCORED = frozenset({"perplexity"})
-"""Scorers whose worth is a likelihood, so that no answer is right."""
+"""Scorers that measure a likelihood, so that there is no right answer."""
 SHAPED = frozenset({"procedure"})
-"""Scorers whose targets are no answers as they stand."""
+"""Scorers whose targets cannot be used as answers."""
 
 _LIKELY = -1e-3
 _UNLIKELY = -1e3
@@ -29,7 +29,7 @@ _UNCONDITIONAL = -50.0
 
 
 def reply_with(text: str) -> Reply:
-    """A reply that answers every request with this text."""
+    """Create a reply that answers every request with this text."""
     return lambda request_index, request: Response(
         text,
         "",
@@ -41,7 +41,7 @@ def reply_with(text: str) -> Reply:
 
 
 def prefer_option(choice: int, repeats: int = 1) -> Reply:
-    """A reply that makes one option by far the most likely, by any normalisation.
+    """Create a reply that makes one option by far the most likely, under any normalisation.
 
     A judge is certain of it.
     """
@@ -68,7 +68,7 @@ def prefer_option(choice: int, repeats: int = 1) -> Reply:
 
 
 def continue_greedily(greedy: bool) -> Reply:
-    """A reply that says whether every continuation is that of greedy decoding."""
+    """Create a reply that says whether every continuation is what greedy decoding gives."""
     log_likelihood = _LIKELY if greedy else _UNLIKELY
     return lambda request_index, request: Response(
         log_likelihood=log_likelihood, is_greedy=greedy, tokens_scored=1
@@ -76,7 +76,10 @@ def continue_greedily(greedy: bool) -> Reply:
 
 
 def find_judging_scorer(material: Material) -> tuple[Scorer | None, str]:
-    """The scorer of the main metric, or None and why no answer can be judged without a model."""
+    """Return the scorer of the main metric, if it can score answers without a model.
+
+    Otherwise, None and the reason.
+    """
     task = material.task
     if not task.scorers:
         return None, "the task has no scorer"
@@ -91,7 +94,7 @@ def find_judging_scorer(material: Material) -> tuple[Scorer | None, str]:
 
 
 def explain_unjudged(task: Task, scorer: Scorer) -> str:
-    """Why a scorer's value for a right answer is unknown here; "" if it is 1."""
+    """Explain why a scorer's value for a right answer is unknown here; "" if it is 1."""
     if scorer.asks:
         reason = "uses a model" if scorer.roles else "uses a model or runs programs"
         return f"{scorer.name} {reason}, so it cannot be checked here"
@@ -118,7 +121,7 @@ def explain_unjudged(task: Task, scorer: Scorer) -> str:
 def score_replies(
     material: Material, scorer: Scorer, replies: Iterable[tuple[Sample, Reply]]
 ) -> list[float]:
-    """The score of each scripted reply.
+    """Score each scripted reply.
 
     Raises:
         ScoringError: strategy or scorer fails on a sample, which is named.
@@ -139,10 +142,10 @@ def score_replies(
 def score_preferences(
     material: Material, scorer: Scorer
 ) -> list[tuple[Sample, int, float]]:
-    """For each sample and option, the score if that option is the most likely; computed once."""
+    """Score each option of each sample as if it were the most likely one; computed once."""
     preferred = material.preferred.get(scorer.name)
     if preferred is None:
-        # of each request, in a row
+        # number of consecutive requests per option
         repeats = int(getattr(material.task.strategy, "repeats", 1) or 1)
         pairs = [
             (sample, option)
@@ -177,7 +180,7 @@ async def _run_strategy(task: Task, sample: Sample, reply: Reply) -> Answer:
 
 
 def score_text(scorer: Scorer, sample: Sample, text: str) -> float:
-    """The score of a text without running a strategy. Raises ScoringError."""
+    """Score a text without running a strategy. Raises ScoringError."""
     return _score_answer(
         scorer, sample, Answer(text=text, responses=(Response(text=text),))
     )
@@ -201,6 +204,6 @@ def _score_answer(scorer: Scorer, sample: Sample, answer: Answer) -> float:
 
 
 def add_citations(sample: Sample, text: str) -> str:
-    """A text with the citations that the sample requires."""
+    """Append the citations that the sample requires to a text."""
     citations: Sequence[object] = sample.metadata.get("citations") or ()
     return text + "".join(f" [{name}]" for name in citations)

@@ -1,4 +1,4 @@
-"""Check worked examples: none repeats or leaks the question, is wrong, or is evaluated itself."""
+"""Checks worked examples: none repeats or leaks the question, is wrong, or is evaluated itself."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from evalwright.core.samples import Sample
 
 _CHECK = Check("shots")
 _TELLING = 16
-"""A shorter text may stand in a shot by chance."""
+"""Shortest text whose occurrence in a shot is not by chance, in characters."""
 
 
 def check_shots(material: Material) -> Iterator[Finding]:
-    """Findings on a task's shots; nothing if it has none."""
+    """Report findings on a task's shots; nothing if it has none."""
     shots = getattr(material.renderer, "shots", None)
     if shots is not None:
         yield from _check_own_shots(material, shots)
@@ -72,7 +72,7 @@ def _check_own_shots(material: Material, shots: Any) -> Iterator[Finding]:
 
 
 def _asks_the_same(shot: Any, question: str, sample: Sample) -> bool:
-    """Whether a shot is the same question, with the same options in any order."""
+    """Tell whether a shot is the same question, with the same options in any order."""
     if shot.sample is None or not sample.choices:
         return normalise(shot.user) == question
     options = sorted(map(normalise, shot.sample.choices)) == sorted(
@@ -92,7 +92,7 @@ def _gives_away(shot: Any, question: str, sample: Sample) -> bool:
     ):
         return True
     folded_input = normalise(sample.input)
-    # A fixed question ("Which is right?") gives nothing away: the options are what is asked.
+    # A fixed question ("Which is right?") gives nothing away: the samples differ in their options.
     fixed = shot.sample is not None and normalise(shot.sample.input) == folded_input
     if (
         len(folded_input) >= _TELLING
@@ -107,7 +107,7 @@ def _gives_away(shot: Any, question: str, sample: Sample) -> bool:
 
 
 def _contains_phrase(text: str, phrase: str) -> bool:
-    """Whether a text contains a phrase, not starting or ending within a word or number."""
+    """Tell whether a text contains a phrase, not starting or ending within a word or number."""
     return re.search(rf"(?<![^\W_]){re.escape(phrase)}(?![^\W_])", text) is not None
 
 
@@ -145,7 +145,7 @@ def _find_evaluated_shots(
 
 
 def _question_key(sample: Sample, rendered: str) -> tuple[object, ...]:
-    """What identifies a question; the order of its options does not matter."""
+    """Return what identifies a question; the order of its options does not matter."""
     passages = tuple(normalise(passage.text) for passage in sample.passages)
     question = normalise((sample.input or rendered) if sample.choices else rendered)
     return question, tuple(sorted(map(normalise, sample.choices))), passages
@@ -174,7 +174,8 @@ def _find_wrong_shots(material: Material, drawn: list[Any]) -> Iterator[Finding]
         try:
             score = score_text(scorer, sample, add_citations(sample, answer))
         except ScoringError:
-            continue  # its row lacks what the scorer reads, which says nothing of the answer
+            # Its row lacks a column that the scorer needs, which is not a wrong answer.
+            continue
         if score != 1.0:
             why = (
                 f"and {scorer.name} gives it {score:g} by its own gold"

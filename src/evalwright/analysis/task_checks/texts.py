@@ -1,4 +1,4 @@
-"""Check that questions, options and targets exist, are unique, and do not leak the answer."""
+"""Checks that questions, options and targets exist, are unique, and do not leak the answer."""
 
 from __future__ import annotations
 
@@ -34,16 +34,19 @@ _GIVEN_AWAY = re.compile(
     re.IGNORECASE,
 )
 _READING = 60
-"""Questions of so many words (median) carry a text to read, in which the answer may well stand."""
+"""Median number of words from which on questions contain a text to read.
+
+The answer may then rightly occur in it.
+"""
 
 LEAK_RATE = 0.2
-"""Of questions that hold their gold answer, where they have no options to compare with."""
+"""Largest share of questions that contain their gold answer, where there are no options."""
 
 _LEAST = 5
 
 
 def check_texts(material: Material) -> Iterator[Finding]:
-    """Findings on empty texts, placeholders, repeated options, missing gold options, and leaks."""
+    """Report empty texts, placeholders, repeated options, missing gold options, and leaks."""
     yield from _TEXTS.verdicts(
         _find_empty_texts(material),
         "no empty question, option or target, and no placeholder",
@@ -109,7 +112,7 @@ def _find_empty_texts(material: Material) -> list[Finding]:
 
 def _find_option_faults(material: Material) -> list[Finding]:
     def normalise_spaces(text: str) -> str:
-        """Case may be what tells two options apart (mW, MW)."""
+        """Normalise spaces only, since options may differ only in case (mW, MW)."""
         return " ".join(unicodedata.normalize("NFC", text).split())
 
     repeated = find_ids(
@@ -118,18 +121,16 @@ def _find_option_faults(material: Material) -> list[Finding]:
             len(set(map(normalise_spaces, sample.choices))) < len(sample.choices)
         ),
     )
-    lost = find_ids(
+    without_gold = find_ids(
         material, lambda i, sample: bool(sample.choices) and not sample.gold
     )
     twice = (
         f"{counted(len(repeated), 'sample has', 'samples have')} the same option twice"
     )
-    absent = (
-        f"the gold answer of {counted(len(lost), 'sample')} is not among the options"
-    )
+    absent = f"the gold answer of {counted(len(without_gold), 'sample')} is not among the options"
     return [
         _OPTIONS.fault(text, ids)
-        for text, ids in ((twice, repeated), (absent, lost))
+        for text, ids in ((twice, repeated), (absent, without_gold))
         if ids
     ]
 
@@ -188,7 +189,7 @@ def _check_same_prompts(
     """Report different samples with identical requests: the prompt omits what differs."""
     groups: dict[Any, list[int]] = {}
     for index, sent in enumerate(material.requests):
-        # Rows that are alike in every part are duplicates, where their question is known.
+        # Rows that are equal in every part are duplicates if their question is known.
         if sent and index not in duplicate_indices:
             groups.setdefault(
                 tuple(repr(request.payload()) for request in sent), []
@@ -229,7 +230,7 @@ def _check_leaks(material: Material) -> Iterator[Finding]:
         and material.generates is False
         and not material.chooses
     ):
-        return  # the text to be continued is scored, and is meant to stand there
+        return  # the text to be continued is scored, and is meant to be there
     ids = find_ids(material, _gives_away)
     if ids:
         text = (
@@ -250,7 +251,7 @@ def _check_leaks(material: Material) -> Iterator[Finding]:
 
 
 def _gives_away(index: int, sample: Sample) -> bool:
-    """Whether the question says "the answer is" and then a gold answer."""
+    """Tell whether the question says "the answer is" and then a gold answer."""
     forms = [normalise(form) for form in sample.targets if form.strip()]
     text = normalise(sample.input)
     rests = [text[match.end() :] for match in _GIVEN_AWAY.finditer(text)]
@@ -284,7 +285,7 @@ def _check_targets_in_questions(samples: list[Sample]) -> Iterator[Finding]:
 
 
 def _check_options_in_questions(samples: list[Sample]) -> Iterator[Finding]:
-    """How often the gold option occurs in the question, compared with wrong ones."""
+    """Compare how often the gold option occurs in the question with wrong ones."""
     samples = [
         sample
         for sample in samples

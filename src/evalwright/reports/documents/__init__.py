@@ -1,1 +1,1 @@
-"""Documents for each kind of result: headings, tables and sentences from its numbers."""
+"""Documents for each kind of result, with headings, tables and sentences built from its numbers."""

@@ -20,12 +20,12 @@ from evalwright.reports.text import shorten
 from evalwright.runs.reader import Run
 
 SHOWN_CHARS = 600
-"""The longest question or answer among the examples."""
+"""Longest question or answer shown in an example, in characters."""
 MOST_SUBSETS = 60
 
 
 def run_report(run: Run) -> doc.Document:
-    """A run's results, followed by an analysis of its answers."""
+    """Build a run's results, followed by an analysis of its answers."""
     run_page = run_document(run)
     return doc.Document(
         run_page.title, [*run_page.blocks, *analysis_document(analyse_run(run)).blocks]
@@ -33,7 +33,7 @@ def run_report(run: Run) -> doc.Document:
 
 
 def analysis_document(analyses: Sequence[AnswerAnalysis]) -> doc.Document:
-    """The analyses of several tasks, one after another."""
+    """Build the analyses of several tasks, one after another."""
     return doc.Document(
         "Analysis of the answers",
         [block for analysis in analyses for block in _task(analysis)],
@@ -199,7 +199,7 @@ def _example_text(example: AnsweredItem) -> str:
 def confidence_document(
     name: str, confidences: Sequence[TaskConfidence]
 ) -> doc.Document:
-    """Calibration of a run's tasks, and what declining the least sure answers would be worth.
+    """Show the calibration of a run's tasks, and the accuracy if unsure answers were declined.
 
     Args:
         name: The run's name, for the title.

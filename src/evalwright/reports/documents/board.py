@@ -33,14 +33,16 @@ from evalwright.reports.documents.run import missing_cell, run_blocks
 from evalwright.runs.reader import Run
 
 MOST_SLICE_ROWS = 3000
-"""Rows of slices on a whole page; past that each table shows its largest slices only, and under
-LEAST_SLICES none.
+"""Most rows of slices on a whole page.
+
+Beyond it each table shows its largest slices only, and none if that would be under
+LEAST_SLICES.
 """
 
 LEAST_SLICES = 5
 
 PROVISIONAL_MARK = " *"
-"""Follows the rank of a model that lacks more than 5% of the answers; a note explains it."""
+"""Appended to the rank of a model that lacks more than 5% of the answers; a note explains it."""
 
 FAULT_TITLES: Mapping[str, str] = {
     CUT: "Cut",
@@ -51,7 +53,10 @@ FAULT_TITLES: Mapping[str, str] = {
     UNFINISHED: "Unfinished",
     TOOL_CALL: "Tool call",
 }
-"""Titles of columns that count faults of the models; columns without any fault are left out."""
+"""Titles of the columns that count the models' own faults.
+
+Columns without any fault are omitted.
+"""
 
 
 def board_document(
@@ -62,7 +67,7 @@ def board_document(
     links: Sequence[str] = (),
     costs: bool = False,
 ) -> doc.Document:
-    """The document of a board.
+    """Build the document of a board.
 
     Args:
         board: The board.
@@ -73,7 +78,7 @@ def board_document(
     """
     by_id = {run.id: run for run in runs}
     page_runs = [by_id[row.run] for row in board.rows if row.run in by_id]
-    # Without what is said of a column that is not there.
+    # Drop the note about a column that is not shown.
     notes = [
         note
         for note in board.notes
@@ -108,7 +113,7 @@ def readme_document(
     picture: str = "",
     title: str = "Leaderboard",
 ) -> doc.Document:
-    """The board as it stands between the markers of a README.
+    """Build the board in the form that is inserted between the markers of a README.
 
     It has no date of its own, so the same runs give the same bytes.
 
@@ -133,7 +138,7 @@ def readme_document(
 
 
 def board_labels(board: Board) -> list[str]:
-    """What to call each row: its label, with the run's name where rows share a label."""
+    """Name each row: its label, with the run's name where rows share a label."""
     labels = [row.label for row in board.rows]
     return [
         row.label if labels.count(row.label) == 1 else f"{row.label} ({row.run})"
@@ -142,7 +147,7 @@ def board_labels(board: Board) -> list[str]:
 
 
 def coverage(row: BoardRow) -> str:
-    """How many items are scored, of how many: "39 of 40", "40 (20 not asked)"."""
+    """Say how many items are scored, out of how many: "39 of 40", "40 (20 not asked)"."""
     n = numbers.count(row.n)
     text = n if row.n == row.n_asked else f"{n} of {numbers.count(row.n_asked)}"
     return (
@@ -153,7 +158,7 @@ def coverage(row: BoardRow) -> str:
 
 
 def score_note(column: ScoreColumn) -> str:
-    """What a score column's title needs: its unit or metric, and which direction is better."""
+    """Explain a score column's title: its unit or metric, and which direction is better."""
     metric = column.metric if column.task and column.metric != "accuracy" else ""
     less = "lower is better" if column.lower_is_better else ""
     return ", ".join(phrase for phrase in (column.measure or metric, less) if phrase)
@@ -293,7 +298,10 @@ def _score(column: ScoreColumn, i: int) -> doc.Cell:
 
 
 def _rank(row: BoardRow, total: int) -> doc.Cell:
-    """The range of ranks, sorted by the best one; a page draws it on a line of all ranks."""
+    """Build the cell of a range of ranks, sorted by the best.
+
+    A page draws it on a line of all ranks.
+    """
     if row.ranks is None:
         return doc.Cell(numbers.NOTHING)
     best, worst = row.ranks
@@ -305,7 +313,7 @@ def _rank(row: BoardRow, total: int) -> doc.Cell:
 
 
 def _has_ties(board: Board) -> bool:
-    """Whether some models share a letter, so that the column of letters says something."""
+    """Tell whether some models share a letter, so that the column of letters is useful."""
     letters = [row.letters for row in board.rows if row.letters]
     return len(letters) > 1 and len(set("".join(letters))) < len("".join(letters))
 
@@ -314,7 +322,7 @@ def _has_ties(board: Board) -> bool:
 
 
 def _tasks(board: Board, runs: Sequence[Run]) -> Iterator[doc.Block]:
-    """The tasks of the board, as they were run."""
+    """Build the table of the board's tasks, as they were run."""
     columns = doc.columns(
         "Task*", "Description~", "Version", "Metric", "Samples>", "Draws>", "Data"
     )
@@ -386,7 +394,7 @@ def _folds(
 
 
 def _slices_each(runs: Iterable[Run]) -> int:
-    """How many rows each table of slices may have; 0 leaves the tables out."""
+    """Decide how many rows each table of slices may have; 0 leaves the tables out."""
     sizes = [
         len(by_value)
         for run in runs

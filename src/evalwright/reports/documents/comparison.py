@@ -18,10 +18,10 @@ from evalwright.runs.slices import SliceComparison
 from evalwright.statistics import Estimate, MacroDifference
 
 PROVISIONAL = "provisional"
-"""The note on a difference that rests on too few of the answers."""
+"""The note on a difference for which too many answers are missing."""
 
 MOST_FLIPS = 5
-"""Flipped items shown per task and direction; the JSON form has more."""
+"""Most flipped items shown per task and direction; the JSON form has more."""
 
 
 def comparison_document(
@@ -60,12 +60,12 @@ def comparison_document(
 
 
 def gains_document(run: str, gains: Sequence[ContextGain]) -> doc.Document:
-    """What passages add to the scores of one run."""
+    """Show what passages add to the scores of one run."""
     return doc.Document(f"Context gain of {run}", gain_blocks(gains))
 
 
 def gain_blocks(gains: Sequence[ContextGain]) -> list[doc.Block]:
-    """A table of what passages add, with a sentence over all questions for each run and task."""
+    """Build a table of what passages add, with a sentence for each run and task."""
     if not gains:
         return []
     columns = doc.columns(
@@ -98,7 +98,7 @@ def gain_blocks(gains: Sequence[ContextGain]) -> list[doc.Block]:
 
 
 def gate_blocks(gate: Gate) -> list[doc.Block]:
-    """The rules of a gate, what the data say of each, and whether the gate failed."""
+    """Show the rules of a gate, the outcome of each, and whether the gate failed."""
     columns = doc.columns("*", "Rule~", "Found~")
     rows: list[Sequence[doc.Content]] = [
         (
@@ -113,12 +113,12 @@ def gate_blocks(gate: Gate) -> list[doc.Block]:
 
 
 def detectable_text(least: float, bounded: bool) -> str:
-    """The smallest difference that would be detected, or "none"."""
+    """Format the smallest difference that would be detected, or "none"."""
     return "none" if bounded and least >= 1.0 else _mean(least, bounded)
 
 
 def direction_note(comparison: TaskComparison | PairTable) -> str:
-    """The remark beside the name of a metric of which lower is better."""
+    """Return the remark beside the name of a metric for which lower is better."""
     return ", lower is better" if comparison.lower_is_better else ""
 
 
@@ -136,7 +136,7 @@ _COLUMNS = (
 
 
 def _differences(comparison: Comparison) -> Iterator[doc.Table]:
-    """One table for all tasks in points, and one for each metric in another unit."""
+    """Build one table for all tasks in points, and one for each metric in another unit."""
     units: dict[str, list[Sequence[doc.Content]]] = {}
     for task in comparison.tasks:
         units.setdefault("" if task.bounded else task.metric, []).append(
@@ -158,7 +158,7 @@ def _differences(comparison: Comparison) -> Iterator[doc.Table]:
 
 
 def _others(tasks: Sequence[TaskComparison]) -> Iterator[doc.Block]:
-    """A line for each of the other metrics."""
+    """Write a line for each of the other metrics."""
     for task in tasks:
         for metric_comparison in task.others:
             comparison = metric_comparison.result
@@ -188,7 +188,7 @@ def _others(tasks: Sequence[TaskComparison]) -> Iterator[doc.Block]:
 def _mean_row(
     name: str, mean_difference: MacroDifference | None
 ) -> Sequence[doc.Content]:
-    """The row of a mean over tasks; only its name where it has no number."""
+    """Build the row of a mean over tasks; only its name where it has no number."""
     if mean_difference is None:
         return (name, "", "", numbers.NOTHING, "", "", "", "", "")
 
@@ -250,7 +250,7 @@ def _mean(mean: float, bounded: bool) -> str:
 
 
 def _remarks(tasks: Sequence[TaskComparison]) -> Iterator[doc.Note]:
-    """Remarks on the tasks, each once, with the names of the tasks that it is true of."""
+    """Write remarks on the tasks, each once, with the names of the tasks it applies to."""
     for names, text in merge_remarks(
         (task.task, text) for task in tasks for text in _remarks_on(task)
     ):
@@ -352,7 +352,7 @@ def _flips(task: TaskComparison, most: int) -> Iterator[doc.Block]:
 
 
 MOST_PAIRS = 60
-"""Pairs shown of a table; the JSON form has all."""
+"""Most pairs shown in a table; the JSON form has all."""
 
 
 def several_document(
@@ -404,7 +404,7 @@ def several_document(
 
 
 def _settings_notes(comparison: SeveralComparison) -> Iterator[doc.Note]:
-    """A line for each difference in the settings, with the runs that have it."""
+    """Write a line for each difference in the settings, with the runs that have it."""
     runs_by_difference: dict[str, list[str]] = {}
     for run, lines in comparison.differences.items():
         for line in lines:
@@ -418,7 +418,7 @@ def _settings_notes(comparison: SeveralComparison) -> Iterator[doc.Note]:
 
 
 def _correction_note(tables: Sequence[PairTable]) -> doc.Note:
-    """How intervals and p-values were adjusted."""
+    """Explain how intervals and p-values were adjusted."""
     text = f"Intervals of differences and adjusted p: {tables[0].correction}."
     if len(tables[0].pairs) > 1 and not tables[0].slice:
         text += (
@@ -458,7 +458,7 @@ def _runs(comparison: SeveralComparison, table: PairTable) -> doc.Table:
 
 
 def _item_count(mean: Estimate) -> str:
-    """The number of scored items, of all items where some have no score."""
+    """Format the number of scored items, out of all items if some have no score."""
     total = f" of {numbers.count(mean.n + mean.n_missing)}" if mean.n_missing else ""
     clusters = (
         ""
@@ -469,7 +469,7 @@ def _item_count(mean: Estimate) -> str:
 
 
 def _pairs(tables: Sequence[PairTable]) -> doc.Table:
-    """A table of pairs, the largest difference first and pairs without a difference last.
+    """Build a table of pairs, largest difference first, pairs without a difference last.
 
     Pairs are named by the numbers of their runs, the higher one first.
     """

@@ -1,4 +1,4 @@
-"""The report on contamination: scores by a cut-off, drops to rewrites, corpus overlap."""
+"""Documents on contamination: scores by a cut-off, drops on rewrites, overlap with a corpus."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ Row = tuple[str, ...]
 
 
 def contamination_document(report: ContaminationReport) -> doc.Document:
-    """The document of one run's report; its last block is the conclusion."""
+    """Build the document of one run's report; its last block is the conclusion."""
     cut_off_rows = [_cut_off_row(cut_off) for cut_off in report.cut_offs]
     drop_rows = [_drop_row(task_drop) for task_drop in report.drops]
     overlap_rows: list[Row] = []
@@ -86,7 +86,7 @@ def contamination_document(report: ContaminationReport) -> doc.Document:
 
 
 def _section(title: str, columns: Row, rows: Sequence[Row]) -> list[doc.Block]:
-    """A heading and its table; nothing where there are no rows."""
+    """Build a heading and its table; nothing where there are no rows."""
     if not rows:
         return []
     return [doc.Heading(title), doc.Table(doc.columns(*columns), rows, title)]
@@ -123,7 +123,7 @@ def _drop_row(task_drop: Drop) -> Row:
 
 
 def _control_cells(check: ContaminationCheck | None) -> Row:
-    """The drop of the control items, and how far the other items' drop exceeds it."""
+    """Show the drop on the control items, and how far the other items' drop exceeds it."""
     if check is None:
         return (numbers.NOTHING, "0", numbers.NOTHING, numbers.NOTHING)
     control_drop = check.control_drop
@@ -259,7 +259,7 @@ def _overlap_sentence(overlap: Overlap) -> str:
 
 
 def _direction(comparison: UnpairedComparison) -> str:
-    """ "is higher (...)", "is lower (...)", or that there is no significant difference."""
+    """Say "is higher (...)", "is lower (...)", or that there is no significant difference."""
     difference = _with_interval(comparison.difference, comparison)
     if comparison.low > 0 or comparison.high < 0:
         direction = "higher" if comparison.difference > 0 else "lower"

@@ -23,13 +23,16 @@ from evalwright.statistics import Estimate, JudgeCorrection, LengthProbe, SwapPr
 Cells = tuple[str, ...]
 
 _MOST_DISAGREEMENTS = 20
-"""How many answers are shown on which a judge and people differ."""
+"""Most answers shown on which a judge and people differ."""
 _FEW_LABELS = 30
-"""With fewer labels, an interval is more a warning than a result."""
+"""Number of labels below which an interval is more a warning than a result."""
 
 
 def calibration_document(calibration: JudgeCalibration) -> doc.Document:
-    """A judge on one run, beside human labels: scores, agreement, checks for bias, conclusion."""
+    """Compare a judge's verdicts on one run with human labels.
+
+    The page has scores, agreement, checks for bias, and a conclusion.
+    """
     counts = calibration.counts
     people = (
         ", ".join(f"{name} ({n})" for name, n in counts.labellers.items() if name)
@@ -71,7 +74,7 @@ def calibration_document(calibration: JudgeCalibration) -> doc.Document:
 
 
 def chosen_document(chosen_labels: ChosenLabels) -> doc.Document:
-    """How often a judge agrees with people on answers that were chosen by hand."""
+    """Show how often a judge agrees with people on hand-picked answers."""
     n_judged = chosen_labels.labelled - chosen_labels.without_verdict
     people = (
         ", ".join(
@@ -115,7 +118,7 @@ def chosen_document(chosen_labels: ChosenLabels) -> doc.Document:
 
 
 def difference_document(judge_difference: JudgeDifference) -> doc.Document:
-    """The difference of two runs: by the judge, by labels alone, and corrected."""
+    """Show the difference of two runs: by the judge, by labels alone, and corrected."""
     judge = judge_difference.judge
     rows: list[Cells] = [
         (
@@ -164,12 +167,12 @@ def _corrections(
     calibration: JudgeCalibration | JudgeDifference,
     text: Callable[[JudgeCorrection], str],
 ) -> Iterator[Cells]:
-    """The score by labels alone, and corrected by the judge's verdicts."""
-    alone = (
+    """Build the rows of the score by labels alone and of the one corrected by the judge."""
+    labels_name = (
         "labels, by strata" if calibration.design == "stratified" else "labels alone"
     )
     for name, correction in (
-        (alone, calibration.labels_alone),
+        (labels_name, calibration.labels_alone),
         ("corrected", calibration.corrected),
     ):
         weight = (
@@ -235,7 +238,7 @@ def _agreement(agreement: Any) -> list[doc.Block]:
 
 
 def _coefficient_text(estimate: Estimate | None) -> str:
-    """A coefficient, or "not known": agreement between people needs two of them."""
+    """Format a coefficient, or "not known": agreement between people needs two of them."""
     if estimate is None:
         return "not known"
     return (
@@ -296,12 +299,12 @@ def _acquiescence(acquiescence: Any) -> Iterator[Cells]:
 
 
 def length_row(name: str, probe: LengthProbe, remark: str = "") -> Cells:
-    """A table row: how the odds of a verdict change when an answer is twice as long.
+    """Build a table row on how the odds of a verdict change when an answer is twice as long.
 
     Args:
         name: The row's name.
         probe: The fitted effect of length.
-        remark: What to know of it, added to the explanation.
+        remark: An addition to the explanation.
     """
     effect = probe.effects[1]
     odds, low, high = (
@@ -315,7 +318,7 @@ def length_row(name: str, probe: LengthProbe, remark: str = "") -> Cells:
 
 
 def position_rows(probe: SwapProbe) -> Iterator[Cells]:
-    """Table rows: whether the order of two answers changes a judge's verdict."""
+    """Build table rows on whether the order of two answers changes a judge's verdict."""
     yield (
         "same verdict in both orders",
         numbers.score(probe.consistency, "points"),
@@ -336,7 +339,7 @@ def _sample_size(estimate: Estimate) -> str:
 def _single_row(
     name: str, number: Callable[[Any], str], meaning: Callable[[Any], str]
 ) -> Callable[[Any], list[Cells]]:
-    """A function that renders a fault as one table row, by two functions of the fault."""
+    """Create a function that renders a fault as one table row, from two functions of the fault."""
     return lambda fault: [(_NAMES[name], number(fault), meaning(fault))]
 
 
@@ -382,7 +385,7 @@ _FAULTS: Mapping[str, Callable[[Any], Iterator[Cells] | list[Cells]]] = {
 
 
 def _conclusion(calibration: JudgeCalibration) -> Iterator[str]:
-    """What people would have scored, how far the judge is off, and what it adds."""
+    """Say what people would have scored, how far the judge is off, and what it adds."""
     corrected = calibration.corrected
     excess = calibration.excess
     level = f"{100 * corrected.level:g}% interval"
@@ -468,7 +471,7 @@ def _notes(calibration: JudgeCalibration) -> Iterator[str]:
 
 
 def _difference_conclusion(judge_difference: JudgeDifference) -> str:
-    """Which run is better by people's standards, and what the judge says."""
+    """Say which run is better by people's standards, and what the judge says."""
     (a, b), judge, corrected = (
         judge_difference.names,
         judge_difference.judge,
@@ -483,7 +486,7 @@ def _difference_conclusion(judge_difference: JudgeDifference) -> str:
         f"{100 * corrected.level:g}% interval; {counted(corrected.n_labels, 'item')}"
         f" labelled for both, {counted(corrected.n_judged, 'item')} judged"
     )
-    alone = numbers.gap(judge.difference, judge)
+    gap_by_judge = numbers.gap(judge.difference, judge)
     if corrected.p_value < 1 - corrected.level and (
         corrected.low > 0 or corrected.high < 0
     ):
@@ -498,7 +501,7 @@ def _difference_conclusion(judge_difference: JudgeDifference) -> str:
             f" found ({a} minus {b} {_gap_text(corrected)} points, {facts}); differences"
             " inside this interval cannot be ruled out."
         )
-    return f"{first} The judge alone says {alone}."
+    return f"{first} The judge alone says {gap_by_judge}."
 
 
 def _difference_notes(judge_difference: JudgeDifference) -> Iterator[str]:
@@ -525,7 +528,7 @@ def _difference_notes(judge_difference: JudgeDifference) -> Iterator[str]:
 
 
 def biases_document(biases: Sequence[JudgeBias]) -> doc.Document:
-    """A table of biases for each judge."""
+    """Build a table of biases for each judge."""
     blocks: list[doc.Block] = []
     for bias in biases:
         title = f"{bias.judge}, {bias.scorer}: {numbers.counted(bias.n, 'verdict')}"
@@ -577,7 +580,7 @@ _PAIR_COLUMNS = (
 
 
 def agreement_document(agreement: PanelAgreement) -> doc.Document:
-    """The judges, the agreement of each pair and of all, and the answers in dispute."""
+    """Show the judges, the agreement of each pair and of all, and the disputed answers."""
     raters = [
         (
             doc.Cell(rater.name, name=True),
@@ -663,7 +666,7 @@ def _pair(pair: RaterPair) -> Sequence[doc.Content]:
 
 
 def coefficient(estimate: Estimate) -> str:
-    """A coefficient with two decimals and its interval."""
+    """Format a coefficient with two decimals and its interval."""
     if math.isnan(estimate.value):
         return numbers.NOTHING
     if math.isnan(estimate.low) or math.isnan(estimate.high):

@@ -22,9 +22,9 @@ from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult
 
 MOST_OUTCOMES = 20
-"""With more labels, a scorer's labels are not classes and are not counted."""
+"""Most labels of a scorer that count as classes; with more, they are not counted."""
 LONGEST_TEXT_CHARS = 700
-"""The longest text on a page."""
+"""Longest text on a page, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,10 @@ class Example:
     """A sample with a low score.
 
     Attributes:
-        score: The judge's number where it gave one, else the scorer's value.
+        task: The task's name.
+        id: The sample's id.
+        label: The score's label.
+        score: The judge's number if it gave one, else the scorer's value.
         texts: Shortened (title, text) pairs, such as the input and the answer.
     """
 
@@ -105,7 +108,7 @@ def read_samples(run: Run, most: int) -> tuple[list[Outcomes], list[Example]]:
 
 
 def _sureness(score: Mapping[str, Any]) -> float:
-    """What examples are sorted by: the judge's own number, else the value."""
+    """Return what examples are sorted by: the judge's own number, else the value."""
     score_parts: Mapping[str, Any] = score.get("parts", {})
     number = score_parts.get("score", score["value"])
     return float(number) if number is not None else 0.0
@@ -153,7 +156,7 @@ def _texts(
 
 MOST_COLUMNS = 4
 MOST_VALUES = 200
-"""Rows of a table of slices; `run.json` has all."""
+"""Most rows in a table of slices; `run.json` has all."""
 
 
 def model_document(
@@ -164,12 +167,12 @@ def model_document(
     back: str = "",
     examples: int = 5,
 ) -> doc.Document:
-    """The page of one row of a board.
+    """Build the page of one row of a board.
 
     Args:
         board: The board.
         row_index: The row's index on the board.
-        run: The run that the row was made from.
+        run: The run behind the row.
         title: The board's title.
         back: The address of the board's page.
         examples: How many low-scored samples of each task to show.
@@ -241,12 +244,11 @@ def _card(column: ScoreColumn, row_index: int) -> doc.Card:
 
 
 def _outcomes(outcomes: Outcomes, run: Run) -> doc.Table:
-    """Outcomes of one scorer, as shares of the same total as the scorer's rates."""
+    """Build the table of one scorer's outcomes, each as a share of the rates' denominator."""
     task = next((task for task in run.tasks if task.name == outcomes.task), None)
     n_labelled = sum(count for _, count in outcomes.counts)
     n_unlabelled = max(0, task.n_samples - n_labelled) if task else 0
-    # What has no label failed before the scorer saw it, or is nothing that the scorer has a score
-    # for.
+    # Samples without a label failed before they were scored, or the scorer does not apply to them.
     n_missing = min(task.n_missing, n_unlabelled) if task else 0
     kinds = (
         {metric.kind for metric in task.metrics if metric.scorer == outcomes.scorer}
@@ -314,7 +316,7 @@ def _imported(run: Run) -> Mapping[str, Any]:
 
 
 def _settings(run: Run) -> Iterator[tuple[str, str]]:
-    """The model's arguments, and how each task draws answers."""
+    """List the model's arguments, and how each task draws answers."""
     for key, setting in _imported(run).get("settings", {}).items():
         if key != "prompt" and setting is not None:
             yield key, str(setting)

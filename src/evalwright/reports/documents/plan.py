@@ -1,4 +1,4 @@
-"""Plans as documents: what each task can detect, what a run costs, and what this rests on."""
+"""Plans as documents: what each task can detect, what a run costs, and the basis of both."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ UNKNOWN = "unknown"
 
 
 def plan_document(forecast: Forecast) -> doc.Document:
-    """The plan, the command that runs it, and the conclusion."""
+    """Build the plan, the command that runs it, and the conclusion."""
     aim = f"{100 * forecast.level:g}% level, {100 * forecast.power:g}% power"
     source = "no request was sent"
     if forecast.pilot is not None:
@@ -51,7 +51,7 @@ def plan_document(forecast: Forecast) -> doc.Document:
 
 
 def amount(quantity: Amount, text: Callable[[float], str]) -> str:
-    """A quantity with its bounds: "3,925", "1,200 (900 to 1,500)", "0 to 4.8k", "unknown"."""
+    """Format a quantity with its bounds: "3,925", "900 (800 to 950)", "0 to 4.8k" or "unknown"."""
     if quantity.value is None and quantity.high is None:
         return UNKNOWN
     bounds = None
@@ -86,7 +86,7 @@ def _task(task: TaskForecast, forecast: Forecast) -> Iterator[doc.Block]:
 def _designs(
     task: TaskForecast, variances: PartsForecast, forecast: Forecast
 ) -> Iterator[doc.Block]:
-    """What the difference varies with, and what more items, repeats or prompts would gain."""
+    """Show the parts of the difference's variance, and what more items, repeats or prompts gain."""
 
     def root(variance: float) -> str:
         return (
@@ -148,7 +148,7 @@ def _designs(
 
 
 def _cheapest(task: TaskForecast, forecast: Forecast) -> str:
-    """Which design detects the wanted difference with the fewest answers."""
+    """Say which design detects the difference with the fewest answers."""
     difference = _points(forecast.difference, task.bounded)
     cheapest = next((cheapest for cheapest in task.designs if cheapest.cheapest), None)
     if cheapest is None:
@@ -302,7 +302,7 @@ def worded_plan(forecast: Forecast) -> Forecast:
 
 
 def _judge(judge: JudgeForecast) -> str:
-    """What reading the unsure answers costs."""
+    """Say what scoring the unsure answers by a judge costs."""
     name = judge.model or f"the role '{judge.role}'"
     requests = amount(judge.requests, lambda number: numbers.count(round(number)))
     return (
@@ -312,7 +312,7 @@ def _judge(judge: JudgeForecast) -> str:
 
 
 def _known_or_why(quantity: Amount, text: str) -> str:
-    """The text of a quantity, with the reason where it is unknown."""
+    """Append the reason to a quantity's text if it is unknown."""
     return f"{text} ({quantity.basis})" if text == UNKNOWN and quantity.basis else text
 
 
@@ -321,7 +321,7 @@ def _points(number: float, bounded: bool) -> str:
 
 
 def _about(number: float) -> str:
-    """A number of items, rounded to two digits: "3,900"."""
+    """Round a number of items to two digits: "3,900"."""
     if number < 100:
         return f"{number:.0f}"
     scale = 10 ** (len(str(int(number))) - 2)

@@ -1,4 +1,4 @@
-"""Documents on folders of runs: their index, with scores by slice, and what `runs check` shows."""
+"""Documents on folders of runs: their index, scores by slice, and the result of `runs check`."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _MOST_VALUES = 40
 
 
 def registry_document(index: Mapping[str, Any]) -> doc.Document:
-    """The index of a folder of runs.
+    """Build the index of a folder of runs.
 
     Args:
-        index: The index that `analysis.run_index.index_of` returns.
+        index: The index that `analysis.run_index.build_index` returns.
     """
     runs = index["runs"]
     blocks: list[doc.Block] = (
@@ -103,7 +103,7 @@ def _slices(
 
 
 def _score(estimate: Mapping[str, Any] | None, scale: float | None = None) -> str:
-    """A number with its interval and n, times `scale`; by default in points if from 0 to 1."""
+    """Format a number with interval and n, times `scale`; by default in points if from 0 to 1."""
     if estimate is None or estimate["value"] is None or math.isnan(estimate["value"]):
         return numbers.NOTHING
     bounds = [estimate[name] for name in ("low", "high")]
@@ -122,7 +122,7 @@ def _score(estimate: Mapping[str, Any] | None, scale: float | None = None) -> st
 
 
 def checks_document(checks: Sequence[RunCheck]) -> doc.Document:
-    """A line per run: how many of its tasks are complete, and what is wrong with it."""
+    """Write a line per run: how many of its tasks are complete, and what is wrong with it."""
     rows: list[Sequence[doc.Content]] = [
         (
             doc.Cell(check.run, "warn" if check.problems else "strong", name=True),

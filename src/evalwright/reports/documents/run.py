@@ -1,4 +1,4 @@
-"""Documents on one run (metrics, slices, failures, usage, hardware, files), and lists of runs."""
+"""Documents on a run (metrics, slices, failures, usage, hardware, files), and on lists of runs."""
 
 from __future__ import annotations
 
@@ -35,19 +35,17 @@ from evalwright.runs.writer import RUN_FILE
 from evalwright.statistics import Estimate
 
 MOST_SLICES = 12
-"""Values of a slice key that are shown, the largest ones, unless more are wanted; `run.json` has
-all.
-"""
+"""Number of values of a slice key shown by default, largest first; `run.json` has all."""
 
 MOST_SCORES = 4
-"""How many scores of a run a list of runs shows."""
+"""Most scores of a run in a list of runs."""
 
 
 CHECKED_BY = "`evalwright runs check` compares them with the samples."
 
 
 def run_document(run: Run) -> doc.Document:
-    """All results of a run, what failed and why, what it used, and where its files are."""
+    """Show all results of a run, what failed and why, what it used, and where its files are."""
     files = [("Record", str(run.folder / RUN_FILE)), ("Samples", str(run.samples_file))]
     blocks = [
         *run_blocks(run, MOST_SLICES),
@@ -59,7 +57,7 @@ def run_document(run: Run) -> doc.Document:
 
 
 def _unsure(run: Run) -> Iterator[doc.Block]:
-    """What to do about unsure readings, where no judge was asked."""
+    """Advise what to do about unsure scores if there was no judge."""
     if run.n_unsure and not run.data.get("roles"):
         readings = numbers.counted(run.n_unsure, "unsure reading")
         yield doc.Note(
@@ -93,7 +91,7 @@ def judge_sentence(run: Run) -> str:
 
 
 def runs_document(runs: Sequence[Run]) -> doc.Document:
-    """A line per run: name, model, scores, items, missing answers and date."""
+    """Write a line per run: name, model, scores, items, missing answers and date."""
     if not runs:
         return doc.Document(
             "",
@@ -133,7 +131,7 @@ def runs_document(runs: Sequence[Run]) -> doc.Document:
 
 
 def _main_scores(run: Run) -> str:
-    """The score on each task; of many tasks, of the outermost groups or the first few."""
+    """List the score on each task; of many tasks, on the outermost groups or the first few."""
     scores = [(task.name, task.main) for task in run.tasks if task.main]
     if len(scores) > MOST_SCORES:
         outer = {node.name for node in trees_of(run.groups)}
@@ -151,14 +149,14 @@ def _main_scores(run: Run) -> str:
 
 
 def missing_cell(n_missing: int, note: str = "") -> doc.Cell:
-    """A count of missing answers, highlighted where there are any."""
+    """Build the cell of a count of missing answers, highlighted where there are any."""
     return doc.Cell(
         numbers.count(n_missing), "warn" if n_missing else "quiet", note=note
     )
 
 
 def run_blocks(run: Run, most_slices: int, slice_metrics: int = 1) -> list[doc.Block]:
-    """The blocks of a run.
+    """Build the blocks of a run.
 
     Args:
         run: The run.
@@ -201,14 +199,14 @@ def run_blocks(run: Run, most_slices: int, slice_metrics: int = 1) -> list[doc.B
     blocks += _failures(run)
     blocks += [doc.Heading("Usage"), doc.Facts(list(usage_facts(run.data["usage"])))]
     machine = hardware_facts(run.data)
-    # no model ran where the data held the answers
+    # a simulation has no model, so its hardware says nothing
     if machine and run.data["model"].get("abilities", True):
         blocks += [doc.Heading("Hardware"), doc.Facts(machine)]
     return blocks
 
 
 def part_facts(run: Run) -> Iterator[tuple[str, str]]:
-    """Of a shard, what it is a part of and how to merge it; of a merged run, its shards."""
+    """For a shard, name its run and the command to merge it; for a merged run, count its shards."""
     shard = run.data.get("shard")
     merged = run.data.get("merged_from")
     if run.part and isinstance(shard, Mapping):
@@ -230,7 +228,7 @@ _MOST_NAMES = 6
 
 
 def reply_name_facts(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The model names that replies carried, where they are not just the requested ones."""
+    """List the model names in replies, if they are not just the requested ones."""
     for role, rows in record.get("reply_names", {}).items():
         if all(row["relation"] in ("same", "unnamed") for row in rows):
             continue
@@ -261,7 +259,7 @@ def _named_replies(row: Mapping[str, Any], number: int) -> str:
 
 
 def _run_facts(run: Run) -> Iterator[tuple[str, str]]:
-    """What was run, when and with which settings."""
+    """List what was run, when and with which settings."""
     record = run.data
     configuration = record["configuration"]
     yield "Model", run.model if run.model == run.label else f"{run.label} ({run.model})"
@@ -310,7 +308,7 @@ def _task(
 
 
 def sample_counts(task: TaskResult) -> list[str]:
-    """How many samples a task has, and how many are missing, unsure or without an answer."""
+    """Count a task's samples, and those that are missing, unsure or without an answer."""
     counts = [numbers.counted(task.n_samples, "sample")]
     if task.n_missing:
         counts.append(f"{numbers.count(task.n_missing)} missing")
@@ -322,7 +320,10 @@ def sample_counts(task: TaskResult) -> list[str]:
 
 
 def unsure_notes(task: TaskResult) -> Iterator[doc.Note]:
-    """What the first metric would be if unsure readings were all wrong or right; few clusters."""
+    """Say what the first metric would be if all unsure scores were wrong or right.
+
+    Also warns about few clusters.
+    """
     metric = task.metrics[0]
     ends = numbers.unsure_range(metric.estimate, numbers.unit_of(metric.kind))
     if ends:
@@ -337,7 +338,7 @@ def unsure_notes(task: TaskResult) -> Iterator[doc.Note]:
 
 
 def metrics_table(metrics: Sequence[MetricResult], *, how: bool = True) -> doc.Table:
-    """A table with a line per metric.
+    """Build a table with a line per metric.
 
     Args:
         metrics: The metrics of a task.
@@ -378,7 +379,7 @@ def _slices(
     most: int,
     n_metrics: int,
 ) -> Iterator[doc.Block]:
-    """Scores by slice in the order of the record; of many slices, the largest."""
+    """Show scores by slice in the order of the record; of many slices, the largest."""
     filled_slices = merged_slices(
         {slice_value: metrics for slice_value, metrics in by_value.items() if metrics}
     )
@@ -444,7 +445,7 @@ def _slices(
 
 
 FEW_ITEMS = 5
-"""Slices with fewer items are put together: their numbers would say nothing."""
+"""Slices with fewer items are combined, because single ones would be meaningless."""
 _MEANS = {"accuracy", "answer-rate", "exact-match", "hallucination-rate", "mean"}
 """Metrics that are means over items, so that slices can be pooled."""
 
@@ -452,7 +453,7 @@ _MEANS = {"accuracy", "answer-rate", "exact-match", "hallucination-rate", "mean"
 def merged_slices(
     by_value: Mapping[str, Sequence[MetricResult]],
 ) -> dict[str, Sequence[MetricResult]]:
-    """The slices, with small ones put together where there are several.
+    """Combine small slices where there are several.
 
     Metrics that are means are pooled; others have no number then.
     """
@@ -484,7 +485,7 @@ def merged_slices(
 
 
 def _pooled(metrics: Sequence[MetricResult]) -> Estimate:
-    """The mean over all items of some slices.
+    """Pool the mean over all items of some slices.
 
     It has Wilson's interval if each score is 0 or 1 and items are not clustered.
     """
@@ -517,7 +518,7 @@ def _pooled(metrics: Sequence[MetricResult]) -> Estimate:
 
 
 def _slice_metrics(metrics: Sequence[MetricResult], most: int) -> list[MetricResult]:
-    """The metrics shown for slices: four on a hallucination board, else the first ones."""
+    """Select the metrics shown for slices: four on a hallucination board, else the first ones."""
     if most > 1 and metrics[0].kind == HALLUCINATION:
         board_metrics = [
             find_metric(tuple(metrics), column.label)
@@ -553,7 +554,7 @@ def _failures(run: Run) -> Iterator[doc.Block]:
 def failure_advice(
     notes: Sequence[FailureNote], tone: doc.Tone = ""
 ) -> Iterator[doc.Note]:
-    """What to do about each kind of failure, with its first message."""
+    """Advise on each kind of failure, with its first message."""
     for note in notes:
         yield doc.Note(
             f"{numbers.count(note.count)} × {note.kind}: {note.advice}", tone
@@ -563,7 +564,7 @@ def failure_advice(
 
 
 def usage_facts(usage: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Requests by how they ended, tokens, and the cost where it is known."""
+    """List requests by how they ended, tokens, and the cost where it is known."""
     ending_labels = (
         ("joined", "deduplicated"),
         ("failed", "failed"),

@@ -1,4 +1,4 @@
-"""Samples of a run: a line for each, or everything that is recorded of each."""
+"""Samples of a run: one line for each, or everything that is recorded of each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _LONGEST_CELL = 160
 _WIDEST_NAMES = 36
-"""Terminal cells for ids and tasks in a table, so that the other columns fit into 80."""
+"""Most terminal cells for ids and tasks in a table, so that the other columns fit into 80."""
 
 _REQUEST_TYPES = (
     "generate",
@@ -26,7 +26,7 @@ _REQUEST_TYPES = (
     "classify",
     "reward",
 )
-"""Keys under which a request has its text."""
+"""Request types, which are the keys of a recorded request's text."""
 
 
 def samples_document(
@@ -38,14 +38,14 @@ def samples_document(
     most: int | None = None,
     hints: Sequence[str] = (),
 ) -> doc.Document:
-    """The samples of a run that match a search.
+    """Show the samples of a run that match a search.
 
     Args:
         run: The run that was searched.
         matches: The matching samples.
         against: A run that scored these samples differently.
         in_full: Whether to show everything that is recorded of each sample, or a line.
-        most: How many samples were asked for.
+        most: The requested number of samples.
         hints: Sentences on why no sample matches.
     """
     title = f"Samples of {run.name}"
@@ -92,7 +92,7 @@ def _full_sample_command(run_name: str, sample_id: str) -> str:
 def _short_samples(
     matches: Sequence[FoundSample], against: Run | None
 ) -> Iterator[doc.Block]:
-    """A table of samples in which names are never wrapped.
+    """Build a table of samples in which names are never wrapped.
 
     Names that are too long for it become headings: ids above facts, or tasks above a table each.
     """
@@ -158,14 +158,14 @@ def _samples_table(
 
 
 def _score_text(match: FoundSample) -> str:
-    """The main score and its label, or why there is none."""
+    """Format the main score and its label, or the reason why there is none."""
     score = "" if math.isnan(match.score) else _number(match.score)
     label = _label_text(match.row, match.scorer)
     return " ".join(filter(None, (score, label))) or "no score"
 
 
 def _label_text(row: Mapping[str, Any], main_scorer: str) -> str:
-    """The main scorer's label, and those of other scorers that differ, with their names."""
+    """Return the main scorer's label, and other scorers' labels that differ, with their names."""
     if row.get("failure"):
         return f"missing: {row['failure']['kind']}"
 
@@ -190,7 +190,7 @@ def _short_answer(row: Mapping[str, Any]) -> str:
 
 
 def _short_target(row: Mapping[str, Any]) -> str:
-    """The first right answer, and how many more there are."""
+    """Return the first right answer, and how many more there are."""
     targets = [_on_one_line(text) for text in right_answers(row)]
     if not targets:
         return ""
@@ -203,7 +203,7 @@ def _on_one_line(text: str) -> str:
 
 
 def right_answers(row: Mapping[str, Any]) -> list[str]:
-    """The right answers of a record: its targets, else the choices that are right."""
+    """List the right answers of a record: its targets, else the choices that are right."""
     if row["targets"]:
         return [str(target) for target in row["targets"]]
     choices = row.get("choices") or ()
@@ -257,7 +257,7 @@ def _full_facts(match: FoundSample, against: Run | None) -> list[tuple[str, str]
     latencies = row.get("timing", {}).get("latency", ())
     times = [f"{seconds:.2f} s" for seconds in latencies if seconds]
     if times:
-        # Options that were scored together have the same time.
+        # Options that were scored together have the same latency.
         facts.append(("Latency", ", ".join(dict.fromkeys(times))))
 
     for name, metadata_value in row.get("metadata", {}).items():
@@ -267,7 +267,7 @@ def _full_facts(match: FoundSample, against: Run | None) -> list[tuple[str, str]
 
 
 def _choices(row: Mapping[str, Any]) -> Iterator[str]:
-    """A line for each choice, with its log-likelihood where there is one."""
+    """Write a line for each choice, with its log-likelihood if there is one."""
     log_likelihoods = row.get("log_likelihoods") or ()
     for index, choice in enumerate(row["choices"]):
         letter = f"{chr(ord('A') + index)}. " if index < 26 else ""
@@ -278,7 +278,7 @@ def _choices(row: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _responses(row: Mapping[str, Any], prefix: str = "") -> Iterator[doc.Text]:
-    """What the model replied, and the answer where it is not just the replies' text."""
+    """Show the model's replies, and the answer if it is not just their text."""
     responses = row.get("responses", ())
     for number, response in enumerate(responses, 1):
         which = f" {number} of {len(responses)}" if len(responses) > 1 else ""
@@ -295,7 +295,7 @@ def _responses(row: Mapping[str, Any], prefix: str = "") -> Iterator[doc.Text]:
 
 
 def _scores(row: Mapping[str, Any], prefix: str = "") -> Iterator[doc.Text]:
-    """The scores with their reasons, failures of scorers, and what judges were sent."""
+    """Show the scores with their reasons, failures of scorers, and the requests to judges."""
     answer = row.get("answer", "")
     for name, score in row["scores"].items():
         title = f"{prefix}{name}: {_number(score['value'])} {score.get('label', '')}"
@@ -319,7 +319,7 @@ def _scores(row: Mapping[str, Any], prefix: str = "") -> Iterator[doc.Text]:
 
 
 def _exchange(exchange: Mapping[str, Any], prefix: str) -> Iterator[doc.Text]:
-    """What a scorer sent to a model, such as a judge, and what the model replied."""
+    """Show what a scorer sent to a model, such as a judge, and what the model replied."""
     request = exchange["request"]
     role = exchange["role"]
     prompts = [request[name] for name in _REQUEST_TYPES if name in request]
@@ -332,7 +332,7 @@ def _exchange(exchange: Mapping[str, Any], prefix: str) -> Iterator[doc.Text]:
 
 
 def _turns(prompt: Any, title: str) -> Iterator[doc.Text]:
-    """A prompt, with a text for each turn."""
+    """Show a prompt, with a text for each turn."""
     if isinstance(prompt, str):
         yield doc.Text(title, prompt)
         return

@@ -42,11 +42,11 @@ from evalwright.runs.results import GroupResult, MetricResult, faults_in_words, 
 _MOST_ROWS = 16
 _MOST_KINDS = 3
 _MOST_COLUMNS = 4
-"""How many runs are shown side by side; more are only on the board."""
+"""Most runs that are shown side by side; the board has the others."""
 
 
 def run_summary(run: Run) -> doc.Document:
-    """One run in short; `run_document` has all of it."""
+    """Summarise one run; `run_document` has all of it."""
     head_facts = [
         ("Model", _model(run)),
         *([("Metric", metric)] if (metric := _metric(run)) else []),
@@ -66,7 +66,7 @@ def run_summary(run: Run) -> doc.Document:
 
 
 def runs_summary(runs: Sequence[Run]) -> doc.Document:
-    """Several runs in short, side by side if they are few; a board of them follows."""
+    """Summarise several runs, side by side if they are few; a board of them follows."""
     blocks: list[doc.Block] = []
     if len(runs) <= _MOST_COLUMNS and max(len(run.tasks) for run in runs) > 1:
         blocks.append(_side_by_side(runs))
@@ -103,7 +103,7 @@ def runs_summary(runs: Sequence[Run]) -> doc.Document:
 
 
 def board_summary(board: Board, verdict: str = "") -> doc.Document:
-    """The ranks of a few runs with the score that orders them, and the verdict.
+    """Show the ranks of a few runs, the score that orders them, and the verdict.
 
     `board_document` has all of it.
     """
@@ -111,7 +111,7 @@ def board_summary(board: Board, verdict: str = "") -> doc.Document:
     if len(board.rows) > _MOST_COLUMNS and len(board.tasks) > 1:
         full_board = board_document(
             board, costs=True
-        )  # the scores on each task stand nowhere else
+        )  # the scores on each task are shown nowhere else
         return doc.Document(
             full_board.title, [*full_board.blocks, *closing], full_board.lede
         )
@@ -155,7 +155,7 @@ def board_summary(board: Board, verdict: str = "") -> doc.Document:
 
 
 def _next_commands(run: Run, runs: Sequence[Run] = ()) -> Iterator[tuple[str, str]]:
-    """Commands that show more of `run`, and of all runs that were made with it."""
+    """List commands that show more of `run`, and of all runs that were made with it."""
     name = _run_argument(run)
     compared_runs = list(runs) if 1 < len(runs) <= _MOST_COLUMNS else [run]
     yield "Details", f"evalwright runs show {name} --details"
@@ -172,7 +172,7 @@ def _next_commands(run: Run, runs: Sequence[Run] = ()) -> Iterator[tuple[str, st
 
 
 def _run_argument(run: Run) -> str:
-    """The run's name or folder, quoted for a shell."""
+    """Return the run's name or folder, quoted for a shell."""
     return quote(run.name if run.folder.parent == Path("runs") else str(run.folder))
 
 
@@ -239,7 +239,7 @@ def _scores(run: Run) -> Iterator[doc.Block]:
     )
     is_single_missing = (
         len(missing_tasks) == 1
-    )  # beside the node; several are named once, below the table
+    )  # shown beside the node; several are named once, below the table
     counts = {
         group.name: group.coverage
         if is_single_missing
@@ -270,7 +270,7 @@ def _scores(run: Run) -> Iterator[doc.Block]:
 
 
 def _outermost_first(groups: Sequence[GroupResult]) -> list[GroupResult]:
-    """Groups with the outermost first, because a screen shows only the first ones."""
+    """Sort groups with the outermost first, because a screen shows only the first ones."""
     depths: dict[str, int] = {}
     level = {node.name: node for node in trees_of(groups)}
     depth = 0
@@ -283,7 +283,7 @@ def _outermost_first(groups: Sequence[GroupResult]) -> list[GroupResult]:
 
 
 def _metric(run: Run) -> str:
-    """The main metric, if all tasks have the same one."""
+    """Return the main metric, if all tasks have the same one."""
     labels = {task.metrics[0].label for task in run.tasks if task.metrics}
     return (
         labels.pop() if len(labels) == 1 and (len(run.tasks) > 1 or run.groups) else ""
@@ -291,7 +291,7 @@ def _metric(run: Run) -> str:
 
 
 def _table(scores: Sequence[tuple[str, str, MetricResult]], common: str) -> doc.Table:
-    """A line per task. common: the metric that all of them share."""
+    """Build a table with a line per task; `common` is the metric that all of them share."""
     columns = doc.columns(
         "Task*", "Metric~", "Score [95% interval]", "Items>", "Unsure>"
     )
@@ -319,7 +319,7 @@ def _table(scores: Sequence[tuple[str, str, MetricResult]], common: str) -> doc.
 
 
 def _side_by_side(runs: Sequence[Run]) -> doc.Table:
-    """A line per task and a column per run."""
+    """Build a table with a line per task and a column per run."""
     names = list(dict.fromkeys(task.name for run in runs for task in run.tasks))[
         :_MOST_ROWS
     ]
@@ -343,7 +343,7 @@ def _side_by_side(runs: Sequence[Run]) -> doc.Table:
 
 
 def _counts(run: Run) -> Iterator[doc.Block]:
-    """How many answers are missing, unsure or faulty, and what to do about it."""
+    """Say how many answers are missing, unsure or faulty, and what to do about it."""
     if missing := missing_sentence(run):
         yield doc.Note(missing, "warn")
     for treatment, tasks in faults_by_treatment(run).items():
@@ -370,7 +370,7 @@ def _counts(run: Run) -> Iterator[doc.Block]:
 
 
 def _unsure_sentence(run: Run) -> str:
-    """How many readings are unsure, and how to look at them or ask a judge."""
+    """Say how many scores are unsure, and how to look at them or use a judge."""
     n_samples = sum(task.n_samples for task in run.tasks)
     n_unsure_text = (
         f"{numbers.count(run.n_unsure)} of {numbers.counted(n_samples, 'sample')}"

@@ -1,4 +1,4 @@
-"""The document on what changed between two versions of a task."""
+"""The document on the differences between two versions of a task."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from evalwright.reports import numbers
 from evalwright.reports.text import shorten
 
 MOST_NAMED = 20
-"""How many samples each list names; the JSON output has all."""
+"""Most samples that each list names; the JSON output has all."""
 
 
 def task_diff_document(diff: TaskDiff) -> doc.Document:
-    """What changed, and whether scores of the two versions can be compared."""
+    """Show what changed, and whether scores of the two versions can be compared."""
     title = f"{diff.a} {diff.version_a} against {diff.b} {diff.version_b}"
     return doc.Document(title, list(_blocks(diff)))
 

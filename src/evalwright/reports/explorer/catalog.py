@@ -42,7 +42,7 @@ from evalwright.runs.reader import Run
 from evalwright.runs.score_tables import item_scores
 
 MOST_PAIRED = 8
-"""Up to this number of runs, a page holds the comparison of every pair."""
+"""Most runs for which a page includes the comparison of every pair."""
 
 
 def catalog(
@@ -78,7 +78,7 @@ def catalog(
 
 
 def run_info(key: str, run: Run, records: int) -> dict[str, Any]:
-    """The catalog entry of a finished run. Raises RunError for a malformed record."""
+    """Build the catalog entry of a finished run. Raises RunError for a malformed record."""
     try:
         return _run_info(key, run, records)
     except MALFORMED as error:
@@ -117,7 +117,7 @@ def _run_info(key: str, run: Run, records: int) -> dict[str, Any]:
 
 
 def task_info(task: TaskResult, description: str) -> dict[str, Any]:
-    """A task of a run, with its numbers."""
+    """Describe a task of a run, with its numbers."""
     return {
         "name": task.name,
         "description": description,
@@ -161,7 +161,7 @@ def _metric(metric: MetricResult) -> dict[str, Any]:
 
 
 def _facts(run: Run) -> list[tuple[str, str]]:
-    """Further facts about a run, as (name, text) pairs."""
+    """List further facts about a run, as (name, text) pairs."""
     record = run.data
     configuration = record["configuration"]
     facts = [
@@ -190,7 +190,7 @@ def _facts(run: Run) -> list[tuple[str, str]]:
 
 
 def board_of(runs: Sequence[tuple[str, Run]]) -> dict[str, Any] | None:
-    """The board of some runs, each given with its key; None for fewer than two.
+    """Build the board of some runs, each passed with its key; None for fewer than two.
 
     Where no board can be made, its notes say why and the rows have no numbers.
     """
@@ -201,12 +201,12 @@ def board_of(runs: Sequence[tuple[str, Run]]) -> dict[str, Any] | None:
     try:
         board = make_board([run for _, run in runs])
     except EvalwrightError as error:
-        alone: list[dict[str, Any]] = [
+        unranked_rows: list[dict[str, Any]] = [
             {"run": key, "ranks": None, "overall": None, "cells": []} for key, _ in runs
         ]
         return {
             "columns": [],
-            "rows": alone,
+            "rows": unranked_rows,
             "notes": [f"There is no board of these runs: {error}"],
         }
     boards = [board, *board.more]
@@ -253,7 +253,7 @@ def board_of(runs: Sequence[tuple[str, Run]]) -> dict[str, Any] | None:
                 "cells": [_metric(metric) if metric else None for metric in metrics],
             }
         )
-    # The page has no letters, and no intervals that hold for all runs at once.
+    # The page shows neither letters nor simultaneous intervals, so notes on them are dropped.
     notes = dict.fromkeys(
         note
         for unit_board in boards
@@ -267,7 +267,7 @@ def board_of(runs: Sequence[tuple[str, Run]]) -> dict[str, Any] | None:
 
 
 def comparison_part(a: tuple[str, Run, Samples], b: tuple[str, Run, Samples]) -> bytes:
-    """The part "compare/A/B", packed: the comparison of two runs and their paired samples.
+    """Build the part "compare/A/B", packed: the comparison of two runs and their paired samples.
 
     Where the runs cannot be compared, it says why.
     """
@@ -341,7 +341,7 @@ def _difference(
     }
 
 
-# -- which samples of two runs are one item: paired as comparisons pair them, with both scores
+# -- matching samples of two runs, as in comparisons, with both scores ---------------------
 
 
 Side = tuple["Run", "Samples"]
@@ -401,7 +401,7 @@ def paired_places(a: Side, b: Side, scorers: Mapping[str, str]) -> list[array[An
 def _places(
     samples: Samples, task: str, keys: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """The row of each item's first repeat; -1 for items that are missing."""
+    """Find the row of each item's first repeat; -1 for items that are missing."""
     code = (samples.columns["task"].names or {}).get(task, -1)
     rows = np.flatnonzero(np.frombuffer(samples.tasks, np.int32) == code)
     if not len(rows):

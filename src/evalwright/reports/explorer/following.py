@@ -37,15 +37,15 @@ from evalwright.runs.writer import RUN_FILE, Growing, growing
 from evalwright.tasks.safe_files import failing_as
 
 READ_SECONDS = 0.2
-"""How long one run is read before the next gets its turn."""
+"""The longest time for which one run is read before the next gets its turn."""
 PAUSE_SECONDS = 0.25
-"""How long to wait if no file has changed."""
+"""The pause after a round in which no run's files changed."""
 RECOMPUTE_FACTOR = 20
 """Metrics of a growing run are recomputed after this many times the time they took."""
 STOPPED = "The process that wrote it ended; run the same command again to resume."
 _READ_BYTES = 1 << 20
 LONGEST_LINE_BYTES = 1 << 28
-"""A growing file with a longer line is not followed any more."""
+"""A run whose growing file has a line longer than this is not read any further."""
 RESCAN_SECONDS = 1.0
 """How often a folder of runs is looked through for new ones."""
 FIRST_RECORDS_SECONDS = 3.0
@@ -75,7 +75,7 @@ class FollowedRun:
         """Why the records cannot be read to their end."""
         self.run: Run | None = None
         self._file_mark: object = None
-        self._about: Growing | None = None
+        self._growing: Growing | None = None
         self._run_entry: dict[str, Any] = {}
         self._numbers = Numbers({})
         self._file: IO[bytes] | None = None
@@ -83,7 +83,11 @@ class FollowedRun:
         self._restart(None)
 
     def _restart(self, file: IO[bytes] | None) -> None:
-        """Start reading at the first record of another file."""
+        """Start a new generation: read the records from their beginning.
+
+        Args:
+            file: The open file of records; None where there is none.
+        """
         if self._file is not None:
             self._file.close()
         self.generation += 1
@@ -94,8 +98,8 @@ class FollowedRun:
             if self.run
             else {}
         )
-        if not scorers and self._about:
-            scorers = _main_scorers(self._about.about)
+        if not scorers and self._growing:
+            scorers = _main_scorers(self._growing.description)
         self.samples = Samples(self.key, self._parts.__setitem__, scorers, blocks=False)
         self._ends = array("q")
         self._lines: Iterator[Line] | None = None
@@ -106,7 +110,7 @@ class FollowedRun:
         self.trouble = ""
 
     def close(self) -> None:
-        """Stop looking."""
+        """Close the records; nothing is read any more."""
         with self.lock:
             if self._file is not None:
                 self._file.close()
@@ -123,8 +127,8 @@ class FollowedRun:
             self._open_samples(self.run)
         if self._file is not None and not self.complete and not self.trouble:
             changed |= self._read()
-        if self._about is not None and self._numbers.due(
-            self.samples.size, not self._about.running
+        if self._growing is not None and self._numbers.due(
+            self.samples.size, not self._growing.running
         ):
             self._numbers.compute()
             changed = True
@@ -140,15 +144,15 @@ class FollowedRun:
                 file_stat = growing_run.records.stat()
                 mark = (growing_run.records, file_stat.st_ino)
                 if mark == self._file_mark:
-                    self._about = growing_run
+                    self._growing = growing_run
                     return False
                 file = check_ordinary(growing_run.records).open("rb", buffering=0)
                 with self.lock:
                     self.run = None
-                    self._about = growing_run
+                    self._growing = growing_run
                     self._file_mark = mark
                     self._restart(file)
-                    self._numbers = Numbers(growing_run.about)
+                    self._numbers = Numbers(growing_run.description)
                 return True
             return False
         if record.is_file():
@@ -170,14 +174,15 @@ class FollowedRun:
                 return True
             with self.lock:
                 self.run = run
-                self._about = None
+                self._growing = None
                 self._run_entry = run_facts
                 self._restart(None)
             return True
-        if (
-            self._about is not None and self._about.running
-        ):  # interrupted: it took its records with it, and we have them open
-            self._about = Growing(self._about.records, self._about.about, running=False)
+        # The run was interrupted and its records were removed; we still have the file open.
+        if self._growing is not None and self._growing.running:
+            self._growing = Growing(
+                self._growing.records, self._growing.description, running=False
+            )
         return False
 
     def _open_samples(self, run: Run) -> None:
@@ -194,7 +199,10 @@ class FollowedRun:
             self._lines = run.lines()
 
     def _read(self) -> bool:
-        """Read records for a moment; return whether there were any."""
+        """Read new records for READ_SECONDS at most.
+
+        Return whether anything was read or went wrong.
+        """
         until = time.monotonic() + READ_SECONDS
         size = self.samples.size
         lines = self._lines if self._lines is not None else self._new_lines()
@@ -214,7 +222,7 @@ class FollowedRun:
                     self._ends.append((self._ends[-1] if self._ends else 0) + len(line))
                 if self._faults is not None:
                     self._faults.add(row)
-                elif self._about is not None:
+                elif self._growing is not None:
                     self._numbers.add(row)
         except EvalwrightError as error:
             self.trouble = str(error)
@@ -222,7 +230,10 @@ class FollowedRun:
         return self.samples.size > size or self.complete
 
     def _new_lines(self) -> Iterator[Line]:
-        """Yield complete lines that were not read before. Raises RunError."""
+        """Yield complete lines that were not read before, with their parsed records.
+
+        Raises RunError for a malformed record or one of more than LONGEST_LINE_BYTES.
+        """
         start = self._ends[-1] if self._ends else 0
         unfinished = b""
         while block := self._bytes(start + len(unfinished), _READ_BYTES):
@@ -240,7 +251,7 @@ class FollowedRun:
                 )
 
     def _bytes(self, start: int, length: int) -> bytes:
-        """Read bytes of the records, even if the file was removed since it was opened."""
+        """Read bytes of the records; works even if the file was removed after it was opened."""
         with self.lock:
             if self._file is None:
                 return b""
@@ -250,7 +261,7 @@ class FollowedRun:
                 self._file.seek(start)
                 return self._file.read(length)
 
-    # -- what requests read
+    # -- read by requests
 
     def want(self, stopped: threading.Event) -> None:
         """Have the samples read from now on, and wait a moment for the first of them."""
@@ -269,18 +280,18 @@ class FollowedRun:
 
     @property
     def state(self) -> str:
-        """Running, finished or stopped."""
-        if self._about is None:
+        """Whether the run is "running", "finished" or "stopped"."""
+        if self._growing is None:
             return "finished"
-        return "running" if self._about.running else "stopped"
+        return "running" if self._growing.running else "stopped"
 
     @property
     def stamp(self) -> str:
-        """A text that changes whenever the index does."""
+        """A text that changes whenever there are new records or a new generation."""
         return f"{self.generation}.{self.samples.size}"
 
     def info(self) -> dict[str, Any]:
-        """The run's entry in the catalog."""
+        """Return the run's entry in the catalog."""
         with self.lock:
             size = self.samples.size
             trouble = self.trouble
@@ -307,22 +318,24 @@ class FollowedRun:
             return info
 
     def _growing_info(self, size: int) -> dict[str, Any]:
-        about: Mapping[str, Any] = self._about.about if self._about else {}
+        description: Mapping[str, Any] = (
+            self._growing.description if self._growing else {}
+        )
         totals = self.samples.totals
         facts = [("State", STOPPED)] if self.state == "stopped" else []
-        roles = about.get("roles", {})
+        roles = description.get("roles", {})
         facts += (
             [(f"Role {role}", str(name)) for role, name in roles.items()]
             if isinstance(roles, dict)
             else []
         )
-        expected = about.get("expected")
+        expected = description.get("expected")
         return {
             "key": self.key,
             "name": self.folder.resolve().name,
-            "label": str(about.get("label", "") or self.folder.resolve().name),
-            "model": str(about.get("model", "")),
-            "started": str(about.get("started", "")),
+            "label": str(description.get("label", "") or self.folder.resolve().name),
+            "model": str(description.get("model", "")),
+            "started": str(description.get("started", "")),
             "seconds": None,
             "state": self.state,
             "records": size,
@@ -339,7 +352,7 @@ class FollowedRun:
         }
 
     def picture(self, digest: str) -> bytes | None:
-        """An image of a finished run, as stored in its folder.
+        """Return an image of a finished run, as stored in its folder.
 
         Returns b"" where none is stored, and None before the run has ended.
         """
@@ -353,7 +366,7 @@ class FollowedRun:
     def part(
         self, name: str, number: int | None, generation: int | None
     ) -> bytes | None:
-        """A part of the samples; None if there is none, or if it is of another generation."""
+        """Return a part of the samples; None if it does not exist or is of another generation."""
         with self.lock:
             if name == "index":
                 return json_part(self.samples.index(self.generation))
@@ -390,18 +403,18 @@ class FollowedRun:
 
 
 class Numbers:
-    """Metrics of a growing run: those that it would have if it ended now."""
+    """The metrics that a growing run would have if it ended now."""
 
-    def __init__(self, about: Mapping[str, Any]) -> None:
+    def __init__(self, description: Mapping[str, Any]) -> None:
         self.tasks: list[dict[str, Any]] = []
         self._tallies: dict[str, TaskTally] = {}
-        self._about: dict[str, Mapping[str, Any]] = {}
+        self._task_descriptions: dict[str, Mapping[str, Any]] = {}
         self._specs: dict[str, list[MetricSpec]] = {}
         self._done = -1
         self._next = 0.0
         self._rows = 0
         try:
-            for task in about.get("tasks", ()):
+            for task in description.get("tasks", ()):
                 name = str(task["name"])
                 self._specs[name] = [
                     MetricSpec(**spec) for spec in task["metric_specs"]
@@ -409,12 +422,13 @@ class Numbers:
                 self._tallies[name] = TaskTally(
                     [scorer["name"] for scorer in task["scorers"]], task["slice_keys"]
                 )
-                self._about[name] = task
+                self._task_descriptions[name] = task
         except (KeyError, TypeError, AttributeError):
-            self._tallies = {}  # of another version, or nobody's: there are samples and no numbers
+            # The description is malformed or of another version: show the samples without metrics.
+            self._tallies = {}
 
     def add(self, row: Mapping[str, Any]) -> None:
-        """Count a record."""
+        """Count a record; a task with a malformed record gets no metrics any more."""
         self._rows += 1
         task = str(row["task"])
         tally = self._tallies.get(task)
@@ -426,7 +440,7 @@ class Numbers:
             del self._tallies[task]
 
     def due(self, size: int, ended: bool) -> bool:
-        """Whether there are new records, and enough time has passed since the last computation."""
+        """Whether there are new records and enough time has passed since the last computation."""
         return (
             bool(size and self._tallies)
             and size != self._done
@@ -440,9 +454,11 @@ class Numbers:
         self.tasks = [
             task_info(
                 tally.result(
-                    name, str(self._about[name].get("version", "")), self._specs[name]
+                    name,
+                    str(self._task_descriptions[name].get("version", "")),
+                    self._specs[name],
                 ),
-                str(self._about[name].get("description", "")),
+                str(self._task_descriptions[name].get("description", "")),
             )
             for name, tally in self._tallies.items()
             if len(tally.indices)
@@ -452,11 +468,11 @@ class Numbers:
         )
 
 
-def _main_scorers(about: Mapping[str, Any]) -> dict[str, str]:
+def _main_scorers(description: Mapping[str, Any]) -> dict[str, str]:
     try:
         return {
             task["name"]: task["metric_specs"][0]["scorer"]
-            for task in about["tasks"]
+            for task in description["tasks"]
             if task["metric_specs"]
         }
     except (KeyError, TypeError, IndexError):
@@ -571,9 +587,7 @@ class Follower:
                     continue
                 try:
                     changed |= followed.look()
-                except (
-                    Exception
-                ) as error:  # one run's files must not end the following of the others
+                except Exception as error:  # one run's faults must not stop the others
                     followed.trouble = f"{type(error).__name__}: {error}"
                 self._report_warnings(followed)
             finished = [
@@ -607,12 +621,12 @@ class Follower:
                 self._say(sentence)
 
     def _rank(self, runs: Sequence[tuple[str, Run]]) -> None:
-        """Compute the board, which may take a while."""
+        """Compute the board of the finished runs, which may take a while."""
         self._board = board_of(runs)
         self._ranked.set()
 
     def part(self, key: str, generation: int | None) -> bytes | None:
-        """A part by its key; None if there is none."""
+        """Return a part by its key; None if there is none."""
         part_type, *keys = key.split("/")
         if key == "state":
             return json_part(
@@ -672,7 +686,7 @@ class Follower:
             return self._computed_parts[name]
 
     def _of_finished(self, part_type: str, keys: Sequence[str]) -> bytes | None:
-        """The comparison of two finished runs, or the plots of one, once all records are read.
+        """Return the comparison of two finished runs, or the plots of one, after reading all.
 
         Returns None where a run is not finished or cannot be read.
         """

@@ -42,7 +42,7 @@ from evalwright.tasks.safe_files import failing_as, place_of, read_file, write_b
 
 Source = Literal["embedded", "fetched", "live"]
 Progress = Callable[[str], None]
-"""Receives a few words on how far the work is."""
+"""Receives a short description of what is being done now."""
 
 TYPE = "application/x-evalwright"
 _PROGRESS_EVERY = 2000
@@ -67,7 +67,13 @@ _ORDER = {
 
 
 def page_head(title: str, source: Source, root: str = "") -> str:
-    """The page up to its parts. root: the folder of the parts, relative to the page."""
+    """Return the page up to its parts.
+
+    Args:
+        title: The page's title.
+        source: Where the parts come from: the page, files beside it, or a live server.
+        root: The address of the parts' folder, relative to the page.
+    """
     script, style = _assets()
     return (
         "<!doctype html>\n"
@@ -96,7 +102,7 @@ END = f'<script type="{TYPE}" id="end"></script>\n</body>\n</html>\n'
 
 
 def page_policy(source: Source) -> str:
-    """The Content-Security-Policy of the page."""
+    """Return the Content-Security-Policy of the page."""
     script, style = map(source_hash, _assets())
     connect = "'none'" if source == "embedded" else "'self'"
     return (
@@ -108,7 +114,7 @@ def page_policy(source: Source) -> str:
 
 @cache
 def _assets() -> tuple[str, str]:
-    """Script and style, changed so that no text in them ends their element."""
+    """Read the script and the style, changed so that no text in them ends their element."""
     folder = files("evalwright.reports.explorer") / "assets"
     script, style = (
         (
@@ -138,8 +144,8 @@ def pack(
         runs: The runs to pack.
         put: Receives each part's key and bytes.
         title: The page's title.
-        progress: Receives a few words on how far the work is.
-        with_images: Whether to include the images of prompts, which not everybody wants to share.
+        progress: Receives a short description of what is being done now.
+        with_images: Whether to include the images of prompts; they can be large or not for sharing.
 
     Returns:
         Warnings on the runs.
@@ -151,7 +157,7 @@ def pack(
     packed_runs: list[tuple[str, Run, Samples]] = []
     infos = []
     for number, run in enumerate(runs):
-        # a record that is none is refused before its samples are read
+        # The record of the run is checked here, before its samples are read.
         info = run_info(str(number), run, 0)
         samples = Samples(
             str(number),
@@ -191,7 +197,7 @@ def pack(
                 infos[-1] |= {"hasImages": False, "imagesMissing": WITHOUT_IMAGES}
             with contextlib.suppress(
                 *([RunError] if warnings else [])
-            ):  # the warnings say why there are none
+            ):  # The run's warnings say why it has no plots.
                 put(f"plots/{number}", json_part(plots_of(run)))
         except MALFORMED as error:
             raise RunError(
@@ -201,8 +207,8 @@ def pack(
     progress("the board")
     board = board_of([(key, run) for key, run, _ in packed_runs])
     if len(runs) <= MOST_PAIRED:
-        # Of two runs the better one is A, as on the page: what is said of their difference has the
-        # sign of its table.
+        # The better ranked of two runs is A, as in the page's table, so that the sentences on their
+        # difference have the sign that the table shows.
         ranked_keys = [row["run"] for row in board["rows"]] if board else []
         packed_runs.sort(
             key=lambda packed_run: (
@@ -270,7 +276,7 @@ def write_page(
 
 
 def _part_order(key: str) -> tuple[int, list[int]]:
-    """Sort key of a part: what the page needs first comes first."""
+    """Sort key of a part: the parts that the page needs first come first."""
     words = key.split("/")
     return max(_ORDER.get(word, 0) for word in words), [
         int(word) for word in words if word.isdigit()
@@ -281,7 +287,7 @@ def _part_order(key: str) -> tuple[int, list[int]]:
 def _temporary(
     target: Path, ending: str, *, private: bool = False
 ) -> Iterator[tuple[IO[bytes], Path]]:
-    """Open a temporary file beside the target; it is removed unless it was renamed."""
+    """Open a temporary file beside the target and remove it at the end, unless it was renamed."""
     path = target.with_name(f".{target.name}.{os.getpid()}.{ending}")
     path.unlink(missing_ok=True)
     try:
@@ -301,9 +307,9 @@ def write_site(
 ) -> tuple[Path, list[str]]:
     """Write the explorer as a page and a folder of parts, which it loads when they are needed.
 
-    Parts go into a new folder named by their hash, and the page is replaced last, so that a
-    visitor sees either the old or the new state. Earlier parts of ours are then removed; nothing
-    else in the folder is touched.
+    Parts go into a new folder named by their hash, and the page is replaced last, so that a visitor
+    sees either the old or the new state. Earlier parts that evalwright wrote are then removed;
+    nothing else in the folder is touched.
 
     Returns:
         The page's file, and warnings on the runs.
@@ -324,7 +330,7 @@ def write_site(
         digest = hashlib.sha256()
 
         def put(key: str, content: bytes) -> None:
-            if key != "catalog":  # which says when it was made
+            if key != "catalog":  # the catalog holds the time at which it was made
                 digest.update(key.encode() + content)
             file = temporary / f"{key}.bin"
             file.parent.mkdir(parents=True, exist_ok=True)

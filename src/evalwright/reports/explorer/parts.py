@@ -21,20 +21,20 @@ from evalwright.runs.scores import hashed
 from evalwright.runs.writer import to_json
 
 CHUNK_ROWS = 4096
-"""How many rows a part of columns or previews has."""
+"""Rows in a part of columns or of previews."""
 BLOCK_ROWS = 256
 BLOCK_BYTES = 4 << 20
 """A block of samples ends after this many rows or bytes."""
 LONGEST_LINE_BYTES = 32 << 20
-"""Texts in a longer record are cut."""
+"""Texts in the record of a longer line are cut to LONGEST_TEXT_CHARS."""
 LONGEST_TEXT_CHARS = 1 << 20
-"""How much of a text such a record keeps."""
+"""Most characters of a text in such a record."""
 WIDEST_PREVIEW = (140, 140, 80)
 """Columns of a terminal that the beginnings of a question, of an answer and of what was expected
 take; signs of Chinese take two.
 """
 MOST_NAMES = 200
-"""A metadata key with more values does not become a column."""
+"""A metadata key with more different values does not become a column."""
 MOST_COLUMNS = 60
 
 MALFORMED = (
@@ -45,11 +45,12 @@ MALFORMED = (
     IndexError,
     RecursionError,
 )
-"""Errors of reading a malformed record."""
+"""Errors that reading a malformed record can raise."""
 
 LONGEST_ID_CHARS = 400
-"""Characters of an id in the index and in addresses: a browser takes half a minute to open one of a
-million.
+"""Most characters of an id in the index and in addresses.
+
+A browser takes half a minute to open an address with an id of a million characters.
 """
 
 Put = Callable[[str, bytes], None]
@@ -66,17 +67,17 @@ def pack_part(content: bytes) -> bytes:
 
 
 def json_part(document: Any) -> bytes:
-    """A part that is only JSON, packed."""
+    """Return a part that is only JSON, packed."""
     return pack_part(json_line(document))
 
 
 def json_line(document: Any) -> bytes:
-    """JSON in one line, with lone surrogates escaped and known secrets masked."""
+    """Write JSON on one line, with lone surrogates escaped and known secrets masked."""
     return to_json(document, separators=(",", ":")).encode("utf-8", "backslashreplace")
 
 
 def array_part(head: Mapping[str, Any], arrays: Sequence[array[Any]]) -> bytes:
-    """A part of JSON and arrays of doubles and 32-bit integers, packed.
+    """Return a part of JSON and arrays of doubles and 32-bit integers, packed.
 
     The head gets a list "arrays" with the [type, length] of each array.
     """
@@ -98,7 +99,10 @@ def array_part(head: Mapping[str, Any], arrays: Sequence[array[Any]]) -> bytes:
 
 
 def short_id(name: str) -> str:
-    """An id as the page shows it: one longer than LONGEST_ID is cut and gets a digest."""
+    """Return an id as the page shows it.
+
+    One longer than LONGEST_ID_CHARS is cut and gets a digest.
+    """
     if len(name) <= LONGEST_ID_CHARS:
         return name
     return f"{name[: LONGEST_ID_CHARS - 20]}...{hashed(name) & (1 << 64) - 1:016x}"
@@ -131,7 +135,7 @@ class Column:
         )
 
     def set(self, row: int, cell: float | str) -> None:
-        """Set the value of a row in the chunk; rows that were skipped have none."""
+        """Set the value of a row in the chunk; rows that were skipped have missing values."""
         self.fill(row)
         if self.names is None:
             self.values.append(float(cell))
@@ -144,14 +148,14 @@ class Column:
         self.used = True
 
     def fill(self, row: int) -> None:
-        """Fill up with missing values up to this row."""
+        """Append missing values for the rows before this one."""
         n_missing = row - len(self.values)
         if n_missing > 0:
             missing = NAN if self.names is None else -1
             self.values.extend([missing] * n_missing)
 
     def head(self) -> dict[str, Any]:
-        """The column's entry in the index."""
+        """Return the column's entry in the index."""
         column_type = "number" if self.names is None else "category"
         names = {} if self.names is None else {"names": list(self.names)}
         return {"name": self.name, "title": self.title, "kind": column_type, **names}
@@ -213,8 +217,9 @@ class Samples:
             for name, title, is_category in _FIXED_COLUMNS
         }
         self.keys = array("q")
-        """The hashed id of each row, and below the code of its task and its repeat: by them two
-        runs are paired.
+        """The hashed id of each row. Samples of two runs are paired by it, `tasks` and `draws`.
+
+        `tasks` has the code of each row's task and `draws` its repeat.
         """
         self.tasks = array("i")
         self.draws = array("i")
@@ -222,7 +227,7 @@ class Samples:
         self._previews: list[tuple[str, str, str]] = []
         self._scorer_names: dict[str, None] = {}
         self.totals: dict[str, float] = {}
-        """Tokens and dollars of all replies, and how many records have no known price."""
+        """Tokens and dollars of all responses, and the number of records without a known price."""
         self.starts = array("i")
         """The first row of each block."""
         self._block: list[tuple[int, bytes]] = []
@@ -259,7 +264,7 @@ class Samples:
         return self.size // CHUNK_ROWS
 
     def finish(self) -> None:
-        """Write what is left, and the index."""
+        """Store the last, incomplete block and chunk, and the index."""
         if self._block_size:
             self._end_block()
         if self._ids:
@@ -267,7 +272,7 @@ class Samples:
         self._put(f"run/{self.key}/index", json_part(self.index()))
 
     def index(self, generation: int = 0) -> dict[str, Any]:
-        """The index of the samples, which the page reads first."""
+        """Return the index of the samples, which the page reads first."""
         return {
             "generation": generation,
             "size": self.size,
@@ -277,7 +282,7 @@ class Samples:
         }
 
     def columns_part(self) -> bytes:
-        """The columns of the current chunk, packed."""
+        """Return the columns of the current chunk, packed."""
         n_rows = len(self._ids)
         for column in self.columns.values():
             column.fill(n_rows)
@@ -287,7 +292,7 @@ class Samples:
         return array_part(head, [draws, *(column.values for column in columns)])
 
     def previews_part(self) -> bytes:
-        """The previews of the current chunk, packed."""
+        """Return the previews of the current chunk, packed."""
         columns = list(zip(*self._previews, strict=True)) or [(), (), ()]
         return json_part(columns)
 
@@ -382,7 +387,7 @@ class Samples:
     def _score(
         self, scorer: str, score: Mapping[str, Any] | None
     ) -> dict[str, float | str]:
-        """Value, label and parts of a score, by the names of their columns."""
+        """Return the value, label and parts of a score, by the names of their columns."""
         cells: dict[str, float | str] = {}
         label = ""
         if score is not None:
@@ -423,7 +428,7 @@ class Samples:
                 cells[name] = float(content)
 
     def _has(self, name: str, title: str, *, category: bool) -> bool:
-        """Whether there is a column of that name; adds it if there is room for one."""
+        """Whether there is a column of that name; it is added if there is room for one."""
         if name not in self.columns and len(self.columns) < MOST_COLUMNS:
             self.columns[name] = Column(name, title, category=category)
         return name in self.columns
@@ -433,9 +438,9 @@ _FIXED_NAMES = frozenset(name for name, _, _ in _FIXED_COLUMNS)
 
 
 def seconds_of(row: Mapping[str, Any]) -> float:
-    """Seconds until the answer was complete; 0 where that is not known.
+    """Return the seconds until the answer was complete; 0 where that is not known.
 
-    Options are scored at once, other requests one after another.
+    The options of a question are scored at the same time, other requests one after another.
     """
     times = [seconds for seconds in row.get("timing", {}).get("latency", ()) if seconds]
     at_once = any("log_likelihood" in response for response in row.get("responses", ()))
@@ -443,7 +448,7 @@ def seconds_of(row: Mapping[str, Any]) -> float:
 
 
 def _numbers_of(row: Mapping[str, Any]) -> dict[str, float | str]:
-    """Cells on the replies: seconds, tokens, dollars, finish reason and length of the answer."""
+    """Return the cells on the responses: seconds, tokens, dollars, finish reason, answer length."""
     cells: dict[str, float | str] = {}
     responses: Sequence[Mapping[str, Any]] = row.get("responses", ())
     if "answer" in row:
@@ -469,7 +474,7 @@ def _numbers_of(row: Mapping[str, Any]) -> dict[str, float | str]:
 
 
 def _milliseconds(text: str) -> float:
-    """A date in milliseconds since 1970, as JavaScript has it."""
+    """Convert a date to milliseconds since 1970, as JavaScript counts; nan for other texts."""
     try:
         moment = datetime.fromisoformat(text)
         return (
@@ -482,7 +487,7 @@ def _milliseconds(text: str) -> float:
 
 
 def _question(row: Mapping[str, Any]) -> str:
-    """The question: the sample's input, else the last turn of the prompt."""
+    """Return the question: the sample's input, else the last turn of the prompt."""
     if row["input"]:
         return str(row["input"])
     prompt = prompt_from(row.get("prompt", ""))
@@ -528,10 +533,10 @@ _BASES = "0123456789"
 
 
 def block_line(line: bytes, row: Mapping[str, Any]) -> tuple[int, bytes]:
-    """A record as it is stored in a block, with the number of its script.
+    """Write a record as it is stored in a block, and return it with the number of its script.
 
     Args:
-        line: The line of the record; texts of very long ones are cut.
+        line: The line of the record; if it is longer than LONGEST_LINE_BYTES, texts are cut.
         row: The record.
     """
     return _script(row), json_line(
@@ -540,9 +545,9 @@ def block_line(line: bytes, row: Mapping[str, Any]) -> tuple[int, bytes]:
 
 
 def block_part(entries: Sequence[tuple[int, bytes]]) -> bytes:
-    """Records as a part, packed; a first line says which row each record is.
+    """Join records to a packed part, whose first line says which row each record is.
 
-    Records of one script are stored together, which saves a sixth.
+    Records of one script are stored together, which saves a sixth of the space.
     """
     order = sorted(range(len(entries)), key=lambda row_index: entries[row_index][0])
     return pack_part(
@@ -553,9 +558,9 @@ def block_part(entries: Sequence[tuple[int, bytes]]) -> bytes:
 def compact(row: Mapping[str, Any]) -> Mapping[str, Any]:
     """Store texts that occur several times in a record only once.
 
-    Examples are the question in the prompt and the answer in the reply. A text that contains
-    others is stored as pieces that begin with a mark: "t" and a text, or the number of one of
-    `texts_of`. A foreign text that begins with the mark gets another mark and "e" before it.
+    Examples are the question in the prompt and the answer in the reply. A text that contains others
+    is stored as pieces that begin with a mark: "t" and a text, or the number of one of `texts_of`.
+    A text of the run that itself begins with the mark gets another mark and "e" before it.
     """
     bases = sorted(
         (
@@ -579,7 +584,7 @@ def compact(row: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def texts_of(row: Mapping[str, Any]) -> list[str]:
-    """The texts that others may refer to: the question, the answer, the first passages."""
+    """Return the texts that others may refer to: the question, the answer, the first passages."""
     passages = row.get("passages", ())
     texts = [
         row.get("input"),
@@ -600,8 +605,8 @@ def _with_references(content: Any, bases: Sequence[tuple[str, str]]) -> Any:
         for text, number in bases:
             if len(content) >= len(text) and text in content and _MARK not in text:
                 before, _, after = content.partition(text)
-                # A piece of text and a number never touch, so what comes later cannot be taken for
-                # one.
+                # A piece of text and a reference are never joined, so that following digits are not
+                # read as part of one.
                 pieces = (
                     _with_references(before, bases),
                     f"{_MARK}{number}",
@@ -623,7 +628,7 @@ def _with_references(content: Any, bases: Sequence[tuple[str, str]]) -> Any:
 
 
 def _script(row: Mapping[str, Any]) -> int:
-    """A number that is the same for texts in one script: the most frequent block of its letters."""
+    """Return a number that texts in one script share: the most frequent block of their letters."""
     text = str(row.get("answer") or row.get("input") or "")
     middle = len(text) // 2
     blocks = [min(ord(sign), 0x4E00) >> 8 for sign in text[middle : middle + 40]]

@@ -23,14 +23,14 @@ from evalwright.statistics import Estimate, calibration_error, mean_interval
 
 MOST_BINS = 10
 LEAST_IN_BIN = 10
-"""The least number of samples in a bin; there are fewer bins rather than smaller ones."""
+"""The least number of samples in a bin; with few samples, there are fewer bins."""
 
 Array = NDArray[np.float64]
 
 
 @dataclass(slots=True)
 class _Rows(ConfidenceRows):
-    """What the scores of one task are plotted against: a number per record, nan for none."""
+    """The scores of one task and the quantities that they are plotted against; nan for none."""
 
     length: list[float] = field(default_factory=list)
     latency: list[float] = field(default_factory=list)
@@ -46,7 +46,7 @@ class _Rows(ConfidenceRows):
 
 
 def plots_of(run: Run) -> dict[str, Any]:
-    """Score curves of each task and the agreement of judges, as JSON.
+    """Compute the score curves of each task and the agreement of judges, as JSON.
 
     `Plots` in web/src/data/api.ts describes it. Raises RunError for records that cannot be read.
     """
@@ -60,7 +60,7 @@ def plots_of(run: Run) -> dict[str, Any]:
     ]
     try:
         pairs = measure_agreement([run]).pairs
-    except EvalwrightError:  # fewer than two judges, or scores that are no verdicts
+    except EvalwrightError:  # fewer than two judges, or no verdicts
         pairs = ()
     agreement = [
         {
@@ -77,7 +77,7 @@ def plots_of(run: Run) -> dict[str, Any]:
 
 
 def label_sets_of(run: Run) -> list[dict[str, Any]]:
-    """Label sets of a run, newest first, as JSON (`LabelSet` in web/src/data/api.ts).
+    """List the label sets of a run, newest first, as JSON (`LabelSet` in web/src/data/api.ts).
 
     Sets that cannot be read, or are of other records, are left out.
     """
@@ -162,7 +162,7 @@ def _curves(task: TaskResult, rows: _Rows) -> list[dict[str, Any]]:
 def _bins(
     numbers: Array, scores: Array, clusters: NDArray[np.int64], bounded: bool
 ) -> list[dict[str, Any]]:
-    """Samples with a number and a score, in bins of about equal size.
+    """Group samples that have a number and a score into bins of about equal size.
 
     Samples with the same number share a bin.
     """
@@ -199,7 +199,7 @@ def _bins(
 def _calibration(
     confidence: Array, right: Array, clusters: NDArray[np.int64]
 ) -> Sequence[str]:
-    """The calibration error in a sentence, where there is one."""
+    """Write the calibration error as a sentence; nothing where it cannot be computed."""
     try:
         error = calibration_error(confidence, right, clusters=clusters)
     except ValueError:
@@ -217,7 +217,7 @@ def _calibration(
 
 
 def estimate_json(estimate: Estimate) -> dict[str, Any]:
-    """An estimate as JSON (`Estimate` in web/src/data/api.ts)."""
+    """Convert an estimate to JSON (`Estimate` in web/src/data/api.ts)."""
     return {
         "value": number_json(estimate.value),
         **interval_json(estimate.low, estimate.high),
@@ -228,10 +228,10 @@ def estimate_json(estimate: Estimate) -> dict[str, Any]:
 
 
 def interval_json(low: float, high: float) -> dict[str, float]:
-    """Both ends of an interval; {} where there is none."""
+    """Return both ends of an interval; {} where there is none."""
     return {} if math.isnan(low) or math.isnan(high) else {"low": low, "high": high}
 
 
 def number_json(number: float) -> float | None:
-    """The number, or None for nan, which JSON does not have."""
+    """Return the number, or None for nan, which JSON does not have."""
     return None if math.isnan(number) else number

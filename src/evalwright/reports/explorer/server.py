@@ -1,7 +1,7 @@
-"""The server of `evalwright view`, for this machine and for readers who know its token.
+"""The server of `evalwright view`, for browsers on this machine that know its token.
 
-It answers GET for the page and for parts with known keys, and reads no file that a request names.
-The Host header is checked, so that no other page can reach it by DNS rebinding.
+It answers GET for the page and for parts with known keys, and reads no file that a request
+names. The Host header is checked, so that no other page can reach it by DNS rebinding.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from evalwright.reports.explorer.page import END, page_head, page_policy
 
 ADDRESS = "127.0.0.1"
 MOST_CONNECTIONS = 64
-"""How many connections are answered at a time, a thread each; a browser uses six."""
+"""Most connections that are answered at a time, a thread each; a browser uses six."""
 _CONNECT_SECONDS = 1.0
-"""How long a further connection waits before it is refused."""
+"""The time for which a further connection waits before it is refused."""
 
 
 class Server(ThreadingHTTPServer):
@@ -69,12 +69,12 @@ class Server(ThreadingHTTPServer):
         return f"http://{ADDRESS}:{self.server_port}/{self.token}/"
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Answer in a new thread, if there are not too many."""
+        """Answer in a new thread; refuse the connection if there are too many."""
         if self._room.acquire(timeout=_CONNECT_SECONDS):
             try:
                 super().process_request(request, client_address)
             except BaseException:
-                self._room.release()  # no thread was started
+                self._room.release()  # the thread could not be started
                 raise
             return
         with suppress(OSError):
@@ -92,7 +92,7 @@ class Server(ThreadingHTTPServer):
             self._room.release()
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Ignore browsers that went away."""
+        """Ignore errors of connections that the browser closed."""
         if not isinstance(sys.exception(), OSError):
             super().handle_error(request, client_address)  # type: ignore[arg-type]
 
