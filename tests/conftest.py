@@ -9,8 +9,9 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +102,61 @@ def _library_read_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(index._Cache, "__init__", read_with_library)
         patch.setattr(index._Cache, "save", save_with_library)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _packages_read_once() -> Iterator[None]:
+    """What the installed packages offer and which versions they have is read once in this
+    process, and again where the folders that Python imports from are others.
+
+    With all that the tests need installed, each reading takes as long as a small run.
+    """
+    from evalwright.core import registry
+    from evalwright.runs import environment
+
+    def read_once(read: Callable[..., Any]) -> Callable[..., Any]:
+        @cache
+        def read_on(_: tuple[str, ...], *arguments: Any, **group: str) -> Any:
+            return read(*arguments, **group)
+
+        def read_on_this_path(*arguments: Any, **group: str) -> Any:
+            return read_on(tuple(sys.path), *arguments, **group)
+
+        return read_on_this_path
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(registry, "entry_points", read_once(registry.entry_points))
+        patch.setattr(environment, "version", read_once(environment.version))
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _git_asked_in_repositories() -> Iterator[None]:
+    """Runs record the commit of the working folder: git is started where there may be one, and
+    not thousands of times to say that a test's own folder is no repository.
+    """
+    from evalwright.runs import environment
+
+    ask_git = environment._git_commit
+
+    def commit() -> str | None:
+        folders: tuple[Path, ...] = ()
+        with suppress(FileNotFoundError):  # a working folder that was removed
+            folders = (Path.cwd(), *Path.cwd().parents)
+        may_be = any((folder / ".git").exists() for folder in folders)
+        return ask_git() if may_be or "GIT_DIR" in os.environ else None
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(environment, "_git_commit", commit)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _no_waiting_for_disks() -> Iterator[None]:
+    """No test cuts the power: what was handed to the system is there for every reader."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda file: None)
         yield
 
 

@@ -204,7 +204,7 @@ def test_a_key_is_not_sent_to_an_address_that_it_is_not_named_for(
     )
     with pytest.raises(
         ConfigurationError,
-        match=r"only sent to the provider's own hosts, not to other.example",
+        match=r"own hosts.*other\.example",
     ):
         model.check()
     named = {"base_url": "https://other.example/v1", "api_key_env": "OPENAI_API_KEY"}

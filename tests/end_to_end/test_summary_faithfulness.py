@@ -221,7 +221,7 @@ def test_a_record_does_not_decide_where_a_judge_is_asked() -> None:
         before = len(server.received)
         with pytest.raises(
             ConfigurationError,
-            match="The run's own was opened with arguments, so name them too",
+            match="opened with arguments",
         ):
             score_run(run, name="again")
         again = score_run(run, roles={"judge": role}, name="again")

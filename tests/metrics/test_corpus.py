@@ -147,7 +147,7 @@ def test_a_missing_tokeniser_is_named_with_its_extra(
     )
     with pytest.raises(
         MissingExtra,
-        match=r"'ja-mecab' needs .* pip install 'evalwright\[translation-ja\]'",
+        match=r"'ja-mecab'.*pip install 'evalwright\[translation-ja\]'",
     ):
         bind("bleu", {"language": "ja"})
     with pytest.raises(MissingExtra, match=r"evalwright\[translation-ko\]"):
@@ -216,7 +216,7 @@ def test_a_search_for_shifts_without_end_is_given_up(
     random.Random(1).shuffle(words)
     with pytest.raises(
         ScoringError,
-        match=r"'ter' gave up on an answer of [0-9,]+ characters: it takes more than",
+        match=r"'ter' gave up .*[0-9,]+ characters",
     ):
         bind("ter").function(Sample("a", targets=(target,)), Answer(" ".join(words)))
 

@@ -328,9 +328,7 @@ def test_a_metric_that_cannot_be_made_again_has_no_interval(tmp_path: Path) -> N
     a, b, c = label_runs(tmp_path, "macro-f1")
     with edited(b.folder) as data:
         data["tasks"][0]["metrics"][0]["value"] = 0.5
-    with pytest.raises(
-        RunError, match=r"macro-f1 is 0\.5 in run\.json, 0\.\d+ from the samples"
-    ):
+    with pytest.raises(RunError, match=r"macro-f1 is 0\.5 .*0\.\d+ from the samples"):
         compare_runs(a, open_run(b.folder))
     with edited(b.folder) as data:
         # whose number stands, and is named

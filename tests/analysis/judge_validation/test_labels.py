@@ -122,9 +122,7 @@ def test_headers_that_cannot_be_used(tmp_path: Path, text: str, words: str) -> N
 
 def test_a_row_is_labelled_once_by_each_person(tmp_path: Path) -> None:
     twice = write(tmp_path, "row,label\ns00000001-1,1\ns00000001-1,0\n")
-    with pytest.raises(
-        UsageError, match=r"line 3: the row was already labelled in .*done\.csv, line 2"
-    ):
+    with pytest.raises(UsageError, match=r"line 3: .*done\.csv, line 2"):
         read_label_files([twice])
     named = write(
         tmp_path,

@@ -208,7 +208,7 @@ def test_who_can_neither_classify_nor_write_is_told() -> None:
     judge = ScriptedModel(lambda request: [1.0], abilities=["embed"])
     with pytest.raises(
         ConfigurationError,
-        match="can neither classify pairs nor write a verdict; it can do: embed",
+        match=r"can do: embed",
     ):
         scored(GOOD, {"judge": judge})
 

@@ -171,7 +171,7 @@ def test_parquet_without_its_library(
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(
         MissingExtra,
-        match=r"'d.parquet' needs the library 'pyarrow'.*pip install 'evalwright\[parquet\]'",
+        match=r"'d.parquet'.*'pyarrow'.*pip install 'evalwright\[parquet\]'",
     ):
         rows_of(Path("d.parquet"), "parquet")
 

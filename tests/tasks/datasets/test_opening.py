@@ -161,7 +161,7 @@ def test_a_folder_for_copies_that_cannot_be_written(
     monkeypatch.setenv("EVALWRIGHT_HOME", "in-the-way")
     with pytest.raises(
         ConfigurationError,
-        match=r"The folder 'in-the-way/datasets' for copies of data cannot be written",
+        match=r"'in-the-way/datasets'",
     ):
         load("dataset: d.csv\n")
 
@@ -296,7 +296,7 @@ def test_the_hub_without_its_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "datasets", None)
     with pytest.raises(
         MissingExtra,
-        match=r"The dataset 'owner/name' needs the library 'datasets'.*evalwright\[hub\]",
+        match=r"'owner/name'.*'datasets'.*evalwright\[hub\]",
     ):
         load("dataset: {hub: owner/name, revision: x}\n")
 
@@ -309,8 +309,7 @@ def test_a_hub_dataset_that_cannot_be_loaded(
     Path("owner/name").mkdir(parents=True)
     with pytest.raises(
         DatasetError,
-        match=r"The dataset 'owner/name' \(configuration default, split test, revision x\) is not on this machine, and the Hugging Face Hub "
-        r"cannot be reached \(HF_HUB_OFFLINE is set\)\.",
+        match=r"'owner/name' \(configuration default, split test, revision x\).*HF_HUB_OFFLINE",
     ):
         load("dataset: {hub: owner/name, revision: x}\n")
     assert not list(tmp_path.glob("home/datasets/*.jsonl"))
