@@ -13,7 +13,8 @@ NEWEST_TESTS := tests/models/local tests/models/remote/wire $(wildcard tests/mod
 # Of the tests that are marked slow: three whole evaluations, brute force, and the coverage of differences.
 SLOW_SAMPLE := tests/end_to_end tests/statistics/test_coverage.py \
   tests/statistics/test_tipping.py::test_the_number_of_unsure_readings_is_that_of_brute_force
-PYTEST := -m pytest -n auto --dist loadfile
+# In the order of the folders: files of few tests are often the longest, and would come last.
+PYTEST := -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 .PHONY: quickstart environment test slow slow-sample newest newest-environment newest-tests wheel lint types \
   format explorer site demo-models clean help

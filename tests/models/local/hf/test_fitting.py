@@ -142,16 +142,14 @@ from evalwright.models.local.hf.model import TransformersModel
 import evalwright.engine.engine
 before = peak_memory()
 model = TransformersModel(sys.argv[1], device="cpu", fit=True, batch_size=1)
-assert all(not hasattr(a, "kind") for _, a in model.answer_batch([Generate("The river runs past the mill.", max_tokens=64)]))
+assert all(not hasattr(a, "kind") for _, a in model.answer_batch([Generate("The river runs past the mill.", max_tokens=32)]))
 print(json.dumps([peak_memory() - before, model._fit.need, model.describe()["dtype"]]))
 """
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 def test_what_was_reckoned_is_enough_on_this_machine(tmp_path: Path) -> None:
-    folder = make_tiny_model(
-        tmp_path / "m", "llama", hidden=1024, layers=8, context=128
-    )
+    folder = make_tiny_model(tmp_path / "m", "llama", hidden=768, layers=6, context=128)
     done = subprocess.run(
         [sys.executable, "-c", MEASURE, str(folder)],
         capture_output=True,
