@@ -26,7 +26,7 @@ def commands() -> list[tuple[str, ...]]:
         found.append((name,))
         command = cli.cli.get_command(context, name)
         if isinstance(command, click.Group):
-            found += [(name, one) for one in command.commands]
+            found += [(name, command) for command in command.commands]
     return found
 
 

@@ -154,7 +154,7 @@ def test_failures_are_never_stored_and_asked_again_next_time(tmp_path: Path) -> 
         # each twice, so that failures are joined too
         requests = [question(n // 2) for n in range(40)]
         results = await asyncio.gather(
-            *(door("target", one) for one in requests), return_exceptions=True
+            *(door("target", request) for request in requests), return_exceptions=True
         )
         return door.counts, results
 

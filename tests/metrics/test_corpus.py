@@ -255,7 +255,7 @@ def test_from_a_task_to_a_comparison_a_board_and_a_gate(tmp_path: Path) -> None:
     assert done.code == 0, done.text
     assert "bleu" in done.text.lower()
     record = json.loads((tmp_path / "runs" / "b" / "run.json").read_text())
-    metrics = {one["label"]: one for one in record["tasks"][0]["metrics"]}
+    metrics = {metric["label"]: metric for metric in record["tasks"][0]["metrics"]}
     echoed = [
         (f"{place}: {text}", targets) for place, (text, targets) in enumerate(PAIRS * 2)
     ]

@@ -55,17 +55,20 @@ def only_picture(run: Run) -> Path:
 
 def test_an_image_is_kept_once_under_the_digest_of_its_picture(tmp_path: Path) -> None:
     run = run_with(tmp_path, RED, BLUE, RED)
-    kept = KeptImages(run)
-    assert {*kept.entries} == {RED.digest, BLUE.digest} and not kept.problem
+    kept_images = KeptImages(run)
+    assert {*kept_images.entries} == {
+        RED.digest,
+        BLUE.digest,
+    } and not kept_images.problem
     for image in (RED, BLUE):
-        picture = kept.read(image.digest)
+        picture = kept_images.read(image.digest)
         assert picture is not None
         assert (
-            kept.entries[image.digest]["file"]
+            kept_images.entries[image.digest]["file"]
             == f"{hashlib.sha256(picture).hexdigest()}.png"
         )
-        assert kept.entries[image.digest]["width"] == 40
-    assert kept.read("0" * 64) is None
+        assert kept_images.entries[image.digest]["width"] == 40
+    assert kept_images.read("0" * 64) is None
     assert images_sentence(run) == "2 kept in images/"
     assert image_faults(run) == ({}, [])
     if os.name == "posix" and not os.environ.get("EVALWRIGHT_SHARED"):
@@ -267,9 +270,9 @@ def test_no_name_leads_out_of_the_folder(tmp_path: Path, file: object) -> None:
         run_with(tmp_path, RED),
         {"image": RED.digest, "file": file, "width": 1, "height": 1},
     )
-    kept = KeptImages(run)
-    assert not kept.entries and kept.read(RED.digest) is None
-    assert "line 1 names no image" in kept.why_missing
+    kept_images = KeptImages(run)
+    assert not kept_images.entries and kept_images.read(RED.digest) is None
+    assert "line 1 names no image" in kept_images.why_missing
 
 
 @pytest.mark.parametrize(
@@ -277,8 +280,8 @@ def test_no_name_leads_out_of_the_folder(tmp_path: Path, file: object) -> None:
     [[], "text", {"image": 1}, {"image": "0" * 64, "file": f"{'0' * 64}.png"}, 10**400],
 )
 def test_an_index_of_something_else_is_no_index(tmp_path: Path, entry: object) -> None:
-    kept = KeptImages(rewrite_index(run_with(tmp_path, RED), entry))
-    assert not kept.entries and kept.problem
+    kept_images = KeptImages(rewrite_index(run_with(tmp_path, RED), entry))
+    assert not kept_images.entries and kept_images.problem
 
 
 def test_a_link_is_not_followed(tmp_path: Path) -> None:
@@ -293,8 +296,8 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
     assert KeptImages(run).read(RED.digest) is not None
     (run.folder / "images").replace(tmp_path / "moved")
     (run.folder / "images").symlink_to(tmp_path / "moved")
-    kept = KeptImages(run)
-    assert not kept.entries and kept.read(RED.digest) is None
+    kept_images = KeptImages(run)
+    assert not kept_images.entries and kept_images.read(RED.digest) is None
 
 
 def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
@@ -382,7 +385,7 @@ def test_a_record_of_something_else_is_read_without_a_fault(
 ) -> None:
     sound = make_run(tmp_path, scores=[1], name="a")
     run = Run(sound.folder, {**sound.data, "images": record})
-    kept = KeptImages(run)
-    assert not kept.entries and kept.why_missing
+    kept_images = KeptImages(run)
+    assert not kept_images.entries and kept_images.why_missing
     assert "\x1b" not in images_sentence(run) and len(images_sentence(run)) < 1000
     image_faults(run)

@@ -308,7 +308,7 @@ def test_a_broken_shard_is_a_sentence(changes: dict[str, Any]) -> None:
     here = Path.cwd().resolve()
     assert not [
         *here.rglob("out"),
-        *(one for one in here.parents[:2] if (one / "out").exists()),
+        *(parent for parent in here.parents[:2] if (parent / "out").exists()),
     ]
     assert typed("runs", "list").code == 0
     assert typed("runs", "show", found[0].id).code == 0

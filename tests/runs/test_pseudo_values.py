@@ -238,7 +238,7 @@ def test_a_share_of_labels_is_compared_item_by_item(tmp_path: Path) -> None:
             )
     runs = [open_run(run.folder) for run in runs]
     task_found = compare_runs(*runs, metric="skipped").tasks[0]
-    skipped = [(own == "not_attempted").astype(float) for own in labels]
+    skipped = [(label == "not_attempted").astype(float) for label in labels]
     expected = compare_paired(*skipped)
     paired = task_found.paired
     assert (

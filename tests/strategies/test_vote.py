@@ -124,7 +124,7 @@ def test_a_confidence_keeps_the_vote_and_saves_draws() -> None:
             shares = [part / sum(parts) for part in parts]
         answers = chance.choices("abcde"[: len(shares)], shares, k=n)
         for made in range(1, n + 1):
-            votes = count_votes([(one, 1) for one in answers[:made]])
+            votes = count_votes([(answer, 1) for answer in answers[:made]])
             if (
                 is_certain(votes, n - made)
                 or 1 - turning(tuple(votes.items()), n - made) >= 0.99
@@ -170,7 +170,7 @@ def test_what_is_read_alike_is_one_answer_and_the_record_shows_the_vote() -> Non
     )
     assert [draw_of(request) for _, request in requests] == [15, 16, 17, 18, 19]
     assert answer.strategy["votes"] == [["7", 1], ["42", 3]]
-    assert [one["answer"] for one in answer.strategy["draws"]] == [
+    assert [draw["answer"] for draw in answer.strategy["draws"]] == [
         "7",
         "42",
         "42",

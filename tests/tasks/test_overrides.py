@@ -100,8 +100,8 @@ def test_files_start_from_where_the_person_is(
         for sample in load_task(path, overrides={"dataset": "mine.csv"}).samples
     ] == ["x", "y"]
     assert [
-        one.id
-        for one in load_task(
+        sample.id
+        for sample in load_task(
             path, overrides={"dataset.path": ["mine.csv", "rows.jsonl"]}
         ).samples
     ] == [
@@ -166,9 +166,9 @@ def test_own_rows_in_place_of_the_hub(write: Write) -> None:
     write("mine/II.jsonl", [{"question": "1 + 1 = ?", "answer": 2}])
     for name in ("mine/II.jsonl", "mine/*.jsonl"):
         task = load_task("aime-2025-korean", overrides={"dataset.path": name})
-        assert [(one.metadata["domain"], one.targets) for one in task.samples] == [
-            ("II", ("2",))
-        ]
+        assert [
+            (sample.metadata["domain"], sample.targets) for sample in task.samples
+        ] == [("II", ("2",))]
         assert set(task.definition["dataset"]) == {
             "path",
             "subset",

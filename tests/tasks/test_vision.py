@@ -247,7 +247,9 @@ def test_chance_is_stated_and_is_what_guessing_gives(hub: list[dict[str, Any]]) 
     for name, chance in CHANCE.items():
         hub[:] = [CASES[name][0]]
         task = load_task(name, chat=True)
-        (metric,) = [one for one in task.metrics if one.kind == "chance-normalised"]
+        (metric,) = [
+            metric for metric in task.metrics if metric.kind == "chance-normalised"
+        ]
         assert metric.options["chance"] == task.metadata["chance"] == chance, name
         if "mmmu" not in name:  # whose questions have two to twelve options
             assert chance == 1 / len(task.samples[0].choices)

@@ -168,10 +168,11 @@ def test_tampering_is_found(name: str) -> None:
     # Once as it is, once with a hash that fits.
     Path("s.json").write_text(json.dumps(data))
     assert "changed" in {
-        one.kind for one in verify_submission(read_submission(Path("s.json"))).problems
+        problem.kind
+        for problem in verify_submission(read_submission(Path("s.json"))).problems
     }
     found = verify_submission(read_submission(signed(data)))
-    assert {one.kind for one in found.problems} == set(kinds.split(", "))
+    assert {problem.kind for problem in found.problems} == set(kinds.split(", "))
     done = typed("submit", "verify", "s.json")
     assert done.code == 1 and "Not verified" in done.out and done.err == ""
     assert typed("submit", "add", "s.json", "--to", "board").code == 1
@@ -359,11 +360,13 @@ def test_filters_options_and_draws_are_verified_too() -> None:
     found = verify_submission(
         read_submission(signed(data)), task_files=[Path("c.yaml")]
     )
-    assert {one.id for one in found.problems if one.kind.startswith("wrong ")} <= {
+    assert {
+        problem.id for problem in found.problems if problem.kind.startswith("wrong ")
+    } <= {
         "r0",
         "",
     }
     assert any(
-        one.kind in ("wrong answer", "wrong score", "wrong metric")
-        for one in found.problems
+        problem.kind in ("wrong answer", "wrong score", "wrong metric")
+        for problem in found.problems
     )

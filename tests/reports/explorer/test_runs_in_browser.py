@@ -192,10 +192,10 @@ def test_labels_become_the_table_of_the_set_that_was_drawn(tmp_path: Path) -> No
             "\ufeff" + await tab.evaluate(TABLE), encoding="utf-8", newline=""
         )
         (file,) = read_label_files([table])
-        assert [(one.set, one.number, one.labeller) for one in file.labels] == [
+        assert [(label.set, label.number, label.labeller) for label in file.labels] == [
             (drawn.name, n, "=1+Ada") for n in range(3)
         ]
-        assert [one.value for one in file.labels][:2] == [1.0, 0.0]
+        assert [label.value for label in file.labels][:2] == [1.0, 0.0]
         # They are there again after a reload.
         await tab.evaluate("location.reload()")
         await until(

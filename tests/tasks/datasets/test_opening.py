@@ -77,8 +77,8 @@ def test_every_format_gives_the_same_samples(kind: str) -> None:
     assert [dict(sample.row) for sample in task.samples] == ROWS
     put("same.jsonl", ROWS)
     if kind not in ("jsonl", "ndjson"):
-        assert [one.id for one in load("dataset: same.jsonl\n").samples] == [
-            one.id for one in task.samples
+        assert [sample.id for sample in load("dataset: same.jsonl\n").samples] == [
+            sample.id for sample in task.samples
         ]
 
 
@@ -103,13 +103,13 @@ def test_globs_lists_and_a_format_that_the_name_does_not_say() -> None:
     put("data/a.jsonl", ROWS[:2])
     put("data/deep/c.csv", ROWS[4:])
     put("plain.jsonl", ROWS).rename("plain.txt")
-    assert [one.id for one in load('dataset: "data/*.jsonl"\n').samples] == [
+    assert [sample.id for sample in load('dataset: "data/*.jsonl"\n').samples] == [
         "0",
         "1",
         "2",
         "3",
     ]
-    assert [one.id for one in load('dataset: "data/**/*.*"\n').samples] == [
+    assert [sample.id for sample in load('dataset: "data/**/*.*"\n').samples] == [
         "0",
         "1",
         "2",
@@ -117,8 +117,8 @@ def test_globs_lists_and_a_format_that_the_name_does_not_say() -> None:
         "4",
     ]
     assert [
-        one.id
-        for one in load("dataset: {path: [data/deep/c.csv, data/a.jsonl]}\n").samples
+        sample.id
+        for sample in load("dataset: {path: [data/deep/c.csv, data/a.jsonl]}\n").samples
     ] == [
         "4",
         "0",
@@ -182,7 +182,8 @@ def test_where_reaches_into_columns() -> None:
         ],
     )
     assert [
-        one.id for one in load("dataset: d.jsonl\nwhere: {meta.lang: de}\n").samples
+        sample.id
+        for sample in load("dataset: d.jsonl\nwhere: {meta.lang: de}\n").samples
     ] == ["1", "3"]
 
 
@@ -193,7 +194,8 @@ def test_where_tells_true_from_one_and_text_from_number() -> None:
     )
     found = {
         where: [
-            one.id for one in load(f"dataset: d.jsonl\nwhere: {{v: {where}}}\n").samples
+            sample.id
+            for sample in load(f"dataset: d.jsonl\nwhere: {{v: {where}}}\n").samples
         ]
         for where in ("1", "true", "'1'", "null", "[true, '1']")
     }
@@ -346,7 +348,7 @@ def test_every_row_once_for_each_value_is_one_cluster(tmp_path: Path) -> None:
     samples = list(task.samples)
     assert len(samples) == 8 and len({sample.id for sample in samples}) == 8
     clusters = {sample.input: {other.cluster for other in samples if other.input == sample.input} for sample in samples}  # fmt: skip
-    assert [len(found) for found in clusters.values()] == [1, 1] and clusters[
+    assert [len(cluster) for cluster in clusters.values()] == [1, 1] and clusters[
         "a"
     ] != clusters["b"]
     assert (

@@ -22,10 +22,10 @@ BACKENDS = {"hf": TransformersModel, "onnx": OnnxModel}
 
 def test_every_preset_names_arguments_that_exist() -> None:
     assert {"auto", "t4", "laptop"} <= set(presets())
-    for found in presets().values():
-        assert found["title"]
-        for backend in found.keys() - {"title"}:
-            assert set(found[backend]) <= set(
+    for preset in presets().values():
+        assert preset["title"]
+        for backend in preset.keys() - {"title"}:
+            assert set(preset[backend]) <= set(
                 inspect.signature(BACKENDS[backend]).parameters
             )
 

@@ -184,7 +184,9 @@ def test_a_real_model_is_loaded_as_was_chosen(
     )
     network = engine_of(model).loaded.model
     if method is None:
-        assert {str(each.dtype) for each in network.parameters()} == {"torch.bfloat16"}
+        assert {str(parameter.dtype) for parameter in network.parameters()} == {
+            "torch.bfloat16"
+        }
     # What its weights take is what was reckoned, without the 5% and what lies beside them.
     inner = {None: 2.0, "bitsandbytes-8bit": 1.0, "bitsandbytes-4bit": 0.5625}[method]
     weights = (size.parameters - size.embedding) * inner + size.embedding * 2

@@ -385,7 +385,7 @@ def test_a_model_that_cannot_take_part_says_so_and_goes_the_plain_way(
         for record in caplog.records
         if record.name.startswith("evalwright")
     ]
-    [line] = [each for each in lines if "log-likelihoods" in each]
+    [line] = [line for line in lines if "log-likelihoods" in line]
     assert (
         f"log-likelihoods are computed one at a time, because {told['because']}" in line
     )

@@ -177,12 +177,12 @@ def test_stream(name: str, case: dict[str, Any]) -> None:
 @pytest.mark.parametrize(("name", "case"), cases("fault"))
 def test_fault(name: str, case: dict[str, Any]) -> None:
     body = b"" if case["body"] is None else json.dumps(case["body"]).encode()
-    found = error_of_reply(
+    error = error_of_reply(
         "host", case["status"], case.get("headers", {}), body, key_source="$KEY"
     )
-    assert type(found) is error_of(case)
-    assert found.retry_after == case.get("retry_after")
-    assert ("The key came from $KEY" in str(found)) == (
+    assert type(error) is error_of(case)
+    assert error.retry_after == case.get("retry_after")
+    assert ("The key came from $KEY" in str(error)) == (
         case["error"] == "AuthenticationFailed"
     )
 

@@ -77,9 +77,9 @@ def keys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def opened(name: str, **given: Any) -> ApiModel:
-    found = open_model(name, given)
-    assert isinstance(found, ApiModel)
-    return found
+    model = open_model(name, given)
+    assert isinstance(model, ApiModel)
+    return model
 
 
 def without(request: Generate, *names: str) -> Generate:
@@ -402,9 +402,9 @@ def test_a_silent_server_is_asked_once() -> None:
 
 
 def openai(url: str) -> RemoteModel:
-    made = open_model("openai/m", {"base_url": url})
-    assert isinstance(made, RemoteModel)
-    return made
+    model = open_model("openai/m", {"base_url": url})
+    assert isinstance(model, RemoteModel)
+    return model
 
 
 def test_every_option_has_a_name_that_rows_know() -> None:
