@@ -274,7 +274,7 @@ def test_a_class_that_never_ends_is_told_given_up_and_not_asked_again(
     root: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     pytest.importorskip("pandas", reason="the extra `pandas` is not installed")
-    hanging = "import time\ndef wanted(*given):\n    open('asked', 'a').write('x')\n    while True: time.sleep(60)\n"
+    hanging = "from pathlib import Path\ndef wanted(*given):\n    open('asked', 'a').write('x')\n    while True: pass\n"
     write(root / "seahelm_tasks" / "mine" / "helping.py", hanging)
     made = SeaTask(
         "mine",
