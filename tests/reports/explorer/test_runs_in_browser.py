@@ -17,7 +17,7 @@ from evalwright.analysis.judge_validation.verdicts import read_verdicts
 from evalwright.core.samples import Score
 from evalwright.reports.explorer.page import write_page
 from evalwright.runs.reader import Run, open_run
-from support.browser import IN_BROWSER, Tab, drive, until
+from support.browser import IN_BROWSER, Tab, in_new_tab, until
 from support.runs import edited, make_run, rewrite
 
 pytestmark = IN_BROWSER
@@ -46,7 +46,7 @@ def in_browser(
         )
         assert not [event for event in tab.events if event[0] in kinds]
 
-    drive(folder, opened)
+    in_new_tab(opened)
 
 
 def two_runs(folder: Path) -> tuple[Run, Run]:
