@@ -98,9 +98,7 @@ def test_paths_start_from_the_file_of_the_function(
 
 
 def test_what_does_not_fit_is_refused_at_registration() -> None:
-    with pytest.raises(
-        ConfigurationError, match="'a b' cannot be the name of a task: letters"
-    ):
+    with pytest.raises(ConfigurationError, match="'a b' cannot be the name"):
         task("a b")(lambda: ROWS)
     with pytest.raises(
         ConfigurationError,

@@ -116,9 +116,7 @@ def test_a_plug_in_brings_a_dialect(plugin: str) -> None:
 
 
 def test_what_is_wrong_is_a_sentence(plugin: str) -> None:
-    with pytest.raises(
-        UnknownName, match=r"Unknown dialect 'lm-evil'\. Did you mean 'lm-eval'"
-    ):
+    with pytest.raises(UnknownName, match=r"'lm-evil'\. Did you mean 'lm-eval'"):
         dialects.dialect("lm-evil")
     for name in ("", "a:b", "lm-eval"):
         with pytest.raises(ConfigurationError, match="cannot name a dialect"):

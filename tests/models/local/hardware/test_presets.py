@@ -50,9 +50,7 @@ def test_what_a_person_says_wins_and_the_rest_is_filled_in() -> None:
     assert with_preset(None, "hf", given) == given
     with pytest.raises(UnknownName, match="t4"):
         with_preset("t5", "hf", {})
-    with pytest.raises(
-        ConfigurationError, match="has no settings for onnx/ models; use laptop"
-    ):
+    with pytest.raises(ConfigurationError, match=r"onnx/.*laptop"):
         with_preset("t4", "onnx", {})
 
 

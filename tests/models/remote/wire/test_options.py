@@ -256,9 +256,7 @@ def test_a_reply_without_log_probabilities_fails_for_good(
         text = text.replace(
             "-0.5", {"text": '"half"', "nan": "NaN", "above 0": "0.5"}[broken]
         )
-    with pytest.raises(
-        Rejected, match="sent no log-probabilities of the answer's tokens"
-    ) as caught:
+    with pytest.raises(Rejected, match="no log-probabilities") as caught:
         wire(name).read(
             Reply(json.loads(text)),
             Generate("x", top_logprobs=0),
