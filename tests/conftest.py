@@ -10,10 +10,12 @@ import logging
 import os
 import signal
 import sys
+import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -74,9 +76,14 @@ def pytest_collection_finish() -> None:
 @pytest.fixture(autouse=True, scope="session")
 def _trust_file(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """A person's trust file that lets the providers' keys, which tests make up, go to the tests'
-    own servers.
+    own servers. Each content of such a file is parsed once.
     """
+    from evalwright.models import trust
     from evalwright.models.remote import providers
+
+    @cache
+    def parsed(content: bytes) -> dict[str, Any]:
+        return tomllib.loads(content.decode())
 
     variables = {
         key
@@ -91,6 +98,8 @@ def _trust_file(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CONFIG_HOME", str(folder))
+        parser = SimpleNamespace(load=lambda file: parsed(file.read()))
+        patch.setattr(trust, "tomllib", parser)
         yield
 
 
