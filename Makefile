@@ -13,9 +13,11 @@ NEWEST_TESTS := tests/models/local tests/models/remote/wire $(wildcard tests/mod
 # Of the tests that are marked slow: three whole evaluations, brute force, and the coverage of differences.
 SLOW_SAMPLE := tests/end_to_end tests/statistics/test_coverage.py \
   tests/statistics/test_tipping.py::test_the_number_of_unsure_readings_is_that_of_brute_force
-PYTEST := -m pytest -n auto --dist loadfile
+# In the order of the folders: files of few tests are often the longest, and would come last.
+PYTEST := -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
-.PHONY: quickstart test slow slow-sample newest wheel lint types format explorer site demo-models clean help
+.PHONY: quickstart environment test slow slow-sample newest newest-environment newest-tests wheel lint types \
+  format explorer site demo-models clean help
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -27,6 +29,8 @@ quickstart: $(VENV)/core  ## Evaluate the two embedded models, compare them, wri
 	$(BIN)/evalwright compare quickstart-demo-large quickstart-demo-small --flips 3
 	@echo "Next: . $(BIN)/activate; evalwright view quickstart-demo-large quickstart-demo-small"
 
+environment: $(VENV)/dev $(VENV)/docs  ## Install what the other commands need
+
 test: $(VENV)/dev  ## Run all tests that are not marked slow
 	LM_EVAL_TASKS=$(CURDIR)/$(VENV)/lm_eval/lm_eval/tasks $(BIN)/python $(PYTEST) -m "not slow"
 
@@ -37,9 +41,14 @@ slow-sample: $(VENV)/dev  ## Run a part of the tests that are marked slow, in un
 	$(BIN)/python $(PYTEST) -m slow -k "not covers or difference" $(SLOW_SAMPLE)
 
 # A warning of a release that came out today fails nothing; a test that it breaks does.
-newest:  ## The quickstart and tests of local and remote models, with the newest release of everything
+newest: newest-environment  ## The quickstart and tests of local and remote models, with the newest release of everything
+	$(MAKE) newest-tests
+
+newest-environment:
 	$(PYTHON) -m venv --clear $(NEWEST)
 	$(NEWEST)/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0 --editable '.[hf,hub,parquet,peft,bitsandbytes,bedrock,vertex,dev]'
+
+newest-tests:
 	$(NEWEST)/bin/evalwright run factual-choice --model demo/small --model demo/large --name newest --replace
 	$(NEWEST)/bin/evalwright compare newest-demo-large newest-demo-small
 	$(NEWEST)/bin/python $(PYTEST) -W default -m "not slow" -k "not memory" $(NEWEST_TESTS)
@@ -61,8 +70,7 @@ format: $(VENV)/dev  ## Put the style right
 explorer:  ## Build the explorer's script and style again (wants Node)
 	cd web && npm install --no-audit --no-fund && npm run build
 
-site: $(VENV)/dev  ## Build the documentation site into dist/site
-	$(PIP) --editable '.[docs]'
+site: $(VENV)/docs  ## Build the documentation site into dist/site
 	$(BIN)/python -m scripts.build_site dist/site
 
 demo-models: $(VENV)/dev  ## Train the embedded models again (under 30 minutes on two cores)
@@ -84,3 +92,7 @@ $(VENV)/dev: $(VENV)/bin/python pyproject.toml requirements/constraints.txt
 	# The released package apart from ours (so without the extra lm-eval, which has it): its task files for the tests of parity, and, in processes of their own, its classes.
 	$(PIP) --no-deps --upgrade --target $(VENV)/lm_eval lm_eval==0.4.13 requests certifi urllib3 charset-normalizer
 	@touch $@ $(VENV)/core
+
+$(VENV)/docs: $(VENV)/dev
+	$(PIP) --editable '.[docs]'
+	@touch $@

@@ -4,14 +4,18 @@ test's environment.
 
 from __future__ import annotations
 
+import gc
 import json
 import logging
 import os
 import signal
 import sys
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -48,12 +52,38 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Processes of `-n auto`: one more than processors, for nearly half of the time a test waits
+    for a server, a process or a disk.
+    """
+    wanted = os.environ.get("PYTEST_XDIST_AUTO_NUM_WORKERS")
+    if wanted:
+        return int(wanted)
+    if sys.platform == "linux":
+        return len(os.sched_getaffinity(0)) + 1
+    return (os.cpu_count() or 1) + 1
+
+
+def pytest_collection_finish() -> None:
+    """What the tests have imported stays until the end, so the garbage collector need not look
+    through it again and again.
+    """
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True, scope="session")
 def _trust_file(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """A person's trust file that lets the providers' keys, which tests make up, go to the tests'
-    own servers.
+    own servers. Each content of such a file is parsed once.
     """
+    from evalwright.models import trust
     from evalwright.models.remote import providers
+
+    @cache
+    def parsed(content: bytes) -> dict[str, Any]:
+        return tomllib.loads(content.decode())
 
     variables = {
         key
@@ -68,6 +98,8 @@ def _trust_file(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CONFIG_HOME", str(folder))
+        parser = SimpleNamespace(load=lambda file: parsed(file.read()))
+        patch.setattr(trust, "tomllib", parser)
         yield
 
 
@@ -101,6 +133,61 @@ def _library_read_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(index._Cache, "__init__", read_with_library)
         patch.setattr(index._Cache, "save", save_with_library)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _packages_read_once() -> Iterator[None]:
+    """What the installed packages offer and which versions they have is read once in this
+    process, and again where the folders that Python imports from are others.
+
+    With all that the tests need installed, each reading takes as long as a small run.
+    """
+    from evalwright.core import registry
+    from evalwright.runs import environment
+
+    def read_once(read: Callable[..., Any]) -> Callable[..., Any]:
+        @cache
+        def read_on(_: tuple[str, ...], *arguments: Any, **group: str) -> Any:
+            return read(*arguments, **group)
+
+        def read_on_this_path(*arguments: Any, **group: str) -> Any:
+            return read_on(tuple(sys.path), *arguments, **group)
+
+        return read_on_this_path
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(registry, "entry_points", read_once(registry.entry_points))
+        patch.setattr(environment, "version", read_once(environment.version))
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _git_asked_in_repositories() -> Iterator[None]:
+    """Runs record the commit of the working folder: git is started where there may be one, and
+    not thousands of times to say that a test's own folder is no repository.
+    """
+    from evalwright.runs import environment
+
+    ask_git = environment._git_commit
+
+    def commit() -> str | None:
+        folders: tuple[Path, ...] = ()
+        with suppress(FileNotFoundError):  # a working folder that was removed
+            folders = (Path.cwd(), *Path.cwd().parents)
+        may_be = any((folder / ".git").exists() for folder in folders)
+        return ask_git() if may_be or "GIT_DIR" in os.environ else None
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(environment, "_git_commit", commit)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _no_waiting_for_disks() -> Iterator[None]:
+    """No test cuts the power: what was handed to the system is there for every reader."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda file: None)
         yield
 
 

@@ -92,6 +92,6 @@ def test_the_recipe_works(title: str, checkout: Path) -> None:
 
 def test_there_are_three_recipes_and_all_change_something() -> None:
     assert set(recipes()) == {"A task", "A scorer", "A provider"}
-    for several in recipes().values():
-        assert any(block.language == "bash" for block in several)
-        assert any(FILE.match(block.body) for block in several)
+    for recipe in recipes().values():
+        assert any(block.language == "bash" for block in recipe)
+        assert any(FILE.match(block.body) for block in recipe)

@@ -98,9 +98,10 @@ def test_docstrings_name_the_parameters(name: str) -> None:
         return
     parameters = [*inspect.signature(public).parameters]
     shown = [
-        one
-        for one in parameters
-        if not one.startswith("_") and one not in NOT_ARGUMENTS.get(name, ())
+        parameter
+        for parameter in parameters
+        if not parameter.startswith("_")
+        and parameter not in NOT_ARGUMENTS.get(name, ())
     ]
     assert documented.get("Args", documented.get("Attributes", [])) == shown
     if inspect.isfunction(public) and inspect.signature(

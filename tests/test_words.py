@@ -51,11 +51,11 @@ def commands(context: click.Context) -> Iterator[click.Context]:
     yield context
     if isinstance(context.command, click.Group):
         for name in context.command.list_commands(context):
-            found = context.command.get_command(context, name)
-            assert found is not None
+            command = context.command.get_command(context, name)
+            assert command is not None
             yield from commands(
                 click.Context(
-                    found, parent=context, info_name=name, **found.context_settings
+                    command, parent=context, info_name=name, **command.context_settings
                 )
             )
 
@@ -67,11 +67,11 @@ def test_pages() -> None:
 
 def test_messages() -> None:
     found = [
-        f"{path.relative_to(ROOT)}:{line}: {said}"
+        f"{path.relative_to(ROOT)}:{line}: {old_word}"
         for room in ROOMS
         for path in sorted(room.rglob("*.py"))
         for line, text in messages(path)
-        for said in old_words(text)
+        for old_word in old_words(text)
     ]
     assert not found, "\n".join(found)
 
@@ -79,9 +79,9 @@ def test_messages() -> None:
 def test_help() -> None:
     root = click.Context(cli, info_name="evalwright", **cli.context_settings)
     found = [
-        f"{context.command_path}: {said}"
+        f"{context.command_path}: {old_word}"
         for context in commands(root)
-        for said in old_words(context.get_help())
+        for old_word in old_words(context.get_help())
     ]
     assert not found, "\n".join(found)
 

@@ -51,7 +51,7 @@ def test_counts() -> None:
         1,
     )
     assert found.labels == (("correct", 12), ("incorrect", 10), ("rate limited", 1))
-    assert [(one.name, one.score.n) for one in found.subsets] == [
+    assert [(subset.name, subset.score.n) for subset in found.subsets] == [
         ("역사", 6),
         ("지리", 16),
     ]
@@ -71,7 +71,7 @@ def test_words_of_wrong_answers_are_weighted_by_the_log_likelihood_ratio() -> No
         [[10, 0], [0, 12]], correction=False, lambda_="log-likelihood"
     )
     assert first.weight == pytest.approx(expected.statistic)
-    assert "서울" not in [one.word for one in found.words]
+    assert "서울" not in [word.word for word in found.words]
 
 
 def test_vocabulary_is_compared_at_equal_size() -> None:

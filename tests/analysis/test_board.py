@@ -255,7 +255,7 @@ def test_the_order_in_which_runs_are_named_changes_nothing(
 
 
 def test_what_the_runs_were_given_differently_is_named(tmp_path: Path) -> None:
-    one = make_run(tmp_path, model="a", name="a", scores=[1.0, 0.0, 1.0])
+    run = make_run(tmp_path, model="a", name="a", scores=[1.0, 0.0, 1.0])
     two = make_run(tmp_path, model="b", name="b", scores=[1.0, 0.0])
     two.data["tasks"][0]["version"] = "2"
     two.data["tasks"][0]["definition"] = {
@@ -263,7 +263,7 @@ def test_what_the_runs_were_given_differently_is_named(tmp_path: Path) -> None:
     }
     said = [
         note
-        for note in make_board([one, two]).notes
+        for note in make_board([run, two]).notes
         if note.startswith("The runs were not all given")
     ]
     assert said == [
@@ -272,7 +272,7 @@ def test_what_the_runs_were_given_differently_is_named(tmp_path: Path) -> None:
     ]
     same = make_run(tmp_path, model="c", name="c", scores=[1.0, 1.0, 1.0])
     assert not [
-        note for note in make_board([one, same]).notes if "were not all given" in note
+        note for note in make_board([run, same]).notes if "were not all given" in note
     ]
 
 

@@ -55,9 +55,9 @@ def failed(a: Run, b: Run, rule: str, mode: Mode = "shown") -> bool:
     ],
 )
 def test_rules_are_read(text: str, rule: tuple[str, str, float, str]) -> None:
-    found = parse_gate_rule(text)
-    assert (found.subject, found.verb, found.amount, found.unit) == rule
-    assert found.text == text.strip()
+    gate_rule = parse_gate_rule(text)
+    assert (gate_rule.subject, gate_rule.verb, gate_rule.amount, gate_rule.unit) == rule
+    assert gate_rule.text == text.strip()
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,7 @@ def test_letters_are_shared_by_exactly_those_that_cannot_be_told_apart(
         {i for i, own in enumerate(found.letters) if letter in own}
         for letter in letters
     ]
-    assert not any(one < other for one in members for other in members)
+    assert not any(one < member for one in members for member in members)
 
 
 def test_a_baseline_has_fewer_questions_and_narrower_intervals() -> None:

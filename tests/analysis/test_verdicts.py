@@ -343,7 +343,7 @@ def test_a_judge_on_one_side_makes_a_verdict_provisional(tmp_path: Path) -> None
     several = compare_several(
         [a, b, make_run(tmp_path, scores=[1.0] * 50, model="demo/c", name="c")]
     )
-    marked = {(one.a, one.b) for one in several.tasks[0].pairs if one.provisional}
+    marked = {(pair.a, pair.b) for pair in several.tasks[0].pairs if pair.provisional}
     assert marked == {(0, 1)}
     assert (
         "a judge read the unsure answers of a, but not those of b" in several.caveats[0]
@@ -396,7 +396,7 @@ def test_provisional_pairs_among_several(tmp_path: Path) -> None:
         make_run(tmp_path, scores=[1.0] * 42 + [0.0] * 58, model="demo/c", name="c"),
     ]
     found = worded_several(compare_several(runs))
-    marked = {(one.a, one.b) for one in found.tasks[0].pairs if one.provisional}
+    marked = {(pair.a, pair.b) for pair in found.tasks[0].pairs if pair.provisional}
     assert marked == {(0, 1), (0, 2)}
     assert (
         "Provisional are demo/a against demo/b and demo/a against demo/c: 10 of 100 answers of demo/a are missing (10.0%, more than 5%)."

@@ -1,4 +1,6 @@
-"""The rows of `benchmarks/missing.py`, with few trials: each counts what it says, and holds."""
+"""The rows of `benchmarks/missing.py`, with few trials: each counts what it says, and holds; with
+more of them where time is given.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ import numpy as np
 import pytest
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
-TRIALS = 60
+TRIALS = [20, pytest.param(60, marks=pytest.mark.slow)]
 
 _SPEC = importlib.util.spec_from_file_location(
     "missing_command", BENCHMARKS / "missing.py"
@@ -22,9 +24,10 @@ sys.modules["missing_command"] = missing
 _SPEC.loader.exec_module(missing)
 
 
+@pytest.mark.parametrize("trials", TRIALS)
 @pytest.mark.parametrize("family", ["given", "provisional", "false", "unmarked"])
-def test_a_family_holds(family: str) -> None:
-    rows = list(missing.FAMILIES[family](TRIALS, 3))
+def test_a_family_holds(family: str, trials: int) -> None:
+    rows = list(missing.FAMILIES[family](trials, 3))
     assert rows
     assert [row.name for row in rows if not row.holds] == []
 

@@ -130,8 +130,8 @@ def test_the_served_page_says_it_too() -> None:
     follower = Follower([Path("runs/good"), Path("runs/bad")], "x", said.append)
     follower.start()
     try:
-        while not (all(one.complete for one in follower.runs.values()) and said):
-            assert not any(one.trouble for one in follower.runs.values())
+        while not (all(run.complete for run in follower.runs.values()) and said):
+            assert not any(run.trouble for run in follower.runs.values())
             time.sleep(0.02)
         facts = follower.runs["1"].info()["facts"]
     finally:

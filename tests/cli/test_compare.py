@@ -285,7 +285,7 @@ def test_one_unit_in_one_table(folder: Path) -> None:
     header, *lines = (folder / "board.csv").read_text().splitlines()
     assert "quiz" in header and "prose_low" in header and len(lines) == 2
     columns = json.loads((folder / "board.json").read_text())["columns"]
-    assert [(one["name"], one["metric"]) for one in columns] == [
+    assert [(column["name"], column["metric"]) for column in columns] == [
         ("quiz", "accuracy"),
         ("prose", "word-perplexity"),
     ]

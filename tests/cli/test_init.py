@@ -79,9 +79,9 @@ def test_a_benchmark_needs_no_task_file(folder: Path) -> None:
         "init", "--task", "factual-choice", "--model", "demo/small", "--no-workflow"
     )
     assert done.out == "Written: suite.yaml\nNext: evalwright run --config suite.yaml\n"
-    found = read_configuration(Path("suite.yaml"))
-    assert found.tasks == ("factual-choice",) and [
-        one.model for one in found.models
+    configuration = read_configuration(Path("suite.yaml"))
+    assert configuration.tasks == ("factual-choice",) and [
+        model.model for model in configuration.models
     ] == ["demo/small"]
     assert typed("run", "--config", "suite.yaml", "--limit", "2", "--quiet").code == 0
 
@@ -98,9 +98,9 @@ def test_extras_keys_and_watched_files_are_in_the_workflow(
     assert "Set in this shell first: OPENAI_API_KEY, ANTHROPIC_API_KEY." in done.out
     assert "'evalwright[hf,hub]" in steps()["Install"]["run"]
     assert list(steps()["Run"]["env"]) == ["OPENAI_API_KEY", "ANTHROPIC_API_KEY"]
-    found = read_configuration(Path("suite.yaml"))
-    assert found.roles["judge"].model == "anthropic/claude"
-    assert found.unsure == {"scorer": "judge-correct"}
+    configuration = read_configuration(Path("suite.yaml"))
+    assert configuration.roles["judge"].model == "anthropic/claude"
+    assert configuration.unsure == {"scorer": "judge-correct"}
     assert yaml.safe_load(WORKFLOW.read_text(encoding="utf-8"))[True]["push"][
         "paths"
     ] == ["suite.yaml"]
@@ -204,10 +204,10 @@ def test_a_wrong_answer_is_asked_again_and_the_one_before_is_kept() -> None:
     done = answered("gsm9k\ngsm8k\nopnai/x\nopenai/x\n")
     assert done.code == 0, done.err
     assert "Did you mean 'gsm8k'" in done.err and "Did you mean 'openai'" in done.err
-    found = read_configuration(Path("suite.yaml"))
-    assert found.tasks == ("gsm8k",) and [one.model for one in found.models] == [
-        "openai/x"
-    ]
+    configuration = read_configuration(Path("suite.yaml"))
+    assert configuration.tasks == ("gsm8k",) and [
+        model.model for model in configuration.models
+    ] == ["openai/x"]
     done = answered("gsm8k\ndemo/smal\ndemo/small\n", "--replace")
     assert done.code == 0 and "Did you mean 'small'" in done.err, done.err
     ended = answered("gsm8k\nopnai/x\n", "--replace")

@@ -69,7 +69,7 @@ def check_fields(value: Any, form: Any, where: str = "Job") -> None:
 
 @given(words=WORDS, name=TEXT)
 def test_arguments_come_through_as_they_are(words: list[str], name: str) -> None:
-    made = Jobs(
+    jobs = Jobs(
         name,
         4,
         ["evalwright", "run", *words],
@@ -79,19 +79,19 @@ def test_arguments_come_through_as_they_are(words: list[str], name: str) -> None
     )
     run = ["evalwright", "run", "--shard", "auto/4", *words]
     for system in ("slurm", "pbs"):
-        text = job_file(system, made)
+        text = job_file(system, jobs)
         lines = [
             line.strip().removeprefix("exec ")
             for line in text.splitlines()
             if line.strip().startswith("exec ")
         ]
-        assert [shlex.split(line) for line in lines] == [run, list(made.merge)]
+        assert [shlex.split(line) for line in lines] == [run, list(jobs.merge)]
         assert len(text.splitlines()) == len(
             job_file(system, Jobs("n", 4, [], [])).splitlines()
         )
     for job, wanted in zip(
-        yaml.safe_load_all(job_file("kubernetes", made)),
-        (run, [*made.merge[:3], "--wait", *made.merge[3:]]),
+        yaml.safe_load_all(job_file("kubernetes", jobs)),
+        (run, [*jobs.merge[:3], "--wait", *jobs.merge[3:]]),
         strict=True,
     ):
         check_fields(job, JOB)

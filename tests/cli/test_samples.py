@@ -37,7 +37,7 @@ def two(folder: Path) -> Path:
 def found(*words: str) -> list[str]:
     done = typed("runs", "samples", *words, "--json")
     assert done.code == 0, done.err
-    return [one["record"]["id"] for one in json.loads(done.out)["samples"]]
+    return [sample["record"]["id"] for sample in json.loads(done.out)["samples"]]
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,9 @@ def test_one_file_has_everything_in_the_order_in_which_it_is_needed(
     catalog = json.loads(zlib.decompress(parts_of(page)["catalog"], -15))
     assert [run["label"] for run in catalog["runs"]] == ["demo/a", "demo/b"]
     assert len(catalog["board"]["rows"]) == 2
-    assert [one.name for one in Path().iterdir() if one.name.startswith(".page")] == []
+    assert [
+        path.name for path in Path().iterdir() if path.name.startswith(".page")
+    ] == []
 
 
 def test_a_file_that_cannot_be_made_leaves_the_old_one(
@@ -146,7 +148,7 @@ def test_a_site_into_a_link_stays_within_the_folder(
     run = str(tmp_path / "runs" / "a")
     for _ in range(2):  # the second time it is ours already
         assert main(["export", "site", run, "--out", "in"]) == 0
-    assert sorted(one.name for one in Path("inside").iterdir())[1:] == ["index.html"]
+    assert sorted(path.name for path in Path("inside").iterdir())[1:] == ["index.html"]
     assert Path("in").is_symlink()
     capsys.readouterr()
     assert main(["export", "site", run, "--out", "out"]) == 2

@@ -4,6 +4,7 @@ network.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,17 @@ MANY_FILES = 1000
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _shipped_tasks_read_once() -> Iterator[None]:
-    """The thousands of task files of the released package are read once in this process, and not
-    for the new home of each test.
+def _shipped_tasks_read_once(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[None]:
+    """The thousands of task files of the released package are read once in all processes of the
+    tests, and not for the new home of each test.
     """
     from evalwright.compat.indexes import State, cached_index
 
     read_before: dict[tuple[str, Path, tuple[State, ...]], Any] = {}
+    base = tmp_path_factory.getbasetemp()
+    of_all_processes = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
 
     def kept_in_memory(
         system: str, folder: Path, files: list[State], make: Callable[[], Any]
@@ -29,7 +34,10 @@ def _shipped_tasks_read_once() -> Iterator[None]:
         if len(files) < MANY_FILES:
             return cached_index(*state, make)
         if state not in read_before:
-            read_before[state] = cached_index(*state, make)
+            with pytest.MonkeyPatch.context() as shared:
+                home = str(of_all_processes / "home-of-indexes")
+                shared.setenv("EVALWRIGHT_HOME", home)
+                read_before[state] = cached_index(*state, make)
         return read_before[state]
 
     with pytest.MonkeyPatch.context() as patch:

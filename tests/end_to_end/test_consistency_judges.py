@@ -75,7 +75,7 @@ def test_answers_are_stored_and_failures_are_none(
     (again,) = evaluate(task, "nli/./judge", name="again")
     stored = (again.folder / "samples.jsonl").read_text("utf-8").splitlines()
     assert [json.loads(one)["scores"] for one in stored] == [
-        json.loads(one)["scores"] for one in lines
+        json.loads(line)["scores"] for line in lines
     ]
     usage = again.data["usage"]
     assert usage["stored"] == 2, usage

@@ -43,7 +43,7 @@ pytestmark = pytest.mark.usefixtures("own_folder")
 
 
 def metrics(run: Run, task: int = 0) -> dict[str, float]:
-    return {one.label: one.estimate.value for one in run.tasks[task].metrics}
+    return {metric.label: metric.estimate.value for metric in run.tasks[task].metrics}
 
 
 def shares(run: Run) -> dict[bool, float]:

@@ -546,8 +546,8 @@ def test_shards_may_differ_in_what_they_keep(
         ]
     )
     assert code == 0, said
-    found = images_of("whole")
-    assert found["kept"] + found["left_out"]["store_images is false"] == 3
+    images = images_of("whole")
+    assert images["kept"] + images["left_out"]["store_images is false"] == 3
 
 
 def test_what_has_no_bytes_of_images_says_so(

@@ -144,10 +144,10 @@ def test_two_judges_on_two_wires_and_what_they_agree_on() -> None:
             == sum(two.received.values())
             == len(JUDGED) - len(empty)
         )
-    found = rows_of(run)
+    rows = rows_of(run)
     said: dict[str, tuple[str, str]] = {}
     for row in JUDGED:
-        kept = found[row["id"]]
+        kept = rows[row["id"]]
         if row["id"] in empty:
             score = kept["scores"]["judge-correct"]
             assert (score["value"], score["label"]) == (0.0, "empty")
@@ -161,7 +161,7 @@ def test_two_judges_on_two_wires_and_what_they_agree_on() -> None:
         assert score["parts"]["agreement"] == float(same)
         assert score["item"] == {"gpt": pair[0], "claude": pair[1]}
         assert score["parts"]["gpt class"] == LABELS.index(pair[0])
-    numbers = {one.label: one.estimate for one in run.tasks[0].metrics}
+    numbers = {metric.label: metric.estimate for metric in run.tasks[0].metrics}
     verdicts = [one for pair in said.values() for one in pair] + ["empty"] * 2 * len(
         empty
     )
@@ -222,10 +222,10 @@ def test_the_grades_of_three_judges_are_averaged_and_kept() -> None:
         names = dict(zip(errors, (a, b, c), strict=True))
         roles = {who: role(server, f"openai/{who}") for who, server in names.items()}
         (run,) = evaluate(given(scorer, metrics=["accuracy", *kappas]), [], roles=roles)
-    found = rows_of(run)
+    rows = rows_of(run)
     for row in JUDGED:
         grades = [grade(row, who) for who in errors]
-        score = found[row["id"]]["scores"]["judge-rating"]
+        score = rows[row["id"]]["scores"]["judge-rating"]
         if not row["answer"].strip():
             assert (score["value"], score["label"], score["parts"]) == (
                 0.0,
@@ -233,14 +233,14 @@ def test_the_grades_of_three_judges_are_averaged_and_kept() -> None:
                 {"rating": 1.0},
             )
             continue
-        values = [(one - 1) / 4 for one in grades]
+        values = [(grade - 1) / 4 for grade in grades]
         assert score["value"] == pytest.approx(sum(values) / 3)
         assert score["label"] == ("pass" if sum(values) / 3 >= 0.7 else "fail")
         passed = [value >= 0.7 for value in values]
         same = sum(x == y for x, y in combinations(passed, 2)) / 3
         assert score["parts"]["agreement"] == pytest.approx(same)
         assert [score["parts"][f"{who} rating"] for who in errors] == grades
-    estimates = {one.label: one.estimate.value for one in run.tasks[0].metrics}
+    estimates = {metric.label: metric.estimate.value for metric in run.tasks[0].metrics}
     for one, other in combinations(errors, 2):
         judged_rows = [row for row in JUDGED if row["answer"].strip()]
         votes = [
@@ -359,7 +359,7 @@ def test_pairs_in_both_orders(against: str) -> None:
             name="ours",
         )
         assert sum(server.received.values()) == 2 * len(PAIRS)
-    found = rows_of(run)
+    rows = rows_of(run)
     worth = {"A": 1.0, "tie": 0.5, "B": 0.0}
     expected = Counter[str]()
     for row in PAIRS:
@@ -368,7 +368,7 @@ def test_pairs_in_both_orders(against: str) -> None:
         value = first if first == second else 0.5
         label = {1.0: "win", 0.5: "tie", 0.0: "loss"}[value]
         expected[label] += 1
-        score = found[row["id"]]["scores"]["judge-pair"]
+        score = rows[row["id"]]["scores"]["judge-pair"]
         assert (score["value"], score["label"]) == (value, label)
         parts = score["parts"]
         assert (parts["answer_first"], parts["answer_second"]) == (first, second)
@@ -452,10 +452,10 @@ def test_every_turn_is_judged_with_what_was_said_before() -> None:
         tasks = [conversation_task(turns) for turns in (2, 3)]
         (run,) = evaluate(tasks, role(model, "openai/model"), roles=roles, name="turns")
         assert sum(server.received.values()) == len(turns)
-    found = rows_of(run)
-    assert len(found) == len(CONVERSATIONS)
+    rows = rows_of(run)
+    assert len(rows) == len(CONVERSATIONS)
     for row in CONVERSATIONS:
-        score = found[row["id"]]["scores"]["judge-rubric"]
+        score = rows[row["id"]]["scores"]["judge-rubric"]
         values = [float(turn["met"]) for turn in row["turns"]]
         assert [
             score["parts"][f"turn {n}"] for n in range(1, len(values) + 1)

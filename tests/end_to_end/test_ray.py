@@ -99,7 +99,9 @@ ON = ["--on", "ray", "--replicas", "2"]
 
 def gone(processes: set[int]) -> bool:
     return not any(
-        Path(f"/proc/{one}").exists() for one in processes if one != os.getpid()
+        Path(f"/proc/{process}").exists()
+        for process in processes
+        if process != os.getpid()
     )
 
 
@@ -123,8 +125,8 @@ def test_replicas_that_are_killed_lose_and_repeat_nothing(tmp_path: Path) -> Non
     assert here.code == 0, here.text
     runs = tmp_path / "runs"
     assert records(runs / "there") == records(runs / "here")
-    assert [one["metrics"] for one in record(runs / "there")["tasks"]] == [
-        one["metrics"] for one in record(runs / "here")["tasks"]
+    assert [task["metrics"] for task in record(runs / "there")["tasks"]] == [
+        task["metrics"] for task in record(runs / "here")["tasks"]
     ]
     assert sorted(stored_requests(tmp_path / "there")) == sorted(
         stored_requests(tmp_path / "here")

@@ -477,8 +477,9 @@ def test_a_budget_is_a_limit_for_all_shards_also_where_one_is_killed(
     tmp_path: Path,
 ) -> None:
     """Real processes and a real server, which counts what it gets."""
+    # A shard has more questions than all may ask, so that none ends before the budget does.
     rows = [
-        {"id": f"q{n}", "input": f"Question {n}?", "target": "1"} for n in range(200)
+        {"id": f"q{n}", "input": f"Question {n}?", "target": "1"} for n in range(400)
     ]
     (tmp_path / "asked.yaml").write_text(
         json.dumps({"task": "asked", "dataset": {"rows": rows}}), encoding="utf-8"
@@ -530,7 +531,7 @@ def test_a_budget_is_a_limit_for_all_shards_also_where_one_is_killed(
         assert (
             partial["samples"]["records"]
             == partial["stopping"]["tasks"][0]["asked"]
-            < 200
+            < 400
         )
         assert (
             "not adjusted for ending early"
@@ -542,13 +543,13 @@ def test_a_budget_is_a_limit_for_all_shards_also_where_one_is_killed(
             0,
             0,
         ]
-        assert requests() <= 200 + 4, (
+        assert requests() <= 400 + 4, (
             "what was in flight at the kill is sent again, and nothing else"
         )
     merged = evalwright("runs", "merge", "paid", folder=tmp_path)
     assert merged.code == 0, merged.text
     assert "Stopped early" not in merged.text
-    assert record(tmp_path / "runs/paid")["samples"]["records"] == 200
+    assert record(tmp_path / "runs/paid")["samples"]["records"] == 400
 
 
 def test_a_budget_of_shards_with_stores_of_their_own_is_refused(tmp_path: Path) -> None:

@@ -136,7 +136,7 @@ def paid(home: Path) -> set[str]:
 
 
 def _content(messages: Any, draw: int) -> str:
-    return json.dumps([[[one[0], one[1]] for one in messages], draw])
+    return json.dumps([[[message[0], message[1]] for message in messages], draw])
 
 
 def sendings(server: OpenAIServer) -> list[str]:
@@ -145,7 +145,7 @@ def sendings(server: OpenAIServer) -> list[str]:
     bodies = [entry["body"] for entry in list(server.log) if "body" in entry]
     return [
         _content(
-            [[one["role"], one["content"]] for one in body["messages"]],
+            [[message["role"], message["content"]] for message in body["messages"]],
             body["seed"] - 7,
         )
         for body in bodies
@@ -274,8 +274,8 @@ def test_repeats_of_a_vote_and_their_metrics(tmp_path: Path) -> None:
         # the first 4 of the 12 draws were there already
         assert len(drawn) == len(set(drawn)) == COUNT * 12
     found = {
-        one["label"]: one["value"]
-        for one in record(tmp_path / "runs" / "single")["tasks"][0]["metrics"]
+        metric["label"]: metric["value"]
+        for metric in record(tmp_path / "runs" / "single")["tasks"][0]["metrics"]
     }
     rows = records(tmp_path / "runs" / "single")
     right: dict[str, int] = {}
@@ -296,8 +296,8 @@ def test_repeats_of_a_vote_and_their_metrics(tmp_path: Path) -> None:
     rescored = typed("score", "single", "--name", "again", folder=tmp_path)
     assert rescored.code == 0, rescored.text
     again = {
-        one["label"]: one["value"]
-        for one in record(tmp_path / "runs" / "again")["tasks"][0]["metrics"]
+        metric["label"]: metric["value"]
+        for metric in record(tmp_path / "runs" / "again")["tasks"][0]["metrics"]
     }
     assert again == found
     compared = typed(
@@ -362,7 +362,7 @@ def test_the_best_draw_by_a_judge_that_never_sees_the_target(tmp_path: Path) -> 
             if int(one["text"][-2]) % 2 == 0
         ]
         assert row["strategy"]["chosen"] == (even[0] if even else 0)
-        assert [one["worth"] for one in row["strategy"]["draws"]] == [
+        assert [draw["worth"] for draw in row["strategy"]["draws"]] == [
             0.9 if place in even else 0.2 for place in range(4)
         ]
 
@@ -469,7 +469,7 @@ def test_what_cannot_be_is_said_before_anything_is_sent(
         "sums.yaml",
         "--model",
         "scripted/hash",
-        *(f"-T{one}" for one in settings),
+        *(f"-T{setting}" for setting in settings),
         folder=tmp_path,
     )
     assert done.code == 2, done.text

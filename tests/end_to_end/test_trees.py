@@ -86,7 +86,7 @@ def told(folder: Path, *command: str, code: int = 0) -> Any:
 
 
 def group(run: Run, name: str) -> Any:
-    return next(one for one in run.data["groups"] if one["name"] == name)
+    return next(group for group in run.data["groups"] if group["name"] == name)
 
 
 def bootstrap(run: Run, weights: dict[str, float]) -> tuple[float, float]:
@@ -94,7 +94,7 @@ def bootstrap(run: Run, weights: dict[str, float]) -> tuple[float, float]:
     together.
     """
     scores = item_scores(run, dict.fromkeys(weights, run.tasks[0].metrics[0].scorer))
-    names = np.unique(np.concatenate([one.clusters for one in scores.values()]))
+    names = np.unique(np.concatenate([score.clusters for score in scores.values()]))
     drawn = np.random.default_rng(0).multinomial(
         len(names), np.full(len(names), 1 / len(names)), 4000
     )
@@ -112,7 +112,7 @@ def bootstrap(run: Run, weights: dict[str, float]) -> tuple[float, float]:
 def test_a_run_has_the_averages_of_its_tree(folder: Path) -> None:
     run = open_run(folder / "runs" / "a")
     jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text())).validate(run.data)
-    assert [one["name"] for one in run.data["groups"]] == [
+    assert [group["name"] for group in run.data["groups"]] == [
         "humanities",
         "science",
         "all",
@@ -161,7 +161,10 @@ def test_what_is_missing_is_named_and_never_zero(folder: Path) -> None:
     ask(folder, "strict-b", "no", tree=strict)
     compared = told(folder, "compare", "strict", "strict-b")
     assert compared["overall"] is None
-    assert [one["difference"] is None for one in compared["groups"]] == [False, True]
+    assert [group["difference"] is None for group in compared["groups"]] == [
+        False,
+        True,
+    ]
     shown = typed("compare", "strict", "strict-b", folder=folder).text
     assert "3 of 4 tasks; missing: chem" in " ".join(shown.split())
     gate = typed(
@@ -181,7 +184,7 @@ def test_what_is_missing_is_named_and_never_zero(folder: Path) -> None:
 def test_comparisons_and_gates_by_the_tree(folder: Path) -> None:
     a, b = (open_run(folder / "runs" / name) for name in "ab")
     compared = told(folder, "compare", "a", "b")
-    by_name = {one["name"]: one for one in compared["groups"]}
+    by_name = {group["name"]: group for group in compared["groups"]}
     gap = (
         group(a, "all")["metrics"][0]["value"] - group(b, "all")["metrics"][0]["value"]
     )

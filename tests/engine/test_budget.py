@@ -91,7 +91,10 @@ def test_what_does_not_fit_beside_others_waits_for_them() -> None:
         budget = Budget(Limits(tokens=200))
         reservations = [budget.reservation() for _ in range(3)]
         await reservations[0].hold(ONE)
-        waiting = [asyncio.ensure_future(one.hold(ONE)) for one in reservations[1:]]
+        waiting = [
+            asyncio.ensure_future(reservation.hold(ONE))
+            for reservation in reservations[1:]
+        ]
         await asyncio.sleep(1)
         assert not any(one.done() for one in waiting)
         waiting[0].cancel()

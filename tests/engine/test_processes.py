@@ -126,10 +126,10 @@ def test_four_processes_ask_each_request_once(tmp_path: Path) -> None:
     children = [start(home, log, tmp_path / name, 500, 0.02) for name in names]
     counts = [finish(child) for child in children]
     assert Counter(lines(log)) == Counter({str(number): 1 for number in range(500)})
-    assert sum(one["asked"] for one in counts) == 500
-    for one in counts:
-        assert one["failed"] == 0
-        assert one["asked"] + one["stored"] + one["joined"] == 500
+    assert sum(count["asked"] for count in counts) == 500
+    for count in counts:
+        assert count["failed"] == 0
+        assert count["asked"] + count["stored"] + count["joined"] == 500
     for name in names:
         assert sorted(lines(tmp_path / name), key=int) == [
             str(number) for number in range(500)

@@ -100,7 +100,7 @@ def send_all(
                 ),
                 return_exceptions=True,
             )
-        assert all(one.pacer.in_flight == 0 for one in sender.endpoints)
+        assert all(endpoint.pacer.in_flight == 0 for endpoint in sender.endpoints)
         return results, loop.time() - 1000
 
     results, seconds = run_virtually(work())
@@ -272,9 +272,9 @@ def test_what_all_reject_is_rejected() -> None:
     failures = [
         result.failure for result in results if isinstance(result, RequestFailed)
     ]
-    assert len(failures) == 50 and {(one.kind, one.attempts) for one in failures} == {
-        ("request rejected", 3)
-    }
+    assert len(failures) == 50 and {
+        (failure.kind, failure.attempts) for failure in failures
+    } == {("request rejected", 3)}
 
 
 def test_a_wrong_request_goes_to_one_endpoint_and_sets_none_aside() -> None:
@@ -326,9 +326,10 @@ def test_where_all_die_each_request_is_retried_as_with_one() -> None:
         result.failure for result in results if isinstance(result, RequestFailed)
     ]
     assert failures and all(
-        isinstance(one, Failure) and one.kind == "connection failed" for one in failures
+        isinstance(failure, Failure) and failure.kind == "connection failed"
+        for failure in failures
     )
-    assert max(one.attempts for one in failures) <= 3 * Pacing().max_attempts
+    assert max(failure.attempts for failure in failures) <= 3 * Pacing().max_attempts
 
 
 def test_one_without_quota_is_set_aside_after_the_deadline() -> None:

@@ -98,7 +98,7 @@ def test_level_slices_and_metrics() -> None:
         run, metrics=metrics, slices=["hard"], level=0.8, name="other"
     )
     task = again.task("quiz")
-    assert [(one.label, one.scorer) for one in task.metrics] == [
+    assert [(metric.label, metric.scorer) for metric in task.metrics] == [
         ("right", "loose"),
         ("accuracy", "exact-match"),
     ]
@@ -172,9 +172,10 @@ def test_the_command(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.code == 1, done.text  # one sample failed, as in the run itself
     (task,) = json.loads(done.out)["tasks"]
-    assert [(one["label"], one["scorer"], one["level"]) for one in task["metrics"]] == [
-        ("ok", "loose", 0.9)
-    ]
+    assert [
+        (metric["label"], metric["scorer"], metric["level"])
+        for metric in task["metrics"]
+    ] == [("ok", "loose", 0.9)]
     for flags, message in (
         (["--metric", "=x"], "takes [LABEL=]METRIC[:SCORER]"),
         (["--metric", "accuracy:"], "takes [LABEL=]METRIC[:SCORER]"),

@@ -211,7 +211,7 @@ def number(request: Any) -> int:
 
 
 def numbers(made: Run) -> dict[str, tuple[float, int, int]]:
-    estimates = {one.label: one.estimate for one in made.tasks[0].metrics}
+    estimates = {metric.label: metric.estimate for metric in made.tasks[0].metrics}
     return {
         label: (round(one.value, 6), one.n, one.n_missing)
         for label, one in estimates.items()
@@ -288,7 +288,7 @@ def test_a_faulty_draw_is_a_failure_in_pass_at_k_and_has_no_vote_in_maj_at_k() -
         return faults[int(request.draw)]
 
     made = run("7", task, failures)
-    found = {one.label: one.estimate for one in made.tasks[0].metrics}
+    found = {metric.label: metric.estimate for metric in made.tasks[0].metrics}
     assert (
         found["pass@1"].value == 0.5
         and found["pass^4"].value == 0.0
@@ -332,7 +332,9 @@ def test_faulty_draws_of_a_vote_are_lost_and_what_they_used_is_kept() -> None:
         rows["1"]["outcome"] == "empty"
         and rows["1"]["scores"]["exact-match"]["value"] == 0.0
     )
-    assert [one["usage"]["input_tokens"] for one in rows["1"]["responses"]] == [5, 5, 5]
+    assert [
+        response["usage"]["input_tokens"] for response in rows["1"]["responses"]
+    ] == [5, 5, 5]
     assert rows["2"]["failure"]["kind"] == "server error", (
         "what is not the model's is missing"
     )

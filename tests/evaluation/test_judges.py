@@ -115,48 +115,50 @@ def test_two_tiny_transformers_as_judges(tmp_path: Path) -> None:
 
 
 def test_verdicts_are_stored_counted_and_kept_when_scores_are_made_again() -> None:
-    asked = ScriptedModel(
+    scripted_model = ScriptedModel(
         lambda request: judge(decide)(text(request)), name="judge", version="1"
     )
     (first,) = evaluate(
         task(["judge-correct"]),
         ScriptedModel("An answer."),
-        roles={"judge": asked},
+        roles={"judge": scripted_model},
         name="first",
     )
-    assert (asked.asked, first.data["usage"]["asked"]) == (20, 40)
+    assert (scripted_model.asked, first.data["usage"]["asked"]) == (20, 40)
     rating = {"judge-rating": {"question": "How good is it?"}}
     (second,) = evaluate(
         task(["judge-correct", rating]),
         ScriptedModel("An answer."),
-        roles={"judge": asked},
+        roles={"judge": scripted_model},
         name="second",
     )
-    assert asked.asked == 40, "only the ratings are new"
+    assert scripted_model.asked == 40, "only the ratings are new"
     assert (second.data["usage"]["asked"], second.data["usage"]["stored"]) == (20, 40)
 
 
 def test_the_budget_holds_for_judges_too() -> None:
-    asked = ScriptedModel(
+    scripted_model = ScriptedModel(
         lambda request: judge(decide)(text(request)), name="judge", version="1"
     )
     (run,) = evaluate(
         task(["judge-correct"]),
         ScriptedModel("An answer."),
-        roles={"judge": asked},
+        roles={"judge": scripted_model},
         budget=("21 requests",),
     )
-    assert asked.asked <= 21
+    assert scripted_model.asked <= 21
     assert run.data["usage"]["asked"] <= 21
     assert run.data["stopping"]["budget_reached"]
     (whole,) = evaluate(
         task(["judge-correct"]),
         ScriptedModel("An answer."),
-        roles={"judge": asked},
+        roles={"judge": scripted_model},
         replace=True,
     )
     assert whole.tasks[0].metrics[0].estimate.n == 20
-    assert asked.asked == 20, "what was paid before the budget was spent is used"
+    assert scripted_model.asked == 20, (
+        "what was paid before the budget was spent is used"
+    )
 
 
 def test_a_second_scorer_only_where_a_judge_is_given() -> None:
@@ -168,17 +170,17 @@ def test_a_second_scorer_only_where_a_judge_is_given() -> None:
     (alone,) = evaluate(rules, ScriptedModel(reply, version="1"), name="alone")
     estimate = alone.tasks[0].metrics[0].estimate
     assert (estimate.n, estimate.n_unsure) == (20, 15)
-    asked = ScriptedModel(
+    scripted_model = ScriptedModel(
         lambda request: judge(decide)(text(request)), name="judge", version="1"
     )
     (both,) = evaluate(
         rules,
         ScriptedModel(reply, version="1"),
-        roles={"judge": asked},
+        roles={"judge": scripted_model},
         unsure={"scorer": "judge-correct"},
         name="both",
     )
-    assert asked.asked == 15
+    assert scripted_model.asked == 15
     result = both.tasks[0]
     assert result.metrics[0].estimate.value == pytest.approx((5 + 8) / 20)
     assert (result.n_unsure, result.n_judged, result.n_judge_failed) == (0, 15, 0)

@@ -56,10 +56,10 @@ def test_the_others_are_run_and_the_exit_code_says_so(
     assert main([*RUN, "here.yaml", "far.yaml", "--name", "r", *judge]) == 1
     said = " ".join(capsys.readouterr().err.split())
     assert "1 answer is missing: no data" in said
-    found = tasks_of(files, "r")
-    assert found["here"]["metrics"][0]["value"] == 0.5
-    assert (found["far"]["n_samples"], found["far"]["failures"]) == (1, {"no data": 1})
-    assert found["far"]["metrics"][0]["value"] is None
+    tasks = tasks_of(files, "r")
+    assert tasks["here"]["metrics"][0]["value"] == 0.5
+    assert (tasks["far"]["n_samples"], tasks["far"]["failures"]) == (1, {"no data": 1})
+    assert tasks["far"]["metrics"][0]["value"] is None
     line = (files / "runs" / "r" / "samples.jsonl").read_text().splitlines()[-1]
     assert "owner/no-such-data" in json.loads(line)["failure"]["message"]
 
@@ -97,8 +97,8 @@ def test_members_of_one_file_fail_one_by_one_but_not_all_of_them(
     files: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([*RUN, "here.yaml", "many.yaml", "--name", "m"]) == 1
-    found = tasks_of(files, "m")
-    assert [found[name]["failures"] for name in ("many-xx", "many-yy")] == [
+    tasks = tasks_of(files, "m")
+    assert [tasks[name]["failures"] for name in ("many-xx", "many-yy")] == [
         {"no data": 1}
     ] * 2
     capsys.readouterr()

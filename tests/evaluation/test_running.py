@@ -135,7 +135,7 @@ def test_an_interrupted_cell_stops_the_work(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_two_objects_of_one_name_are_refused() -> None:
-    with pytest.raises(UsageError, match="Two different models are named 'scripted'"):
+    with pytest.raises(UsageError, match=r"Two different models .*'scripted'"):
         evaluate(questions(), [ScriptedModel("a"), ScriptedModel("b")])
     with pytest.raises(UsageError, match="Two different tasks are named 'quiz'"):
         evaluate([questions(3), questions(4)], knows())
@@ -526,7 +526,7 @@ def test_what_a_model_cannot_do_is_said_before_anything_is_asked() -> None:
     model = knows(abilities=("log-likelihood",))
     with pytest.raises(
         UsageError,
-        match=r"needs a model that can do: generate; .* can do: log-likelihood",
+        match=r"generate; .*log-likelihood",
     ):
         evaluate(questions(), model)
     assert model.asked == 0

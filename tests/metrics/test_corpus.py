@@ -147,7 +147,7 @@ def test_a_missing_tokeniser_is_named_with_its_extra(
     )
     with pytest.raises(
         MissingExtra,
-        match=r"'ja-mecab' needs .* pip install 'evalwright\[translation-ja\]'",
+        match=r"'ja-mecab'.*pip install 'evalwright\[translation-ja\]'",
     ):
         bind("bleu", {"language": "ja"})
     with pytest.raises(MissingExtra, match=r"evalwright\[translation-ko\]"):
@@ -216,7 +216,7 @@ def test_a_search_for_shifts_without_end_is_given_up(
     random.Random(1).shuffle(words)
     with pytest.raises(
         ScoringError,
-        match=r"'ter' gave up on an answer of [0-9,]+ characters: it takes more than",
+        match=r"'ter' gave up .*[0-9,]+ characters",
     ):
         bind("ter").function(Sample("a", targets=(target,)), Answer(" ".join(words)))
 
@@ -255,7 +255,7 @@ def test_from_a_task_to_a_comparison_a_board_and_a_gate(tmp_path: Path) -> None:
     assert done.code == 0, done.text
     assert "bleu" in done.text.lower()
     record = json.loads((tmp_path / "runs" / "b" / "run.json").read_text())
-    metrics = {one["label"]: one for one in record["tasks"][0]["metrics"]}
+    metrics = {metric["label"]: metric for metric in record["tasks"][0]["metrics"]}
     echoed = [
         (f"{place}: {text}", targets) for place, (text, targets) in enumerate(PAIRS * 2)
     ]

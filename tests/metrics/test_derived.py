@@ -304,7 +304,7 @@ def test_from_a_task_to_comparisons_boards_and_gates(
     record = json.loads((tmp_path / "runs" / "weak" / "run.json").read_text())["tasks"][
         0
     ]
-    metrics = {one["label"]: one for one in record["metrics"]}
+    metrics = {metric["label"]: metric for metric in record["metrics"]}
     assert metrics["above-chance"]["value"] == pytest.approx(
         (metrics["accuracy"]["value"] - 0.25) / 0.75
     )

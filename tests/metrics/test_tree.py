@@ -29,9 +29,9 @@ def tree(**more: Any) -> Node:
 def leaf_weights(node: Node, sizes: dict[str, int]) -> dict[str, float]:
     """How much each task weighs in the node's value."""
     out: dict[str, float] = {}
-    for one in node.samples(sizes):
-        total = sum(sizes[task] for task in one.tasks)
-        out |= {task: one.weight * sizes[task] / total for task in one.tasks}
+    for sample in node.samples(sizes):
+        total = sum(sizes[task] for task in sample.tasks)
+        out |= {task: sample.weight * sizes[task] / total for task in sample.tasks}
     return out
 
 

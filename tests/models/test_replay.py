@@ -45,10 +45,10 @@ def record(
 ) -> dict[str, Any]:
     """A line of samples.jsonl, made by the record type itself."""
     scores = {} if answer is None else {"exact": Score(1.0)}
-    made = SampleRecord(
+    sample_record = SampleRecord(
         "task", 0, draw, Sample("s1", **sample), answer, scores, failure
     )
-    found: dict[str, Any] = json.loads(json.dumps(record_row(made)))
+    found: dict[str, Any] = json.loads(json.dumps(record_row(sample_record)))
     return found
 
 
@@ -68,12 +68,12 @@ def opened(path: Path) -> ReplayModel:
 
 
 def test_a_run_answers_as_it_did(tmp_path: Path) -> None:
-    said = Response(
+    response = Response(
         "<think>4?</think>4", "hm", "stop", usage=Usage(5, 2), latency=0.5, model="m"
     )
     write(
         tmp_path / "samples.jsonl",
-        record(Answer("4", prompt=TURNS, responses=(said,))),
+        record(Answer("4", prompt=TURNS, responses=(response,))),
         record(None, failure=Failure("timed out", "provider", "No answer.")),
         record(Answer("five", prompt="plain", responses=(Response("five"),)), draw=1),
     )
@@ -82,9 +82,9 @@ def test_a_run_answers_as_it_did(tmp_path: Path) -> None:
         assert model.abilities == {"generate", "chat"}
         found = ask(model, Generate(TURNS, max_tokens=9, temperature=0.3))
         assert (found.text, found.reasoning, found.usage) == (
-            said.text,
-            said.reasoning,
-            said.usage,
+            response.text,
+            response.reasoning,
+            response.usage,
         )
         assert ask(model, Generate("plain", draw=1)).text == "five"
         assert isinstance(ask(model, Generate("plain")), Failure)
@@ -122,7 +122,7 @@ def test_choices_are_found_by_text_and_by_letter(tmp_path: Path) -> None:
 
 
 def test_continuations_and_whole_texts(tmp_path: Path) -> None:
-    one = Answer(
+    answer = Answer(
         "Paris",
         log_likelihoods=(-1.5,),
         prompt="Capital:",
@@ -133,7 +133,7 @@ def test_continuations_and_whole_texts(tmp_path: Path) -> None:
         log_likelihoods=(-9.5,),
         responses=(Response(log_likelihood=-9.5, tokens_scored=3),),
     )
-    write(tmp_path / "samples.jsonl", record(one, targets=("Paris",)), record(two))
+    write(tmp_path / "samples.jsonl", record(answer, targets=("Paris",)), record(two))
     model = opened(tmp_path)
     assert model.abilities == {"log-likelihood", "rolling"}
     assert ask(model, LogLikelihood("Capital:", " Paris")).log_likelihood == -1.5

@@ -58,8 +58,8 @@ def test_everything_lies_on_the_axis(parts: list[tuple[float, float, float]]) ->
     axis = axis_of(estimates, "plain")
     slack = 1e-6 * (axis.high - axis.low)
     assert all(
-        axis.low - slack <= each.low and each.high <= axis.high + slack
-        for each in estimates
+        axis.low - slack <= estimate.low and estimate.high <= axis.high + slack
+        for estimate in estimates
     )
     assert 2 <= len(axis.ticks) <= 8
     assert len({label for _, label in axis.ticks}) == len(axis.ticks)

@@ -61,8 +61,12 @@ def test_hallucination_columns_are_found_by_kind_and_label(
         ("Factual consistency rate", "%"),
         ("Average summary length", "words"),
     ]
-    assert [round(each.value, 6) for each in columns[0].estimates if each] == [0.1, 0.1]
-    assert [round(each.value, 6) for each in columns[1].estimates if each] == [0.9, 0.9]
+    assert [
+        round(estimate.value, 6) for estimate in columns[0].estimates if estimate
+    ] == [0.1, 0.1]
+    assert [
+        round(estimate.value, 6) for estimate in columns[1].estimates if estimate
+    ] == [0.9, 0.9]
     head = board_markdown(board).splitlines()[0]
     assert (
         "| Hallucination rate (%, lower is better) | Factual consistency rate (%) |"

@@ -27,7 +27,9 @@ def test_outcomes_and_the_surest_inconsistencies(tmp_path: Path) -> None:
     (run,) = import_hhem(tmp_path / "tree", tmp_path / "runs")[0]
     rows = list(run.rows())
     outcomes, examples = read_samples(run, 7)
-    found = {(each.task, each.scorer): dict(each.counts) for each in outcomes}
+    found = {
+        (outcome.task, outcome.scorer): dict(outcome.counts) for outcome in outcomes
+    }
     labels = Counter(row["scores"]["answered"]["label"] for row in rows)
     assert found == {("summary-faithfulness", "answered"): dict(labels)}
     wrong = [

@@ -141,10 +141,8 @@ def test_hostile_text_is_text_everywhere(tmp_path: Path) -> None:
             failure=Failure(text or "x", "provider", text),
             version=text,
         )
-        found = Tree(board_html(make_board([run]), [run], title=text))
-        return found, [
-            tag for tag, _ in found.tags if tag not in ("wbr", "span", "code")
-        ]
+        tree = Tree(board_html(make_board([run]), [run], title=text))
+        return tree, [tag for tag, _ in tree.tags if tag not in ("wbr", "span", "code")]
 
     _, plain = made("plain", "plain")
     for i, name in enumerate(HOSTILE):

@@ -15,7 +15,7 @@ import pytest
 
 from evalwright.analysis.board import make_board
 from evalwright.core.errors import Failure
-from support.browser import IN_BROWSER, Tab, drive
+from support.browser import IN_BROWSER, Tab, in_new_tab
 from support.hostile import HOSTILE
 from support.runs import make_run
 from support.shown import board_html
@@ -91,7 +91,7 @@ def _in_browser(
     tmp_path: Path, html: str, steps: Callable[[Tab, str], Coroutine[Any, Any, None]]
 ) -> list[str]:
     with _served(html) as (url, asked):
-        drive(tmp_path, lambda tab: steps(tab, url))
+        in_new_tab(lambda tab: steps(tab, url))
     return asked
 
 

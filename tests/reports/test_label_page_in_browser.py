@@ -12,7 +12,7 @@ from typing import Any
 from evalwright.analysis.judge_validation.drawing import SheetRow
 from evalwright.analysis.judge_validation.labels import read_label_files
 from evalwright.reports.labelling import label_html
-from support.browser import IN_BROWSER, Tab, drive
+from support.browser import IN_BROWSER, Tab, in_new_tab
 from support.hostile import HOSTILE
 
 pytestmark = IN_BROWSER
@@ -33,7 +33,7 @@ def in_browser(tmp_path: Path, html: str, steps: Steps) -> None:
     page = tmp_path / "page.html"
     page.write_text(html, encoding="utf-8")
 
-    drive(tmp_path, lambda tab: steps(tab, page.as_uri()))
+    in_new_tab(lambda tab: steps(tab, page.as_uri()))
 
 
 def troubles(tab: Tab) -> list[Any]:
@@ -48,7 +48,10 @@ def troubles(tab: Tab) -> list[Any]:
 
 async def downloaded(tab: Tab, folder: Path) -> Path:
     await tab.send(
-        "Browser.setDownloadBehavior", behavior="allow", downloadPath=str(folder)
+        "Browser.setDownloadBehavior",
+        behavior="allow",
+        downloadPath=str(folder),
+        **tab.person,
     )
     await tab.evaluate("document.getElementById('download').click()")
     for _ in range(600):

@@ -111,7 +111,7 @@ def test_a_run_of_many_slices_and_long_texts_stays_one_line(tmp_path: Path) -> N
     assert len(repr(run)) < 200 and "accuracy 50.0 [" in repr(run)
     records = list(run.samples())
     assert len(repr(records[:3])) < 1000 and all(
-        len(repr(one.sample)) < 250 for one in records[:3]
+        len(repr(record.sample)) < 250 for record in records[:3]
     )
     # Half-made or broken results are shown in a debugger all the same.
     assert len(repr(Run(tmp_path, {}))) < 200

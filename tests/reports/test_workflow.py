@@ -91,10 +91,12 @@ def test_keys_are_known_to_the_step_that_asks_models_alone() -> None:
     ],
 )
 def test_what_was_typed_reaches_the_command_as_it_was(title: str) -> None:
-    made = Publication(
+    publication = Publication(
         "my suite's.yaml", ("--into", "R M.md", "--title", title), ("R M.md",)
     )
-    runs = {step.get("name"): step.get("run", "") for step in _steps(_parsed(made))}
+    runs = {
+        step.get("name"): step.get("run", "") for step in _steps(_parsed(publication))
+    }
     words = shlex.split(runs["Make the board"])
     assert (
         words[words.index("--title") + 1] == title
@@ -124,9 +126,11 @@ def test_what_a_workflow_cannot_hold(made: Publication, said: str) -> None:
 
 
 def test_a_suite_of_the_file_is_run() -> None:
-    made = Publication("s.yaml", ("--into", "R.md"), ("R.md",), suite="my live")
+    publication = Publication("s.yaml", ("--into", "R.md"), ("R.md",), suite="my live")
     (command,) = [
-        step["run"] for step in _steps(_parsed(made)) if step.get("name") == "Run"
+        step["run"]
+        for step in _steps(_parsed(publication))
+        if step.get("name") == "Run"
     ]
     assert "evalwright run --config s.yaml --suite 'my live' --home" in command
     with pytest.raises(ConfigurationError, match="cannot contain"):

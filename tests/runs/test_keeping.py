@@ -38,7 +38,7 @@ def test_the_first_record_stays_until_results_differ(tmp_path: Path) -> None:
     (shown,) = kept_runs([other], kept)
     assert shown.data["started"] == other.data["started"]
     shown.verify()
-    assert [each.name for each in kept.iterdir()] == ["a"]
+    assert [path.name for path in kept.iterdir()] == ["a"]
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_a_damaged_record_is_replaced_and_other_runs_stay(tmp_path: Path) -> Non
     assert kept_runs([run], kept) == [run]
     keep_runs([run], kept)
     assert kept_runs([run], kept)[0].folder == kept / "a"
-    assert sorted(each.name for each in kept.iterdir()) == ["a", "b"]
+    assert sorted(path.name for path in kept.iterdir()) == ["a", "b"]
 
 
 def test_what_cannot_be_kept_is_said(tmp_path: Path) -> None:

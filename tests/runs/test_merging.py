@@ -166,13 +166,9 @@ def test_what_is_not_whole_is_named_and_nothing_is_written() -> None:
     found = shards(9)
     for number in (2, 3, 5):
         shutil.rmtree(found[number - 1].folder)
-    with pytest.raises(
-        RunError, match=r"shards 2, 3, 5 of 9 are missing.*--shard 2/9 and so on"
-    ):
+    with pytest.raises(RunError, match=r"shards 2, 3, 5 of 9 .*--shard 2/9"):
         merge_runs("made")
-    with pytest.raises(
-        RunError, match=r"shards 2, 3, 4, 5, 6, 7 and others of 9 are missing"
-    ):
+    with pytest.raises(RunError, match=r"shards 2, 3, 4, 5, 6, 7 and others of 9"):
         merge_runs(found[0])
     assert not Path("runs/made").exists()
 
@@ -234,9 +230,7 @@ def test_shards_of_other_paces_are_one_run() -> None:
 def test_a_shard_that_cannot_be_read_is_said_to_be_so() -> None:
     found = shards()
     (found[1].folder / "run.json").write_text("")
-    with pytest.raises(
-        RunError, match=r"shard 2 of 3 is missing\. .*run\.json.*--shard 2/3, then"
-    ):
+    with pytest.raises(RunError, match=r"shard 2 of 3 .*run\.json.*--shard 2/3"):
         merge_runs("made")
 
 
@@ -314,7 +308,7 @@ def test_a_broken_shard_is_a_sentence(changes: dict[str, Any]) -> None:
     here = Path.cwd().resolve()
     assert not [
         *here.rglob("out"),
-        *(one for one in here.parents[:2] if (one / "out").exists()),
+        *(parent for parent in here.parents[:2] if (parent / "out").exists()),
     ]
     assert typed("runs", "list").code == 0
     assert typed("runs", "show", found[0].id).code == 0

@@ -238,7 +238,7 @@ def test_a_share_of_labels_is_compared_item_by_item(tmp_path: Path) -> None:
             )
     runs = [open_run(run.folder) for run in runs]
     task_found = compare_runs(*runs, metric="skipped").tasks[0]
-    skipped = [(own == "not_attempted").astype(float) for own in labels]
+    skipped = [(label == "not_attempted").astype(float) for label in labels]
     expected = compare_paired(*skipped)
     paired = task_found.paired
     assert (
@@ -328,9 +328,7 @@ def test_a_metric_that_cannot_be_made_again_has_no_interval(tmp_path: Path) -> N
     a, b, c = label_runs(tmp_path, "macro-f1")
     with edited(b.folder) as data:
         data["tasks"][0]["metrics"][0]["value"] = 0.5
-    with pytest.raises(
-        RunError, match=r"macro-f1 is 0\.5 in run\.json, 0\.\d+ from the samples"
-    ):
+    with pytest.raises(RunError, match=r"macro-f1 is 0\.5 .*0\.\d+ from the samples"):
         compare_runs(a, open_run(b.folder))
     with edited(b.folder) as data:
         # whose number stands, and is named

@@ -102,15 +102,15 @@ def test_a_crash_at_any_step_of_replacing_leaves_a_whole_run(
     with pytest.raises(Crash):
         make_run(tmp_path, scores=[0, 0, 0, 0], name="r")
     monkeypatch.undo()
-    found = open_run(tmp_path / "r")
-    found.verify()
-    rows = list(found.rows())
+    run = open_run(tmp_path / "r")
+    run.verify()
+    rows = list(run.rows())
     if step < 2:
         assert rows == before
-        assert found.data == old.data
+        assert run.data == old.data
     else:
         assert len(rows) == 4
-        assert found.tasks[0].n_samples == 4
+        assert run.tasks[0].n_samples == 4
     again = make_run(tmp_path, scores=[0, 1], name="r")
     again.verify()
     assert again.samples_file.name == "samples.jsonl"
@@ -214,10 +214,10 @@ def test_a_full_disk_is_a_sentence_and_keeps_the_old_run(
     with pytest.raises(RunError, match="No space left on device"):
         make_run(tmp_path, scores=[0] * 5, name="r")
     monkeypatch.undo()
-    found = open_run(tmp_path / "r")
-    found.verify()
-    assert found.data == old.data
-    assert sorted(path.name for path in found.folder.iterdir()) == [
+    run = open_run(tmp_path / "r")
+    run.verify()
+    assert run.data == old.data
+    assert sorted(path.name for path in run.folder.iterdir()) == [
         "run.json",
         "samples.jsonl",
     ]

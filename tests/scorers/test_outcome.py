@@ -91,9 +91,9 @@ def test_a_refusal_that_a_summary_follows_is_an_answer() -> None:
     ],
 )  # fmt: skip
 def test_classes(answer: Answer, label: str, why: str) -> None:
-    found = outcome_of(answer)
-    assert found.label == label
-    assert why in found.why
+    outcome = outcome_of(answer)
+    assert outcome.label == label
+    assert why in outcome.why
 
 
 RECORDED = Path(__file__).resolve().parents[3] / "shared" / "data" / "hhem" / "v1"

@@ -119,11 +119,13 @@ def test_a_run_with_a_reward_model_is_paid_once_and_compared(tmp_path: Path) -> 
         )
         assert done.code == 0, done.text
     record = json.loads((tmp_path / "runs" / "gold" / "run.json").read_text())
-    values = {one["label"]: one["value"] for one in record["tasks"][0]["metrics"]}
+    values = {
+        metric["label"]: metric["value"] for metric in record["tasks"][0]["metrics"]
+    }
     assert values["liked-mean"] < 0
     again = json.loads((tmp_path / "runs" / "again" / "run.json").read_text())
     assert {
-        one["label"]: one["value"] for one in again["tasks"][0]["metrics"]
+        metric["label"]: metric["value"] for metric in again["tasks"][0]["metrics"]
     } == values
     lines = [
         json.loads(line)

@@ -94,7 +94,7 @@ def test_what_cannot_be_used_is_said_when_it_is_bound(
     monkeypatch.setattr(segmentation, "find_spec", lambda name: None)
     with pytest.raises(
         MissingExtra,
-        match="Token F1 by words for the language 'km' needs the library 'PyICU'",
+        match=r"'km'.*'PyICU'",
     ):
         bind("token-f1", {"language": "km"})
     assert bind("token-f1", {"language": "zh"}).kind == "token-f1"

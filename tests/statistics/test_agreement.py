@@ -141,7 +141,7 @@ def _panel() -> tuple[np.ndarray, np.ndarray]:
 
 def test_judge_and_ceiling_by_brute_force() -> None:
     judge, people = _panel()
-    found = judge_agreement(judge, people)
+    agreement = judge_agreement(judge, people)
     with_people = []
     among = []
     gaps = []
@@ -158,28 +158,28 @@ def test_judge_and_ceiling_by_brute_force() -> None:
             with_people.append(np.mean(said == verdict))
             if own is not None:
                 gaps.append(with_people[-1] - own)
-    assert found.ceiling is not None and found.gap is not None
-    assert found.judge.raw.value == pytest.approx(np.mean(with_people))
-    assert found.judge.raw.n == len(with_people)
-    assert found.ceiling.raw.value == pytest.approx(np.mean(among))
-    assert found.gap.value == pytest.approx(np.mean(gaps))
-    assert found.n_people == 3
-    json.dumps(found.as_dict(), allow_nan=False)
+    assert agreement.ceiling is not None and agreement.gap is not None
+    assert agreement.judge.raw.value == pytest.approx(np.mean(with_people))
+    assert agreement.judge.raw.n == len(with_people)
+    assert agreement.ceiling.raw.value == pytest.approx(np.mean(among))
+    assert agreement.gap.value == pytest.approx(np.mean(gaps))
+    assert agreement.n_people == 3
+    json.dumps(agreement.as_dict(), allow_nan=False)
 
 
 def test_one_person_is_two_raters_and_no_ceiling() -> None:
     judge, people = _panel()
     person = people[:, 0]
-    found = judge_agreement(judge, person)
-    assert found.ceiling is None and found.gap is None
+    agreement = judge_agreement(judge, person)
+    assert agreement.ceiling is None and agreement.gap is None
     both = ~np.isnan(judge) & ~np.isnan(person)
-    assert found.judge.kappa.value == pytest.approx(
+    assert agreement.judge.kappa.value == pytest.approx(
         cohen_kappa_score(judge[both], person[both])
     )
     table = np.column_stack([judge, person])
-    assert found.judge.ac1.value == pytest.approx(gwet_ac1(table).value)
-    assert found.judge.alpha.value == pytest.approx(krippendorff_alpha(table).value)
-    json.dumps(found.as_dict(), allow_nan=False)
+    assert agreement.judge.ac1.value == pytest.approx(gwet_ac1(table).value)
+    assert agreement.judge.alpha.value == pytest.approx(krippendorff_alpha(table).value)
+    json.dumps(agreement.as_dict(), allow_nan=False)
 
 
 @pytest.mark.parametrize("n", [10, 20, 50])

@@ -69,14 +69,19 @@ def test_items_are_chosen_as_often_as_said(design: str) -> None:
 
 def test_doubtful_verdicts_are_chosen_more_often() -> None:
     verdicts, confidence = _verdicts()
-    found = draw_labelling_set(verdicts, 80, design="stratified", confidence=confidence)
-    chance = np.array(found.probabilities)
+    labelling_set = draw_labelling_set(
+        verdicts, 80, design="stratified", confidence=confidence
+    )
+    chance = np.array(labelling_set.probabilities)
     judged = ~np.isnan(verdicts)
     assert (
         chance[judged & (confidence < 0.6)].mean()
         > 1.4 * chance[judged & (confidence > 0.9)].mean()
     )
-    assert np.bincount(np.array(found.strata)[list(found.indices)]).min() >= 2
+    assert (
+        np.bincount(np.array(labelling_set.strata)[list(labelling_set.indices)]).min()
+        >= 2
+    )
 
 
 def test_corrections_from_such_sets_are_unbiased() -> None:
@@ -103,8 +108,8 @@ def test_corrections_from_such_sets_are_unbiased() -> None:
 
 def test_graded_verdicts_and_whole_sets() -> None:
     graded = np.random.default_rng(2).random(100)
-    found = draw_labelling_set(graded, 40, design="stratified")
-    assert len(set(found.strata)) == 5
+    labelling_set = draw_labelling_set(graded, 40, design="stratified")
+    assert len(set(labelling_set.strata)) == 5
     everything = draw_labelling_set(graded, 100, design="stratified")
     assert everything.probabilities == (1.0,) * 100
     assert len(draw_labelling_set([1.0, 0.0, 1.0], 1).indices) == 1

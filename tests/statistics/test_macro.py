@@ -42,10 +42,10 @@ def _by_hand(
 def test_average_of_tasks_of_different_size() -> None:
     rng = np.random.default_rng(1)
     scores = [rng.beta(3, 2, n) for n in (12, 40, 300)]
-    parts = [mean_interval(one) for one in scores]
+    parts = [mean_interval(score) for score in scores]
     found = macro_average(parts)
-    error, half = _by_hand([stats.sem(one) for one in scores], [12, 40, 300])
-    value = np.mean([one.mean() for one in scores])
+    error, half = _by_hand([stats.sem(score) for score in scores], [12, 40, 300])
+    value = np.mean([score.mean() for score in scores])
     assert found.value == pytest.approx(value)
     assert (found.low, found.high) == pytest.approx(
         (value - half, value + half), abs=0.02 * half
@@ -199,9 +199,9 @@ def test_the_interval_stays_inside_the_range_and_as_wide() -> None:
 def test_the_interval_holds_the_value_and_stays_in_range(
     tasks: list[list[float]],
 ) -> None:
-    parts = [mean_interval(one) for one in tasks]
+    parts = [mean_interval(task) for task in tasks]
     found = macro_average(parts, value_range=UNIT)
-    assert found.value == pytest.approx(np.mean([np.mean(one) for one in tasks]))
+    assert found.value == pytest.approx(np.mean([np.mean(task) for task in tasks]))
     if not math.isnan(found.low):
         assert 0.0 <= found.low <= found.value <= found.high <= 1.0
     order = macro_average(parts[::-1], value_range=UNIT)
@@ -317,7 +317,7 @@ def test_shared_units_are_those_of_a_bootstrap_over_all_units() -> None:
     tasks = [(ease + rng.normal(0, 0.05 * k, 100), np.arange(100)) for k in (1, 2, 3)]
     found = macro_average(
         [mean_interval(values, value_range=None) for values, _ in tasks],
-        units=[unit_sums(*one) for one in tasks],
+        units=[unit_sums(*task) for task in tasks],
     )
     drawn = rng.multinomial(100, np.full(100, 0.01), size=20_000) / 100
     error = float(np.mean([drawn @ values for values, _ in tasks], axis=0).std())
@@ -372,7 +372,7 @@ def test_tasks_are_connected_through_others() -> None:
     number has the longest way; and one apart.
     """
     codes = [[0, 1], [5, 6], [4, 5], [3, 4], [2, 3], [1, 2], [9, 10]]
-    found = sharing([unit_sums([0.0, 1.0], one) for one in codes])
+    found = sharing([unit_sums([0.0, 1.0], code) for code in codes])
     assert found.sets.tolist() == [0] * 6 + [6]
     assert sharing([None, None]).sets.tolist() == [0, 1]
 

@@ -201,10 +201,10 @@ def test_a_mean_over_tasks_has_the_mean_of_the_fillings() -> None:
     rng = np.random.default_rng(4)
     tasks = [(rng.random((3, n)) < 0.5).astype(float) for n in (40, 70)]
     tasks[0][0, :9] = NAN
-    parts: list[Part] = [(one, None) for one in tasks]
+    parts: list[Part] = [(task, None) for task in tasks]
     found = all_macro_differences(parts, missing_policy=WORST)
     whole = macro_difference(
-        [compare_paired(one[0], one[1], missing_policy=WORST) for one in tasks],
+        [compare_paired(task[0], task[1], missing_policy=WORST) for task in tasks],
         value_range=(0.0, 1.0),
     )
     filled = macro_difference(
@@ -215,7 +215,7 @@ def test_a_mean_over_tasks_has_the_mean_of_the_fillings() -> None:
         value_range=(0.0, 1.0),
     )
     scored = macro_difference(
-        [compare_paired(one[0], one[1]) for one in tasks], value_range=(0.0, 1.0)
+        [compare_paired(task[0], task[1]) for task in tasks], value_range=(0.0, 1.0)
     )
     assert whole.low == pytest.approx(filled.low) == pytest.approx(scored.worst_low)
     assert scored.low > whole.low and scored.high <= whole.high
@@ -227,12 +227,12 @@ def test_a_mean_over_tasks_has_the_mean_of_the_fillings() -> None:
 def test_a_sample_of_tasks_with_missing_answers() -> None:
     rng = np.random.default_rng(6)
     tasks = [(rng.random((2, 50)) < p).astype(float) for p in (0.4, 0.5, 0.6, 0.7)]
-    whole = [compare_paired(*one) for one in tasks]
+    whole = [compare_paired(*task) for task in tasks]
     tasks[1][0, :6] = NAN
-    gaps = [(one[0] - one[1], None) for one in tasks]
+    gaps = [(task[0] - task[1], None) for task in tasks]
     scored, worst = (
         sampled_difference(
-            [compare_paired(*one, missing_policy=policy) for one in tasks],
+            [compare_paired(*task, missing_policy=policy) for task in tasks],
             gaps,
             value_range=(0.0, 1.0),
         )
@@ -244,7 +244,7 @@ def test_a_sample_of_tasks_with_missing_answers() -> None:
     )
     assert math.isnan(sampled_difference(whole, gaps).worst_low)
     boards = [
-        all_sampled_differences([(one, None) for one in tasks], missing_policy=policy)
+        all_sampled_differences([(task, None) for task in tasks], missing_policy=policy)
         for policy in POLICIES
     ]
     assert boards[0].low[0, 1] == pytest.approx(scored.low)

@@ -60,14 +60,14 @@ def test_exact_coverage_and_false_equivalence(n: int, p: float, q: float) -> Non
     b = b[kept]
     c = c[kept]
     chance = chance[kept]
-    found = Counts(
+    counts = Counts(
         b + ADDED, c + ADDED, np.full(len(b), n + 2 * ADDED), np.full(len(b), np.inf)
     )
-    low, high = found.limits(0.05)
+    low, high = counts.limits(0.05)
     truth = p - q
     assert chance[(low <= truth) & (truth <= high)].sum() >= 0.945
     if truth:
-        inside = (found.tail(truth) < 0.05) & (found.tail(-truth, above=False) < 0.05)
+        inside = (counts.tail(truth) < 0.05) & (counts.tail(-truth, above=False) < 0.05)
         assert chance[inside].sum() <= 0.055
 
 

@@ -46,9 +46,9 @@ def test_without_shared_items_it_is_a_t_test_of_the_tasks() -> None:
     assert (found.tasks_are, fixed.tasks_are) == ("sample", "fixed")
     scores = [mean_interval(task[0]) for task in tasks]
     mean = sampled_average(scores)
-    ends = stats.ttest_1samp([one.value for one in scores], 0.0).confidence_interval(
-        0.95
-    )
+    ends = stats.ttest_1samp(
+        [score.value for score in scores], 0.0
+    ).confidence_interval(0.95)
     assert (mean.low, mean.high) == pytest.approx((ends.low, ends.high))
 
 

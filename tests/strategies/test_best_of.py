@@ -37,7 +37,7 @@ def test_the_highest_reward_for_every_possible_three_the_first_of_equals() -> No
 
         answer, said = asked(made, reply)
         assert answer.text == str(rewards.index(max(rewards)))
-        assert [one["worth"] for one in answer.strategy["draws"]] == list(rewards)
+        assert [draw["worth"] for draw in answer.strategy["draws"]] == list(rewards)
         assert len(said) == 6
 
 
@@ -55,7 +55,7 @@ def test_the_mean_log_probability_of_tokens_so_that_short_answers_are_not_prefer
 
     answer, _ = asked(strategy("best-of-n", {"n": 3, "by": "log-probability"}), reply)
     assert (answer.text, answer.responses[-1].text) == ("draw 1", "draw 1")
-    assert [one["worth"] for one in answer.strategy["draws"]] == [-1.0, -0.6, -0.9]
+    assert [draw["worth"] for draw in answer.strategy["draws"]] == [-1.0, -0.6, -0.9]
 
 
 def test_a_draw_without_an_answer_is_never_the_best() -> None:

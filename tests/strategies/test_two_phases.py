@@ -47,7 +47,10 @@ def test_the_reasoning_stops_at_the_tag_and_the_answer_goes_on_behind_it() -> No
         ),
     ]
     assert (answer.text, answer.reasoning) == (" 42", "Six sevens are 42.")
-    assert [one.text for one in answer.responses] == [" Six sevens are 42.\n", " 42"]
+    assert [response.text for response in answer.responses] == [
+        " Six sevens are 42.\n",
+        " 42",
+    ]
 
 
 def test_in_messages_the_model_goes_on_from_its_own_turn() -> None:

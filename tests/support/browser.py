@@ -5,11 +5,13 @@ see what it did.
 from __future__ import annotations
 
 import asyncio
+import atexit
 import contextlib
 import os
 import shutil
 import signal
 import subprocess
+import tempfile
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -39,10 +41,13 @@ IN_BROWSER = [
 
 
 class Tab:
-    """One open page. events: what the browser told, as (method, parameters)."""
+    """One open page. events: what the browser told, as (method, parameters). person: whose tab
+    it is, as a parameter of the methods that ask for it.
+    """
 
     def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
         self.events: list[tuple[str, dict[str, Any]]] = []
+        self.person: dict[str, str] = {}
         self._socket = socket
         self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self._reader = asyncio.create_task(self._read())
@@ -118,55 +123,129 @@ class Tab:
         await self._reader
 
 
-@asynccontextmanager
-async def open_tab(profile: Path) -> AsyncIterator[Tab]:
-    """A tab of a browser of its own, whose profile is the empty folder `profile`."""
-    path = chromium()
-    assert path is not None
-    process = subprocess.Popen(
-        [path, *FLAGS, f"--user-data-dir={profile}", "about:blank"],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    try:
-        port = await _port(profile, process)
-        async with aiohttp.ClientSession() as session:
-            async with session.get(f"http://127.0.0.1:{port}/json/list") as reply:
-                page = next(tab for tab in await reply.json() if tab["type"] == "page")
-            async with session.ws_connect(
-                page["webSocketDebuggerUrl"], max_msg_size=0
-            ) as socket:
-                tab = Tab(socket)
-                try:
-                    yield tab
-                finally:
-                    await tab.close()
-    finally:
+class _Browser:
+    """A running browser whose profile is an empty folder; `port` is that of its DevTools."""
+
+    def __init__(self, profile: Path) -> None:
+        path = chromium()
+        assert path is not None
+        self.port = 0
+        self._profile = profile
+        self._process = subprocess.Popen(
+            [path, *FLAGS, f"--user-data-dir={self._profile}", "about:blank"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+    @property
+    def runs(self) -> bool:
+        return self._process.poll() is None
+
+    async def find_port(self) -> None:
+        file = self._profile / "DevToolsActivePort"
+        for _ in range(18_000):
+            assert self.runs, "the browser ended"
+            if file.exists() and (lines := file.read_text().splitlines()):
+                self.port = int(lines[0])
+                return
+            await asyncio.sleep(0.1)
+        raise AssertionError("the browser did not start in half an hour")
+
+    def end(self) -> None:
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        if (
-            link := profile / "SingletonSocket"
-        ).is_symlink():  # a browser that is killed leaves its folder in /tmp
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        # A browser that is killed leaves its folder in /tmp.
+        if (link := self._profile / "SingletonSocket").is_symlink():
             shutil.rmtree(link.readlink().parent, ignore_errors=True)
 
 
-async def _port(profile: Path, process: subprocess.Popen[bytes]) -> int:
-    file = profile / "DevToolsActivePort"
-    for _ in range(18_000):
-        assert process.poll() is None, "the browser ended"
-        if file.exists() and (lines := file.read_text().splitlines()):
-            return int(lines[0])
-        await asyncio.sleep(0.1)
-    raise AssertionError("the browser did not start in half an hour")
+_running: list[_Browser] = []
+_folders: list[tempfile.TemporaryDirectory[str]] = []
+
+
+@atexit.register
+def end_browser() -> None:
+    """End the browser of this process, where there is one."""
+    while _running:
+        _running.pop().end()
+        _folders.pop().cleanup()
+
+
+async def _browser() -> _Browser:
+    """The browser of this process, started for the first tab: it takes seconds to start."""
+    if _running and not _running[-1].runs:
+        end_browser()
+    if not _running:
+        _folders.append(
+            tempfile.TemporaryDirectory(
+                prefix="evalwright-browser-", ignore_cleanup_errors=True
+            )
+        )
+        _running.append(_Browser(Path(_folders[-1].name)))
+        await _running[-1].find_port()
+    return _running[-1]
+
+
+@asynccontextmanager
+async def _connected(session: aiohttp.ClientSession, url: str) -> AsyncIterator[Tab]:
+    async with session.ws_connect(url, max_msg_size=0) as socket:
+        tab = Tab(socket)
+        try:
+            yield tab
+        finally:
+            await tab.close()
+
+
+@asynccontextmanager
+async def open_tab(profile: Path) -> AsyncIterator[Tab]:
+    """A tab of a browser of its own, whose profile is the empty folder `profile`."""
+    browser = _Browser(profile)
+    try:
+        await browser.find_port()
+        async with _new_tab(browser) as tab:
+            yield tab
+    finally:
+        browser.end()
+
+
+@asynccontextmanager
+async def _new_tab(browser: _Browser) -> AsyncIterator[Tab]:
+    """A tab that shares no storage, cookies or cache with the tabs before it."""
+    address = f"127.0.0.1:{browser.port}"
+    async with aiohttp.ClientSession() as session:
+        async with session.get(f"http://{address}/json/version") as reply:
+            whole = (await reply.json())["webSocketDebuggerUrl"]
+        async with _connected(session, whole) as control:
+            person = await control.send("Target.createBrowserContext")
+            target = await control.send(
+                "Target.createTarget", url="about:blank", **person
+            )
+            page = f"ws://{address}/devtools/page/{target['targetId']}"
+            try:
+                async with _connected(session, page) as tab:
+                    tab.person = person
+                    yield tab
+            finally:
+                await control.send("Target.disposeBrowserContext", **person)
 
 
 def drive(folder: Path, steps: Callable[[Tab], Coroutine[Any, Any, None]]) -> None:
-    """Do some steps in a tab of a browser whose profile is in the folder."""
+    """Do some steps in a tab of a new browser whose profile is in the folder."""
 
     async def run() -> None:
         async with open_tab(folder / "profile") as tab:
+            await steps(tab)
+
+    asyncio.run(run())
+
+
+def in_new_tab(steps: Callable[[Tab], Coroutine[Any, Any, None]]) -> None:
+    """Do some steps in a new tab of this process's browser, as in a browser that is new."""
+
+    async def run() -> None:
+        async with _new_tab(await _browser()) as tab:
             await steps(tab)
 
     asyncio.run(run())

@@ -52,7 +52,9 @@ def test_every_bundled_task_has_an_entry_and_a_licence() -> None:
     assert "korean" in others
     from evalwright.tasks.citations import benchmarks
 
-    named |= {str(one["bibtex"]) for one in benchmarks().values()} | {"lee2025hret"}
+    named |= {str(benchmark["bibtex"]) for benchmark in benchmarks().values()} | {
+        "lee2025hret"
+    }
     assert named == set(library_entries()), (
         "entries that nothing cites, or the other way round"
     )

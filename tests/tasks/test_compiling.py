@@ -231,9 +231,7 @@ def test_where_by_value_list_path_and_expression(load: Load) -> None:
     assert left("{level: [easy, medium]}") == ["Two and two?"]
     assert left("{level: hard, right: 0, q: One and one?}") == ["One and one?"]
     assert left("right == 1 or 'nine' in options") == ["Two and two?", "One and one?"]
-    with pytest.raises(
-        DatasetError, match=r"task.yaml:8: no row is left after `where`"
-    ):
+    with pytest.raises(DatasetError, match=r"task.yaml:8: .*`where`"):
         left("{right: true}")
 
 

@@ -223,7 +223,7 @@ def test_columns_that_are_named(server: OpenAIServer) -> None:
     )
     assert done.code == 0, done.text
     run = open_run("runs/frei")
-    assert [one.label for one in run.tasks[0].metrics] == [
+    assert [metric.label for metric in run.tasks[0].metrics] == [
         "rubric",
         "Says where.",
         "Is kind.",
@@ -405,7 +405,7 @@ def test_a_file_with_what_is_expected_is_previewed_and_checked_as_a_model_is_ask
     )
     assert "input = question, target = answer." in done.text
     run = open_run("empty")
-    assert [one.sample.targets for one in run.samples()] == [
+    assert [sample.sample.targets for sample in run.samples()] == [
         ("Lima",),
         ("Tehran", "Teheran"),
     ]

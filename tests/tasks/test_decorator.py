@@ -58,7 +58,7 @@ def test_a_task() -> None:
     assert load_task("made") is made
     with pytest.raises(
         TaskError,
-        match="The task 'made' is made in Python, so its settings cannot be overridden",
+        match=r"The task 'made' .*overridden",
     ):
         load_task("made", overrides={"version": "2"})
 
@@ -98,13 +98,11 @@ def test_paths_start_from_the_file_of_the_function(
 
 
 def test_what_does_not_fit_is_refused_at_registration() -> None:
-    with pytest.raises(
-        ConfigurationError, match="'a b' cannot be the name of a task: letters"
-    ):
+    with pytest.raises(ConfigurationError, match="'a b' cannot be the name"):
         task("a b")(lambda: ROWS)
     with pytest.raises(
         ConfigurationError,
-        match=r"must have the form `def f\(\) -> Task` .* it cannot take 'model'",
+        match=r"`def f\(\) -> Task`.*'model'",
     ):
 
         @task("x")
@@ -122,7 +120,7 @@ def test_what_comes_back_is_checked() -> None:
 
     with pytest.raises(
         TaskError,
-        match=r"The task 'nothing' must return a Task or a mapping .* not NoneType",
+        match=r"The task 'nothing' .*not NoneType",
     ):
         load_task("nothing")
 
@@ -130,9 +128,7 @@ def test_what_comes_back_is_checked() -> None:
     def wrong() -> Mapping[str, Any]:
         return {**ROWS, "promt": {}}
 
-    with pytest.raises(
-        TaskError, match="The task 'wrong': unknown key `promt`; did you mean `prompt`"
-    ):
+    with pytest.raises(TaskError, match=r"The task 'wrong': .*`promt`.*`prompt`"):
         load_task("wrong")
 
     @task("odd")

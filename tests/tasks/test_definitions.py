@@ -101,9 +101,7 @@ def test_bad_definitions(write: Write, files: dict[str, str], message: str) -> N
 
 def test_a_table_that_is_missing_is_named(write: Write) -> None:
     path = write("t.yaml", 'task: "{{ a }}"\nfor_each: {table: none.csv}\n')
-    with pytest.raises(
-        DatasetError, match=r"The data file 'none.csv' cannot be read: No such file"
-    ):
+    with pytest.raises(DatasetError, match=r"'none.csv'.*No such file"):
         read_definitions(path)
 
 

@@ -146,9 +146,7 @@ METRICS[:] = [MetricSpec("half", "half", "main", function=half)]
 
 
 def test_what_is_wrong_is_a_sentence(plugin: str) -> None:
-    with pytest.raises(
-        UnknownName, match=r"Unknown dialect 'lm-evil'\. Did you mean 'lm-eval'"
-    ):
+    with pytest.raises(UnknownName, match=r"'lm-evil'\. Did you mean 'lm-eval'"):
         dialects.dialect("lm-evil")
     for name in ("", "a:b", "lm-eval"):
         with pytest.raises(ConfigurationError, match="cannot name a dialect"):

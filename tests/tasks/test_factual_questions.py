@@ -71,7 +71,7 @@ def test_no_question_holds_its_answer() -> None:
         if row["answer_type"] != "yes_no":
             question = f" {plain(row['question'])} "
             assert not [
-                one for one in row["answers"] if f" {plain(one)} " in question
+                answer for answer in row["answers"] if f" {plain(answer)} " in question
             ], row["id"]
 
 
@@ -118,8 +118,8 @@ def test_the_answers_to_choose_from_are_those_of_the_closed_book_question_and_th
             "cluster",
         ):
             assert row[key] == same[key], row["id"]
-        accepted = {plain(one) for one in same["answers"]}
-        choices = [plain(one) for one in row["choices"]]
+        accepted = {plain(answer) for answer in same["answers"]}
+        choices = [plain(choice) for choice in row["choices"]]
         assert len(choices) == len(set(choices)) == 4
         assert accepted & set(choices) == {plain(row["answer"])}, row["id"]
 

@@ -113,7 +113,7 @@ def test_same_keeps_to_rows_that_agree() -> None:
         assert all(user.startswith(f"question {subject}") for user in found)
     with pytest.raises(
         RowError,
-        match=r"3 shots are needed and the pool has 0 rows with subject = \"tax\"",
+        match=r"3 shots .*0 rows with subject = \"tax\"",
     ):
         draws.check(sample("new", subject="tax"))
     with pytest.raises(RowError, match=r"there is no column 'subject'"):
@@ -170,26 +170,24 @@ def test_faults_of_the_pool_are_named(write: Write, load: Load) -> None:
     write("dev.jsonl", [*rows("x", "y"), {"id": "z", "input": "q"}])
     with pytest.raises(
         DatasetError,
-        match=r"^dev.jsonl, row 3: a shot has no answer: its target is empty",
+        match=r"^dev.jsonl, row 3: .*target is empty",
     ):
         load(TASK % "dataset: dev.jsonl")
     with pytest.raises(
         DatasetError,
-        match=r"^test.jsonl, row 1: 2 shots are needed, besides the question itself, and",
+        match=r"^test.jsonl, row 1: 2 shots ",
     ):
         load(TASK % "select: random")
-    with pytest.raises(
-        TaskError, match=r"^task.yaml:5: the data file 'dve.jsonl' does not exist"
-    ):
+    with pytest.raises(TaskError, match=r"^task.yaml:5: .*'dve.jsonl'"):
         load(TASK % "dataset: dve.jsonl")
     write("dev.jsonl", rows("x", "y", "z"))
     with pytest.raises(
         DatasetError,
-        match=r"^test.jsonl, row 1: 2 shots .* the pool has 0 rows with kind = \"a\"",
+        match=r"^test.jsonl, row 1: 2 shots .*0 rows with kind = \"a\"",
     ):
         load(TASK % "dataset: dev.jsonl, same: kind")
     with pytest.raises(
         TaskError,
-        match=r"task.yaml:5: `same` of the shots: there is no column 'knd'; did you mean 'kind'",
+        match=r"task.yaml:5: `same`.*'knd'; did you mean 'kind'",
     ):
         load(TASK % "dataset: dev.jsonl, same: knd")

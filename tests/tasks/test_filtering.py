@@ -46,7 +46,7 @@ def kept(*texts: str) -> list[str]:
         load_tasks(str(write_task(Path.cwd()))), read_conditions(texts)
     ).tasks
     assert [task.samples[index].id for index in range(len(task.samples))] == [
-        one.id for one in task.samples
+        sample.id for sample in task.samples
     ]
     return [sample.id for sample in task.samples]
 

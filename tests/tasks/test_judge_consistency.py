@@ -43,7 +43,10 @@ def test_an_article_is_one_cluster_in_one_half() -> None:
 def test_the_task_passes_its_own_checks() -> None:
     task = load_task("judge-consistency")
     assert [
-        one.text for part in examine([task]) for one in part.findings if not one.ok
+        finding.text
+        for part in examine([task])
+        for finding in part.findings
+        if not finding.ok
     ] == []
 
 

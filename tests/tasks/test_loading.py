@@ -40,28 +40,22 @@ def test_a_group_gives_all_its_members(write: Write) -> None:
         "two-2",
     ]
     assert [task.name for task in load_tasks("two-2", folders=["mine"])] == ["two-2"]
-    with pytest.raises(
-        TaskError, match=r"'g' is 3 tasks \(one, two-1, two-2\); name one of them"
-    ):
+    with pytest.raises(TaskError, match=r"3 tasks \(one, two-1, two-2\)"):
         load_task("g", folders=["mine"])
 
 
 def test_unknown_names_come_with_the_closest(write: Write) -> None:
-    with pytest.raises(
-        UnknownName, match=r"Unknown task 'factul'. Did you mean 'factual'"
-    ):
+    with pytest.raises(UnknownName, match=r"'factul'\. Did you mean 'factual'"):
         load_task("factul")
     path = write(
         "many.yaml", FILE.format(name='"m-{{ x }}"') + "for_each: {x: [art, law]}\n"
     )
     with pytest.raises(
         UnknownName,
-        match=r"Unknown task 'm-lwa'. Did you mean 'm-law' or 'm-art'\? The file is many.yaml",
+        match=r"'m-lwa'. Did you mean 'm-law' or 'm-art'\?.*many.yaml",
     ):
         load_task(f"{path}:m-lwa")
-    with pytest.raises(
-        UnknownName, match=r"Unknown task file 'mnay.yaml'. Did you mean 'many.yaml'"
-    ):
+    with pytest.raises(UnknownName, match=r"'mnay.yaml'. Did you mean 'many.yaml'"):
         load_task("mnay.yaml")
 
 
@@ -70,7 +64,7 @@ def test_two_files_of_one_name_are_not_chosen_between(write: Write) -> None:
     write("mine/b.yaml", FILE.format(name="same"))
     with pytest.raises(
         TaskError,
-        match=r"The task 'same' is defined by 'mine/a.yaml' and 'mine/b.yaml'; name one",
+        match=r"'same' .*'mine/a.yaml' and 'mine/b.yaml'",
     ):
         load_task("same", folders=["mine"])
 
@@ -117,7 +111,5 @@ def test_a_real_benchmark(write: Write) -> None:
         "wrong.yaml",
         (MMLU % (SHARED, SHARED)).replace("prompts[0].question", "prompts[0].questin"),
     )
-    with pytest.raises(
-        DatasetError, match=r"row 1: `sample.input` .* has no attribute 'questin'"
-    ):
+    with pytest.raises(DatasetError, match=r"row 1: `sample.input` .*'questin'"):
         load_task(f"{short}:en", trust=[short.parent])

@@ -100,8 +100,8 @@ def test_files_start_from_where_the_person_is(
         for sample in load_task(path, overrides={"dataset": "mine.csv"}).samples
     ] == ["x", "y"]
     assert [
-        one.id
-        for one in load_task(
+        sample.id
+        for sample in load_task(
             path, overrides={"dataset.path": ["mine.csv", "rows.jsonl"]}
         ).samples
     ] == [
@@ -166,9 +166,9 @@ def test_own_rows_in_place_of_the_hub(write: Write) -> None:
     write("mine/II.jsonl", [{"question": "1 + 1 = ?", "answer": 2}])
     for name in ("mine/II.jsonl", "mine/*.jsonl"):
         task = load_task("aime-2025-korean", overrides={"dataset.path": name})
-        assert [(one.metadata["domain"], one.targets) for one in task.samples] == [
-            ("II", ("2",))
-        ]
+        assert [
+            (sample.metadata["domain"], sample.targets) for sample in task.samples
+        ] == [("II", ("2",))]
         assert set(task.definition["dataset"]) == {
             "path",
             "subset",
@@ -216,7 +216,7 @@ def test_a_value_below_a_template_changes_alone(write: Write, chat: bool) -> Non
     assert settings_of(by_likelihood) == settings_of(load_task(f"{file}:t"))
     with pytest.raises(
         TaskError,
-        match=r"'answer.max_tokens' \(-T\): .* cannot be used with the mode letter",
+        match=r"'answer.max_tokens' \(-T\): .*mode letter",
     ):
         load_task(f"{file}:t", overrides={"answer.max_tokens": 20})
 
@@ -231,13 +231,9 @@ def test_a_setting_of_the_wrong_form_names_the_twin_that_takes_it(
         encoding="utf-8",
     )
     given = {"dataset.path": str(rows)}
-    with pytest.raises(
-        TaskError, match=r"mode letter\. Use 'kmmlu-generate', where the model writes"
-    ):
+    with pytest.raises(TaskError, match=r"mode letter.*'kmmlu-generate'"):
         load_task("kmmlu", overrides={**given, "answer.max_tokens": 20})
-    with pytest.raises(
-        TaskError, match=r"mode letter\. Use 'kmmlu', which scores the options"
-    ):
+    with pytest.raises(TaskError, match=r"mode letter.*'kmmlu'"):
         load_task("kmmlu-generate", overrides={**given, "answer.mode": "letter"})
 
 
@@ -276,9 +272,7 @@ def test_a_scorer_that_is_a_template_has_its_name(write: Write) -> None:
     assert [(scorer.name, scorer.options.get("unsure")) for scorer in task.scorers] == [
         ("chosen", "judge-correct")
     ]
-    with pytest.raises(
-        UnknownName, match=r"Unknown scorer 'chosen' of the task\. .*It has: choice"
-    ):
+    with pytest.raises(UnknownName, match=r"'chosen'.*It has: choice"):
         load_task(f"{file}:t", overrides={"scorers.chosen.unsure": "judge-correct"})
 
 

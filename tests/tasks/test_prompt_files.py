@@ -77,13 +77,11 @@ def test_a_prompt_without_a_place_is_refused(
 
 
 def test_a_file_that_is_not_there(load: Load) -> None:
-    with pytest.raises(
-        TaskError, match=r"prompt file 'none.txt' cannot be read: No such file"
-    ):
+    with pytest.raises(TaskError, match=r"'none.txt'.*No such file"):
         load(TASK, overrides={"prompt.file": "none.txt"})
     with pytest.raises(
         TaskError,
-        match=r"`prompt.file` is the name of a text file, not a number|whole number",
+        match=r"`prompt.file` .*not a number|whole number",
     ):
         load(TASK, overrides={"prompt.file": 3})
 

@@ -19,7 +19,7 @@ def test_only_what_changes_is_written(tmp_path: Path) -> None:
     assert file.stat().st_mtime == 1
     assert write_file(file, "two") is True
     assert read_file(file) == b"two"
-    assert [each.name for each in file.parent.iterdir()] == ["a.txt"]
+    assert [path.name for path in file.parent.iterdir()] == ["a.txt"]
     assert read_file(tmp_path / "none") == b""
 
 

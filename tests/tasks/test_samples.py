@@ -166,7 +166,7 @@ def test_bytes_that_are_no_text_are_named(write: Write, load: Load) -> None:
     write("data.jsonl", rows_with(1234, "X").encode().replace(b"X", b'{"id": "\xe9"}'))
     with pytest.raises(
         DatasetError,
-        match=r"data.jsonl, row 1,234: byte 9 of the line is not UTF-8 text",
+        match=r"data.jsonl, row 1,234: byte 9 .*UTF-8",
     ):
         load(FILE)
     write("data.jsonl", '{"id": 1}\n'.encode("utf-16"))
@@ -184,12 +184,12 @@ def test_a_prompt_that_cannot_be_rendered_is_found_before_anything_is_asked(
     write("data.jsonl", rows)
     with pytest.raises(
         DatasetError,
-        match=r"data.jsonl, row 1,234: `prompt.user` \(task.yaml:4\) .* it puts a null into text",
+        match=r"data.jsonl, row 1,234: `prompt.user` \(task.yaml:4\) .*null",
     ):
         load(FILE + 'prompt: {user: "{{ input }} ({{ hint }})"}\n')
     with pytest.raises(
         DatasetError,
-        match=r"row 1: `prompt.user` \(task.yaml:4\) .*no column 'hnt'; did you mean 'hint'",
+        match=r"row 1: `prompt.user` \(task.yaml:4\) .*'hnt'; did you mean 'hint'",
     ):
         load(FILE + 'prompt: {user: "{{ hnt }}"}\n')
 
@@ -225,7 +225,7 @@ def test_equal_rows_can_be_dropped(write: Write, load: Load) -> None:
     write("data.jsonl", rows)
     with pytest.raises(
         DatasetError,
-        match=r"row 3: the id '\w+' is already that of data.jsonl, row 1; the rows are equal",
+        match=r"row 3: .*'\w+'.*data.jsonl, row 1; .*equal",
     ):
         load("task: t\ndataset: data.jsonl\n")
     task = load("task: t\ndataset: {path: data.jsonl, duplicates: drop}\n")

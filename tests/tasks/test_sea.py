@@ -490,10 +490,14 @@ def test_every_file_says_what_it_is() -> None:
 
 
 def test_the_suite_is_of_these_tasks_and_its_tree_has_all_of_them() -> None:
-    found = read_configuration(EXAMPLES / "sea.yaml", None, None)
-    root = read_tree(found.tree)
-    beside = {str(name) for name in found.tasks if "translation" in str(name)}
-    assert {str(name) for name in found.tasks} == {*root.tasks, *beside} <= set(NAMES)
+    configuration = read_configuration(EXAMPLES / "sea.yaml", None, None)
+    root = read_tree(configuration.tree)
+    beside = {str(name) for name in configuration.tasks if "translation" in str(name)}
+    assert (
+        {str(name) for name in configuration.tasks}
+        == {*root.tasks, *beside}
+        <= set(NAMES)
+    )
     assert (
         next(part.name for part in root.parts if isinstance(part, Node)) == "Indonesian"
     )

@@ -140,9 +140,7 @@ def test_what_does_not_go_together(keys: dict[str, Any], message: str) -> None:
     if not message:  # a row without choices, for a strategy that chooses
         row = {key: value for key, value in ROW.items() if key != "choices"}
         keys = {"dataset": {"rows": [row]}, "strategy": keys["strategy"]}
-        with pytest.raises(
-            Exception, match="has no choices, which the strategy chooses from"
-        ):
+        with pytest.raises(Exception, match="no choices"):
             task(**keys)
         return
     with pytest.raises(TaskError, match=message):

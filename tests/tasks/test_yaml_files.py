@@ -119,11 +119,11 @@ def test_merge_keys_put_mappings_under_the_own_keys(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text(
         "x: &x {a: 1, b: 1}\ny: &y {b: 2, c: 2}\none:\n  c: 3\n  <<: *y\nlist: {<<: [*x, *y], d: 4}\n'<<': text\n"
     )
-    found = read_document(tmp_path / "a.yaml")
-    assert found.value["one"] == {"b": 2, "c": 3}
-    assert found.value["list"] == {"b": 1, "c": 2, "a": 1, "d": 4}
-    assert found.value["<<"] == "text"
-    assert found.at(("one", "c")).endswith("a.yaml:4")
+    document = read_document(tmp_path / "a.yaml")
+    assert document.value["one"] == {"b": 2, "c": 3}
+    assert document.value["list"] == {"b": 1, "c": 2, "a": 1, "d": 4}
+    assert document.value["<<"] == "text"
+    assert document.at(("one", "c")).endswith("a.yaml:4")
     for wrong in ("a: {<<: 5}", "a: {<<: [5]}", "a: &a {<<: *a}"):
         (tmp_path / "b.yaml").write_text(f"{wrong}\n")
         with pytest.raises(TaskError, match=r"b\.yaml:1: "):

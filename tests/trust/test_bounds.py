@@ -157,7 +157,7 @@ def test_a_pattern_from_a_file_that_backtracks_is_ended() -> None:
     assert pipeline([["aab and ab"]], {}) == [["aa"]]
     with pytest.raises(
         ScoringError,
-        match=r"'\(a\+\)\+b' cannot be used on this text: it takes more than",
+        match=r"'\(a\+\)\+b' cannot be used .*more than",
     ):
         pipeline([["a" * 60]], {})
     with pytest.raises(TaskError, match="cannot be used: missing"):

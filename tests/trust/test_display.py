@@ -265,17 +265,23 @@ def test_absurd_limits_say_nothing(value: str) -> None:
         "reset-requests",
         "reset-tokens",
     ):
-        found = parse_rate_limits(
+        rate_limits = parse_rate_limits(
             [(f"x-ratelimit-{name}".encode(), value.encode())], now=1.8e9
         )
         for told in (
-            (found.limit_requests, found.remaining_tokens, found.reset_requests)
-            if found
+            (
+                rate_limits.limit_requests,
+                rate_limits.remaining_tokens,
+                rate_limits.reset_requests,
+            )
+            if rate_limits
             else ()
         ):
             assert told is None or 0 <= told < 1e15
         assert (
-            found is None or found.reset_requests is None or found.reset_requests < 4e6
+            rate_limits is None
+            or rate_limits.reset_requests is None
+            or rate_limits.reset_requests < 4e6
         )
     assert parse_rate_limits([(b"ratelimit", value.encode())]) is None
     waited = parse_retry_after({"retry-after": value, "date": value}, now=1.8e9)

@@ -418,7 +418,7 @@ def test_a_run_of_forged_programs_scores_nought(tmp_path: Path) -> None:
     )
     (folder,) = (tmp_path / "runs").iterdir()
     (task,) = record(folder)["tasks"]
-    assert [one["value"] for one in task["metrics"]] == [0.0], done.text
+    assert [metric["value"] for metric in task["metrics"]] == [0.0], done.text
     assert {row["scores"]["unit-tests"]["label"] for row in records(folder)} <= {
         "failed",
         "ended early",

@@ -178,7 +178,7 @@ def test_what_a_folder_may_not_name(
     assert done.code == 2, done.text
     assert "bug in evalwright" not in done.err, done.err
     assert not {"unpickled", "imported", "elsewhere"} & {
-        one.name for one in Path().iterdir()
+        path.name for path in Path().iterdir()
     }
     assert not Path("runs/a/run.json").exists()
 

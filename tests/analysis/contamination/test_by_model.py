@@ -59,7 +59,7 @@ def test_what_stands_the_checks_is_kept(tmp_path: Path, chat: bool) -> None:
     found = rewrite_task(
         load_task("books.yaml"), ["paraphrase"], model, tmp_path / "home"
     )
-    assert [(one.sample.input, one.by) for one in found.rewrites] == [
+    assert [(rewrite.sample.input, rewrite.by) for rewrite in found.rewrites] == [
         ("Name the writer of book 7.", "writer"),
         ("Book 6: by whom was it written?", "writer"),
     ]

@@ -65,7 +65,7 @@ def test_it_finds_what_a_search_by_hand_finds(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(corpus_module, "_CHUNK", chunk)
         scan = scan_corpus(questions, [folder], n)
-    assert [(one.grams, one.found, one.occurrences) for one in scan.counts] == [
+    assert [(count.grams, count.found, count.occurrences) for count in scan.counts] == [
         by_hand(question, documents, n) for question in questions
     ]
     assert scan.words == sum(len(split_words(document)) for document in documents)

@@ -65,7 +65,7 @@ def test_every_sort_of_change_is_found() -> None:
         and first.hash_before != first.hash_after
     )
     assert found.changed[1].after["wording"] == {"input": "Name the capital of Peru."}
-    assert [one.key for one in found.settings] == ["prompt"]
+    assert [setting.key for setting in found.settings] == ["prompt"]
     assert not found.same_scores
     shown = typed("tasks", "diff", "1.yaml", "2.yaml")
     assert shown.code == 1 and "Astana" in shown.out and "still" not in shown.out

@@ -340,7 +340,7 @@ def test_labels_serve_another_judge_of_the_same_answers(tmp_path: Path) -> None:
     )
     with pytest.raises(
         UsageError,
-        match=r"done.csv, line 2: .* not from 'third', which has other answers",
+        match=r"done.csv, line 2: .* 'third'",
     ):
         calibrate_judge(other, [file])
 

@@ -101,8 +101,8 @@ def test_of_several_scorers_the_one_that_asks_is_meant(
         name="run",
         scorers=scorers,
     )
-    found = read_verdicts(run)
-    assert (found.scorer, found.graded, found.values.tolist()) == (
+    verdicts = read_verdicts(run)
+    assert (verdicts.scorer, verdicts.graded, verdicts.values.tolist()) == (
         "test-scripted-judge",
         True,
         [0.5, 0.5],
@@ -113,7 +113,7 @@ def test_of_several_scorers_the_one_that_asks_is_meant(
     )
     with pytest.raises(
         UsageError,
-        match=r"several scorers: exact-match, token-f1\. Name one with --scorer",
+        match=r"exact-match, token-f1.*--scorer",
     ):
         read_verdicts(plain)
 

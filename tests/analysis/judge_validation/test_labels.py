@@ -74,9 +74,7 @@ def test_what_people_write_for_a_label(
     ["2", "-1", "1.01", "maybe", "nan", "inf", "1e400", "50%", "=1+0", "\x1b[2J"],
 )
 def test_labels_that_are_none(tmp_path: Path, text: str) -> None:
-    with pytest.raises(
-        UsageError, match=r"done\.csv, line 3: the label '.*' is not a label"
-    ) as caught:
+    with pytest.raises(UsageError, match=r"done\.csv, line 3: .*label") as caught:
         told(write(tmp_path, f"label,row\n1,s00000001-1\n{text},s00000001-2\n"))
     assert "\x1b" not in str(caught.value)
 
@@ -94,9 +92,7 @@ def test_labels_that_are_none(tmp_path: Path, text: str) -> None:
     ],
 )
 def test_rows_that_are_none(tmp_path: Path, name: str) -> None:
-    with pytest.raises(
-        UsageError, match=r"done\.csv, line 2: '.*' in the column 'row'"
-    ):
+    with pytest.raises(UsageError, match=r"done\.csv, line 2: .*'row'"):
         told(write(tmp_path, f"row,label\n{name},1\n"))
 
 
@@ -122,9 +118,7 @@ def test_headers_that_cannot_be_used(tmp_path: Path, text: str, words: str) -> N
 
 def test_a_row_is_labelled_once_by_each_person(tmp_path: Path) -> None:
     twice = write(tmp_path, "row,label\ns00000001-1,1\ns00000001-1,0\n")
-    with pytest.raises(
-        UsageError, match=r"line 3: the row was already labelled in .*done\.csv, line 2"
-    ):
+    with pytest.raises(UsageError, match=r"line 3: .*done\.csv, line 2"):
         read_label_files([twice])
     named = write(
         tmp_path,
@@ -133,9 +127,7 @@ def test_a_row_is_labelled_once_by_each_person(tmp_path: Path) -> None:
     )
     assert len(read_label_files([named])[0].labels) == 2
     again = write(tmp_path, "row,label,labeller\ns00000001-1,1, ann \n", "again.csv")
-    with pytest.raises(
-        UsageError, match=r"again\.csv, line 2: .* labelled by 'ann' too"
-    ):
+    with pytest.raises(UsageError, match=r"again\.csv, line 2: .*by 'ann'"):
         read_label_files([named, again])
 
 

@@ -92,13 +92,15 @@ def votes(*columns: Sequence[float], threshold: float = 0.5) -> np.ndarray[Any, 
 @pytest.mark.parametrize("threshold", [0.5, 0.75])
 def test_two_judges_of_one_run(threshold: float) -> None:
     run = run_of({"a": judge(A, "m/a"), "b": judge(B, "m/b")}, threshold=threshold)
-    found = measure_agreement([run])
+    agreement = measure_agreement([run])
     table = votes(A, B, threshold=threshold)
-    assert [(one.name, one.role, one.share.value) for one in found.raters] == [
+    assert [
+        (rater.name, rater.role, rater.share.value) for rater in agreement.raters
+    ] == [
         ("m/a", "a", table[:, 0].mean()),
         ("m/b", "b", table[:, 1].mean()),
     ]
-    (pair,) = found.pairs
+    (pair,) = agreement.pairs
     assert pair.raw == raw_agreement(table)
     assert pair.kappa == cohen_kappa(table[:, 0], table[:, 1])
     assert pair.ac1 == gwet_ac1(table, labels=2)
@@ -112,20 +114,24 @@ def test_two_judges_of_one_run(threshold: float) -> None:
     chance = p * q + (1 - p) * (1 - q)
     assert pair.raw.value == pytest.approx(same)
     assert pair.kappa.value == pytest.approx((same - chance) / (1 - chance))
-    assert (found.n, found.n_left_out, found.n_other) == (N, 0, 0)
+    assert (agreement.n, agreement.n_left_out, agreement.n_other) == (N, 0, 0)
 
 
 def test_judges_of_several_runs() -> None:
     run = run_of({"a": judge(A, "m/a")})
     second = score_run(run, roles={"a": judge(B, "m/b")}, name="second")
     third = score_run(run, roles={"a": judge(B[::-1], "m/b")}, name="third")
-    found = measure_agreement([run, second, third])
+    agreement = measure_agreement([run, second, third])
     table = votes(A, B, B[::-1])
-    assert [one.name for one in found.raters] == ["m/a", "m/b (second)", "m/b (third)"]
-    assert found.raw == raw_agreement(table)
-    assert found.ac1 == gwet_ac1(table, labels=2)
-    assert len(found.pairs) == 3
-    assert found.disputed[0].values != ()
+    assert [rater.name for rater in agreement.raters] == [
+        "m/a",
+        "m/b (second)",
+        "m/b (third)",
+    ]
+    assert agreement.raw == raw_agreement(table)
+    assert agreement.ac1 == gwet_ac1(table, labels=2)
+    assert len(agreement.pairs) == 3
+    assert agreement.disputed[0].values != ()
 
 
 def test_what_cannot_be_done_is_said() -> None:
@@ -140,8 +146,8 @@ def test_what_cannot_be_done_is_said() -> None:
 
 def test_the_page_and_the_command(tmp_path: Path) -> None:
     run = run_of({"a": judge(A, "m/a`|<i>"), "b": judge(B, "m/b")})
-    found = measure_agreement([run])
-    text = terminal(agreement_document(found), width=160)
+    agreement = measure_agreement([run])
+    text = terminal(agreement_document(agreement), width=160)
     for wanted in (
         "Cohen's kappa",
         "Gwet's AC1",
@@ -150,7 +156,7 @@ def test_the_page_and_the_command(tmp_path: Path) -> None:
         "m/b",
     ):
         assert wanted in text
-    markdown = to_markdown(agreement_document(found))
+    markdown = to_markdown(agreement_document(agreement))
     # untrusted names stand in code spans
     assert "<b>" not in markdown.replace("`summaries <b>", "`")
     assert "| Judge | Passes &#91;interval&#93; | Answers |" in markdown
@@ -158,7 +164,7 @@ def test_the_page_and_the_command(tmp_path: Path) -> None:
     assert done.code == 0, done.text
     data = json.loads(done.out)
     assert data["pairs"][0]["kappa"]["value"] == pytest.approx(
-        found.pairs[0].kappa.value
+        agreement.pairs[0].kappa.value
     )
     assert data["raters"][0]["share"]["n"] == N
     done = command(

@@ -151,7 +151,7 @@ def test_the_plan_says_of_the_design_that_was_run_what_the_comparison_says(
     (compared,) = compare_runs(*runs).tasks
     assert compared.paired is not None
     task = only(forecast)
-    made = next(one for one in task.designs if one.made)
+    made = next(design for design in task.designs if design.made)
     assert (made.items, made.repeats, made.prompts, made.answers) == (60, 1, 1, 60)
     assert made.visible == pytest.approx(
         compared.paired.smallest_visible_difference, rel=1e-9
@@ -160,9 +160,12 @@ def test_the_plan_says_of_the_design_that_was_run_what_the_comparison_says(
         (compared.paired.high - compared.paired.low) / 2, rel=1e-9
     )
     assert task.visible_paired.value == made.visible
-    (cheapest,) = [one for one in task.designs if one.cheapest]
+    (cheapest,) = [design for design in task.designs if design.cheapest]
     assert cheapest.enough and cheapest.items == task.items_for_difference.value
-    widths = [one.half_width for one in sorted(task.designs, key=lambda one: one.items)]
+    widths = [
+        design.half_width
+        for design in sorted(task.designs, key=lambda design: design.items)
+    ]
     assert widths == sorted(widths, reverse=True)
     assert "part of the items' share" in ((task.parts and task.parts.draw.basis) or "")
 
@@ -213,12 +216,15 @@ def test_prompts_and_repeats_of_the_same_items_are_parts_of_their_own() -> None:
         and "2 repeats" in found.parts.draw.basis
     )
     assert found.parts.draw.value == pytest.approx(0.3, abs=0.1)
-    made = next(one for one in found.designs if one.made)
+    made = next(design for design in found.designs if design.made)
     compared = compare_runs(runs[0], runs[1]).tasks[0].paired
     assert compared is not None
     assert (made.items, made.repeats, made.prompts, made.answers) == (40, 2, 1, 80)
     assert made.visible == pytest.approx(compared.smallest_visible_difference, rel=1e-9)
-    by_design = {(one.items, one.repeats, one.prompts): one for one in found.designs}
+    by_design = {
+        (design.items, design.repeats, design.prompts): design
+        for design in found.designs
+    }
     assert (
         by_design[40, 8, 1].half_width
         < by_design[40, 4, 1].half_width
@@ -227,7 +233,7 @@ def test_prompts_and_repeats_of_the_same_items_are_parts_of_their_own() -> None:
     assert by_design[40, 2, 10].half_width < by_design[40, 2, 3].half_width
     assert by_design[40, 2, 3].answers == 240
     alone = only(plan(task, models, runs=runs[:2], difference=0.1))
-    assert {one.prompts for one in alone.designs} == {1}
+    assert {design.prompts for design in alone.designs} == {1}
     assert alone.parts is not None and alone.parts.shift.value is None
     assert "one prompt" in alone.parts.shift.basis
 

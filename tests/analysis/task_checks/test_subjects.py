@@ -27,10 +27,10 @@ def a_task(rows: Rows, **more: Any) -> Task:
 
 def found(task: Task, verdict: str = "fault") -> list[Finding]:
     return [
-        one
+        finding
         for part in examine([task])
-        for one in part.findings
-        if one.verdict == verdict
+        for finding in part.findings
+        if finding.verdict == verdict
     ]
 
 

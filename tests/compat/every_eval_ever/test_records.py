@@ -49,20 +49,20 @@ def check(folder: Path) -> int:
 def held(run: Run) -> dict[Any, Any]:
     """What both sides hold of a run's scored answers."""
     return {
-        (one.task, one.sample.id, one.draw): (
-            one.sample.input, one.sample.targets, one.sample.choices, one.sample.cluster, dict(one.scores),
-            one.answer and (one.answer.text, one.answer.reasoning, one.answer.usage),
+        (sample.task, sample.sample.id, sample.draw): (
+            sample.sample.input, sample.sample.targets, sample.sample.choices, sample.sample.cluster, dict(sample.scores),
+            sample.answer and (sample.answer.text, sample.answer.reasoning, sample.answer.usage),
         )
-        for one in run.samples()
-        if one.scores
+        for sample in run.samples()
+        if sample.scores
     }  # fmt: skip
 
 
 def numbers(run: Run) -> dict[tuple[str, str], float]:
     return {
-        (task.name, one.label): one.estimate.value
+        (task.name, metric.label): metric.estimate.value
         for task in run.tasks
-        for one in task.metrics
+        for metric in task.metrics
     }
 
 

@@ -75,8 +75,8 @@ class Model:
         folder = tree / self.name
         folder.mkdir(parents=True, exist_ok=True)
         uids = [
-            one.uid or f"{self.name}{self.date_code}{self.summary_date}-{one.article}"
-            for one in lines
+            line.uid or f"{self.name}{self.date_code}{self.summary_date}-{line.article}"
+            for line in lines
         ]
         judgments = [
             {

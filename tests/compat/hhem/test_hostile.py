@@ -203,9 +203,7 @@ def test_bytes_that_others_write(tmp_path: Path) -> None:
 def test_nothing_to_import_is_a_sentence(tmp_path: Path) -> None:
     tree = tmp_path / "output"
     Model().write(tree, lines_of([0.9]))
-    with pytest.raises(
-        RunError, match=r"'.*outputs' does not exist\. Did you mean '.*output'\?"
-    ):
+    with pytest.raises(RunError, match=r"'.*outputs'.*Did you mean '.*output'\?"):
         import_hhem(tmp_path / "outputs", tmp_path / "runs")
     empty = tmp_path / "empty"
     empty.mkdir()

@@ -142,7 +142,9 @@ def test_both_modes_against_plain_loops(
         round(words, 1),
     )
     assert three(ours) != three(theirs)
-    differing = {one["metric"]: one for one in about(ours)["differences"]}
+    differing = {
+        difference["metric"]: difference for difference in about(ours)["differences"]
+    }
     assert differing["answer-rate"] == {
         "metric": "answer-rate",
         "ours": three(ours)[1],

@@ -641,7 +641,7 @@ def test_further_defects_of_configurations(tmp_path: Path) -> None:
         load_model("openai", model_name="m")
     with pytest.raises(
         ValueError,
-        match=r"Unknown parameter 'temprature' of the model 'huggingface'. Did you mean 'temperature'.*Known: ",
+        match=r"'temprature'.*'huggingface'.*'temperature'.*Known: ",
     ):
         load_model("huggingface", model_name_or_path="x", temprature=1)
     with pytest.raises(ValueError, match="already registered"):

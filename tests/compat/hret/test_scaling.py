@@ -417,7 +417,7 @@ def test_unknown_methods_say_which_there_are_and_documented_ones_exist_in_correc
         strategy_of("beam_search", {"agg_strategy": "median"}, published=True)
     with pytest.raises(
         ValueError,
-        match=r"Unknown scaling method 'best_of_m'. Did you mean 'best_of_n'",
+        match=r"'best_of_m'. Did you mean 'best_of_n'",
     ):
         strategy_of("best_of_m", {}, published=False)
     drawn: dict[str, Any] = {

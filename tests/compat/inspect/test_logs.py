@@ -36,7 +36,9 @@ def imported(name: str, out: Path) -> Run:
 
 
 def numbers(run: Run) -> dict[str, float]:
-    return {one.label: round(one.estimate.value, 6) for one in run.tasks[0].metrics}
+    return {
+        metric.label: round(metric.estimate.value, 6) for metric in run.tasks[0].metrics
+    }
 
 
 def notes(run: Run) -> str:
@@ -44,7 +46,7 @@ def notes(run: Run) -> str:
 
 
 def records(run: Run) -> dict[tuple[str, int], SampleRecord]:
-    return {(one.sample.id, one.draw): one for one in run.samples()}
+    return {(sample.sample.id, sample.draw): sample for sample in run.samples()}
 
 
 @pytest.mark.parametrize(
@@ -69,10 +71,10 @@ def test_numbers_are_those_of_the_log(name: str, tmp_path: Path) -> None:
     results = header["results"]
     scores = results.get("scores") or [{"metrics": results["metrics"]}]
     theirs = sorted(
-        round(one["value"], 6)
+        round(metric["value"], 6)
         for score in scores
-        for one in score["metrics"].values()
-        if one["name"] in ("accuracy", "mean")
+        for metric in score["metrics"].values()
+        if metric["name"] in ("accuracy", "mean")
     )
     ours = sorted(numbers(run).values())
     if name == "values":
@@ -92,7 +94,7 @@ def test_a_sample_is_there_with_all_it_has(tmp_path: Path) -> None:
     assert record.answer.reasoning == "10 / 5 needs thought"
     assert [
         turn["role"]
-        for turn in map(dict, [{"role": one.role} for one in _turns(record)])
+        for turn in map(dict, [{"role": turn.role} for turn in _turns(record)])
     ] == [
         "system",
         "user",
@@ -155,7 +157,7 @@ def test_tools_choices_and_images(tmp_path: Path) -> None:
     assert chosen.answer is not None and chosen.answer.choice is not None
     image = records(imported("pictures.eval", tmp_path))["p1", 0]
     assert image.sample.targets == ("2", "two")
-    assert [one.media_type for turn in _turns(image) for one in turn.images] == [
+    assert [image.media_type for turn in _turns(image) for image in turn.images] == [
         "image/png"
     ]
 
@@ -194,7 +196,7 @@ def test_runs_of_logs_are_compared_and_looked_into(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    sorted(one.name for one in LOGS.iterdir() if one.suffix in (".eval", ".json")),
+    sorted(path.name for path in LOGS.iterdir() if path.suffix in (".eval", ".json")),
 )
 def test_round_trip_of_their_logs(name: str, tmp_path: Path) -> None:
     """A log, exported from its run and imported again, gives the same records and numbers."""

@@ -160,7 +160,7 @@ def test_published_without_questions_is_what_was_recorded() -> None:
     assert (short.name, stress.name) == (TASK, STRESS_TASK)
     accuracy = short.metrics[0].estimate
     assert (accuracy.value, accuracy.n, short.n_missing) == (0.75, 4, 0)
-    assert {one.label: one.estimate.value for one in stress.metrics} == {
+    assert {metric.label: metric.estimate.value for metric in stress.metrics} == {
         "handled": 0.5, "hallucinated": 0.5, "unclear": 0.0,
     }  # fmt: skip
     run.verify()
@@ -210,7 +210,9 @@ def test_corrected_says_row_by_row_what_differs() -> None:
         "published": {"correct": 3, "graded": 4},
         "corrected": {"correct": 3, "graded": 4},
     }
-    differing = {one["task_id"]: one for one in imported["differences"]}
+    differing = {
+        difference["task_id"]: difference for difference in imported["differences"]
+    }
     assert (
         differing["metal_1"]["published"] == "correct"
         and differing["metal_1"]["corrected"] == "incorrect"
@@ -233,8 +235,8 @@ def test_published_with_questions_counts_by_the_arithmetic_and_says_what_the_fil
     (run,) = import_ofb(Path("results"), Path("runs"), scoring="published", tasks=tasks)
     assert run.tasks[0].metrics[0].estimate.value == 0.75
     differing = {
-        one["task_id"]: one
-        for one in run.data["configuration"]["imported"]["differences"]
+        difference["task_id"]: difference
+        for difference in run.data["configuration"]["imported"]["differences"]
     }
     assert (differing["sea_1"]["recorded"], differing["sea_1"]["published"]) == (
         "incorrect",
@@ -245,9 +247,11 @@ def test_published_with_questions_counts_by_the_arithmetic_and_says_what_the_fil
 
 @pytest.mark.parametrize("ending", ["py", "json", "jsonl", "csv"])
 def test_questions_in_every_form(ending: str) -> None:
-    found = read_questions(write_questions(Path(f"tasks.{ending}")))
-    assert list(found) == [one["id"] for one in QUESTIONS]
-    assert found["false_1"].type == STRESS and found["days_1"].reference == "366"
+    questions = read_questions(write_questions(Path(f"tasks.{ending}")))
+    assert list(questions) == [question["id"] for question in QUESTIONS]
+    assert (
+        questions["false_1"].type == STRESS and questions["days_1"].reference == "366"
+    )
 
 
 def test_a_question_that_is_no_literal_is_refused() -> None:

@@ -317,7 +317,7 @@ def test_published_knows_the_labels_of_the_limited_rows_alone(own_folder: Path) 
     assert read(None, scoring="published")["accuracy"] == 50
     with pytest.raises(
         ConfigurationError,
-        match="-D limit has no effect: a limit is given as --limit N",
+        match=r"-D limit .*--limit N",
     ):
         evaluate(
             "sea-helm:colours/id", model, dialect={"task_root": str(root), "limit": 2}
@@ -424,7 +424,7 @@ def test_a_placeholder_that_a_row_lacks_is_sent_as_none_only_as_published(
     ]
     with pytest.raises(
         DatasetError,
-        match=r"id\.jsonl, row 1: .* no 'question', which the task's `task_template`",
+        match=r"id\.jsonl, row 1: .*'question'.*`task_template`",
     ):
         load_rows(task)[0]
 
@@ -502,13 +502,11 @@ def test_loaders_and_metrics_that_are_not_known_are_refused(tmp_path: Path) -> N
     )
     other = entry("odd", {"id": spoken("colours", "id")}, metric_class="Mine")
     write(root / "seahelm_tasks" / "zz" / "config.yaml", {"new": own, "odd": other})
-    with pytest.raises(
-        TaskError, match=r"the class Mine of 'mine\.py', which is not known here"
-    ):
+    with pytest.raises(TaskError, match=r"class Mine of 'mine\.py'"):
         _loaded(root, "new")
     with pytest.raises(
         TaskError,
-        match=r"the class Mine of 'src/metrics/f1_acc_metric\.py', which is not known here",
+        match=r"class Mine of 'src/metrics/f1_acc_metric\.py'",
     ):
         _loaded(root, "odd")
 

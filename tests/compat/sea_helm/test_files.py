@@ -550,9 +550,7 @@ def test_runs_of_both_scorings_are_neither_exported_nor_imported_as_one() -> Non
         import_sea_helm(Path("out"), Path(scoring), scoring=scoring)[0][0]
         for scoring in ("published", "corrected")
     )
-    with pytest.raises(
-        RunError, match=r"of both scorings, .* \(published\) and .* \(corrected\)"
-    ):
+    with pytest.raises(RunError, match=r"\(published\).*\(corrected\)"):
         export_sea_helm([published, corrected], Path("exp"), over_runs=True)
     assert not Path("exp").exists()
     export_sea_helm([published, published], Path("exp"))
@@ -589,7 +587,7 @@ def test_other_rows_are_named_with_runs_file_line_and_what_to_do() -> None:
     path.write_text(path.read_text().replace("q3_id", "z3_id"))
     with pytest.raises(
         RunError,
-        match=r"run_1 and run_0: .*tiny_colours_id.jsonl:4 has the id 'z3_id'.*by itself",
+        match=r"run_1 and run_0: .*tiny_colours_id.jsonl:4.*'z3_id'",
     ):
         import_sea_helm(Path("out"), Path("runs"))
     path.write_text(path.read_text().replace("z3_id", "q4_id"))

@@ -289,7 +289,7 @@ def test_a_class_that_never_ends_is_told_given_up_and_not_asked_again(
     for _ in range(3):
         with pytest.raises(
             TaskError,
-            match="is its own class MyMetric, which fails: it takes more than",
+            match=r"MyMetric, which fails: .*more than",
         ):
             foreign.foreign_numbers(made, [{**rows(1)[0], "responses": ["Jawaban: A"]}])
     assert (root / "asked").read_text() == "x"

@@ -149,9 +149,7 @@ def test_private_tests_are_read_and_never_unpickled() -> None:
         given = {"test_cases": {"public": [], "private": packed(text, protocol)}}
         assert read_cases(given, "q") == [{"input": "é", "output": "\n"}]
     assert [one["input"] for one in read_cases(DOUBLE, "q")] == ["2\n", "5\n", "0\n"]
-    with pytest.raises(
-        ScoringError, match=r"there are 2,001 of them, more than the 2,000 that are run"
-    ):
+    with pytest.raises(ScoringError, match=r"2,001.*2,000"):
         read_cases(row([], [("", "")] * 2001), "q")
     whole = pickle.dumps("[]", 4)
     streams = [pickle.dumps(one) for one in (Runs(), ["[]"], b"[]", None)] + [

@@ -19,9 +19,9 @@ PREMISE = "The swing bridge at Harrowmere reopened on Tuesday. The repair cost 3
 
 
 def judge() -> LocalModel:
-    found = open_model("baseline/lexical")
-    assert isinstance(found, LocalModel)
-    return found
+    model = open_model("baseline/lexical")
+    assert isinstance(model, LocalModel)
+    return model
 
 
 def supported(premise: str, hypothesis: str) -> float:

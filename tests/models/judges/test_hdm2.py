@@ -91,12 +91,12 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def judge(folder: Path, **arguments: Any) -> LocalModel:
-    found = open_model(
+    model = open_model(
         f"hdm2/{folder}",
         {"prompt": PROMPT, "layer": LAYER, "dtype": "float32", **arguments},
     )
-    assert isinstance(found, LocalModel)
-    return found
+    assert isinstance(model, LocalModel)
+    return model
 
 
 def by_hand(folder: Path, pair: Classify) -> tuple[float, str]:
@@ -185,7 +185,7 @@ def test_what_is_asked_and_each_part_are_in_the_fingerprint(
         judge(checkpoint, layer=1),
         judge(other),
     ]
-    assert len({one.fingerprint for one in models}) == len(models)
+    assert len({model.fingerprint for model in models}) == len(models)
 
 
 def test_what_is_no_checkpoint_is_told(checkpoint: Path, tmp_path: Path) -> None:

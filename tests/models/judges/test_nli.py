@@ -64,7 +64,7 @@ def test_a_class_can_be_named_and_classes_that_say_nothing_are_listed(
         judge(judges["roberta"])
     with pytest.raises(
         ConfigurationError,
-        match=r"no class 'maybe'. Its classes: 0 = entailment, 1 = neut",
+        match=r"'maybe'.*0 = entailment, 1 = neut",
     ):
         judge(judges["bert"], label="maybe")
 
@@ -184,7 +184,7 @@ def test_a_checkpoint_without_its_head_is_refused(
     )
     with pytest.raises(
         ConfigurationError,
-        match=r"lacks weights of a BertForSequenceClassification .*classifier",
+        match=r"BertForSequenceClassification.*classifier",
     ):
         judge(folder).load()
 

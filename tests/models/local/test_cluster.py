@@ -110,7 +110,7 @@ def test_more_than_there_are() -> None:
     )
     with pytest.raises(
         ConfigurationError,
-        match=r"Not one replica with 2 GPUs and a core fits.*--gpus-per-replica 0",
+        match=r"2 GPUs.*--gpus-per-replica 0",
     ):
         share_out([(8, 1)], None, 2)
 
@@ -266,13 +266,13 @@ def test_a_model_opens_where_its_gpu_is(on: Cluster) -> None:
     on.on = Placement(on.on.address, 3)
     with pytest.raises(
         ConfigurationError,
-        match=r"3 replicas with 1 GPU and a core each do not fit.*2 GPUs on 1 node",
+        match=r"3 replicas with 1 GPU.*2 GPUs on 1 node",
     ):
         on.open("demo/small", {}, here)
     on.on = Placement(on.on.address)
     with pytest.raises(
         ConfigurationError,
-        match=r"On the cluster, 'demo/tiny' cannot be opened: .*Known: large, small",
+        match=r"'demo/tiny'.*Known: large, small",
     ):
         on.open("demo/tiny", {}, here)
 
@@ -312,7 +312,7 @@ def test_a_replica_whose_files_differ_is_refused(
     here = open_model("demo/small", {"max_length": 64})
     assert isinstance(here, LocalModel)
     there = on.open("demo/small", {"max_length": 128}, here)
-    with pytest.raises(ModelError, match="would not answer as 'demo/small' does here"):
+    with pytest.raises(ModelError, match="not answer as 'demo/small'"):
         there.load()
 
 

@@ -151,14 +151,14 @@ def test_a_model_that_cannot_be_loaded_says_why(tmp_path: Path, tiny: str) -> No
 
 def test_every_device_has_a_process(monkeypatch: pytest.MonkeyPatch, tiny: str) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2,5")
-    names = [one.name for one in open_model(tiny, {"replicas": 3}).replicas]
+    names = [replica.name for replica in open_model(tiny, {"replicas": 3}).replicas]
     assert names == [
         "process 1 on device 2",
         "process 2 on device 5",
         "process 3 on device 2",
     ]
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    assert [one.name for one in open_model(tiny, {"replicas": 1}).replicas] == [
+    assert [replica.name for replica in open_model(tiny, {"replicas": 1}).replicas] == [
         "process 1"
     ]
 
@@ -271,7 +271,7 @@ def test_a_run_in_processes_is_the_run(tmp_path: Path) -> None:
     several = record(runs / "several")
     assert alone["tasks"] == several["tasks"]
     assert alone["model"]["fingerprint"] == several["model"]["fingerprint"]
-    assert sum(one["requests"] for one in several["model"]["replicas"]) == 40
+    assert sum(replica["requests"] for replica in several["model"]["replicas"]) == 40
 
 
 def test_a_worker_whose_starter_is_gone_ends_with_what_it_computes() -> None:

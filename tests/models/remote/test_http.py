@@ -685,7 +685,7 @@ def test_a_proxy_from_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) -
             }
             with pytest.raises(
                 ConnectionFailed,
-                match=r"proxy on the way to api\.example\.com refused \(407\)",
+                match=r"proxy.*api\.example\.com.*407",
             ):
                 await secure.send(POST)
             await plain.close()
@@ -705,7 +705,7 @@ def test_a_proxy_that_is_not_there_is_named_without_its_password(
         monkeypatch.setenv("HTTP_PROXY", f"http://me:pr0xyS3cret@127.0.0.1:{port}")
         with pytest.raises(
             ConnectionFailed,
-            match=rf"the proxy 127.0.0.1:{port} on the way to api\.example\.com",
+            match=rf"proxy 127\.0\.0\.1:{port}.*api\.example\.com",
         ) as caught:
             asyncio.run(HttpClient("http://api.example.com/v1").send(POST))
     assert "pr0xyS3cret" not in str(caught.value) and not caught.value.taken

@@ -65,5 +65,5 @@ def test_retry_after(headers: dict[str, str], seconds: float | None) -> None:
 )
 def test_no_header_breaks_the_parser(headers: dict[str, str]) -> None:
     raw = [(name.encode(), value.encode()) for name, value in headers.items()]
-    found = parse_rate_limits(raw, NOW)
-    assert found is None or isinstance(found, RateLimits)
+    rate_limits = parse_rate_limits(raw, NOW)
+    assert rate_limits is None or isinstance(rate_limits, RateLimits)

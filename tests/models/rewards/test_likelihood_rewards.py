@@ -48,9 +48,9 @@ def test_the_mean_log_likelihood_of_the_reply() -> None:
     wanted = asked(
         "demo/small",
         *(
-            LogLikelihood("The capital of France is", one.response)
-            for one in requests
-            if isinstance(one, Reward)
+            LogLikelihood("The capital of France is", request.response)
+            for request in requests
+            if isinstance(request, Reward)
         ),
     )
     for one, other in zip(found, wanted, strict=True):

@@ -40,9 +40,9 @@ REQUESTS = [
 
 
 def opened(name: str, **arguments: Any) -> LocalModel:
-    found = open_model(name, arguments)
-    assert isinstance(found, LocalModel)
-    return found
+    model = open_model(name, arguments)
+    assert isinstance(model, LocalModel)
+    return model
 
 
 def values(model: LocalModel, requests: Sequence[Request]) -> list[tuple[float, ...]]:
@@ -296,7 +296,7 @@ def test_comet_by_hand(tmp_path: Path, changed: dict[str, Any]) -> None:
                     for layer in layers
                 ]
                 total = sum(map(math.exp, logits))
-                shares = [math.exp(one) / total for one in logits]
+                shares = [math.exp(logit) / total for logit in logits]
             else:  # the threshold of the sparse mixture by bisection
                 low = min(logits) - 2
                 high = max(logits)
@@ -304,10 +304,10 @@ def test_comet_by_hand(tmp_path: Path, changed: dict[str, Any]) -> None:
                     middle = (low + high) / 2
                     low, high = (
                         (middle, high)
-                        if sum(max(one - middle, 0) for one in logits) > 1
+                        if sum(max(logit - middle, 0) for logit in logits) > 1
                         else (low, middle)
                     )
-                shares = [max(one - low, 0) for one in logits]
+                shares = [max(logit - low, 0) for logit in logits]
             mixed = 1.3 * sum(
                 share * layer for share, layer in zip(shares, layers, strict=True)
             )
@@ -349,9 +349,7 @@ def test_other_networks_of_comet_are_refused(tmp_path: Path) -> None:
     folder, encoder = make_comet(
         tmp_path / "unified", class_identifier="unified_metric"
     )
-    with pytest.raises(
-        ConfigurationError, match="class_identifier 'unified_metric' is not supported"
-    ):
+    with pytest.raises(ConfigurationError, match="'unified_metric' is not supported"):
         opened(f"comet/{folder}")
     with pytest.raises(ConfigurationError, match="hf download"):
         opened(f"comet/{encoder}")

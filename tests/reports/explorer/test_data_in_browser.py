@@ -15,7 +15,7 @@ from evalwright.reports.explorer.server import Server
 from evalwright.runs.reader import Run
 from evalwright.runs.writer import RunWriter
 from reports.explorer.test_following import ABOUT, record
-from support.browser import IN_BROWSER, Tab, drive
+from support.browser import IN_BROWSER, Tab, in_new_tab
 from support.hostile import HOSTILE
 from support.runs import make_run, rewrite
 
@@ -148,7 +148,7 @@ def test_records_filters_and_searches_are_those_of_the_run(tmp_path: Path) -> No
             if event[0] in ("Runtime.exceptionThrown", "Log.entryAdded")
         ]
 
-    drive(tmp_path, steps)
+    in_new_tab(steps)
 
 
 def test_a_site_and_a_server_give_the_same_and_what_grows_is_seen(
@@ -187,7 +187,7 @@ def test_a_site_and_a_server_give_the_same_and_what_grows_is_seen(
             assert await ask(tab, gone) == 1
 
         try:
-            drive(tmp_path, steps)
+            in_new_tab(steps)
         finally:
             server.shutdown()
             server.server_close()

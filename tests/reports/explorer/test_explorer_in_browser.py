@@ -17,7 +17,7 @@ from evalwright.core.errors import RunError
 from evalwright.core.samples import Score
 from evalwright.reports.explorer.page import write_page
 from evalwright.runs.reader import Run
-from support.browser import IN_BROWSER, Tab, drive, until
+from support.browser import IN_BROWSER, Tab, in_new_tab, until
 from support.command import ROOT
 from support.hostile import HOSTILE
 from support.runs import edited, make_run, rewrite
@@ -198,7 +198,7 @@ def test_a_hostile_sample_is_text_and_nothing_else(tmp_path: Path) -> None:
         assert await tab.evaluate("!/\\p{C}/u.test(document.title)")
         assert not complaints(tab)
 
-    drive(tmp_path, steps)
+    in_new_tab(steps)
 
 
 def surrogates(text: str) -> str:
@@ -283,6 +283,7 @@ def test_keys_alone_lead_to_the_judges_reason_and_a_link(tmp_path: Path) -> None
         await tab.send(
             "Browser.grantPermissions",
             permissions=["clipboardReadWrite", "clipboardSanitizedWrite"],
+            **tab.person,
         )
         await until(tab, "document.querySelectorAll('main a').length > 1")
         await tab_to(tab, "Compare")
@@ -361,7 +362,7 @@ def test_keys_alone_lead_to_the_judges_reason_and_a_link(tmp_path: Path) -> None
         await until(tab, "!document.querySelector('dialog')")
         assert not complaints(tab)
 
-    drive(tmp_path, steps)
+    in_new_tab(steps)
 
 
 # -- for those who hear the page, and contrast
@@ -393,7 +394,7 @@ def test_two_runs_that_compare_refuses_say_why_and_stay_side_by_side(
         )
         assert str(refused.value).replace("`", "") in said
 
-    drive(tmp_path, steps)
+    in_new_tab(steps)
 
 
 @pytest.mark.skipif(
@@ -443,4 +444,4 @@ def test_no_serious_fault_in_either_theme(tmp_path: Path) -> None:
             [[*where, *what] for where, what in faults.items()], indent=1
         )
 
-    drive(tmp_path, steps)
+    in_new_tab(steps)

@@ -103,8 +103,8 @@ def seen(run: FollowedRun) -> list[str]:
 
 def finish(writer: RunWriter, folder: Path) -> None:
     """End the run: what `make_run` writes elsewhere is its record."""
-    made = make_run(folder.parent / "made", scores=[0.0, 1.0, 0.0], name="x")
-    writer.finish({key: value for key, value in made.data.items() if key != "samples"})
+    run = make_run(folder.parent / "made", scores=[0.0, 1.0, 0.0], name="x")
+    writer.finish({key: value for key, value in run.data.items() if key != "samples"})
 
 
 def test_a_run_is_followed_to_its_end(tmp_path: Path, follow: Follow) -> None:

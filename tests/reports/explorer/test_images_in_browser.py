@@ -30,7 +30,7 @@ from evalwright.reports.explorer.page import (
 from evalwright.reports.explorer.server import Server
 from evalwright.runs.images import KeptImages
 from evalwright.runs.reader import Run, open_run
-from support.browser import IN_BROWSER, Tab, drive, until
+from support.browser import IN_BROWSER, Tab, in_new_tab, until
 from support.image_files import SECRET, camera_data, image_bytes, keep_images
 from support.runs import edited, make_run, rewrite
 
@@ -77,7 +77,7 @@ def see(
         )
         assert not [event for event in tab.events if event[0] in kinds]
 
-    drive(folder, opened)
+    in_new_tab(opened)
 
 
 async def go(tab: Tab, place: int, name: str = "seen") -> None:

@@ -66,8 +66,8 @@ def read_columns(part: bytes) -> tuple[list[str], dict[str, list[float]]]:
 def pack(rows: list[Row]) -> tuple[dict[str, bytes], dict[str, Any]]:
     made: dict[str, bytes] = {}
     samples = Samples("0", made.__setitem__, {"t": "s"})
-    for one in rows:
-        samples.add(json.dumps(one).encode(), one)
+    for row in rows:
+        samples.add(json.dumps(row).encode(), row)
     samples.finish()
     return made, json.loads(inflate(made["run/0/index"]))
 
@@ -77,7 +77,7 @@ def test_a_column_that_comes_late_has_no_values_before() -> None:
     rows[CHUNK_ROWS + 1]["metadata"] = {"language": "ko", "year": 1999}
     rows[1]["timing"] = {"latency": [0.5, 0.25]}
     made, index = pack(rows)
-    columns = {one["name"]: one for one in index["columns"]}
+    columns = {column["name"]: column for column in index["columns"]}
     assert columns["language"] == {
         "name": "language",
         "title": "language",
@@ -101,7 +101,7 @@ def test_a_key_with_too_many_values_is_no_column() -> None:
             for n in range(parts.MOST_NAMES + 1)
         ]
     )
-    names = {one["name"] for one in index["columns"]}
+    names = {column["name"] for column in index["columns"]}
     assert "name" not in names
     assert "metadata.task" in names, (
         "a key that is called like a column of ours keeps apart from it"
@@ -118,7 +118,7 @@ def test_unsure_missing_and_judged() -> None:
         row(2, scores={"s": {"value": 0.5, "label": "incorrect"}}),
     ]
     made, index = pack(rows)
-    names = {one["name"]: one.get("names") for one in index["columns"]}
+    names = {column["name"]: column.get("names") for column in index["columns"]}
     found = read_columns(made["run/0/columns/0"])[1]
     assert [
         names["label"][int(code)] if code >= 0 else "" for code in found["label"]

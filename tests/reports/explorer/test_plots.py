@@ -41,7 +41,9 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 def test_bins_hold_every_scored_answer_once_with_the_interval_of_their_scores(
     run: Run,
 ) -> None:
-    (curve,) = [one for one in plots_of(run)["curves"] if one["against"] == "length"]
+    (curve,) = [
+        curve for curve in plots_of(run)["curves"] if curve["against"] == "length"
+    ]
     lengths = np.array([len(row["answer"]) for row in run.rows()])
     scores = np.array(
         [row["scores"]["test-scripted-judge"]["value"] for row in run.rows()]
@@ -62,7 +64,7 @@ def test_bins_hold_every_scored_answer_once_with_the_interval_of_their_scores(
 
 def test_stated_confidence_is_a_curve_with_its_calibration_error(run: Run) -> None:
     (curve,) = [
-        one for one in plots_of(run)["curves"] if one["against"] == "confidence"
+        curve for curve in plots_of(run)["curves"] if curve["against"] == "confidence"
     ]
     assert 0.5 <= curve["bins"][0]["mean"] < curve["bins"][-1]["mean"] <= 0.99
     assert any("Expected calibration error" in note for note in curve["notes"])

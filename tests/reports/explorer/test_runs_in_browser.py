@@ -17,7 +17,7 @@ from evalwright.analysis.judge_validation.verdicts import read_verdicts
 from evalwright.core.samples import Score
 from evalwright.reports.explorer.page import write_page
 from evalwright.runs.reader import Run, open_run
-from support.browser import IN_BROWSER, Tab, drive, until
+from support.browser import IN_BROWSER, Tab, in_new_tab, until
 from support.runs import edited, make_run, rewrite
 
 pytestmark = IN_BROWSER
@@ -46,7 +46,7 @@ def in_browser(
         )
         assert not [event for event in tab.events if event[0] in kinds]
 
-    drive(folder, opened)
+    in_new_tab(opened)
 
 
 def two_runs(folder: Path) -> tuple[Run, Run]:
@@ -192,10 +192,10 @@ def test_labels_become_the_table_of_the_set_that_was_drawn(tmp_path: Path) -> No
             "\ufeff" + await tab.evaluate(TABLE), encoding="utf-8", newline=""
         )
         (file,) = read_label_files([table])
-        assert [(one.set, one.number, one.labeller) for one in file.labels] == [
+        assert [(label.set, label.number, label.labeller) for label in file.labels] == [
             (drawn.name, n, "=1+Ada") for n in range(3)
         ]
-        assert [one.value for one in file.labels][:2] == [1.0, 0.0]
+        assert [label.value for label in file.labels][:2] == [1.0, 0.0]
         # They are there again after a reload.
         await tab.evaluate("location.reload()")
         await until(

@@ -47,7 +47,7 @@ def read(reply: str) -> Any:
 def test_a_verdict_is_read() -> None:
     found = read(json.dumps(verdict()))
     assert (found.grade, found.probability) == (2, pytest.approx(1 / 3))
-    assert [(one.supported, one.reason) for one in found.sentences] == [
+    assert [(sentence.supported, sentence.reason) for sentence in found.sentences] == [
         (True, "it says so"),
         (False, "3.1, not 9"),
     ]

@@ -187,9 +187,7 @@ def test_other_values_than_two_probabilities_are_a_failure(values: list[float]) 
 
 
 def test_no_source_is_said() -> None:
-    with pytest.raises(
-        ScoringError, match="has no passages that its answer could be judged by"
-    ):
+    with pytest.raises(ScoringError, match="no passages"):
         scored(
             GOOD, {"judge": OverlapModel("strict")}, sample=Sample("s", input=ARTICLE)
         )
@@ -208,7 +206,7 @@ def test_who_can_neither_classify_nor_write_is_told() -> None:
     judge = ScriptedModel(lambda request: [1.0], abilities=["embed"])
     with pytest.raises(
         ConfigurationError,
-        match="can neither classify pairs nor write a verdict; it can do: embed",
+        match=r"can do: embed",
     ):
         scored(GOOD, {"judge": judge})
 

@@ -206,7 +206,9 @@ def test_every_sentence_is_there_and_chunks_go_on(
 ) -> None:
     numbered = [part.replace("Aa", f"Aa{number}") for number, part in enumerate(parts)]
     found = split_chunks(" ".join(numbered), most, overlap)
-    assert {one for chunk in found for one in sentences(chunk)} == set(numbered)
+    assert {sentence for chunk in found for sentence in sentences(chunk)} == set(
+        numbered
+    )
     for chunk in found:
         assert (
             word_count(chunk) <= most or len(sentences(chunk)) == 1 or len(found) == 1

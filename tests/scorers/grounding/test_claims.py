@@ -207,9 +207,9 @@ def test_an_answer_without_its_citations(text: str, bare: str) -> None:
 
 @given(st.text(alphabet="[](){}^¹²³<>sup/1239,.;- passgeourc\n\"'", max_size=300))
 def test_places_are_in_order_and_apart(text: str) -> None:
-    found = find_citations(text, NUMBERS)
-    assert all(0 <= one.start < one.end <= len(text) and one.ids for one in found)
-    assert all(a.end <= b.start for a, b in pairwise(found))
+    citations = find_citations(text, NUMBERS)
+    assert all(0 <= one.start < one.end <= len(text) and one.ids for one in citations)
+    assert all(a.end <= b.start for a, b in pairwise(citations))
     remove_citations(text, NUMBERS)
 
 

@@ -46,14 +46,14 @@ def task(place: str) -> Any:
     """The injections as answers, questions, references or passages."""
     rows = [
         {
-            "id": one["id"],
+            "id": injection["id"],
             "question": PLAIN,
             "answer": "Sydney",
             "reference": "Canberra",
             "passage": "",
-            place: one["text"],
+            place: injection["text"],
         }
-        for one in INJECTIONS
+        for injection in INJECTIONS
     ]
     return task_from_definition(
         {
@@ -132,27 +132,29 @@ def test_they_stay_inside_of_the_quoted_part(
     )
     seen: dict[str, int] = {}
     for system, user in found:
-        asked = read_question(user)  # every tag is closed once, by its own mark
-        quoted = [text for name, text in asked.material.items() if name in tags]
-        hits = [one for one in INJECTIONS if shown(one, place) in quoted]
+        question = read_question(user)  # every tag is closed once, by its own mark
+        quoted = [text for name, text in question.material.items() if name in tags]
+        hits = [
+            injection for injection in INJECTIONS if shown(injection, place) in quoted
+        ]
         if not hits and place == "passage":
             continue  # not every judge is shown passages
         assert hits, user
         text = shown(hits[0], place)
         seen[hits[0]["id"]] = seen.get(hits[0]["id"], 0) + 1
-        assert asked.mark not in text
+        assert question.mark not in text
         outside = re.sub(
-            rf'<([\w-]+) mark="{asked.mark}">\n.*?\n</\1 mark="{asked.mark}">',
+            rf'<([\w-]+) mark="{question.mark}">\n.*?\n</\1 mark="{question.mark}">',
             "",
             user,
             flags=re.DOTALL,
         )
         assert len(text) < 12 or text not in outside + system
-        assert outside.count(asked.mark) == 1
+        assert outside.count(question.mark) == 1
     orders = len(SCORERS) + 1 if place != "passage" else 3
     assert {
         name: count >= orders - (place == "passage") for name, count in seen.items()
-    } == {one["id"]: True for one in INJECTIONS}
+    } == {injection["id"]: True for injection in INJECTIONS}
 
 
 def test_a_judge_that_repeats_what_is_planted_gives_no_verdict() -> None:
@@ -177,9 +179,9 @@ def test_a_judge_that_repeats_what_is_planted_gives_no_verdict() -> None:
 
 
 def test_a_list_of_tries_of_many_kinds() -> None:
-    assert len({one["text"] for one in INJECTIONS}) == len(INJECTIONS) >= 60
-    assert len({one["language"] for one in INJECTIONS}) >= 15
-    assert {one["kind"] for one in INJECTIONS} >= {
+    assert len({injection["text"] for injection in INJECTIONS}) == len(INJECTIONS) >= 60
+    assert len({injection["language"] for injection in INJECTIONS}) >= 15
+    assert {injection["kind"] for injection in INJECTIONS} >= {
         "order",
         "verdict",
         "closing",

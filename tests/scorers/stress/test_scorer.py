@@ -137,7 +137,7 @@ def run_of(
 
 
 def metrics(run: Run) -> Mapping[str, Any]:
-    return {one.label: one.estimate for one in run.task("stressed").metrics}
+    return {metric.label: metric.estimate for metric in run.task("stressed").metrics}
 
 
 def reading(labels: Mapping[str, str]) -> Callable[[str], str]:
@@ -173,7 +173,7 @@ def test_shares_add_up_and_what_is_unsure_counts_with_its_reading() -> None:
 def test_a_judge_is_asked_where_the_rules_are_unsure_and_decides_there() -> None:
     table = {UNSURE: "premise accepted", GUESS: "partial"}
     run = run_of([NEVER, LOUIS, UNSURE, GUESS], reading(table), judges=["judge"])
-    labels = [one.scores["stress"].label for one in run.samples()]
+    labels = [sample.scores["stress"].label for sample in run.samples()]
     assert labels == ["correction", "fabricated", "premise accepted", "partial"]
     third = list(run.samples())[2].scores["stress"]
     assert "(unsure: " in third.explanation
@@ -193,7 +193,7 @@ def test_asked_always_the_judge_is_compared_and_certain_rules_stand() -> None:
     run = run_of(
         [NEVER, LOUIS, UNSURE, GUESS], reading(table), judges=["judge"], judge="always"
     )
-    assert [one.scores["stress"].label for one in run.samples()][1:3] == [
+    assert [sample.scores["stress"].label for sample in run.samples()][1:3] == [
         "fabricated",
         "premise accepted",
     ]

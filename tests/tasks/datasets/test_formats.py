@@ -171,7 +171,7 @@ def test_parquet_without_its_library(
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(
         MissingExtra,
-        match=r"'d.parquet' needs the library 'pyarrow'.*pip install 'evalwright\[parquet\]'",
+        match=r"'d.parquet'.*'pyarrow'.*pip install 'evalwright\[parquet\]'",
     ):
         rows_of(Path("d.parquet"), "parquet")
 
@@ -180,7 +180,5 @@ def test_broken_parquet(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow", reason="needs the parquet extra")
     path = tmp_path / "d.parquet"
     path.write_bytes(b"not parquet at all")
-    with pytest.raises(
-        DatasetError, match=r"d.parquet: the Parquet file cannot be read: "
-    ):
+    with pytest.raises(DatasetError, match=r"d.parquet: .*cannot be read"):
         rows_of(path, "parquet")

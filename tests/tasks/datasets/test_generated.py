@@ -229,14 +229,14 @@ def test_words_are_enough_and_all_different() -> None:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_bundled_tasks_are_sound(kind: str, language: str) -> None:
     names = [
-        one
+        member
         for entry in TaskIndex().files()
         if entry.name == kind
-        for one in entry.members
+        for member in entry.members
     ]
     assert len(names) == len(LANGUAGES) * (12 if kind == "needles" else 3)
     for name in (
-        one for one in names if f"-{language}-" in one and one.endswith("-8k")
+        name for name in names if f"-{language}-" in name and name.endswith("-8k")
     ):
         task = load_task(name, chat=True)
         render: Any = task.strategy
@@ -290,7 +290,7 @@ def test_a_reader_on_loopback_is_right_everywhere(tmp_path: Path) -> None:
         next((tmp_path / "runs").rglob("run.json")).read_text(encoding="utf-8")
     )
     for task in record["tasks"]:
-        values = {one["label"]: one["value"] for one in task["metrics"]}
+        values = {metric["label"]: metric["value"] for metric in task["metrics"]}
         assert values["accuracy"] == values["share"] == 1.0, task["name"]
         (settings,) = (
             task["definition"]["dataset"][kind]

@@ -64,7 +64,7 @@ def test_values_of_python_have_a_plain_form() -> None:
     }
     with pytest.raises(
         DatasetError,
-        match="x: the row cannot be kept as JSON: object cannot be stored as JSON",
+        match=r"x: .*object cannot be stored as JSON",
     ):
         as_json({"a": object()}, "x")
 

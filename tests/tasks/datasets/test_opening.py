@@ -77,8 +77,8 @@ def test_every_format_gives_the_same_samples(kind: str) -> None:
     assert [dict(sample.row) for sample in task.samples] == ROWS
     put("same.jsonl", ROWS)
     if kind not in ("jsonl", "ndjson"):
-        assert [one.id for one in load("dataset: same.jsonl\n").samples] == [
-            one.id for one in task.samples
+        assert [sample.id for sample in load("dataset: same.jsonl\n").samples] == [
+            sample.id for sample in task.samples
         ]
 
 
@@ -103,13 +103,13 @@ def test_globs_lists_and_a_format_that_the_name_does_not_say() -> None:
     put("data/a.jsonl", ROWS[:2])
     put("data/deep/c.csv", ROWS[4:])
     put("plain.jsonl", ROWS).rename("plain.txt")
-    assert [one.id for one in load('dataset: "data/*.jsonl"\n').samples] == [
+    assert [sample.id for sample in load('dataset: "data/*.jsonl"\n').samples] == [
         "0",
         "1",
         "2",
         "3",
     ]
-    assert [one.id for one in load('dataset: "data/**/*.*"\n').samples] == [
+    assert [sample.id for sample in load('dataset: "data/**/*.*"\n').samples] == [
         "0",
         "1",
         "2",
@@ -117,8 +117,8 @@ def test_globs_lists_and_a_format_that_the_name_does_not_say() -> None:
         "4",
     ]
     assert [
-        one.id
-        for one in load("dataset: {path: [data/deep/c.csv, data/a.jsonl]}\n").samples
+        sample.id
+        for sample in load("dataset: {path: [data/deep/c.csv, data/a.jsonl]}\n").samples
     ] == [
         "4",
         "0",
@@ -161,7 +161,7 @@ def test_a_folder_for_copies_that_cannot_be_written(
     monkeypatch.setenv("EVALWRIGHT_HOME", "in-the-way")
     with pytest.raises(
         ConfigurationError,
-        match=r"The folder 'in-the-way/datasets' for copies of data cannot be written",
+        match=r"'in-the-way/datasets'",
     ):
         load("dataset: d.csv\n")
 
@@ -182,7 +182,8 @@ def test_where_reaches_into_columns() -> None:
         ],
     )
     assert [
-        one.id for one in load("dataset: d.jsonl\nwhere: {meta.lang: de}\n").samples
+        sample.id
+        for sample in load("dataset: d.jsonl\nwhere: {meta.lang: de}\n").samples
     ] == ["1", "3"]
 
 
@@ -193,7 +194,8 @@ def test_where_tells_true_from_one_and_text_from_number() -> None:
     )
     found = {
         where: [
-            one.id for one in load(f"dataset: d.jsonl\nwhere: {{v: {where}}}\n").samples
+            sample.id
+            for sample in load(f"dataset: d.jsonl\nwhere: {{v: {where}}}\n").samples
         ]
         for where in ("1", "true", "'1'", "null", "[true, '1']")
     }
@@ -296,7 +298,7 @@ def test_the_hub_without_its_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "datasets", None)
     with pytest.raises(
         MissingExtra,
-        match=r"The dataset 'owner/name' needs the library 'datasets'.*evalwright\[hub\]",
+        match=r"'owner/name'.*'datasets'.*evalwright\[hub\]",
     ):
         load("dataset: {hub: owner/name, revision: x}\n")
 
@@ -309,8 +311,7 @@ def test_a_hub_dataset_that_cannot_be_loaded(
     Path("owner/name").mkdir(parents=True)
     with pytest.raises(
         DatasetError,
-        match=r"The dataset 'owner/name' \(configuration default, split test, revision x\) is not on this machine, and the Hugging Face Hub "
-        r"cannot be reached \(HF_HUB_OFFLINE is set\)\.",
+        match=r"'owner/name' \(configuration default, split test, revision x\).*HF_HUB_OFFLINE",
     ):
         load("dataset: {hub: owner/name, revision: x}\n")
     assert not list(tmp_path.glob("home/datasets/*.jsonl"))
@@ -347,7 +348,7 @@ def test_every_row_once_for_each_value_is_one_cluster(tmp_path: Path) -> None:
     samples = list(task.samples)
     assert len(samples) == 8 and len({sample.id for sample in samples}) == 8
     clusters = {sample.input: {other.cluster for other in samples if other.input == sample.input} for sample in samples}  # fmt: skip
-    assert [len(found) for found in clusters.values()] == [1, 1] and clusters[
+    assert [len(cluster) for cluster in clusters.values()] == [1, 1] and clusters[
         "a"
     ] != clusters["b"]
     assert (

@@ -101,9 +101,7 @@ def test_no_workbook_and_one_that_fills_the_memory(
     pytest.importorskip("openpyxl")
     path = tmp_path / "d.xlsx"
     path.write_bytes(b"a,b\n1,2\n")
-    with pytest.raises(
-        DatasetError, match=r"not an Excel workbook \(.xlsx\) that can be read"
-    ):
+    with pytest.raises(DatasetError, match="not an Excel workbook"):
         list(read_rows(path, "xlsx"))
     with zipfile.ZipFile(path, "w") as packed:
         packed.writestr("x", "x")

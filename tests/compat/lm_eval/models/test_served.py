@@ -348,7 +348,7 @@ def test_without_a_tokenizer_texts_are_sent_and_that_is_said(
     assert "texts are sent in place of token ids" in caplog.text
     with pytest.raises(
         ConfigurationError,
-        match="The tokenizer of 'lm/local-completions/m' cannot be opened",
+        match="tokenizer of 'lm/local-completions/m'",
     ):
         asked(
             place,

@@ -22,10 +22,10 @@ BACKENDS = {"hf": TransformersModel, "onnx": OnnxModel}
 
 def test_every_preset_names_arguments_that_exist() -> None:
     assert {"auto", "t4", "laptop"} <= set(presets())
-    for found in presets().values():
-        assert found["title"]
-        for backend in found.keys() - {"title"}:
-            assert set(found[backend]) <= set(
+    for preset in presets().values():
+        assert preset["title"]
+        for backend in preset.keys() - {"title"}:
+            assert set(preset[backend]) <= set(
                 inspect.signature(BACKENDS[backend]).parameters
             )
 
@@ -50,9 +50,7 @@ def test_what_a_person_says_wins_and_the_rest_is_filled_in() -> None:
     assert with_preset(None, "hf", given) == given
     with pytest.raises(UnknownName, match="t4"):
         with_preset("t5", "hf", {})
-    with pytest.raises(
-        ConfigurationError, match="has no settings for onnx/ models; use laptop"
-    ):
+    with pytest.raises(ConfigurationError, match=r"onnx/.*laptop"):
         with_preset("t4", "onnx", {})
 
 

@@ -83,13 +83,11 @@ def test_more_memory_is_never_less_exact() -> None:
 def test_refusals_say_what_would_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(
         ConfigurationError,
-        match=r"does not fit.*It would fit into main memory: device=cpu",
+        match=r"does not fit.*device=cpu",
     ):
         fitted(machine(64, 4))
     long = replace(LLAMA, tokens=100_000)
-    with pytest.raises(
-        ConfigurationError, match=r"would fit with shorter texts: max_length=(\d+)"
-    ) as refused:
+    with pytest.raises(ConfigurationError, match=r"max_length=(\d+)") as refused:
         fitted(machine(2, 8), long)
     shorter = int(str(refused.value).rpartition("=")[2].rstrip("."))
     assert (
@@ -142,16 +140,14 @@ from evalwright.models.local.hf.transformers_model import TransformersModel
 import evalwright.engine.engine
 before = peak_memory()
 model = TransformersModel(sys.argv[1], device="cpu", fit=True, batch_size=1)
-assert all(not hasattr(a, "kind") for _, a in model.answer_batch([Generate("The river runs past the mill.", max_tokens=64)]))
+assert all(not hasattr(a, "kind") for _, a in model.answer_batch([Generate("The river runs past the mill.", max_tokens=32)]))
 print(json.dumps([peak_memory() - before, model._fit.need, model.describe()["dtype"]]))
 """
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 def test_what_was_reckoned_is_enough_on_this_machine(tmp_path: Path) -> None:
-    folder = make_tiny_model(
-        tmp_path / "m", "llama", hidden=1024, layers=8, context=128
-    )
+    folder = make_tiny_model(tmp_path / "m", "llama", hidden=768, layers=6, context=128)
     done = subprocess.run(
         [sys.executable, "-c", MEASURE, str(folder)],
         capture_output=True,
@@ -186,7 +182,9 @@ def test_a_real_model_is_loaded_as_was_chosen(
     )
     network = engine_of(model).loaded.model
     if method is None:
-        assert {str(each.dtype) for each in network.parameters()} == {"torch.bfloat16"}
+        assert {str(parameter.dtype) for parameter in network.parameters()} == {
+            "torch.bfloat16"
+        }
     # What its weights take is what was reckoned, without the 5% and what lies beside them.
     inner = {None: 2.0, "bitsandbytes-8bit": 1.0, "bitsandbytes-4bit": 0.5625}[method]
     weights = (size.parameters - size.embedding) * inner + size.embedding * 2

@@ -94,7 +94,7 @@ def test_greedy_answers_are_those_of_a_plain_forward(
     ]
     found = answers(model, requests)
     assert [(each.text, each.finish_reason) for each in found] == [
-        by_hand(model, each) for each in requests
+        by_hand(model, request) for request in requests
     ]
     decoder = engine_of(model).decoder
     assert decoder.refusal is None
@@ -127,7 +127,7 @@ def test_other_architectures(
         if "own loop" in record.getMessage()
     ]
     assert [(each.text, each.finish_reason) for each in found] == 2 * [
-        by_hand(model, each) for each in requests
+        by_hand(model, request) for request in requests
     ]
     by_transformers = kind == "mamba" or (kind == "gemma2" and window == 16)
     assert len(said) == by_transformers, "one line, however often it is asked"

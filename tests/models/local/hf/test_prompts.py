@@ -85,9 +85,7 @@ def test_a_prefill_that_the_template_changes_goes_behind_the_generation_prompt()
 @pytest.mark.parametrize("with_system", [True, False])
 def test_a_template_that_refuses_is_a_failure(with_system: bool) -> None:
     stubborn = "{{ raise_exception('Roles must alternate') }}"
-    with pytest.raises(
-        DoesNotFit, match="rejects these messages: Roles must alternate"
-    ):
+    with pytest.raises(DoesNotFit, match="Roles must alternate"):
         renderer(stubborn).render((SYSTEM, USER) if with_system else (USER,))
     with pytest.raises(DoesNotFit, match="rejects"):
         renderer("{{ ''.__class__.__mro__[1].__subclasses__() }}").render((USER,))

@@ -138,12 +138,12 @@ def test_what_narrows_a_drawn_token_is_as_in_transformers(
         )
         for draw in range(4)
     ]
-    assert len({found.text for found in answers(model, requests)}) == 1
+    assert len({answer.text for answer in answers(model, requests)}) == 1
     free = [
         Generate(PROMPTS[0], max_tokens=8, temperature=1.0, draw=draw)
         for draw in range(4)
     ]
-    assert len({found.text for found in answers(model, free)}) > 1
+    assert len({answer.text for answer in answers(model, free)}) > 1
     unknown = Generate(
         PROMPTS[0], generation_arguments='{"custom_generate": "stranger/code"}'
     )
@@ -309,10 +309,10 @@ def test_samplers_draw_from_what_transformers_draws_from(
     wanted = warped(logits.clone(), temperature, **how)
     at = [(n + 0.5) / 4000 for n in range(4000)]
     request = Generate("", temperature=temperature, **how)
-    found = Counter(token for u in at for token in _draw_rows(logits, [request], [u]))
-    assert {token for token, share in enumerate(wanted) if share > 1e-3} <= set(found)
+    counter = Counter(token for u in at for token in _draw_rows(logits, [request], [u]))
+    assert {token for token, share in enumerate(wanted) if share > 1e-3} <= set(counter)
     for token, share in enumerate(wanted):
-        assert found[token] / len(at) == pytest.approx(share, abs=2e-3)
+        assert counter[token] / len(at) == pytest.approx(share, abs=2e-3)
     assert wanted[_draw_rows(logits, [request], [1.0])[0]] > 0, (
         "rounding leads to no token that cannot come"
     )
@@ -343,17 +343,20 @@ def test_a_temperature_of_none_is_the_checkpoints_own(
         )
         for n in range(6)
     ]
-    found = [each.text for each in answers(model, draws)]
-    assert found == [each.text for each in answers(plain, said)] and len(set(found)) > 1
+    found = [answer.text for answer in answers(model, draws)]
+    assert (
+        found == [answer.text for answer in answers(plain, said)]
+        and len(set(found)) > 1
+    )
     # A checkpoint that says nothing of it is greedy, as transformers is.
     [greedy] = answers(plain, [Generate(PROMPTS[0], max_tokens=8)])
-    assert {each.text for each in answers(plain, draws)} == {greedy.text}
+    assert {answer.text for answer in answers(plain, draws)} == {greedy.text}
     # What the request says itself wins.
     one = [
         Generate(PROMPTS[0], max_tokens=8, temperature=None, top_k=1, seed=5, draw=n)
         for n in range(6)
     ]
-    assert {each.text for each in answers(model, one)} == {greedy.text}
+    assert {answer.text for answer in answers(model, one)} == {greedy.text}
     assert model.fingerprint != plain.fingerprint
 
 
@@ -402,10 +405,10 @@ def test_values_are_finite_and_texts_whole_characters(folders: dict[str, Path]) 
             )
             for n in range(8)
         ]
-        for found in answers(model, requests):
-            assert isinstance(found, Response)
-            assert "".join(token.text for token in found.tokens) == found.text
+        for answer in answers(model, requests):
+            assert isinstance(answer, Response)
+            assert "".join(token.text for token in answer.tokens) == answer.text
             assert all(
                 math.isfinite(token.log_prob) and token.log_prob <= 0
-                for token in found.tokens
+                for token in answer.tokens
             )

@@ -258,15 +258,21 @@ def test_batches_of_one_row_and_logits_that_are_no_numbers(
 
     requests: list[Any] = [LogLikelihood(*pair) for pair in PAIRS]
     requests += (Generate(p, max_tokens=5) for p in PROMPTS)
-    one = TransformersModel(str(two_sided["bart"]), device="cpu", batch_size=1)
+    transformers_model = TransformersModel(
+        str(two_sided["bart"]), device="cpu", batch_size=1
+    )
     many = TransformersModel(str(two_sided["bart"]), device="cpu", batch_size=3)
     for left, right in zip(
-        answers(one, requests), answers(many, requests), strict=True
+        answers(transformers_model, requests), answers(many, requests), strict=True
     ):
         assert left.text == right.text
         if left.log_likelihood is not None:
             assert left.log_likelihood == pytest.approx(right.log_likelihood, abs=1e-4)
     with torch.no_grad():
-        engine_of(one).loaded.model.get_output_embeddings().weight.fill_(float("nan"))
-    broken = answers(one, [LogLikelihood("a", " b"), Generate("a", max_tokens=3)])
+        engine_of(transformers_model).loaded.model.get_output_embeddings().weight.fill_(
+            float("nan")
+        )
+    broken = answers(
+        transformers_model, [LogLikelihood("a", " b"), Generate("a", max_tokens=3)]
+    )
     assert all(isinstance(each, Failure) and "dtype" in each.message for each in broken)

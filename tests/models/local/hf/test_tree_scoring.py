@@ -385,7 +385,7 @@ def test_a_model_that_cannot_take_part_says_so_and_goes_the_plain_way(
         for record in caplog.records
         if record.name.startswith("evalwright")
     ]
-    [line] = [each for each in lines if "log-likelihoods" in each]
+    [line] = [line for line in lines if "log-likelihoods" in line]
     assert (
         f"log-likelihoods are computed one at a time, because {told['because']}" in line
     )
@@ -443,9 +443,7 @@ def test_wrong_numbers_are_found_before_any_is_given_out(
     assert "differ by" in tree.describe()["because"]
     again = both.tree(insist=True)
     again.forward.base = Misplaced()
-    with pytest.raises(
-        ModelError, match="cannot be scored by a prefix tree: scores differ"
-    ):
+    with pytest.raises(ModelError, match="scores differ"):
         dict(again.score(pairs))
 
 

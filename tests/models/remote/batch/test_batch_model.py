@@ -138,7 +138,7 @@ def test_an_interrupted_run_finds_its_batch_again(tmp_path: Path) -> None:
         assert len(server.batches) == 1
         with pytest.raises(
             ConfigurationError,
-            match=r"still in progress .* add --batch .* batches forget 1",
+            match=r"--batch.*batches forget 1",
         ):
             open_batched(f"openai/{server.url}#m", home=tmp_path)
         events: list[str] = []

@@ -45,9 +45,9 @@ def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def opened(name: str, **arguments: Any) -> ApiModel:
-    found = open_model(name, arguments)
-    assert isinstance(found, ApiModel)
-    return found
+    model = open_model(name, arguments)
+    assert isinstance(model, ApiModel)
+    return model
 
 
 @pytest.mark.parametrize(

@@ -118,12 +118,12 @@ def test_who_has_to_stream() -> None:
 )
 def test_variables_fill_an_address(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DATABRICKS_HOST", host)
-    made = open_model("databricks/databricks-gpt-oss-120b")
+    model = open_model("databricks/databricks-gpt-oss-120b")
     assert (
-        made.describe()["base_url"]
+        model.describe()["base_url"]
         == "https://dbc-1.cloud.databricks.com/serving-endpoints"
     )
-    assert isinstance(made, ApiModel) and made.official
+    assert isinstance(model, ApiModel) and model.official
 
 
 def test_whose_address_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,8 +134,8 @@ def test_whose_address_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
         ("groq/https://api.groq.com.evil.example/v1#m", False),
         ("groq/http://localhost:1/v1#m", False),
     ):
-        made = open_model(name)
-        assert isinstance(made, ApiModel) and made.official is official, name
+        model = open_model(name)
+        assert isinstance(model, ApiModel) and model.official is official, name
 
 
 @pytest.mark.parametrize(("text", "error", "words"), rows(CASES, "broken_files"))

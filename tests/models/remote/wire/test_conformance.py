@@ -9,7 +9,6 @@ documentation shows them. What differs between bodies is also checked against th
 
 from __future__ import annotations
 
-import copy
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -133,6 +132,11 @@ def test_read(name: str, case: dict[str, Any]) -> None:
     return None
 
 
+def copied(data: Any) -> Any:
+    """JSON that a reader may change; ten times as fast as `copy.deepcopy`."""
+    return json.loads(json.dumps(data))
+
+
 def gathered(
     name: str, events: list[Any], settings: Settings = EXAMPLE
 ) -> Response | None:
@@ -141,7 +145,7 @@ def gathered(
     assert form.gather is not None
     gatherer = form.gather(settings)
     whole = (
-        any(gatherer.add(event, copy.deepcopy(data)) for event, data in events)
+        any(gatherer.add(event, copied(data)) for event, data in events)
         or gatherer.ended()
     )
     return (
@@ -176,12 +180,12 @@ def test_stream(name: str, case: dict[str, Any]) -> None:
 @pytest.mark.parametrize(("name", "case"), cases("fault"))
 def test_fault(name: str, case: dict[str, Any]) -> None:
     body = b"" if case["body"] is None else json.dumps(case["body"]).encode()
-    found = error_of_reply(
+    error = error_of_reply(
         "host", case["status"], case.get("headers", {}), body, key_source="$KEY"
     )
-    assert type(found) is error_of(case)
-    assert found.retry_after == case.get("retry_after")
-    assert ("The key came from $KEY" in str(found)) == (
+    assert type(error) is error_of(case)
+    assert error.retry_after == case.get("retry_after")
+    assert ("The key came from $KEY" in str(error)) == (
         case["error"] == "AuthenticationFailed"
     )
 
@@ -299,7 +303,7 @@ def test_any_reply(name: str) -> None:
         request = request_of(case.get("request"))
         for data in changed(case["reply"]):
             try:
-                found = wire(name).read(Reply(copy.deepcopy(data)), request, EXAMPLE)
+                found = wire(name).read(Reply(copied(data)), request, EXAMPLE)
             except RequestError as error:
                 assert len(str(error)) > 20
             else:

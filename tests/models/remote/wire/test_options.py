@@ -77,9 +77,9 @@ def keys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def opened(name: str, **given: Any) -> ApiModel:
-    found = open_model(name, given)
-    assert isinstance(found, ApiModel)
-    return found
+    model = open_model(name, given)
+    assert isinstance(model, ApiModel)
+    return model
 
 
 def without(request: Generate, *names: str) -> Generate:
@@ -256,9 +256,7 @@ def test_a_reply_without_log_probabilities_fails_for_good(
         text = text.replace(
             "-0.5", {"text": '"half"', "nan": "NaN", "above 0": "0.5"}[broken]
         )
-    with pytest.raises(
-        Rejected, match="sent no log-probabilities of the answer's tokens"
-    ) as caught:
+    with pytest.raises(Rejected, match="no log-probabilities") as caught:
         wire(name).read(
             Reply(json.loads(text)),
             Generate("x", top_logprobs=0),
@@ -402,9 +400,9 @@ def test_a_silent_server_is_asked_once() -> None:
 
 
 def openai(url: str) -> RemoteModel:
-    made = open_model("openai/m", {"base_url": url})
-    assert isinstance(made, RemoteModel)
-    return made
+    model = open_model("openai/m", {"base_url": url})
+    assert isinstance(model, RemoteModel)
+    return model
 
 
 def test_every_option_has_a_name_that_rows_know() -> None:
