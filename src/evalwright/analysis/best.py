@@ -104,7 +104,8 @@ def best_runs(
 def _best_on_task(
     matrix: Matrix, labels: Sequence[str], *, confirm: bool, seed: int
 ) -> BestRun:
-    scored = matrix.part(~np.isnan(matrix.values).any(axis=0))
+    has_all_scores: NDArray[np.bool_] = np.asarray(~np.isnan(matrix.values).any(axis=0))
+    scored = matrix.part(has_all_scores)
     n_items = len(scored.keys)
     if not n_items:
         raise ConfigurationError(

@@ -122,7 +122,7 @@ SECTIONS = {
 @repeatable_option(
     "--track",
     "NAME[=WHERE]",
-    "Log finished runs to mlflow, wandb, trackio or tensorboard.",
+    "Log finished runs to mlflow, wandb, trackio, tensorboard, or as traces (otlp).",
 )
 @options.dialect_options
 @options.SANDBOX

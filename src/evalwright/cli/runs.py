@@ -391,8 +391,8 @@ def delete(names: tuple[str, ...], runs_folder: str, yes: bool) -> None:
         kept = delete_run(folder)
         echo(f"Deleted: {folder}")
         if kept:
-            names = ", ".join(path.name for path in kept)
-            say(f"Files in '{folder}' that no run wrote were left: {names}.")
+            left = ", ".join(path.name for path in kept)
+            say(f"Files in '{folder}' that no run wrote were left: {left}.")
 
 
 @runs.command()

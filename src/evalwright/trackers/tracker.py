@@ -34,8 +34,10 @@ Log = Callable[[TrackedRun, str, str], str]
 
 FILE = "trackers.json"
 """A file in the run folder: where the run was logged, under which id and with which numbers."""
-BUILT_IN = ("mlflow", "tensorboard", "trackio", "wandb")
-"""Built-in trackers; each is also the name of the library and of the extra to install."""
+BUILT_IN = ("mlflow", "otlp", "tensorboard", "trackio", "wandb")
+"""Built-in trackers; each is also the name of the extra to install."""
+_LIBRARIES = {"otlp": "opentelemetry.exporter.otlp.proto.http"}
+"""The libraries that are not called as their tracker is."""
 QUIET = (
     "MLFLOW_DISABLE_TELEMETRY=true WANDB_ERROR_REPORTING=false"
     " HF_HUB_DISABLE_TELEMETRY=1"
@@ -52,6 +54,13 @@ def _check(name: str, log: Log) -> None:
 
 _MODULES = {name: f"evalwright.trackers.{name}:log" for name in BUILT_IN}
 _TRACKERS: Registry[Log] = Registry("tracker", _MODULES, _check)
+
+
+def _is_installed(library: str) -> bool:
+    try:
+        return library in sys.modules or find_spec(library) is not None
+    except ModuleNotFoundError:  # a package around it is missing
+        return False
 
 
 def open_trackers(names: Sequence[str]) -> list[Tracker]:
@@ -76,7 +85,7 @@ class Tracker:
         os.environ.update(
             {**dict(pair.split("=") for pair in QUIET.split()), **os.environ}
         )
-        if name in BUILT_IN and name not in sys.modules and find_spec(name) is None:
+        if name in BUILT_IN and not _is_installed(_LIBRARIES.get(name, name)):
             raise MissingExtra(f"Tracking with {name}", name, name)
         self.name = name
         self.where = where
