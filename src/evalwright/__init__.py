@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from evalwright.core.tasks import Task
     from evalwright.evaluation.aggregating import aggregate_run
     from evalwright.evaluation.configuration import Configuration, ModelSpec
-    from evalwright.evaluation.evaluating import evaluate
+    from evalwright.evaluation.evaluating import evaluate, evaluate_async
     from evalwright.evaluation.rescoring import score_run
     from evalwright.metrics.registry import Column, metric
     from evalwright.models.model_interface import LocalModel, Model, Pacing, RemoteModel
@@ -72,7 +72,7 @@ _NAMES = {
     "core.tasks": "Task",
     "evaluation.aggregating": "aggregate_run",
     "evaluation.configuration": "Configuration ModelSpec",
-    "evaluation.evaluating": "evaluate",
+    "evaluation.evaluating": "evaluate evaluate_async",
     "evaluation.rescoring": "score_run",
     "metrics.registry": "Column metric",
     "models.model_interface": "LocalModel Model Pacing RemoteModel",
@@ -124,6 +124,7 @@ __all__ = [
     "aggregate_run",
     "compare",
     "evaluate",
+    "evaluate_async",
     "leaderboard",
     "load_task",
     "merge_runs",

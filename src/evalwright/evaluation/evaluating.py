@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from typing import Any
+from typing import Any, Unpack
 
+from evalwright.core.errors import ConfigurationError
 from evalwright.engine.opening import open_store
+from evalwright.evaluation.call_settings import EvaluationSettings, with_named_settings
 from evalwright.evaluation.interruption import at_once
 from evalwright.evaluation.objects import (
     ModelLike,
@@ -22,17 +24,31 @@ from evalwright.models.local.cluster import Cluster, Placement
 from evalwright.runs.callbacks import Callbacks, check_callbacks
 from evalwright.runs.progress import ProgressReporter, notebook_progress
 from evalwright.runs.reader import Run
+from evalwright.tasks.row_tasks import (
+    DEFAULT_NAME,
+    ScorerLike,
+    are_rows,
+    rows_of,
+    rows_task,
+)
 from evalwright.trackers import open_trackers
 
 
+@with_named_settings
 def evaluate(
-    tasks: TaskLike | ModelLike | Iterable[TaskLike],
+    tasks: TaskLike | ModelLike | Iterable[TaskLike] | Iterable[Mapping[str, Any]],
     models: ModelLike | TaskLike | Iterable[ModelLike] | Mapping[str, ModelLike],
     *,
+    input: str = "",
+    target: str = "",
+    scorers: ScorerLike | Sequence[ScorerLike] = (),
+    metrics: Any = (),
+    prompt: str = "",
+    task_name: str = "",
     progress: ProgressReporter | None = None,
     callbacks: Any = (),
     track: str | Iterable[str] = (),
-    **settings: Any,
+    **settings: Unpack[EvaluationSettings],
 ) -> list[Run]:
     """Evaluate models on tasks. Each model gets one run, which is written to a folder.
 
@@ -42,45 +58,176 @@ def evaluate(
         (run,) = evaluate("factual-choice", "demo/small", limit=20)
         print(run.tasks[0].main.estimate)
 
+    Rows are a task, too::
+
+        rows = [{"question": "Capital of France?", "answer": "Paris"}]
+        (run,) = evaluate(rows, "demo/small", target="answer", prompt="Q: {{ input }}\\nA:")
+
     Args:
-        tasks: names, patterns of names (`mmlu_*`), paths of YAML, CSV or JSONL files, or Task
-            objects.
+        tasks: names, patterns of names (`mmlu_*`), paths of YAML, CSV or JSONL files, Task objects;
+            or rows: a list of mappings, a pandas or polars data frame, or a Hugging Face data set.
         models: names ("demo/small"), ModelSpec or Model objects, functions from a prompt to an
             answer, or a mapping from labels to these. Functions and Model objects may also come
             first.
+        input: for rows, the column with what is asked; else it is found by its name.
+        target: for rows, the column with what is expected; else it is found by its name.
+        scorers: for rows, names of scorers, mappings as in task files, or functions
+            `f(sample, answer)`; by default `choice` where there are options, else `short-answer`.
+        metrics: for rows, metrics as in task files; by default those of the scorers.
+        prompt: for rows, a template of the prompt; by default the input alone.
+        task_name: for rows, what the task is called; by default "rows".
         progress: what is shown while the runs are made; a notebook shows it without.
         callbacks: one Callback or several, called when runs and samples start or finish.
         track: experiment trackers to log to: "mlflow", "mlflow=ADDRESS".
-        **settings: the fields of `Configuration`, such as `limit`, `seed`, `name`, `roles` and
-            `budget`; `on`, `replicas` and `gpus_per_replica` spread local models over a Ray
-            cluster.
+        **settings: the fields of `Configuration`, such as `limit`, `seed`, `name`, `roles`,
+            `prompts` and `budget`; `on`, `replicas` and `gpus_per_replica` spread local models over
+            a Ray cluster.
 
     Returns:
-        One run per model, in the order of `models`.
+        One run per model and prompt, in the order of `models`.
 
     Raises:
         UsageError: a task, model or setting that cannot be used; before any request is sent.
         StoreError: responses cannot be stored.
     """
-    named_tasks: Any = list(tasks) if isinstance(tasks, Iterator) else tasks
-    under_test: Any = list(models) if isinstance(models, Iterator) else models
-    if are_models(named_tasks):
-        named_tasks, under_test = under_test, named_tasks
-    reporter = progress or notebook_progress()
-    on = Placement.parse(
-        *(settings.pop(key, None) for key in ("on", "replicas", "gpus_per_replica"))
+    call = _Call(
+        tasks=tasks,
+        models=models,
+        of_rows={
+            "input": input,
+            "target": target,
+            "scorers": scorers,
+            "metrics": metrics,
+            "prompt": prompt,
+            "task_name": task_name,
+        },
+        callbacks=callbacks,
+        track=track,
+        settings=dict(settings),
     )
-    listeners = Callbacks((*check_callbacks(callbacks), *open_trackers(as_list(track))))
-    evaluation_settings = settings_from_python(named_tasks, under_test, settings, on=on)
+    reporter = progress or notebook_progress()
     runs: list[Run] = run_blocking(
         lambda: evaluate_settings(
-            evaluation_settings,
-            progress=reporter,
-            callbacks=listeners,
+            call.settings, progress=reporter, callbacks=call.listeners
         )
     )
-    listeners.warn()
+    call.listeners.warn()
     return runs
+
+
+@with_named_settings
+async def evaluate_async(
+    tasks: TaskLike | ModelLike | Iterable[TaskLike] | Iterable[Mapping[str, Any]],
+    models: ModelLike | TaskLike | Iterable[ModelLike] | Mapping[str, ModelLike],
+    *,
+    input: str = "",
+    target: str = "",
+    scorers: ScorerLike | Sequence[ScorerLike] = (),
+    metrics: Any = (),
+    prompt: str = "",
+    task_name: str = "",
+    progress: ProgressReporter | None = None,
+    callbacks: Any = (),
+    track: str | Iterable[str] = (),
+    **settings: Unpack[EvaluationSettings],
+) -> list[Run]:
+    """Like `evaluate`, for code that already runs in an event loop.
+
+    Cancelling the task stops the evaluation: answers to requests that were sent get a few seconds
+    to arrive, and are stored.
+
+    Args:
+        tasks: as in `evaluate`, and so are all other arguments.
+        models: as in `evaluate`.
+        input: as in `evaluate`.
+        target: as in `evaluate`.
+        scorers: as in `evaluate`.
+        metrics: as in `evaluate`.
+        prompt: as in `evaluate`.
+        task_name: as in `evaluate`.
+        progress: what is shown while the runs are made.
+        callbacks: as in `evaluate`.
+        track: as in `evaluate`.
+        **settings: as in `evaluate`.
+
+    Returns:
+        One run per model and prompt, in the order of `models`.
+
+    Raises:
+        UsageError: a task, model or setting that cannot be used; before any request is sent.
+        StoreError: responses cannot be stored.
+    """
+    call = _Call(
+        tasks=tasks,
+        models=models,
+        of_rows={
+            "input": input,
+            "target": target,
+            "scorers": scorers,
+            "metrics": metrics,
+            "prompt": prompt,
+            "task_name": task_name,
+        },
+        callbacks=callbacks,
+        track=track,
+        settings=dict(settings),
+    )
+    runs = await evaluate_settings(
+        call.settings, progress=progress, callbacks=call.listeners
+    )
+    call.listeners.warn()
+    return runs
+
+
+class _Call:
+    """A call in Python, read: its settings, and who listens.
+
+    Raises UsageError for an argument that cannot be used.
+    """
+
+    def __init__(
+        self,
+        *,
+        tasks: Any,
+        models: Any,
+        of_rows: dict[str, Any],
+        callbacks: Any,
+        track: str | Iterable[str],
+        settings: dict[str, Any],
+    ) -> None:
+        named_tasks = list(tasks) if isinstance(tasks, Iterator) else tasks
+        under_test = list(models) if isinstance(models, Iterator) else models
+        if are_rows(named_tasks):
+            name = of_rows.pop("task_name") or DEFAULT_NAME
+            named_tasks = rows_task(rows_of(named_tasks), name=name, **of_rows)
+        else:
+            _check_no_row_settings(of_rows)
+            if are_models(named_tasks):
+                named_tasks, under_test = under_test, named_tasks
+        on = Placement.parse(
+            *(settings.pop(key, None) for key in ("on", "replicas", "gpus_per_replica"))
+        )
+        self.listeners = Callbacks(
+            (*check_callbacks(callbacks), *open_trackers(as_list(track)))
+        )
+        self.settings = settings_from_python(named_tasks, under_test, settings, on=on)
+
+
+def _check_no_row_settings(of_rows: Mapping[str, Any]) -> None:
+    """Raise ConfigurationError for an argument that only rows take."""
+    for name, argument in of_rows.items():
+        if isinstance(argument, str) and not argument:
+            continue
+        if isinstance(argument, Sequence | Mapping) and not len(argument):
+            continue
+        way_out = {
+            "prompt": "prompts= puts a prompt in place of a task's own",
+            "task_name": "tasks have their own names",
+        }.get(name, f'overrides={{"{name}": ...}} changes a task')
+        raise ConfigurationError(
+            f"'{name}' is for rows (a list of mappings or a data frame), and the tasks"
+            f" are none: {way_out}."
+        )
 
 
 async def evaluate_settings(

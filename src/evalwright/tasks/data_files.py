@@ -126,7 +126,7 @@ def data_file_task(path: Path, overrides: Mapping[str, Any] | None) -> dict[str,
     columns = columns_of(path)
     named = settings.get("columns") or {}
     column_by_role = _columns_by_role(columns, named, path)
-    choices = _choices(columns)
+    choices = option_columns(columns)
     generate = bool(choices) or (settings.get("answer") or {}).get("mode") == "generate"
     if (
         generate
@@ -147,20 +147,20 @@ def data_file_task(path: Path, overrides: Mapping[str, Any] | None) -> dict[str,
             f" {'' if separator_hint else how_to_name_it}"
         )
     sample: dict[str, Any] = {
-        role: _cell(column)
+        role: cell_template(column)
         for role, column in column_by_role.items()
         if role in ("input", "target")
     }
     prompt = "{{ input }}"
     if "passages" in column_by_role:
-        sample["passages"] = [_cell(column_by_role["passages"])]
+        sample["passages"] = [cell_template(column_by_role["passages"])]
         prompt = "{{ passages[0].text }}\n\n{{ input }}"
     if choices:
         listing = len(choices) == 1
         sample["choices"] = (
             f"{{{{ row[{choices[0]!r}] | literal }}}}"
             if listing
-            else list(map(_cell, choices))
+            else list(map(cell_template, choices))
         )
         prompt = prompt.replace("{{ input }}", LETTERED)
     has_given_answers = "answer" in column_by_role and not generate
@@ -199,7 +199,7 @@ def data_file_task(path: Path, overrides: Mapping[str, Any] | None) -> dict[str,
         "prompt": {
             "user": prompt,
             **(
-                {"images": _cell(column_by_role["images"])}
+                {"images": cell_template(column_by_role["images"])}
                 if "images" in column_by_role
                 else {}
             ),
@@ -241,15 +241,15 @@ def answers_beside(definition: Mapping[str, Any], named: str = "") -> AnswerColu
         named: the column that the user named as that of the answers.
     """
     (path,) = definition["dataset"]["path"]
-    by_fold = _by_fold(columns_of(Path(path)))
+    by_fold = columns_by_fold(columns_of(Path(path)))
     likeliest = next(
         (by_fold[name] for name in COLUMNS["answer"] if name in by_fold), ""
     )
     column = named or likeliest
     read = [str(definition["sample"].get(role)) for role in ("input", "target")]
-    if column and _cell(column) == read[1]:
+    if column and cell_template(column) == read[1]:
         return AnswerColumns(expected=column, unused="")
-    if column and _cell(column) not in read:
+    if column and cell_template(column) not in read:
         return AnswerColumns(expected="", unused=column)
     return AnswerColumns(expected="", unused="")
 
@@ -267,7 +267,7 @@ def _columns_by_role(
                 f"'{shown_path(path)}' has no column '{column}'"
                 f" ({role}){other_separator(columns)}. {hint}"
             )
-    by_fold = _by_fold(columns)
+    by_fold = columns_by_fold(columns)
     column_by_role = {role: str(column) for role, column in named.items() if column}
     for role, names in COLUMNS.items():
         column = next((by_fold[name] for name in names if name in by_fold), None)
@@ -332,7 +332,7 @@ def _looks_like_image(cell: Any, folder: Path) -> bool:
         return False
 
 
-def _by_fold(columns: list[str]) -> dict[str, str]:
+def columns_by_fold(columns: list[str]) -> dict[str, str]:
     """Map names in lower case, with underscores for spaces, to columns; the first of equals."""
     return {
         column.strip().casefold().replace(" ", "_"): column
@@ -340,12 +340,12 @@ def _by_fold(columns: list[str]) -> dict[str, str]:
     }
 
 
-def _choices(columns: list[str]) -> list[str]:
+def option_columns(columns: list[str]) -> list[str]:
     """Return the columns with the options of a question.
 
     They are one column with lists, or one for each option, in the order of letters or numbers.
     """
-    by_fold = _by_fold(columns)
+    by_fold = columns_by_fold(columns)
     for name in ("choices", "options"):
         if name in by_fold:
             return [by_fold[name]]
@@ -386,7 +386,7 @@ def _scorers(
     )
 
 
-def _cell(column: str) -> str:
+def cell_template(column: str) -> str:
     """Return a template that puts out a column, whatever its name is."""
     return f"{{{{ row[{column!r}] }}}}"
 
