@@ -6,10 +6,11 @@ task is registered under its name, so that settings, prompts and chat models tre
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from evalwright.core.errors import ConfigurationError, DatasetError, closest
+from evalwright.metrics.registry import usual_metric
 from evalwright.scorers.registry import scorer as register_scorer
 from evalwright.tasks.data_files import (
     COLUMNS,
@@ -143,6 +144,11 @@ def rows_task(
     }
     if metrics:
         definition["metrics"] = _as_entries(metrics)
+    elif scorer_entries:
+        functions = {entry for entry in _as_entries(scorers) if callable(entry)}
+        definition["metrics"] = _metrics_of(
+            scorer_entries, {_function_name(function) for function in functions}
+        )
 
     def make() -> Mapping[str, Any]:
         return definition
@@ -180,6 +186,34 @@ def _scorer_entry(entry: ScorerLike) -> Any:
             "A scorer is a name, a mapping or a function `f(sample, answer)`, not"
             f" {type(entry).__name__}."
         )
-    name = getattr(entry, "__name__", "").strip("<>").replace("_", "-") or "function"
+    name = _function_name(entry)
     register_scorer(name)(entry)
     return name
+
+
+def _function_name(function: Callable[..., Any]) -> str:
+    name = getattr(function, "__name__", "").strip("<>").replace("_", "-")
+    return name or "function"
+
+
+def _metrics_of(scorers: Sequence[Any], functions: Collection[str]) -> list[Any]:
+    """A metric for each scorer: its usual one, or the mean of what a function returns."""
+    metrics: list[Any] = []
+    for number, entry in enumerate(scorers):
+        name = entry if isinstance(entry, str) else _entry_name(entry)
+        use = "mean" if name in functions else usual_metric(_entry_kind(entry), {})
+        if number == 0:
+            metrics.append(use)
+        else:
+            metrics.append({"name": name, "use": use, "scorer": name})
+    return metrics
+
+
+def _entry_name(entry: Mapping[str, Any]) -> str:
+    return str(entry.get("name") or entry.get("use") or next(iter(entry), ""))
+
+
+def _entry_kind(entry: Any) -> str:
+    if isinstance(entry, str):
+        return entry
+    return str(entry.get("use") or entry.get("name") or next(iter(entry), ""))
