@@ -12,7 +12,12 @@ from typing import Any
 import pytest
 
 from evalwright import ScriptedModel, evaluate, evaluate_async
-from evalwright.core.errors import ConfigurationError, DatasetError, UnknownName
+from evalwright.core.errors import (
+    ConfigurationError,
+    DatasetError,
+    RunError,
+    UnknownName,
+)
 from evalwright.evaluation.call_settings import EvaluationSettings
 from evalwright.evaluation.configuration import Configuration
 
@@ -122,3 +127,16 @@ def test_in_an_event_loop() -> None:
 
     first, second = asyncio.run(two())
     assert (first[0].name, second[0].name) == ("a", "b")
+
+
+def test_a_run_has_a_score_and_its_tasks_by_name() -> None:
+    (run,) = evaluate(ROWS, ScriptedModel("4"), task_name="sums")
+    assert run.score == run["sums"].main.estimate
+    with pytest.raises(UnknownName, match="sums"):
+        run["sum"]
+    (grouped,) = evaluate("factual-choice", "demo/small", limit=2, tree={}, name="tree")
+    assert grouped.score == grouped.groups[-1].metrics[0].estimate
+    (several,) = evaluate("factual-choice", "demo/small", limit=2, name="several")
+    if not several.groups and len(several.tasks) > 1:
+        with pytest.raises(RunError, match="no mean"):
+            _ = several.score

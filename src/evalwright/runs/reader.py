@@ -37,6 +37,8 @@ from evalwright.tasks.yaml_files import kind_of
 if TYPE_CHECKING:
     from pydantic_core import SchemaValidator
 
+    from evalwright.statistics import Estimate
+
 _RUN_KEYS = {"id", "model", "configuration", "usage", "started", "tasks", "samples"}
 SCORES_FILE = "scores.jsonl"
 """The table of scores by item of a run that is published without its samples."""
@@ -173,6 +175,35 @@ class Run(Shown):
             self.numbers_from is not None
             and f"{task}: {label}" in self.numbers_from.as_published
         )
+
+    @property
+    def score(self) -> Estimate:
+        """The number that stands for the run: its mean over all tasks, or that of its only task.
+
+        Raises:
+            RunError: the run has several tasks and no mean over them, or no number at all.
+        """
+        names = {task.name for task in self.tasks}
+        overall = [
+            group.metrics[0]
+            for group in self.groups
+            if group.metrics and names <= set(group.tasks)
+        ]
+        if overall:
+            return overall[-1].estimate
+        if len(names) != 1:
+            raise RunError(
+                f"The run '{self.id}' has {len(names)} tasks and no mean over them:"
+                ' choose one, as in run["TASK"].main.estimate, or run with tree={}.'
+            )
+        main = self.tasks[0].main
+        if main is None:
+            raise RunError(f"The run '{self.id}' has no metric.")
+        return main.estimate
+
+    def __getitem__(self, name: str) -> TaskResult:
+        """Return one task's results; raises UnknownName with the closest ones."""
+        return self.task(name)
 
     def task(self, name: str) -> TaskResult:
         """Return one task's results; raises UnknownName with the closest ones."""
