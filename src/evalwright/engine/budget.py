@@ -39,7 +39,7 @@ class Limits:
     dollars: float | None = None
 
     def as_dict(self) -> dict[str, float]:
-        """The limits that are set."""
+        """Return the limits that are set."""
         return {
             name: value
             for name in self.__slots__
@@ -62,7 +62,7 @@ class Amount:
         self.dollars += times * amount.dollars
 
     def as_dict(self) -> dict[str, float]:
-        """A plain mapping for JSON."""
+        """Return a plain mapping for JSON."""
         return {
             "requests": round(self.requests),
             "tokens": round(self.tokens),
@@ -115,7 +115,7 @@ class Budget:
         return self._round_size
 
     def _left(self, name: str) -> float:
-        """How much of a limit may still be spent."""
+        """Return how much of a limit may still be spent."""
         spent: float = getattr(self.spent, name)
         return self._allowed[name] - spent
 
@@ -131,7 +131,7 @@ class Budget:
         return Reservation(self)
 
     def as_dict(self) -> dict[str, object]:
-        """A plain mapping for JSON."""
+        """Return a plain mapping for JSON."""
         return {
             "limits": self.limits.as_dict(),
             "spent": self.spent.as_dict(),
@@ -229,7 +229,7 @@ class Budget:
         return not self._lacking(estimate)
 
     def _lacking(self, estimate: Amount) -> list[str]:
-        """The limits that have no room for an amount beside what is spent and reserved."""
+        """Return the limits that have no room for an amount beside what is spent and reserved."""
         return [
             name
             for name, limit in self._allowed.items()

@@ -69,7 +69,7 @@ class Counts:
         self.failures[kind] = self.failures.get(kind, 0) + 1
 
     def as_dict(self) -> dict[str, Any]:
-        """A plain mapping for JSON."""
+        """Return a plain mapping for JSON."""
         # Prices have fewer digits than this, so rounding only removes the noise of adding floats.
         return {
             **plain_fields(self),

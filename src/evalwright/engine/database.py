@@ -99,7 +99,7 @@ class Database(ABC):
 
     @abstractmethod
     def now(self) -> float:
-        """Seconds since 1970 by the store's own clock."""
+        """Return the seconds since 1970 by the store's own clock."""
 
     @abstractmethod
     def rollback(self) -> None:

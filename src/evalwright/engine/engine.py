@@ -150,7 +150,7 @@ class Engine:
         return self._turns
 
     def concurrency(self, model: Model) -> int:
-        """How many samples to keep in flight so that the model never waits for work."""
+        """Return how many samples to keep in flight so that the model never waits for work."""
         if isinstance(model, RemoteModel):
             return max(2, 2 * model.pacing.max_concurrency)
         # With fewer, many replicas of a model get small groups, and wait for each other at the end
@@ -323,7 +323,7 @@ class Engine:
             raise
 
     def _is_replaced(self, sender: Sender, key: bytes, stored: Response) -> bool:
-        """Whether a request is sent although its response is stored.
+        """Return whether a request is sent although its response is stored.
 
         That is so if another model gave the response, or a filter stopped it.
         """
@@ -531,7 +531,7 @@ class RoleClient(Ask):
         return response
 
     def abilities(self, role: str) -> frozenset[Ability]:
-        """The abilities of the model in a role.
+        """Return the abilities of the model in a role.
 
         Raises:
             ConfigurationError: no model has the role.
@@ -539,7 +539,7 @@ class RoleClient(Ask):
         return self._sender(role).abilities
 
     def carries(self, role: str) -> frozenset[str]:
-        """The optional request fields that the model in a role supports."""
+        """Return the optional request fields that the model in a role supports."""
         return self._sender(role).model.carries
 
     def refuses(self, role: str, request: Request) -> str | None:

@@ -178,7 +178,7 @@ class Account:
         )
 
     def _estimate(self, outcome: str, written: int | None = None) -> Bill:
-        """The most that a sending may cost. `written` is the answer's token count, if known."""
+        """Return the most that a sending may cost; `written` is the answer's tokens, if known."""
         if written is None and isinstance(self.model, RemoteModel):
             written = self.model.most_tokens(self.request)
         elif written is None:

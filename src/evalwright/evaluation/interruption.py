@@ -18,7 +18,7 @@ _ended_in: list[int] = []
 
 
 class EndedByCancel(BaseException):
-    """Ends work that does not await anything for long; everything will be cancelled."""
+    """Raised in an `ended_by_cancel` block, which awaits nothing for long, to end it."""
 
 
 @contextmanager

@@ -328,7 +328,7 @@ def stop_at(text: str, stops: Sequence[str]) -> str:
 
 
 def stop_in(text: str, stops: Sequence[str]) -> str:
-    """The stop string that begins first in a text; "" if there is none."""
+    """Return the stop string that begins first in a text; "" if there is none."""
     positions = [
         (position, stop)
         for stop in stops

@@ -45,7 +45,7 @@ class ChooseByLikelihood:
         self.delimiter = setup.delimiter
 
     def options(self, sample: Sample) -> Sequence[str]:
-        """The strings whose likelihoods are compared, in the order of `sample.choices`."""
+        """Return the strings whose likelihoods are compared, in the order of `sample.choices`."""
         return sample.choices
 
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:

@@ -50,7 +50,7 @@ _SHOT = {"letter": "{{ letter }}"}
 
 
 def is_conversation(file: schema.TaskFile) -> bool:
-    """Whether the task has several user turns."""
+    """Return whether the task has several user turns."""
     return isinstance(file.prompt.user, list) and len(file.prompt.user) > 1
 
 

@@ -58,7 +58,7 @@ class Entry:
     problem: str = ""
 
     def as_dict(self) -> dict[str, Any]:
-        """A plain mapping for JSON."""
+        """Return a plain mapping for JSON."""
         return asdict(self)
 
 

@@ -1,6 +1,7 @@
 """Renders a sample into what the model reads: messages, or one text.
 
 No other module assembles prompts.
+
     chat   [system], user, assistant, user, assistant, ..., user, [assistant prefill]
     text   system SEP user DEL answer SEP user DEL answer SEP ... user [DEL prefill]
 

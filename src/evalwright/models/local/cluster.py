@@ -253,7 +253,7 @@ class Cluster:
         return score
 
     def ray(self) -> Any:
-        """The Ray library, connected.
+        """Return the Ray library, connected.
 
         Raises:
             ConfigurationError: it cannot connect.

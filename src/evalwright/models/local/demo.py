@@ -20,7 +20,7 @@ _PREFIX = "demo-"
 
 
 def demo_names() -> list[str]:
-    """The names of the embedded models, sorted."""
+    """Return the names of the embedded models, sorted."""
     return sorted(
         path.parent.name.removeprefix(_PREFIX)
         for path in EMBEDDED.glob(f"{_PREFIX}*/model.onnx")

@@ -88,7 +88,7 @@ def context_length(
 
 
 def weight_files(folder: Path) -> list[Path]:
-    """The weight files in a model folder."""
+    """Return the weight files in a model folder."""
     return sorted(
         path
         for path in folder.iterdir()

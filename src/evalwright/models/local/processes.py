@@ -198,7 +198,7 @@ def request_as_json(request: Request) -> dict[str, Any]:
 
 
 def request_from(payload: Mapping[str, Any]) -> Request:
-    """The inverse of `request_as_json`."""
+    """Restore a request from the JSON of `request_as_json`."""
     options = {name: value for name, value in payload.items() if name != "ability"}
     for name, value in options.items():
         if name in ("prompt", "context") and not isinstance(value, str):

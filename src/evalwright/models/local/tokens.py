@@ -338,7 +338,7 @@ def _split_spaces(context: str, continuation: str) -> tuple[str, str]:
 
 
 def common_length(left: Sequence[int], right: Sequence[int]) -> int:
-    """How many leading tokens two rows share."""
+    """Return how many leading tokens two rows share."""
     return next(
         (
             index

@@ -36,7 +36,7 @@ class Secret:
         remember(text)
 
     def reveal(self) -> str:
-        """The key itself."""
+        """Return the key itself."""
         return self._value
 
     def __repr__(self) -> str:

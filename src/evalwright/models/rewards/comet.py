@@ -1,6 +1,7 @@
 """`comet/<folder>`: a regression metric of COMET (Rei et al. 2020, 2022).
 
 It maps source, translation and reference to one number, about 0 to 1.
+
     comet/path/to/wmt22-comet-da      the folder that `hf download Unbabel/wmt22-comet-da` makes
     comet/path/to/wmt22-comet-da  -M encoder=path/to/xlm-roberta-large
 

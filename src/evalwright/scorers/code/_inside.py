@@ -364,7 +364,7 @@ class Remote:
         return written
 
     def _is_instance(self) -> bool:
-        """Whether it is of a class that the tests name as such."""
+        """Return whether this object is of a class that the tests name as such."""
         return self._number in self._peer.instances
 
     def _compared(self, name: str, other: object) -> Any:

@@ -245,7 +245,7 @@ _semaphores: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = (
 
 
 def program_slots() -> asyncio.Semaphore:
-    """The semaphore that limits how many programs run at once, one for each event loop."""
+    """Return the semaphore that limits how many programs run at once, one for each event loop."""
     return _semaphores.setdefault(
         asyncio.get_running_loop(), asyncio.Semaphore(_CONCURRENT_PROGRAMS)
     )

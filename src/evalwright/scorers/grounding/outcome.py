@@ -241,7 +241,7 @@ def _score_short_answer(sample: Sample, uncited: Answer) -> Score:
 
 
 def strip_citations(sample: Sample, answer: Answer) -> Answer:
-    """The answer without its citations."""
+    """Return the answer without its citations."""
     text = remove_citations(
         answer.text, tuple(passage.id for passage in sample.passages)
     )

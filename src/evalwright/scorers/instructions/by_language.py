@@ -176,7 +176,7 @@ def _check_language(text: str, settings: Settings, rules: Rules) -> bool:
 
 
 def in_language(text: str, code: str, rules: Rules) -> bool:
-    """Whether a text is in a language; Indonesian and Malay count for each other."""
+    """Return whether a text is in a language; Indonesian and Malay count for each other."""
     accepted = _ALIKE if code in _ALIKE else (code,)
     return (
         model_language(text) in accepted

@@ -118,7 +118,7 @@ def _describe_valid_setting(name: str, setting: Any) -> str:
 
 
 def _is_whole_number(setting: Any) -> bool:
-    """Whether a setting is a whole number, also as a float or as text."""
+    """Return whether a setting is a whole number, also as a float or as text."""
     if isinstance(setting, bool):
         return False
     if isinstance(setting, str):
@@ -314,7 +314,7 @@ def count_bullets(text: str, published: bool, spaced: bool = False) -> int:
 
 
 def is_quoted(text: str, published: bool) -> bool:
-    """Whether a text is in double quotation marks.
+    """Return whether a text is in double quotation marks.
 
     They may be straight or, except in the published code, curly.
     """
@@ -333,7 +333,7 @@ def text_after_prompt(text: str, prompt: str) -> str | None:
 
 
 def names_an_option(text: str, options: Sequence[str], published: bool) -> bool:
-    """Whether a text has exactly one of the options; the published code accepts several."""
+    """Return whether a text has exactly one of the options; the published code accepts several."""
     present = sum(option in text for option in options)
     return present > 0 if published else present == 1
 

@@ -163,7 +163,7 @@ def _is_number(number: Any) -> bool:
 def share_of_points(
     criteria: Sequence[Criterion], credits: Mapping[str, float]
 ) -> float:
-    """The points reached, divided by the sum of the positive points and clipped to 0..1."""
+    """Return the points reached, divided by the sum of the positive points and clipped to 0..1."""
     reached = sum(criterion.points * credits[criterion.name] for criterion in criteria)
     return min(
         1.0,

@@ -116,7 +116,7 @@ def find_reference(sample: Sample, exchange: Exchange) -> str:
 
 
 def _find_question(sample: Sample, answer: Answer) -> str:
-    """The sample's input, or else the last user message that was sent."""
+    """Return the sample's input, or else the last user message that was sent."""
     if sample.input.strip():
         return sample.input
     if isinstance(answer.prompt, str):

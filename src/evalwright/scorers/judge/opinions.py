@@ -59,7 +59,7 @@ def check_parts(names: Sequence[str], roles: Sequence[str], turns: str) -> None:
 
 
 def pass_or_fail(threshold: float) -> Scale:
-    """The scale of two labels: "pass" from `threshold` on, else "fail"."""
+    """Return the scale of two labels: "pass" from `threshold` on, else "fail"."""
     return Scale(("fail", "pass"), lambda mean: "pass" if mean >= threshold else "fail")
 
 
@@ -171,6 +171,6 @@ def _mean_parts(parts_by_opinion: Sequence[Mapping[str, float]]) -> dict[str, fl
 
 
 def _majority(labels: Sequence[str]) -> str:
-    """The label of more than half of the judges, or ""."""
+    """Return the label of more than half of the judges, or ""."""
     label, count = Counter(labels).most_common(1)[0]
     return label if 2 * count > len(labels) else ""

@@ -55,7 +55,7 @@ _GOVERNMENT = re.compile(
 
 
 def asks_again(question: str) -> bool:
-    """Whether a lowered question asks for a second time, or for another one."""
+    """Return whether a lowered question asks for a second time, or for another one."""
     return _REPEATED.search(question) is not None
 
 

@@ -153,7 +153,7 @@ class QuestionWords:
         )
 
     def share_in(self, low: str) -> float:
-        """The share of the question's words that a lowered text has."""
+        """Return the share of the question's words that a lowered text has."""
         if not self._question_stems:
             return 0.0
         return len(self._question_stems.intersection(stems(low))) / len(

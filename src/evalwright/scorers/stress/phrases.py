@@ -154,7 +154,7 @@ def _find_first(
 
 
 def is_courtesy(low: str, languages: Sequence[Phrases]) -> bool:
-    """Whether a lowered text is nothing but thanks and greetings."""
+    """Return whether a lowered text is nothing but thanks and greetings."""
     remainder = low
     for language in languages:
         remainder = language.patterns["courtesy"].sub(" ", remainder)

@@ -132,12 +132,12 @@ class Reply:
         return max(sentence.clause_echo for sentence in self.sentences)
 
     def first(self, field: str) -> str:
-        """The first text that any sentence has in a field, else ""."""
+        """Return the first text that any sentence has in a field, else ""."""
         texts: list[str] = [getattr(sentence, field) for sentence in self.sentences]
         return next(filter(None, texts), "")
 
     def has(self, sign: str) -> bool:
-        """Whether any sentence has a sign."""
+        """Return whether any sentence has a sign."""
         return any(sign in sentence.signs for sentence in self.sentences)
 
 
@@ -365,11 +365,11 @@ class Clauses:
         return self._words.count_in(self.texts[self._place(position)])
 
     def is_topical(self, position: int) -> bool:
-        """Whether the clause at a position is about what is asked, not only about what is named."""
+        """Return whether the clause at a position is about what is asked, not just named."""
         return self.shared(position) >= 1
 
     def opens(self, position: int) -> bool:
-        """Whether a position is in the sentence's first clause, before anything new is named."""
+        """Return whether a position is in the first clause, before anything new is named."""
         return self._place(position) == 0 and not self._words.news(
             self._text[:position]
         )

@@ -129,7 +129,7 @@ def is_nonsense(text: str) -> bool:
 
 
 def _repeats_itself(text: str) -> bool:
-    """Whether a text without spaces is one piece over and over."""
+    """Return whether a text without spaces is one piece over and over."""
     longest = min(MAX_REPEATED_CHARS, len(text) // LEAST_REPETITIONS)
     return any(text[size:] == text[:-size] for size in range(2, longest + 1))
 
@@ -156,7 +156,7 @@ def decide(reply: Reply) -> Ruling:
 
 
 def _asserts(reply: Reply, sentence_index: int) -> bool:
-    """Whether a sentence states what the question takes for granted, or gives an answer."""
+    """Return whether a sentence states what the question takes for granted, or gives an answer."""
     sentence = reply.sentences[sentence_index]
     if sentence.rejects or "asking" in sentence.signs:
         return False

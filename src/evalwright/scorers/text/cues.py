@@ -59,7 +59,7 @@ def joined_patterns(table: str) -> str:
 
 @cache
 def cue_words(table: str, language: str = "") -> frozenset[str]:
-    """The folded words of a table: English and one language, or all languages."""
+    """Return the folded words of a table: English and one language, or all languages."""
     code = short_code(language)
     rows = _TABLES[table]
     chosen_rows = (
@@ -104,13 +104,13 @@ class Cues:
         self.aside = cue_words("aside", language)
 
     def denies(self, tokens: Collection[str], text: str) -> bool:
-        """Whether tokens or their text contain a negation."""
+        """Return whether tokens or their text contain a negation."""
         return not self.negations.isdisjoint(tokens) or has_spaceless_cue(
             "negation", text
         )
 
     def offers(self, tokens: Collection[str], text: str) -> bool:
-        """Whether tokens or their text contain a word such as "or"."""
+        """Return whether tokens or their text contain a word such as "or"."""
         return not self.alternatives.isdisjoint(tokens) or has_spaceless_cue(
             "alternative", text
         )

@@ -866,7 +866,7 @@ _POINTS = tuple(
 
 
 def names_in(tree: Any) -> set[str]:
-    """The variables of an expression."""
+    """Return the variables of an expression."""
     if isinstance(tree, tuple):
         if tree and tree[0] == "name":
             return set() if tree[1] == "i" else {tree[1]}
@@ -1063,7 +1063,7 @@ def _same_below_zero(left: Tree, two: Tree, values: Mapping[str, Fraction]) -> b
 
 
 def _is_real_in(tree: Any, values: Mapping[str, Fraction]) -> bool:
-    """Whether an expression and all its operands are real."""
+    """Return whether an expression and all its operands are real."""
     if isinstance(tree, list):
         return all(_is_real_in(branch, values) for branch in tree)
     if not isinstance(tree, tuple) or tree[:1] in (

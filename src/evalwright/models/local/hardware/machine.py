@@ -228,13 +228,13 @@ def _quotas(root: Path) -> Iterator[float]:
 
 
 def read_number(file: Path) -> int | None:
-    """The whole number in a system file; None if there is none."""
+    """Return the whole number in a system file; None if there is none."""
     text = read_text(file).strip()
     return int(text) if text.isdecimal() else None
 
 
 def read_text(file: Path) -> str:
-    """The content of a system file; "" if it cannot be read."""
+    """Return the content of a system file; "" if it cannot be read."""
     try:
         return file.read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -179,7 +179,7 @@ class BatchRunner(Generic[Result]):
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error means that memory ran out, on a GPU or a CPU."""
+    """Return whether an error means that memory ran out, on a GPU or a CPU."""
     if isinstance(error, (torch.OutOfMemoryError, MemoryError)):
         return True
     text = str(error).lower()

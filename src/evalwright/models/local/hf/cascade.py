@@ -82,20 +82,20 @@ class PassLayer(DynamicLayer):  # type: ignore[misc]
     def update(
         self, key_states: Tensor, value_states: Tensor, *_: Any, **__: Any
     ) -> KeysValues:
-        """The keys and values to attend to."""
+        """Return the keys and values to attend to."""
         return self._take(self, key_states, value_states)
 
     def get_seq_length(self) -> int:
-        """Tokens before those of this pass."""
+        """Return the number of tokens before those of this pass."""
         return self._length()
 
     def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
-        """Number of keys, and the position of the first."""
+        """Return the number of keys, and the position of the first."""
         return self._length() + query_length, 0
 
 
 def cache_of(layers: Sequence[PassLayer]) -> DynamicCache:
-    """The cache object for the model."""
+    """Return the cache object for the model."""
     cache = DynamicCache()
     cache.layer_class_to_replicate = None
     cache.layers = list(layers)

@@ -15,7 +15,7 @@ from transformers.utils.chat_template_utils import render_jinja_template
 def rendered(
     template: str, messages: Sequence[Mapping[str, str]], how: Mapping[str, Any]
 ) -> str:
-    """The conversation as text.
+    """Return the conversation as text.
 
     Args:
         template: the chat template.

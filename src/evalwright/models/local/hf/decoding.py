@@ -137,7 +137,7 @@ class GenerationLoop:
             slots.close()
 
     def _tried_on(self) -> int:
-        """The number of prompt tokens to try: with ten more they fit every layer's window."""
+        """Return the number of prompt tokens to try; with ten more they fit each layer's window."""
         most = self._loaded.reader.rules.max_length
         return max(1, min(24, min(most, self.forward.longest or most) - 10))
 

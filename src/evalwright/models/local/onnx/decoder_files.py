@@ -86,7 +86,7 @@ class ExportedFolder:
         return special_tokens(self.tokenizer_config)
 
     def hashes(self) -> dict[str, str]:
-        """A content hash for every file in `files`."""
+        """Return a content hash for every file in `files`."""
         return {name: file_hash(path) for name, path in sorted(self.files.items())}
 
 
@@ -107,14 +107,14 @@ class JsonTokenizer:
         self._tokenizer.no_padding()
 
     def encode(self, text: str, add_special_tokens: bool) -> list[int]:
-        """The tokens of a text."""
+        """Return the tokens of a text."""
         ids: list[int] = self._tokenizer.encode(
             text, add_special_tokens=add_special_tokens
         ).ids
         return ids
 
     def decode(self, tokens: Sequence[int], skip_special_tokens: bool) -> str:
-        """The text of tokens."""
+        """Return the text of tokens."""
         text: str = self._tokenizer.decode(
             list(tokens), skip_special_tokens=skip_special_tokens
         )

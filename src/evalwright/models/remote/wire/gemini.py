@@ -178,7 +178,7 @@ def _refuse_blocked_prompt(data: Mapping[str, Any], settings: Settings) -> None:
 
 
 def _is_blocked(rated: Mapping[str, Any]) -> bool:
-    """Whether a safety rating of a prompt or candidate blocked it."""
+    """Return whether a safety rating of a prompt or candidate blocked it."""
     ratings = rated.get("safetyRatings")
     return isinstance(ratings, list) and any(
         form.get_nested(rating, "blocked") is True for rating in ratings
