@@ -619,7 +619,14 @@ def paired_of(
     level: float = 0.95,
     power: float = 0.8,
 ) -> PairedComparison:
-    """Compare two rows of a matrix on the items that both runs were asked."""
+    """Compare two rows of a matrix on the items that both runs were asked.
+
+    Args:
+        matrix: the scores.
+        rows: the rows of the two runs.
+        level: confidence level of the interval.
+        power: the probability with which the smallest visible difference is detected.
+    """
     return pair_of(matrix, rows).comparison(level, power)
 
 

@@ -53,7 +53,15 @@ def catalog(
     live: bool = False,
     now: datetime | None = None,
 ) -> dict[str, Any]:
-    """Build the part "catalog"."""
+    """Build the part "catalog", the first one that the page reads.
+
+    Args:
+        runs: The entries of the runs (`run_info`).
+        board: The board as JSON; None for fewer than two runs.
+        title: The page's title.
+        live: Whether the page is served while runs grow.
+        now: The time of writing; by default the present.
+    """
     return {
         "format": 1,
         "title": title,
