@@ -86,7 +86,7 @@ if TYPE_CHECKING:
         TaskGroup,
     )
     from evalwright.tasks.dialects import register as register_dialect
-    from evalwright.tasks.loading import task_from_definition
+    from evalwright.tasks.loading import task_definition, task_from_definition
     from evalwright.tasks.safe_files import check_file as check_writable
     from evalwright.tasks.safe_files import failing_as as reraise_as
     from evalwright.tasks.safe_files import is_within, write_file, write_text
@@ -137,7 +137,7 @@ _NAMES = {
         "check_file:check_writable failing_as:reraise_as is_within"
         " place_of:resolve_path write_file write_text"
     ),
-    "tasks.loading": "task_from_definition",
+    "tasks.loading": "task_definition task_from_definition",
 }
 """By module, its names; `source:public` where the public name is another."""
 
@@ -224,6 +224,7 @@ __all__ = [
     "run_blocking",
     "separate_reasoning",
     "summarise_import",
+    "task_definition",
     "task_from_definition",
     "to_json",
     "write_file",

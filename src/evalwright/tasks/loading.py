@@ -330,6 +330,25 @@ def task_from_definition(
     return compile_task(definitions[0], prompt_format=prompt_format, chat=chat)
 
 
+def task_definition(name: str) -> Mapping[str, Any]:
+    """The definition of a task, in the schema of task files; none of its data is read.
+
+    Args:
+        name: as `load_task` takes it, of one task.
+
+    Returns:
+        The definition, with what it includes and the variables of `for_each` put in.
+
+    Raises:
+        UnknownName: there is no such task.
+        TaskError: the definition cannot be used, or was made in Python.
+    """
+    definition = find_definitions(name)[0]
+    if isinstance(definition, Task):
+        raise TaskError(f"The task '{name}' is made in Python and has no definition.")
+    return definition.document.value
+
+
 def _lists(value: Any) -> Any:
     """Python's values as a file would have them: tuples as lists, paths as text."""
     if isinstance(value, Mapping):

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from evalwright.compat.hret.settings import Given
+from evalwright.compat.hret.row_samples import Given
 from evalwright.tasks.citations import (
     Cited,
     benchmarks,

@@ -6,17 +6,15 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from evalwright import Run
 from evalwright.analysis.answers import AnsweredItem, analyse, split_words
 from evalwright.compat.hret.internal.benchhub_info import citation_report
-from evalwright.compat.hret.row_samples import input_of, plain
-from evalwright.compat.hret.settings import Given, Rows
+from evalwright.compat.hret.row_samples import Given, Rows, input_of, plain
 from evalwright.extend import write_text
 
 _FIELDS = ("metrics", "samples", "info")
@@ -117,15 +115,6 @@ def as_json(data: Any) -> str:
     import json
 
     return json.dumps(plain(data), ensure_ascii=False, indent=2)
-
-
-def _load_function(func_path: str) -> Callable[..., Any]:
-    """The function of that dotted name. Raises ImportError, AttributeError or ValueError."""
-    module, _, name = func_path.rpartition(".")
-    function = getattr(import_module(module), name)
-    if not callable(function):
-        raise ValueError(f"'{func_path}' is not callable.")
-    return function  # type: ignore[no-any-return]
 
 
 # -- the analysis, in the five sections of HRET's report --
