@@ -14,8 +14,7 @@ from evalwright import Answer, Ask, Failure, RequestFailed, Response, Sample
 from evalwright.compat.hret.native import Native
 from evalwright.compat.hret.row_samples import ROW, Given, prompt_of
 from evalwright.compat.hret.scaling import SUMS, draws_before
-from evalwright.core.outcomes import outcome_of
-from evalwright.extend import ANSWERED, TARGET, Ability, options_of
+from evalwright.extend import ANSWERED, TARGET, Ability, options_of, outcome_of
 
 
 class DrawnAnswer:

@@ -26,8 +26,13 @@ from evalwright.compat.hret.rules import using
 from evalwright.compat.hret.runner import PipelineRunner
 from evalwright.compat.hret.tables import tables
 from evalwright.compat.hret.utils.util import EvaluationResult
-from evalwright.evaluation.origins import proposed
-from evalwright.extend import ConfigurationError, is_within, mask, printable
+from evalwright.extend import (
+    ConfigurationError,
+    arguments_needing_trust,
+    is_within,
+    mask,
+    printable,
+)
 
 __all__ = ["EvaluationResult", "Evaluator", "main", "run_from_config"]
 
@@ -236,7 +241,7 @@ def _may_set(key: str, value: Any, folder: Path) -> bool:
             Path(str(value)).expanduser(), folder, Path.cwd()
         )
     if key == "model_kwargs":
-        return not proposed({"common": value}, folder)
+        return not (isinstance(value, Mapping) and arguments_needing_trust(value))
     return key not in ("data_dir", "data_files", "storage_options", "trust_remote_code")
 
 

@@ -19,8 +19,12 @@ from evalwright.compat.hret.native import Native
 from evalwright.compat.hret.row_samples import Given, Rows, plain
 from evalwright.compat.hret.runner import PipelineRunner
 from evalwright.compat.hret.utils.util import EvaluationResult, as_json
-from evalwright.extend import ConfigurationError, function_model, write_text
-from evalwright.trackers import open_trackers
+from evalwright.extend import (
+    ConfigurationError,
+    function_model,
+    open_trackers,
+    write_text,
+)
 
 Function = Callable[..., Any]
 

@@ -8,11 +8,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from evalwright import Score, bounded
+from evalwright import Score
 from evalwright.compat.hret.examples import filled
 from evalwright.compat.hret.row_samples import Given
 from evalwright.compat.hret.tables import tables
-from evalwright.extend import ConfigurationError
+from evalwright.extend import (
+    ConfigurationError,
+    LimitExceeded,
+    RaisedInProcess,
+    call_with_limits,
+)
 
 RUBRIC = "rubric_and_response"
 
@@ -95,8 +100,8 @@ def _parser(name: str, parser: Parser | str) -> Parser:
 
     def read(reply: str) -> dict[str, Any]:
         try:
-            group = bounded.call(_group, parser, reply, key=parser)
-        except (bounded.LimitExceeded, bounded.Raised) as error:
+            group = call_with_limits(_group, parser, reply, key=parser)
+        except (LimitExceeded, RaisedInProcess) as error:
             raise ValueError(f"the pattern {parser!r}: {error}") from None
         if group is None:
             raise ValueError(f"nothing in the reply is like {parser!r}")

@@ -5,8 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from evalwright import bounded
-from evalwright.extend import ConfigurationError, ScoringError
+from evalwright.extend import (
+    ConfigurationError,
+    LimitExceeded,
+    RaisedInProcess,
+    ScoringError,
+    call_with_limits,
+)
 
 
 def without(patterns: Sequence[str], text: str) -> str:
@@ -24,8 +29,8 @@ def last_group(patterns: Sequence[str], text: str) -> str:
 
 def _within_limits(work: Callable[..., str], patterns: Sequence[str], text: str) -> str:
     try:
-        return str(bounded.call(work, tuple(patterns), text, key=tuple(patterns)))
-    except (bounded.LimitExceeded, bounded.Raised) as error:
+        return str(call_with_limits(work, tuple(patterns), text, key=tuple(patterns)))
+    except (LimitExceeded, RaisedInProcess) as error:
         raise ScoringError(
             f"The patterns {list(patterns)!r} cannot be looked for: {error}"
         ) from None

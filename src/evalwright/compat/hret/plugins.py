@@ -14,9 +14,7 @@ from typing import Any
 from evalwright import Failure, Generate, LocalModel, Response, Reward
 from evalwright.compat.hret.row_samples import Given
 from evalwright.compat.hret.rules import Rules, using
-from evalwright.core.responses import TokenLogProb
-from evalwright.extend import Ability, Request
-from evalwright.models.base import EVERY_OPTION
+from evalwright.extend import Ability, Request, TokenLogProb
 
 ID = "_evalwright_id"
 """The key under which a row carries its id through a plug-in."""
@@ -70,12 +68,17 @@ class PluginModel(LocalModel):
     """
 
     heavy = False
-    carries = EVERY_OPTION - {
-        "num_beams",
-        "length_penalty",
-        "early_stopping",
-        "generation_arguments",
-    }
+    carries = frozenset(
+        {
+            "images",
+            "json_schema",
+            "min_p",
+            "reasoning_budget",
+            "reasoning_effort",
+            "top_k",
+            "top_logprobs",
+        }
+    )
 
     def __init__(self, name: str, plugin: Any, role: str, rules: Rules) -> None:
         method, self.abilities = METHODS[role]

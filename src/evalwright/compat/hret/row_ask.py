@@ -27,10 +27,6 @@ from evalwright.compat.hret.native import Native, model_of
 from evalwright.compat.hret.plugins import PluginModel, RowGenerate, RowReward
 from evalwright.compat.hret.replies import logits_of
 from evalwright.compat.hret.row_samples import ROW, Given, RowPrompt, input_of
-from evalwright.core.requests import Part
-from evalwright.core.responses import TokenLogProb
-from evalwright.engine.engine import Engine
-from evalwright.engine.opening import open_store
 from evalwright.extend import (
     TARGET,
     Ability,
@@ -38,13 +34,14 @@ from evalwright.extend import (
     Image,
     Prompt,
     Request,
+    TokenLogProb,
     abilities_of,
-    home_folder,
+    ask_outside_run,
+    fetch_image,
     options_of,
     regular_file,
     run_blocking,
 )
-from evalwright.tasks.images import fetched
 
 Reply = TypeVar("Reply")
 
@@ -182,7 +179,7 @@ class RowAsk(Ask):
         last = turns[-1] if turns else Message("user", "")
         if turns and own is not None:
             text = last.text + own.suffix
-        images_shown: list[Part] = []
+        images_shown: list[str | Image] = []
         if native.vision and own is not None:
             inner = row_input.get("images") if isinstance(row_input, Mapping) else None
             row_images = self._row.get("images") or inner or []
@@ -233,36 +230,28 @@ def asked_alone(
     *,
     at_once: bool = True,
 ) -> list[Reply]:
-    """What is made of each row outside of any run, by an engine of its own with the store of this
-    folder.
-    """
+    """What is made of each row outside of any run."""
+    samples = [
+        Sample(str(n), input_of(row), metadata={ROW: row}, row=row)
+        for n, row in enumerate(rows)
+    ]
 
     async def work() -> list[Reply]:
-        with open_store(home_folder()) as store:
-            async with Engine(store) as engine:
-                ask = engine.door(
-                    {role: model_of(model) for role, model in models.items()}
-                )
-                numbered = enumerate(rows)
-                samples = [
-                    Sample(str(n), input_of(row), metadata={ROW: row}, row=row)
-                    for n, row in numbered
-                ]
-                pending = [
-                    make(RowAsk(ask, sample, dict(sample.row), models), sample)
-                    for sample in samples
-                ]
-                return (
-                    await asyncio.gather(*pending)
-                    if at_once
-                    else [await answer for answer in pending]
-                )
+        engine_models = {role: model_of(model) for role, model in models.items()}
+        async with ask_outside_run(engine_models) as ask:
+            pending = [
+                make(RowAsk(ask, sample, dict(sample.row), models), sample)
+                for sample in samples
+            ]
+            if at_once:
+                return await asyncio.gather(*pending)
+            return [await answer for answer in pending]
 
     answers: list[Reply] = run_blocking(work)
     return answers
 
 
-def _image(native: Native, named: Any) -> Part:
+def _image(native: Native, named: Any) -> str | Image:
     try:
         return read_image(named)
     except (DatasetError, OSError, ValueError) as error:
@@ -287,7 +276,7 @@ def read_image(named: Any) -> Image:
     if str(named).startswith("data:"):
         return Image.from_data_url(str(named))
     if str(named).startswith(("http://", "https://")):
-        return fetched(str(named))
+        return fetch_image(str(named))
     return Image.read(regular_file(Path(str(named))).read_bytes(), str(named))
 
 

@@ -23,7 +23,7 @@ from evalwright.scorers.text.language import (
     speaks,
     unique_script,
 )
-from evalwright.scorers.text.languages import short_code
+from evalwright.scorers.text.languages import check_language, short_code
 from evalwright.scorers.text.marks import SPACELESS
 from evalwright.scorers.text.normalise import MAX_REPLY_CHARS
 
@@ -88,8 +88,10 @@ class Spoken(NamedTuple):
 def spoken(text: str, code: str) -> Spoken:
     """How much of a reply is in the language `code`.
 
-    Its first and its last 4,000 characters are read. Raises ScoringError.
+    Its first and its last 4,000 characters are read. Raises ConfigurationError for what is no
+    language code, ScoringError for a language that cannot be told.
     """
+    check_language(code)
     code = short_code(code)
     speaks("", code)  # whether it can be told
     if len(text) > MAX_REPLY_CHARS:

@@ -8,9 +8,7 @@ from typing import Any
 from evalwright.compat.hret.datasets.file_reader import FileReader
 from evalwright.compat.hret.names import listed
 from evalwright.compat.hret.row_samples import Row
-from evalwright.extend import DatasetError
-from evalwright.tasks.datasets.formats import SUFFIXES
-from evalwright.tasks.datasets.opening import file_rows
+from evalwright.extend import DatasetError, read_rows
 
 
 class CorrectedFileReader(FileReader):
@@ -23,9 +21,11 @@ class CorrectedFileReader(FileReader):
         """
         if self.dataset.loader_kwargs:
             return super().rows()
-        if self.suffix not in SUFFIXES:
-            raise ValueError(f"Unsupported file extension: {self.suffix}")
-        return [dict(row) for row in file_rows(Path(self.dataset.file_path))]
+        try:
+            rows = read_rows(Path(self.dataset.file_path))
+        except DatasetError:
+            raise ValueError(f"Unsupported file extension: {self.suffix}") from None
+        return [dict(row) for row in rows]
 
     def check_columns(self, row: Row) -> None:
         """Raise DatasetError for a column that is not there."""

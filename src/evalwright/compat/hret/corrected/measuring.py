@@ -15,8 +15,13 @@ from evalwright.compat.hret.row_samples import (
     values_of,
 )
 from evalwright.compat.hret.rules import JudgeBatch
-from evalwright.evaluation.scoring import score_answer
-from evalwright.extend import ScoringError, TaskTally, run_blocking, separate_reasoning
+from evalwright.extend import (
+    ScoringError,
+    TaskTally,
+    run_blocking,
+    score_answer,
+    separate_reasoning,
+)
 
 
 def measure(

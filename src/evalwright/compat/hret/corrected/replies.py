@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from evalwright.scorers.answers.reply import parse_reply
-from evalwright.scorers.text.spoken import spoken
+from evalwright.extend import language_share as share_of_language
+from evalwright.extend import parse_reply
 
 
 def final_answer(text: str) -> str:
@@ -18,4 +18,4 @@ def language_share(text: object, language: str) -> float:
     """
     if not isinstance(text, str) or not text.strip():
         return 0.0
-    return spoken(text, language).share
+    return share_of_language(text, language).share

@@ -11,6 +11,7 @@ import inspect
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from string import ascii_uppercase, digits
 from typing import Any, NamedTuple, cast
@@ -37,18 +38,11 @@ from evalwright.extend import (
     Scored,
     Scorer,
     ScoringError,
+    bind_reader,
     bind_scorer,
+    language_share,
+    with_language_penalty,
 )
-from evalwright.scorers import penalty
-from evalwright.scorers.answers.name_targets import find_mentions, parse_name_targets
-from evalwright.scorers.answers.reply import parse_reply
-from evalwright.scorers.answers.verdict import correct, incorrect
-from evalwright.scorers.reading import reader
-from evalwright.scorers.text.folded import fold_text
-from evalwright.scorers.text.languages import check_language
-from evalwright.scorers.text.normalise import plain
-from evalwright.scorers.text.numbers import find_numbers
-from evalwright.scorers.text.spoken import spoken
 from evalwright.statistics import Estimate
 
 
@@ -269,50 +263,22 @@ def _matching(call: Call) -> ScorersAndMetrics:
         ):
             why = f"{score.explanation}, in another case"
             score = replace(score, value=0.0, label="incorrect", explanation=why)
-        return _evaluated(score, reader(kind)(sample, answer), sample.target, row)
+        return _evaluated(score, bind_reader(kind)(sample, answer), sample.target, row)
 
     specs = [MetricSpec("accuracy", "accuracy", call.name)]
     if method.compares_whole:
         return [_by(call, {"choice": {}, "short-answer": {}}, prepare, finish)], specs
     choice = _by(call, {"choice": {}}, prepare, finish)
+    mentions = bind_scorer("mentions")
 
     def contained(sample: Sample, answer: Answer, *ask: Ask) -> Any:
         prepared = prepare(sample, answer)
         if prepared[0] == "choice":
             return choice.function(sample, answer, *ask)
-        return finish(
-            prepared, row_of(sample), _contains(prepared[1], prepared[2].text)
-        )
+        score: Any = mentions.function(*prepared[1:])
+        return finish(prepared, row_of(sample), score)
 
     return [replace(choice, function=contained)], specs
-
-
-def _contains(sample: Sample, text: str) -> Score:
-    """Whether what a reply claims, or without a claim all of it, has the target among its words or
-    numbers.
-    """
-    claim = parse_reply(text, sample.input)
-    language = str(sample.metadata["language"])
-    target_numbers = find_numbers(plain(sample.target), language)
-    if len(target_numbers) == 1 and not any(map(str.isalpha, sample.target)):
-        right = any(
-            number.value == target_numbers[0].value
-            for number in find_numbers(claim.text[:8000], language)
-        )
-    else:
-        target = sample.target.strip()
-        literal = rf"(?<![\w])(?<!\d[.,]){re.escape(target)}(?![A-Za-z0-9]|[.,]\d)"
-        right = bool(
-            find_mentions(fold_text(claim.text), parse_name_targets((target,)))
-        ) or (
-            not _HANGUL.fullmatch(target)
-            and re.search(literal, claim.as_written, re.IGNORECASE) is not None
-        )
-    outcome = (correct if right else incorrect)(
-        claim.rule or "the whole reply"
-    ).outcome()
-    assert isinstance(outcome, Score)
-    return outcome
 
 
 def _evaluated(score: Score, answer: str, reference: str, row: Given) -> Score:
@@ -343,7 +309,7 @@ def _mathematics(call: Call) -> ScorersAndMetrics:
         )
 
     def finish(prepared: Prepared, row: Given, score: Score) -> Score:
-        text = reader("final-answer", {"kind": "math"})(*prepared[1:])
+        text = bind_reader("final-answer", {"kind": "math"})(*prepared[1:])
         texts = {"extracted_pred": text, "extracted_ref": prepared[1].target}
         verdict = {"is_correct": score.value == 1, "label": score.label}
         evaluation = {**texts, **verdict, "fallback_used": False}
@@ -469,38 +435,25 @@ def penalty_of(language: str) -> Scorer:
     """How much of the raw answer is in the language, by its letters; 0 for an empty answer, which
     is in none, as in HRET.
     """
-    check_language(language)
+    with suppress(ScoringError):
+        language_share("", language)  # whether it is a language's code
 
     def score(sample: Sample, answer: Answer) -> Scored:
         if not answer.text.strip():
             return Score(
                 0.0, "", "an empty answer is in no language", item={ROW: {PENALTY: 0.0}}
             )
-        language_share = spoken(answer.text, language)
-        why = (
-            f"in other languages: {', '.join(language_share.others)}"
-            if language_share.others
-            else ""
-        )
-        return Score(
-            language_share.share, "", why, item={ROW: {PENALTY: language_share.share}}
-        )
+        share, _, others = language_share(answer.text, language)
+        why = f"in other languages: {', '.join(others)}" if others else ""
+        return Score(share, "", why, item={ROW: {PENALTY: share}})
 
     return Scorer(PENALTY, KIND, {"scoring": "corrected", "language": language}, score)
 
 
 def penalised(scorer: Scorer, penalty_options: Given) -> Scorer:
-    """The scorer with the language penalty on its values (`scorers/penalty.py`)."""
-    checked = penalty.check_penalty(penalty_options)
-
-    def score(sample: Sample, answer: Answer, *ask: Ask) -> Any:
-        score = scorer.function(sample, answer, *ask)
-        return _then(
-            score,
-            lambda base_score: penalty.penalised(base_score, sample, answer, checked),
-        )
-
-    return replace(scorer, function=score)
+    """The scorer with the language penalty on its values."""
+    with_penalty = with_language_penalty(scorer, penalty_options)
+    return replace(with_penalty, options=scorer.options)
 
 
 _SCORING: Mapping[str, Callable[[Call], ScorersAndMetrics]] = {

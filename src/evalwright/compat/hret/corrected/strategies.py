@@ -24,7 +24,6 @@ from evalwright.compat.hret.scaling import (
     draws_before,
     settings_of,
 )
-from evalwright.core.errors import NO_TOKEN_LOG_PROBS
 from evalwright.extend import (
     TARGET,
     Ability,
@@ -33,10 +32,12 @@ from evalwright.extend import (
     Request,
     Setup,
     Strategy,
+    bind_reader,
     bind_strategy,
 )
-from evalwright.scorers.reading import reader
 
+NO_LOG_PROBS = "no log-probabilities of the answer's tokens"
+"""What a failure says where a server sends none although they are asked for."""
 _PENALTIES = {"sum": 0.0, "mean": 1.0}
 _PLUGIN = Native(cast(Model, None))
 
@@ -170,7 +171,7 @@ class LogProbabilityProbe:
         try:
             response = await ask(TARGET, request)
         except RequestFailed as error:
-            if NO_TOKEN_LOG_PROBS in error.failure.message:
+            if NO_LOG_PROBS in error.failure.message:
                 self._refuse_unless_confirmed()
             raise
         if response.tokens:
@@ -250,10 +251,10 @@ def _read(sample: Sample, answer: Answer) -> str:
         and not isinstance(options, str)
         and len(options) > 1
     ):
-        letter = reader("choice")(
+        letter = bind_reader("choice")(
             replace(sample, choices=tuple(map(str, options))), answer
         )
         if letter:
             return letter
     kind = "math" if "\\boxed" in answer.text else "text"
-    return reader("final-answer", {"kind": kind})(sample, answer)
+    return bind_reader("final-answer", {"kind": kind})(sample, answer)

@@ -11,8 +11,7 @@ from typing import Any, Literal
 from evalwright.compat.hret.registry import Classes
 from evalwright.compat.hret.row_samples import Given, Rows
 from evalwright.compat.hret.rules import Rules, rules_of
-from evalwright.extend import MissingExtra
-from evalwright.tasks.datasets.hub import hub_libraries
+from evalwright.extend import MissingExtra, hub_libraries
 
 DATASET_REGISTRY = Classes(
     "dataset",

@@ -11,8 +11,9 @@ from evalwright.compat.hret.plugins import ID
 from evalwright.compat.hret.published.strategies import strategy_of
 from evalwright.compat.hret.row_ask import RowAsk
 from evalwright.compat.hret.row_samples import ROW, input_of, plain
-from evalwright.core.errors import EmptyReply
 
+EMPTY_REPLY = "empty reply"
+"""The kind of failure of a reply without content."""
 _PROMPT_ALONE = ("self_consistency", "beam_search")
 """The methods of HRET that give the model a prompt in a dict of its own: it sees nothing else of
 the row, and cannot change it.
@@ -51,7 +52,7 @@ class PublishedAnswer(RowAnswer):
                 "error": error.failure.message,
                 "finish_reason": "error",
             }
-            if error.failure.kind == EmptyReply.kind:  # an answer to HRET
+            if error.failure.kind == EMPTY_REPLY:  # an answer to HRET
                 failed = {"finish_reason": "stop"}
             answer = Answer(prompt=input_of(sample.row), strategy={ROW: failed})
         self._note_blind_choice(answer)

@@ -16,14 +16,20 @@ from functools import partial
 from importlib.util import find_spec
 from typing import Any, ClassVar
 
-from evalwright import Score, bounded
+from evalwright import Score
 from evalwright.compat.hret import judge_types, methods
 from evalwright.compat.hret.judge_types import CORRECT, JUDGE_SCORE, PAIR
 from evalwright.compat.hret.patterns import without
+from evalwright.compat.hret.published.math_verify import compare_with_math_verify
 from evalwright.compat.hret.published.replies import final_answer
 from evalwright.compat.hret.row_samples import Given
-from evalwright.extend import MissingExtra, ScoringError
-from evalwright.scorers.text.formulas import compare_with_math_verify
+from evalwright.extend import (
+    LimitExceeded,
+    MissingExtra,
+    RaisedInProcess,
+    ScoringError,
+    call_with_limits,
+)
 
 VERDICT = "verdict"
 """The part that is the verdict itself, 1 or 0."""
@@ -274,7 +280,7 @@ def verified(prediction: str, reference: str, latex: bool, expression: bool) -> 
     seconds = _MATH_SECONDS / (4 if max(len(prediction), len(reference)) > _LONG else 1)
     try:
         # It takes time to load.
-        bounded.call(
+        call_with_limits(
             compare_with_math_verify,
             "$1$",
             "$1$",
@@ -282,7 +288,7 @@ def verified(prediction: str, reference: str, latex: bool, expression: bool) -> 
             True,
             seconds=10 * _MATH_SECONDS,
         )
-        verdict: Read = bounded.call(
+        verdict: Read = call_with_limits(
             compare_with_math_verify,
             prediction,
             reference,
@@ -291,9 +297,9 @@ def verified(prediction: str, reference: str, latex: bool, expression: bool) -> 
             seconds=seconds,
         )
         return verdict
-    except bounded.LimitExceeded:
+    except LimitExceeded:
         return [], [], False
-    except bounded.Raised:
+    except RaisedInProcess:
         return None, None, False
 
 

@@ -12,10 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from evalwright import Run
-from evalwright.analysis.answers import AnsweredItem, analyse, split_words
 from evalwright.compat.hret.internal.benchhub_info import citation_report
 from evalwright.compat.hret.row_samples import Given, Rows, input_of, plain
-from evalwright.extend import write_text
+from evalwright.extend import (
+    AnsweredItem,
+    analyse_answers,
+    split_words,
+    write_text,
+)
 
 _FIELDS = ("metrics", "samples", "info")
 
@@ -125,7 +129,7 @@ _SHOWN = 300
 def _analyse(samples: Sequence[Given], metrics: Given, top_n: int) -> dict[str, Any]:
     """The report as data. Samples without a verdict are counted apart."""
     items = [_item(str(place), sample) for place, sample in enumerate(samples)]
-    analysis = analyse(items, top=top_n, examples=1)
+    analysis = analyse_answers(items, top=top_n, examples=1)
     right = [sample_item for sample_item in items if sample_item.score == 1]
     wrong = [sample_item for sample_item in items if sample_item.score == 0]
     judged = analysis.n_right + analysis.n_wrong
