@@ -90,6 +90,9 @@ if TYPE_CHECKING:
     )
     from evalwright.strategies.registry import Setup
     from evalwright.strategies.registry import bind as bind_strategy
+    from evalwright.tasks.citations import benchmarks as known_benchmarks
+    from evalwright.tasks.citations import cited as citation_of
+    from evalwright.tasks.citations import tex_table as citation_table
     from evalwright.tasks.datasets.hub import hub_libraries
     from evalwright.tasks.datasets.opening import file_rows as read_rows
     from evalwright.tasks.dialects import (
@@ -155,6 +158,9 @@ _NAMES = {
     "scorers.text.spoken": "spoken:language_share",
     "strategies.generate": "Sampling TARGET answer_from log_likelihood_of",
     "strategies.registry": "Setup bind:bind_strategy",
+    "tasks.citations": (
+        "benchmarks:known_benchmarks cited:citation_of tex_table:citation_table"
+    ),
     "tasks.datasets.hub": "hub_libraries",
     "tasks.datasets.opening": "file_rows:read_rows",
     "tasks.dialects": (
@@ -240,6 +246,8 @@ __all__ = [
     "call_with_limits",
     "check_known",
     "check_writable",
+    "citation_of",
+    "citation_table",
     "closest_names",
     "fetch_image",
     "fingerprint_of",
@@ -247,6 +255,7 @@ __all__ = [
     "home_folder",
     "hub_libraries",
     "is_within",
+    "known_benchmarks",
     "language_share",
     "lazy_names",
     "log_likelihood_of",
