@@ -40,6 +40,7 @@ from evalwright.compat.hret import (
 from evalwright.compat.hret.datasets.base import BaseDataset
 from evalwright.compat.hret.published import rules as published_rules
 from evalwright.compat.hret.published import scorers as published_scorers
+from evalwright.compat.hret.published.replies import detected
 from evalwright.compat.hret.utils import metrics, prompt_template, util
 from evalwright.models.registry import open_model
 from evalwright.models.scripted import ScriptedModel
@@ -461,7 +462,6 @@ def run(
     setattr(opened_models, "open_model", opened)  # noqa: B010
     hub_library.load_dataset = hub(record)
     level = logging.root.manager.disable
-    detected = published_scorers.detected
     if not HAS_LANGDETECT:
         for module in (published_scorers, published_rules):
             setattr(module, "detected", lambda text, language: 0.0)  # noqa: B010

@@ -387,7 +387,7 @@ def test_the_penalty_combined_with_the_score() -> None:
         0 < found["string_match"].value < 1
         and found["string_match"].parts["before"] == 1
     )
-    params = {"language_penalty": {}}
+    params: dict[str, Any] = {"language_penalty": {}}
     with pytest.raises(ConfigurationError, match="corrected scoring"):
         scoring_of("llm_judge", params, language=None)
     call = Call("rows", "", "string_match", params, None, None, {}, None, {}, "")

@@ -441,7 +441,7 @@ def test_unknown_methods_say_which_there_are_and_documented_ones_exist_in_correc
         "top_p": ({"top_p": 0.5, "temperature": 0.6}, (0.6, None, 0.5)),
     }
     for method, (params, wanted) in drawn.items():
-        found: Sampling = strategy_of(method, params, published=False).sampling  # type: ignore[attr-defined]
+        found: Sampling = strategy_of(method, params, published=False).sampling
         assert (found.temperature, found.top_k, found.top_p) == wanted
 
 

@@ -70,11 +70,11 @@ class RowAnswer:
         return replace(answer, strategy={**answer.strategy, ROW: added})
 
 
-def found_in_reply(call: Call, answer: Answer, ask: RowAsk) -> dict[str, Any]:
+def fields_of_reply(call: Call, answer: Answer, ask: RowAsk) -> dict[str, Any]:
     """What the one reply of a row brings: fields of a plug-in, and a finish reason where HRET
     writes it.
     """
-    added = {**plain(ask.found), **dict(answer.strategy.get(ROW, {}))}
+    added = {**plain(ask.reply_fields), **dict(answer.strategy.get(ROW, {}))}
     if call.native is not None and call.native.tells_reason and answer.responses:
         added.setdefault("finish_reason", answer.responses[-1].finish_reason)
     return added

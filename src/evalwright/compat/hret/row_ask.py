@@ -50,10 +50,10 @@ class RowAsk(Ask):
     """Asks for one sample. row: its dict, whose images, turns and options go with its own prompt
     (`RowPrompt`) and no other.
 
-    found: what a plug-in changed in the row, when it was last asked about it; mutated: the same of
-    the last draw, where it did so in place. null_logits: whether a plug-in returned `logits` that
-    are None. extends: whether options are chosen behind the row's text with something added, too; a
-    scaling method of a user may ask what it likes.
+    reply_fields: what a plug-in changed in the row, when it was last asked about it; mutated: the
+    same of the last draw, where it did so in place. null_logits: whether a plug-in returned
+    `logits` that are None. extends: whether options are chosen behind the row's text with something
+    added, too; a scaling method of a user may ask what it likes.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class RowAsk(Ask):
         self._row = row
         self._models = models
         self._extends = extends
-        self.found: dict[str, Any] = {}
+        self.reply_fields: dict[str, Any] = {}
         self.mutated: dict[str, Any] = {}
         self.null_logits = False
         self._last = 0
@@ -89,9 +89,9 @@ class RowAsk(Ask):
             with_row = self._with_row(request)
             response = await self._ask(role, with_row)
             if not isinstance(with_row, RowGenerate):
-                self.found = {}
+                self.reply_fields = {}
                 return response
-            self.found = with_row.reply_fields
+            self.reply_fields = with_row.reply_fields
             self.null_logits |= (
                 "logits" in with_row.reply_fields
                 and with_row.reply_fields["logits"] is None
@@ -140,7 +140,7 @@ class RowAsk(Ask):
             response = await self._by_options(
                 role, context, [str(option) for option in options]
             )
-            self.found = self.mutated = logits_of(response) or {
+            self.reply_fields = self.mutated = logits_of(response) or {
                 "logits": {"option_log_probs": []}
             }
             return response

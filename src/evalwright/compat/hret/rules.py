@@ -57,10 +57,6 @@ class Rules(ABC):
     def dataset_arguments(self, arguments: Given, params: Given) -> Given:
         """What a dataset is made with: arguments of the call, and its `dataset_params`."""
 
-    @abstractmethod
-    def allowed_methods(self, only: Any) -> Any:
-        """The methods that a dataset allows, as it says so."""
-
     # -- rows --
 
     @abstractmethod

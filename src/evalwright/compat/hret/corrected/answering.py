@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from evalwright import Answer
-from evalwright.compat.hret.answering import RowAnswer, UserScaling, found_in_reply
+from evalwright.compat.hret.answering import RowAnswer, UserScaling, fields_of_reply
 from evalwright.compat.hret.call import Call
 from evalwright.compat.hret.corrected.strategies import strategy_of
 from evalwright.compat.hret.native import AS_IT_LIKES
@@ -25,7 +25,7 @@ class CorrectedAnswer(RowAnswer):
         """Fields of the reply, and its log-probabilities."""
         added: dict[str, Any] = dict(answer.strategy.get(ROW, {}))
         if not self.call.scaling:
-            added = found_in_reply(self.call, answer, ask)
+            added = fields_of_reply(self.call, answer, ask)
         if not answer.responses:
             return added
         return {**logits_of(answer.responses[-1]), **added}

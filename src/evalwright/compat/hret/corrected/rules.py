@@ -56,10 +56,6 @@ class CorrectedRules(Rules):
         """A parameter takes the place of an argument that it repeats."""
         return {**arguments, **params}
 
-    def allowed_methods(self, only: Any) -> Any:
-        """Text is one name."""
-        return [only] if isinstance(only, str) else only
-
     def reader(self, dataset: Any) -> DatasetReader:
         """See `Rules`."""
         return next(make for kind, make in _READERS if isinstance(dataset, kind))(

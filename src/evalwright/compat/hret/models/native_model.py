@@ -80,7 +80,7 @@ class NativeModel:
                 else {}
             )
             return {
-                **replied({**sample.row, **ask.found}, response),
+                **replied({**sample.row, **ask.reply_fields}, response),
                 **reason,
                 **score,
             }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from evalwright import Answer, RequestFailed, Sample
-from evalwright.compat.hret.answering import RowAnswer, UserScaling, found_in_reply
+from evalwright.compat.hret.answering import RowAnswer, UserScaling, fields_of_reply
 from evalwright.compat.hret.call import JUDGE, REWARD, Call
 from evalwright.compat.hret.plugins import ID
 from evalwright.compat.hret.published.strategies import strategy_of
@@ -64,7 +64,7 @@ class PublishedAnswer(RowAnswer):
         native = call.native
         added: dict[str, Any] = dict(answer.strategy.get(ROW, {}))
         if not call.scaling:
-            added = found_in_reply(call, answer, ask)
+            added = fields_of_reply(call, answer, ask)
         elif not self._sees_prompt_alone:
             mutated_fields = {
                 key: value

@@ -57,10 +57,6 @@ class PublishedRules(Rules):
             )
         return {**arguments, **params}
 
-    def allowed_methods(self, only: Any) -> Any:
-        """Text is taken apart: "math" is in "math_match"."""
-        return only
-
     def reader(self, dataset: Any) -> DatasetReader:
         """See `Rules`."""
         return next(make for kind, make in _READERS if isinstance(dataset, kind))(
