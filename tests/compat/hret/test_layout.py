@@ -82,11 +82,16 @@ def test_a_row_s_images_go_with_its_own_prompt_and_no_other(text: str) -> None:
     native = Native(ScriptedModel("x"), chat=True, vision=True, lenient=True)
     recording = Recording()
     ask = RowAsk(recording, sample, row, {"target": native})
-    own = prompt_of(sample)
-    for prompt in (own, own + " Think.", str(own), f"{text} Think."):
+    row_prompt = prompt_of(sample)
+    for prompt in (
+        row_prompt,
+        row_prompt + " Think.",
+        str(row_prompt),
+        f"{text} Think.",
+    ):
         asyncio.run(ask("target", Generate(prompt)))
-    shown = [isinstance(turn.content, tuple) for (turn,) in recording.prompts]
-    assert shown == [True, True, False, False]
+    have_images = [isinstance(turn.content, tuple) for (turn,) in recording.prompts]
+    assert have_images == [True, True, False, False]
 
 
 def test_what_stands_behind_a_row_s_prompt_is_known() -> None:

@@ -11,6 +11,6 @@ MOST_NAMES = 20
 
 def listed(names: Sequence[str]) -> str:
     """Names of columns: not all of a million, and none that is a page long."""
-    shown = ", ".join(printable(str(name))[:60] for name in names[:MOST_NAMES])
+    listing = ", ".join(printable(str(name))[:60] for name in names[:MOST_NAMES])
     more = len(names) - MOST_NAMES
-    return f"{shown} and {more:,} more" if more > 0 else shown
+    return f"{listing} and {more:,} more" if more > 0 else listing

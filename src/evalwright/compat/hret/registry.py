@@ -71,12 +71,12 @@ class Classes(dict[str, type[Any]]):
 
         def register_class(cls: type[Any]) -> type[Any]:
             if name in self:
-                taken = ValueError(
+                duplicate = ValueError(
                     f"{self.what.capitalize()} '{name}' already registered."
                 )
                 if not self.replaced:
-                    raise taken
-                current().refuse(taken)
+                    raise duplicate
+                current().refuse(duplicate)
             if self.needs and not any(
                 callable(getattr(cls, method, None)) for method in self.needs
             ):

@@ -131,12 +131,12 @@ class RowAsk(Ask):
         return RowGenerate(**settings, row=row, key=self._key)
 
     async def _native(self, role: str, native: Native, request: Generate) -> Response:
-        own = request.prompt if isinstance(request.prompt, RowPrompt) else None
+        row_prompt = request.prompt if isinstance(request.prompt, RowPrompt) else None
         options = self._row.get("options")
-        chooses = own is not None and (self._extends or not own.suffix)
+        chooses = row_prompt is not None and (self._extends or not row_prompt.suffix)
         if native.by_options and chooses and isinstance(options, list):
-            assert own is not None
-            context = own.row_text if native.bare_options else str(own)
+            assert row_prompt is not None
+            context = row_prompt.row_text if native.bare_options else str(row_prompt)
             response = await self._by_options(
                 role, context, [str(option) for option in options]
             )
@@ -147,7 +147,7 @@ class RowAsk(Ask):
         text = _text(request.prompt)
         prompt: Prompt = text
         if native.chat:
-            prompt = self._chat(native, text, own if role == TARGET else None)
+            prompt = self._chat(native, text, row_prompt if role == TARGET else None)
         rewritten = replace(request, prompt=prompt)
         if role != TARGET:  # a scorer asks, which knows nothing of the judge's settings
             # Each verdict that is sampled is a draw of its own, also on equal prompts.
@@ -155,14 +155,14 @@ class RowAsk(Ask):
         response = await self._ask(role, rewritten)
         return native.read(response) if native.read else response
 
-    def _chat(self, native: Native, text: str, own: RowPrompt | None) -> Prompt:
-        """The prompt as messages. own: the row's own prompt: where the row is a conversation, its
-        turns are sent, and what stands behind its text goes behind the last.
+    def _chat(self, native: Native, text: str, row_prompt: RowPrompt | None) -> Prompt:
+        """The prompt as messages. row_prompt: the row's own, None for another: where the row is a
+        conversation, its turns are sent, and what stands behind its text goes behind the last.
         """
         row_input = self._row.get("input")
         turns = list[Message]()
         if (
-            own is not None
+            row_prompt is not None
             and isinstance(row_input, list)
             and all(isinstance(turn, Mapping) for turn in row_input)
         ):
@@ -177,10 +177,10 @@ class RowAsk(Ask):
             ]
         has_system = not native.system or (turns and turns[0].role == "system")
         last = turns[-1] if turns else Message("user", "")
-        if turns and own is not None:
-            text = last.text + own.suffix
+        if turns and row_prompt is not None:
+            text = last.text + row_prompt.suffix
         images_shown: list[str | Image] = []
-        if native.vision and own is not None:
+        if native.vision and row_prompt is not None:
             inner = row_input.get("images") if isinstance(row_input, Mapping) else None
             row_images = self._row.get("images") or inner or []
             images_shown = [

@@ -64,7 +64,7 @@ class Rules(ABC):
         """What makes samples of one of HRET's datasets."""
 
     @abstractmethod
-    def examples(self, rows: Sequence[Row], wanted: FewShot) -> Shots:
+    def examples(self, rows: Sequence[Row], few_shot: FewShot) -> Shots:
         """The rows to evaluate, and the examples before them."""
 
     # -- models --
@@ -134,7 +134,7 @@ class Rules(ABC):
         """The samples that a user's evaluator scores, and those that it does not."""
 
     @abstractmethod
-    def unused_roles(self, call: Call, asked: Collection[str]) -> list[str]:
+    def unused_roles(self, call: Call, used_roles: Collection[str]) -> list[str]:
         """The roles besides the target that are played and never asked, where a result says so."""
 
     # -- texts --

@@ -217,7 +217,7 @@ class PipelineRunner(PipelineConfig):
         rows = list(self.dataset.load())
         if self.num_few_shot <= 0:
             return Shots(rows)
-        wanted = FewShot(
+        few_shot = FewShot(
             self.num_few_shot,
             self.split,
             self.few_shot_split,
@@ -225,7 +225,7 @@ class PipelineRunner(PipelineConfig):
             self.few_shot_example_template,
             self._split_rows,
         )
-        return self.rules.examples(rows, wanted)
+        return self.rules.examples(rows, few_shot)
 
     def _split_rows(self, split: str) -> Rows:
         params = {
@@ -252,8 +252,8 @@ class PipelineRunner(PipelineConfig):
         applied = {"num_few_shot_applied": self.shots.n, "error": NO_SAMPLES}
         return EvaluationResult({}, [], {**self.names(), **applied})
 
-    def _check_roles(self, asked: frozenset[str]) -> None:
-        for role in sorted(asked - {TARGET, *self.roles}):
+    def _check_roles(self, needed_roles: frozenset[str]) -> None:
+        for role in sorted(needed_roles - {TARGET, *self.roles}):
             raise ValueError(
                 f"'{self.method}' asks a model in the role '{role}', and none is named:"
                 f" give {role}_model."

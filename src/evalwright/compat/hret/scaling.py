@@ -50,8 +50,8 @@ METHODS: Mapping[str, Given] = {
 def settings_of(method: str, params: Given) -> dict[str, Any]:
     """The parameters of one of HRET's methods, with defaults."""
     defaults = METHODS[method]
-    known = {key: setting for key, setting in params.items() if key in defaults}
-    return {**defaults, **known}
+    known_params = {key: setting for key, setting in params.items() if key in defaults}
+    return {**defaults, **known_params}
 
 
 def check_known(method: str, params: Given, known_names: Collection[str]) -> None:

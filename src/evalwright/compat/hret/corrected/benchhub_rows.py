@@ -64,7 +64,7 @@ class CorrectedBenchHubReader(BenchHubReader):
             )
         ]
 
-    def kept(self, samples: Rows) -> Rows:
+    def with_references(self, samples: Rows) -> Rows:
         """Those that have a reference."""
         with_reference = [sample for sample in samples if sample["reference"]]
         dataset = self.dataset

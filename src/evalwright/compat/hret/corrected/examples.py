@@ -16,14 +16,14 @@ _OTHER_SPLITS = ("dev", "validation", "valid", "train", "test")
 """Where examples are looked for when no split is named: made for it first."""
 
 
-def drawn_examples(rows: Rows, wanted: FewShot) -> Shots:
+def drawn_examples(rows: Rows, few_shot: FewShot) -> Shots:
     """Raises ValueError where no rows are left to evaluate or examples cannot be made."""
 
     def content(row: Given) -> tuple[str, str]:
         return str(row.get("input", "")), str(row.get("reference", ""))
 
-    n = wanted.n
-    named = wanted.source
+    n = few_shot.n
+    named = few_shot.source
     evaluated = {content(row) for row in rows}
     notes = list[str]()
     source = ""
@@ -32,11 +32,13 @@ def drawn_examples(rows: Rows, wanted: FewShot) -> Shots:
         [named]
         if named
         else [
-            other_split for other_split in _OTHER_SPLITS if other_split != wanted.split
+            other_split
+            for other_split in _OTHER_SPLITS
+            if other_split != few_shot.split
         ]
     ):
         try:
-            split_rows = list(wanted.load(source))
+            split_rows = list(few_shot.load(source))
         except Exception as error:
             if named:
                 raise ValueError(
@@ -51,7 +53,7 @@ def drawn_examples(rows: Rows, wanted: FewShot) -> Shots:
             break
     if not pool:
         order = _examples_of(rows, n)
-        source = wanted.split
+        source = few_shot.split
         pool = [rows[place] for place in sorted(order)]
         rows = [row for place, row in enumerate(rows) if place not in order]
         notes.append(
@@ -75,13 +77,13 @@ def drawn_examples(rows: Rows, wanted: FewShot) -> Shots:
                 example for example in pool if example.get("_subset_name") == subset
             ]
             chosen = near if len(near) >= n else pool
-            texts[subset] = wanted.text(
+            texts[subset] = few_shot.text(
                 random.Random(0).sample(chosen, min(n, len(chosen)))
             )
             if not texts[subset]:
                 raise ValueError(
                     "No example could be made with the template"
-                    f" {wanted.template!r}: it may name {{input}} and"
+                    f" {few_shot.template!r}: it may name {{input}} and"
                     " {reference}."
                 )
         return texts[subset]

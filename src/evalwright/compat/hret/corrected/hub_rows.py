@@ -65,8 +65,10 @@ class CorrectedHubReader(HubReader):
             right = self.right_option(row, letters)
         if right is None:
             return []
-        shown = {self.table["shown"]: lettered(LETTERS, options)}
-        sample = self.make_sample(row, subset, options[right], options, **shown)
+        listed_options = {self.table["shown"]: lettered(LETTERS, options)}
+        sample = self.make_sample(
+            row, subset, options[right], options, **listed_options
+        )
         if not self.dataset.own_template:
             sample["input"] += HOW_TO_ANSWER
         return [sample | {"answer_letter": LETTERS[right]}]

@@ -62,9 +62,9 @@ class CorrectedRules(Rules):
             dataset
         )
 
-    def examples(self, rows: Sequence[Row], wanted: FewShot) -> Shots:
+    def examples(self, rows: Sequence[Row], few_shot: FewShot) -> Shots:
         """Rows of another split, drawn by seed."""
-        return drawn_examples(list(rows), wanted)
+        return drawn_examples(list(rows), few_shot)
 
     def native(self, backend: str, params: Given, *, by_options: bool) -> Native:
         """See `Rules`."""
@@ -140,9 +140,9 @@ class CorrectedRules(Rules):
             [sample for sample in samples if sample.get("error")],
         )
 
-    def unused_roles(self, call: Call, asked: Collection[str]) -> list[str]:
+    def unused_roles(self, call: Call, used_roles: Collection[str]) -> list[str]:
         """Those that the method has no part for."""
-        return sorted({JUDGE, REWARD}.intersection(call.roles).difference(asked))
+        return sorted({JUDGE, REWARD}.intersection(call.roles).difference(used_roles))
 
     def final_answer(self, text: str) -> str:
         """The last claim."""

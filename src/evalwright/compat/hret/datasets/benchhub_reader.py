@@ -27,7 +27,9 @@ class BenchHubReader:
         """The samples that pass the filters, drawn where a number of them is wanted."""
         dataset = self.dataset
         passing = [row for row in self.rows() if self._contains_all(row)]
-        samples = self.kept([self._sample(row) for row in self.chosen(passing)])
+        samples = self.with_references(
+            [self._sample(row) for row in self.chosen(passing)]
+        )
         size = dataset.sample_size
         if size is None or size >= len(samples):
             return samples
@@ -51,7 +53,7 @@ class BenchHubReader:
         """Of the rows whose cells contain a value of each filter, those that are meant."""
         raise NotImplementedError
 
-    def kept(self, samples: Rows) -> Rows:
+    def with_references(self, samples: Rows) -> Rows:
         """The samples that can be scored."""
         return samples
 

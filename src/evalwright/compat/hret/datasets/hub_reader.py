@@ -155,15 +155,17 @@ class HubReader:
             for key in ("model_a", "model_b")
             if rule.get(key) in row
         }
-        other = {}
+        other_response = {}
         if "other" in rule:
-            other["model_response_b"] = str(row.get(rule["other"], rule["other"]))
+            other_response["model_response_b"] = str(
+                row.get(rule["other"], rule["other"])
+            )
         return {
             "input": str(row.get("judge_query", "")),
             "prediction": str(row.get(rule["answer"], "")),
             "reference": str(row.get(rule["expected"], "")),
             "_subset_name": subset,
-            **other,
+            **other_response,
             "judge_type": rule["judge_type"],
             **models,
         }

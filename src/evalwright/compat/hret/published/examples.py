@@ -10,16 +10,16 @@ from evalwright.compat.hret.row_samples import Rows
 log = logging.getLogger("evalwright.hret")
 
 
-def first_examples(rows: Rows, wanted: FewShot) -> Shots:
+def first_examples(rows: Rows, few_shot: FewShot) -> Shots:
     """The rows to evaluate lack the first ones even where no examples were made."""
-    source = wanted.source or wanted.split
+    source = few_shot.source or few_shot.split
     try:
-        text = wanted.text(wanted.load(source)[: wanted.n], padded=True)
+        text = few_shot.text(few_shot.load(source)[: few_shot.n], padded=True)
     except Exception as error:
         log.error("No examples could be made of the split '%s': %s", source, error)
         text = ""
-    if wanted.source is None or wanted.source == wanted.split:
-        rows = rows[wanted.n :]
+    if few_shot.source is None or few_shot.source == few_shot.split:
+        rows = rows[few_shot.n :]
     if not text:
         return Shots(rows)
-    return Shots(rows, lambda row: text, wanted.source, wanted.n)
+    return Shots(rows, lambda row: text, few_shot.source, few_shot.n)

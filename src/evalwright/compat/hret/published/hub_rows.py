@@ -47,8 +47,8 @@ class PublishedHubReader(HubReader):
             if self.table.get("counted"):
                 place = self.right_option(row, letters)
                 reference = "" if place is None else options[place]
-        shown = {self.table["shown"]: listing}
-        return [self.make_sample(row, subset, reference, options, **shown)]
+        listed_options = {self.table["shown"]: listing}
+        return [self.make_sample(row, subset, reference, options, **listed_options)]
 
     def open_samples(self, row: Given, number: int, subset: str | None) -> Rows:
         """What is no answer is the text "None"."""

@@ -63,9 +63,9 @@ class PublishedRules(Rules):
             dataset
         )
 
-    def examples(self, rows: Sequence[Row], wanted: FewShot) -> Shots:
+    def examples(self, rows: Sequence[Row], few_shot: FewShot) -> Shots:
         """The first rows of a split."""
-        return first_examples(list(rows), wanted)
+        return first_examples(list(rows), few_shot)
 
     def native(self, backend: str, params: Given, *, by_options: bool) -> Native:
         """See `Rules`."""
@@ -125,7 +125,7 @@ class PublishedRules(Rules):
         """All of them are scored."""
         return samples, []
 
-    def unused_roles(self, call: Call, asked: Collection[str]) -> list[str]:
+    def unused_roles(self, call: Call, used_roles: Collection[str]) -> list[str]:
         """HRET says nothing of them."""
         return []
 
