@@ -13,6 +13,7 @@ import pytest
 
 from evalwright import Ask, Generate, Response, Sample, ScriptedModel
 from evalwright.compat import hret
+from evalwright.compat.hret import datasets, models
 from evalwright.compat.hret.native import Native
 from evalwright.compat.hret.row_ask import RowAsk
 from evalwright.compat.hret.row_samples import ROW, RowPrompt, prompt_of
@@ -55,6 +56,23 @@ def test_the_rules_are_chosen_where_a_call_begins() -> None:
     assert current() is rules_of("corrected")
     with pytest.raises(ValueError, match="'published' or 'corrected'"):
         rules_of("both")
+
+
+def test_the_registries_are_in_hrets_order() -> None:
+    """A message that lists the known names lists them so."""
+    assert list(datasets.DATASET_REGISTRY)[:3] == ["haerae_bench", "kmmlu", "click"]
+    ours = [name for name in models.MODEL_REGISTRY if name in tables()["models"]]
+    assert ours == [
+        "huggingface",
+        "huggingface_judge",
+        "huggingface_reward",
+        "openai",
+        "openai_judge",
+        "litellm",
+        "litellm_judge",
+        "vllm",
+    ]
+    assert list(models.MODEL_REGISTRY).index("multi") == len(ours)
 
 
 def test_where_a_benchmark_is_stands_in_our_task_alone() -> None:

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from evalwright.compat.hret.datasets.base import BaseDataset, register_dataset
+from evalwright.compat.hret.datasets.hub import definition_of
 from evalwright.compat.hret.row_samples import Rows
 from evalwright.compat.hret.tables import tables
-from evalwright.extend import task_definition
 
 FACETS = ("problem_type", "task_type", "target_type", "subject_type", "benchmark_name")
 """The columns that filters look at; a filter is called by the plural."""
@@ -61,7 +61,7 @@ class BenchHubDataset(BaseDataset):
                 f"sample_size is how many rows to take, not {sample_size}."
             )
         task = tables()["datasets"]["benchhub"]["tasks"][self.language]
-        source = task_definition(task)["dataset"]
+        source = definition_of(task)["dataset"]
         self.repo_id = source["hub"]
         self.default_split = source["split"]
         self.sample_size = sample_size

@@ -15,10 +15,16 @@ from evalwright.extend import task_definition
 
 
 @cache
+def definition_of(task: str) -> Given:
+    """Our definition of a benchmark, which says where its rows are."""
+    return task_definition(task)
+
+
+@cache
 def facts_of(key: str) -> Given:
     """What is known of a dataset, by its registry key."""
     table: dict[str, Any] = dict(tables()["datasets"][key])
-    definition = task_definition(table["task"])
+    definition = definition_of(table["task"])
     source = definition["dataset"]
     facts = {"hub": source["hub"], "split": source["split"]}
     config = source.get("config")

@@ -26,7 +26,6 @@ from evalwright.compat.hret.models.huggingface import (
     HuggingFaceModel,
     HuggingFaceReward,
 )
-from evalwright.compat.hret.models.multi import MultiModel
 from evalwright.compat.hret.models.services import (
     LiteLLMBackend,
     LiteLLMJudge,
@@ -34,6 +33,7 @@ from evalwright.compat.hret.models.services import (
     OpenAIModel,
     VLLMModel,
 )
+from evalwright.compat.hret.models.target_judge_reward import MultiModel
 
 __all__ = [
     "MODEL_REGISTRY",
