@@ -14,6 +14,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from evalwright.analysis.answers import AnsweredItem, split_words
+    from evalwright.analysis.answers import analyse as analyse_answers
+    from evalwright.bounded import LimitExceeded
+    from evalwright.bounded import Raised as RaisedInProcess
+    from evalwright.bounded import call as call_with_limits
     from evalwright.core.ask import abilities_of, options_of
     from evalwright.core.errors import (
         AbilityError,
@@ -31,17 +36,21 @@ if TYPE_CHECKING:
     from evalwright.core.errors import closest as closest_names
     from evalwright.core.images import Image
     from evalwright.core.lazy import lazy_names
-    from evalwright.core.outcomes import ANSWERED, NO_ANSWER
+    from evalwright.core.outcomes import ANSWERED, NO_ANSWER, outcome_of
     from evalwright.core.private import check_ordinary as regular_file
     from evalwright.core.private import home_folder
     from evalwright.core.reasoning import separate_reasoning
     from evalwright.core.requests import Ability, Prompt, Request
+    from evalwright.core.responses import TokenLogProb
     from evalwright.core.samples import UNREADABLE
     from evalwright.core.secrets import masked as mask
     from evalwright.core.secrets import masked_arguments
     from evalwright.core.tasks import MetricSpec, Scored, Scorer, Strategy
     from evalwright.core.text import printable
+    from evalwright.engine.outside_runs import ask_outside_run
+    from evalwright.evaluation.origins import arguments_needing_trust
     from evalwright.evaluation.running import run_blocking
+    from evalwright.evaluation.scoring import score_answer
     from evalwright.extend.commands import (
         CommandLine,
         Exporter,
@@ -70,7 +79,11 @@ if TYPE_CHECKING:
     from evalwright.runs.results import MetricResult, TaskResult
     from evalwright.runs.simulations import refuse_left_out as require_scores
     from evalwright.runs.writer import to_json
+    from evalwright.scorers.answers.reply import parse_reply
+    from evalwright.scorers.reading import reader as bind_reader
     from evalwright.scorers.registry import bind as bind_scorer
+    from evalwright.scorers.registry import with_language_penalty
+    from evalwright.scorers.text.spoken import spoken as language_share
     from evalwright.strategies.registry import bind as bind_strategy
     from evalwright.strategies.sampling import (
         TARGET,
@@ -79,6 +92,11 @@ if TYPE_CHECKING:
         log_likelihood_of,
     )
     from evalwright.strategies.task_setup import Setup
+    from evalwright.tasks.citations import benchmarks as known_benchmarks
+    from evalwright.tasks.citations import cited as citation_of
+    from evalwright.tasks.citations import tex_table as citation_table
+    from evalwright.tasks.datasets.hub import hub_libraries
+    from evalwright.tasks.datasets.opening import file_rows as read_rows
     from evalwright.tasks.dialects import (
         SCORINGS,
         Dialect,
@@ -88,19 +106,18 @@ if TYPE_CHECKING:
         TaskGroup,
     )
     from evalwright.tasks.dialects import register as register_dialect
-    from evalwright.tasks.loading import task_from_definition
+    from evalwright.tasks.images import fetched as fetch_image
+    from evalwright.tasks.loading import task_definition, task_from_definition
     from evalwright.tasks.safe_files import check_file as check_writable
     from evalwright.tasks.safe_files import failing_as as reraise_as
-    from evalwright.tasks.safe_files import (
-        is_within,
-        replacing,
-        write_file,
-        write_text,
-    )
+    from evalwright.tasks.safe_files import is_within, replacing, write_file, write_text
     from evalwright.tasks.safe_files import place_of as resolve_path
     from evalwright.tasks.yaml_files import read_document as read_yaml
+    from evalwright.trackers import open_trackers
 
 _NAMES = {
+    "analysis.answers": "AnsweredItem analyse:analyse_answers split_words",
+    "bounded": "LimitExceeded Raised:RaisedInProcess call:call_with_limits",
     "core.ask": "abilities_of options_of",
     "core.errors": (
         "AbilityError ConfigurationError DatasetError MissingExtra ModelError"
@@ -109,15 +126,19 @@ _NAMES = {
     ),
     "core.images": "Image",
     "core.lazy": "lazy_names",
-    "core.outcomes": "ANSWERED NO_ANSWER",
-    "core.private": "home_folder check_ordinary:regular_file",
+    "core.outcomes": "ANSWERED NO_ANSWER outcome_of",
+    "core.private": "check_ordinary:regular_file home_folder",
     "core.reasoning": "separate_reasoning",
     "core.requests": "Ability Prompt Request",
+    "core.responses": "TokenLogProb",
     "core.samples": "UNREADABLE",
     "core.secrets": "masked:mask masked_arguments",
     "core.tasks": "MetricSpec Scored Scorer Strategy",
     "core.text": "printable",
+    "engine.outside_runs": "ask_outside_run",
+    "evaluation.origins": "arguments_needing_trust",
     "evaluation.running": "run_blocking",
+    "evaluation.scoring": "score_answer",
     "extend.commands": (
         "CommandLine ExportSummary Exporter ImportSummary Importer summarise_import"
     ),
@@ -128,27 +149,37 @@ _NAMES = {
         " is_known:is_known_metric metric_range"
     ),
     "metrics.tree": "Node:TreeNode",
-    "models.model_interface": "fingerprint_of",
     "models.functions": "function_model",
+    "models.model_interface": "fingerprint_of",
     "runs.aggregation": "TaskTally",
     "runs.confirmed": "AS_PUBLISHED",
     "runs.results": "MetricResult TaskResult",
     "runs.simulations": "refuse_left_out:require_scores",
     "runs.writer": "to_json",
-    "scorers.registry": "bind:bind_scorer",
+    "scorers.answers.reply": "parse_reply",
+    "scorers.reading": "reader:bind_reader",
+    "scorers.registry": "bind:bind_scorer with_language_penalty",
+    "scorers.text.spoken": "spoken:language_share",
     "strategies.registry": "bind:bind_strategy",
     "strategies.sampling": "Sampling TARGET answer_from log_likelihood_of",
     "strategies.task_setup": "Setup",
+    "tasks.citations": (
+        "benchmarks:known_benchmarks cited:citation_of tex_table:citation_table"
+    ),
+    "tasks.datasets.hub": "hub_libraries",
+    "tasks.datasets.opening": "file_rows:read_rows",
     "tasks.dialects": (
         "Dialect GroupAverage ListedTask SCORINGS ScoringRules TaskGroup"
         " register:register_dialect"
     ),
+    "tasks.images": "fetched:fetch_image",
+    "tasks.loading": "task_definition task_from_definition",
     "tasks.safe_files": (
         "check_file:check_writable failing_as:reraise_as is_within"
         " place_of:resolve_path replacing write_file write_text"
     ),
-    "tasks.loading": "task_from_definition",
     "tasks.yaml_files": "read_document:read_yaml",
+    "trackers": "open_trackers",
 }
 """Public names by module; `source:public` gives a name another public one."""
 
@@ -170,6 +201,7 @@ __all__ = [
     "UNREADABLE",
     "Ability",
     "AbilityError",
+    "AnsweredItem",
     "CommandLine",
     "ConfigurationError",
     "DatasetError",
@@ -183,12 +215,14 @@ __all__ = [
     "ImportSummary",
     "ImportedTask",
     "Importer",
+    "LimitExceeded",
     "ListedTask",
     "MetricResult",
     "MetricSpec",
     "MissingExtra",
     "ModelError",
     "Prompt",
+    "RaisedInProcess",
     "Request",
     "RequestError",
     "RunError",
@@ -204,30 +238,46 @@ __all__ = [
     "TaskGroup",
     "TaskResult",
     "TaskTally",
+    "TokenLogProb",
     "TreeNode",
     "UnknownName",
     "abilities_of",
+    "analyse_answers",
     "answer_from",
+    "arguments_needing_trust",
+    "ask_outside_run",
+    "bind_reader",
     "bind_scorer",
     "bind_strategy",
+    "call_with_limits",
     "check_known",
     "check_writable",
+    "citation_of",
+    "citation_table",
     "closest_names",
+    "fetch_image",
     "fingerprint_of",
     "function_model",
     "home_folder",
+    "hub_libraries",
     "is_known_metric",
     "is_within",
+    "known_benchmarks",
+    "language_share",
     "lazy_names",
     "log_likelihood_of",
     "mask",
     "masked_arguments",
     "metric_range",
+    "open_trackers",
     "options_of",
+    "outcome_of",
     "parse_json",
+    "parse_reply",
     "printable",
     "read_json",
     "read_json_lines",
+    "read_rows",
     "read_yaml",
     "register_dialect",
     "regular_file",
@@ -236,10 +286,14 @@ __all__ = [
     "reraise_as",
     "resolve_path",
     "run_blocking",
+    "score_answer",
     "separate_reasoning",
+    "split_words",
     "summarise_import",
+    "task_definition",
     "task_from_definition",
     "to_json",
+    "with_language_penalty",
     "write_file",
     "write_run",
     "write_text",

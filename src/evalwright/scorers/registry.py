@@ -66,6 +66,7 @@ BUNDLED = {
     ),
     "likelihood": "evalwright.scorers.likelihood:likelihood",
     "listed": "evalwright.scorers.listed:listed",
+    "mentions": "evalwright.scorers.mentions:mentions",
     "numeric": "evalwright.scorers.numeric:numeric",
     "outcome": "evalwright.scorers.outcome:outcome",
     "perplexity": "evalwright.scorers.likelihood:perplexity",
@@ -443,13 +444,28 @@ def _with_second(
 def _with_penalty(
     kind: str, other_options: Mapping[str, Any], settings: object, name: str | None
 ) -> Scorer:
-    """Make the scorer `kind` with values that depend on the language of the answer."""
-    from evalwright.scorers import (
-        penalty,
-    )  # imported here, because it reads tables of words that few runs need
+    """The scorer `kind` whose values count by the language of the answer."""
+    return with_language_penalty(bind(kind, other_options, name), settings)
 
-    full = penalty.check_penalty(settings, kind)
-    scorer = bind(kind, other_options, name)
+
+def with_language_penalty(alone: Scorer, settings: object) -> Scorer:
+    """A scorer whose values count by how much of the answer is in a language.
+
+    Args:
+        alone: the scorer.
+        settings: as the option `language_penalty` of every scorer: `expected`, `combine` and
+            `least`.
+
+    Returns:
+        The scorer with the penalty.
+
+    Raises:
+        ConfigurationError: for wrong settings, and for a scorer that a penalty would not change.
+    """
+    # it reads tables of words, which few runs need
+    from evalwright.scorers import penalty
+
+    full = penalty.check_penalty(settings, alone.kind)
 
     async def later(sample: Sample, answer: Answer, ask: Ask) -> Scored:
         return penalty.penalised(

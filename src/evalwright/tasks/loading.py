@@ -19,7 +19,7 @@ from evalwright.tasks import decorator, dialects
 from evalwright.tasks.data_files import as_data_file, data_file_task
 from evalwright.tasks.datasets.formats import SUFFIXES
 from evalwright.tasks.definitions import Definition, expand, merged, with_includes
-from evalwright.tasks.index import TaskIndex
+from evalwright.tasks.index import TaskIndex, bundled_files
 from evalwright.tasks.overrides import BEFORE_FOR_EACH, nested, with_overrides
 from evalwright.tasks.yaml_files import Document, Trust, read_document, shown_path
 
@@ -336,6 +336,30 @@ def task_from_definition(
             " allowed here."
         )
     return compile_task(definitions[0], prompt_format=prompt_format, chat=chat)
+
+
+def task_definition(name: str) -> Mapping[str, Any]:
+    """The definition of a bundled task, in the schema of task files; none of its data is read.
+
+    Args:
+        name: of the task. A task of the same name in a folder of the user's is another one.
+
+    Returns:
+        The definition, with what it includes and the variables of `for_each` put in.
+
+    Raises:
+        UnknownName: no such task is bundled; the message has the closest names.
+    """
+    path_by_name = {
+        member: Path(entry.path)
+        for entry in bundled_files()
+        for member in entry.members
+    }
+    path = path_by_name.get(name)
+    if path is None:
+        raise _unknown_task(name, sorted(path_by_name))
+    (definition,) = _expanded(read_document(path), None, None, name, shown_path(path))
+    return definition.document.value
 
 
 def _lists(value: Any) -> Any:

@@ -1,63 +1,12 @@
-"""What every part asks: which arithmetic counts where a call does not say, and classes by their
-names.
-"""
+"""Classes by their names: HRET's own, and those that a person registers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
-from typing import Any, Literal, cast
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any
 
+from evalwright.compat.hret.rules import current
 from evalwright.extend import UnknownName
-
-Scoring = Literal["published", "corrected"]
-"""HRET's own arithmetic, faults included, or ours."""
-
-Row = dict[str, Any]
-"""A sample as HRET has it."""
-Rows = list[Row]
-Given = Mapping[str, Any]
-"""A row, or parameters by their names, to be read."""
-
-_chosen: list[Scoring] = ["corrected"]
-_of_call: ContextVar[Scoring | None] = ContextVar("hret_scoring", default=None)
-
-
-def scoring() -> Scoring:
-    """That of the call that is running, else what `set_scoring` chose last; at first
-    `corrected`.
-    """
-    return _of_call.get() or _chosen[0]
-
-
-def is_published() -> bool:
-    """Whether HRET's own arithmetic counts."""
-    return scoring() == "published"
-
-
-def set_scoring(value: str) -> None:
-    """Choose for every later call that names none. Raises ValueError for anything but the two."""
-    _chosen[0] = _checked(value)
-
-
-@contextmanager
-def using(value: str | None) -> Iterator[Scoring]:
-    """Choose for what is called inside; None changes nothing.
-
-    Raises ValueError for anything but the two.
-    """
-    token = _of_call.set(scoring() if value is None else _checked(value))
-    try:
-        yield scoring()
-    finally:
-        _of_call.reset(token)
-
-
-def _checked(value: str) -> Scoring:
-    if value not in ("published", "corrected"):
-        raise ValueError(f"scoring is 'published' or 'corrected', not {value!r}.")
-    return cast(Scoring, value)
 
 
 class Unknown(UnknownName, ValueError):
@@ -84,9 +33,19 @@ def check_parameters(
             raise UnknownParameter(f"parameter of {of}", name, known_names)
 
 
+def refuse_parameters(
+    of: str, names: Iterable[str], known_names: Collection[str]
+) -> None:
+    """As `check_parameters`, of parameters that HRET passes over."""
+    try:
+        check_parameters(of, names, known_names)
+    except UnknownParameter as error:
+        current().refuse(error)
+
+
 class Classes(dict[str, type[Any]]):
     """HRET's own classes of one kind and those that a person registers. what: the kind. missing:
-    HRET's sentence. needs: the methods of which a class has at least one. replaced: published, a
+    HRET's sentence. needs: the methods of which a class has at least one. replaced: in HRET, a
     second class of one name takes the place of the first.
     """
 
@@ -111,10 +70,13 @@ class Classes(dict[str, type[Any]]):
         """
 
         def register_class(cls: type[Any]) -> type[Any]:
-            if name in self and not (self.replaced and is_published()):
-                raise ValueError(
+            if name in self:
+                duplicate = ValueError(
                     f"{self.what.capitalize()} '{name}' already registered."
                 )
+                if not self.replaced:
+                    raise duplicate
+                current().refuse(duplicate)
             if self.needs and not any(
                 callable(getattr(cls, method, None)) for method in self.needs
             ):
@@ -137,10 +99,9 @@ class Classes(dict[str, type[Any]]):
     def make(self, name: str, **arguments: Any) -> Any:
         """An instance of the class of that name.
 
-        Raises ValueError for an unknown one: published in HRET's words.
+        Raises ValueError for an unknown one, in HRET's words where these are the rules.
         """
         if name in self:
             return self[name](**arguments)
-        if is_published():
-            raise ValueError(self.missing.format(name=name, known=list(self)))
-        raise Unknown(self.what, name, self)
+        current().refuse(Unknown(self.what, name, self))
+        raise ValueError(self.missing.format(name=name, known=list(self)))

@@ -1,9 +1,8 @@
-"""The scorers and metrics of HRET's evaluation methods: published by its own arithmetic
-(`published.py`), corrected by scorers of ours.
+"""Scorers of ours for HRET's evaluation methods.
 
-Corrected, the last claim of a reply counts, particles and endings do not make it wrong, options go
-by letter or text, an empty reference is an error of its row, and what rules cannot decide is left
-open, or to the judge where the call has one. A judge never writes an answer.
+The last claim of a reply counts, particles and endings do not make it wrong, options go by letter
+or text, an empty reference is an error of its row, and what rules cannot decide is left open, or to
+the judge where the call has one. A judge never writes an answer.
 """
 
 from __future__ import annotations
@@ -12,56 +11,39 @@ import inspect
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from string import ascii_uppercase, digits
 from typing import Any, NamedTuple, cast
 
 from evalwright import Answer, Ask, Column, Sample, Score
-from evalwright.compat.hret import published as arithmetic
-from evalwright.compat.hret import settings
-from evalwright.compat.hret.asking import RowGenerate
-from evalwright.compat.hret.judging import (
-    Judging,
-    as_prompt,
-    from_huggingface,
-    judging_of,
-)
-from evalwright.compat.hret.published import (
-    JUDGE_SCORE,
+from evalwright.compat.hret.corrected.judges import judging_of
+from evalwright.compat.hret.judge_types import Judging
+from evalwright.compat.hret.judges import KIND, judge_scorer_facts
+from evalwright.compat.hret.methods import (
+    LANGUAGE_PENALTY,
     PENALTY,
-    Likelihood,
+    EvaluationMethod,
     Matching,
     Mathematics,
-    Method,
+    check_method,
+    method_of,
+    penalty_has_no_place,
 )
-from evalwright.compat.hret.row_samples import ROW, row_of
-from evalwright.compat.hret.settings import Given, check_parameters
+from evalwright.compat.hret.patterns import check_patterns, last_group, without
+from evalwright.compat.hret.row_samples import ROW, Given, row_of
+from evalwright.compat.hret.rules import ScorersAndMetrics
 from evalwright.extend import (
-    ConfigurationError,
     MetricSpec,
     Scored,
     Scorer,
     ScoringError,
-    UnknownName,
+    bind_reader,
     bind_scorer,
+    language_share,
+    with_language_penalty,
 )
-from evalwright.scorers import penalty
-from evalwright.scorers.answers.name_targets import find_mentions, parse_name_targets
-from evalwright.scorers.answers.reply import parse_reply
-from evalwright.scorers.answers.verdict import correct, incorrect
-from evalwright.scorers.reading import reader
-from evalwright.scorers.registry import JUDGE
-from evalwright.scorers.text.folded import fold_text
-from evalwright.scorers.text.languages import check_language
-from evalwright.scorers.text.normalise import plain
-from evalwright.scorers.text.numbers import find_numbers
-from evalwright.scorers.text.spoken import spoken
 from evalwright.statistics import Estimate
-
-KIND = "hret"
-"""The kind of all scorers here; a name is HRET's word for the method."""
-Made = tuple[list[Scorer], list[MetricSpec]]
 
 
 class Call(NamedTuple):
@@ -70,62 +52,29 @@ class Call(NamedTuple):
     """
 
     name: str
-    method: Method
+    method: EvaluationMethod
     params: Given
     samples: Sequence[Sample]
     judge: str
 
 
-def asking(asks: bool) -> dict[str, Any]:
-    """What a scorer says of the judge that it asks."""
-    return (
-        {"asks": True, "roles": (JUDGE,), "able": frozenset({"generate"})}
-        if asks
-        else {}
-    )
-
-
-HUGGINGFACE_JUDGE = "huggingface_judge"
-ALIASES = {"log_prob": "log_likelihood", "logit_based": "log_likelihood"}
-"""Names that HRET's documents use for an evaluation method of another name."""
-
-
 def scoring_of(
-    method: str,
+    name: str,
     params: Given,
     *,
-    published: bool,
     language: str | None,
     samples: Sequence[Sample] = (),
     judge: str = "",
-) -> Made:
-    """The scorers and metrics of one evaluation method, its main metric first.
-
-    params: HRET's. language: what the penalty asks for, None for no penalty. samples: those that
-    are scored; their rows say what a judge is asked. judge: the registry name of the judge that the
-    call has, "" for none. Raises UnknownName and ConfigurationError.
-    """
-    if method not in CORRECTED:
-        raise UnknownName(
-            "evaluation method",
-            method,
-            sorted(CORRECTED),
-            f"Known: {', '.join(CORRECTED)}.",
-        )
-    method_object = method_of(method, params)
-    if penalty.OPTION in params and (published or isinstance(method_object, Judging)):
-        raise ConfigurationError(
-            f"The parameter '{penalty.OPTION}' is of corrected scoring, and of methods"
-            " whose answers are right or wrong."
-        )
-    if published:
-        return _published(method, method_object, language, samples, judge)
-    scorers, specs = CORRECTED[method](
-        Call(method, method_object, params, samples, judge)
-    )
-    if penalty.OPTION in params:
+) -> ScorersAndMetrics:
+    """See `Rules.scoring`. Raises ConfigurationError."""
+    check_method(name, params)
+    method = method_of(name, params)
+    if LANGUAGE_PENALTY in params and isinstance(method, Judging):
+        raise penalty_has_no_place()
+    scorers, specs = _SCORING[name](Call(name, method, params, samples, judge))
+    if LANGUAGE_PENALTY in params:
         scorers[0] = penalised(
-            scorers[0], {"expected": language or "ko", **params[penalty.OPTION]}
+            scorers[0], {"expected": language or "ko", **params[LANGUAGE_PENALTY]}
         )
     if language is not None:
         scorers.append(penalty_of(language))
@@ -133,186 +82,20 @@ def scoring_of(
     return scorers, specs
 
 
-METHODS: Mapping[str, Callable[..., Method]] = {
-    "string_match": partial(Matching, True),
-    "partial_match": partial(Matching, False),
-    "log_likelihood": Likelihood,
-    "math_match": Mathematics,
-    "llm_judge": Judging,
-}
-"""The methods by HRET's names."""
-
-
-def method_of(name: str, params: Given) -> Method:
-    """A method with its parameters.
-
-    Raises Unknown for one that it does not take; HRET's judge takes any, published.
-    """
-    known_parameters = list(inspect.signature(METHODS[name]).parameters)
-    if name != "llm_judge" or not settings.is_published():
-        check_parameters(
-            f"the evaluation method '{name}'",
-            params,
-            [*known_parameters, penalty.OPTION],
-        )
-    return METHODS[name](
-        **{key: value for key, value in params.items() if key in known_parameters}
-    )
-
-
-# -- published -------------------------------------------------------------------------
-
-
-def _published(
-    name: str,
-    method: Method,
-    language: str | None,
-    samples: Sequence[Sample],
-    judge: str,
-) -> Made:
-    """One scorer for all that HRET writes into a sample, in its order: the parsed prediction, the
-    verdict, the penalty of what was parsed.
-    """
-    asks = isinstance(method, Judging) or bool(judge)
-
-    def begun(sample: Sample, answer: Answer) -> dict[str, Any]:
-        row = row_of(sample, answer)
-        row["prediction"] = method.parse(row["prediction"])
-        if answer.log_likelihoods:
-            row.setdefault("logits", {"option_log_probs": list(answer.log_likelihoods)})
-        return row
-
-    def ended(
-        sample: Sample,
-        answer: Answer,
-        row: dict[str, Any],
-        judged_score: Score | None = None,
-    ) -> Score:
-        score = method.written(row, judged_score or method.score(row))
-        if language is not None:
-            row[PENALTY] = arithmetic.detected(row.get("prediction"), language)
-            score = replace(score, parts={**score.parts, PENALTY: row[PENALTY]})
-        before = row_of(sample, answer)
-        changed = {
-            key: field_value
-            for key, field_value in row.items()
-            if key not in before or before[key] != field_value
-        }
-        return replace(score, item={ROW: changed})
-
-    def score(sample: Sample, answer: Answer) -> Score:
-        return ended(sample, answer, begun(sample, answer))
-
-    async def score_with_judge(sample: Sample, answer: Answer, ask: Ask) -> Score:
-        row = begun(sample, answer)
-        if not isinstance(method, Judging):
-            # The judge is sent the question, and its reply takes the place of the answer.
-            row.update(
-                await _reply(str(row.get("input", "")), row, sample.id, judge, ask)
-            )
-            return ended(sample, answer, row)
-        prompt = method.prompt(row)
-        if prompt is None:
-            return ended(sample, answer, row, method.lost())
-        reply = await _reply(prompt, {}, sample.id, judge, ask)
-        return ended(
-            sample,
-            answer,
-            row,
-            method.read(row, reply["prediction"], reply.get(JUDGE_SCORE)),
-        )
-
-    metrics = [(label, part, False) for label, part in method.means.items()]
-    metrics += [
-        (label, part, True)
-        for label, part in method.shares_of(map(row_of, samples)).items()
-    ]
-    if language is not None:
-        metrics.append((f"{PENALTY}_average", PENALTY, True))
-    specs = []
-    for label, part, of_all in metrics:
-        lower = label.endswith("failure_rate")
-        number = partial(_metric, part, of_all)
-        specs.append(
-            MetricSpec(label, "mean", name, lower_is_better=lower, function=number)
-        )
-    options = {"scoring": "published", "language": language}
-    return [
-        Scorer(name, KIND, options, score_with_judge if asks else score, **asking(asks))
-    ], specs
-
-
-async def _reply(
-    prompt: str, row: Given, key: str, judge: str, ask: Ask
-) -> dict[str, Any]:
-    """What a judge writes into a sample: its `prediction`, which may be None, and what else it
-    has.
-    """
-    prompt += (
-        arithmetic.texts()[HUGGINGFACE_JUDGE]["suffix"]
-        if judge == HUGGINGFACE_JUDGE
-        else ""
-    )
-    judge_fields: dict[str, Any] = {}
-    row = {**row, "input": prompt}
-    request = RowGenerate(
-        as_prompt(prompt, ask),
-        temperature=None,
-        row=row,
-        reply_fields=judge_fields,
-        key=key,
-    )
-    response = await ask(JUDGE, request)
-    if judge == HUGGINGFACE_JUDGE:
-        return from_huggingface(prompt, response.text)
-    if len(response.values) == 1:
-        judge_fields.setdefault(JUDGE_SCORE, response.values[0])
-    if response.finish_reason:
-        judge_fields.setdefault("finish_reason", response.finish_reason)
-    return {"prediction": response.text, **judge_fields}
-
-
-def _metric(part: str, of_all: bool, column: Column) -> Estimate:
-    """A mean over all samples that were asked, where those that failed and those without the part
-    count 0; or over those that have it.
-    """
-    values = [
-        float(part_value)
-        for part_value in column.parts.get(part, ())
-        if part_value == part_value
-    ]
-    lost = len(column.values) - len(values) + column.n_missing if of_all else 0
-    value = arithmetic.share(values, lost) if values or of_all else math.nan
-    method = (
-        "no interval (as published)"
-        if value == value
-        else "no number: HRET has none here"
-    )
-    return Estimate(
-        value,
-        math.nan,
-        math.nan,
-        0.95,
-        len(column.values),
-        column.n_missing,
-        None,
-        None,
-        method,
-    )
-
-
-# -- corrected --
-
 _HANGUL = re.compile("[가-힣]")
 """As a whole word: too short to be told inside of others, as "서울" is in "서울특별시"."""
+
 _LETTER = re.compile(r"[(\[]?([A-Za-z])[)\].:]?")
+
 _NUMBER = re.compile(r"[(\[]?(\d{1,2})[)\].:]?번?")
+
 _WRONG = re.compile(
     r"^[\s#*>_-]{0,8}(?:오답|틀린 ?답|(?:wrong|incorrect) answers?)(?:은|이)?[*_]{0,2}"
     r" ?[:：].*",
     re.IGNORECASE | re.MULTILINE,
 )
 """A line that says what the answer is not."""
+
 _LISTED = re.compile(r"(?m)^[ \t]{0,4}\(?([A-Z])[).:][ \t]*(\S[^\n]*)")
 
 
@@ -419,7 +202,9 @@ def _by(
         return _then(inner[prepared[0]].function(*prepared[1:], *ask), ended)
 
     asks = any(scorer.asks for scorer in inner.values())
-    return Scorer(call.name, KIND, {"scoring": "corrected"}, score, **asking(asks))
+    return Scorer(
+        call.name, KIND, {"scoring": "corrected"}, score, **judge_scorer_facts(asks)
+    )
 
 
 def _then(score: Any, ended: Callable[[Scored], Scored]) -> Any:
@@ -431,7 +216,7 @@ def _then(score: Any, ended: Callable[[Scored], Scored]) -> Any:
     return later() if inspect.isawaitable(score) else ended(score)
 
 
-def _matching(call: Call) -> Made:
+def _matching(call: Call) -> ScorersAndMetrics:
     """`string_match`: is the answer the reference?
 
     `partial_match`: does it contain it, as whole words or numbers?
@@ -440,7 +225,7 @@ def _matching(call: Call) -> Made:
     assert isinstance(method, Matching)
 
     def without_ignored(text: str) -> str:
-        return arithmetic.without(method.patterns, _WRONG.sub("", text))
+        return without(method.patterns, _WRONG.sub("", text))
 
     def reduced(text: str) -> str:
         without_digits = (
@@ -478,50 +263,22 @@ def _matching(call: Call) -> Made:
         ):
             why = f"{score.explanation}, in another case"
             score = replace(score, value=0.0, label="incorrect", explanation=why)
-        return _evaluated(score, reader(kind)(sample, answer), sample.target, row)
+        return _evaluated(score, bind_reader(kind)(sample, answer), sample.target, row)
 
     specs = [MetricSpec("accuracy", "accuracy", call.name)]
     if method.compares_whole:
         return [_by(call, {"choice": {}, "short-answer": {}}, prepare, finish)], specs
     choice = _by(call, {"choice": {}}, prepare, finish)
+    mentions = bind_scorer("mentions")
 
     def contained(sample: Sample, answer: Answer, *ask: Ask) -> Any:
         prepared = prepare(sample, answer)
         if prepared[0] == "choice":
             return choice.function(sample, answer, *ask)
-        return finish(
-            prepared, row_of(sample), _contains(prepared[1], prepared[2].text)
-        )
+        score: Any = mentions.function(*prepared[1:])
+        return finish(prepared, row_of(sample), score)
 
     return [replace(choice, function=contained)], specs
-
-
-def _contains(sample: Sample, text: str) -> Score:
-    """Whether what a reply claims, or without a claim all of it, has the target among its words or
-    numbers.
-    """
-    claim = parse_reply(text, sample.input)
-    language = str(sample.metadata["language"])
-    target_numbers = find_numbers(plain(sample.target), language)
-    if len(target_numbers) == 1 and not any(map(str.isalpha, sample.target)):
-        right = any(
-            number.value == target_numbers[0].value
-            for number in find_numbers(claim.text[:8000], language)
-        )
-    else:
-        target = sample.target.strip()
-        literal = rf"(?<![\w])(?<!\d[.,]){re.escape(target)}(?![A-Za-z0-9]|[.,]\d)"
-        right = bool(
-            find_mentions(fold_text(claim.text), parse_name_targets((target,)))
-        ) or (
-            not _HANGUL.fullmatch(target)
-            and re.search(literal, claim.as_written, re.IGNORECASE) is not None
-        )
-    outcome = (correct if right else incorrect)(
-        claim.rule or "the whole reply"
-    ).outcome()
-    assert isinstance(outcome, Score)
-    return outcome
 
 
 def _evaluated(score: Score, answer: str, reference: str, row: Given) -> Score:
@@ -533,18 +290,18 @@ def _evaluated(score: Score, answer: str, reference: str, row: Given) -> Score:
     )
 
 
-def _mathematics(call: Call) -> Made:
+def _mathematics(call: Call) -> ScorersAndMetrics:
     """`math_match`: numbers and formulas, in LaTeX or not. answer_patterns: what gives the answer,
     where one of them is in the reply.
     """
     name = call.name
-    patterns = Matching(
-        True, regexes_to_ignore=call.params.get("answer_patterns")
-    ).patterns
+    method = call.method
+    assert isinstance(method, Mathematics)
+    patterns = check_patterns("regexes_to_ignore", method.answer_patterns)
 
     def prepare(sample: Sample, answer: Answer) -> Prepared:
         row = row_of(sample)
-        text = arithmetic.last_group(patterns, answer.text) if patterns else answer.text
+        text = last_group(patterns, answer.text) if patterns else answer.text
         return (
             "final-answer",
             _seen(sample, row, [_reference(row)]),
@@ -552,7 +309,7 @@ def _mathematics(call: Call) -> Made:
         )
 
     def finish(prepared: Prepared, row: Given, score: Score) -> Score:
-        text = reader("final-answer", {"kind": "math"})(*prepared[1:])
+        text = bind_reader("final-answer", {"kind": "math"})(*prepared[1:])
         texts = {"extracted_pred": text, "extracted_ref": prepared[1].target}
         verdict = {"is_correct": score.value == 1, "label": score.label}
         evaluation = {**texts, **verdict, "fallback_used": False}
@@ -597,7 +354,7 @@ def _unsure_share(column: Column) -> Estimate:
     return mean_interval(unsure, n_missing=column.n_missing, value_range=(0.0, 1.0))
 
 
-def _likelihood(call: Call) -> Made:
+def _likelihood(call: Call) -> ScorersAndMetrics:
     """`log_likelihood`: the most probable option, also by length, and whether its probability among
     the options means what it says.
     """
@@ -678,41 +435,28 @@ def penalty_of(language: str) -> Scorer:
     """How much of the raw answer is in the language, by its letters; 0 for an empty answer, which
     is in none, as in HRET.
     """
-    check_language(language)
+    with suppress(ScoringError):
+        language_share("", language)  # whether it is a language's code
 
     def score(sample: Sample, answer: Answer) -> Scored:
         if not answer.text.strip():
             return Score(
                 0.0, "", "an empty answer is in no language", item={ROW: {PENALTY: 0.0}}
             )
-        language_share = spoken(answer.text, language)
-        why = (
-            f"in other languages: {', '.join(language_share.others)}"
-            if language_share.others
-            else ""
-        )
-        return Score(
-            language_share.share, "", why, item={ROW: {PENALTY: language_share.share}}
-        )
+        share, _, others = language_share(answer.text, language)
+        why = f"in other languages: {', '.join(others)}" if others else ""
+        return Score(share, "", why, item={ROW: {PENALTY: share}})
 
     return Scorer(PENALTY, KIND, {"scoring": "corrected", "language": language}, score)
 
 
 def penalised(scorer: Scorer, penalty_options: Given) -> Scorer:
-    """The scorer with the language penalty on its values (`scorers/penalty.py`)."""
-    checked = penalty.check_penalty(penalty_options)
-
-    def score(sample: Sample, answer: Answer, *ask: Ask) -> Any:
-        score = scorer.function(sample, answer, *ask)
-        return _then(
-            score,
-            lambda base_score: penalty.penalised(base_score, sample, answer, checked),
-        )
-
-    return replace(scorer, function=score)
+    """The scorer with the language penalty on its values."""
+    with_penalty = with_language_penalty(scorer, penalty_options)
+    return replace(with_penalty, options=scorer.options)
 
 
-CORRECTED: Mapping[str, Callable[[Call], Made]] = {
+_SCORING: Mapping[str, Callable[[Call], ScorersAndMetrics]] = {
     "string_match": _matching,
     "partial_match": _matching,
     "log_likelihood": _likelihood,

@@ -11,124 +11,35 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
-from functools import cache
-from importlib import resources
+from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from typing import Any, ClassVar
 
-from evalwright import Score, bounded
-from evalwright.compat.hret.settings import Given
-from evalwright.extend import ConfigurationError, MissingExtra, ScoringError
-from evalwright.scorers.text.formulas import compare_with_math_verify
+from evalwright import Score
+from evalwright.compat.hret import judge_types, methods
+from evalwright.compat.hret.judge_types import CORRECT, JUDGE_SCORE, PAIR
+from evalwright.compat.hret.patterns import without
+from evalwright.compat.hret.published.math_verify import compare_with_math_verify
+from evalwright.compat.hret.published.replies import final_answer
+from evalwright.compat.hret.row_samples import Given
+from evalwright.extend import (
+    LimitExceeded,
+    MissingExtra,
+    RaisedInProcess,
+    ScoringError,
+    call_with_limits,
+)
 
-PENALTY = "language_penalizer"
-JUDGE_SCORE = "judge_score"
 VERDICT = "verdict"
 """The part that is the verdict itself, 1 or 0."""
+
 _MATH_SECONDS = 2.0
+
 _LONG = 2000
 """Processor time for one comparison, and the characters from which on it gets a quarter of it."""
+
 _MARKUP = re.compile(r"\*\*|__|~~|`")
-
-
-@cache
-def texts() -> Given:
-    """The table of what HRET sends and looks for."""
-    import tomllib
-
-    text = (resources.files("evalwright.compat.hret") / "published.toml").read_text(
-        encoding="utf-8"
-    )
-    return tomllib.loads(text)
-
-
-@cache
-def markers() -> tuple[str, ...]:
-    """The patterns of what stands before an answer."""
-    marker_table = texts()["markers"]
-    colons = dict.fromkeys(marker_table["wide"], "[:：]")
-    return tuple(
-        word.replace(" ", r"\s*") + r"\s*" + colons.get(word, ":")
-        for word in marker_table["words"]
-    )
-
-
-@cache
-def _marker() -> re.Pattern[str]:
-    return re.compile(rf"(?:{'|'.join(markers())})\s*(.+)", re.IGNORECASE | re.DOTALL)
-
-
-def final_answer(text: str) -> str:
-    """Everything behind the first marker, also behind one inside of a word; without a marker the
-    whole text.
-    """
-    match = _marker().search(text)
-    return match[1].strip() if match else text
-
-
-def detected(text: object, language: str) -> float:
-    """1 where langdetect gives the language (with the seed 0), else 0; 0 for what is no text, or
-    has no letters.
-
-    Raises MissingExtra.
-    """
-    detector = _detectors().create()
-    try:
-        detector.append(text)
-        return float(detector.detect() == language)
-    except Exception:
-        return 0.0
-
-
-@cache
-def _detectors() -> Any:
-    try:
-        from langdetect.detector_factory import PROFILES_DIRECTORY, DetectorFactory
-    except ImportError:
-        raise MissingExtra(
-            "HRET's published language penalty", "hret-published", "langdetect"
-        ) from None
-    factory = DetectorFactory()
-    factory.load_profile(PROFILES_DIRECTORY)
-    factory.seed = 0
-    return factory
-
-
-def without(patterns: Sequence[str], text: str) -> str:
-    """A text without what some patterns match. Raises ScoringError."""
-    return _within_limits(_without, patterns, text) if patterns else text
-
-
-def last_group(patterns: Sequence[str], text: str) -> str:
-    """The first group of the last match of any pattern, or the match; without one the text.
-
-    Raises ScoringError.
-    """
-    return _within_limits(_last_group, patterns, text)
-
-
-def _within_limits(work: Callable[..., str], patterns: Sequence[str], text: str) -> str:
-    try:
-        return str(bounded.call(work, tuple(patterns), text, key=tuple(patterns)))
-    except (bounded.LimitExceeded, bounded.Raised) as error:
-        raise ScoringError(
-            f"The patterns {list(patterns)!r} cannot be looked for: {error}"
-        ) from None
-
-
-def _last_group(patterns: Sequence[str], text: str) -> str:
-    matches = [match for pattern in patterns for match in re.finditer(pattern, text)]
-    if not matches:
-        return text
-    last = max(matches, key=lambda match: match.start())
-    return (last[1] if last.re.groups else last[0]) or ""
-
-
-def _without(patterns: Sequence[str], text: str) -> str:
-    for pattern in patterns:
-        text = re.sub(pattern, "", text)
-    return text
 
 
 class NoText(ScoringError, AttributeError):
@@ -206,32 +117,15 @@ def scored(
 
 
 @dataclass
-class Matching(Method):
-    """`string_match`, and with `whole` off `partial_match`. The names of the options are HRET's."""
-
-    compares_whole: bool
-    _: KW_ONLY
-    ignore_case: bool = True
-    ignore_punctuation: bool = False
-    ignore_numbers: bool = False
-    regexes_to_ignore: Sequence[str] | None = None
-    extract_final_answer: bool = True
-    mcqa: bool = True
+class Matching(methods.Matching, Method):
+    """`string_match` and `partial_match`."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         dropped = string.punctuation if self.ignore_punctuation else ""
         self.dropped = str.maketrans(
             "", "", dropped + (string.digits if self.ignore_numbers else "")
         )
-        self.patterns = tuple(self.regexes_to_ignore or ())
-        for pattern in self.patterns:
-            try:
-                re.compile(pattern)
-            except (re.error, TypeError, RecursionError, OverflowError) as error:
-                raise ConfigurationError(
-                    f"The parameter 'regexes_to_ignore' has {pattern!r}, which is no"
-                    f" pattern: {error}."
-                ) from None
 
     def normalised(self, text: str) -> str:
         """A text without what is to be ignored, its white space as single spaces."""
@@ -275,7 +169,7 @@ class Matching(Method):
         )
 
 
-class Likelihood(Method):
+class Likelihood(methods.Likelihood, Method):
     """`log_likelihood`: the option of the highest log-probability, the first of equals; without
     log-probabilities the prediction.
 
@@ -306,7 +200,7 @@ class Likelihood(Method):
 
 
 @dataclass
-class Mathematics(Method):
+class Mathematics(methods.Mathematics, Method):
     """`math_match`: math-verify on the first line behind a marker.
 
     Nothing that it reads nothing in is equal to anything.
@@ -317,12 +211,6 @@ class Mathematics(Method):
         "parse_failure_rate": "parse_failure",
         "verify_failure_rate": "verify_failure",
     }
-
-    _: KW_ONLY
-    latex_only: bool = True
-    expr_only: bool = False
-    extract_final_answer: bool = True
-    answer_patterns: Sequence[str] | None = None
 
     def extracted(self, text: str) -> str:
         """The first line with text behind the first marker."""
@@ -355,6 +243,29 @@ class Mathematics(Method):
         return scored(right, {"evaluation": evaluation}, failures)
 
 
+@dataclass(kw_only=True)
+class Judging(judge_types.Judging, Method):
+    """`llm_judge`: the mean of the grades, and of pairs the share in which the judge names the
+    reference.
+    """
+
+    means: ClassVar[Mapping[str, str]] = {"average_judge_score": JUDGE_SCORE}
+
+    def lost(self) -> Score:
+        """A row for which there is no prompt."""
+        return Score(
+            0.0, "lost", "no prompt could be made for the judge", {}, {"row": {}}
+        )
+
+    def shares_of(self, rows: Iterable[Given]) -> Mapping[str, str]:
+        """The one of pairs, over all rows, where any row is one."""
+        return (
+            {"judge_accuracy": CORRECT}
+            if any(self.type_of(row) == PAIR for row in rows)
+            else {}
+        )
+
+
 Read = tuple[list[str] | None, list[str] | None, bool]
 
 
@@ -369,7 +280,7 @@ def verified(prediction: str, reference: str, latex: bool, expression: bool) -> 
     seconds = _MATH_SECONDS / (4 if max(len(prediction), len(reference)) > _LONG else 1)
     try:
         # It takes time to load.
-        bounded.call(
+        call_with_limits(
             compare_with_math_verify,
             "$1$",
             "$1$",
@@ -377,7 +288,7 @@ def verified(prediction: str, reference: str, latex: bool, expression: bool) -> 
             True,
             seconds=10 * _MATH_SECONDS,
         )
-        verdict: Read = bounded.call(
+        verdict: Read = call_with_limits(
             compare_with_math_verify,
             prediction,
             reference,
@@ -386,7 +297,61 @@ def verified(prediction: str, reference: str, latex: bool, expression: bool) -> 
             seconds=seconds,
         )
         return verdict
-    except bounded.LimitExceeded:
+    except LimitExceeded:
         return [], [], False
-    except bounded.Raised:
+    except RaisedInProcess:
         return None, None, False
+
+
+METHODS: Mapping[str, Callable[..., Method]] = {
+    "string_match": partial(Matching, True),
+    "partial_match": partial(Matching, False),
+    "log_likelihood": Likelihood,
+    "math_match": Mathematics,
+    "llm_judge": Judging,
+}
+"""The methods by HRET's names."""
+
+
+def method_of(name: str, params: Given) -> Method:
+    """A method with those of its parameters that it has."""
+    known_parameters = methods.parameters_of(name)
+    return METHODS[name](
+        **{key: value for key, value in params.items() if key in known_parameters}
+    )
+
+
+def measure(
+    method: Method,
+    rows: list[dict[str, Any]],
+    judge_batch: Callable[[list[dict[str, Any]]], Sequence[Given]] | None,
+) -> dict[str, Any]:
+    """The metrics of rows that have a prediction; verdicts are written into them. A judge is sent
+    all prompts at once.
+    """
+    if isinstance(method, Judging):
+        return _judged(method, rows, judge_batch)
+    return method.numbers(
+        rows, [method.written(row, method.score(row)) for row in rows]
+    )
+
+
+def _judged(
+    method: Judging, rows: list[dict[str, Any]], judge_batch: Any
+) -> dict[str, Any]:
+    if judge_batch is None:
+        return {"error": "'NoneType' object has no attribute 'judge_batch'"}
+    prompts = [method.prompt(row) for row in rows]
+    judge_inputs = [{"input": prompt} for prompt in prompts if prompt is not None]
+    try:
+        replies = iter(judge_batch(judge_inputs) if judge_inputs else [])
+    except Exception as error:
+        return {"error": str(error)}
+    scores = []
+    for row, prompt in zip(rows, prompts, strict=True):
+        score = method.lost()
+        if prompt is not None:
+            reply = next(replies)
+            score = method.read(row, reply.get("prediction"), reply.get("judge_score"))
+        scores.append(method.written(row, score))
+    return method.numbers(rows, scores)
