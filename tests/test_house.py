@@ -442,7 +442,9 @@ def test_a_name_for_extensions_is_documented_and_used(name: str) -> None:
     assert is_used_here or is_shown, f"only compat uses {name}"
 
 
-def is_overload(node: ast.FunctionDef | ast.ClassDef) -> bool:
+def is_overload(
+    node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef,
+) -> bool:
     return any(
         isinstance(mark, ast.Name) and mark.id == "overload"
         for mark in node.decorator_list

@@ -448,11 +448,11 @@ def _with_penalty(
     return with_language_penalty(bind(kind, other_options, name), settings)
 
 
-def with_language_penalty(alone: Scorer, settings: object) -> Scorer:
+def with_language_penalty(unpenalised: Scorer, settings: object) -> Scorer:
     """A scorer whose values count by how much of the answer is in a language.
 
     Args:
-        alone: the scorer.
+        unpenalised: the scorer.
         settings: as the option `language_penalty` of every scorer: `expected`, `combine` and
             `least`.
 
@@ -465,21 +465,21 @@ def with_language_penalty(alone: Scorer, settings: object) -> Scorer:
     # it reads tables of words, which few runs need
     from evalwright.scorers import penalty
 
-    full = penalty.check_penalty(settings, alone.kind)
+    full = penalty.check_penalty(settings, unpenalised.kind)
 
     async def later(sample: Sample, answer: Answer, ask: Ask) -> Scored:
         return penalty.penalised(
-            await _scored(scorer, sample, answer, ask), sample, answer, full
+            await _scored(unpenalised, sample, answer, ask), sample, answer, full
         )
 
     def now(sample: Sample, answer: Answer) -> Scored:
-        score: Any = scorer.function(sample, answer)
+        score: Any = unpenalised.function(sample, answer)
         return penalty.penalised(score, sample, answer, full)
 
-    function: BoundFunction = later if scorer.asks else now
+    function: BoundFunction = later if unpenalised.asks else now
     return replace(
-        scorer,
-        options={**scorer.options, "language_penalty": settings},
+        unpenalised,
+        options={**unpenalised.options, "language_penalty": settings},
         function=function,
     )
 
