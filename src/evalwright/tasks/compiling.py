@@ -53,11 +53,14 @@ def compile_task(
     prompt_format: PromptFormat = "auto",
     chat: bool = False,
     may_fail_alone: bool = False,
+    samples: SampleSource | None = None,
+    strategy: Strategy | None = None,
 ) -> Task:
     """The Task of one definition. Reads its data once, and checks every row of it.
 
-    may_fail_alone: data that are out of reach make a task whose only sample fails. Raises TaskError
-    with file and line, DatasetError with file and row, UnknownName, MissingExtra.
+    may_fail_alone: data that are out of reach make a task whose only sample fails. samples,
+    strategy: those of a dialect, in place of what the definition says of data and answers. Raises
+    TaskError with file and line, DatasetError with file and row, UnknownName, MissingExtra.
     """
     document = with_prompt_file(definition.document, definition.variables)
     file = with_mode_of_strategy(validated(document), document)
@@ -82,15 +85,16 @@ def compile_task(
         open_ended=file.answer.mode == "generate",
         exact=file.answer.mode in ("perplexity", "classify"),
     )
-    strategy = strategy_of(file, document, form, drawing, renderer, scorers)
-    samples: SampleSource
+    if strategy is None:
+        strategy = strategy_of(file, document, form, drawing, renderer, scorers)
     pool: FileSamples | None = None
     try:
         if lost is not None:
             raise lost
-        samples, pool = _Data(
-            file, document, definition.variables, renderer, scorers, strategy
-        ).load()
+        if samples is None:
+            samples, pool = _Data(
+                file, document, definition.variables, renderer, scorers, strategy
+            ).load()
     except OutOfReach as error:
         message = f"{error}{copies_hint(file)}"
         if not may_fail_alone or isinstance(strategy, RecordedColumn):

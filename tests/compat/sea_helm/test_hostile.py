@@ -18,7 +18,7 @@ from compat.sea_helm.sea_results import rows_of, task, write_results
 from compat.sea_helm.small_tree import write
 from evalwright.cli import main
 from evalwright.compat.sea_helm.config import SeaTask, read_tree, render
-from evalwright.compat.sea_helm.judging import judges_of
+from evalwright.compat.sea_helm.judge_prompts import judges_of
 from evalwright.compat.sea_helm.oneruler import oneruler_rows
 from evalwright.core.errors import (
     ConfigurationError,

@@ -129,9 +129,9 @@ def test_what_only_one_of_both_says() -> None:
 
 @needs_sandbox
 def test_no_program_runs_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evalwright.compat.sea_helm.texts.SECONDS", 0.5)
+    monkeypatch.setattr("evalwright.compat.sea_helm.programs.SECONDS", 0.5)
     assert judged(DOUBLE, block("while True: pass"), False).label == "timed out"
-    monkeypatch.setattr("evalwright.compat.sea_helm.texts.ALL_SECONDS", 0.0)
+    monkeypatch.setattr("evalwright.compat.sea_helm.programs.ALL_SECONDS", 0.0)
     told = "The sample 'q' was given up after 0 seconds: its program had passed [01] of 3 tests"
     for published in (True, False):
         with pytest.raises(ScoringError, match=told):

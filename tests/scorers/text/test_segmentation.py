@@ -13,7 +13,7 @@ import pytest
 from evalwright.core.errors import MissingExtra
 from evalwright.scorers import corpus
 from evalwright.scorers.text import segmentation
-from evalwright.scorers.text.published_words import (
+from evalwright.compat.sea_helm.published.words import (
     LIBRARIES,
     answer_words,
     require,

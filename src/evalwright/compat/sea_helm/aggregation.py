@@ -15,8 +15,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from evalwright.compat.sea_helm.scoring import (
-    DIALECT,
+from evalwright.compat.sea_helm.config import DIALECT
+from evalwright.compat.sea_helm.published.scoring import (
     INDIVIDUAL,
     as_published,
     normalised,

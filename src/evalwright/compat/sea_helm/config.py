@@ -22,10 +22,17 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, create_model
 
+from evalwright import Sample
 from evalwright.compat.indexes import State, cached_index
 from evalwright.core.errors import OutOfReach
 from evalwright.core.secrets import remember_within
-from evalwright.extend import ConfigurationError, DatasetError, TaskError, is_within
+from evalwright.extend import (
+    ConfigurationError,
+    DatasetError,
+    ScoringError,
+    TaskError,
+    is_within,
+)
 from evalwright.tasks.schema import Drawing
 from evalwright.tasks.validation import first_mistake
 from evalwright.tasks.yaml_files import (
@@ -63,6 +70,11 @@ class SeaTask:
     base: bool = False
     published: bool = False
     trust: tuple[str, ...] = ()
+
+    @property
+    def scoring(self) -> str:
+        """Whose arithmetic makes the numbers."""
+        return "published" if self.published else "corrected"
 
     @property
     def here(self) -> Mapping[str, Any]:
@@ -115,6 +127,16 @@ class SeaTask:
         """The class of its loader; None where it has none, which is a local file of rows."""
         name = self.config.get("dataloader_class")
         return (str(self.config.get("dataloader_file")), str(name)) if name else None
+
+
+def row_of(sample: Sample) -> Row:
+    """The row of a sample. Raises ScoringError where it has none."""
+    row = sample.metadata.get("row")
+    if not isinstance(row, Mapping):
+        raise ScoringError(
+            f"The sample '{sample.id}' has no row of SEA-HELM's in its metadata."
+        )
+    return row
 
 
 @lru_cache(maxsize=4096)
@@ -556,7 +578,10 @@ class _Resolver:
         return self._done[name]
 
 
-DIALECT = "sea-helm"
+NULL = "null"
+"""The label of an answer from which none could be read."""
+DIALECT = SCORER = "sea-helm"
+"""The dialect, and the name of the one scorer that its tasks have."""
 PREFIX = f"{DIALECT}:"
 
 log = logging.getLogger("evalwright.sea_helm")

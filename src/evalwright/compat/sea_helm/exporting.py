@@ -20,11 +20,12 @@ import yaml
 from evalwright import Message, Run, SampleRecord, __version__
 from evalwright.compat.recording import writing
 from evalwright.compat.sea_helm.aggregation import ERROR, result_of, with_totals
-from evalwright.compat.sea_helm.config import DIALECT, SeaTask
+from evalwright.compat.sea_helm.config import DIALECT, SCORER, SeaTask
+from evalwright.compat.sea_helm.metric_classes import METRICS
 from evalwright.compat.sea_helm.over_runs import write_over_runs
 from evalwright.compat.sea_helm.recorded import REPLY, USAGE, at
 from evalwright.compat.sea_helm.results import NumberedRun, check_names, file_of
-from evalwright.compat.sea_helm.scoring import METRICS, SCORER, scoring_of
+from evalwright.compat.sea_helm.scoring import scoring_of
 from evalwright.extend import (
     ExportSummary,
     MetricSpec,
@@ -343,8 +344,6 @@ _OF_TURNS = (
     "errors",
 )
 """Columns with an entry for each turn."""
-_OF_LABELS = ("labels:Labels", "labels:Phenomena")
-"""The families that read a label in a response."""
 
 
 def _line(record: SampleRecord, config: Mapping[str, Any]) -> dict[str, Any]:
@@ -385,10 +384,7 @@ def _line(record: SampleRecord, config: Mapping[str, Any]) -> dict[str, Any]:
         ],
         **{key: [None] * (len(responses) or 1) for key in _OF_TURNS},
         "cleaned_responses": (
-            (
-                (entry.get("family") not in _OF_LABELS and score.explanation)
-                or score.label
-            )
+            ((not entry.get("reads_labels") and score.explanation) or score.label)
             if score
             else None
         ),

@@ -279,7 +279,11 @@ class Metric:
 
 def _install() -> None:
     """Put the modules of SEA-HELM that the folder's code imports in their place."""
-    from evalwright.compat.sea_helm.scoring import normalised, plain, standard_error
+    from evalwright.compat.sea_helm.published.scoring import (
+        normalised,
+        plain,
+        standard_error,
+    )
 
     helpers: dict[str, Any] = {
         "normalize_answer": plain,

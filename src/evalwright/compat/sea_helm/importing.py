@@ -29,14 +29,22 @@ from evalwright import (
 )
 from evalwright.compat import recording
 from evalwright.compat.recording import as_mapping, not_scored, number
-from evalwright.compat.sea_helm.compiling import OF_TREE, Samples, shots_of
+from evalwright.compat.sea_helm.compiling import OF_TREE
 from evalwright.compat.sea_helm.config import (
     DIALECT,
     PREFIX,
+    SCORER,
     Row,
     SeaTask,
     Tree,
     tree_of,
+)
+from evalwright.compat.sea_helm.conversations import shots_of
+from evalwright.compat.sea_helm.metric_classes import METRICS, slices_of
+from evalwright.compat.sea_helm.published.scoring import (
+    INDIVIDUAL,
+    as_published,
+    published_metrics,
 )
 from evalwright.compat.sea_helm.recorded import (
     answer_of,
@@ -51,15 +59,8 @@ from evalwright.compat.sea_helm.results import (
     data_of,
     find_runs,
 )
-from evalwright.compat.sea_helm.scoring import (
-    INDIVIDUAL,
-    METRICS,
-    SCORER,
-    as_published,
-    published_metrics,
-    scoring_of,
-    slices_of,
-)
+from evalwright.compat.sea_helm.samples import Samples
+from evalwright.compat.sea_helm.scoring import scoring_of
 from evalwright.extend import (
     ImportDestination,
     ImportFolder,

@@ -15,11 +15,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from evalwright import Answer, Sample, Score
 from evalwright.compat.sea_helm.config import Row, SeaTask, assigned, local_file
-from evalwright.compat.sea_helm.scoring import Scoring
-from evalwright.extend import DatasetError, MissingExtra, Scored, TaskError, check_known
-from evalwright.scorers.listed import agreement, named
+from evalwright.extend import DatasetError, MissingExtra, TaskError, check_known
 from evalwright.tasks.long_texts import (
     CODE_POINTS,
     GREATEST,
@@ -222,47 +219,3 @@ def _vocabulary(task: SeaTask) -> list[str]:
         for file in files
         for line in _lines(file.read_text(encoding="utf-8"))
     ]
-
-
-class Found(Scoring):
-    """Which share of what was asked for is named, and whether it is all of it. of_words (in the
-    table): words, else numbers.
-    """
-
-    def published(self, row: Row, text: str) -> Score:
-        """What stands from the first answer tag to the last closing one, split at commas.
-
-        No answer is the answer "None", and more costs nothing.
-        """
-        tag = self.task.answer_tag
-        of_words = self.entry.get("of_words")
-        before, closed, _ = text[text.find(tag) + len(tag) :].rpartition("</")
-        extracted = before.strip() if tag in text and closed else "None"
-        wanted_answers = {
-            label.strip().lower() if of_words else label for label in row["label"]
-        }
-        given_answers = {label.strip().lower() for label in extracted.split(",")}
-        return self._score(
-            len(wanted_answers & given_answers) / len(wanted_answers)
-            if wanted_answers
-            else 0.0,
-            extracted,
-        )
-
-    def corrected(self, sample: Sample, answer: Answer) -> Scored:
-        """The last answer, closed or not, split at separators of all scripts, without numbering and
-        quotation marks, for numbers its digits.
-
-        No answer is wrong, and what is named beyond what is asked for lowers the share.
-        """
-        _, there, last = answer.text.rpartition(self.task.answer_tag)
-        extracted = last.partition("</")[0].strip() if there else ""
-        kind = "words" if self.entry.get("of_words") else "numbers"
-        wanted_answers = named(", ".join(map(str, self.row_of(sample)["label"])), kind)
-        given_answers = named(extracted, kind)
-        return self._score(agreement(wanted_answers, given_answers), extracted)
-
-    def _score(self, share: float, extracted: str) -> Score:
-        strict = float(share == 1)
-        parts = {self.part: strict, "normalized_accuracy": share}
-        return Score(strict, "correct" if strict else "incorrect", extracted, parts)
