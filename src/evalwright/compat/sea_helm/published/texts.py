@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from evalwright import Answer, Ask, Sample, Score, bounded
 from evalwright.compat.sea_helm.config import Row, row_of
@@ -19,14 +20,13 @@ from evalwright.compat.sea_helm.published.scoring import (
     normalised,
     search,
 )
-from evalwright.extend import ScoringError
-from evalwright.metrics.corpus import SCORES
-from evalwright.scorers.corpus import PARTS, require, statistics
+from evalwright.extend import ScoringError, bind_scorer
 
 if TYPE_CHECKING:
     from evalwright import Column
 
-_CHRF = "chrf++"
+_ORDERS = ("c1", "c2", "c3", "c4", "c5", "c6", "w1", "w2")
+"""Of chrF++: runs of one to six characters, one word and two."""
 
 
 class Answers(PublishedScoring):
@@ -68,18 +68,15 @@ class _WithChrf(PublishedScoring):
     def prepare(self) -> None:
         self._chrf = bool(self.task.config.get("use_chrf_metric"))
         if self._chrf:
-            require(what=f"chrF++ of the task '{self.task.name}'")
+            self._counts = bind_scorer("chrf++").function
             self.names += ("chrf_score", "normalized_chrf_score")
 
     def counts(self, translation: str, targets: tuple[str, ...]) -> dict[str, float]:
         """What chrF++ is made of."""
-        return (
-            dict(
-                zip(PARTS[_CHRF], statistics(_CHRF, translation, targets), strict=True)
-            )
-            if self._chrf
-            else {}
-        )
+        if not self._chrf:
+            return {}
+        scored: Any = self._counts(Sample("", targets=targets), Answer(translation))
+        return dict(scored.parts)
 
     def row_score(self, row: Row, text: str) -> Score:
         extracted = search(self.task.answer_tag + LINE, text)
@@ -94,14 +91,35 @@ class _WithChrf(PublishedScoring):
         )
 
     def more(self, column: Column) -> Numbers:
-        import numpy as np
-
         if not self._chrf:
             return {}
-        score = float(
-            SCORES[_CHRF](np.array([column.parts[name].sum() for name in PARTS[_CHRF]]))
+        score = _chrf_of_sums(
+            {
+                name: float(part.sum())
+                for name, part in column.parts.items()
+                if name.endswith(_ORDERS)
+            }
         )
         return {"chrf_score": score, "normalized_chrf_score": score}
+
+
+def _chrf_of_sums(sums: Mapping[str, float]) -> float:
+    """chrF++ of a corpus, with recall weighing twice as much as precision; orders that one side
+    lacks do not count.
+    """
+    precisions: list[float] = []
+    recalls: list[float] = []
+    for order in _ORDERS:
+        answer, target = sums[f"answer_{order}"], sums[f"target_{order}"]
+        if answer > 0 and target > 0:
+            precisions.append(sums[f"match_{order}"] / answer)
+            recalls.append(sums[f"match_{order}"] / target)
+    if not precisions:
+        return 0.0
+    precision = sum(precisions) / len(precisions)
+    recall = sum(recalls) / len(recalls)
+    weighed = 4 * precision + recall
+    return 100 * (5 * precision * recall / weighed) if weighed else 0.0
 
 
 class Summaries(_WithChrf):
