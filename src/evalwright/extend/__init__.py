@@ -14,13 +14,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from evalwright.core.asking import abilities_of, options_of
+    from evalwright.analysis.run_checks import RunCheck
+    from evalwright.bounded import LimitExceeded
+    from evalwright.bounded import Process as LimitedProcess
+    from evalwright.bounded import Raised as RaisedInProcess
+    from evalwright.bounded import call as call_with_limits
+    from evalwright.core.asking import abilities_of, options_of, refusal_of
     from evalwright.core.errors import (
         AbilityError,
         ConfigurationError,
         DatasetError,
         MissingExtra,
         ModelError,
+        OutOfReach,
         RequestError,
         RunError,
         ScoringError,
@@ -37,7 +43,8 @@ if TYPE_CHECKING:
     from evalwright.core.reasoning import separate_reasoning
     from evalwright.core.requests import Ability, Prompt, Request
     from evalwright.core.samples import UNREADABLE
-    from evalwright.core.secrets import mask, masked_arguments
+    from evalwright.core.secrets import mask, mask_message, masked_arguments
+    from evalwright.core.secrets import remember_within as remember_secrets
     from evalwright.core.tasks import MetricSpec, Scored, Scorer, Strategy
     from evalwright.core.text import printable
     from evalwright.evaluation.running import run_blocking
@@ -68,6 +75,12 @@ if TYPE_CHECKING:
     from evalwright.runs.results import MetricResult, TaskResult
     from evalwright.runs.simulations import refuse_left_out as require_scores
     from evalwright.runs.writer import to_json
+    from evalwright.scorers.code.sandbox import run as run_program
+    from evalwright.scorers.code.sandbox import run_script
+    from evalwright.scorers.code.unit_tests import assemble_program, program_slots
+    from evalwright.scorers.judge.forms import json_objects
+    from evalwright.scorers.judge.opinions import score_by_judges
+    from evalwright.scorers.label import behind_tag, score_label
     from evalwright.scorers.registry import bind as bind_scorer
     from evalwright.strategies.generate import (
         TARGET,
@@ -77,6 +90,8 @@ if TYPE_CHECKING:
     )
     from evalwright.strategies.registry import Setup
     from evalwright.strategies.registry import bind as bind_strategy
+    from evalwright.strategies.several import gather_all
+    from evalwright.tasks.datasets.reading import DatasetRows, hub_file, open_dataset
     from evalwright.tasks.dialects import (
         SCORINGS,
         Dialect,
@@ -91,12 +106,20 @@ if TYPE_CHECKING:
     from evalwright.tasks.safe_files import failing_as as reraise_as
     from evalwright.tasks.safe_files import is_within, write_file, write_text
     from evalwright.tasks.safe_files import place_of as resolve_path
+    from evalwright.tasks.templates import native as template_value
+    from evalwright.tasks.validation import checked_sampling, first_mistake
+    from evalwright.tasks.yaml_files import read_document as read_yaml
 
 _NAMES = {
-    "core.asking": "abilities_of options_of",
+    "analysis.run_checks": "RunCheck",
+    "bounded": (
+        "LimitExceeded Process:LimitedProcess Raised:RaisedInProcess"
+        " call:call_with_limits"
+    ),
+    "core.asking": "abilities_of options_of refusal_of",
     "core.errors": (
         "AbilityError ConfigurationError DatasetError MissingExtra ModelError"
-        " RequestError RunError ScoringError TaskError UnknownName check_known"
+        " OutOfReach RequestError RunError ScoringError TaskError UnknownName check_known"
         " closest:closest_names"
     ),
     "core.images": "Image",
@@ -106,7 +129,9 @@ _NAMES = {
     "core.reasoning": "separate_reasoning",
     "core.requests": "Ability Prompt Request",
     "core.samples": "UNREADABLE",
-    "core.secrets": "mask masked_arguments",
+    "core.secrets": (
+        "mask mask_message masked_arguments remember_within:remember_secrets"
+    ),
     "core.tasks": "MetricSpec Scored Scorer Strategy",
     "core.text": "printable",
     "evaluation.running": "run_blocking",
@@ -126,9 +151,16 @@ _NAMES = {
     "runs.results": "MetricResult TaskResult",
     "runs.simulations": "refuse_left_out:require_scores",
     "runs.writer": "to_json",
+    "scorers.code.sandbox": "run:run_program run_script",
+    "scorers.code.unit_tests": "assemble_program program_slots",
+    "scorers.judge.forms": "json_objects",
+    "scorers.judge.opinions": "score_by_judges",
+    "scorers.label": "behind_tag score_label",
     "scorers.registry": "bind:bind_scorer",
     "strategies.generate": "Sampling TARGET answer_from log_likelihood_of",
     "strategies.registry": "Setup bind:bind_strategy",
+    "strategies.several": "gather_all",
+    "tasks.datasets.reading": "DatasetRows hub_file open_dataset",
     "tasks.dialects": (
         "Dialect GroupAverage ListedTask SCORINGS ScoringRules TaskGroup"
         " register:register_dialect"
@@ -138,6 +170,9 @@ _NAMES = {
         " place_of:resolve_path write_file write_text"
     ),
     "tasks.loading": "task_from_definition",
+    "tasks.templates": "native:template_value",
+    "tasks.validation": "checked_sampling first_mistake",
+    "tasks.yaml_files": "read_document:read_yaml",
 }
 """By module, its names; `source:public` where the public name is another."""
 
@@ -162,6 +197,7 @@ __all__ = [
     "CommandLine",
     "ConfigurationError",
     "DatasetError",
+    "DatasetRows",
     "Dialect",
     "ExportSummary",
     "Exporter",
@@ -172,14 +208,19 @@ __all__ = [
     "ImportSummary",
     "ImportedTask",
     "Importer",
+    "LimitExceeded",
+    "LimitedProcess",
     "ListedTask",
     "MetricResult",
     "MetricSpec",
     "MissingExtra",
     "ModelError",
+    "OutOfReach",
     "Prompt",
+    "RaisedInProcess",
     "Request",
     "RequestError",
+    "RunCheck",
     "RunError",
     "RunFacts",
     "Sampling",
@@ -197,34 +238,53 @@ __all__ = [
     "UnknownName",
     "abilities_of",
     "answer_from",
+    "assemble_program",
+    "behind_tag",
     "bind_scorer",
     "bind_strategy",
+    "call_with_limits",
     "check_known",
     "check_writable",
+    "checked_sampling",
     "closest_names",
     "fingerprint_of",
+    "first_mistake",
     "function_model",
+    "gather_all",
     "home_folder",
+    "hub_file",
     "is_within",
+    "json_objects",
     "lazy_names",
     "log_likelihood_of",
     "mask",
+    "mask_message",
     "masked_arguments",
     "metric_range",
+    "open_dataset",
     "options_of",
     "parse_json",
     "printable",
+    "program_slots",
     "read_json",
     "read_json_lines",
+    "read_yaml",
+    "refusal_of",
     "register_dialect",
     "regular_file",
+    "remember_secrets",
     "require_scores",
     "reraise_as",
     "resolve_path",
     "run_blocking",
+    "run_program",
+    "run_script",
+    "score_by_judges",
+    "score_label",
     "separate_reasoning",
     "summarise_import",
     "task_from_definition",
+    "template_value",
     "to_json",
     "write_file",
     "write_run",

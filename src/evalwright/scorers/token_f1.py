@@ -11,6 +11,7 @@ from typing import Any
 
 from evalwright.core.errors import ConfigurationError, ScoringError
 from evalwright.core.samples import Answer, Sample, Score
+from evalwright.scorers.judge.options import check_flags
 from evalwright.scorers.registry import checked
 from evalwright.scorers.text import segmentation
 from evalwright.scorers.text.languages import (
@@ -34,6 +35,7 @@ def _check(options: Mapping[str, Any]) -> None:
         raise ConfigurationError(
             f"The option 'unit' must be characters or words, not {options['unit']!r}."
         )
+    check_flags(options, "exact")
     check_f1_sample(Sample(""), options)
 
 
@@ -53,6 +55,7 @@ def token_f1(
     *,
     language: str | None = None,
     unit: str | None = None,
+    exact: bool = False,
 ) -> Score:
     """The highest F1 over the targets between the answer's words and the target's, as multisets,
     from 0 to 1.
@@ -61,8 +64,9 @@ def token_f1(
     and with MLQA for other languages). language: without it the sample's metadata `language`, else
     English. Chinese and Japanese count characters, Burmese, Khmer, Lao and Thai segmented words;
     unit: "characters" or "words" where that is to be said. Read is the first paragraph. parts:
-    "precision" and "recall" of the best target. Labels "correct" (1), "partial", "incorrect" (0).
-    Raises ScoringError where the sample has no target.
+    "precision" and "recall" of the best target; with exact also "exact_match", 1 where the words of
+    the whole answer are those of a target, in their order. Labels "correct" (1), "partial",
+    "incorrect" (0). Raises ScoringError where the sample has no target.
     """
     if not sample.targets:
         raise ScoringError(f"The sample '{sample.id}' has no target.")
@@ -79,12 +83,12 @@ def token_f1(
         label = "partial"
     else:
         label = "incorrect"
-    return Score(
-        f1,
-        label,
-        f"{len(answer_words)} words",
-        {"precision": precision, "recall": recall},
-    )
+    parts = {"precision": precision, "recall": recall}
+    if exact:
+        whole = words(answer.text, code, unit)
+        same = any(whole == words(target, code, unit) for target in sample.targets)
+        parts = {"exact_match": float(same), **parts}
+    return Score(f1, label, f"{len(answer_words)} words", parts)
 
 
 vars(token_f1)["check_sample"] = check_f1_sample

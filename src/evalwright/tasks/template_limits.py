@@ -8,7 +8,7 @@ MAX_LENGTH = 20_000_000
 """The most characters that one rendering may give."""
 
 
-class TemplateError(Exception):
+class TemplateError(ValueError):
     """A template that cannot be compiled or rendered; the caller says where it stands and which row
     it met.
 

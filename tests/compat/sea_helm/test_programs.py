@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 
 from compat.sea_helm.scored import sea_task
+from evalwright.compat.sea_helm.programs import read_cases
 from evalwright.compat.sea_helm.scoring import scoring_of
 from evalwright.core.errors import ScoringError
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample, Score
-from evalwright.scorers.code.livecodebench import read_cases
 from support.sandbox import needs_sandbox
 
 METRIC = (

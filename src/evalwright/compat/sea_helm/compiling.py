@@ -16,6 +16,7 @@ from evalwright.compat.sea_helm.config import (
     SeaTask,
     Tree,
     log,
+    plain,
     tree_of,
 )
 from evalwright.compat.sea_helm.conversations import shots_of
@@ -38,10 +39,10 @@ from evalwright.compat.sea_helm.scoring import (
 )
 from evalwright.compat.sea_helm.task_rows import loader_of
 from evalwright.compat.sea_helm.turns import Turns
-from evalwright.core.errors import OutOfReach
 from evalwright.extend import (
     NO_ANSWER,
     ConfigurationError,
+    OutOfReach,
     Sampling,
     ScoringRules,
     Setup,
@@ -49,7 +50,6 @@ from evalwright.extend import (
     bind_strategy,
     check_known,
 )
-from evalwright.tasks.yaml_files import plain
 
 SEEDS = (25008113, 42008474, 15226423, 28126671, 19128282, 39305000, 17765035, 23194592)
 """Those of its eight runs."""

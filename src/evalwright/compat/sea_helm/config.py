@@ -9,6 +9,7 @@ of the files. Whatever is not named here may be anything.
 from __future__ import annotations
 
 import ast
+import json
 import logging
 import os
 import re
@@ -24,24 +25,16 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, create_mod
 
 from evalwright import Sample
 from evalwright.compat.indexes import State, cached_index
-from evalwright.core.errors import OutOfReach
-from evalwright.core.secrets import remember_within
 from evalwright.extend import (
     ConfigurationError,
     DatasetError,
+    OutOfReach,
     ScoringError,
     TaskError,
+    first_mistake,
     is_within,
-)
-from evalwright.tasks.schema import Drawing
-from evalwright.tasks.validation import first_mistake
-from evalwright.tasks.yaml_files import (
-    MAX_DEPTH,
-    MAX_NODES,
-    kind_of,
-    plain,
-    read_document,
-    shown_path,
+    read_yaml,
+    remember_secrets,
 )
 
 _NAME = re.compile(r"\w+")
@@ -225,15 +218,40 @@ def assigned(task: SeaTask, file: str, name: str) -> list[ast.expr]:
     ]
 
 
-def drawing(settings: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """How text is generated, as task files of ours are checked. where: for errors.
+def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """A mapping over another, key by key all the way down."""
+    combined = dict(base)
+    for key, value in over.items():
+        below = combined.get(key)
+        both = isinstance(below, Mapping) and isinstance(value, Mapping)
+        combined[key] = merged(below, value) if both else value  # type: ignore[arg-type]
+    return combined
 
-    Raises ConfigurationError.
-    """
+
+def plain(value: Any) -> Any:
+    """A value as JSON would give it back. Raises TaskError where it holds what JSON has not."""
     try:
-        return Drawing.model_validate(dict(settings)).model_dump(include=set(settings))
-    except ValidationError as error:
-        raise ConfigurationError(f"{where}: {first_mistake(error, settings)}") from None
+        return json.loads(json.dumps(value))
+    except (TypeError, ValueError) as error:
+        raise TaskError(
+            f"A task's definition can contain only JSON values: {error}."
+        ) from None
+
+
+def parsed_json(text: str | bytes) -> Any:
+    """JSON in a row. Raises ValueError."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def shown_path(path: Path) -> str:
+    """A path as errors show it: relative to the working folder where it lies inside it."""
+    try:
+        return str(path.resolve().relative_to(Path.cwd()))
+    except (ValueError, OSError, RuntimeError):  # RuntimeError: links in a circle
+        return str(path)
 
 
 # -- what the files must hold ----------------------------------------------------------
@@ -316,6 +334,9 @@ SEED = 1234
 _CONFIG = "config.yaml"
 _MOST_BYTES = 8 << 20
 _MOST_TEXT = 4_000_000
+_MOST_DEEP = 100
+_MOST_VALUES = 2_000_000
+"""Of all tasks with their references written out."""
 _REFERENCE = re.compile(r"\$\{([^${}]*)\}")
 
 
@@ -422,13 +443,11 @@ def _read(root: Path, files: tuple[State, ...]) -> Tree:
 
 def _read_files(root: Path, paths: Sequence[str]) -> dict[str, Any]:
     """What a Tree has beside its root, as plain values."""
-    from evalwright.tasks.definitions import merged
-
     all_tasks: dict[str, Any] = {}
     files: dict[str, str] = {}
     beside: dict[str, Any] = {name: {} for name in _BESIDE}
     for path in map(Path, paths):
-        content = read_document(path).value
+        content = read_yaml(path).value
         if path.name == _CONFIG:
             all_tasks = merged(all_tasks, content)
             files |= dict.fromkeys(content, str(path))
@@ -452,7 +471,7 @@ def _read_files(root: Path, paths: Sequence[str]) -> dict[str, Any]:
                 f"{shown_path(Path(files[name]))}: {wrong[0][:200]!r} is no name of a task"
                 " or a language."
             )
-    remember_within(
+    remember_secrets(
         tasks
     )  # a key of a judge that stands in a file is in no file of ours
     groups: dict[str, list[str]] = {}
@@ -499,11 +518,11 @@ def _resolved(all_tasks: Mapping[str, Any], files: Mapping[str, str]) -> dict[st
             tasks[name] = resolver.value(all_tasks[name])
             size, depth = measured(tasks[name])
             total += size
-            if depth > MAX_DEPTH:
+            if depth > _MOST_DEEP:
                 raise RecursionError
-            if total > MAX_NODES:
+            if total > _MOST_VALUES:
                 raise ValueError(
-                    f"is larger than {MAX_NODES:,} values with its references"
+                    f"is larger than {_MOST_VALUES:,} values with its references"
                     " written out"
                 )
         except (ValueError, RecursionError) as error:
@@ -539,9 +558,8 @@ class _Resolver:
         texts = _REFERENCE.split(node)  # texts and names in turn
         for place, name in list(enumerate(texts))[1::2]:
             if isinstance(referenced := self._named(name), dict | list):
-                raise ValueError(
-                    f"puts ${{{name}}} inside of a text, and it is {kind_of(referenced)}"
-                )
+                kind = "a list" if isinstance(referenced, list) else "a mapping"
+                raise ValueError(f"puts ${{{name}}} inside of a text, and it is {kind}")
             texts[place] = str(referenced)
         if sum(map(len, texts)) > _MOST_TEXT:
             raise ValueError(
@@ -553,7 +571,7 @@ class _Resolver:
         """What a dotted name refers to."""
         if name in self._done:
             return self._done[name]
-        if name in self._open or len(self._open) > MAX_DEPTH:
+        if name in self._open or len(self._open) > _MOST_DEEP:
             how = (
                 "refers to itself"
                 if name in self._open

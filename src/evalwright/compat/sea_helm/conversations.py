@@ -10,7 +10,7 @@ from evalwright import Message
 from evalwright.compat.sea_helm.config import Row, SeaTask, render
 from evalwright.compat.sea_helm.task_rows import (
     ROLES,
-    hub_file,
+    file_of_hub,
     load_examples,
     loader_of,
     unset,
@@ -96,7 +96,7 @@ def conversation(
         for encoded in row.get("images") or ()
     ]
     files = [
-        hub_file(str(task.here["filepath"]), name)
+        file_of_hub(str(task.here["filepath"]), name)
         for name in row.get("image_files") or ()
     ]
     images += [Image.read(file.read_bytes(), file.name) for file in files]

@@ -9,6 +9,7 @@ there.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
 from itertools import groupby
@@ -36,7 +37,6 @@ from evalwright.extend import (
     to_json,
     write_text,
 )
-from evalwright.runs.reader import as_recorded
 
 
 def export_sea_helm(
@@ -58,7 +58,7 @@ def export_sea_helm(
     notes: list[str] = []
     models: dict[Path, tuple[str, int]] = {}
     for run in runs:
-        with as_recorded(run):
+        with _whole_definitions(run):
             sea_helm_tasks = [
                 task
                 for task in run.data["tasks"]
@@ -95,6 +95,23 @@ def export_sea_helm(
         notes += write_over_runs(numbered, path)
         files.append(path)
     return ExportSummary(files, notes)
+
+
+@contextmanager
+def _whole_definitions(run: Run) -> Iterator[None]:
+    """Around what takes the definitions of a run's tasks at their word.
+
+    Raises RunError where one is not whole.
+    """
+    try:
+        yield
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise RunError(
+            f"The definition of a task in {run.folder / 'run.json'} is broken, so its"
+            f" answers cannot be scored or averaged again ({type(error).__name__}:"
+            f" {error}). Restore the file, or make the run again: its answers are in"
+            " the store."
+        ) from error
 
 
 def _check_one_scoring(runs: Sequence[Run]) -> None:

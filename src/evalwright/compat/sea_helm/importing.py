@@ -70,7 +70,6 @@ from evalwright.extend import (
     Scorer,
     TaskTally,
 )
-from evalwright.runs.grouping import group_records
 from evalwright.statistics import Estimate
 
 _BROKEN = (EvalwrightError, KeyError, TypeError, ValueError, AttributeError, IndexError)
@@ -164,8 +163,7 @@ def _import(
 
     def finished() -> RunFacts:
         task_records = [task.as_dict(missing) for task in imported_tasks]
-        tables = {task.name: task.tally for task in imported_tasks}
-        groups = group_records(task_records, {}, lambda name: tables[name].table())
+        tallies = {task.name: task.tally for task in imported_tasks}
         notes = [note for task in imported_tasks for note in task.notes]
         if missing:
             notes.append(
@@ -213,7 +211,7 @@ def _import(
             code=code,
             tasks=task_records,
             configuration=configuration,
-            groups=groups or (),
+            tallies=tallies,
         )
 
     return place.write(records(), finished)

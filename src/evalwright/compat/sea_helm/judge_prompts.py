@@ -11,10 +11,14 @@ from functools import cache
 from typing import Any
 
 from evalwright import Ask, Generate, Message
-from evalwright.compat.sea_helm.config import Row, SeaTask, drawing, log
-from evalwright.core.asking import refusal_of
-from evalwright.core.requests import OPTIONS
-from evalwright.extend import TaskError, check_known, options_of
+from evalwright.compat.sea_helm.config import Row, SeaTask, log
+from evalwright.extend import (
+    TaskError,
+    check_known,
+    checked_sampling,
+    options_of,
+    refusal_of,
+)
 
 _PROVIDERS = {
     "local_openai": "openai",
@@ -31,6 +35,8 @@ _GENERATION = (
     "top_k",
     "top_p",
 )
+_NOT_EVERYWHERE = ("min_p", "reasoning_effort", "top_k")
+"""Arguments that not every model takes."""
 _NAME = re.compile(r"[\w.:@/+-]{1,300}")
 _BRACES = re.compile(r"\{\{|\}\}|\{(\w+)\}|[{}]")
 _MOST_WORTH = 1_000_000
@@ -99,7 +105,7 @@ def judges_of(task: SeaTask) -> tuple[Judge, ...]:
             )
         check_known(f"argument of the judge in '{task.name}'", generation, _GENERATION)
         provider = _PROVIDERS.get(kind := str(kind or "").lower(), kind)
-        how = drawing(generation, f"The judge of the task '{task.name}'")
+        how = checked_sampling(generation, f"The judge of the task '{task.name}'")
         judges.append(
             Judge(
                 f"judge-{len(judges) + 1}" if judges else "judge",
@@ -138,7 +144,7 @@ def judge_request(
     carried = options_of(ask, role)
     arguments: dict[str, Any] = {"temperature": None}
     for name, setting in generation.items():
-        if name not in OPTIONS:
+        if name not in _NOT_EVERYWHERE:
             arguments[name] = setting
             continue
         alone = Generate(prompt, temperature=None, **{name: setting})

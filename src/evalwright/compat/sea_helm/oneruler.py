@@ -10,25 +10,30 @@ from __future__ import annotations
 import ast
 import csv
 import random
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from evalwright.compat.sea_helm.config import Row, SeaTask, assigned, local_file
-from evalwright.extend import DatasetError, MissingExtra, TaskError, check_known
-from evalwright.tasks.long_texts import (
-    CODE_POINTS,
-    GREATEST,
-    MOST,
-    Make,
-    Tokenizer,
-    haystacks,
-    text_of,
-    tokenizer_of,
-    word_lists,
+from evalwright.compat.sea_helm.config import (
+    Row,
+    SeaTask,
+    assigned,
+    local_file,
+    shown_path,
 )
+from evalwright.extend import DatasetError, MissingExtra, TaskError, check_known
+from evalwright.tasks.long_texts import haystacks, tokenizer_of, word_lists
 
+_CODE_POINTS = "code-points"
+"""The tokenizer that takes each code point for a token."""
+_GREATEST = 2**31 - 1
+"""The greatest number that is hidden."""
+_MOST = 400_000_000
+"""Tokens of all instances of a task together, and bytes of the files that they are made of."""
+Make = Callable[[int], Mapping[str, Any]]
+"""From a seed to an instance."""
 _FOLDER = Path("seahelm_tasks/long_context/oneruler")
 
 
@@ -40,18 +45,18 @@ def oneruler_rows(task: SeaTask, tokenizer: str, limit: int | None = None) -> li
     """
     count = _whole_number(task, "num_samples")
     size = _whole_number(task, "context_size")
-    if max(count * size, count * 1000) > MOST:
+    if max(count * size, count * 1000) > _MOST:
         raise TaskError(
-            f"{task.name} asks for {count * size:,} tokens; at most {MOST:,} are made."
+            f"{task.name} asks for {count * size:,} tokens; at most {_MOST:,} are made."
         )
-    measure = tokenizer_of(tokenizer or CODE_POINTS)
+    measure = tokenizer_of(tokenizer or _CODE_POINTS)
     empty = (task.template.get("preamble") or "") + (
         task.template.get("task_template") or ""
     )
     prompt = measure.lengths([empty])[0]
     of_words = task.loaded_by is not None and task.loaded_by[1] == "CWEDataloader"
     seeds = random.Random(_whole_number(task, "random_seed", least=0)).sample(
-        range(GREATEST), count
+        range(_GREATEST), count
     )[:limit]
     make = (_word_lists if of_words else _haystacks)(
         task, measure, size - prompt, prompt
@@ -70,17 +75,32 @@ def _whole_number(task: SeaTask, key: str, least: int = 1) -> int:
 
 
 def _text_of(task: SeaTask, *inside: Path | str) -> str:
-    """Text files of the tree's OneRuler folder."""
-    return text_of(
-        (local_file(task, str(_FOLDER / name)) for name in inside), task.name
-    )
+    """Text files of the tree's OneRuler folder, an empty line between them. Raises DatasetError."""
+    texts: list[str] = []
+    size = 0
+    for name in inside:
+        path = local_file(task, str(_FOLDER / name))
+        try:
+            size += path.stat().st_size
+            if size > _MOST:
+                raise DatasetError(
+                    f"The files up to '{shown_path(path)}', of which {task.name} is made,"
+                    f" have more than {_MOST:,} bytes."
+                )
+            texts.append(path.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError) as error:
+            raise DatasetError(
+                f"'{shown_path(path)}', of which {task.name} is made, cannot be read:"
+                f" {error}."
+            ) from error
+    return "\n\n".join(texts)
 
 
 def _lines(text: str) -> list[str]:
     return text.removesuffix("\n").split("\n")
 
 
-def _haystacks(task: SeaTask, measure: Tokenizer, size: int, prompt: int) -> Make:
+def _haystacks(task: SeaTask, measure: Any, size: int, prompt: int) -> Make:
     """What makes an instance of a seed: the beginning of the language's books with numbers for
     words hidden before sentences.
     """
@@ -170,14 +190,14 @@ def _sentence(task: SeaTask, name: str) -> str:
     )
 
 
-def _word_lists(task: SeaTask, measure: Tokenizer, size: int, prompt: int) -> Make:
+def _word_lists(task: SeaTask, measure: Any, size: int, prompt: int) -> Make:
     """What makes an instance of a seed: a numbered list in which a few words stand more often than
     all others.
     """
     repeats = ("common_words", "repeats_common_words", "repeats_uncommon_words")
     common, often, seldom = (_whole_number(task, f"num_{key}") for key in repeats)
     words = sorted(set(_vocabulary(task)))
-    if len(words) <= common or max(common * often, len(words) * seldom) > MOST:
+    if len(words) <= common or max(common * often, len(words) * seldom) > _MOST:
         raise TaskError(
             f"{task.name} has too few words for {common} common ones, or repeats them"
             " too often."

@@ -26,14 +26,23 @@ from evalwright.compat.sea_helm.judge_prompts import (
     right_or_wrong,
     won,
 )
-from evalwright.compat.sea_helm.judge_scales import PAIRS, PASS_OR_FAIL, RIGHT_OR_WRONG
-from evalwright.extend import ScoringError, separate_reasoning
-from evalwright.scorers.judge.criteria import SEVERITY
-from evalwright.scorers.judge.forms import json_objects
-from evalwright.scorers.judge.material import Exchange
-from evalwright.scorers.judge.opinions import Opinion, Scale, score_opinions
-from evalwright.scorers.judge.pair import FIRST, SAME, SECOND
-from evalwright.strategies.several import gather_all
+from evalwright.compat.sea_helm.judge_scales import (
+    FIRST,
+    PAIRS,
+    PASS_OR_FAIL,
+    RIGHT_OR_WRONG,
+    SAME,
+    SECOND,
+    SEVERITY,
+    LabelScale,
+)
+from evalwright.extend import (
+    ScoringError,
+    gather_all,
+    json_objects,
+    score_by_judges,
+    separate_reasoning,
+)
 
 Worth = tuple[float, Mapping[str, float]]
 """What the verdicts on a row come to, from 0 to 1, and numbers beside it."""
@@ -51,7 +60,7 @@ class Rules:
 
     read: Callable[[JudgeForm, str], Any]
     worth: Callable[[JudgeForm, Row, Verdicts], Worth]
-    scale: Scale = PASS_OR_FAIL
+    scale: LabelScale = PASS_OR_FAIL
 
 
 def settings_of(
@@ -96,7 +105,7 @@ async def judged(
             raise RequestFailed(Failure("bad verdict", "judge", message))
         return read
 
-    async def opinion(role: str, _: Exchange) -> Opinion:
+    async def opinion(role: str) -> Score:
         verdicts = await gather_all(
             [verdict(role, question) for question in questions.values()]
         )
@@ -104,14 +113,13 @@ async def judged(
         value, parts = rules.worth(form, row, by_question)
         shown: Verdicts = won(form, by_question) if kind == "pairs" else by_question
         listing = ", ".join(f"{name}: {float(read)}" for name, read in shown.items())
-        label_of: Any = rules.scale.label_of
-        return Opinion(value, label_of(value), listing, parts)
+        return Score(value, rules.scale.label_of(value), listing, parts)
 
     try:
         _check_turns(form, row, replies)
         questions = QUESTIONS[kind](form, row, replies)
-        exchange = Exchange((), "", "")
-        return await score_opinions(judges, [exchange], opinion, rules.scale)
+        scale = rules.scale
+        return await score_by_judges(judges, opinion, scale.labels, scale.label_of)
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
         where = f"The row of the sample '{sample.id}' cannot be judged"
         raise ScoringError(f"{where}: {type(error).__name__}: {error}.") from None

@@ -23,11 +23,14 @@ from evalwright.compat.sea_helm.instruction_rows import (
     language_instructions,
 )
 from evalwright.compat.sea_helm.metricx import METRICX, metricx_errors
-from evalwright.compat.sea_helm.programs import program_score
-from evalwright.extend import Scored, ScoringError, bind_scorer
-from evalwright.scorers.code.livecodebench import run_test
-from evalwright.scorers.label import behind_tag, score_label
-from evalwright.scorers.token_f1 import words
+from evalwright.compat.sea_helm.programs import program_score, run_test
+from evalwright.extend import (
+    Scored,
+    ScoringError,
+    behind_tag,
+    bind_scorer,
+    score_label,
+)
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 WORST_ERRORS = 25.0
@@ -121,12 +124,8 @@ def short_answer(
     their order.
     """
     extracted = answer_behind(tag, answer, two_phases)
-    scored = _score_by("token-f1", {"language": language}, sample, answer, extracted)
-    answer_words = words(extracted, language)
-    exact = float(
-        any(answer_words == words(target, language) for target in sample.targets)
-    )
-    return replace(scored, parts={"exact_match": exact, **scored.parts})
+    options = {"language": language, "exact": True}
+    return _score_by("token-f1", options, sample, answer, extracted)
 
 
 @row_scorer("sea-helm-line")

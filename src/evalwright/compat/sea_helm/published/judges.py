@@ -28,16 +28,21 @@ from evalwright.compat.sea_helm.judge_prompts import (
     right_or_wrong,
     won,
 )
-from evalwright.compat.sea_helm.judge_scales import PAIRS, PASS_OR_FAIL, RIGHT_OR_WRONG
+from evalwright.compat.sea_helm.judge_scales import (
+    FIRST,
+    PAIRS,
+    PASS_OR_FAIL,
+    RIGHT_OR_WRONG,
+    SAME,
+    SECOND,
+    SEVERITY,
+)
 from evalwright.compat.sea_helm.published.scoring import (
     Numbers,
     PublishedScoring,
     SeaHelmRaised,
 )
-from evalwright.extend import Ability, separate_reasoning
-from evalwright.scorers.judge.criteria import SEVERITY
-from evalwright.scorers.judge.pair import FIRST, SAME, SECOND
-from evalwright.strategies.several import gather_all
+from evalwright.extend import Ability, gather_all, separate_reasoning
 
 if TYPE_CHECKING:
     from evalwright import Column
@@ -124,12 +129,11 @@ class Judged(PublishedScoring):
                 f"{name}: {'unread' if verdict is None else float(verdict)}"
                 for name, verdict in self.shown(by_question).items()
             )
-            label_of: Any = self.scale.label_of
             unread = float(verdicts.count(None))
             parts = {**numbers, "unread": unread, **self.codes(row)}
             return Score(
                 value,
-                label_of(value),
+                self.scale.label_of(value),
                 listing,
                 {self.task.metric: value, **parts},
             )

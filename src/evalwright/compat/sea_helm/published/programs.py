@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping
 
 from evalwright import Answer, Ask, Sample, Score
-from evalwright.compat.sea_helm.programs import SECONDS, program_score
+from evalwright.compat.sea_helm.programs import SECONDS, Verdict, program_score
 from evalwright.compat.sea_helm.published.scoring import PublishedScoring
-from evalwright.scorers.code.sandbox import Outcome, run_script
+from evalwright.extend import run_script
 
 _BLOCK = re.compile(r"```(?:python)?\n((?:[^`]|`(?!``))*?)\n```", re.IGNORECASE)
 _TYPES = (
@@ -35,7 +35,7 @@ except Exception as _error:
 
 def run_as_published(
     text: str, name: str, test: Mapping[str, str], seconds: float
-) -> Outcome:
+) -> Verdict:
     blocks = _BLOCK.findall(text)
     code = blocks[-1].strip() if blocks else text
     test_input = test["input"]
@@ -55,9 +55,7 @@ def run_as_published(
     written, outcome = run_script(program, "", seconds=seconds)
     right = "TEST_PASSED" in written if name else written.strip() == expected
     return (
-        outcome
-        if outcome.label != "passed" or right
-        else Outcome("failed", "another result")
+        outcome if outcome.label != "passed" or right else ("failed", "another result")
     )
 
 

@@ -8,7 +8,7 @@ several draws each is a run of SEA-HELM's, and the numbers are means over them.
 
 What is read out of a response: the answer tag and the labels stand in a pattern as they are, the
 first tag counts, and of labels run together the last. A pattern that the files can make slow is
-searched in the process of `bounded.py`.
+searched in a process with limits.
 """
 
 from __future__ import annotations
@@ -24,10 +24,18 @@ from statistics import fmean as mean
 from statistics import variance
 from typing import TYPE_CHECKING, Any
 
-from evalwright import Answer, Failure, RequestFailed, Sample, Score, bounded
+from evalwright import Answer, Failure, RequestFailed, Sample, Score
 from evalwright.compat.sea_helm.config import DIALECT, SCORER, Row, SeaTask, row_of
 from evalwright.compat.sea_helm.published.phases import written_in_two
-from evalwright.extend import Ability, MetricSpec, Scored, Scorer, ScoringError
+from evalwright.extend import (
+    Ability,
+    LimitExceeded,
+    MetricSpec,
+    Scored,
+    Scorer,
+    ScoringError,
+    call_with_limits,
+)
 
 if TYPE_CHECKING:
     from evalwright import Column
@@ -56,10 +64,10 @@ def search(pattern: str, text: str, ignore_case: bool = False) -> str:
         match = _first_match(pattern, text, ignore_case)
     else:
         try:
-            match = bounded.call(
+            match = call_with_limits(
                 _first_match, pattern, text, ignore_case, seconds=_SECONDS, key=pattern
             )
-        except bounded.LimitExceeded as error:
+        except LimitExceeded as error:
             raise ScoringError(
                 f"The pattern of the answer tag was given up: {error}."
             ) from None

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from evalwright import Answer, Ask, Sample, Score, bounded
+from evalwright import Answer, Ask, Sample, Score
 from evalwright.compat.sea_helm.config import Row, row_of
 from evalwright.compat.sea_helm.metricx import METRICX, metricx_errors
 from evalwright.compat.sea_helm.published import words
@@ -20,7 +20,12 @@ from evalwright.compat.sea_helm.published.scoring import (
     normalised,
     search,
 )
-from evalwright.extend import ScoringError, bind_scorer
+from evalwright.extend import (
+    LimitExceeded,
+    ScoringError,
+    bind_scorer,
+    call_with_limits,
+)
 
 if TYPE_CHECKING:
     from evalwright import Column
@@ -208,9 +213,9 @@ class Mathematics(PublishedScoring):
     def row_score(self, row: Row, text: str) -> Score:
         try:
             right = float(
-                bounded.call(math_verified, str(row["label"]), text, seconds=30.0)
+                call_with_limits(math_verified, str(row["label"]), text, seconds=30.0)
             )
-        except bounded.LimitExceeded as error:
+        except LimitExceeded as error:
             raise ScoringError(f"math-verify was given up: {error}.") from None
         return Score(right, "", text.strip(), {self.part: right})
 

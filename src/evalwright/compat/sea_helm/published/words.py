@@ -16,8 +16,7 @@ from collections import Counter
 from collections.abc import Sequence
 from importlib.util import find_spec
 
-from evalwright import bounded
-from evalwright.extend import MissingExtra
+from evalwright.extend import MissingExtra, call_with_limits
 
 LIBRARIES = {"th": "pythainlp", "zh": "jieba"}
 """The libraries that find words by a dictionary, by language."""
@@ -38,7 +37,7 @@ def require(language: str, feature: str) -> None:
 def segmented(text: str, language: str) -> list[str]:
     """Words by PyThaiNLP's dictionary, or jieba's; a long text is read in the limited process."""
     if len(text) > _LONG:
-        words: list[str] = bounded.call(
+        words: list[str] = call_with_limits(
             _segment_by_library, text, language, seconds=10.0
         )
         return words
