@@ -17,8 +17,10 @@ from compat.sea_helm.small_tree import entry, rows, small_tree, spoken, write
 from evalwright import evaluate
 from evalwright.cli import main
 from evalwright.compat.sea_helm.compiling import SEEDS, compiled
-from evalwright.compat.sea_helm.config import SeaTask, local_file, read_tree
+from evalwright.compat.sea_helm.config import read_tree
+from evalwright.compat.sea_helm.folder_files import local_file
 from evalwright.compat.sea_helm.naming import Chosen, options_of
+from evalwright.compat.sea_helm.sea_task import SeaTask
 from evalwright.compat.sea_helm.task_rows import load_rows, rows_of
 from evalwright.core.errors import (
     ConfigurationError,

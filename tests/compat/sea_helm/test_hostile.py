@@ -17,11 +17,13 @@ import pytest
 from compat.sea_helm.sea_results import rows_of, task, write_results
 from compat.sea_helm.small_tree import write
 from evalwright.cli import main
-from evalwright.compat.sea_helm.config import SeaTask, read_tree, render
+from evalwright.compat.sea_helm.config import read_tree
 from evalwright.compat.sea_helm.judge_prompts import judges_of
 from evalwright.compat.sea_helm.oneruler import oneruler_rows
+from evalwright.compat.sea_helm.placeholders import render
 from evalwright.compat.sea_helm.published.procedures import procedure_worth
 from evalwright.compat.sea_helm.published.scoring import SeaHelmRaised
+from evalwright.compat.sea_helm.sea_task import SeaTask
 from evalwright.core.errors import (
     ConfigurationError,
     DatasetError,

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from evalwright.compat.sea_helm.config import SeaTask
 from evalwright.compat.sea_helm.judge_prompts import filled, judges_of
 from evalwright.compat.sea_helm.published.scoring import SeaHelmRaised
 from evalwright.compat.sea_helm.scoring import scoring_of
+from evalwright.compat.sea_helm.sea_task import SeaTask
 from evalwright.core.errors import RequestFailed, TaskError, UnknownName
 from evalwright.core.requests import Generate
 from evalwright.core.responses import Response

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from compat.sea_helm.small_tree import entry
-from evalwright.compat.sea_helm.config import SeaTask
 from evalwright.compat.sea_helm.conversations import conversation
+from evalwright.compat.sea_helm.sea_task import SeaTask
 from evalwright.compat.sea_helm.task_rows import LOADERS, file_of_hub, load_rows
 from evalwright.core.errors import DatasetError
 

@@ -20,9 +20,9 @@ from compat.sea_helm.scored import (
     scored,
     sea_task,
 )
-from evalwright.compat.sea_helm.config import SeaTask
 from evalwright.compat.sea_helm.metric_classes import slices_of
 from evalwright.compat.sea_helm.scoring import scoring_of
+from evalwright.compat.sea_helm.sea_task import SeaTask
 from evalwright.core.errors import (
     MissingExtra,
     RequestFailed,

@@ -9,16 +9,7 @@ from functools import partial
 from typing import Any
 
 from evalwright import Failure, Task
-from evalwright.compat.sea_helm.config import (
-    DIALECT,
-    PREFIX,
-    SEED,
-    SeaTask,
-    Tree,
-    log,
-    plain,
-    tree_of,
-)
+from evalwright.compat.sea_helm.config import SEED, Tree, tree_of
 from evalwright.compat.sea_helm.conversations import shots_of
 from evalwright.compat.sea_helm.corrected.definitions import strategy_of
 from evalwright.compat.sea_helm.metric_classes import METRICS, slices_of
@@ -37,6 +28,7 @@ from evalwright.compat.sea_helm.scoring import (
     scoring_of,
     scoring_without_data,
 )
+from evalwright.compat.sea_helm.sea_task import DIALECT, PREFIX, SeaTask, log, plain
 from evalwright.compat.sea_helm.task_rows import loader_of
 from evalwright.compat.sea_helm.turns import Turns
 from evalwright.extend import (

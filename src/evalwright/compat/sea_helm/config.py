@@ -1,5 +1,4 @@
-"""SEA-HELM's configuration: a task in a language, every `config.yaml` of a folder merged into one
-tree, and what a name stands for.
+"""SEA-HELM's configuration: every `config.yaml` of a folder, checked and merged into one tree.
 
 The files are a stranger's: nothing outside the folder is read, YAML tags are refused, and
 references can neither go in circles nor grow without bound. The tree is kept on disk for one state
@@ -8,14 +7,9 @@ of the files. Whatever is not named here may be anything.
 
 from __future__ import annotations
 
-import ast
-import json
-import logging
 import os
 import re
-import string
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -23,199 +17,16 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, create_model
 
-from evalwright import Sample
 from evalwright.compat.indexes import State, cached_index
+from evalwright.compat.sea_helm.folder_files import shown_path
+from evalwright.compat.sea_helm.sea_task import plain
 from evalwright.extend import (
     ConfigurationError,
-    DatasetError,
-    OutOfReach,
-    ScoringError,
     TaskError,
     first_mistake,
-    is_within,
     read_yaml,
     remember_secrets,
 )
-
-_NAME = re.compile(r"\w+")
-_LONGEST = 20_000_000
-Row = Mapping[str, Any]
-"""A row of data in SEA-HELM's format: id, label (text or list of texts), prompts (a mapping for
-each turn), metadata; others by task.
-"""
-Class = tuple[str, str]
-"""A file and a class in it: classes of one name differ between files."""
-
-
-@dataclass(frozen=True, slots=True)
-class SeaTask:
-    """A task in a language. config: the task's resolved mapping, `languages` included; root: the
-    folder that its paths start from.
-
-    base: whether it is given to a base model (`--is_base_model`); published: whether SEA-HELM's own
-    arithmetic makes the numbers; trust: folders whose Python may run.
-    """
-
-    name: str
-    language: str
-    config: Mapping[str, Any]
-    root: Path | None = None
-    base: bool = False
-    published: bool = False
-    trust: tuple[str, ...] = ()
-
-    @property
-    def scoring(self) -> str:
-        """Whose arithmetic makes the numbers."""
-        return "published" if self.published else "corrected"
-
-    @property
-    def here(self) -> Mapping[str, Any]:
-        """What the task says of this language."""
-        return self.config["languages"][self.language]  # type: ignore[no-any-return]
-
-    @property
-    def template(self) -> Mapping[str, Any]:
-        """preamble, task_template, answer_template, answer_tag; each may be empty or null."""
-        return self.here["prompt_template"]  # type: ignore[no-any-return]
-
-    @property
-    def answer_tag(self) -> str:
-        return self.template.get("answer_tag") or ""
-
-    @property
-    def metric(self) -> str:
-        """The number that the task stands for, as `normalized_accuracy`."""
-        return str(self.config["metric"])
-
-    @property
-    def plain_name(self) -> str:
-        """The name without what marks a twin."""
-        return self.name.removesuffix("-logprobs")
-
-    @property
-    def is_twin(self) -> bool:
-        """Whether labels are scored by their log-likelihood."""
-        return str(self.config.get("use_logprobs") or "").lower() == "true"
-
-    @property
-    def separator(self) -> str:
-        """What stands between the answer tag and a label."""
-        separator = re.search(
-            r"\{answer_tag\}(.*)\{label\}", self.template.get("answer_template") or ""
-        )
-        return (
-            separator[1]
-            if separator
-            else str(self.template.get("answer_tag_separator", " "))
-        )
-
-    @property
-    def scored_by(self) -> Class:
-        """The class of its metric."""
-        return str(self.config["metric_file"]), str(self.config["metric_class"])
-
-    @property
-    def loaded_by(self) -> Class | None:
-        """The class of its loader; None where it has none, which is a local file of rows."""
-        name = self.config.get("dataloader_class")
-        return (str(self.config.get("dataloader_file")), str(name)) if name else None
-
-
-def row_of(sample: Sample) -> Row:
-    """The row of a sample. Raises ScoringError where it has none."""
-    row = sample.metadata.get("row")
-    if not isinstance(row, Mapping):
-        raise ScoringError(
-            f"The sample '{sample.id}' has no row of SEA-HELM's in its metadata."
-        )
-    return row
-
-
-@lru_cache(maxsize=4096)
-def pieces(template: str, what: str) -> tuple[tuple[str, str | None], ...]:
-    """Texts and placeholders. what: for errors.
-
-    Raises TaskError where more than names stands in braces: attributes, formats.
-    """
-    parts: list[tuple[str, str | None]] = []
-    try:
-        for text, name, spec, conversion in string.Formatter().parse(template):
-            if name is not None and (spec or conversion or not _NAME.fullmatch(name)):
-                raise ValueError(f"'{{{name}...}}' is more than a name in braces")
-            parts.append((text, name))
-    except ValueError as error:
-        raise TaskError(f"{what} cannot be read: {error}.") from None
-    return tuple(parts)
-
-
-def render(template: str | None, values: Mapping[str, Any], what: str) -> str:
-    """A template with its placeholders filled. what: for errors. Raises TaskError."""
-    parts = pieces(template or "", what)
-    if lacking := [
-        name for _, name in parts if name is not None and name not in values
-    ]:
-        raise TaskError(
-            f"{what} has the placeholder {{{lacking[0]}}}, for which there is no value."
-        )
-    texts = {name: "" if name is None else str(values[name]) for _, name in parts}
-    if sum(len(text) + len(texts[name]) for text, name in parts) > _LONGEST:
-        raise TaskError(f"{what} gives a text of more than {_LONGEST:,} characters.")
-    return "".join(text + texts[name] for text, name in parts)
-
-
-def local_file(task: SeaTask, name: str) -> Path:
-    """A file of its folder that a task names.
-
-    Raises TaskError for one outside of the folder, DatasetError for one that is not there.
-    """
-    where = f"The task '{task.name}' ({task.language}) reads '{name[:200]}'"
-    if task.root is None:
-        raise DatasetError(
-            f"{where}: name SEA-HELM's tree, which has it, with --task-root."
-        )
-    if "://" in name:
-        raise TaskError(f"{where}: addresses are not opened.")
-    path = task.root / name
-    folder = shown_path(task.root)
-    if "\0" in name or not is_within(path, task.root):
-        raise TaskError(
-            f"{where}, which is outside of its folder '{folder}' (links followed), or"
-            " hidden."
-        )
-    with suppress(OSError):  # a name that is too long
-        if path.is_file():  # no pipe, for which nothing would be read
-            return path
-    raise OutOfReach(f"{where}, which does not exist in '{folder}' or is not a file.")
-
-
-def assigned(task: SeaTask, file: str, name: str) -> list[ast.expr]:
-    """What a file of the tree assigns to a name or an attribute of that name.
-
-    Its code is read, not run.
-    """
-    try:
-        tree = ast.parse(local_file(task, file).read_text(encoding="utf-8"))
-    except (
-        OSError,
-        DatasetError,
-        TaskError,
-        ValueError,
-        SyntaxError,
-        RecursionError,
-        MemoryError,
-    ):
-        return []
-    assignments = [
-        (node.targets, node.value)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Assign)
-    ]
-    return [
-        value
-        for to, value in assignments
-        if name in (getattr(to[0], "id", ""), getattr(to[0], "attr", ""))
-    ]
 
 
 def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
@@ -226,32 +37,6 @@ def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
         both = isinstance(below, Mapping) and isinstance(value, Mapping)
         combined[key] = merged(below, value) if both else value  # type: ignore[arg-type]
     return combined
-
-
-def plain(value: Any) -> Any:
-    """A value as JSON would give it back. Raises TaskError where it holds what JSON has not."""
-    try:
-        return json.loads(json.dumps(value))
-    except (TypeError, ValueError) as error:
-        raise TaskError(
-            f"A task's definition can contain only JSON values: {error}."
-        ) from None
-
-
-def parsed_json(text: str | bytes) -> Any:
-    """JSON in a row. Raises ValueError."""
-    try:
-        return json.loads(text)
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
-
-
-def shown_path(path: Path) -> str:
-    """A path as errors show it: relative to the working folder where it lies inside it."""
-    try:
-        return str(path.resolve().relative_to(Path.cwd()))
-    except (ValueError, OSError, RuntimeError):  # RuntimeError: links in a circle
-        return str(path)
 
 
 # -- what the files must hold ----------------------------------------------------------
@@ -594,12 +379,3 @@ class _Resolver:
         self._done[name] = self.value(node)
         self._open.pop()
         return self._done[name]
-
-
-NULL = "null"
-"""The label of an answer from which none could be read."""
-DIALECT = SCORER = "sea-helm"
-"""The dialect, and the name of the one scorer that its tasks have."""
-PREFIX = f"{DIALECT}:"
-
-log = logging.getLogger("evalwright.sea_helm")

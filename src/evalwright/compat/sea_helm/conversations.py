@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evalwright import Message
-from evalwright.compat.sea_helm.config import Row, SeaTask, render
+from evalwright.compat.sea_helm.placeholders import render
+from evalwright.compat.sea_helm.sea_task import Row, SeaTask
 from evalwright.compat.sea_helm.task_rows import (
     ROLES,
     file_of_hub,

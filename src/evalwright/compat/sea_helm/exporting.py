@@ -21,12 +21,12 @@ import yaml
 from evalwright import Message, Run, SampleRecord, __version__
 from evalwright.compat.recording import writing
 from evalwright.compat.sea_helm.aggregation import ERROR, result_of, with_totals
-from evalwright.compat.sea_helm.config import DIALECT, SCORER, SeaTask
 from evalwright.compat.sea_helm.metric_classes import METRICS
 from evalwright.compat.sea_helm.over_runs import write_over_runs
-from evalwright.compat.sea_helm.recorded import REPLY, USAGE, at
+from evalwright.compat.sea_helm.result_rows import REPLY, USAGE, at
 from evalwright.compat.sea_helm.results import NumberedRun, check_names, file_of
 from evalwright.compat.sea_helm.scoring import scoring_of
+from evalwright.compat.sea_helm.sea_task import DIALECT, SCORER, SeaTask
 from evalwright.extend import (
     ExportSummary,
     MetricSpec,

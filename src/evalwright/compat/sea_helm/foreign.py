@@ -23,7 +23,7 @@ from threading import Lock, Timer
 from types import ModuleType
 from typing import Any
 
-from evalwright.compat.sea_helm.config import Class, Row, SeaTask, log
+from evalwright.compat.sea_helm.sea_task import Class, Row, SeaTask, log
 from evalwright.extend import (
     LimitedProcess,
     LimitExceeded,

@@ -30,15 +30,7 @@ from evalwright import (
 from evalwright.compat import recording
 from evalwright.compat.recording import as_mapping, not_scored, number
 from evalwright.compat.sea_helm.compiling import OF_TREE
-from evalwright.compat.sea_helm.config import (
-    DIALECT,
-    PREFIX,
-    SCORER,
-    Row,
-    SeaTask,
-    Tree,
-    tree_of,
-)
+from evalwright.compat.sea_helm.config import Tree, tree_of
 from evalwright.compat.sea_helm.conversations import shots_of
 from evalwright.compat.sea_helm.metric_classes import METRICS, slices_of
 from evalwright.compat.sea_helm.published.scoring import (
@@ -46,7 +38,7 @@ from evalwright.compat.sea_helm.published.scoring import (
     as_published,
     published_metrics,
 )
-from evalwright.compat.sea_helm.recorded import (
+from evalwright.compat.sea_helm.result_rows import (
     answer_of,
     at,
     entries,
@@ -61,6 +53,7 @@ from evalwright.compat.sea_helm.results import (
 )
 from evalwright.compat.sea_helm.samples import Samples
 from evalwright.compat.sea_helm.scoring import scoring_of
+from evalwright.compat.sea_helm.sea_task import DIALECT, PREFIX, SCORER, Row, SeaTask
 from evalwright.extend import (
     ImportDestination,
     ImportFolder,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from evalwright import Sample, UsageError
-from evalwright.compat.sea_helm.config import Row, SeaTask
+from evalwright.compat.sea_helm.sea_task import Row, SeaTask
 from evalwright.extend import Scorer, ScoringError, TaskError
 
 SUBCATEGORY = "subcategories."

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from evalwright import Ask, Generate, Message
-from evalwright.compat.sea_helm.config import Row, SeaTask, log
+from evalwright.compat.sea_helm.sea_task import Row, SeaTask, log
 from evalwright.extend import (
     TaskError,
     check_known,

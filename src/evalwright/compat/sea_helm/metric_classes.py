@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from evalwright.compat.sea_helm.config import Class, SeaTask
+from evalwright.compat.sea_helm.sea_task import Class, SeaTask
 
 _TABLE = tomllib.loads(
     Path(__file__).with_name("metrics.toml").read_text(encoding="utf-8")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evalwright import Ask, Failure, RequestFailed, Reward
-from evalwright.compat.sea_helm.config import Row
+from evalwright.compat.sea_helm.sea_task import Row
 from evalwright.extend import ScoringError
 
 METRICX = "metricx"

@@ -19,15 +19,8 @@ from pydantic import (
     ValidationError,
 )
 
-from evalwright.compat.sea_helm.config import (
-    DIALECT,
-    PREFIX,
-    Tree,
-    has_tasks,
-    log,
-    read_tree,
-    root_of,
-)
+from evalwright.compat.sea_helm.config import Tree, has_tasks, read_tree, root_of
+from evalwright.compat.sea_helm.sea_task import DIALECT, PREFIX, log
 from evalwright.extend import (
     ConfigurationError,
     ListedTask,

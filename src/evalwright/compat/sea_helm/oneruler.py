@@ -16,13 +16,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from evalwright.compat.sea_helm.config import (
-    Row,
-    SeaTask,
-    assigned,
-    local_file,
-    shown_path,
-)
+from evalwright.compat.sea_helm.folder_files import assigned, local_file, shown_path
+from evalwright.compat.sea_helm.sea_task import Row, SeaTask
 from evalwright.extend import DatasetError, MissingExtra, TaskError, check_known
 from evalwright.tasks.long_texts import haystacks, tokenizer_of, word_lists
 

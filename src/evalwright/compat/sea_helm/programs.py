@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from evalwright import Score
-from evalwright.compat.sea_helm.config import parsed_json
+from evalwright.compat.sea_helm.sea_task import parsed_json
 from evalwright.extend import (
     ScoringError,
     assemble_program,

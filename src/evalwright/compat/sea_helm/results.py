@@ -19,15 +19,9 @@ from typing import Any
 
 from evalwright import Failure
 from evalwright.compat.recording import as_mapping, nothing_at, number, open_recorded
-from evalwright.compat.sea_helm.config import (
-    TASKS,
-    Tree,
-    check,
-    is_name,
-    plain,
-    tree_of,
-)
-from evalwright.compat.sea_helm.recorded import REPLY, answer_of, score_of
+from evalwright.compat.sea_helm.config import TASKS, Tree, check, is_name, tree_of
+from evalwright.compat.sea_helm.result_rows import REPLY, answer_of, score_of
+from evalwright.compat.sea_helm.sea_task import plain
 from evalwright.extend import (
     RunCheck,
     RunError,

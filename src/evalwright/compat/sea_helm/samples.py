@@ -11,8 +11,8 @@ from functools import cached_property
 from typing import Any
 
 from evalwright import Sample
-from evalwright.compat.sea_helm.config import Row, SeaTask
 from evalwright.compat.sea_helm.conversations import Shots, conversation
+from evalwright.compat.sea_helm.sea_task import Row, SeaTask
 from evalwright.compat.sea_helm.task_rows import load_rows, unset
 
 TRANSLATED = (

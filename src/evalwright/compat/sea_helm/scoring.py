@@ -15,7 +15,6 @@ from pkgutil import resolve_name
 
 from evalwright import UsageError
 from evalwright.compat.recording import not_scored
-from evalwright.compat.sea_helm.config import DIALECT, SCORER, Row, SeaTask
 from evalwright.compat.sea_helm.corrected.definitions import corrected_scoring
 from evalwright.compat.sea_helm.metric_classes import METRICS
 from evalwright.compat.sea_helm.published.scoring import (
@@ -25,6 +24,7 @@ from evalwright.compat.sea_helm.published.scoring import (
     failed_as_published,
     published_metrics,
 )
+from evalwright.compat.sea_helm.sea_task import DIALECT, SCORER, Row, SeaTask
 from evalwright.extend import MetricSpec, Scorer, ScoringError, TaskError
 
 _FOLDER_METRIC = {"published": {"family": "folder_metrics:FolderMetric"}}

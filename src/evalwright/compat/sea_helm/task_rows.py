@@ -22,15 +22,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from evalwright.compat.sea_helm.config import (
-    Class,
-    Row,
-    SeaTask,
-    assigned,
-    local_file,
-    parsed_json,
-    pieces,
-)
+from evalwright.compat.sea_helm.folder_files import assigned, local_file
+from evalwright.compat.sea_helm.placeholders import pieces
+from evalwright.compat.sea_helm.sea_task import Class, Row, SeaTask, parsed_json
 from evalwright.extend import (
     DatasetError,
     DatasetRows,

@@ -12,7 +12,6 @@ from statistics import fmean as mean
 from typing import Any
 
 from evalwright import Answer, Ask, Sample, Score, UsageError
-from evalwright.compat.sea_helm.config import DIALECT, Row, SeaTask
 from evalwright.compat.sea_helm.corrected import judges, scorers
 from evalwright.compat.sea_helm.instruction_rows import (
     SUBCATEGORY,
@@ -21,6 +20,7 @@ from evalwright.compat.sea_helm.instruction_rows import (
     language_instructions,
 )
 from evalwright.compat.sea_helm.judge_prompts import judges_of
+from evalwright.compat.sea_helm.sea_task import DIALECT, Row, SeaTask
 from evalwright.extend import (
     MetricSpec,
     Scored,

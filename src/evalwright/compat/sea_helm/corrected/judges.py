@@ -12,7 +12,6 @@ from statistics import fmean as mean
 from typing import Any
 
 from evalwright import Answer, Ask, Failure, RequestFailed, Sample, Score
-from evalwright.compat.sea_helm.config import Row, SeaTask, row_of
 from evalwright.compat.sea_helm.corrected.scorers import row_scorer
 from evalwright.compat.sea_helm.judge_prompts import (
     QUESTIONS,
@@ -36,6 +35,7 @@ from evalwright.compat.sea_helm.judge_scales import (
     SEVERITY,
     LabelScale,
 )
+from evalwright.compat.sea_helm.sea_task import Row, SeaTask, row_of
 from evalwright.extend import (
     ScoringError,
     gather_all,

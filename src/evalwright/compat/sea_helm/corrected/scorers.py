@@ -15,7 +15,6 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from evalwright import Answer, Ask, Sample, Score, scorer
-from evalwright.compat.sea_helm.config import Row, row_of
 from evalwright.compat.sea_helm.instruction_rows import (
     FORMS,
     SUBCATEGORY,
@@ -24,6 +23,7 @@ from evalwright.compat.sea_helm.instruction_rows import (
 )
 from evalwright.compat.sea_helm.metricx import METRICX, metricx_errors
 from evalwright.compat.sea_helm.programs import program_score, run_test
+from evalwright.compat.sea_helm.sea_task import Row, row_of
 from evalwright.extend import (
     Scored,
     ScoringError,

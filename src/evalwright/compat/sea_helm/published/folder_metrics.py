@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from evalwright import Answer, Ask, Sample, Score
-from evalwright.compat.sea_helm.config import row_of
 from evalwright.compat.sea_helm.foreign import (
     check_trusted,
     end_workers,
@@ -20,6 +19,7 @@ from evalwright.compat.sea_helm.published.scoring import (
     PublishedScoring,
     SeaHelmRaised,
 )
+from evalwright.compat.sea_helm.sea_task import row_of
 from evalwright.extend import ScoringError, TaskError
 
 if TYPE_CHECKING:

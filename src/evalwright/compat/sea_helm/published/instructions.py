@@ -8,7 +8,6 @@ from statistics import fmean as mean
 from typing import TYPE_CHECKING, Any
 
 from evalwright import Answer, Sample, Score
-from evalwright.compat.sea_helm.config import Row, row_of
 from evalwright.compat.sea_helm.instruction_rows import (
     FORMS,
     SUBCATEGORY,
@@ -21,6 +20,7 @@ from evalwright.compat.sea_helm.published.scoring import (
     PublishedScoring,
     SeaHelmRaised,
 )
+from evalwright.compat.sea_helm.sea_task import Row, row_of
 from evalwright.extend import Scored, bind_scorer
 
 if TYPE_CHECKING:

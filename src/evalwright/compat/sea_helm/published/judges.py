@@ -15,7 +15,6 @@ from statistics import fmean as mean
 from typing import TYPE_CHECKING, Any
 
 from evalwright import Answer, Ask, Sample, Score
-from evalwright.compat.sea_helm.config import Row, row_of
 from evalwright.compat.sea_helm.judge_prompts import (
     QUESTIONS,
     Verdicts,
@@ -42,6 +41,7 @@ from evalwright.compat.sea_helm.published.scoring import (
     PublishedScoring,
     SeaHelmRaised,
 )
+from evalwright.compat.sea_helm.sea_task import Row, row_of
 from evalwright.extend import Ability, gather_all, separate_reasoning
 
 if TYPE_CHECKING:

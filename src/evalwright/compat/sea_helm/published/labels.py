@@ -9,7 +9,6 @@ from statistics import fmean as mean
 from typing import TYPE_CHECKING
 
 from evalwright import Answer, Sample, Score
-from evalwright.compat.sea_helm.config import NULL, Row, row_of
 from evalwright.compat.sea_helm.published.scoring import (
     Numbers,
     PublishedScoring,
@@ -19,6 +18,7 @@ from evalwright.compat.sea_helm.published.scoring import (
     search,
     standard_error,
 )
+from evalwright.compat.sea_helm.sea_task import NULL, Row, row_of
 from evalwright.extend import Scored
 
 if TYPE_CHECKING:

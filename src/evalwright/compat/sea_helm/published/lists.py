@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from evalwright import Score
-from evalwright.compat.sea_helm.config import Row
 from evalwright.compat.sea_helm.published.scoring import PublishedScoring
+from evalwright.compat.sea_helm.sea_task import Row
 
 
 class Found(PublishedScoring):

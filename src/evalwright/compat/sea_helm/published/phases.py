@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from evalwright import Answer, Ask, LogLikelihood, Message, Response, Sample
-from evalwright.compat.sea_helm.config import SeaTask
+from evalwright.compat.sea_helm.sea_task import SeaTask
 from evalwright.extend import (
     TARGET,
     Ability,

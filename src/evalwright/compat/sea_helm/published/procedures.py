@@ -17,12 +17,12 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from evalwright import Score
-from evalwright.compat.sea_helm.config import NULL, Row
 from evalwright.compat.sea_helm.published.scoring import (
     Numbers,
     PublishedScoring,
     SeaHelmRaised,
 )
+from evalwright.compat.sea_helm.sea_task import NULL, Row
 
 if TYPE_CHECKING:
     from evalwright import Column

@@ -25,8 +25,8 @@ from statistics import variance
 from typing import TYPE_CHECKING, Any
 
 from evalwright import Answer, Failure, RequestFailed, Sample, Score
-from evalwright.compat.sea_helm.config import DIALECT, SCORER, Row, SeaTask, row_of
 from evalwright.compat.sea_helm.published.phases import written_in_two
+from evalwright.compat.sea_helm.sea_task import DIALECT, SCORER, Row, SeaTask, row_of
 from evalwright.extend import (
     Ability,
     LimitExceeded,

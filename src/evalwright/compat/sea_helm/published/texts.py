@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from evalwright import Answer, Ask, Sample, Score
-from evalwright.compat.sea_helm.config import Row, row_of
 from evalwright.compat.sea_helm.metricx import METRICX, metricx_errors
 from evalwright.compat.sea_helm.published import words
 from evalwright.compat.sea_helm.published.scoring import (
@@ -20,6 +19,7 @@ from evalwright.compat.sea_helm.published.scoring import (
     normalised,
     search,
 )
+from evalwright.compat.sea_helm.sea_task import Row, row_of
 from evalwright.extend import (
     LimitExceeded,
     ScoringError,
