@@ -472,8 +472,8 @@ def _table(task: SeaTask, loader: Loader, key: str, count: int = 0) -> Table:
         from evalwright.compat.sea_helm.foreign import foreign_rows
 
         label = f"What the loader of '{task.name}' gives"
-        found = foreign_rows(task, count, LOADERS)
-        table = Table(task, open_dataset({"rows": found}, label=label))
+        rows = foreign_rows(task, count, LOADERS)
+        table = Table(task, open_dataset({"rows": rows}, label=label))
         table.make = loader.maker(task, (), Path)
         return table
     named = task.here.get(key)

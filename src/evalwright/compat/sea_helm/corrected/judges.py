@@ -131,7 +131,7 @@ def _check_turns(form: JudgeForm, row: Row, replies: Sequence[str]) -> None:
     if (
         of_turns
         and len(replies) < 2
-        and any(int(one["turn"]) for one in row["criteria"])
+        and any(int(criterion["turn"]) for criterion in row["criteria"])
     ):
         raise ScoringError("The conversation ended before the turn that is judged.")
 
