@@ -36,18 +36,19 @@ BELIEFS = {
     "metric": "normalized_accuracy",
 }
 REFERENCE = "- she sees it: True\n- he sees it: False"
+JUDGE: dict[str, Any] = {
+    "judge_model_name": "big",
+    "judge_model_type": "vllm",
+    "judge_prompts": {
+        "system_prompt": "Judge.",
+        "criteria_prompt": "{conversation} | {rubric_item}",
+    },
+}
 HEALTH = {
     "metric_file": "seahelm_tasks/health/healthbench/healthbench_judge_metric.py",
     "metric_class": "HealthbenchJudgeMetric",
     "metric": "average_criteria_score",
-    "judge": {
-        "judge_model_name": "big",
-        "judge_model_type": "vllm",
-        "judge_prompts": {
-            "system_prompt": "Judge.",
-            "criteria_prompt": "{conversation} | {rubric_item}",
-        },
-    },
+    "judge": JUDGE,
 }
 OWN = {
     "metric_file": "seahelm_tasks/mine/metric.py",
@@ -189,13 +190,12 @@ def test_scorers_and_tasks_keep_nothing_between_answers(
 ) -> None:
     """A scorer is what it was before it scored, whatever it scored."""
     file, _, metric_class = name.rpartition(":")
-    judge = {**HEALTH["judge"], "classifications": {"MET": 1}}
     task = sea_task(
         file,
         metric_class,
         published=published,
         metric="normalized_metric",
-        judge=judge,
+        judge=JUDGE | {"classifications": {"MET": 1}},
         judgement_labels={"A_wins": "[A]", "B_wins": "[B]", "Tie": "[C]"},
     )
     metadata = {
