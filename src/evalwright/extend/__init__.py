@@ -16,16 +16,19 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from evalwright.analysis.answers import AnsweredItem, split_words
     from evalwright.analysis.answers import analyse as analyse_answers
+    from evalwright.analysis.run_checks import RunCheck
     from evalwright.bounded import LimitExceeded
+    from evalwright.bounded import Process as LimitedProcess
     from evalwright.bounded import Raised as RaisedInProcess
     from evalwright.bounded import call as call_with_limits
-    from evalwright.core.ask import abilities_of, options_of
+    from evalwright.core.ask import abilities_of, options_of, refusal_of
     from evalwright.core.errors import (
         AbilityError,
         ConfigurationError,
         DatasetError,
         MissingExtra,
         ModelError,
+        OutOfReach,
         RequestError,
         RunError,
         ScoringError,
@@ -43,8 +46,9 @@ if TYPE_CHECKING:
     from evalwright.core.requests import Ability, Prompt, Request
     from evalwright.core.responses import TokenLogProb
     from evalwright.core.samples import UNREADABLE
+    from evalwright.core.secrets import mask_message, masked_arguments
     from evalwright.core.secrets import masked as mask
-    from evalwright.core.secrets import masked_arguments
+    from evalwright.core.secrets import remember_within as remember_secrets
     from evalwright.core.tasks import MetricSpec, Scored, Scorer, Strategy
     from evalwright.core.text import printable
     from evalwright.engine.outside_runs import ask_outside_run
@@ -80,6 +84,12 @@ if TYPE_CHECKING:
     from evalwright.runs.simulations import refuse_left_out as require_scores
     from evalwright.runs.writer import to_json
     from evalwright.scorers.answers.reply import parse_reply
+    from evalwright.scorers.code.sandbox import run as run_program
+    from evalwright.scorers.code.sandbox import run_script
+    from evalwright.scorers.code.unit_tests import assemble_program, program_slots
+    from evalwright.scorers.judge.forms import json_objects
+    from evalwright.scorers.judge.opinions import score_by_judges
+    from evalwright.scorers.label import behind_tag, score_label
     from evalwright.scorers.reading import reader as bind_reader
     from evalwright.scorers.registry import bind as bind_scorer
     from evalwright.scorers.registry import with_language_penalty
@@ -91,12 +101,14 @@ if TYPE_CHECKING:
         answer_from,
         log_likelihood_of,
     )
+    from evalwright.strategies.several import gather_all
     from evalwright.strategies.task_setup import Setup
     from evalwright.tasks.citations import benchmarks as known_benchmarks
     from evalwright.tasks.citations import cited as citation_of
     from evalwright.tasks.citations import tex_table as citation_table
     from evalwright.tasks.datasets.hub import hub_libraries
     from evalwright.tasks.datasets.opening import file_rows as read_rows
+    from evalwright.tasks.datasets.reading import DatasetRows, hub_file, open_dataset
     from evalwright.tasks.dialects import (
         SCORINGS,
         Dialect,
@@ -112,17 +124,23 @@ if TYPE_CHECKING:
     from evalwright.tasks.safe_files import failing_as as reraise_as
     from evalwright.tasks.safe_files import is_within, replacing, write_file, write_text
     from evalwright.tasks.safe_files import place_of as resolve_path
+    from evalwright.tasks.templates import native as template_value
+    from evalwright.tasks.validation import checked_sampling, first_mistake
     from evalwright.tasks.yaml_files import read_document as read_yaml
     from evalwright.trackers import open_trackers
 
 _NAMES = {
     "analysis.answers": "AnsweredItem analyse:analyse_answers split_words",
-    "bounded": "LimitExceeded Raised:RaisedInProcess call:call_with_limits",
-    "core.ask": "abilities_of options_of",
+    "analysis.run_checks": "RunCheck",
+    "bounded": (
+        "LimitExceeded Process:LimitedProcess Raised:RaisedInProcess"
+        " call:call_with_limits"
+    ),
+    "core.ask": "abilities_of options_of refusal_of",
     "core.errors": (
         "AbilityError ConfigurationError DatasetError MissingExtra ModelError"
-        " RequestError RunError ScoringError TaskError UnknownName check_known"
-        " closest:closest_names"
+        " OutOfReach RequestError RunError ScoringError TaskError UnknownName"
+        " check_known closest:closest_names"
     ),
     "core.images": "Image",
     "core.lazy": "lazy_names",
@@ -132,7 +150,9 @@ _NAMES = {
     "core.requests": "Ability Prompt Request",
     "core.responses": "TokenLogProb",
     "core.samples": "UNREADABLE",
-    "core.secrets": "masked:mask masked_arguments",
+    "core.secrets": (
+        "mask_message masked:mask masked_arguments remember_within:remember_secrets"
+    ),
     "core.tasks": "MetricSpec Scored Scorer Strategy",
     "core.text": "printable",
     "engine.outside_runs": "ask_outside_run",
@@ -157,17 +177,24 @@ _NAMES = {
     "runs.simulations": "refuse_left_out:require_scores",
     "runs.writer": "to_json",
     "scorers.answers.reply": "parse_reply",
+    "scorers.code.sandbox": "run:run_program run_script",
+    "scorers.code.unit_tests": "assemble_program program_slots",
+    "scorers.judge.forms": "json_objects",
+    "scorers.judge.opinions": "score_by_judges",
+    "scorers.label": "behind_tag score_label",
     "scorers.reading": "reader:bind_reader",
     "scorers.registry": "bind:bind_scorer with_language_penalty",
     "scorers.text.spoken": "spoken:language_share",
     "strategies.registry": "bind:bind_strategy",
     "strategies.sampling": "Sampling TARGET answer_from log_likelihood_of",
+    "strategies.several": "gather_all",
     "strategies.task_setup": "Setup",
     "tasks.citations": (
         "benchmarks:known_benchmarks cited:citation_of tex_table:citation_table"
     ),
     "tasks.datasets.hub": "hub_libraries",
     "tasks.datasets.opening": "file_rows:read_rows",
+    "tasks.datasets.reading": "DatasetRows hub_file open_dataset",
     "tasks.dialects": (
         "Dialect GroupAverage ListedTask SCORINGS ScoringRules TaskGroup"
         " register:register_dialect"
@@ -178,6 +205,8 @@ _NAMES = {
         "check_file:check_writable failing_as:reraise_as is_within"
         " place_of:resolve_path replacing write_file write_text"
     ),
+    "tasks.templates": "native:template_value",
+    "tasks.validation": "checked_sampling first_mistake",
     "tasks.yaml_files": "read_document:read_yaml",
     "trackers": "open_trackers",
 }
@@ -205,6 +234,7 @@ __all__ = [
     "CommandLine",
     "ConfigurationError",
     "DatasetError",
+    "DatasetRows",
     "Dialect",
     "ExportSummary",
     "Exporter",
@@ -216,15 +246,18 @@ __all__ = [
     "ImportedTask",
     "Importer",
     "LimitExceeded",
+    "LimitedProcess",
     "ListedTask",
     "MetricResult",
     "MetricSpec",
     "MissingExtra",
     "ModelError",
+    "OutOfReach",
     "Prompt",
     "RaisedInProcess",
     "Request",
     "RequestError",
+    "RunCheck",
     "RunError",
     "RunFacts",
     "Sampling",
@@ -246,52 +279,69 @@ __all__ = [
     "answer_from",
     "arguments_needing_trust",
     "ask_outside_run",
+    "assemble_program",
+    "behind_tag",
     "bind_reader",
     "bind_scorer",
     "bind_strategy",
     "call_with_limits",
     "check_known",
     "check_writable",
+    "checked_sampling",
     "citation_of",
     "citation_table",
     "closest_names",
     "fetch_image",
     "fingerprint_of",
+    "first_mistake",
     "function_model",
+    "gather_all",
     "home_folder",
+    "hub_file",
     "hub_libraries",
     "is_known_metric",
     "is_within",
+    "json_objects",
     "known_benchmarks",
     "language_share",
     "lazy_names",
     "log_likelihood_of",
     "mask",
+    "mask_message",
     "masked_arguments",
     "metric_range",
+    "open_dataset",
     "open_trackers",
     "options_of",
     "outcome_of",
     "parse_json",
     "parse_reply",
     "printable",
+    "program_slots",
     "read_json",
     "read_json_lines",
     "read_rows",
     "read_yaml",
+    "refusal_of",
     "register_dialect",
     "regular_file",
+    "remember_secrets",
     "replacing",
     "require_scores",
     "reraise_as",
     "resolve_path",
     "run_blocking",
+    "run_program",
+    "run_script",
     "score_answer",
+    "score_by_judges",
+    "score_label",
     "separate_reasoning",
     "split_words",
     "summarise_import",
     "task_definition",
     "task_from_definition",
+    "template_value",
     "to_json",
     "with_language_penalty",
     "write_file",

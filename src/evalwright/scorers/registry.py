@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import reprlib
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -121,7 +121,9 @@ MAX_SCORE = 1e100
 registry: Registry[ScorerFunction] = Registry("scorer", dict(BUNDLED), _check)
 
 
-def scorer(name: str, *, worst: float | None = 0.0) -> Callable[[Function], Function]:
+def scorer(
+    name: str, *, worst: float | None = 0.0, able: Collection[Ability] = ()
+) -> Callable[[Function], Function]:
     """Register a scoring function.
 
     The function is `def f(sample, answer, *, option=default)`, or, to call a judge, `async def
@@ -142,6 +144,7 @@ def scorer(name: str, *, worst: float | None = 0.0) -> Callable[[Function], Func
         worst: the score of a reply without an answer (cut, empty, refused): the lowest of the
             scorer's range, or the highest where less is better. None gives such replies no score,
             for scorers that are not about being right (a length, a rate of hallucination).
+        able: abilities of which each model that the scorer asks needs one, such as "reward".
 
     Returns:
         The decorator.
@@ -154,6 +157,8 @@ def scorer(name: str, *, worst: float | None = 0.0) -> Callable[[Function], Func
 
     def register(function: Function) -> Function:
         vars(function)["worst"] = worst
+        if able:
+            vars(function)["able"] = frozenset(able)
         registry.register(name, function)
         return function
 

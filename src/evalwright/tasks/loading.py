@@ -14,7 +14,7 @@ from typing import Any, Literal
 from evalwright.core.errors import TaskError, UnknownName, closest
 from evalwright.core.local_paths import check_local
 from evalwright.core.private import no_file
-from evalwright.core.tasks import Task
+from evalwright.core.tasks import SampleSource, Strategy, Task
 from evalwright.tasks import decorator, dialects
 from evalwright.tasks.data_files import as_data_file, data_file_task
 from evalwright.tasks.datasets.formats import SUFFIXES
@@ -311,6 +311,8 @@ def task_from_definition(
     base: str | Path = ".",
     chat: bool = False,
     prompt_format: PromptFormat = "auto",
+    samples: SampleSource | None = None,
+    strategy: Strategy | None = None,
 ) -> Task:
     """Make a task of a mapping in the schema of task files (docs/tasks.md).
 
@@ -319,6 +321,9 @@ def task_from_definition(
         base: the folder from which relative paths in it start.
         chat: whether the model under test takes messages.
         prompt_format: "auto", "chat" or "text", in place of the definition's own.
+        samples: those of a reader of your own; the definition then has no `dataset`, and its
+            samples are taken as they are, unchecked.
+        strategy: how answers are formed, in place of what the definition says of that.
 
     Returns:
         The task.
@@ -329,13 +334,26 @@ def task_from_definition(
     """
     from evalwright.tasks.compiling import compile_task
 
+    if samples is not None:
+        if "dataset" in definition:
+            raise TaskError(
+                "The definition has a `dataset`, and `samples` are given beside it: leave"
+                " one of them out."
+            )
+        definition = {**definition, "dataset": {"rows": []}}
     definitions = definitions_of(definition, base=Path(base))
     if len(definitions) != 1:
         raise TaskError(
             f"The definition gives {len(definitions)} tasks through `for_each`; only one is"
             " allowed here."
         )
-    return compile_task(definitions[0], prompt_format=prompt_format, chat=chat)
+    return compile_task(
+        definitions[0],
+        prompt_format=prompt_format,
+        chat=chat,
+        samples=samples,
+        strategy=strategy,
+    )
 
 
 def task_definition(name: str) -> Mapping[str, Any]:

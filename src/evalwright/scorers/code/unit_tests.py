@@ -174,7 +174,16 @@ def _strip_lines(text: str) -> list[str]:
 
 
 def assemble_program(text: str, before: str, entry_point: str) -> str:
-    """Assemble the program of an answer, with the code that its prompt gave."""
+    """Assemble the program of an answer.
+
+    Args:
+        text: the answer; of its code blocks the last counts that defines the entry point.
+        before: the code that the answer goes on from.
+        entry_point: the function or class that is asked for; "" for a program.
+
+    Returns:
+        Python source.
+    """
     blocks = _find_code_blocks(text)
     definition = (
         re.compile(

@@ -12,8 +12,7 @@ from typing import Any
 from evalwright import Answer, Failure, Message, Response, Score, Usage
 from evalwright.compat.recording import as_list, as_mapping, number
 from evalwright.compat.sea_helm.task_rows import ROLES
-from evalwright.core.secrets import mask_message
-from evalwright.extend import separate_reasoning
+from evalwright.extend import mask_message, separate_reasoning
 
 REPLY = {
     "responses": "text",

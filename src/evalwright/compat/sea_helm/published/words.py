@@ -11,10 +11,11 @@ import re
 import string
 import unicodedata
 import warnings
+from collections import Counter
+from collections.abc import Sequence
 from importlib.util import find_spec
 
-from evalwright import bounded
-from evalwright.core.errors import MissingExtra
+from evalwright.extend import MissingExtra, call_with_limits
 
 LIBRARIES = {"th": "pythainlp", "zh": "jieba"}
 """The libraries that find words by a dictionary, by language."""
@@ -38,7 +39,7 @@ def segmented(text: str, language: str) -> list[str]:
     A long text is split in the bounded process.
     """
     if len(text) > _LONG:
-        words: list[str] = bounded.call(
+        words: list[str] = call_with_limits(
             _segment_by_library, text, language, seconds=10.0
         )
         return words
@@ -153,3 +154,40 @@ def _syllables(text: str) -> list[str]:
         .replace(f" {_STACKED} ", _STACKED)
         .split()
     )
+
+
+def shared_f1(answer_tokens: Sequence[str], target_tokens: Sequence[str]) -> float:
+    """F1 of two lists of words as multisets; 0 where one is empty."""
+    common = (Counter(answer_tokens) & Counter(target_tokens)).total()
+    if not common:
+        return 0.0
+    precision = common / len(answer_tokens)
+    recall = common / len(target_tokens)
+    return 2 * precision * recall / (precision + recall)
+
+
+def f1_of_subsequence(
+    target_tokens: Sequence[str], answer_tokens: Sequence[str]
+) -> tuple[float, float, float]:
+    """F1, precision and recall of the longest common subsequence of two lists of words."""
+    common = _common_length(target_tokens, answer_tokens)
+    if not common:
+        return 0.0, 0.0, 0.0
+    precision = common / len(answer_tokens)
+    recall = common / len(target_tokens)
+    return 2 * precision * recall / (precision + recall), precision, recall
+
+
+def _common_length(target_tokens: Sequence[str], answer_tokens: Sequence[str]) -> int:
+    """How many words the longest common subsequence has, by rows of bits (Hyyrö 2004): a bit is 0
+    where it grows.
+    """
+    bits: dict[str, int] = {}
+    for place, token in enumerate(target_tokens):
+        bits[token] = bits.get(token, 0) | 1 << place
+    full = (1 << len(target_tokens)) - 1
+    row = full
+    for token in answer_tokens:
+        grown = row & bits.get(token, 0)
+        row = (row + grown | row - grown) & full
+    return len(target_tokens) - row.bit_count()

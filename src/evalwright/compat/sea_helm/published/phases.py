@@ -13,7 +13,36 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from evalwright import Answer, Ask, LogLikelihood, Message, Response, Sample
-from evalwright.extend import TARGET, Prompt, Sampling, answer_from, log_likelihood_of
+from evalwright.compat.sea_helm.sea_task import SeaTask
+from evalwright.extend import (
+    TARGET,
+    Ability,
+    Prompt,
+    Sampling,
+    Setup,
+    answer_from,
+    log_likelihood_of,
+)
+
+
+class PublishedPhases:
+    """The two requests of a turn, as a strategy."""
+
+    def __init__(self, task: SeaTask, setup: Setup) -> None:
+        self._task = task
+        self._setup = setup
+        self.needs: frozenset[Ability] = frozenset({"generate"})
+
+    async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
+        """The answer of both."""
+        task = self._task
+        prompt = self._setup.render(sample)
+        sampling = self._setup.sampling
+        if task.is_twin:
+            return await score_in_two(
+                prompt, task.answer_tag, task.separator, sampling, sample, ask, draw
+            )
+        return await generate_in_two(prompt, task.answer_tag, sampling, ask, draw)
 
 
 def text_with_tag(first: Response, tag: str) -> str:
