@@ -29,7 +29,9 @@ def test_an_unknown_name_says_in_which_file_it_is() -> None:
 
 def test_an_error_of_a_block_says_in_which_file_it_is(tmp_path: Path) -> None:
     with (
-        pytest.raises(TaskError, match=r"^quiz\.json, line 3: The date cannot be read: "),
+        pytest.raises(
+            TaskError, match=r"^quiz\.json, line 3: The date cannot be read: "
+        ),
         reraise_as(
             TaskError, "The date cannot be read", ValueError, where="quiz.json, line 3"
         ),

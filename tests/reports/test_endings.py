@@ -80,7 +80,9 @@ def test_a_metric_that_raised_is_named_with_the_error_and_what_to_do(
     summary = to_markdown(run_summary(run))
     assert f"half-of-nothing of capitals is n/a, {error}" in summary
     (last_line,) = remarks([run])
-    assert last_line.startswith("The metric 'half-of-nothing' of capitals has no number")
+    assert last_line.startswith(
+        "The metric 'half-of-nothing' of capitals has no number"
+    )
     assert error in last_line
     assert last_line.endswith(f"evalwright aggregate {run.folder}")
 

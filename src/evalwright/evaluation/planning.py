@@ -232,7 +232,8 @@ def _share_runs(
 
 def _run_id(configuration: Configuration, spec: ModelSpec, identity: str) -> str:
     remember_within_address(spec.model)
-    model = slug(spec.label or mask(without_login(spec.model)))
+    model_label = spec.label or mask(without_login(spec.model))
+    model = slug(model_label)
     if configuration.name:
         name = slug(configuration.name)
         return name if len(configuration.models) == 1 else f"{name}-{model}"

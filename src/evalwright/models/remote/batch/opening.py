@@ -35,7 +35,9 @@ def open_batched(
     one that is opened without has a batch in progress: that would pay twice.
     """
     settings = dict(model_arguments or {})
-    batched = arguments.flag("batch", settings.pop("batch", batch))
+    batched: bool | None = batch
+    if "batch" in settings:
+        batched = arguments.flag("batch", settings.pop("batch"))
     options = (
         {key: settings.pop(key) for key in _SETTINGS if key in settings}
         if batched
