@@ -18,6 +18,7 @@ import pytest
 import evalwright
 from evalwright import extend
 from evalwright.core import deprecation
+from evalwright.evaluation.call_settings import EvaluationSettings
 
 ROOT = Path(__file__).resolve().parent.parent
 PUBLIC = {
@@ -102,6 +103,7 @@ def test_docstrings_name_the_parameters(name: str) -> None:
         for parameter in parameters
         if not parameter.startswith("_")
         and parameter not in NOT_ARGUMENTS.get(name, ())
+        and parameter not in EvaluationSettings.__annotations__
     ]
     assert documented.get("Args", documented.get("Attributes", [])) == shown
     if inspect.isfunction(public) and inspect.signature(
