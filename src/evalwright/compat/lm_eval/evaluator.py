@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from evalwright import Configuration, Model, ModelSpec, Run
+from evalwright import evaluate as evaluate_with_us
 from evalwright.compat.lm_eval.api.model import CachingLM
 from evalwright.compat.lm_eval.harness.backends import (
     PARALLELIZE_FLAG,
@@ -46,6 +47,8 @@ from evalwright.runs.progress import ProgressReporter
 Settings = Mapping[str, Any]
 _LABELS = ("name", "group", "job_type", "tags", "notes", "step")
 """Keys of a tracker's arguments that only label its run."""
+_TRANSLATED_SETTINGS = ("limit", "seed", "home", "format", "dialect", "num_fewshot")
+"""Settings of ours, beside tasks and model, that settings of lm_eval become."""
 _WANDB_MODES = ("online", "offline", "disabled")
 """Log to the server, to a local folder, or nowhere."""
 
@@ -329,29 +332,22 @@ def run_evaluation(
 def _finished_run(
     evaluation: Evaluation, model: Model | None, progress: ProgressReporter | None
 ) -> Run:
-    from evalwright.evaluation.evaluating import evaluate_settings
-    from evalwright.evaluation.objects import Objects
-    from evalwright.evaluation.settings import Settings
-    from evalwright.extend import run_blocking
-    from evalwright.runs.callbacks import Callbacks
-    from evalwright.trackers import open_trackers
-
-    objects = Objects()
-    if model is not None:
-        objects.name_model(model)
-    settings = Settings(evaluation.configuration, models=objects.models)
-    callbacks = Callbacks(open_trackers(list(evaluation.track)))
+    configuration = evaluation.configuration
+    settings = {name: getattr(configuration, name) for name in _TRANSLATED_SETTINGS}
     try:
-        runs: list[Run] = run_blocking(
-            lambda: evaluate_settings(settings, progress=progress, callbacks=callbacks)
+        (run,) = evaluate_with_us(
+            configuration.tasks,
+            model or configuration.models[0],
+            progress=progress,
+            track=evaluation.track,
+            **settings,
         )
     except UnknownName as error:
-        names = (name.removeprefix(PREFIX) for name in evaluation.configuration.tasks)
+        names = (name.removeprefix(PREFIX) for name in configuration.tasks)
         if renames := list(renamed_tasks(names)):
             raise ConfigurationError(" ".join((str(error), *renames))) from error
         raise
-    callbacks.warn()
-    return runs[0]
+    return run
 
 
 def collect_results(

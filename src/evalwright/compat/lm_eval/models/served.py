@@ -36,6 +36,10 @@ from evalwright.compat.lm_eval.models.clients import (
     ENDPOINTS,
     TOKENIZING,
 )
+from evalwright.compat.lm_eval.models.request_settings import (
+    CARRIED,
+    settings_for_server,
+)
 from evalwright.compat.lm_eval.models.utils import (
     handle_stop_sequences,
     postprocess_generated_text,
@@ -45,7 +49,6 @@ from evalwright.compat.lm_eval.utils import (
     make_disjoint_window,
 )
 from evalwright.core.errors import BadReply
-from evalwright.core.requests import arguments_of
 from evalwright.extend import (
     Ability,
     ConfigurationError,
@@ -63,17 +66,6 @@ from evalwright.models.remote.wire.format import ReplyContent, Settings, Wire
 from evalwright.models.remote.wire.openai_text import reply_usage
 
 log = logging.getLogger("evalwright.lm_eval")
-
-CARRIED = frozenset(
-    (
-        "generation_arguments",
-        "top_k",
-        "min_p",
-        "num_beams",
-        "length_penalty",
-        "early_stopping",
-    )
-)
 
 LogLikelihoods = list[tuple[float, bool]]
 
@@ -127,25 +119,6 @@ def _provider(name: str) -> Provider:
     row = find(name)
     assert row is not None
     return row
-
-
-def published_settings(request: Generate) -> dict[str, Any]:
-    """A request's generation settings under lm_eval's names, unchanged if a task wrote them so."""
-    further = arguments_of(request)
-    if "until" in further:
-        return further
-    named = {
-        "max_gen_toks": request.max_tokens,
-        "temperature": request.temperature,
-        "top_p": request.top_p,
-        **{
-            name: request.options().get(name)
-            for name in CARRIED
-            if name != "generation_arguments"
-        },
-    }
-    settings = {name: value for name, value in named.items() if value is not None}
-    return {"until": list(request.stop), **settings, **further}
 
 
 class ServedModel(OpenAIModel):
@@ -292,7 +265,7 @@ class ServedModel(OpenAIModel):
 
     def _payload(self, request: Generate, settings: Settings) -> dict[str, Any]:
         """The body of a generation request."""
-        gen_kwargs = published_settings(request)
+        gen_kwargs = settings_for_server(request)
         seed = self._client._seed + (request.draw if request.stop else 0)
         return self._body(
             self._prompt(request.prompt, gen_kwargs),
@@ -455,7 +428,7 @@ class ServedMessages(ApiModel):
 
     def _payload(self, request: Generate, settings: Settings) -> dict[str, Any]:
         """Build the body of a request: the system message separate, each content as one block."""
-        gen_kwargs = published_settings(request)
+        gen_kwargs = settings_for_server(request)
         gen_kwargs.pop("do_sample", None)
         prompt = request.prompt
         turns = (

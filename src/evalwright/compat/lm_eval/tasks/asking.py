@@ -14,6 +14,7 @@ from evalwright import (
     Ask,
     Generate,
     LogLikelihood,
+    Message,
     Response,
     RollingLogLikelihood,
     Sample,
@@ -23,7 +24,6 @@ from evalwright.compat.lm_eval.tasks.config import Definition
 from evalwright.compat.lm_eval.tasks.options import Options
 from evalwright.compat.lm_eval.tasks.prompts import Prompts
 from evalwright.compat.lm_eval.tasks.rendering import Doc, Fields
-from evalwright.core.requests import prompt_payload
 from evalwright.extend import (
     TARGET,
     Ability,
@@ -329,12 +329,26 @@ def recorded_arguments(
             (
                 None
                 if arguments.context == prompt
-                else prompt_payload(arguments.context, recorded=True)
+                else _recorded_prompt(arguments.context)
             ),
             *([] if arguments.rolling else [arguments.second_argument]),
         ]
         for arguments in row_requests
     ]
+
+
+def _recorded_prompt(prompt: Prompt) -> Any:
+    """A prompt as plain JSON: a text, or a list of [role, content]; `restored_prompt` reads it."""
+    if isinstance(prompt, str):
+        return prompt
+    return [[message.role, message.content] for message in prompt]
+
+
+def restored_prompt(recorded: Any) -> Prompt:
+    """A prompt that was recorded as plain JSON."""
+    if isinstance(recorded, str):
+        return recorded
+    return tuple(Message(role, content) for role, content in recorded)
 
 
 def scored_text(response: Response, published: bool) -> str:
