@@ -63,6 +63,11 @@ if TYPE_CHECKING:
     from evalwright.metrics.tree import Node as TreeNode
     from evalwright.models.base import fingerprint_of
     from evalwright.models.functions import function_model
+    from evalwright.models.remote.request_bodies import (
+        RequestBodies,
+        ScoredBody,
+        server_model,
+    )
     from evalwright.runs.aggregation import TaskTally
     from evalwright.runs.confirmed import AS_PUBLISHED
     from evalwright.runs.results import MetricResult, TaskResult
@@ -138,6 +143,7 @@ _NAMES = {
         " place_of:resolve_path write_file write_text"
     ),
     "tasks.loading": "task_from_definition",
+    "models.remote.request_bodies": "RequestBodies ScoredBody server_model",
 }
 """By module, its names; `source:public` where the public name is another."""
 
@@ -179,11 +185,13 @@ __all__ = [
     "ModelError",
     "Prompt",
     "Request",
+    "RequestBodies",
     "RequestError",
     "RunError",
     "RunFacts",
     "Sampling",
     "Scored",
+    "ScoredBody",
     "Scorer",
     "ScoringError",
     "ScoringRules",
@@ -223,6 +231,7 @@ __all__ = [
     "resolve_path",
     "run_blocking",
     "separate_reasoning",
+    "server_model",
     "summarise_import",
     "task_from_definition",
     "to_json",

@@ -14,17 +14,10 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from evalwright import (
-    Generate,
-    LogLikelihood,
-    RemoteModel,
-    Response,
-    RollingLogLikelihood,
-    Usage,
-)
+from evalwright import Generate, LogLikelihood, RemoteModel, RollingLogLikelihood
 from evalwright.compat.lm_eval.api.registry import get_model
 from evalwright.compat.lm_eval.models.api_models import JsonChatStr
 from evalwright.compat.lm_eval.models.clients import (
@@ -48,26 +41,16 @@ from evalwright.compat.lm_eval.utils import (
     get_rolling_token_windows,
     make_disjoint_window,
 )
-from evalwright.core.errors import BadReply
 from evalwright.extend import (
-    Ability,
     ConfigurationError,
     Prompt,
-    Request,
-    RequestError,
+    RequestBodies,
+    ScoredBody,
     UnknownName,
+    server_model,
 )
-from evalwright.models.remote.api import ApiModel
-from evalwright.models.remote.exchange import Call, Reply, largest_reply
-from evalwright.models.remote.openai import OpenAIModel
-from evalwright.models.remote.openai_echo import NoEcho
-from evalwright.models.remote.providers import Provider, find
-from evalwright.models.remote.wire.format import ReplyContent, Settings, Wire
-from evalwright.models.remote.wire.openai_text import reply_usage
 
 log = logging.getLogger("evalwright.lm_eval")
-
-LogLikelihoods = list[tuple[float, bool]]
 
 
 def served_model(client: str, model: str, **arguments: Any) -> RemoteModel:
@@ -88,8 +71,28 @@ def served_model(client: str, model: str, **arguments: Any) -> RemoteModel:
                 f"Known: {', '.join(known_names)}.",
             )
     if client in ANTHROPIC:
-        return ServedMessages(client, model, client_arguments)
-    return ServedModel(client, model, client_arguments)
+        return server_model(
+            "anthropic",
+            model,
+            MessagesBodies(client, client_arguments),
+            **_sending_arguments(client_arguments, ENDPOINTS["anthropic"]),
+        )
+    is_chat = client in CHAT
+    ending = ENDPOINTS["chat" if is_chat else "completions"]
+    if client.startswith("local-") and "base_url" not in client_arguments:
+        raise ConfigurationError(
+            f"'lm/{client}' needs base_url=http://HOST:PORT/v1{ending}."
+        )
+    bodies = ClientBodies(client, model, client_arguments)
+    echo = None if is_chat or client == "local-completions" else model in ECHO_MODELS
+    return server_model(
+        "openai",
+        model,
+        bodies,
+        interface="chat" if is_chat else "completions",
+        echo=echo,
+        **_sending_arguments(client_arguments, ending),
+    )
 
 
 def _sending_arguments(
@@ -115,47 +118,26 @@ def _sending_arguments(
     return sending
 
 
-def _provider(name: str) -> Provider:
-    row = find(name)
-    assert row is not None
-    return row
+def _is_concurrent(client_arguments: Mapping[str, Any]) -> bool:
+    return int(client_arguments.get("num_concurrent", 1)) > 1
 
 
-class ServedModel(OpenAIModel):
-    """A client of OpenAI's completions or chat completions.
+class ClientBodies(RequestBodies):
+    """Bodies of a client of OpenAI's completions or chat completions.
 
     As in lm_eval, text is sent as token ids if a tokenizer is known.
     """
 
     carries = CARRIED
-    resolves_names = True
 
     def __init__(
-        self, client: str, model: str, client_arguments: Mapping[str, Any]
+        self, client_name: str, model: str, client_arguments: Mapping[str, Any]
     ) -> None:
-        self._client_name = client
-        self._client_arguments = dict(client_arguments)
-        is_chat = client in CHAT
-        ending = ENDPOINTS["chat" if is_chat else "completions"]
-        if client.startswith("local-") and "base_url" not in client_arguments:
-            raise ConfigurationError(
-                f"'lm/{client}' needs base_url=http://HOST:PORT/v1{ending}."
-            )
+        self._client_name = client_name
+        self._arguments = dict(client_arguments)
         self._client = self._open_client(model)
-        self._concurrent = int(client_arguments.get("num_concurrent", 1)) > 1
-        echo = (
-            None if is_chat or client == "local-completions" else model in ECHO_MODELS
-        )
-        sending = _sending_arguments(client_arguments, ending)
-        super().__init__(
-            _provider("openai"),
-            model,
-            interface="chat" if is_chat else "completions",
-            echo=echo,
-            **sending,
-        )
-        self.carries = CARRIED
-        self.wire = self._published_wire(self.wire)
+        self._concurrent = _is_concurrent(client_arguments)
+        self.takes_messages = self._renders_messages()
 
     def _open_client(self, model: str) -> Any:
         """Create the object that builds bodies; without a tokenizer it sends text and warns."""
@@ -168,15 +150,13 @@ class ServedModel(OpenAIModel):
             "think_end_token",
         )
         arguments = {
-            name: self._client_arguments[name]
-            for name in names
-            if name in self._client_arguments
+            name: self._arguments[name] for name in names if name in self._arguments
         }
         if self._client_name in COMPLETIONS:
             arguments.pop("think_end_token", None)
-        client = get_model(self._client_name)
+        client_class = get_model(self._client_name)
         try:
-            return client(model=model, **arguments)
+            return client_class(model=model, **arguments)
         except Exception as error:
             tokenizer_requested = arguments.get("tokenizer") or arguments.get(
                 "tokenizer_backend"
@@ -194,47 +174,9 @@ class ServedModel(OpenAIModel):
                 model,
                 type(error).__name__,
             )
-            return client(model=model, **{**arguments, "tokenizer_backend": None})
+            return client_class(model=model, **{**arguments, "tokenizer_backend": None})
 
-    def _published_wire(self, wire: Wire) -> Wire:
-        parse_reply = wire.parse
-        thinking_end = self._client_arguments.get("think_end_token")
-
-        def parse_without_reasoning(
-            body: Any, request: Any, settings: Settings
-        ) -> ReplyContent:
-            parsed = parse_reply(body, request, settings)
-            return replace(
-                parsed, text=postprocess_generated_text(parsed.text, None, thinking_end)
-            )
-
-        return replace(
-            wire,
-            payload=self._payload,
-            parse=parse_reply if thinking_end is None else parse_without_reasoning,
-            options={},
-        )
-
-    def describe(self) -> dict[str, Any]:
-        """Describe the model, with the chat template if messages are rendered here."""
-        template = (
-            getattr(self._client.tokenizer, "chat_template", None)
-            if self._renders
-            else None
-        )
-        if not isinstance(template, str):
-            return super().describe()
-        tokens = dict(getattr(self._client.tokenizer, "special_tokens_map", {}))
-        variables = {
-            str(role): text for role, text in tokens.items() if isinstance(text, str)
-        }
-        return {
-            **super().describe(),
-            "template": {"source": template, "variables": variables},
-        }
-
-    @property
-    def _renders(self) -> bool:
+    def _renders_messages(self) -> bool:
         """Whether messages are rendered as text here."""
         client = self._client
         return (
@@ -244,15 +186,23 @@ class ServedModel(OpenAIModel):
             and bool(getattr(client.tokenizer, "chat_template", None))
         )
 
-    def _abilities(self) -> frozenset[Ability]:
-        return super()._abilities() | ({"chat"} if self._renders else set())
+    def facts(self) -> Mapping[str, Any]:
+        """The chat template, if messages are rendered here."""
+        tokenizer = self._client.tokenizer
+        template = tokenizer.chat_template if self.takes_messages else None
+        if not isinstance(template, str):
+            return {}
+        tokens = dict(getattr(tokenizer, "special_tokens_map", {}))
+        variables = {
+            str(role): text for role, text in tokens.items() if isinstance(text, str)
+        }
+        return {"template": {"source": template, "variables": variables}}
 
-    def _more_identity(self) -> Mapping[str, Any]:
+    def identity(self) -> Mapping[str, Any]:
+        """The client's name, and those of its arguments that change an answer."""
         names = (*TOKENIZING, "max_gen_toks", "seed", "eos_string", "think_end_token")
         changing = {
-            name: self._client_arguments[name]
-            for name in names
-            if name in self._client_arguments
+            name: self._arguments[name] for name in names if name in self._arguments
         }
         client = {
             "name": self._client_name,
@@ -263,18 +213,25 @@ class ServedModel(OpenAIModel):
 
     # Texts
 
-    def _payload(self, request: Generate, settings: Settings) -> dict[str, Any]:
-        """The body of a generation request."""
+    def body(self, request: Generate, model: str) -> dict[str, Any]:
+        """The body of a request to generate, as the client writes it."""
         gen_kwargs = settings_for_server(request)
         seed = self._client._seed + (request.draw if request.stop else 0)
-        return self._body(
-            self._prompt(request.prompt, gen_kwargs),
+        return self._payload(
+            self._message(request.prompt, gen_kwargs),
             gen_kwargs=gen_kwargs,
             generate=True,
             seed=seed,
         )
 
-    def _body(self, message: Any, **how: Any) -> dict[str, Any]:
+    def text(self, text: str) -> str:
+        """Remove the reasoning, where the argument `think_end_token` says how it ends."""
+        thinking_end = self._arguments.get("think_end_token")
+        if thinking_end is None:
+            return text
+        return postprocess_generated_text(text, None, thinking_end)
+
+    def _payload(self, message: Any, **how: Any) -> dict[str, Any]:
         """Build a body; the end text stops generation unless requests are concurrent."""
         end_option = {} if self._concurrent else {"eos": self._client.eos_string}
         body: dict[str, Any] = self._client._create_payload(
@@ -282,17 +239,12 @@ class ServedModel(OpenAIModel):
         )
         return body
 
-    def _prompt(self, prompt: Prompt, gen_kwargs: Mapping[str, Any]) -> Any:
+    def _message(self, prompt: Prompt, gen_kwargs: Mapping[str, Any]) -> Any:
+        """A prompt as the client sends it: messages, a text or token ids."""
         client = self._client
         if self._client_name in CHAT:
-            turns = (
-                [{"role": "user", "content": prompt}]
-                if isinstance(prompt, str)
-                else _turns(prompt)
-            )
-            return client.create_message(
-                [JsonChatStr(json.dumps(turns, ensure_ascii=False))]
-            )
+            conversation = json.dumps(_turns(prompt), ensure_ascii=False)
+            return client.create_message([JsonChatStr(conversation)])
         text = self._text(prompt)
         if not client.tokenized_requests:
             return text
@@ -314,128 +266,84 @@ class ServedModel(OpenAIModel):
 
     # Log-likelihoods
 
-    async def _sent_all(
-        self, request: LogLikelihood | RollingLogLikelihood, replies: list[Reply | None]
-    ) -> Response:
+    def scored(
+        self, request: LogLikelihood | RollingLogLikelihood
+    ) -> Iterator[ScoredBody] | None:
+        """The requests of a log-likelihood, in tokens; None without a tokenizer."""
         if self._client.tokenizer is None:
-            return await super()._sent_all(request, replies)
-        total = 0.0
-        greedy = True
-        scored = 0
-        for context, continuation in self._encoded(request):
-            log_likelihood, is_greedy = await self._score(
-                context, continuation, replies
-            )
-            total = total + log_likelihood
-            greedy = greedy and is_greedy
-            scored = scored + len(continuation)
-        received = [reply for reply in replies if reply is not None]
-        return Response(
-            finish_reason="stop",
-            log_likelihood=min(total, 0.0),
-            is_greedy=greedy,
-            tokens_scored=scored,
-            usage=sum((reply_usage(reply.data) for reply in received), Usage()),
-            latency=sum(reply.seconds for reply in received),
-            rate_limits=received[-1].rate_limits if received else None,
+            return None
+        return (
+            self._scored_body(context, continuation)
+            for context, continuation in self._encoded(request)
         )
 
-    def _encoded(self, request: Request) -> Iterator[tuple[list[int], list[int]]]:
+    def _encoded(
+        self, request: LogLikelihood | RollingLogLikelihood
+    ) -> Iterator[tuple[list[int], list[int]]]:
         """Yield (context tokens, continuation tokens) for each request to the server."""
         client = self._client
         if isinstance(request, LogLikelihood):
             yield client.encoded_pair(self._text(request.context), request.continuation)
-        elif isinstance(request, RollingLogLikelihood):
-            windows = get_rolling_token_windows(
-                client.tok_encode(request.text),
-                client.prefix_token_id,
-                client.max_length - 1,
-                1,
-            )
-            yield from map(make_disjoint_window, windows)
+            return
+        windows = get_rolling_token_windows(
+            client.tok_encode(request.text),
+            client.prefix_token_id,
+            client.max_length - 1,
+            1,
+        )
+        yield from map(make_disjoint_window, windows)
 
-    async def _score(
-        self,
-        context: Sequence[int],
-        continuation: Sequence[int],
-        replies: list[Reply | None],
-    ) -> tuple[float, bool]:
+    def _scored_body(
+        self, context: Sequence[int], continuation: Sequence[int]
+    ) -> ScoredBody:
         client = self._client
         inputs, lengths, _ = client.batch_loglikelihood_requests(
             [[(None, list(context), list(continuation))]]
         )
-        body = self._body(
+        body = self._payload(
             client.create_message(inputs), generate=False, seed=client._seed
         )
-        replies.append(None)
-        call = Call("/completions", body, largest=largest_reply(len(inputs[0]) + 1))
-        replies[-1] = reply = await self.client.send(call)
-        try:
-            values = reply.data["choices"][0]["logprobs"]["token_logprobs"]
-            if len(values) <= lengths[0]:
-                raise NoEcho(
-                    f"{self.settings.where} ignores 'echo': its reply holds only what"
-                    " it generated."
-                )
-            parsed: LogLikelihoods = client.parse_logprobs(
-                reply.data, tokens=inputs, ctxlens=lengths
-            )
-            log_likelihood, is_greedy = parsed[0]
-            return float(log_likelihood), bool(is_greedy)
-        except RequestError:
-            raise
-        except (
-            AssertionError,
-            AttributeError,
-            IndexError,
-            KeyError,
-            TypeError,
-            ValueError,
-        ) as error:
-            raise BadReply(
-                f"{self.settings.where} sent no log-probabilities of the prompt's"
-                f" tokens ({type(error).__name__}: {error})."
-            ) from error
+        return ScoredBody(
+            body,
+            n_tokens=len(inputs[0]),
+            n_scored=len(continuation),
+            read=partial(self._read_score, inputs, lengths),
+        )
+
+    def _read_score(
+        self, inputs: list[list[int]], lengths: list[int], outputs: Any
+    ) -> tuple[float, bool] | None:
+        values = outputs["choices"][0]["logprobs"]["token_logprobs"]
+        if len(values) <= lengths[0]:
+            return None
+        parsed = self._client.parse_logprobs(outputs, tokens=inputs, ctxlens=lengths)
+        log_likelihood, is_greedy = parsed[0]
+        return float(log_likelihood), bool(is_greedy)
 
 
-class ServedMessages(ApiModel):
-    """A client of Anthropic's messages."""
+class MessagesBodies(RequestBodies):
+    """Bodies of a client of Anthropic's messages."""
 
     carries = CARRIED
-    resolves_names = True
 
-    def __init__(
-        self, client: str, model: str, client_arguments: Mapping[str, Any]
-    ) -> None:
-        self._client_name = client
-        self._client_arguments = dict(client_arguments)
-        self._limit = int(client_arguments.get("max_gen_toks", 256))
-        self._concurrent = int(client_arguments.get("num_concurrent", 1)) > 1
-        super().__init__(
-            _provider("anthropic"),
-            model,
-            **_sending_arguments(client_arguments, ENDPOINTS["anthropic"]),
-        )
-        self.carries = CARRIED
-        self.wire = replace(self.wire, payload=self._payload, options={})
+    def __init__(self, client_name: str, client_arguments: Mapping[str, Any]) -> None:
+        self._client_name = client_name
+        self._max_tokens = int(client_arguments.get("max_gen_toks", 256))
+        self._concurrent = _is_concurrent(client_arguments)
 
-    def _more_identity(self) -> Mapping[str, Any]:
+    def identity(self) -> Mapping[str, Any]:
+        """The client's name, and those of its arguments that change an answer."""
         return {
             "client": self._client_name,
-            "max_gen_toks": self._limit,
+            "max_gen_toks": self._max_tokens,
             "concurrent": self._concurrent,
         }
 
-    def _payload(self, request: Generate, settings: Settings) -> dict[str, Any]:
+    def body(self, request: Generate, model: str) -> dict[str, Any]:
         """Build the body of a request: the system message separate, each content as one block."""
         gen_kwargs = settings_for_server(request)
         gen_kwargs.pop("do_sample", None)
-        prompt = request.prompt
-        turns = (
-            [{"role": "user", "content": prompt}]
-            if isinstance(prompt, str)
-            else _turns(prompt)
-        )
+        turns = _turns(request.prompt)
         system = turns[0]["content"] if turns and turns[0]["role"] == "system" else ""
         talk = turns[1:] if system else turns
         ending = "\n\nHuman:" if self._concurrent else None
@@ -448,8 +356,8 @@ class ServedMessages(ApiModel):
                 }
                 for turn in talk
             ],
-            "model": settings.model,
-            "max_tokens": gen_kwargs.pop("max_gen_toks", self._limit),
+            "model": model,
+            "max_tokens": gen_kwargs.pop("max_gen_toks", self._max_tokens),
             "temperature": gen_kwargs.pop("temperature", 0),
             "stop_sequences": (
                 [stop for stop in stops if stop and stop.strip()] or ["\n\nHuman:"]
@@ -460,5 +368,7 @@ class ServedMessages(ApiModel):
 
 
 def _turns(prompt: Prompt) -> list[dict[str, Any]]:
-    assert not isinstance(prompt, str)
+    """A prompt as messages; a text is one of the user."""
+    if isinstance(prompt, str):
+        return [{"role": "user", "content": prompt}]
     return [turn.as_dict() for turn in prompt]
