@@ -11,12 +11,22 @@ from typing import Any
 
 from evalwright import __version__
 from evalwright.extend import home_folder, regular_file, write_text
-from evalwright.tasks.index import unchanged
 
 _VERSION = 1
 """Version of the cache's format."""
 State = tuple[str, int, int]
 """A file's state: path, size, time."""
+Stamp = list[int]
+"""Size and times of a file; empty where there is none."""
+
+
+def stamp(path: str) -> Stamp:
+    """The present stamp of a file."""
+    try:
+        status = Path(path).stat()
+    except OSError:
+        return []
+    return [status.st_size, status.st_mtime_ns, status.st_ctime_ns]
 
 
 def cached_index(
@@ -37,7 +47,10 @@ def cached_index(
     with suppress(OSError, ValueError, LookupError, TypeError, RecursionError):
         text = regular_file(cache).read_text(encoding="utf-8")
         stored = json.loads(text)
-        if stored["state"] == state and unchanged(stored["made"].get("outside", {})):
+        outside = stored["made"].get("outside", {})
+        if stored["state"] == state and all(
+            stamp(file) == recorded for file, recorded in outside.items()
+        ):
             return stored["made"]
     stored = {"state": state, "made": build()}
     with suppress(OSError):  # a folder that cannot be written costs only time

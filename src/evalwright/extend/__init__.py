@@ -14,6 +14,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from evalwright.bounded import LimitExceeded
+    from evalwright.bounded import Raised as RaisedInProcess
+    from evalwright.bounded import call as call_with_limits
     from evalwright.core.asking import abilities_of, options_of
     from evalwright.core.errors import (
         AbilityError,
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
         ScoringError,
         TaskError,
         UnknownName,
+        cause_of,
         check_known,
     )
     from evalwright.core.errors import closest as closest_names
@@ -37,9 +41,15 @@ if TYPE_CHECKING:
     from evalwright.core.reasoning import separate_reasoning
     from evalwright.core.requests import Ability, Prompt, Request
     from evalwright.core.samples import UNREADABLE
-    from evalwright.core.secrets import mask, masked_arguments
+    from evalwright.core.secrets import (
+        digested_arguments,
+        is_secret,
+        mask,
+        masked_arguments,
+    )
     from evalwright.core.tasks import MetricSpec, Scored, Scorer, Strategy
     from evalwright.core.text import printable
+    from evalwright.evaluation.processes import check_one_process
     from evalwright.evaluation.running import run_blocking
     from evalwright.extend.commands import (
         CommandLine,
@@ -57,22 +67,33 @@ if TYPE_CHECKING:
         write_run,
     )
     from evalwright.extend.reading import parse_json, read_json, read_json_lines
+    from evalwright.metrics.corpus import corpus_score
     from evalwright.metrics.registry import BOUNDED as BOUNDED_METRICS
     from evalwright.metrics.registry import LOWER_IS_BETTER as LOWER_IS_BETTER_METRICS
     from evalwright.metrics.registry import metric_range
     from evalwright.metrics.tree import Node as TreeNode
-    from evalwright.models.base import fingerprint_of
+    from evalwright.models.base import fingerprint_of, stopped_response
     from evalwright.models.functions import function_model
+    from evalwright.models.local.hf.options import GENERATE_ARGUMENTS
+    from evalwright.models.local.hf.source import open_repository
+    from evalwright.models.local.model_files import content_hash
+    from evalwright.models.local.recorded_prompts import prompt_renderer
     from evalwright.models.remote.request_bodies import (
         RequestBodies,
         ScoredBody,
         server_model,
     )
+    from evalwright.reports.endings import failure_notes
+    from evalwright.reports.progress import TerminalProgress
+    from evalwright.reports.text import inert
     from evalwright.runs.aggregation import TaskTally
     from evalwright.runs.confirmed import AS_PUBLISHED
     from evalwright.runs.results import MetricResult, TaskResult
     from evalwright.runs.simulations import refuse_left_out as require_scores
     from evalwright.runs.writer import to_json
+    from evalwright.scorers.code.sandbox import run as run_program
+    from evalwright.scorers.code.unit_tests import program_slots
+    from evalwright.scorers.corpus import statistics as corpus_counts
     from evalwright.scorers.registry import bind as bind_scorer
     from evalwright.strategies.generate import (
         TARGET,
@@ -82,6 +103,7 @@ if TYPE_CHECKING:
     )
     from evalwright.strategies.registry import Setup
     from evalwright.strategies.registry import bind as bind_strategy
+    from evalwright.tasks.datasets.hub import hub_libraries
     from evalwright.tasks.dialects import (
         SCORINGS,
         Dialect,
@@ -91,18 +113,22 @@ if TYPE_CHECKING:
         TaskGroup,
     )
     from evalwright.tasks.dialects import register as register_dialect
+    from evalwright.tasks.foreign_templates import template_renderer
+    from evalwright.tasks.loading import names_like as match_task_names
     from evalwright.tasks.loading import task_from_definition
     from evalwright.tasks.safe_files import check_file as check_writable
     from evalwright.tasks.safe_files import failing_as as reraise_as
     from evalwright.tasks.safe_files import is_within, write_file, write_text
     from evalwright.tasks.safe_files import place_of as resolve_path
+    from evalwright.tasks.yaml_files import parse_yaml
+    from evalwright.tasks.yaml_files import read_document as read_yaml
 
 _NAMES = {
     "core.asking": "abilities_of options_of",
     "core.errors": (
         "AbilityError ConfigurationError DatasetError MissingExtra ModelError"
-        " RequestError RunError ScoringError TaskError UnknownName check_known"
-        " closest:closest_names"
+        " RequestError RunError ScoringError TaskError UnknownName cause_of"
+        " check_known closest:closest_names"
     ),
     "core.images": "Image",
     "core.lazy": "lazy_names",
@@ -111,20 +137,22 @@ _NAMES = {
     "core.reasoning": "separate_reasoning",
     "core.requests": "Ability Prompt Request",
     "core.samples": "UNREADABLE",
-    "core.secrets": "mask masked_arguments",
+    "core.secrets": "digested_arguments is_secret mask masked_arguments",
     "core.tasks": "MetricSpec Scored Scorer Strategy",
     "core.text": "printable",
     "evaluation.running": "run_blocking",
     "extend.commands": (
         "CommandLine ExportSummary Exporter ImportSummary Importer summarise_import"
     ),
-    "extend.importing": "ImportDestination ImportFolder ImportedTask RunFacts write_run",
+    "extend.importing": (
+        "ImportDestination ImportFolder ImportedTask RunFacts write_run"
+    ),
     "extend.reading": "parse_json read_json read_json_lines",
     "metrics.registry": (
         "BOUNDED:BOUNDED_METRICS LOWER_IS_BETTER:LOWER_IS_BETTER_METRICS metric_range"
     ),
     "metrics.tree": "Node:TreeNode",
-    "models.base": "fingerprint_of",
+    "models.base": "fingerprint_of stopped_response",
     "models.functions": "function_model",
     "runs.aggregation": "TaskTally",
     "runs.confirmed": "AS_PUBLISHED",
@@ -142,8 +170,24 @@ _NAMES = {
         "check_file:check_writable failing_as:reraise_as is_within"
         " place_of:resolve_path write_file write_text"
     ),
-    "tasks.loading": "task_from_definition",
+    "tasks.loading": "names_like:match_task_names task_from_definition",
     "models.remote.request_bodies": "RequestBodies ScoredBody server_model",
+    "bounded": "LimitExceeded Raised:RaisedInProcess call:call_with_limits",
+    "tasks.foreign_templates": "template_renderer",
+    "tasks.yaml_files": "parse_yaml read_document:read_yaml",
+    "tasks.datasets.hub": "hub_libraries",
+    "models.local.hf.options": "GENERATE_ARGUMENTS",
+    "evaluation.processes": "check_one_process",
+    "reports.progress": "TerminalProgress",
+    "models.local.model_files": "content_hash",
+    "models.local.hf.source": "open_repository",
+    "reports.text": "inert",
+    "reports.endings": "failure_notes",
+    "models.local.recorded_prompts": "prompt_renderer",
+    "scorers.corpus": "statistics:corpus_counts",
+    "metrics.corpus": "corpus_score",
+    "scorers.code.sandbox": "run:run_program",
+    "scorers.code.unit_tests": "program_slots",
 }
 """By module, its names; `source:public` where the public name is another."""
 
@@ -158,6 +202,7 @@ __all__ = [
     "ANSWERED",
     "AS_PUBLISHED",
     "BOUNDED_METRICS",
+    "GENERATE_ARGUMENTS",
     "LOWER_IS_BETTER_METRICS",
     "NO_ANSWER",
     "SCORINGS",
@@ -178,12 +223,14 @@ __all__ = [
     "ImportSummary",
     "ImportedTask",
     "Importer",
+    "LimitExceeded",
     "ListedTask",
     "MetricResult",
     "MetricSpec",
     "MissingExtra",
     "ModelError",
     "Prompt",
+    "RaisedInProcess",
     "Request",
     "RequestBodies",
     "RequestError",
@@ -201,39 +248,60 @@ __all__ = [
     "TaskGroup",
     "TaskResult",
     "TaskTally",
+    "TerminalProgress",
     "TreeNode",
     "UnknownName",
     "abilities_of",
     "answer_from",
     "bind_scorer",
     "bind_strategy",
+    "call_with_limits",
+    "cause_of",
     "check_known",
+    "check_one_process",
     "check_writable",
     "closest_names",
+    "content_hash",
+    "corpus_counts",
+    "corpus_score",
+    "digested_arguments",
+    "failure_notes",
     "fingerprint_of",
     "function_model",
     "home_folder",
+    "hub_libraries",
+    "inert",
+    "is_secret",
     "is_within",
     "lazy_names",
     "log_likelihood_of",
     "mask",
     "masked_arguments",
+    "match_task_names",
     "metric_range",
+    "open_repository",
     "options_of",
     "parse_json",
+    "parse_yaml",
     "printable",
+    "program_slots",
+    "prompt_renderer",
     "read_json",
     "read_json_lines",
+    "read_yaml",
     "register_dialect",
     "regular_file",
     "require_scores",
     "reraise_as",
     "resolve_path",
     "run_blocking",
+    "run_program",
     "separate_reasoning",
     "server_model",
+    "stopped_response",
     "summarise_import",
     "task_from_definition",
+    "template_renderer",
     "to_json",
     "write_file",
     "write_run",

@@ -34,15 +34,15 @@ from evalwright.compat.lm_eval.tables import TABLES
 from evalwright.compat.lm_eval.tasks.index import TaskDict, TaskManager
 from evalwright.compat.lm_eval.tasks.index import names as task_names
 from evalwright.compat.lm_eval.tasks.options import PREFIX, as_paths, installed_tasks
-from evalwright.evaluation.processes import check_one_process
 from evalwright.extend import (
     SCORINGS,
     ConfigurationError,
+    TerminalProgress,
     UnknownName,
     check_known,
+    check_one_process,
     masked_arguments,
 )
-from evalwright.runs.progress import ProgressReporter
 
 Settings = Mapping[str, Any]
 _LABELS = ("name", "group", "job_type", "tags", "notes", "step")
@@ -322,7 +322,7 @@ def _results_config(
 def run_evaluation(
     evaluation: Evaluation,
     model: Model | None = None,
-    progress: ProgressReporter | None = None,
+    progress: TerminalProgress | None = None,
 ) -> Run:
     """Run the evaluation and return the finished run. Raises UsageError."""
     with _environment(evaluation.environment):
@@ -330,7 +330,7 @@ def run_evaluation(
 
 
 def _finished_run(
-    evaluation: Evaluation, model: Model | None, progress: ProgressReporter | None
+    evaluation: Evaluation, model: Model | None, progress: TerminalProgress | None
 ) -> Run:
     configuration = evaluation.configuration
     settings = {name: getattr(configuration, name) for name in _TRANSLATED_SETTINGS}

@@ -171,7 +171,7 @@ def make_table(
 ) -> str:
     """Format results, or groups, as a Markdown table with a line for each metric."""
     from evalwright.compat.lm_eval.runs.names import depths
-    from evalwright.reports.text import inert
+    from evalwright.extend import inert
 
     metrics_by_name = result_dict[column]
     title = "Groups" if column == "groups" else "Tasks"

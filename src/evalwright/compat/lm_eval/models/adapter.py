@@ -42,7 +42,6 @@ from evalwright.compat.lm_eval.models.classes import (
 )
 from evalwright.compat.lm_eval.models.clients import CLIENTS
 from evalwright.compat.lm_eval.models.request_settings import settings_for_class
-from evalwright.core.secrets import digested_arguments
 from evalwright.extend import (
     ConfigurationError,
     MissingExtra,
@@ -51,10 +50,11 @@ from evalwright.extend import (
     Request,
     RequestError,
     UnknownName,
+    digested_arguments,
     fingerprint_of,
     masked_arguments,
+    stopped_response,
 )
-from evalwright.models.base import stop_at, stop_in
 
 _END = object()
 ENTRY_POINTS = "evalwright.lm"
@@ -338,12 +338,7 @@ class LMAdapter(LocalModel):
                 raise self._model_error(
                     method, f"must give text, not {type(output).__name__}"
                 )
-            stopped_at = stop_in(output, request.stop) if request.stop else None
-            return Response(
-                stop_at(output, request.stop),
-                finish_reason="stop",
-                stopped_at=stopped_at,
-            )
+            return stopped_response(output, request.stop)
         greedy = None
         number_like = output
         if method == "loglikelihood":

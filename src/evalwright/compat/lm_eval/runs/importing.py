@@ -44,7 +44,6 @@ from evalwright.compat.recording import (
     start_time,
     task_record,
 )
-from evalwright.core.secrets import is_secret
 from evalwright.extend import (
     LOWER_IS_BETTER_METRICS,
     ImportDestination,
@@ -55,6 +54,7 @@ from evalwright.extend import (
     RunFacts,
     TaskResult,
     fingerprint_of,
+    is_secret,
     masked_arguments,
     parse_json,
     read_json_lines,

@@ -25,6 +25,7 @@ from evalwright.compat.lm_eval.tasks.options import Options
 from evalwright.compat.lm_eval.tasks.prompts import Prompts
 from evalwright.compat.lm_eval.tasks.rendering import Doc, Fields
 from evalwright.extend import (
+    GENERATE_ARGUMENTS,
     TARGET,
     Ability,
     Prompt,
@@ -32,7 +33,6 @@ from evalwright.extend import (
     log_likelihood_of,
     separate_reasoning,
 )
-from evalwright.models.local.hf.options import GENERATE_ARGUMENTS, SAMPLING_ARGUMENTS
 
 ABILITIES: Mapping[str, Ability] = {
     "loglikelihood": "log-likelihood",
@@ -63,6 +63,8 @@ _SHARE: tuple[Fits, str] = (
     lambda value: _is_real(value) and 0 <= value <= 1,
     "a number between 0 and 1",
 )
+_SAMPLING = ("epsilon_cutoff", "eta_cutoff", "top_h", "typical_p")
+"""Arguments of transformers' `generate()` that change nothing where nothing is sampled."""
 LIMITS = ("max_gen_toks", "max_new_tokens", "max_tokens", "max_completion_tokens")
 GENERATION: Mapping[str, tuple[Fits, str]] = {
     **dict.fromkeys(
@@ -167,7 +169,7 @@ def generate(prompt: Prompt, settings: Mapping[str, Any], draw: int) -> Generate
     options: dict[str, Any] = {
         name: settings[name] for name in names if settings.get(name) is not None
     }
-    idle = () if temperature > 0 else SAMPLING_ARGUMENTS
+    idle = () if temperature > 0 else _SAMPLING
     further = {
         name: value
         for name, value in settings.items()

@@ -35,8 +35,14 @@ from evalwright.compat.lm_eval.tasks.results import Group
 from evalwright.compat.lm_eval.tasks.scoring import Scoring, require_trust
 from evalwright.compat.lm_eval.tasks.splits import Splits, reported
 from evalwright.compat.lm_eval.tasks.task_yaml import FunctionRef, is_sandboxed
-from evalwright.extend import NO_ANSWER, Ability, DatasetError, Scorer, TaskError
-from evalwright.scorers.code.unit_tests import program_slots
+from evalwright.extend import (
+    NO_ANSWER,
+    Ability,
+    DatasetError,
+    Scorer,
+    TaskError,
+    program_slots,
+)
 
 MAX_REPEATS = 10_000
 """The most repeats of a request; published tasks have up to 64."""

@@ -19,7 +19,6 @@ from evalwright.compat.lm_eval.tasks.aggregation import Aggregation, by_error
 from evalwright.compat.lm_eval.tasks.config import Definition
 from evalwright.compat.lm_eval.tasks.options import Options
 from evalwright.extend import LOWER_IS_BETTER_METRICS, MetricSpec
-from evalwright.scorers.corpus import require
 from evalwright.statistics import Estimate
 
 _SHARES = frozenset({"acc", "acc_norm", "acc_bytes", "acc_mutual_info", "exact_match"})
@@ -84,9 +83,8 @@ class Metrics:
         """Raise MissingExtra if a metric needs a library that is not installed."""
         for name, _ in self._ways.values():
             if name in aggregation.CORPUS_METRICS:
-                require(
-                    what=f"The metric '{name}' of the task '{self.definition.name}'",
-                    extra="lm-eval",
+                aggregation.require_sacrebleu(
+                    f"The metric '{name}' of the task '{self.definition.name}'"
                 )
 
     def specs(

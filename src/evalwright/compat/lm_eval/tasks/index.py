@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from evalwright.compat.indexes import State, cached_index
+from evalwright.compat.indexes import State, cached_index, stamp
 from evalwright.compat.lm_eval.tasks.options import (
     DIALECT,
     Options,
@@ -21,7 +21,6 @@ from evalwright.compat.lm_eval.tasks.options import (
     installed_tasks,
 )
 from evalwright.extend import ListedTask, TaskError, UnknownName
-from evalwright.tasks.index import stamp
 
 _SKIPPED_FOLDERS = {"__pycache__", ".ipynb_checkpoints"}
 

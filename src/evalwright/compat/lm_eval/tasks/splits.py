@@ -21,9 +21,13 @@ from evalwright import EvalwrightError
 from evalwright.compat.lm_eval.tasks.config import Definition
 from evalwright.compat.lm_eval.tasks.functions import advice
 from evalwright.compat.lm_eval.tasks.options import Options, trust_advice
-from evalwright.core.errors import cause_of
-from evalwright.extend import DatasetError, MissingExtra, TaskError
-from evalwright.tasks.datasets.hub import hub_libraries
+from evalwright.extend import (
+    DatasetError,
+    MissingExtra,
+    TaskError,
+    cause_of,
+    hub_libraries,
+)
 
 FORMATS = ("arrow", "csv", "json", "parquet", "text")
 """Builders of the library `datasets` that only read data."""
