@@ -91,8 +91,8 @@ if TYPE_CHECKING:
     from evalwright.runs.results import MetricResult, TaskResult
     from evalwright.runs.simulations import refuse_left_out as require_scores
     from evalwright.runs.writer import to_json
+    from evalwright.scorers.code.sandbox import program_slots
     from evalwright.scorers.code.sandbox import run as run_program
-    from evalwright.scorers.code.unit_tests import program_slots
     from evalwright.scorers.corpus import statistics as corpus_counts
     from evalwright.scorers.registry import bind as bind_scorer
     from evalwright.strategies.generate import (
@@ -186,8 +186,7 @@ _NAMES = {
     "models.local.recorded_prompts": "prompt_renderer",
     "scorers.corpus": "statistics:corpus_counts",
     "metrics.corpus": "corpus_score",
-    "scorers.code.sandbox": "run:run_program",
-    "scorers.code.unit_tests": "program_slots",
+    "scorers.code.sandbox": "program_slots run:run_program",
 }
 """By module, its names; `source:public` where the public name is another."""
 

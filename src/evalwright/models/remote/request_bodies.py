@@ -79,9 +79,13 @@ class RequestBodies:
         return text
 
     def scored(
-        self, request: LogLikelihood | RollingLogLikelihood
+        self, request: LogLikelihood | RollingLogLikelihood, model: str
     ) -> Iterator[ScoredBody] | None:
         """Write the requests of a log-likelihood, whose results are added up.
+
+        Args:
+            request: the request.
+            model: the model's name at the server.
 
         Returns:
             The requests; None to send text, as for the provider's other models.
@@ -215,7 +219,7 @@ class _OpenAIModelWithBodies(OpenAIModel):
     async def _sent_all(
         self, request: LogLikelihood | RollingLogLikelihood, replies: list[Reply | None]
     ) -> Response:
-        scored_bodies = self._bodies.scored(request)
+        scored_bodies = self._bodies.scored(request, self.settings.model)
         if scored_bodies is None:
             return await super()._sent_all(request, replies)
         total = 0.0

@@ -267,7 +267,7 @@ class ClientBodies(RequestBodies):
     # Log-likelihoods
 
     def scored(
-        self, request: LogLikelihood | RollingLogLikelihood
+        self, request: LogLikelihood | RollingLogLikelihood, model: str
     ) -> Iterator[ScoredBody] | None:
         """The requests of a log-likelihood, in tokens; None without a tokenizer."""
         if self._client.tokenizer is None:
