@@ -361,7 +361,7 @@ def collect_results(
 
     model: the model object where it was made in Python. samples: include the samples of each task.
     """
-    from evalwright.compat.lm_eval.runs.export import export_lm_eval
+    from evalwright.compat.lm_eval.runs.exporting import export_lm_eval
 
     with TemporaryDirectory() as folder:
         files = export_lm_eval(

@@ -32,7 +32,7 @@ def _counted(n: int, noun: str) -> str:
 
 
 def _export(runs: Sequence[Run], folder: Path) -> ExportSummary:
-    from evalwright.compat.lm_eval.runs.export import export_lm_eval
+    from evalwright.compat.lm_eval.runs.exporting import export_lm_eval
 
     (run,) = runs
     files = export_lm_eval(run, folder)

@@ -14,7 +14,8 @@ from typing import Any
 from evalwright.core.asking import Ask
 from evalwright.core.errors import ConfigurationError, ScoringError
 from evalwright.core.samples import Answer, Sample, Score
-from evalwright.scorers.code.sandbox import Outcome, program_slots, run, run_script
+from evalwright.scorers.code.sandbox import Outcome, run, run_script
+from evalwright.scorers.code.sandbox import program_slots as program_slots
 from evalwright.scorers.registry import checked
 from evalwright.scorers.text.declining import declines
 

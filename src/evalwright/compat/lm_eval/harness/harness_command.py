@@ -15,8 +15,8 @@ import click
 from evalwright.compat.lm_eval.api.registry import MODEL_REGISTRY
 from evalwright.compat.lm_eval.harness import flags
 from evalwright.compat.lm_eval.harness.backends import PARALLELIZE_FLAG
+from evalwright.compat.lm_eval.runs.results_table import make_table
 from evalwright.compat.lm_eval.tasks.options import PREFIX, installed_tasks
-from evalwright.compat.lm_eval.utils import make_table
 from evalwright.extend import check_one_process, check_writable, inert
 
 if TYPE_CHECKING:
@@ -225,7 +225,7 @@ def _write_results(
     run: Run, results_json: Mapping[str, Any], settings: Mapping[str, Any]
 ) -> list[Path]:
     """Write lm_eval's files to --output_path, a folder or the name of the results file."""
-    from evalwright.compat.lm_eval.runs.export import export_lm_eval
+    from evalwright.compat.lm_eval.runs.exporting import export_lm_eval
     from evalwright.extend import to_json, write_text
 
     folder, stem = _output_location(settings)

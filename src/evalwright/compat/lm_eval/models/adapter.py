@@ -30,7 +30,8 @@ from evalwright import (
 from evalwright.compat.lm_eval.api import registry
 from evalwright.compat.lm_eval.api.instance import Instance, OutputType
 from evalwright.compat.lm_eval.api.model import argument_string
-from evalwright.compat.lm_eval.models.classes import (
+from evalwright.compat.lm_eval.models.clients import CLIENTS
+from evalwright.compat.lm_eval.models.model_classes import (
     METHODS,
     SPEED_ONLY_ARGUMENTS,
     check_arguments,
@@ -40,7 +41,6 @@ from evalwright.compat.lm_eval.models.classes import (
     is_transformers,
     own_method,
 )
-from evalwright.compat.lm_eval.models.clients import CLIENTS
 from evalwright.compat.lm_eval.models.request_settings import settings_for_class
 from evalwright.extend import (
     ConfigurationError,
@@ -441,7 +441,7 @@ def lm_model(
 ) -> Model:
     """Create `lm/<name>`: a registered class, or one of the entry point group `evalwright.lm`.
 
-    `lm/<client>/<model>` is a model behind a server; see `served`.
+    `lm/<client>/<model>` is a model behind a server; see `client_bodies`.
     """
     client, _, served_name = name.partition("/")
     if served_name and client in CLIENTS:
@@ -449,7 +449,7 @@ def lm_model(
             raise ConfigurationError(
                 f"'lm/{name}' takes neither chat nor fingerprint: leave them out."
             )
-        from evalwright.compat.lm_eval.models.served import served_model
+        from evalwright.compat.lm_eval.models.client_bodies import served_model
 
         return served_model(client, served_name, **arguments)
     model_class = registry.MODEL_REGISTRY.get(name)

@@ -19,14 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright import Run, SampleRecord
-from evalwright.compat.lm_eval.runs.names import (
-    MODEL_NAME_ARGUMENTS,
-    NO_FILTER,
-    PROMPT_FACTS,
-    doc_digest,
-    file_safe,
-)
-from evalwright.compat.lm_eval.runs.records import (
+from evalwright.compat.lm_eval.runs.imported_records import (
     Items,
     build_record,
     failed_record,
@@ -34,6 +27,13 @@ from evalwright.compat.lm_eval.runs.records import (
     metric_result,
     number,
     size,
+)
+from evalwright.compat.lm_eval.runs.names import (
+    MODEL_NAME_ARGUMENTS,
+    NO_FILTER,
+    PROMPT_FACTS,
+    doc_digest,
+    file_safe,
 )
 from evalwright.compat.lm_eval.tasks.options import DIALECT, PREFIX
 from evalwright.compat.recording import (

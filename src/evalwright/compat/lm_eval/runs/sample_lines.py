@@ -16,11 +16,13 @@ from evalwright.compat.lm_eval.runs.names import (
     COUNT_UNITS,
     digest,
     doc_digest,
-    stringify,
 )
-from evalwright.compat.lm_eval.tasks.asking import restored_prompt
 from evalwright.compat.lm_eval.tasks.estimates import FILTERED, NAMED
 from evalwright.compat.lm_eval.tasks.options import DIALECT
+from evalwright.compat.lm_eval.tasks.row_requests import (
+    restored_prompt,
+    stringify,
+)
 from evalwright.extend import Prompt
 
 GENERATE, CHOOSE, CONTINUE, ROLLING = [

@@ -13,11 +13,11 @@ from functools import partial
 from typing import Any
 
 from evalwright import Column, Score
-from evalwright.compat.lm_eval.runs.names import stringify
 from evalwright.compat.lm_eval.tasks import aggregation, labels
 from evalwright.compat.lm_eval.tasks.aggregation import Aggregation, by_error
 from evalwright.compat.lm_eval.tasks.config import Definition
 from evalwright.compat.lm_eval.tasks.options import Options
+from evalwright.compat.lm_eval.tasks.row_requests import stringify
 from evalwright.extend import LOWER_IS_BETTER_METRICS, MetricSpec
 from evalwright.statistics import Estimate
 

@@ -29,13 +29,13 @@ from evalwright.compat.lm_eval.runs.names import (
     COUNT_UNITS,
     NO_FILTER,
     our_kind,
-    stringify,
 )
 from evalwright.compat.lm_eval.runs.sample_lines import (
     first_responses,
     responses_by_request,
 )
 from evalwright.compat.lm_eval.tasks.aggregation import BRIER_RANGE, by_error
+from evalwright.compat.lm_eval.tasks.row_requests import stringify
 from evalwright.compat.recording import number as finite
 from evalwright.extend import BOUNDED_METRICS, LOWER_IS_BETTER_METRICS, MetricResult
 from evalwright.statistics import Estimate

@@ -188,7 +188,7 @@ def generate(prompt: Prompt, settings: Mapping[str, Any], draw: int) -> Generate
     )
 
 
-class Questions:
+class RowRequests:
     """Builds the requests of a row.
 
     mutual: each choice is also scored without a context.
@@ -237,7 +237,7 @@ class Questions:
             yield from (("", choice) for choice in choices)
 
 
-class Strategy:
+class RowStrategy:
     """Sends all requests of a row, each `repeats` times.
 
     The answer keeps the responses in that order. Its text is the first generated response; its
@@ -378,6 +378,13 @@ def published_response(response: Response, output_type: str, published: bool) ->
     if output_type == "loglikelihood_rolling":
         return response.log_likelihood
     return response.log_likelihood, response.is_greedy
+
+
+def stringify(response: Any) -> Any:
+    """Convert all numbers and booleans in nested lists to text, as lm_eval writes responses."""
+    if isinstance(response, (list, tuple)):
+        return [stringify(element) for element in response]
+    return str(response)
 
 
 def prompt_as_text(prompt: Prompt, template: Any) -> str:
