@@ -240,6 +240,8 @@ class RowRequests:
 class RowStrategy:
     """Sends all requests of a row, each `repeats` times.
 
+    A row of lm_eval may ask several kinds of request at once, so that none of our strategies fits.
+
     The answer keeps the responses in that order. Its text is the first generated response; its
     choice is the most likely continuation.
 

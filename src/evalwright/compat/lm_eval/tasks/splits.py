@@ -223,7 +223,11 @@ def _check_inside(file: str, folders: Sequence[Path], options: Options) -> str:
 
 
 class Splits:
-    """Opens a task's data, once."""
+    """Opens a task's data, once.
+
+    The tables are those of the library `datasets`, which a task's Python works on; only the way to
+    the hub is ours.
+    """
 
     def __init__(self, definition: Definition, options: Options) -> None:
         self.definition = definition
