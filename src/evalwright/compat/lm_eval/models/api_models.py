@@ -83,9 +83,9 @@ async def _read(response: Any) -> bytes:
 class TemplateAPI(TemplateLM):
     """A model behind a server, to derive from.
 
-    Subclasses define `_create_payload`, `parse_generations`, and `parse_logprobs` to score. They may
-    call and override each step, so sending, batches and retries are steps of this class, as in
-    lm_eval; a client that is not derived from runs by our own sender (`client_bodies`).
+    Subclasses define `_create_payload`, `parse_generations`, and `parse_logprobs` to score. They
+    may call and override each step, so sending, batches and retries are steps of this class, as in
+    lm_eval; a client that nobody derives from is sent by our own models (`client_bodies`).
 
     Args:
         model, pretrained: the model's name.

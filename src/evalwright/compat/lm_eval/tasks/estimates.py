@@ -50,8 +50,8 @@ metrics in their order.
 class Metrics:
     """The metrics of a task, and how each is computed.
 
-    Published aggregations and standard errors are lm_eval's (`aggregation`); corrected intervals are
-    those of `evalwright.statistics`, by the table `INTERVALS`.
+    Published aggregations and standard errors are lm_eval's (`aggregation`); corrected intervals
+    are those of `evalwright.statistics`, by the table `INTERVALS`.
 
     Metrics that a task makes up may appear only with the first scores.
     """
