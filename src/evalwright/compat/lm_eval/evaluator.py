@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evalwright import Configuration, Model, ModelSpec, Run
 from evalwright import evaluate as evaluate_with_us
@@ -37,12 +37,14 @@ from evalwright.compat.lm_eval.tasks.options import PREFIX, as_paths, installed_
 from evalwright.extend import (
     SCORINGS,
     ConfigurationError,
-    TerminalProgress,
     UnknownName,
     check_known,
     check_one_process,
     masked_arguments,
 )
+
+if TYPE_CHECKING:
+    from evalwright.extend import TerminalProgress
 
 Settings = Mapping[str, Any]
 _LABELS = ("name", "group", "job_type", "tags", "notes", "step")

@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any
 
 from evalwright.compat.lm_eval.server_calls import Refused, call_json
-from evalwright.extend import ConfigurationError, template_renderer
+from evalwright.extend import ConfigurationError
 
 eval_logger = logging.getLogger("evalwright.lm_eval")
 
@@ -262,6 +262,8 @@ class RemoteTokenizer:
         Raises ValueError if the server has none.
         """
         from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+        from evalwright.extend import template_renderer
 
         if not (source := self.tokenizer_info.get("chat_template")):
             raise ValueError(f"The server at {self.base_url} has no chat template.")
