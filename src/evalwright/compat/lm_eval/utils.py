@@ -13,6 +13,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
+from evalwright.compat.lm_eval.runs.results_table import make_table as make_table
 from evalwright.compat.lm_eval.server_calls import Refused, call_json
 from evalwright.extend import ConfigurationError
 
