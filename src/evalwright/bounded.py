@@ -75,13 +75,19 @@ _START = (
 
 
 class LimitExceeded(Exception):
-    """A piece of work that took too long, too much memory, or gave too much; the message is the
-    rest of a sentence: "it ...".
+    """A piece of work took too long, used too much memory or returned too much.
+
+    The message completes a sentence: "it takes more than ...".
     """
 
 
 class Raised(Exception):
-    """What the function raised, where that is no error of ours. kind: the class's name."""
+    """The function raised an exception that is not one of Evalwright's errors.
+
+    Args:
+        kind: the name of the exception's class.
+        message: the exception's message.
+    """
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
@@ -95,11 +101,22 @@ def call(
     key: object = None,
     process: Process | None = None,
 ) -> Any:
-    """`function(*arguments)`, worked out in the process, or in another than that for all.
+    """Return `function(*arguments)`, computed in the bounded process.
 
-    function: of a module, so that it has a name. arguments and what it gives: plain values and
-    samples. key: names what may be to blame (a template, a pattern), for `STRIKES`. Raises
-    LimitExceeded, an error of ours as it is, else Raised.
+    Args:
+        function: a module-level function, because it is pickled by name.
+        arguments: plain values and samples; so is what the function returns.
+        seconds: limit of processor time; by default `SECONDS`.
+        key: identifies the template or pattern that hits the limit, to count its `STRIKES`.
+        process: a process other than the shared one.
+
+    Returns:
+        What the function returned.
+
+    Raises:
+        LimitExceeded: the work exceeded a limit.
+        EvalwrightError: the function raised one of Evalwright's errors; it is raised as it is.
+        Raised: the function raised any other exception.
     """
     return each(function, [arguments], seconds=seconds, key=key, process=process)[0]
 

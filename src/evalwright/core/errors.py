@@ -372,11 +372,16 @@ class RequestFailed(EvalwrightError):
 
 
 def cause_of(error: BaseException) -> str:
-    """What went wrong, in one line without a full stop: the error's first line, and that of its
-    root cause.
+    """Say what went wrong in one line, without a full stop.
 
     A library's outer error often says only that something failed ("An error occurred while
     generating the dataset"); the reason is in the error that it was raised from.
+
+    Args:
+        error: the error.
+
+    Returns:
+        The error's first line, and that of its root cause.
     """
     chain = [error]
     seen = {id(error)}

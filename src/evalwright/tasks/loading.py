@@ -151,10 +151,18 @@ def names_like(
     dialect: Mapping[str, Any] | None = None,
     folders: Sequence[str | Path] = (),
 ) -> list[str]:
-    """The names that a pattern (`mmlu_*`, `lm-eval:mmlu_*`) stands for, groups first; any other
-    name stands for itself.
+    """Find the names of tasks that a pattern stands for.
 
-    Raises UnknownName where nothing fits.
+    Args:
+        name: a pattern (`mmlu_*`, `lm-eval:mmlu_*`); any other name stands for itself.
+        dialect: settings of the dialect, such as `task_root`.
+        folders: further folders with task files.
+
+    Returns:
+        The names, groups first.
+
+    Raises:
+        UnknownName: no task has such a name.
     """
     if not has_magic(name) or Path(name).is_file():
         return [name]

@@ -52,15 +52,12 @@ class ScoredBody:
 
 
 class RequestBodies:
-    """Writes the bodies of requests to a server. Derive from it, and define `body`.
-
-    Attributes:
-        carries: options of a `Generate` beyond the usual ones that the bodies hold.
-        takes_messages: whether it renders messages for an interface that takes text.
-    """
+    """Writes the bodies of requests to a server. Derive from it, and define `body`."""
 
     carries: frozenset[str] = frozenset()
+    """Options of a `Generate`, beyond the usual ones, that the bodies hold."""
     takes_messages: bool = False
+    """Whether it renders messages for an interface that takes text."""
 
     def body(self, request: Generate, model: str) -> dict[str, Any]:
         """Write the body of a request to generate.
