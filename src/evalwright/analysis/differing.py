@@ -13,6 +13,7 @@ from typing import Any
 
 from evalwright.analysis.words import listed
 from evalwright.core.secrets import is_secret, mask_message, masked_arguments
+from evalwright.runs.content_hashes import data_differ
 from evalwright.runs.published_record import is_same_part, published_task
 from evalwright.runs.reader import Run
 from evalwright.runs.stopping import early_notes
@@ -172,7 +173,7 @@ def _compare_task_records(
         yield _difference_line(
             f"{name}: version", record_a["version"], record_b["version"]
         )
-    if record_a["content_hash"] != record_b["content_hash"]:
+    if data_differ(record_a["content_hash"], record_b["content_hash"]):
         hashes = (
             _cut_to_difference(_setting_text("hash", task["content_hash"]), "")[0]
             for task in (record_a, record_b)

@@ -15,6 +15,7 @@ from evalwright.core.plain import Plain
 from evalwright.core.tasks import Task
 from evalwright.core.text import printable
 from evalwright.runs.confirmed import AS_PUBLISHED, Confirmation, RunScores
+from evalwright.runs.content_hashes import data_differ
 from evalwright.runs.images import image_faults
 from evalwright.runs.reader import Run, open_run, score_fault
 from evalwright.runs.records import record_from
@@ -305,5 +306,5 @@ def _find_stale_tasks(run: Run, today: Mapping[str, Task]) -> Iterator[tuple[str
             continue
         if now.version != task["version"]:
             yield task["name"], f"version {task['version']}, now {now.version}"
-        elif now.samples.content_hash != task["content_hash"]:
+        elif data_differ(now.samples.content_hash, task["content_hash"]):
             yield task["name"], "other rows"

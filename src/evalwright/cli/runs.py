@@ -403,15 +403,22 @@ def delete(names: tuple[str, ...], runs_folder: str, yes: bool) -> None:
     "DIR",
     "Where another framework's tasks are now, in place of the recorded folder.",
 )
+@PLUGINS
 @AS_JSON
 def check(
-    names: tuple[str, ...], runs_folder: str, task_root: tuple[str, ...], as_json: bool
+    names: tuple[str, ...],
+    runs_folder: str,
+    task_root: tuple[str, ...],
+    plugins: tuple[str, ...],
+    as_json: bool,
 ) -> int:
     """Check that runs are whole: damage, missing samples, answers and tasks, tasks that have
     changed. FOLDER: of runs, or another program's.
     """
+    from evalwright.cli.arguments import load_plugins
     from evalwright.reports.documents.registry import checks_document
 
+    load_plugins(plugins)
     settings = {"task_root": list(task_root)} if task_root else {}
     checks: list[RunCheck] = []
     for name in names:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalwright.cli.exit_codes import say
-from evalwright.cli.options import RUNS_FOLDER, flag, open_runs, option
+from evalwright.cli.options import PLUGINS, RUNS_FOLDER, flag, open_runs, option
 from evalwright.cli.output import echo
 from evalwright.cli.signals import ServingEnded
 from evalwright.core.errors import ConfigurationError
@@ -46,11 +46,13 @@ TITLE = option("--title", "TEXT", "The page's title. Default: the names of the r
 @flag("--no-browser", "Print the address, and open no browser.")
 @IMAGES
 @TITLE
+@PLUGINS
 def view(
     runs: tuple[str, ...],
     html: str | None,
     port: int | None,
     title: str | None,
+    plugins: tuple[str, ...],
     **params: Any,
 ) -> None:
     """Look at RUNS (folders or names) and their samples in a browser.
@@ -60,6 +62,9 @@ def view(
     The page is served on this machine alone until Ctrl-C. Runs that are still going are followed,
     to their end, a stop, or a resume.
     """
+    from evalwright.cli.arguments import load_plugins
+
+    load_plugins(plugins)
     if html and not runs:
         raise click.UsageError("--html writes the named runs: name at least one.")
     if html:

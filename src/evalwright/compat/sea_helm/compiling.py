@@ -153,8 +153,9 @@ def published_failure(task: SeaTask, tree: Tree, shots: int | None) -> str:
         )
     if task.loaded_by and not tree.tasks[task.name].get("dataloader_class"):
         return (
-            f"its entry names no loader, so '{task.language_settings.get('filepath')}' is looked for"
-            " as a file: FileNotFoundError"
+            "its entry names no loader, so"
+            f" '{task.language_settings.get('filepath')}' is looked for as a file:"
+            " FileNotFoundError"
         )
     return str(loader_of(task).fails)
 
