@@ -18,14 +18,14 @@ from support.runs import edited, make_run, rewrite
 from support.typed import typed
 
 ECHO = ("run", "questions.yaml", "--model", "scripted/echo", "--name")
-LISTING = {"runs show", "runs samples", "export citations"}
+LISTING = {"runs show", "runs samples", "runs rename", "export citations"}
 """Commands that make no number of the samples: they show what is recorded."""
 
 READERS: dict[str, list[tuple[str, ...]]] = {
     "plan": [("plan", "questions.yaml", "--from", "a")],
     "tasks check": [("tasks", "check", "questions.yaml", "--run", "a")],
     "score": [("score", "a")],
-    "aggregate": [("aggregate", "a")],
+    "runs aggregate": [("runs", "aggregate", "a")],
     "compare": [
         ("compare", "a", "b"),
         ("compare", "b", "a"),
@@ -33,32 +33,36 @@ READERS: dict[str, list[tuple[str, ...]]] = {
         ("compare", "b", "c", "a", "--baseline", "a"),
         ("compare", "b", "a", "--fail-if", "accuracy drops by more than 0.02"),
     ],
-    "calibration": [("calibration", "a")],
-    "contamination": [
-        ("contamination", "a"),
-        ("contamination", "b", "--rewrites", "a"),
+    "check calibration": [("check", "calibration", "a")],
+    "check contamination": [
+        ("check", "contamination", "a"),
+        ("check", "contamination", "b", "--rewrites", "a"),
     ],
     "leaderboard": [
         ("leaderboard", "a", "b"),
         ("leaderboard", "b", "a", "--kept", "kept"),
     ],
-    "judge agreement": [
+    "check judge agreement": [
         ("check", "judge", "agreement", "a", "b", "--scorer", "exact-match")
     ],
-    "judge bias": [("check", "judge", "bias", "a", "b", "--scorer", "exact-match")],
-    "judge calibrate": [("check", "judge", "calibrate", "a", "--labels", "labels.csv")],
-    "judge sample": [
+    "check judge bias": [
+        ("check", "judge", "bias", "a", "b", "--scorer", "exact-match")
+    ],
+    "check judge calibrate": [
+        ("check", "judge", "calibrate", "a", "--labels", "labels.csv")
+    ],
+    "check judge sample": [
         ("check", "judge", "sample", "a", "--to", "t.csv"),
         ("check", "judge", "sample", "b", "a", "--to", "t.csv"),
     ],
-    "plot": [("plot", "scores", "a", "--into", "p.svg")],
+    "runs plot": [("runs", "plot", "scores", "a", "--into", "p.svg")],
     "view": [("view", "a", "--html", "p.html")],
     "export site": [("export", "site", "a", "--out", "site")],
     "export scores": [("export", "scores", "a", "--out", "exported")],
     "export inspect": [("export", "inspect", "a", "--out", "exported")],
     "export every-eval-ever": [("export", "every-eval-ever", "a", "--out", "exported")],
     "export parquet": [("export", "parquet", "a", "--out", "exported")],
-    "submit make": [("runs", "submit", "make", "a", "--into", "sent.json")],
+    "runs submit make": [("runs", "submit", "make", "a", "--into", "sent.json")],
     "export sea-helm": [("export", "sea-helm", "a", "--out", "exported")],
     "export lm-eval": [("export", "lm-eval", "a", "--out", "exported")],
     "export hf-results": [("export", "hf-results", "a", "b", "--out", "exported")],
