@@ -7,16 +7,14 @@ Right-or-wrong answers of two models to the same items, which have difficulties 
 logistic model with a normal difficulty). Every row says what should hold; the exit status is 1
 where a row misses its aim by more than two Monte Carlo errors.
 
-| row | what is counted |
-|---|---|
-| given | of the trials in which the items that both have show a difference, those in which the
-comparison gives that verdict |
-| provisional | verdicts and non-verdicts that are marked, although answers are missing at random |
-| false | verdicts on equal models |
-| unmarked | a model that lacks half of the answers that it would get wrong, called better without
-the mark |
-| until | how many more items a stopping rule needs, and how often it says something else than the
-full run |
+- given: of the trials in which the items that both have show a difference, those in which the
+  comparison gives that verdict
+- provisional: verdicts and non-verdicts that are marked, although answers are missing at random
+- false: verdicts on equal models
+- unmarked: a model that lacks half of the answers that it would get wrong, called better without
+  the mark
+- until: how many more items a stopping rule needs, and how often it says something else than the
+  full run
 """
 
 from __future__ import annotations

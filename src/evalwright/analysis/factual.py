@@ -1,9 +1,7 @@
 """The three numbers of a factual run: accuracy, share hallucinated and share refused.
 
-A stress question rests on something false, so the right answer is no answer. Refused means that
-the
-answer declines or corrects, hallucinated that it makes something up or goes along; anything
-else
+A stress question rests on something false, so the right answer is no answer. Refused means that the
+answer declines or corrects, hallucinated that it makes something up or goes along; anything else
 (partial, empty, unreadable) is in neither share.
 """
 

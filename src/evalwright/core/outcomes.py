@@ -1,26 +1,20 @@
 """Outcomes of samples: answered, no answer by the model's own fault, or missing by no fault of it.
 
-| outcome | what happened | counts as |
-|---|---|---|
-| answered | the model wrote an answer and ended by itself, or the token limit ended an answer
-that
-had begun | scored |
-| cut | the reply ended before any answer text: at the token limit, or after reasoning alone,
-which
-is not an answer | wrong |
-| empty | the reply has no text and gives no reason, also when it was asked for again | wrong |
-| refused | the model refused in a field of the reply made for it; refusing in words is an
-answer |
-wrong |
-| filtered | the provider's filter stopped the reply (wrong), or the prompt before any reply
-(missing) | wrong or missing |
-| too_long | the prompt does not fit the model's context | wrong |
-| unfinished | the model was still writing at the time limit | wrong |
-| tool_call | the reply is a call of a tool that was not offered | wrong |
-| failed | there is no reply, or none that can be used; the Failure says who failed | missing |
+- answered: the model wrote an answer and ended by itself, or the token limit ended an answer that
+  had begun (scored)
+- cut: the reply ended before any answer text: at the token limit, or after reasoning alone, which
+  is not an answer (wrong)
+- empty: the reply has no text and gives no reason, also when it was asked for again (wrong)
+- refused: the model refused in a field of the reply made for it; refusing in words is an answer
+  (wrong)
+- filtered: the provider's filter stopped the reply (wrong), or the prompt before any reply
+  (missing)
+- too_long: the prompt does not fit the model's context (wrong)
+- unfinished: the model was still writing at the time limit (wrong)
+- tool_call: the reply is a call of a tool that was not offered (wrong)
+- failed: there is no reply, or none that can be used; the Failure says who failed (missing)
 
-"Wrong" is the worst value of the scorer, unless the scorer or the task says that such a reply
-has
+"Wrong" is the worst value of the scorer, unless the scorer or the task says that such a reply has
 no score (`core/tasks`). Everything is derived from what is recorded (finish reasons, texts,
 failures), so records of any age have an outcome.
 """

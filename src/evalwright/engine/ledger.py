@@ -3,16 +3,13 @@
 It is counted three times: in the client's counts, in the sample's reservation, and in the
 ledger of the store.
 
-| what became of a sending | what is counted |
-|---|---|
-| a reply whose usage could be read, be it an answer or not | what it states |
-| an answer that states only one of input and output tokens | the other is estimated from its
-size |
-| it timed out, broke after it was sent or in its stream, came back unreadable, or was stopped;
-status 408, 424, 502, 504, 520, 524 | the estimate |
-| a prompt that the provider's filter stopped | the prompt's part of the estimate |
-| no connection; 429, 400, 401, 403, 404, 422; 500, 503, 529 and other server errors | nothing:
-providers bill none of these |
+- a reply whose usage could be read, be it an answer or not: what it states
+- an answer that states only one of input and output tokens: the other is estimated from its size
+- it timed out, broke after it was sent or in its stream, came back unreadable, or was stopped;
+  status 408, 424, 502, 504, 520, 524: the estimate
+- a prompt that the provider's filter stopped: the prompt's part of the estimate
+- no connection; 429, 400, 401, 403, 404, 422; 500, 503, 529 and other server errors: nothing:
+  providers bill none of these
 
 Each counts as one request for a budget, whatever came of it, unless no connection was made.
 

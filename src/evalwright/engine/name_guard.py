@@ -1,15 +1,14 @@
 """Keeps out replies of another model, by the model name that each reply gives.
 
-| the reply names | a server that a person named | a provider's own hosts, or a server that
-lists its models |
-|---|---|---|
-| no model, the requested one, or an alias of it | accepted | accepted |
-| another name, from the first reply on | refused | accepted, and reported |
-| another name than before | refused | refused |
-| another alias than before (the provider moved it) | accepted, and reported | accepted, and
-reported |
-| another name or alias than the other replicas | refused | refused |
-| another model's name and a second name in one stream | refused | refused |
+What happens by the name that a reply gives, on a server that a person named; in brackets on a
+provider's own hosts, or on a server that lists its models:
+
+- no model, the requested one, or an alias of it: accepted (accepted)
+- another name, from the first reply on: refused (accepted, and reported)
+- another name than before: refused (refused)
+- another alias than before (the provider moved it): accepted, and reported (accepted, and reported)
+- another name or alias than the other replicas: refused (refused)
+- another model's name and a second name in one stream: refused (refused)
 
 A refused reply is a failure of that endpoint (`WrongModel`): it is neither stored nor scored.
 Stored responses are held to the same rule, because earlier versions stored every reply.

@@ -1,13 +1,10 @@
 """Whether a request is sent again, and when: the one place that decides it.
 
-| error | sent again |
-|---|---|
-| rate limited, server error, connection failed, timed out | up to `max_attempts` sendings in all,
-within the deadline |
-| bad reply, wrong model | two more times: a model that keeps answering nonsense will go on doing so
-|
-| empty reply | once more; then it is what the model said |
-| authentication failed, rejected, prompt too long, still writing, anything else | never |
+- rate limited, server error, connection failed, timed out: up to `max_attempts` sendings in all,
+  within the deadline
+- bad reply, wrong model: two more times: a model that keeps answering nonsense will go on doing so
+- empty reply: once more; then it is what the model said
+- authentication failed, rejected, prompt too long, still writing, anything else: never
 
 Between two sendings passes the server's own Retry-After, or else a random time up to 0.5, 1, 2, 4,
 ... 30 seconds (exponential backoff with full jitter: Brooker, "Exponential Backoff And Jitter", AWS

@@ -1,13 +1,11 @@
 """Decides whether the model that a reply names is the requested one.
 
-| the reply names | relation | what it means |
-|---|---|---|
-| nothing, or a word such as "default" | unnamed | nothing is known |
-| the requested name, except for case, folder or provider before it | same | it is the model |
-| that name with a date, a version, a quantisation or a file's suffix | alias | what the name stands
-for at present |
-| a name that the user says is this model's (`answers_as`) | accepted | it is the model |
-| any other name | other | another model, unless the user says that it is this one |
+- nothing, or a word such as "default": unnamed (nothing is known)
+- the requested name, except for case, folder or provider before it: same (it is the model)
+- that name with a date, a version, a quantisation or a file's suffix: alias (what the name stands
+  for at present)
+- a name that the user says is this model's (`answers_as`): accepted (it is the model)
+- any other name: other (another model, unless the user says that it is this one)
 
 What follows from it is decided where requests are sent (`engine.name_guard`).
 """

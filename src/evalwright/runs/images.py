@@ -5,13 +5,11 @@ bytes but a picture redrawn from the pixels (`runs.pictures`), so a photograph's
 camera are not passed on with a run. The index says which file shows which image; a file's name
 is the SHA-256 of its content.
 
-| file | what it has |
-|---|---|
-| `images/index.jsonl` | a line for each image: `image` (as records name it), `file`, `width`,
-`height` (as sent) |
-| `images/<sha256>.png`, `.jpg` | the picture |
-| `run.json`, `images` | `kept` and `bytes` in all, `index_sha256`, and `left_out`: reasons with
-how many images each |
+- `images/index.jsonl`: a line for each image: `image` (as records name it), `file`, `width`,
+  `height` (as sent)
+- `images/<sha256>.png`, `.jpg`: the picture
+- `run.json`, `images`: `kept` and `bytes` in all, `index_sha256`, and `left_out`: reasons with how
+  many images each
 """
 
 from __future__ import annotations

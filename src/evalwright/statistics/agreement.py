@@ -2,31 +2,24 @@
 
 Each comes with an interval.
 
-| coefficient | chance agreement from | note |
-|---|---|---|
-| raw agreement | none | what it sounds like; high where one label is rare |
-| Cohen's kappa (1960) | each rater's own label shares | falls to 0 where one label is rare,
-however
-much raters agree |
-| Gwet's AC1 (2008) | how evenly labels are used | steady where one label is rare |
-| Krippendorff's alpha (2011) | pooled ratings without replacement | numbers whose differences
-count; any number of raters, missing ratings |
+- raw agreement: none (what it sounds like; high where one label is rare)
+- Cohen's kappa (1960): each rater's own label shares (falls to 0 where one label is rare, however
+  much raters agree)
+- Gwet's AC1 (2008): how evenly labels are used (steady where one label is rare)
+- Krippendorff's alpha (2011): pooled ratings without replacement (numbers whose differences count;
+  any number of raters, missing ratings)
 
 All are functions of sums over items, so one bootstrap over items (or clusters) serves them all.
 Raters are fixed: the interval speaks of other items for these raters, not of other raters.
 
 Where all labels but one are rare, kappa and alpha come to 2 J / (1 + J) with J the share of
-agreement among the items that got a rarer one (Hripcsak & Rothschild 2005). Resamples of the
-one or
-two such items show nothing of that share: the interval is never narrower than Wilson's of J
-over
+agreement among the items that got a rarer one (Hripcsak & Rothschild 2005). Resamples of the one or
+two such items show nothing of that share: the interval is never narrower than Wilson's of J over
 them.
 
 `judge_agreement` sets a judge beside the people it stands in for, by the same figures: a judge
-cannot be asked to agree with people more than people agree with each other, so their agreement
-is
-the ceiling that makes the judge's figure readable. Pairs are pooled: each item counts once,
-shared
+cannot be asked to agree with people more than people agree with each other, so their agreement is
+the ceiling that makes the judge's figure readable. Pairs are pooled: each item counts once, shared
 among its pairs of raters.
 """
 

@@ -1,22 +1,17 @@
 """The interval of a mean: Wilson, Student's t and their clustered forms, chosen by the scores.
 
-| scores | interval |
-|---|---|
-| all at the two ends of the range, every item alone | Wilson (1927) |
-| the same in clusters, or as repeated draws | Wilson with an effective n and a t quantile (Korn
-&
-Graubard 1998) |
-| graded | t, or clustered t; where that would leave the range of the scores, Wilson with an
-effective n |
-| graded, without any spread | rule of three: the share of unlike units that n alike ones cannot
-exclude |
-| one unit | the whole range of the scores |
+- all at the two ends of the range, every item alone: Wilson (1927)
+- the same in clusters, or as repeated draws: Wilson with an effective n and a t quantile (Korn &
+  Graubard 1998)
+- graded: t, or clustered t; where that would leave the range of the scores, Wilson with an
+  effective n
+- graded, without any spread: rule of three: the share of unlike units that n alike ones cannot
+  exclude
+- one unit: the whole range of the scores
 
-Why not t (or the bootstrap) everywhere: near 0 and 1 and with few items it covers far less than
-it
+Why not t (or the bootstrap) everywhere: near 0 and 1 and with few items it covers far less than it
 says (Bowyer, Aitchison & Ivanova 2025); repeated draws of a right-or-wrong answer have the same
-trouble, at n = 20 items with four draws and 95% right the t interval covers 80-88%, the
-effective-n
+trouble, at n = 20 items with four draws and 95% right the t interval covers 80-88%, the effective-n
 Wilson interval 97%.
 """
 

@@ -6,11 +6,9 @@ contains the differences that the test does not reject.
 **Right or wrong.** b items where only a was right, c where only b was, of n. The difference
 delta is rejected where
 
-    |b - c - n delta| / sqrt(n (2 q + delta - delta^2)) > z,    q = the likeliest share of "only
-    b
-    right" given delta
+    abs(b - c - n delta) / sqrt(n (2 q + delta - delta^2)) > z
 
-(Tango 1998). A quarter of a count is added on both sides, which brings the exact size from 5.6
+with q the likeliest share of "only b right" given delta (Tango 1998). A quarter of a count is added on both sides, which brings the exact size from 5.6
 to 5.0%. At delta = 0 the counts are binomial and McNemar's mid-p is known: where it is the
 smaller (12 wins to 0: 0.0002, the score test has 0.0007) the deviate between 0 and the
 difference is stretched until both agree at 0, by 1 + (kappa - 1)(1 - delta / d). So the p-value

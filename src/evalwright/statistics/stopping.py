@@ -5,12 +5,9 @@ may return a `Decision` after any of them. It uses the longest completed prefix 
 only: what finishes first is not a random sample (long answers take longer and are wrong more
 often).
 
-| question | answered when |
-|---|---|
-| accuracy +-0.02 | the score over all N units is known to +-0.02 |
-| A beats B | the verdict of the full run is known (`full_run`) |
-| A differs from B or not by 0.03 | as above, or the full run's difference is known to be below
-0.03 |
+- accuracy +-0.02: the score over all N units is known to +-0.02
+- A beats B: the verdict of the full run is known (`full_run`)
+- A differs from B or not by 0.03: as above, or the full run's difference is known to be below 0.03
 
 A run that is not stopped early ends with the ordinary comparison of all N units
 (`paired.compare_paired`), so a decision is wrong only if an early one differs from what the

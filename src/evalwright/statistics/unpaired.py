@@ -2,14 +2,12 @@
 
 Where the items are the same, compare them paired instead.
 
-| scores | test | interval |
-|---|---|---|
-| right or wrong, independent items | score test of two proportions; where it disagrees with the
-interval, by inverting that | Newcombe's hybrid score (1998) |
-| graded, means of draws, clusters | Welch's t with each side's (clustered) standard error | the
-same t |
-| the same where a side has no spread, or t would leave the range | by inverting the interval |
-hybrid of both sides' own intervals |
+- right or wrong, independent items: score test of two proportions; where it disagrees with the
+  interval, by inverting that (Newcombe's hybrid score (1998))
+- graded, means of draws, clusters: Welch's t with each side's (clustered) standard error (the same
+  t)
+- the same where a side has no spread, or t would leave the range: by inverting the interval (hybrid
+  of both sides' own intervals)
 
 The hybrid combines the two means' own limits (Zou & Donner 2008): with d the difference, d -
 sqrt((a - l_a)^2 + (u_b - b)^2) and d + sqrt((u_a - a)^2 + (b - l_b)^2). With Wilson limits this

@@ -2,17 +2,14 @@
 
 The roles of its columns are found by their names, or named by the user.
 
-| role | names of columns |
-|---|---|
-| input | input, question, prompt, query, instruction |
-| answer | answer, output, response, completion, prediction: recorded answers, so that nothing is
-generated |
-| target | reference, target, expected, expected_output, ideal, gold, ground_truth |
-| passages | context, passage, article, document, source_text |
-| images | image, images, image_path, image_file, image_url, picture, photo: a file beside the data,
-a data URL, an address (`--image-urls`), or a list of them |
-| choices | choices or options (a list), or a column for each: A, B, C ...; option_a ...; choice1
-... |
+- input: input, question, prompt, query, instruction
+- answer: answer, output, response, completion, prediction: recorded answers, so that nothing is
+  generated
+- target: reference, target, expected, expected_output, ideal, gold, ground_truth
+- passages: context, passage, article, document, source_text
+- images: image, images, image_path, image_file, image_url, picture, photo: a file beside the data,
+  a data URL, an address (`--image-urls`), or a list of them
+- choices: choices or options (a list), or a column for each: A, B, C ...; option_a ...; choice1 ...
 
 Choices are shown to the model with letters, and `choice` finds the letter or the option in its
 reply. Up to 100 other columns become metadata, so that samples can be filtered by them (`--where

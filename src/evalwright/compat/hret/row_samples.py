@@ -1,13 +1,11 @@
 """HRET's sample dict on its way through a native run: the row in a Sample, what was added to it in
 an Answer and in Scores.
 
-| where | what |
-|---|---|
-| `sample.metadata["row"]` | the dict of the dataset, its input with the few-shot prefix |
-| `answer.strategy["row"]` | what a model or scaling method of a plug-in changed in it; `prediction`
-only where that is no text |
-| `score.item["row"]` | what a scorer writes into it (`evaluation`, `judge_score`, ...), in the
-order of the scorers |
+- `sample.metadata["row"]`: the dict of the dataset, its input with the few-shot prefix
+- `answer.strategy["row"]`: what a model or scaling method of a plug-in changed in it; `prediction`
+  only where that is no text
+- `score.item["row"]`: what a scorer writes into it (`evaluation`, `judge_score`, ...), in the order
+  of the scorers
 """
 
 from __future__ import annotations
