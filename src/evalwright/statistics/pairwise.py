@@ -8,8 +8,8 @@ delta is rejected where
 
     abs(b - c - n delta) / sqrt(n (2 q + delta - delta^2)) > z
 
-with q the likeliest share of "only b right" given delta (Tango 1998). A quarter of a count is added on both sides, which brings the exact size from 5.6
-to 5.0%. At delta = 0 the counts are binomial and McNemar's mid-p is known: where it is the
+with q the likeliest share of "only b right" given delta (Tango 1998). A quarter of a count is
+added on both sides, which brings the exact size from 5.6 to 5.0%. At delta = 0 the counts are binomial and McNemar's mid-p is known: where it is the
 smaller (12 wins to 0: 0.0002, the score test has 0.0007) the deviate between 0 and the
 difference is stretched until both agree at 0, by 1 + (kappa - 1)(1 - delta / d). So the p-value
 is the smaller of both and the interval the test's own. By enumeration for n = 8 to 200: size at
