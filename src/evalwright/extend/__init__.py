@@ -127,7 +127,7 @@ if TYPE_CHECKING:
     from evalwright.tasks.templates import native as template_value
     from evalwright.tasks.validation import checked_sampling, first_mistake
     from evalwright.tasks.yaml_files import read_document as read_yaml
-    from evalwright.trackers import open_trackers
+    from evalwright.trackers.tracker import open_trackers
 
 _NAMES = {
     "analysis.answers": "AnsweredItem analyse:analyse_answers split_words",
@@ -208,7 +208,7 @@ _NAMES = {
     "tasks.templates": "native:template_value",
     "tasks.validation": "checked_sampling first_mistake",
     "tasks.yaml_files": "read_document:read_yaml",
-    "trackers": "open_trackers",
+    "trackers.tracker": "open_trackers",
 }
 """Public names by module; `source:public` gives a name another public one."""
 

@@ -254,7 +254,14 @@ _semaphores: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = (
 
 
 def program_slots() -> asyncio.Semaphore:
-    """Return the semaphore that limits how many programs run at once, one for each event loop."""
+    """Limit how many programs run at once: `async with program_slots()` around `run_program`.
+
+    Returns:
+        The semaphore of the running event loop, which admits four programs.
+
+    Raises:
+        RuntimeError: no event loop is running.
+    """
     return _semaphores.setdefault(
         asyncio.get_running_loop(), asyncio.Semaphore(_CONCURRENT_PROGRAMS)
     )

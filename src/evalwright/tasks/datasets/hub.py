@@ -101,8 +101,8 @@ def hub_libraries(
         repository: the requested dataset.
         revision: its commit or tag.
 
-    Yields:
-        Why the hub is out of reach, "" if it is not.
+    Returns:
+        A context manager that gives why the hub is out of reach, "" if it is not.
 
     Raises:
         OutOfReach: the hub is out of reach and something was needed from it.
