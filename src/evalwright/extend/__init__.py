@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         ScoringError,
         TaskError,
         UnknownName,
+        cause_of,
         check_known,
     )
     from evalwright.core.errors import closest as closest_names
@@ -46,13 +47,19 @@ if TYPE_CHECKING:
     from evalwright.core.requests import Ability, Prompt, Request
     from evalwright.core.responses import TokenLogProb
     from evalwright.core.samples import UNREADABLE
-    from evalwright.core.secrets import mask_message, masked_arguments
+    from evalwright.core.secrets import (
+        digested_arguments,
+        is_secret,
+        mask_message,
+        masked_arguments,
+    )
     from evalwright.core.secrets import masked as mask
     from evalwright.core.secrets import remember_within as remember_secrets
     from evalwright.core.tasks import MetricSpec, Scored, Scorer, Strategy
     from evalwright.core.text import printable
     from evalwright.engine.outside_runs import ask_outside_run
     from evalwright.evaluation.origins import arguments_needing_trust
+    from evalwright.evaluation.processes import check_one_process
     from evalwright.evaluation.running import run_blocking
     from evalwright.evaluation.scoring import score_answer
     from evalwright.extend.commands import (
@@ -71,13 +78,26 @@ if TYPE_CHECKING:
         write_run,
     )
     from evalwright.extend.reading import parse_json, read_json, read_json_lines
+    from evalwright.metrics.corpus import corpus_score
     from evalwright.metrics.registry import BOUNDED as BOUNDED_METRICS
     from evalwright.metrics.registry import LOWER_IS_BETTER as LOWER_IS_BETTER_METRICS
     from evalwright.metrics.registry import is_known as is_known_metric
     from evalwright.metrics.registry import metric_range
     from evalwright.metrics.tree import Node as TreeNode
     from evalwright.models.functions import function_model
-    from evalwright.models.model_interface import fingerprint_of
+    from evalwright.models.local.hf.options import GENERATE_ARGUMENTS
+    from evalwright.models.local.hf.source import open_repository
+    from evalwright.models.local.model_files import content_hash
+    from evalwright.models.local.recorded_prompts import prompt_renderer
+    from evalwright.models.model_interface import fingerprint_of, stopped_response
+    from evalwright.models.remote.request_bodies import (
+        RequestBodies,
+        ScoredBody,
+        server_model,
+    )
+    from evalwright.reports.endings import failure_notes
+    from evalwright.reports.progress import TerminalProgress
+    from evalwright.reports.text import inert
     from evalwright.runs.aggregation import TaskTally
     from evalwright.runs.confirmed import AS_PUBLISHED
     from evalwright.runs.results import MetricResult, TaskResult
@@ -87,6 +107,7 @@ if TYPE_CHECKING:
     from evalwright.scorers.code.sandbox import run as run_program
     from evalwright.scorers.code.sandbox import run_script
     from evalwright.scorers.code.unit_tests import assemble_program, program_slots
+    from evalwright.scorers.corpus import statistics as corpus_counts
     from evalwright.scorers.judge.forms import json_objects
     from evalwright.scorers.judge.opinions import score_by_judges
     from evalwright.scorers.label import behind_tag, score_label
@@ -118,7 +139,9 @@ if TYPE_CHECKING:
         TaskGroup,
     )
     from evalwright.tasks.dialects import register as register_dialect
+    from evalwright.tasks.foreign_templates import template_renderer
     from evalwright.tasks.images import fetched as fetch_image
+    from evalwright.tasks.loading import names_like as match_task_names
     from evalwright.tasks.loading import task_definition, task_from_definition
     from evalwright.tasks.safe_files import check_file as check_writable
     from evalwright.tasks.safe_files import failing_as as reraise_as
@@ -126,6 +149,7 @@ if TYPE_CHECKING:
     from evalwright.tasks.safe_files import place_of as resolve_path
     from evalwright.tasks.templates import native as template_value
     from evalwright.tasks.validation import checked_sampling, first_mistake
+    from evalwright.tasks.yaml_files import parse_yaml
     from evalwright.tasks.yaml_files import read_document as read_yaml
     from evalwright.trackers.tracker import open_trackers
 
@@ -140,7 +164,7 @@ _NAMES = {
     "core.errors": (
         "AbilityError ConfigurationError DatasetError MissingExtra ModelError"
         " OutOfReach RequestError RunError ScoringError TaskError UnknownName"
-        " check_known closest:closest_names"
+        " cause_of check_known closest:closest_names"
     ),
     "core.images": "Image",
     "core.lazy": "lazy_names",
@@ -151,12 +175,14 @@ _NAMES = {
     "core.responses": "TokenLogProb",
     "core.samples": "UNREADABLE",
     "core.secrets": (
-        "mask_message masked:mask masked_arguments remember_within:remember_secrets"
+        "digested_arguments is_secret mask_message masked:mask masked_arguments"
+        " remember_within:remember_secrets"
     ),
     "core.tasks": "MetricSpec Scored Scorer Strategy",
     "core.text": "printable",
     "engine.outside_runs": "ask_outside_run",
     "evaluation.origins": "arguments_needing_trust",
+    "evaluation.processes": "check_one_process",
     "evaluation.running": "run_blocking",
     "evaluation.scoring": "score_answer",
     "extend.commands": (
@@ -164,13 +190,22 @@ _NAMES = {
     ),
     "extend.importing": "ImportDestination ImportFolder ImportedTask RunFacts write_run",
     "extend.reading": "parse_json read_json read_json_lines",
+    "metrics.corpus": "corpus_score",
     "metrics.registry": (
         "BOUNDED:BOUNDED_METRICS LOWER_IS_BETTER:LOWER_IS_BETTER_METRICS"
         " is_known:is_known_metric metric_range"
     ),
     "metrics.tree": "Node:TreeNode",
     "models.functions": "function_model",
-    "models.model_interface": "fingerprint_of",
+    "models.local.hf.options": "GENERATE_ARGUMENTS",
+    "models.local.hf.source": "open_repository",
+    "models.local.model_files": "content_hash",
+    "models.local.recorded_prompts": "prompt_renderer",
+    "models.model_interface": "fingerprint_of stopped_response",
+    "models.remote.request_bodies": "RequestBodies ScoredBody server_model",
+    "reports.endings": "failure_notes",
+    "reports.progress": "TerminalProgress",
+    "reports.text": "inert",
     "runs.aggregation": "TaskTally",
     "runs.confirmed": "AS_PUBLISHED",
     "runs.results": "MetricResult TaskResult",
@@ -179,6 +214,7 @@ _NAMES = {
     "scorers.answers.reply": "parse_reply",
     "scorers.code.sandbox": "run:run_program run_script",
     "scorers.code.unit_tests": "assemble_program program_slots",
+    "scorers.corpus": "statistics:corpus_counts",
     "scorers.judge.forms": "json_objects",
     "scorers.judge.opinions": "score_by_judges",
     "scorers.label": "behind_tag score_label",
@@ -199,15 +235,16 @@ _NAMES = {
         "Dialect GroupAverage ListedTask SCORINGS ScoringRules TaskGroup"
         " register:register_dialect"
     ),
+    "tasks.foreign_templates": "template_renderer",
     "tasks.images": "fetched:fetch_image",
-    "tasks.loading": "task_definition task_from_definition",
+    "tasks.loading": "names_like:match_task_names task_definition task_from_definition",
     "tasks.safe_files": (
         "check_file:check_writable failing_as:reraise_as is_within"
         " place_of:resolve_path replacing write_file write_text"
     ),
     "tasks.templates": "native:template_value",
     "tasks.validation": "checked_sampling first_mistake",
-    "tasks.yaml_files": "read_document:read_yaml",
+    "tasks.yaml_files": "parse_yaml read_document:read_yaml",
     "trackers.tracker": "open_trackers",
 }
 """Public names by module; `source:public` gives a name another public one."""
@@ -223,6 +260,7 @@ __all__ = [
     "ANSWERED",
     "AS_PUBLISHED",
     "BOUNDED_METRICS",
+    "GENERATE_ARGUMENTS",
     "LOWER_IS_BETTER_METRICS",
     "NO_ANSWER",
     "SCORINGS",
@@ -256,12 +294,14 @@ __all__ = [
     "Prompt",
     "RaisedInProcess",
     "Request",
+    "RequestBodies",
     "RequestError",
     "RunCheck",
     "RunError",
     "RunFacts",
     "Sampling",
     "Scored",
+    "ScoredBody",
     "Scorer",
     "ScoringError",
     "ScoringRules",
@@ -271,6 +311,7 @@ __all__ = [
     "TaskGroup",
     "TaskResult",
     "TaskTally",
+    "TerminalProgress",
     "TokenLogProb",
     "TreeNode",
     "UnknownName",
@@ -285,12 +326,19 @@ __all__ = [
     "bind_scorer",
     "bind_strategy",
     "call_with_limits",
+    "cause_of",
     "check_known",
+    "check_one_process",
     "check_writable",
     "checked_sampling",
     "citation_of",
     "citation_table",
     "closest_names",
+    "content_hash",
+    "corpus_counts",
+    "corpus_score",
+    "digested_arguments",
+    "failure_notes",
     "fetch_image",
     "fingerprint_of",
     "first_mistake",
@@ -299,7 +347,9 @@ __all__ = [
     "home_folder",
     "hub_file",
     "hub_libraries",
+    "inert",
     "is_known_metric",
+    "is_secret",
     "is_within",
     "json_objects",
     "known_benchmarks",
@@ -309,15 +359,19 @@ __all__ = [
     "mask",
     "mask_message",
     "masked_arguments",
+    "match_task_names",
     "metric_range",
     "open_dataset",
+    "open_repository",
     "open_trackers",
     "options_of",
     "outcome_of",
     "parse_json",
     "parse_reply",
+    "parse_yaml",
     "printable",
     "program_slots",
+    "prompt_renderer",
     "read_json",
     "read_json_lines",
     "read_rows",
@@ -337,10 +391,13 @@ __all__ = [
     "score_by_judges",
     "score_label",
     "separate_reasoning",
+    "server_model",
     "split_words",
+    "stopped_response",
     "summarise_import",
     "task_definition",
     "task_from_definition",
+    "template_renderer",
     "template_value",
     "to_json",
     "with_language_penalty",

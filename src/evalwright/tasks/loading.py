@@ -156,12 +156,18 @@ def names_like(
     dialect: Mapping[str, Any] | None = None,
     folders: Sequence[str | Path] = (),
 ) -> list[str]:
-    """Return the names that a pattern (`mmlu_*`, `lm-eval:mmlu_*`) stands for, groups first.
+    """Find the names of tasks that a pattern stands for.
 
-    Any other name stands for itself.
+    Args:
+        name: a pattern (`mmlu_*`, `lm-eval:mmlu_*`); any other name stands for itself.
+        dialect: settings of the dialect, such as `task_root`.
+        folders: further folders with task files.
+
+    Returns:
+        The names, groups first.
 
     Raises:
-        UnknownName: nothing matches.
+        UnknownName: no task has such a name.
     """
     if not has_magic(name) or Path(name).is_file():
         return [name]

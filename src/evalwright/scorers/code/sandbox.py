@@ -10,12 +10,14 @@ setting of the user that no task file can change.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
 import select
 import time
 from typing import Literal, NamedTuple
+from weakref import WeakKeyDictionary
 
 from evalwright.core.errors import ScoringError
 from evalwright.scorers.code import containers
@@ -174,3 +176,22 @@ def _start_process(job: dict[str, str], seconds: float, megabytes: int) -> Proce
     body = json.dumps(job).encode()
     process.outgoing += HEADER.pack(b"j", len(body)) + body
     return process
+
+
+_CONCURRENT_PROGRAMS = 4
+"""Most programs that this process runs at the same time."""
+
+_semaphores: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = (
+    WeakKeyDictionary()
+)
+
+
+def program_slots() -> asyncio.Semaphore:
+    """Limit how many programs run at once.
+
+    Returns:
+        The semaphore of the event loop: run a program within `async with program_slots()`.
+    """
+    return _semaphores.setdefault(
+        asyncio.get_running_loop(), asyncio.Semaphore(_CONCURRENT_PROGRAMS)
+    )

@@ -10,19 +10,17 @@ import re
 import time
 from collections.abc import Mapping
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from evalwright.core.ask import Ask
 from evalwright.core.errors import ConfigurationError, ScoringError
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers.code.sandbox import Outcome, run, run_script
+from evalwright.scorers.code.sandbox import program_slots as program_slots
 from evalwright.scorers.registry import checked
 from evalwright.scorers.text.declining import declines
 
 _LANGUAGES = ("", "py", "python", "python3")
 _MAX_FENCE_CHARS = 200
-_CONCURRENT_PROGRAMS = 4
-"""Most programs that this process runs at the same time."""
 
 
 def _check_options(options: Mapping[str, Any]) -> None:
@@ -246,22 +244,3 @@ def _find_code_blocks(text: str) -> list[str]:
             in_list = not line[:fence_start].strip(" -*+.)0123456789")
             indented = fence_start if in_list else 0
     return [*blocks, "".join(code_lines)] if fence and python else blocks
-
-
-_semaphores: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = (
-    WeakKeyDictionary()
-)
-
-
-def program_slots() -> asyncio.Semaphore:
-    """Limit how many programs run at once: `async with program_slots()` around `run_program`.
-
-    Returns:
-        The semaphore of the running event loop, which admits four programs.
-
-    Raises:
-        RuntimeError: no event loop is running.
-    """
-    return _semaphores.setdefault(
-        asyncio.get_running_loop(), asyncio.Semaphore(_CONCURRENT_PROGRAMS)
-    )

@@ -94,7 +94,7 @@ def not_here(subject: str, reason: str) -> OutOfReach:
 def hub_libraries(
     subject: str, repository: str, revision: str | None = None
 ) -> Iterator[str]:
-    """Within the block, keep the hub's libraries quiet, and offline if the hub is out of reach.
+    """Keep the hub's libraries quiet, and offline where the hub is out of reach, within a block.
 
     Args:
         subject: the beginning of the error's sentence, such as "The dataset 'owner/name'".

@@ -19,8 +19,6 @@ from typing import Any
 
 from evalwright import (
     Answer,
-    Column,
-    EvalwrightError,
     Failure,
     Response,
     Sample,
@@ -31,16 +29,15 @@ from evalwright.compat.lm_eval.runs.names import (
     COUNT_UNITS,
     NO_FILTER,
     our_kind,
-    stringify,
 )
 from evalwright.compat.lm_eval.runs.sample_lines import (
     first_responses,
     responses_by_request,
 )
 from evalwright.compat.lm_eval.tasks.aggregation import BRIER_RANGE, by_error
+from evalwright.compat.lm_eval.tasks.row_requests import stringify
 from evalwright.compat.recording import number as finite
 from evalwright.extend import BOUNDED_METRICS, LOWER_IS_BETTER_METRICS, MetricResult
-from evalwright.metrics.registry import compute
 from evalwright.statistics import Estimate
 
 _NUMPY = re.compile(r"(?:np|numpy)\.\w+\((.*)\)")
@@ -480,18 +477,24 @@ def _recompute(
         return kind, statistics.mean_interval(
             values, clusters=clusters, n_missing=n_missing, value_range=BRIER_RANGE
         )
-    parts = (
-        {"log_likelihood": values, COUNT_UNITS[metric]: counts}
-        if metric in COUNT_UNITS
-        else {}
-    )
-    column = Column(values, parts, clusters, n_missing)
-    recomputed_kind = (
-        kind if kind in ("accuracy", "exact-match") or metric in COUNT_UNITS else "mean"
-    )
+    is_share = kind in ("accuracy", "exact-match")
+    recomputed_kind = kind if is_share or metric in COUNT_UNITS else "mean"
     try:
-        estimate = compute(recomputed_kind, column)
-    except EvalwrightError:
+        if metric in COUNT_UNITS:
+            of_sums = (
+                statistics.bits_per_byte
+                if metric == "bits_per_byte"
+                else statistics.perplexity
+            )
+            estimate = of_sums(values, counts, clusters=clusters, n_missing=n_missing)
+        else:
+            estimate = statistics.mean_interval(
+                values,
+                clusters=clusters,
+                n_missing=n_missing,
+                value_range=(0.0, 1.0) if is_share else None,
+            )
+    except ValueError:
         return kind, None
     # The kind says which way is better, so a mean of which less is better keeps its name.
     return kind if kind in LOWER_IS_BETTER_METRICS else recomputed_kind, estimate

@@ -18,7 +18,7 @@ import pytest
 
 from compat.lm_eval.tasks import golden
 from compat.lm_eval.tasks.conftest import Load, Write
-from evalwright.compat.lm_eval.tasks.classes import Conversation, as_prompt
+from evalwright.compat.lm_eval.tasks.task_classes import Conversation, as_prompt
 from evalwright.core.errors import ConfigurationError, TaskError
 from evalwright.core.requests import Message
 

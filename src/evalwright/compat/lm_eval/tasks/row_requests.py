@@ -14,6 +14,7 @@ from evalwright import (
     Ask,
     Generate,
     LogLikelihood,
+    Message,
     Response,
     RollingLogLikelihood,
     Sample,
@@ -23,8 +24,8 @@ from evalwright.compat.lm_eval.tasks.config import Definition
 from evalwright.compat.lm_eval.tasks.options import Options
 from evalwright.compat.lm_eval.tasks.prompts import Prompts
 from evalwright.compat.lm_eval.tasks.rendering import Doc, Fields
-from evalwright.core.requests import prompt_payload
 from evalwright.extend import (
+    GENERATE_ARGUMENTS,
     TARGET,
     Ability,
     Prompt,
@@ -32,7 +33,6 @@ from evalwright.extend import (
     log_likelihood_of,
     separate_reasoning,
 )
-from evalwright.models.local.hf.options import GENERATE_ARGUMENTS, SAMPLING_ARGUMENTS
 
 ABILITIES: Mapping[str, Ability] = {
     "loglikelihood": "log-likelihood",
@@ -63,6 +63,8 @@ _SHARE: tuple[Fits, str] = (
     lambda value: _is_real(value) and 0 <= value <= 1,
     "a number between 0 and 1",
 )
+_SAMPLING = ("epsilon_cutoff", "eta_cutoff", "top_h", "typical_p")
+"""Arguments of transformers' `generate()` that change nothing where nothing is sampled."""
 LIMITS = ("max_gen_toks", "max_new_tokens", "max_tokens", "max_completion_tokens")
 GENERATION: Mapping[str, tuple[Fits, str]] = {
     **dict.fromkeys(
@@ -167,7 +169,7 @@ def generate(prompt: Prompt, settings: Mapping[str, Any], draw: int) -> Generate
     options: dict[str, Any] = {
         name: settings[name] for name in names if settings.get(name) is not None
     }
-    idle = () if temperature > 0 else SAMPLING_ARGUMENTS
+    idle = () if temperature > 0 else _SAMPLING
     further = {
         name: value
         for name, value in settings.items()
@@ -186,7 +188,7 @@ def generate(prompt: Prompt, settings: Mapping[str, Any], draw: int) -> Generate
     )
 
 
-class Questions:
+class RowRequests:
     """Builds the requests of a row.
 
     mutual: each choice is also scored without a context.
@@ -235,8 +237,10 @@ class Questions:
             yield from (("", choice) for choice in choices)
 
 
-class Strategy:
+class RowStrategy:
     """Sends all requests of a row, each `repeats` times.
+
+    A row of lm_eval may ask several kinds of request at once, so that none of our strategies fits.
 
     The answer keeps the responses in that order. Its text is the first generated response; its
     choice is the most likely continuation.
@@ -329,12 +333,26 @@ def recorded_arguments(
             (
                 None
                 if arguments.context == prompt
-                else prompt_payload(arguments.context, recorded=True)
+                else _recorded_prompt(arguments.context)
             ),
             *([] if arguments.rolling else [arguments.second_argument]),
         ]
         for arguments in row_requests
     ]
+
+
+def _recorded_prompt(prompt: Prompt) -> Any:
+    """A prompt as plain JSON: a text, or a list of [role, content]; `restored_prompt` reads it."""
+    if isinstance(prompt, str):
+        return prompt
+    return [[message.role, message.content] for message in prompt]
+
+
+def restored_prompt(recorded: Any) -> Prompt:
+    """A prompt that was recorded as plain JSON."""
+    if isinstance(recorded, str):
+        return recorded
+    return tuple(Message(role, content) for role, content in recorded)
 
 
 def scored_text(response: Response, published: bool) -> str:
@@ -362,6 +380,13 @@ def published_response(response: Response, output_type: str, published: bool) ->
     if output_type == "loglikelihood_rolling":
         return response.log_likelihood
     return response.log_likelihood, response.is_greedy
+
+
+def stringify(response: Any) -> Any:
+    """Convert all numbers and booleans in nested lists to text, as lm_eval writes responses."""
+    if isinstance(response, (list, tuple)):
+        return [stringify(element) for element in response]
+    return str(response)
 
 
 def prompt_as_text(prompt: Prompt, template: Any) -> str:

@@ -19,9 +19,14 @@ from evalwright.compat.lm_eval.api import model as interface
 from evalwright.compat.lm_eval.api.instance import OutputType
 from evalwright.compat.lm_eval.harness.flags import is_size
 from evalwright.compat.lm_eval.tables import TABLES
-from evalwright.extend import Ability, ConfigurationError, UnknownName, closest_names
-from evalwright.models.local.hf.source import ADAPTER_CONFIG, open_repository
-from evalwright.models.local.model_files import content_hash, file_hash
+from evalwright.extend import (
+    Ability,
+    ConfigurationError,
+    UnknownName,
+    closest_names,
+    content_hash,
+    open_repository,
+)
 
 TRANSFORMERS_CLASSES = (
     "lm_eval.models.huggingface.HFLM",
@@ -31,7 +36,7 @@ TRANSFORMERS_CLASSES = (
 _SOURCES = {
     "pretrained": "config.json",
     "tokenizer": "tokenizer_config.json",
-    "peft": ADAPTER_CONFIG,
+    "peft": "adapter_config.json",
     "delta": "config.json",
 }
 """Arguments that name a folder or hub repository, and a file that each must have."""
@@ -73,7 +78,7 @@ def identify_content(arguments: Mapping[str, Any]) -> dict[str, Any] | None:
                     ),
                 ]
                 content_by_argument[name] = [
-                    _hash(path_to_hash)
+                    content_hash(path_to_hash)
                     for path_to_hash in paths
                     if path_to_hash.exists()
                 ]
@@ -115,10 +120,6 @@ def check_sources(arguments: Mapping[str, Any]) -> None:
             is_there = repository.listed is None or needed in repository.listed
         if not is_there:
             raise ConfigurationError(f"{name}={source}: it has no file {needed}.")
-
-
-def _hash(path: Path) -> str:
-    return file_hash(path) if path.is_file() else content_hash(path)
 
 
 INTERFACES = (interface.__name__, "lm_eval.api.model")

@@ -12,7 +12,7 @@ import pytest
 
 from compat.lm_eval.runs.lm_eval_files import RELEASED, read_lines, read_results, values
 from evalwright import ScriptedModel, evaluate
-from evalwright.compat.lm_eval.runs.export import export_lm_eval
+from evalwright.compat.lm_eval.runs.exporting import export_lm_eval
 from evalwright.compat.lm_eval.runs.importing import import_lm_eval
 from evalwright.core.errors import RateLimited
 from evalwright.core.requests import Generate, LogLikelihood, RollingLogLikelihood

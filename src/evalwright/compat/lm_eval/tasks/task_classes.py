@@ -17,7 +17,6 @@ from functools import cached_property
 from typing import Any
 
 from evalwright import Answer, Message, Sample, Score, Task
-from evalwright.compat.lm_eval.tasks.asking import Arguments, published_response
 from evalwright.compat.lm_eval.tasks.compiling import TaskWork, try_render
 from evalwright.compat.lm_eval.tasks.config import (
     Definition,
@@ -29,6 +28,7 @@ from evalwright.compat.lm_eval.tasks.functions import Functions, install_command
 from evalwright.compat.lm_eval.tasks.options import Options
 from evalwright.compat.lm_eval.tasks.prompts import row_digest
 from evalwright.compat.lm_eval.tasks.results import Group
+from evalwright.compat.lm_eval.tasks.row_requests import Arguments, published_response
 from evalwright.compat.lm_eval.tasks.splits import fixed_chance, quiet, reported
 from evalwright.compat.lm_eval.tasks.task_yaml import (
     FunctionRef,

@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evalwright.compat.lm_eval.runs.imported_records import build_record
 from evalwright.compat.lm_eval.runs.names import depths, digest, doc_digest
-from evalwright.compat.lm_eval.runs.records import build_record
 from evalwright.compat.lm_eval.runs.sample_lines import ExportedMetric, Rows
 from evalwright.runs.records import record_from, record_row
 from evalwright.runs.writer import to_json

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import fields
 from typing import Any
 
-from evalwright import EvalwrightError, Message, Run
+from evalwright import Message, Run
 from evalwright.compat.lm_eval.runs.names import depths, digest
 from evalwright.compat.lm_eval.runs.sample_lines import Render, as_json
 from evalwright.compat.lm_eval.tasks.config import FewShot
@@ -15,7 +14,7 @@ from evalwright.compat.lm_eval.tasks.estimates import LOWER_IS_BETTER_NAMES
 from evalwright.compat.lm_eval.tasks.options import DIALECT
 from evalwright.compat.lm_eval.tasks.results import Group
 from evalwright.compat.lm_eval.tasks.scoring import PUBLISHED_METRICS
-from evalwright.extend import masked_arguments
+from evalwright.extend import masked_arguments, prompt_renderer
 
 
 def task_config(
@@ -154,27 +153,14 @@ def prompt_facts(run: Run) -> dict[str, Any]:
 
 def renderer(run: Run) -> Render:
     """Choose how messages are rendered: by the run's chat template, as JSON if it has none."""
-    from evalwright.models.local.chat_template import ChatTemplate
-    from evalwright.models.local.hf.prompts import fold_system
-
-    template_facts = run.data["model"].get("template") or {}
     published = _model_arguments(run).get("token_rules") == "published"
+    render = prompt_renderer(run.data["model"], leaves_out_system=published)
 
-    def render(messages: Sequence[Message]) -> str:
-        with suppress(EvalwrightError):
-            return template.render(tuple(messages))
-        others = tuple(message for message in messages if message.role != "system")
-        with suppress(EvalwrightError):
-            return template.render(others if published else fold_system(messages))
-        return as_json(messages)
+    def render_or_serialise(messages: Sequence[Message]) -> str:
+        text = render(messages)
+        return as_json(messages) if text is None else text
 
-    if template_facts.get("source"):
-        with suppress(EvalwrightError):
-            template = ChatTemplate(
-                template_facts["source"], template_facts.get("variables", {})
-            )
-            return render
-    return as_json
+    return render_or_serialise
 
 
 def _model_arguments(run: Run) -> Mapping[str, Any]:

@@ -20,8 +20,7 @@ from evalwright.compat.lm_eval.models.utils import (
 )
 from evalwright.compat.lm_eval.models.utils_hf import get_dtype
 from evalwright.compat.lm_eval.tables import TABLES
-from evalwright.evaluation.processes import check_one_process
-from evalwright.extend import ConfigurationError, MissingExtra
+from evalwright.extend import ConfigurationError, MissingExtra, check_one_process
 
 
 class TransformersLoader(TemplateLM):

@@ -25,15 +25,7 @@ from evalwright.compat.lm_eval.runs.names import (
     higher_is_better,
     their_metric,
 )
-from evalwright.compat.lm_eval.runs.sample_lines import (
-    GENERATE,
-    ExportedMetric,
-    Render,
-    Rows,
-    generation,
-    output_type,
-)
-from evalwright.compat.lm_eval.runs.settings import (
+from evalwright.compat.lm_eval.runs.result_sections import (
     group_settings,
     inner_first,
     metric_directions,
@@ -43,6 +35,14 @@ from evalwright.compat.lm_eval.runs.settings import (
     run_config,
     task_config,
     tokenizer_facts,
+)
+from evalwright.compat.lm_eval.runs.sample_lines import (
+    GENERATE,
+    ExportedMetric,
+    Render,
+    Rows,
+    generation,
+    output_type,
 )
 from evalwright.compat.lm_eval.tasks.options import DIALECT, PREFIX
 from evalwright.compat.lm_eval.tasks.results import all_results, selected_groups
