@@ -104,9 +104,9 @@ if TYPE_CHECKING:
     from evalwright.runs.simulations import refuse_left_out as require_scores
     from evalwright.runs.writer import to_json
     from evalwright.scorers.answers.reply import parse_reply
+    from evalwright.scorers.code.sandbox import program_slots, run_script
     from evalwright.scorers.code.sandbox import run as run_program
-    from evalwright.scorers.code.sandbox import run_script
-    from evalwright.scorers.code.unit_tests import assemble_program, program_slots
+    from evalwright.scorers.code.unit_tests import assemble_program
     from evalwright.scorers.corpus import statistics as corpus_counts
     from evalwright.scorers.judge.forms import json_objects
     from evalwright.scorers.judge.opinions import score_by_judges
@@ -143,6 +143,8 @@ if TYPE_CHECKING:
     from evalwright.tasks.images import fetched as fetch_image
     from evalwright.tasks.loading import names_like as match_task_names
     from evalwright.tasks.loading import task_definition, task_from_definition
+    from evalwright.tasks.long_texts import haystacks, word_lists
+    from evalwright.tasks.long_texts import tokenizer_of as length_tokenizer
     from evalwright.tasks.safe_files import check_file as check_writable
     from evalwright.tasks.safe_files import failing_as as reraise_as
     from evalwright.tasks.safe_files import is_within, replacing, write_file, write_text
@@ -212,8 +214,8 @@ _NAMES = {
     "runs.simulations": "refuse_left_out:require_scores",
     "runs.writer": "to_json",
     "scorers.answers.reply": "parse_reply",
-    "scorers.code.sandbox": "run:run_program run_script",
-    "scorers.code.unit_tests": "assemble_program program_slots",
+    "scorers.code.sandbox": "run:run_program run_script program_slots",
+    "scorers.code.unit_tests": "assemble_program",
     "scorers.corpus": "statistics:corpus_counts",
     "scorers.judge.forms": "json_objects",
     "scorers.judge.opinions": "score_by_judges",
@@ -237,6 +239,7 @@ _NAMES = {
     ),
     "tasks.foreign_templates": "template_renderer",
     "tasks.images": "fetched:fetch_image",
+    "tasks.long_texts": "haystacks tokenizer_of:length_tokenizer word_lists",
     "tasks.loading": "names_like:match_task_names task_definition task_from_definition",
     "tasks.safe_files": (
         "check_file:check_writable failing_as:reraise_as is_within"
@@ -344,6 +347,7 @@ __all__ = [
     "first_mistake",
     "function_model",
     "gather_all",
+    "haystacks",
     "home_folder",
     "hub_file",
     "hub_libraries",
@@ -355,6 +359,7 @@ __all__ = [
     "known_benchmarks",
     "language_share",
     "lazy_names",
+    "length_tokenizer",
     "log_likelihood_of",
     "mask",
     "mask_message",
@@ -401,6 +406,7 @@ __all__ = [
     "template_value",
     "to_json",
     "with_language_penalty",
+    "word_lists",
     "write_file",
     "write_run",
     "write_text",

@@ -1,5 +1,5 @@
 """SEA-HELM's generated long-context tasks: needles hidden in a book, and the most common words of a
-long list (`tasks/long_texts.py`).
+long list (`haystacks`, `word_lists`).
 
 Instances are made of the task's seed, the tree's own books and word lists, and a stated tokenizer.
 SEA-HELM takes that of the model under test, so that every model gets prompts of its own.
@@ -18,8 +18,15 @@ from typing import Any
 
 from evalwright.compat.sea_helm.folder_files import assigned, local_file, shown_path
 from evalwright.compat.sea_helm.sea_task import Row, SeaTask
-from evalwright.extend import DatasetError, MissingExtra, TaskError, check_known
-from evalwright.tasks.long_texts import haystacks, tokenizer_of, word_lists
+from evalwright.extend import (
+    DatasetError,
+    MissingExtra,
+    TaskError,
+    check_known,
+    haystacks,
+    length_tokenizer,
+    word_lists,
+)
 
 _CODE_POINTS = "code-points"
 """The tokenizer that takes each code point for a token."""
@@ -44,7 +51,7 @@ def oneruler_rows(task: SeaTask, tokenizer: str, limit: int | None = None) -> li
         raise TaskError(
             f"{task.name} asks for {count * size:,} tokens; at most {_MOST:,} are made."
         )
-    measure = tokenizer_of(tokenizer or _CODE_POINTS)
+    measure = length_tokenizer(tokenizer or _CODE_POINTS)
     empty = (task.template.get("preamble") or "") + (
         task.template.get("task_template") or ""
     )
