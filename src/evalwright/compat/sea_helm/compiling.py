@@ -153,7 +153,7 @@ def published_failure(task: SeaTask, tree: Tree, shots: int | None) -> str:
         )
     if task.loaded_by and not tree.tasks[task.name].get("dataloader_class"):
         return (
-            f"its entry names no loader, so '{task.here.get('filepath')}' is looked for"
+            f"its entry names no loader, so '{task.language_settings.get('filepath')}' is looked for"
             " as a file: FileNotFoundError"
         )
     return str(loader_of(task).fails)
@@ -163,7 +163,7 @@ def sampling_of(task: SeaTask, tree: Tree, options: Options) -> Sampling:
     """How the model is asked: its own sampling, the task's tokens, more of them to think with; a
     base model stops at an empty line.
     """
-    tokens = task.here.get("max_tokens")
+    tokens = task.language_settings.get("max_tokens")
     if tokens is not None and options.reasoning:
         tokens += tree.thinking
     stop = (

@@ -97,7 +97,7 @@ def conversation(
         for encoded in row.get("images") or ()
     ]
     files = [
-        file_of_hub(str(task.here["filepath"]), name)
+        file_of_hub(str(task.language_settings["filepath"]), name)
         for name in row.get("image_files") or ()
     ]
     images += [Image.read(file.read_bytes(), file.name) for file in files]

@@ -539,7 +539,7 @@ class _Task:
             "runs": len(self.runs),
             "seeds": [run.config.get("seed") for run in self.runs],
             "generation": {},
-            "max_tokens": self.sea.here.get("max_tokens"),
+            "max_tokens": self.sea.language_settings.get("max_tokens"),
             "tokenizer": "",
             "config": config,
             "fails": "",

@@ -53,14 +53,14 @@ class SeaTask:
         return "published" if self.published else "corrected"
 
     @property
-    def here(self) -> Mapping[str, Any]:
-        """What the task says of this language."""
+    def language_settings(self) -> Mapping[str, Any]:
+        """The part of the task's configuration that is about this language."""
         return self.config["languages"][self.language]  # type: ignore[no-any-return]
 
     @property
     def template(self) -> Mapping[str, Any]:
         """preamble, task_template, answer_template, answer_tag; each may be empty or null."""
-        return self.here["prompt_template"]  # type: ignore[no-any-return]
+        return self.language_settings["prompt_template"]  # type: ignore[no-any-return]
 
     @property
     def answer_tag(self) -> str:

@@ -460,7 +460,7 @@ def load_examples(task: SeaTask, count: int) -> Sequence[Row]:
     """
     loader = loader_of(task)
     has_some = loader.examples and not loader.generated and not loader.files
-    if not (count and has_some and task.here.get("example_filepath")):
+    if not (count and has_some and task.language_settings.get("example_filepath")):
         return ()
     return _table(task, loader, "example_filepath", count)
 
@@ -476,7 +476,7 @@ def _table(task: SeaTask, loader: Loader, key: str, count: int = 0) -> Table:
         table = Table(task, open_dataset({"rows": rows}, label=label))
         table.make = loader.maker(task, (), Path)
         return table
-    named = task.here.get(key)
+    named = task.language_settings.get(key)
     if not isinstance(named, str) or not named:
         raise TaskError(
             f"The task '{task.name}' ({task.language}) names no data (`{key}`)."

@@ -196,7 +196,7 @@ def _label_facts(task: SeaTask, rows: Rows, fragment: Fragment) -> Facts:
     """labels: those that answers can have: by the definition's `labels`, else the rows' options,
     else all labels of the data; chance: the balanced accuracy of guessing among each row's options.
     """
-    configured = task.here.get("labels") or task.config.get("labels")
+    configured = task.language_settings.get("labels") or task.config.get("labels")
     labels = sorted({str(row["label"]) for row in rows})
     if configured:
         return {"labels": list(map(str, configured)), "chance": 1 / len(configured)}
