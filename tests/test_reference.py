@@ -79,6 +79,17 @@ def test_the_reference_has_every_public_name() -> None:
         }
 
 
+def test_the_page_for_extensions_has_one_row_for_each_name() -> None:
+    page = (ROOT / "docs" / "dialects.md").read_text(encoding="utf-8")
+    tables = page.partition("## Everything in `evalwright.extend`\n")[2]
+    names = [
+        name
+        for row in re.findall(r"^\| (`.*?) \|", tables, re.MULTILINE)
+        for name in re.findall(r"`(\w+)`", row)
+    ]
+    assert sorted(names) == sorted(extend.__all__)
+
+
 def test_a_module_that_is_not_there_has_no_page(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -151,7 +151,7 @@ def arguments_needing_trust(arguments: Mapping[str, Any]) -> list[str]:
     These run code, name an address, or read or write files.
 
     Args:
-        arguments: a model's arguments, as somebody else's file gives them.
+        arguments: a model's arguments, as a file that the user did not write gives them.
 
     Returns:
         The names of those that the user has to allow.
