@@ -308,7 +308,7 @@ def tex_table(
         rows: the tasks, as `citation_of` gives them. If the number of samples is known for one of
             them, the table has a column for it.
         caption: the table's caption, as plain text.
-        label: the table's label for `\\ref`.
+        label: the name by which LaTeX refers to the table.
 
     Returns:
         LaTeX source of the table alone.
