@@ -48,8 +48,14 @@ smartquotes_action = "D"
 
 
 def setup(app):
-    """Show the signature that people call in place of the overloads that type checkers read."""
+    """Show the signatures that docstrings describe: not the overloads that type checkers read, and
+    `**settings` in place of each setting's name.
+    """
+    import evalwright
     from sphinx.pycode import ModuleAnalyzer
+
+    for function in (evalwright.evaluate, evalwright.evaluate_async):
+        del function.__signature__  # autodoc seeks its defaults in the source, where they are not
 
     analyze = ModuleAnalyzer.analyze
 

@@ -167,6 +167,9 @@ def analyse(
         name: the task's name.
         top: how many words and wrong answers to list.
         examples: how many examples to show of each side.
+
+    Returns:
+        What distinguishes wrong from right answers: labels, subsets, options, words and lengths.
     """
     all_items = list(items)
     scores = sorted(item.score for item in all_items if item.score is not None)
@@ -355,7 +358,16 @@ def _count_choices(items: Sequence[AnsweredItem]) -> tuple[tuple[str, int, int],
 
 
 def split_words(text: str) -> list[str]:
-    """Split a text into words for comparison; Korean ones lose their case particle."""
+    """Split a text into words for comparison.
+
+    Case, punctuation and possessive 's are dropped, and Korean words lose their case particle.
+
+    Args:
+        text: the text, of which the first 20,000 characters are read.
+
+    Returns:
+        The words in order.
+    """
     return [_strip_particle(word) for word in Words(text[:LONGEST]).tokens]
 
 

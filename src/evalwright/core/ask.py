@@ -67,7 +67,13 @@ def options_of(ask: Ask, role: str) -> frozenset[str]:
 def refusal_of(ask: Ask, role: str, request: Request) -> str | None:
     """Explain in a sentence why the model in a role cannot take a request.
 
-    None if it can, or if `ask` cannot tell.
+    Args:
+        ask: the function that the strategy or scorer was called with.
+        role: "target" for the model under test, or another role of the run.
+        request: the request in question; it is not sent.
+
+    Returns:
+        The sentence; None if the model can take the request, or if `ask` cannot tell.
     """
     lookup = getattr(ask, "refuses", None)
     refusal: str | None = lookup(role, request) if lookup is not None else None

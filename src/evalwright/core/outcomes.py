@@ -128,7 +128,15 @@ _MESSAGES: dict[Outcome, tuple[Party, str]] = {
 
 
 def outcome_of(response: Response) -> Outcome:
-    """Determine the outcome of a response to a text request."""
+    """Determine the outcome of a response to a text request.
+
+    Args:
+        response: a model's response.
+
+    Returns:
+        `ANSWERED`, or one of `NO_ANSWER`: "cut", "empty", "refused", "filtered", "too_long",
+        "unfinished" or "tool_call".
+    """
     by_reason = _BY_FINISH_REASON.get(response.finish_reason)
     if by_reason is not None and not (
         by_reason == TOOL_CALL and _is_visible(response.text)

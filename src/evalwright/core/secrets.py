@@ -345,6 +345,12 @@ def mask_message(text: str) -> str:
     """Mask known secrets and everything that looks like a key.
 
     Servers repeat a part of a wrong key ("sk-ab***yz"), which is no known secret.
+
+    Args:
+        text: a message from outside, such as a server's error.
+
+    Returns:
+        The text with a mark in place of each secret.
     """
     return _LOOKS_LIKE_KEY.sub(MASKED, mask(text))
 

@@ -19,11 +19,14 @@ async def ask_outside_run(
 ) -> AsyncIterator[Ask]:
     """Ask models without a run: `async with ask_outside_run({"target": model}) as ask`.
 
-    What was ever answered comes from the store, and what is answered goes there.
+    Requests that were answered before are answered from the store; new responses are added to it.
 
     Args:
-        models: by role.
-        home: the folder of the store; by default $EVALWRIGHT_HOME.
+        models: the models by role, such as "target" or "judge".
+        home: the folder of the store; by default $EVALWRIGHT_HOME, else `.evalwright`.
+
+    Returns:
+        An asynchronous context manager that gives `ask`.
 
     Raises:
         StoreError: the store cannot be used.

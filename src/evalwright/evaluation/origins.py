@@ -146,14 +146,15 @@ def proposed(
 
 
 def arguments_needing_trust(arguments: Mapping[str, Any]) -> list[str]:
-    """The model arguments that only a person may set: they run code, name an address, or read and
-    write files.
+    """Find the arguments of a model that only the user may set.
+
+    These run code, name an address, or read or write files.
 
     Args:
-        arguments: of a model, as a file gives them.
+        arguments: a model's arguments, as a file that the user did not write gives them.
 
     Returns:
-        Their names.
+        The names of those that the user has to allow.
     """
     needing_trust = _arguments(arguments, set(), ())
     return [str(setting.path[-1]) for setting in needing_trust]

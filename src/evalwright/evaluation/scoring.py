@@ -207,11 +207,28 @@ async def score_answer(
     metrics: Sequence[MetricSpec] = (),
     exchanges: dict[str, list[Exchange]] | None = None,
 ) -> tuple[dict[str, Score], dict[str, Failure]]:
-    """Score an answer; return scores, and scorers' own failures, by scorer name.
+    """Score an answer with several scorers.
 
-    `exchanges` collects what scorers asked of models. What is not a scorer's own fault is raised:
-    the store, a role. A scorer that has nothing to say about an answer (NoScore) is in neither. If
-    a task names a judge for what rules are unsure of, `bind` has made the two into one scorer.
+    If a task names a judge for what rules are unsure of, `bind_scorer` has made the two into one
+    scorer.
+
+    Args:
+        scorers: the scorers, whose names are all different.
+        sample: the sample.
+        answer: the model's answer to it.
+        ask: sends the requests of scorers that ask models, such as judges.
+        metrics: the task's metrics; some need scores from 0 to 1, and a scorer that gives another
+            to one of these fails.
+        exchanges: a mapping to which the requests of each scorer and their responses are added, by
+            the scorer's name.
+
+    Returns:
+        The scores and the failures, each by the scorer's name. A scorer that has nothing to say
+        about the answer (NoScore) is in neither.
+
+    Raises:
+        ConfigurationError: a setting is wrong, such as a role that the run does not have.
+        StoreError: responses cannot be stored.
     """
     scores: dict[str, Score] = {}
     failures: dict[str, Failure] = {}

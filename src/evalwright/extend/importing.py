@@ -116,9 +116,9 @@ class RunFacts:
         facts: further facts about the model.
         environment: the machine and its libraries, if known.
         groups: averages over groups of tasks, as `run.json` has them.
-        tallies: the tasks' tallies by name, where the averages are to be those of the tasks'
-            dialect.
-        usage: what the run used.
+        usage: tokens and requests that the run used, if known.
+        tallies: the tasks' tallies by name; without `groups`, the averages of the tasks' dialect
+            are computed from them.
     """
 
     started: str

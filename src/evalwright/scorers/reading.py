@@ -36,14 +36,22 @@ _EDGES = " .,;:!?\"'`*“”‘’()[]{}"
 
 
 def reader(kind: str, options: Mapping[str, Any] | None = None) -> Read:
-    """Return the function that reads an answer as the scorer `kind` does, "" for no answer.
+    """Return the function that reads an answer as the scorer `kind` does.
 
     A plug-in's scorer has a reader if it has the attribute `read`, a function of sample, answer and
     its options.
 
+    Args:
+        kind: the scorer's name, such as "numeric".
+        options: the scorer's options, as in a task file.
+
+    Returns:
+        A function of sample and answer. It gives a canonical text, equal for answers that agree,
+        and "" for no answer.
+
     Raises:
-        ConfigurationError: the scorer reads no answers.
-        UnknownName: there is no such scorer.
+        ConfigurationError: the scorer reads no answers, or needs an option that is missing.
+        UnknownName: there is no such scorer, or no such option of it.
     """
     reader_options = {
         name: value

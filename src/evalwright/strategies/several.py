@@ -225,7 +225,20 @@ def worth_by_scorer(
 
 
 async def gather_all(work: Iterable[Awaitable[T]]) -> list[T]:
-    """Await all concurrently until every one has ended; then raise the first failure, if any."""
+    """Await several requests at once.
+
+    If one fails, the others are awaited before its exception is raised, so that no request is left
+    behind.
+
+    Args:
+        work: what to await, such as calls of `ask`.
+
+    Returns:
+        What each gave, in the order of `work`.
+
+    Raises:
+        BaseException: the first failure in the order of `work`, after all have ended.
+    """
     outcomes = await asyncio.gather(*work, return_exceptions=True)
     for outcome in outcomes:
         if isinstance(outcome, BaseException):

@@ -300,7 +300,19 @@ def tex_table(
     caption: str = "The tasks of the evaluation.",
     label: str = "tab:eval-dataset",
 ) -> str:
-    """Write only the table, for the packages booktabs and longtable."""
+    """Write a LaTeX table of tasks with their licences and citations.
+
+    It needs the packages booktabs and longtable, and a .bib file with the entries of the rows.
+
+    Args:
+        rows: the tasks, as `citation_of` gives them. If the number of samples is known for one of
+            them, the table has a column for it.
+        caption: the table's caption, as plain text.
+        label: the name by which LaTeX refers to the table.
+
+    Returns:
+        LaTeX source of the table alone.
+    """
     counted = any(row.samples is not None for row in rows)
     head = ["Task", *(["Samples"] if counted else []), "Licence", "Citation"]
     lines = [

@@ -213,7 +213,18 @@ def _content(path: Path, named: str) -> bytes:
 
 
 def fetched(url: str) -> Image:
-    """Return an image from an address; once fetched it is kept in the home folder."""
+    """Fetch the image at an address; once fetched it is kept in the home folder.
+
+    Args:
+        url: an address that begins with http:// or https://.
+
+    Returns:
+        The image.
+
+    Raises:
+        DatasetError: the user does not allow images to be fetched (`--image-urls`), the address
+            cannot be fetched, or what it gives is not an image that models take.
+    """
     printed_url = without_login(url).partition("?")[0]
     if urlsplit(url).scheme not in ("http", "https"):
         raise DatasetError(

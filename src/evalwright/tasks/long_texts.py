@@ -104,6 +104,13 @@ def tokenizer_of(name: str) -> Tokenizer:
 
     No code of it is run.
 
+    Args:
+        name: "code-points" for one token per code point, else a folder or a hub repository with a
+            tokenizer of transformers.
+
+    Returns:
+        The tokenizer, to be passed as `measure`.
+
     Raises:
         ConfigurationError: it cannot be loaded.
         MissingExtra: transformers is not installed.
@@ -166,16 +173,27 @@ def haystacks(
 ) -> Make:
     """Make a function that hides sentences (needles) in the beginning of books.
 
-    It hides `keys` sentences `filled(word, number)`, each before a sentence of the books, drawn by
-    the seed. An instance has the `text`, the words `asked`, the correct `numbers`, and their
-    positions as shares of the text (`depths`; not if published).
+    Each needle stands before a sentence of the books.
 
     Args:
         subject: the task, for errors.
+        books: the text in whose beginning the needles are hidden.
+        words: words to draw from, more than there are needles.
+        filled: writes a needle, from a word and a number.
+        measure: the tokenizer that measures lengths, as `length_tokenizer` opens it.
         size: tokens of text and needles together.
         seed: the task's seed, which draws the needle whose length is measured.
+        language: the code of the books' language, by which sentences are told apart.
+        keys: number of needles.
         asked_for: how many of the numbers are asked for.
         one_word: whether they are those of one word (possibly none), rather than of as many words.
+        published: whether needles are inserted as published code does it, which may lose one whose
+            place an earlier one has torn apart; otherwise the text has every needle.
+
+    Returns:
+        A function from a seed, which draws words, numbers and places, to a mapping: the `text`, the
+        words `asked`, their `numbers`, and where their needles stand, as shares of the books' text
+        (`depths`).
 
     Raises:
         TaskError: there are too few words, or no room for a sentence.
@@ -315,14 +333,20 @@ def word_lists(
 ) -> Make:
     """Make a function that lists words by number, shuffled by the seed.
 
-    `common` words appear `often` times and the others at most `seldom` times. An instance has the
-    `text`, the `common` words and its number of `tokens`.
-
     Args:
         subject: the task, for errors.
+        words: the words to list.
+        common: how many of them are common, drawn by the seed.
+        often: how often each common word appears.
+        seldom: how often each other word appears at most.
         size: tokens of the list.
+        measure: the tokenizer that measures lengths, as `length_tokenizer` opens it.
         published: whether a list that these words do not fill is an error; otherwise the list is
             shorter, and its length is met to 100 tokens or one percent.
+
+    Returns:
+        A function from a seed to a mapping: the `text`, the `common` words, and the number of
+        `tokens` in the text.
 
     Raises:
         TaskError: there are too few words, or the size is too small for the common ones.

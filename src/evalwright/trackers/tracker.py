@@ -64,7 +64,15 @@ def _is_installed(library: str) -> bool:
 
 
 def open_trackers(names: Sequence[str]) -> list[Tracker]:
-    """Open the trackers named "NAME" or "NAME=WHERE", and check them before any request is sent.
+    """Open experiment trackers by name, and check that each can be used.
+
+    They are callbacks: each logs every run when it has finished.
+
+    Args:
+        names: "NAME" or "NAME=WHERE", such as "mlflow" or "mlflow=http://localhost:5000".
+
+    Returns:
+        A tracker for each name, in order.
 
     Raises:
         UnknownName: there is no such tracker.

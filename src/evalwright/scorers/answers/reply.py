@@ -95,6 +95,10 @@ def parse_reply(
             false are passed over.
         is_short: whether no working is expected, so that a question after the first line is the
             model's own invention.
+
+    Returns:
+        The answer, with what marks it and the text around it. A reply in which nothing is marked is
+        its own answer.
     """
     text = strip_questions(reply, question)
     text = before_next_question(text, question, _may_be_answer) if is_short else text

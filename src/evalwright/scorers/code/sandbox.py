@@ -63,7 +63,7 @@ def run(
         megabytes: limit on the address space of each of the two processes.
 
     Returns:
-        What became of it: `label` and `why`.
+        How the program fared, and why: "passed", "failed", "timed out" or "ended early".
 
     Raises:
         NoSandbox: the system cannot sandbox programs.
@@ -107,7 +107,21 @@ def _remove_folders(text: str) -> str:
 def run_script(
     source: str, text: str, *, seconds: float = 10.0, megabytes: int = 1024
 ) -> Output:
-    """Run a program that reads `text` as its standard input; limits and errors are as for `run`."""
+    """Run a program that reads its standard input, and return what it writes.
+
+    Args:
+        source: Python source.
+        text: the standard input.
+        seconds: limit on wall time.
+        megabytes: limit on the address space of the process.
+
+    Returns:
+        The standard output, and how the program fared, as `run_program` says it; "passed" means
+        that it ended by itself without an error.
+
+    Raises:
+        NoSandbox: the system cannot sandbox programs.
+    """
     process = _start_process({"role": "script", "source": source}, seconds, megabytes)
     try:
         process.outgoing += text.encode("utf-8", "surrogateescape")

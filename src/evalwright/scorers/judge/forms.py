@@ -214,7 +214,7 @@ def json_objects(text: str) -> Iterator[dict[str, Any]]:
     Args:
         text: the text.
 
-    Yields:
+    Returns:
         The objects in their order. One that has a key twice is skipped: it says two things at once.
     """
     # `strict=False` allows line breaks in a reason.

@@ -87,7 +87,15 @@ class Spoken(NamedTuple):
 def spoken(text: str, code: str) -> Spoken:
     """Measure how much of a reply is in the language `code`.
 
-    It reads the first and the last 4,000 characters.
+    Code, formulas, addresses, quotations and names may be in any language and do not count.
+
+    Args:
+        text: the reply, of which the first and the last 4,000 characters are read.
+        code: the code of the expected language, such as "ko".
+
+    Returns:
+        The share of its letters that are in the language (`share`), the number of letters that
+        were identified (`letters`), and the other languages found (`others`).
 
     Raises:
         ConfigurationError: `code` is not a language code.

@@ -102,7 +102,7 @@ def hub_libraries(
         revision: its commit or tag.
 
     Returns:
-        A context manager; it gives why the hub is out of reach, "" where it is not.
+        A context manager that gives why the hub is out of reach, "" if it is not.
 
     Raises:
         OutOfReach: the hub is out of reach and something was needed from it.

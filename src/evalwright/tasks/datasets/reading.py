@@ -29,9 +29,15 @@ _KEYS = ("path", "format", "rows", "hub", "config", "split", "revision")
 
 
 class DatasetRows(Sequence[Row]):
-    """Rows that stay on disk and are read when they are asked for.
+    """Rows that stay on disk and are read when they are asked for, as `open_dataset` gives them.
 
-    A row is a mapping; `where` and `place` say of one where it stands.
+    A sequence of mappings. `where` says in which file and line a row is, `place` how many rows of
+    the data come before it.
+
+    Args:
+        sources: the files or lists that the rows come from, in order.
+        keep: whether a row is one of these; None keeps all.
+        first: reads only this many rows of the data; None reads all.
     """
 
     def __init__(
