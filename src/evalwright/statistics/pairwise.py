@@ -8,14 +8,14 @@ delta is rejected where
 
     abs(b - c - n delta) / sqrt(n (2 q + delta - delta^2)) > z
 
-with q the likeliest share of "only b right" given delta (Tango 1998). A quarter of a count is
-added on both sides, which brings the exact size from 5.6 to 5.0%. At delta = 0 the counts are binomial and McNemar's mid-p is known: where it is the
-smaller (12 wins to 0: 0.0002, the score test has 0.0007) the deviate between 0 and the
-difference is stretched until both agree at 0, by 1 + (kappa - 1)(1 - delta / d). So the p-value
-is the smaller of both and the interval the test's own. By enumeration for n = 8 to 200: size at
-most 5.0% (Tango 5.6, mid-p 5.0), least coverage 94.0% (Tango 93.0), mean width 1.00 to 1.02
-times Tango's and at most 1.06 times; at the levels of Holm's procedure it finds what mid-p
-finds, where the score test finds 60% of it.
+with q the likeliest share of "only b right" given delta (Tango 1998). A quarter of a count is added
+on both sides, which brings the exact size from 5.6 to 5.0%. At delta = 0 the counts are binomial
+and McNemar's mid-p is known: where it is the smaller (12 wins to 0: 0.0002, the score test has
+0.0007) the deviate between 0 and the difference is stretched until both agree at 0, by 1 + (kappa -
+1)(1 - delta / d). So the p-value is the smaller of both and the interval the test's own. By
+enumeration for n = 8 to 200: size at most 5.0% (Tango 5.6, mid-p 5.0), least coverage 94.0% (Tango
+93.0), mean width 1.00 to 1.02 times Tango's and at most 1.06 times; at the levels of Holm's
+procedure it finds what mid-p finds, where the score test finds 60% of it.
 
 In clusters n is divided by the design effect (Rao & Scott 1984) and the quantile is Student's,
 with the degrees of freedom of the standard error. Where no item differs this test is used for
