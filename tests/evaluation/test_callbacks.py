@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -215,7 +216,8 @@ def test_names_are_checked_before_anything_is_sent(
         evaluate("one.csv", model, track="mlfow")
     monkeypatch.setattr(tracker, "find_spec", lambda name: None)
     for name in tracker.BUILT_IN:
-        monkeypatch.delitem(__import__("sys").modules, name, raising=False)
+        library = tracker._LIBRARIES.get(name, name)
+        monkeypatch.delitem(sys.modules, library, raising=False)
         with pytest.raises(MissingExtra, match=rf"pip install 'evalwright\[{name}\]'"):
             evaluate("one.csv", model, track=name)
     assert model.asked == 0
