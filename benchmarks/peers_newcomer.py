@@ -1,6 +1,7 @@
 """What a newcomer decides by, beside lm_eval, inspect_ai and promptfoo.
 
-    python benchmarks/peers_newcomer.py [--peers FOLDER] [--only requests,killed,verdict,viewer,mistakes]
+    python benchmarks/peers_newcomer.py [--peers FOLDER]
+        [--only requests,killed,verdict,viewer,mistakes]
         [--systems evalwright,lm_eval,inspect_ai,promptfoo]
 
     requests  CPU per request and requests a second, 128 at once, from a server that takes 50 ms
@@ -39,7 +40,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 import peers
 import remote
-from overhead import questions
+from overhead import inspect_ai, questions
 from remote import Setting, fetch_books, serving
 
 PROMPTFOO_VERSION = "0.121.20"
@@ -347,8 +348,20 @@ def measure_viewers(systems: Sequence[str]) -> None:
             folder = Path(place)
             setting = Setting(f"{server}/v1", 64, limit_announced=True)
             questions(folder / "questions.jsonl", VIEWER_SAMPLES)
-            finish(COMMANDS[name](folder, setting), folder, setting.url)
+            command = COMMANDS[name](folder, setting)
+            if name == "inspect_ai":
+                command = inspect_ai(folder)  # its instant model, which is quicker
+            if name == "promptfoo":
+                command += ["-o", "out.html"]
+            finish(command, folder, setting.url)
             show_viewer(name, folder, setting)
+            if name == "promptfoo":
+                page = folder / "out.html"
+                shown = asyncio.run(seconds_until_row(page.as_uri(), name))
+                size = page.stat().st_size / 1e6
+                print(
+                    f"| {name} -o out.html | {size:.1f} MB | row after {shown:.1f} s |"
+                )
 
 
 def show_viewer(name: str, folder: Path, setting: Setting) -> None:
@@ -476,10 +489,12 @@ def write_mistakes(folder: Path) -> None:
         text = text.replace("dataset import", "dataset import FieldSpec,")
         (folder / f"inspect_{name}.py").write_text(text)
 
-    config = json.loads(good["promptfoo"])
+    port = json.loads(good["promptfoo"])
+    config = port | {"providers": ["echo"]}  # its instant model
     misspelt = [{"vars": {"input": "1"}, "assert": [{"type": "equalz", "value": "4"}]}]
     for name, changed in {
         "good": config,
+        "port": port,
         "model": config | {"providers": ["opnai:chat:gpt-4o-mini"]},
         "assert": config | {"tests": misspelt},
         "gone": config | {"tests": "file://gone.csv"},
@@ -503,7 +518,8 @@ def mistakes(system: str) -> dict[str, str]:
             "missing file": f"{command} ours_gone.yaml {good}",
             "bad key": f"{command} ours_key.yaml {good}",
             "missing API key": f"{command} ours_good.yaml --model openai/gpt-4o-mini",
-            "wrong port": f"{command} ours_good.yaml --model openai/x -M base_url=http://127.0.0.1:9/v1",
+            "wrong port": f"{command} ours_good.yaml --model openai/x"
+            " -M base_url=http://127.0.0.1:9/v1",
             "empty CSV": f"{command} ours_empty.yaml {good}",
             "wrong column": f"{command} ours_column.yaml {good}",
             "bad option": f"{command} ours_good.yaml {good} --limti 3",
@@ -529,13 +545,15 @@ def mistakes(system: str) -> dict[str, str]:
     if system == "inspect_ai":
         command = f"{peers.INSPECT.bin}/inspect eval"
         good = "--model mockllm/model --display plain"
+        address = "--model-base-url http://127.0.0.1:9/v1"
+        plain = "--display plain"
         return {
             "unknown model": f"{command} inspect_good.py --model opnai/gpt-4o-mini --display plain",
             "unknown task": f"{command} smus.py {good}",
             "missing file": f"{command} inspect_gone.py {good}",
             "bad key": f"{command} inspect_key.py {good}",
-            "missing API key": f"{command} inspect_good.py --model openai/gpt-4o-mini --display plain",
-            "wrong port": f"{command} inspect_good.py --model openai/x --model-base-url http://127.0.0.1:9/v1 --display plain",
+            "missing API key": f"{command} inspect_good.py --model openai/gpt-4o-mini {plain}",
+            "wrong port": f"{command} inspect_good.py --model openai/x {address} {plain}",
             "empty CSV": f"{command} inspect_empty.py {good}",
             "wrong column": f"{command} inspect_column.py {good}",
             "bad option": f"{command} inspect_good.py {good} --limti 3",
@@ -548,7 +566,7 @@ def mistakes(system: str) -> dict[str, str]:
         "missing file": f"{command} gone.yaml",
         "bad key": f"{command} key.yaml",
         "missing API key": f"{command} no_key.yaml",
-        "wrong port": f"{command} good.yaml",
+        "wrong port": f"{command} port.yaml",
         "empty CSV": f"{command} empty.yaml",
         "wrong column": f"{command} column.yaml",
         "bad option": f"{command} good.yaml --limti 3",
