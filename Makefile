@@ -27,7 +27,8 @@ quickstart: $(VENV)/core  ## Evaluate the two embedded models, compare them, wri
 	$(BIN)/evalwright leaderboard quickstart-demo-small quickstart-demo-large \
 	  --title "Quickstart" --markdown runs/quickstart.md --html runs/quickstart.html > /dev/null
 	$(BIN)/evalwright compare quickstart-demo-large quickstart-demo-small --flips 3
-	@echo "Next: . $(BIN)/activate; evalwright view quickstart-demo-large quickstart-demo-small"
+	$(BIN)/evalwright view quickstart-demo-large quickstart-demo-small --html runs/explorer.html > /dev/null
+	@echo "Open runs/explorer.html in a browser: both models, every question, every answer."
 
 environment: $(VENV)/dev $(VENV)/docs  ## Install what the other commands need
 

@@ -227,6 +227,9 @@ def quickstart(command: str, folder: Path, env: dict[str, str], where: str) -> N
         else:
             evalwright(command, folder, env, where, 0)
 
+    page = "runs/explorer.html"
+    assert (folder / page).exists() and page in lines[-1], "it ends with a page to open"
+
 
 def test_links_lead_somewhere() -> None:
     for page in PAGES:
