@@ -565,7 +565,7 @@ async def _by_embedder(
 
 
 def _counted(assertion: Assertion, verdict: Verdict) -> Verdict:
-    """Return a verdict as the assertion counts: turned round by `not-`, never failed without weight."""
+    """Return a verdict as it counts: turned round by `not-`, never failed without weight."""
     if assertion.negated:
         reason = verdict.reason if verdict.passed else ""
         verdict = Verdict(not verdict.passed, 1 - verdict.share, reason)

@@ -22,14 +22,33 @@ from evalwright.core.errors import ConfigurationError, check_known
 MAX_DEPTH = 100
 """Levels of schemas within schemas, and of references, that are followed."""
 TYPES = ("array", "boolean", "integer", "null", "number", "object", "string")
-_ANNOTATIONS = (
-    "$anchor $comment $defs $id $schema default definitions deprecated description"
-    " examples readOnly title writeOnly"
-).split()
+_ANNOTATIONS = [
+    "$anchor",
+    "$comment",
+    "$defs",
+    "$id",
+    "$schema",
+    "default",
+    "definitions",
+    "deprecated",
+    "description",
+    "examples",
+    "readOnly",
+    "title",
+    "writeOnly",
+]
 """Keywords that check nothing."""
-_SCHEMA_KEYWORDS = (
-    "additionalItems additionalProperties contains else if items not propertyNames then"
-).split()
+_SCHEMA_KEYWORDS = [
+    "additionalItems",
+    "additionalProperties",
+    "contains",
+    "else",
+    "if",
+    "items",
+    "not",
+    "propertyNames",
+    "then",
+]
 """Keywords whose value is a schema."""
 _LIST_KEYWORDS = ("allOf", "anyOf", "oneOf", "prefixItems")
 """Keywords whose value is a list of schemas."""
@@ -52,7 +71,7 @@ def parse_json(text: str) -> Any:
 
 
 def json_objects(text: str) -> list[Any]:
-    """Return the JSON objects that stand in a text, in order; those within others are not listed."""
+    """Return the JSON objects in a text, in order; those within others are not listed."""
     decoder = json.JSONDecoder(parse_constant=_refuse_constant)
     objects: list[Any] = []
     start = text.find("{")
