@@ -6,6 +6,7 @@ import asyncio
 import json
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -97,7 +98,7 @@ SCHEMA = {
     [
         ({"latitude": 1.5, "kind": "town", "names": ["Ulm"]}, ""),
         ({"kind": "town"}, "$.latitude is missing"),
-        ({"latitude": True, "kind": "town"}, "$.latitude is no number"),
+        ({"latitude": True, "kind": "town"}, "$.latitude is not of type number"),
         ({"latitude": 91, "kind": "town"}, "$.latitude does not meet 'maximum: 90'"),
         ({"latitude": 1, "kind": "hill"}, '$.kind is none of ["town", "river"]'),
         ({"latitude": 1, "kind": "town", "x": 1}, "$.x is not allowed"),
@@ -109,7 +110,7 @@ SCHEMA = {
             {"latitude": 1, "kind": "town", "names": []},
             "$.names does not meet 'minItems: 1'",
         ),
-        ([], "$ is no object"),
+        ([], "$ is not of type object"),
     ],
 )
 def test_a_schema_is_checked_and_the_first_fault_named(
@@ -239,7 +240,7 @@ def test_cost_and_latency_are_those_of_all_responses() -> None:
         ({"type": "regex", "value": "("}, "cannot be used as a regular expression"),
         ({"type": "is-json", "value": 3}, "is a JSON schema"),
         ({"type": "is-json", "value": {"tpye": "object"}}, "Did you mean .*type"),
-        ({"type": "is-json", "value": {"pattern": "("}}, "no regular expression"),
+        ({"type": "is-json", "value": {"pattern": "("}}, "not a regular expression"),
         ({"type": "cost"}, "needs a `threshold`"),
         ({"type": "equals", "value": "a", "weight": -1}, "`weight` is a number"),
         ({"type": "equals", "value": "a", "threshold": "1"}, "`threshold` is a number"),
@@ -294,7 +295,10 @@ def judge(request: Request) -> str:
     return written_judge(decide)("\n\n".join(texts))
 
 
-def test_a_run_with_a_judge_and_an_embedder() -> None:
+def test_a_run_with_a_judge_and_an_embedder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     rows = [
         {
             "id": "pirate",
@@ -325,12 +329,13 @@ def test_a_run_with_a_judge_and_an_embedder() -> None:
         assert isinstance(request, Embed)
         return vectors[request.text]
 
-    run = evaluate(
+    (run,) = evaluate(
         task,
         ScriptedModel("Ahoy there"),
         roles={"judge": ScriptedModel(judge), "embedder": ScriptedModel(embed)},
+        name="pirates",
     )
-    scores = {record.sample.id: record.scores["assertions"] for record in run.records()}
+    scores = {record.sample.id: record.scores["assertions"] for record in run.samples()}
     assert scores["pirate"].label == "passed", scores["pirate"]
     assert scores["plain"].label == "failed"
     assert scores["pirate"].parts["llm-rubric"] == 1

@@ -300,7 +300,7 @@ def _holds_json(schema: Any, text: str) -> Verdict:
     else:
         objects = bounded.call(json_schema.json_objects, text, seconds=_SECONDS)
     if not objects:
-        return _verdict(False, "the answer holds no JSON object")
+        return _verdict(False, "the answer has no JSON object")
     return _by_schema(schema, objects)
 
 

@@ -87,7 +87,7 @@ def json_objects(text: str) -> list[Any]:
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 def check_schema(schema: Any, where: str, depth: int = 0) -> None:
@@ -150,7 +150,7 @@ def _check_values(schema: Mapping[str, Any], where: str) -> None:
             re.compile(pattern)
         except (re.error, TypeError, RecursionError, OverflowError) as error:
             raise ConfigurationError(
-                f"{where}: {pattern!r:.80} is no regular expression: {error}."
+                f"{where}: {pattern!r:.80} is not a regular expression: {error}."
             ) from None
 
 
@@ -253,7 +253,7 @@ def _type(
 ) -> Iterator[str]:
     types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
     if not any(has_type(document, name) for name in types):
-        yield f"{path} is no {' or '.join(types)}"
+        yield f"{path} is not of type {' or '.join(types)}"
 
 
 def _enum(
@@ -374,7 +374,7 @@ def _unique_items(
         return
     for index, element in enumerate(document):
         if any(same_json(element, earlier) for earlier in document[:index]):
-            yield f"{path}[{index}] stands there twice"
+            yield f"{path}[{index}] is a duplicate"
             return
 
 
@@ -387,7 +387,7 @@ def _format(
         except ValueError:
             fits = False
         if not fits:
-            yield f"{path} is no {schema['format']}"
+            yield f"{path} is not a valid {schema['format']}"
 
 
 def _pattern(
@@ -439,7 +439,7 @@ def _multiple_of(
 ) -> Iterator[str]:
     step = schema["multipleOf"]
     if _is_number(document) and step and not float(document / step).is_integer():
-        yield f"{path} is no multiple of {step}"
+        yield f"{path} is not a multiple of {step}"
 
 
 def _limit(

@@ -169,7 +169,7 @@ class AssertionConverter:
             if number is None:
                 continue
             if not isinstance(number, int | float) or isinstance(number, bool):
-                raise LeftOut(f"its `{key}` is no number: {number!r:.40}")
+                raise LeftOut(f"its `{key}` is not a number: {number!r:.40}")
             numbers[key] = int(number) if float(number).is_integer() else float(number)
         return numbers
 
@@ -239,7 +239,7 @@ def _schema(expected: Any) -> Any:
     try:
         return parse_json(expected, "the schema")
     except EvalwrightError:
-        raise LeftOut("its schema is no JSON") from None
+        raise LeftOut("its schema is not JSON") from None
 
 
 def _plain(content: Any) -> Any:

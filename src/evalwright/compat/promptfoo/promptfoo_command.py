@@ -80,7 +80,7 @@ def convert(path: Path) -> ConvertedSuite:
     config = read_document(path, "configuration")
     if not isinstance(config, Mapping):
         raise ConfigurationError(
-            f"'{path}' is no promptfoo configuration: it has no keys such as 'prompts'."
+            f"'{path}' is not a promptfoo configuration: it has no keys such as 'prompts'."
         )
     folder = ConfigFolder(path.resolve().parent)
     notes = Notes()

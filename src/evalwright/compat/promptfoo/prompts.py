@@ -130,7 +130,7 @@ def _listed(prompts: Any, folder: ConfigFolder, notes: Notes) -> Iterator[RawPro
                         f"'{key}' of the prompt '{label or raw!s:.60}' is left out."
                     )
         if not isinstance(raw, str) or not raw.strip():
-            notes.add(f"A prompt that is no text is left out: {raw!r:.80}.")
+            notes.add(f"A prompt that is not a text is left out: {raw!r:.80}.")
         elif reason := _why_not(raw):
             notes.add(f"The prompt '{raw}' is left out: {reason}.")
         elif _is_file(raw):
@@ -142,7 +142,7 @@ def _listed(prompts: Any, folder: ConfigFolder, notes: Notes) -> Iterator[RawPro
 
 def _why_not(raw: str) -> str:
     if raw.startswith(ELSEWHERE):
-        return "it stands on another machine"
+        return "it is on another machine"
     is_script = "\n" not in raw and " " not in raw and suffix_of(raw) in SCRIPTS
     if raw.startswith("exec:") or is_script:
         return "it is a program, and nothing of a configuration is run"
@@ -152,7 +152,8 @@ def _why_not(raw: str) -> str:
 def _is_file(raw: str) -> bool:
     if is_reference(raw):
         return True
-    return "\n" not in raw and "{{" not in raw and suffix_of(raw) in PROMPT_FILES
+    is_name = not any(char.isspace() for char in raw) and "{{" not in raw
+    return is_name and suffix_of(raw) in PROMPT_FILES
 
 
 def _of_file(path: Path, label: str, notes: Notes) -> Iterator[RawPrompt]:

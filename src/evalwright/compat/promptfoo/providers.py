@@ -116,9 +116,7 @@ def convert_providers(
         if model is None:
             continue
         if model in models:
-            notes.add(
-                f"The provider '{model.model}' stands there twice: one is left out."
-            )
+            notes.add(f"The provider '{model.model}' is listed twice: one is left out.")
             continue
         models.append(model)
     return models
@@ -210,7 +208,9 @@ def _arguments(name: str, config: Any, notes: Notes) -> dict[str, Any]:
     if config is None:
         return arguments
     if not isinstance(config, Mapping):
-        notes.add(f"'config' of the provider '{name}' is left out: it is no mapping.")
+        notes.add(
+            f"'config' of the provider '{name}' is left out: it is not a mapping."
+        )
         return arguments
     for key, setting in config.items():
         ours = _ARGUMENTS.get(key, "")

@@ -109,7 +109,7 @@ def _listed(tests: Any, folder: ConfigFolder, notes: Notes) -> Iterator[Any]:
 
 def _why_not(reference: str) -> str:
     if reference.startswith(ELSEWHERE):
-        return "they stand on another machine; save them beside the configuration"
+        return "they are on another machine; save them beside the configuration"
     if suffix_of(reference) in SCRIPTS:
         return "it is a program, and nothing of a configuration is run"
     if suffix_of(reference).partition("#")[0] in (".xls", ".xlsx"):
@@ -146,7 +146,7 @@ def _of_table_row(row: Mapping[str, str], notes: Notes) -> dict[str, Any]:
             name = column.removeprefix("__metadata:")
             if cell.strip():
                 test["metadata"][name.removesuffix("[]")] = (
-                    re.split(r"\s*(?<!\\),\s*", cell) if name.endswith("[]") else cell
+                    _entries(cell) if name.endswith("[]") else cell
                 )
         elif column == "__description":
             test["description"] = cell
@@ -157,6 +157,11 @@ def _of_table_row(row: Mapping[str, str], notes: Notes) -> dict[str, Any]:
             notes.add(f"The column '{column}' is left out.")
     _configure(row, assertions)
     return test
+
+
+def _entries(cell: str) -> list[str]:
+    """Return the entries of a list between commas; a comma after a backslash is none."""
+    return [entry.strip().replace("\\,", ",") for entry in re.split(r"(?<!\\),", cell)]
 
 
 def _configure(row: Mapping[str, str], assertions: Sequence[dict[str, Any]]) -> None:
@@ -186,7 +191,7 @@ def _case(
 ) -> TestCase | None:
     """Merge a test with the default one, and read the files of its variables."""
     if not isinstance(entry, Mapping):
-        notes.add(f"A test that is no mapping is left out: {entry!r:.80}.")
+        notes.add(f"A test that is not a mapping is left out: {entry!r:.80}.")
         return None
     for key in dict.fromkeys((*default, *entry)):
         if key not in _KEYS:
@@ -266,7 +271,7 @@ def _of_variable_file(reference: str, folder: ConfigFolder) -> Any:
     if suffix in (".json", ".yaml", ".yml"):
         return as_text(read_document(path, "file of a variable"))
     if suffix not in _TEXT_FILES:
-        raise Logic(f"its variable '{reference}' is no text file")
+        raise Logic(f"its variable '{reference}' is not a text file")
     return read_text(path).strip()
 
 
@@ -368,5 +373,5 @@ def _row(
     if isinstance(threshold, int | float) and not isinstance(threshold, bool):
         row["assert_threshold"] = float(threshold)
     elif threshold is not None:
-        notes.add(f"A `threshold` that is no number is left out: {threshold!r:.40}.")
+        notes.add(f"A `threshold` that is not a number is left out: {threshold!r:.40}.")
     return row

@@ -140,6 +140,12 @@ def fill_variables(variables: Mapping[str, Any]) -> dict[str, Any]:
         }
         if filled == previous:
             break
+        size = sum(len(text) for text in filled.values() if isinstance(text, str))
+        if size > MAX_TEXT:
+            raise ConfigurationError(
+                f"The variables of a test become longer than {MAX_TEXT:,} characters"
+                " with those in them filled in."
+            )
     return filled
 
 
