@@ -32,7 +32,7 @@ def score_of(
     """The score of an answer by the assertions of its row."""
     scorer = bind("assertions", options)
     sample = Sample("s", metadata={"assert": list(demands), **(metadata or {})})
-    score = scorer.function(sample, Answer(text, responses=responses))  # type: ignore[call-arg]
+    score = scorer.function(sample, Answer(text, responses=responses))
     assert isinstance(score, Score)
     return score
 
@@ -209,7 +209,7 @@ def test_the_options_assertions_come_first_and_none_is_no_score() -> None:
     score = score_of("x", {"type": "contains", "value": "y"}, assertions=task_wide)
     assert "the first: is-json" in score.explanation
     scorer = bind("assertions")
-    assert isinstance(scorer.function(Sample("s"), Answer("x")), NoScore)  # type: ignore[call-arg]
+    assert isinstance(scorer.function(Sample("s"), Answer("x")), NoScore)
 
 
 def test_cost_and_latency_are_those_of_all_responses() -> None:
@@ -220,8 +220,8 @@ def test_cost_and_latency_are_those_of_all_responses() -> None:
     for threshold, met in ((1200, 1), (1000, 0)):
         entry = {"type": "latency", "threshold": threshold}
         assert score_of("b", entry, responses=responses).value == met
-    for threshold, met in ((0.003, 1), (0.002, 0)):
-        entry = {"type": "cost", "threshold": threshold}
+    for dollars, met in ((0.003, 1), (0.002, 0)):
+        entry = {"type": "cost", "threshold": dollars}
         assert score_of("b", entry, responses=responses).value == met
     with pytest.raises(ScoringError, match="whose price is known"):
         score_of("b", {"type": "cost", "threshold": 1}, responses=(Response("b"),))
@@ -352,7 +352,7 @@ def test_the_verdict_of_a_judge_counts() -> None:
         "Greet.",
         metadata={"assert": [{"type": "llm-rubric", "value": "Speaks like a pirate."}]},
     )
-    score = asyncio.run(scorer.function(sample, Answer("Hello."), ask))  # type: ignore[arg-type, call-arg]
+    score: Any = asyncio.run(scorer.function(sample, Answer("Hello."), ask))
     assert isinstance(score, Score)
     assert score.value == 0
     assert "llm-rubric 'Speaks like a pirate.' (rubric: not met" in score.explanation

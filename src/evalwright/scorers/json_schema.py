@@ -469,7 +469,7 @@ def _number(document: Any) -> Any:
     return document if _is_number(document) else None
 
 
-def _length_of(kind: type) -> Callable[[Any], int | None]:
+def _length_of(kind: type[str | list[Any] | dict[str, Any]]) -> Callable[[Any], Any]:
     return lambda document: len(document) if isinstance(document, kind) else None
 
 

@@ -124,8 +124,7 @@ def test_a_grid_runs_end_to_end() -> None:
     for folder in sorted(Path("runs").iterdir()):
         records = map(json.loads, (folder / "samples.jsonl").read_text().splitlines())
         labels[folder.name] = {
-            record["sample"]["id"]: record["scores"]["assertions"]["label"]
-            for record in records
+            record["id"]: record["scores"]["assertions"]["label"] for record in records
         }
     passed, failed = "passed", "failed"
     assert labels["grid-prompt-1"] == {

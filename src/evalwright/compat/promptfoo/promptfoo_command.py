@@ -16,6 +16,7 @@ from typing import Any
 import yaml
 
 from evalwright.compat.promptfoo.assertions import AssertionConverter
+from evalwright.compat.promptfoo.cases import TestCase, read_cases, rows_of
 from evalwright.compat.promptfoo.config_files import (
     SCRIPTS,
     ConfigFolder,
@@ -28,12 +29,12 @@ from evalwright.compat.promptfoo.providers import (
     convert_provider,
     convert_providers,
 )
-from evalwright.compat.promptfoo.test_cases import TestCase, read_cases, rows_of
 from evalwright.extend import ConfigurationError
 
 SUITE = "suite.yaml"
 MAX_TOKENS = 1024
 """Of an answer, where a provider sets nothing; promptfoo's own default."""
+MAX_REPEATS = 1_000
 _READ = [
     "$schema",
     "assertionTemplates",
@@ -264,8 +265,9 @@ def _repeats(options: Any, notes: Notes) -> int:
         if key not in ("repeat", "showProgressBar"):
             notes.add(f"'evaluateOptions.{key}' is left out.")
     repeats = options.get("repeat")
-    is_number = isinstance(repeats, int) and not isinstance(repeats, bool)
-    return repeats if is_number and 1 < repeats <= 1000 else 0
+    if not isinstance(repeats, int) or isinstance(repeats, bool):
+        return 0
+    return repeats if 1 < repeats <= MAX_REPEATS else 0
 
 
 def _json_line(row: Mapping[str, Any]) -> str:

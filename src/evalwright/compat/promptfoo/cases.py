@@ -306,7 +306,7 @@ def rows_of(
             except Logic as reason:
                 notes.add(f"A test is left out: a value of it has {reason}.")
                 continue
-            row = {"id": f"test-{number}{suffix}"}
+            row: dict[str, Any] = {"id": f"test-{number}{suffix}"}
             rows.append(row | _row(case, filled, expressions, converter, notes))
             rows[-1]["facts"] = {
                 name: case.facts.get(name, "")
@@ -319,8 +319,8 @@ def rows_of(
                 " spread out."
             )
     if any("assert_threshold" in row for row in rows):
-        for row in rows:
-            row.setdefault("assert_threshold", None)
+        for finished_row in rows:
+            finished_row.setdefault("assert_threshold", None)
     return rows
 
 
