@@ -352,7 +352,8 @@ def test_the_verdict_of_a_judge_counts() -> None:
         "Greet.",
         metadata={"assert": [{"type": "llm-rubric", "value": "Speaks like a pirate."}]},
     )
-    score: Any = asyncio.run(scorer.function(sample, Answer("Hello."), ask))
+    scoring: Any = scorer.function(sample, Answer("Hello."), ask)
+    score = asyncio.run(scoring)
     assert isinstance(score, Score)
     assert score.value == 0
     assert "llm-rubric 'Speaks like a pirate.' (rubric: not met" in score.explanation
