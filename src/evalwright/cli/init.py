@@ -53,7 +53,8 @@ BOARDS = ("leaderboard.md", "leaderboard.html")
 def init(**params: Any) -> None:
     """Write a task, a suite file and a GitHub workflow into this folder, from two questions.
 
-    --task and --model answer the questions beforehand. No file is replaced without a question or
+    --task and --model answer the questions beforehand; --from takes the answers from another
+    system's configuration. No file is replaced without a question or
     --replace, and no request is sent.
     """
     if params["source"]:

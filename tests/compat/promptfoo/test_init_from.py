@@ -96,7 +96,7 @@ def grid() -> None:
     write(json.dumps(chat), "prompts/chat.json")
     write(
         "phrase,language,__expected1,__expected2,__description,__metadata:kind\n"
-        'thanks,Thai,"contains-any: thanks, danke","regex: Thai",of a table,table\n'
+        'thanks,Thai,"contains-any: thanks, ""danke, or""","regex: Thai",of a table,table\n'
         "sorry,Welsh,sorry,,,\n",
         "tests/more.csv",
     )
@@ -180,7 +180,7 @@ def test_what_is_written_can_be_read_by_people() -> None:
         "facts": {"kind": "composed"},
     }
     assert rows[3]["assert"][1:] == [
-        {"type": "contains-any", "value": "thanks, danke"},
+        {"type": "contains-any", "value": ["thanks", "danke, or"]},
         {"type": "regex", "value": "Thai"},
     ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from collections.abc import Mapping
@@ -191,6 +192,8 @@ class AssertionConverter:
             raise LeftOut(f"it has {reason}") from None
         if kind in _LISTS and isinstance(expected, list):
             expected = [as_text(text) for text in expected]
+        elif kind in _LISTS and kind != "similar" and isinstance(expected, str):
+            expected = _split(expected)
         if kind in ("is-json", "contains-json"):
             expected = _schema(expected)
         if kind == "llm-rubric" and isinstance(expected, Mapping | list):
@@ -228,6 +231,15 @@ class AssertionConverter:
                 self._checked[written] = sentence.rstrip(".")
         if reason := self._checked[written]:
             raise LeftOut(reason)
+
+
+def _split(text: str) -> list[str]:
+    """Return the texts between commas; one in double quotes may have commas itself."""
+    try:
+        (cells,) = csv.reader([text.replace("\n", " ")], skipinitialspace=True)
+    except (csv.Error, ValueError):
+        cells = text.split(",")
+    return [cell.strip() for cell in cells if cell.strip()]
 
 
 def _schema(expected: Any) -> Any:
