@@ -14,6 +14,7 @@ import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache
+from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -60,9 +61,8 @@ def pytest_xdist_auto_num_workers() -> int:
     wanted = os.environ.get("PYTEST_XDIST_AUTO_NUM_WORKERS")
     if wanted:
         return int(wanted)
-    if sys.platform == "linux":
-        return len(os.sched_getaffinity(0)) + 1
-    return (os.cpu_count() or 1) + 1
+    allowed: Callable[[int], set[int]] | None = getattr(os, "sched_getaffinity", None)
+    return (len(allowed(0)) if allowed else os.cpu_count() or 1) + 1
 
 
 def pytest_collection_finish() -> None:
@@ -157,8 +157,8 @@ def _packages_read_once() -> Iterator[None]:
         return read_on_this_path
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(registry, "entry_points", read_once(registry.entry_points))
-        patch.setattr(environment, "version", read_once(environment.version))
+        patch.setattr(registry, "entry_points", read_once(metadata.entry_points))
+        patch.setattr(environment, "version", read_once(metadata.version))
         yield
 
 

@@ -29,12 +29,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from evalwright import evaluate
 from evalwright.compat.lm_eval.tasks import compiling
-from evalwright.compat.lm_eval.tasks.asking import prompt_as_text
 from evalwright.compat.lm_eval.tasks.compiling import Work, compile_definition
 from evalwright.compat.lm_eval.tasks.config import Definition, read
 from evalwright.compat.lm_eval.tasks.loading import Library
 from evalwright.compat.lm_eval.tasks.options import Options
 from evalwright.compat.lm_eval.tasks.results import task_results
+from evalwright.compat.lm_eval.tasks.row_requests import prompt_as_text
 from evalwright.compat.lm_eval.tasks.splits import Splits
 from evalwright.compat.lm_eval.tasks.task_yaml import unavailable_in
 from evalwright.core.errors import EvalwrightError

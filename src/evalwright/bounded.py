@@ -108,6 +108,9 @@ def call(
         key: identifies the template or pattern that hits the limit, to count its `STRIKES`.
         process: a process other than the shared one.
 
+    Returns:
+        What the function returned.
+
     Raises:
         LimitExceeded: the work exceeded a limit.
         EvalwrightError: the function raised one of Evalwright's errors; it is raised as it is.

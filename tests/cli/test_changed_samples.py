@@ -58,7 +58,7 @@ READERS: dict[str, list[tuple[str, ...]]] = {
     "export inspect": [("export", "inspect", "a", "--out", "exported")],
     "export every-eval-ever": [("export", "every-eval-ever", "a", "--out", "exported")],
     "export parquet": [("export", "parquet", "a", "--out", "exported")],
-    "submit make": [("runs", "runs", "submit", "make", "a", "--into", "sent.json")],
+    "submit make": [("runs", "submit", "make", "a", "--into", "sent.json")],
     "export sea-helm": [("export", "sea-helm", "a", "--out", "exported")],
     "export lm-eval": [("export", "lm-eval", "a", "--out", "exported")],
     "export hf-results": [("export", "hf-results", "a", "b", "--out", "exported")],

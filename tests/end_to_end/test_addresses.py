@@ -58,7 +58,7 @@ def files_of(folder: Path) -> list[Path]:
         ["view", "there", "--html", "s3://b/page.html"],
         ["export", "site", "there", "--out", "s3://b/site"],
         ["export", "parquet", "there", "--out", "s3://b/rows"],
-        ["runs", "runs", "submit", "make", "there", "--into", "s3://b/results.json"],
+        ["runs", "submit", "make", "there", "--into", "s3://b/results.json"],
         ["runs", "list", "--out", "s3://b/runs"],
         ["store", "info", "--home", "s3://b/home"],
     ],

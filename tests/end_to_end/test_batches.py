@@ -48,7 +48,7 @@ def test_kill_and_go_on(tmp_path: Path) -> None:
             )
             child.kill()
             child.communicate()
-        listed = typed("store", "store", "batches", "list", "--json", folder=tmp_path)
+        listed = typed("store", "batches", "list", "--json", folder=tmp_path)
         assert [row["requests"] for row in json.loads(listed.out)] == [25, 25]
         server.seconds = 0.1
         done = typed(*command(server, tmp_path), folder=tmp_path)

@@ -13,6 +13,7 @@ import pytest
 
 from evalwright import evaluate
 from evalwright.analysis.context_gain import measure_context_gains
+from evalwright.evaluation.configuration import PromptFormat
 from evalwright.reports.conclusions import gain_sentence
 from evalwright.runs.reader import Run
 from support.grounded_models import HABITS, model, perfect, reading, rows
@@ -87,7 +88,7 @@ def test_a_scripted_model_scores_what_its_card_says(name: str) -> None:
 @pytest.mark.parametrize("name", INJECTED)
 @pytest.mark.parametrize("form", ["chat", "text"])
 def test_an_instruction_in_a_passage_costs_what_the_card_says(
-    name: str, form: str
+    name: str, form: PromptFormat
 ) -> None:
     (run,) = evaluate(
         "factual-grounded-injected",

@@ -4,6 +4,7 @@ anything else is named at once.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,8 @@ from evalwright import (
 )
 from evalwright.core.errors import UsageError
 from evalwright.evaluation.configuration import ModelSpec
-from evalwright.evaluation.objects import Objects
+from evalwright.evaluation.configuration_file import read_settings
+from evalwright.evaluation.objects import Objects, settings_from_python
 from evalwright.evaluation.opening import open_roles, open_under_test
 from evalwright.models.model_interface import Model
 from evalwright.models.registry import open_model
@@ -221,3 +223,24 @@ def test_equal_objects_are_opened_once(tmp_path: Path) -> None:
     assert another.as_dict() == {"model": "m"}
     with pytest.raises(UsageError, match="Two different models are named 'm'"):
         objects.name_model(third)
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"format": "chatt"}, "Unknown format 'chatt'. Did you mean 'chat'"),
+        ({"tree": {"part": ["factual"]}}, "Unknown key 'part'. Did you mean 'parts'"),
+        ({"tree": {"parts": []}}, "needs 'parts', a list"),
+    ],
+)
+def test_values_are_checked_in_python_as_in_a_file(
+    tmp_path: Path, setting: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UsageError) as in_python:
+        settings_from_python("factual", "demo/small", setting)
+    assert message in str(in_python.value)
+    suite = tmp_path / "suite.yaml"
+    suite.write_text(json.dumps({"tasks": "factual", **setting}))
+    with pytest.raises(UsageError) as in_file:
+        read_settings(str(suite), {})
+    assert message in str(in_file.value) and "suite.yaml" in str(in_file.value)

@@ -48,7 +48,7 @@ def test_a_list_of_mappings_is_a_task() -> None:
 def test_columns_are_named_where_their_names_do_not_say() -> None:
     rows = [{"a": "Say yes.", "b": "yes"}]
     (run,) = evaluate(rows, ScriptedModel("yes"), input="a", target="b", task_name="x")
-    assert run.tasks[0].name == "x" and run.tasks[0].main.estimate.value == 1.0
+    assert run.tasks[0].name == "x" and run.score.value == 1.0
     with pytest.raises(DatasetError, match="input="):
         evaluate(rows, ScriptedModel("yes"))
     with pytest.raises(DatasetError, match="no column 'c'"):
@@ -68,13 +68,13 @@ def test_functions_score_and_each_has_a_metric() -> None:
     values = {metric.label: metric.estimate.value for metric in run.tasks[0].metrics}
     assert values == {"accuracy": 0.0, "short": 0.0, "length": 4.0}
     (run,) = evaluate(ROWS, ScriptedModel("four"), scorers=length, replace=True)
-    assert run.tasks[0].main.estimate.value == 4.0
+    assert run.score.value == 4.0
 
 
 def test_options_are_asked_with_letters() -> None:
     rows = [{"question": "Which?", "choices": ["x", "y"], "target": "B"}]
     (run,) = evaluate(rows, ScriptedModel("B"))
-    assert run.tasks[0].main.estimate.value == 1.0
+    assert run.score.value == 1.0
     assert "B. y" in prompts_of(run)[0]
 
 
@@ -131,7 +131,7 @@ def test_in_an_event_loop() -> None:
 
 def test_a_run_has_a_score_and_its_tasks_by_name() -> None:
     (run,) = evaluate(ROWS, ScriptedModel("4"), task_name="sums")
-    assert run.score == run["sums"].main.estimate
+    assert run.score == run["sums"].metrics[0].estimate
     with pytest.raises(UnknownName, match="sums"):
         run["sum"]
     (grouped,) = evaluate("factual-choice", "demo/small", limit=2, tree={}, name="tree")

@@ -8,7 +8,6 @@ import pytest
 
 from evalwright.core.errors import ScoringError, UnknownName
 from evalwright.core.samples import Answer, Sample, Score
-from evalwright.scorers.procedure import PublishedFailure, worth
 from evalwright.scorers.registry import bind
 
 TRACE = "<Search Procedure>\nstart\n |- Pick two numbers (8, 4)\n  |- Try 8 - 4 = 4. Add 4.\n</Search Procedure>"
@@ -50,43 +49,6 @@ def test_countdown(lines: tuple[str, ...], right: bool) -> None:
     assert found.parts["extracted"] == 1
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "a - 4 = 4",
-        "8 / 0 = 4",
-        "2(3) = 6",
-        "(8, 4) - 4 = 4",
-        "print('x') = 4",
-        "'8' + '4' = 4",
-    ],
-)
-def test_published_scoring_stops_at_a_line_that_is_no_arithmetic(line: str) -> None:
-    with pytest.raises(PublishedFailure, match=r"no arithmetic|zero"):
-        worth("countdown", COUNTDOWN, with_first_line(line), published=True)
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "8 - = 4",
-        "08 - 4 = 4",
-        "9**9**9**9 = 4",
-        "(8 - 4) = 4",
-        "8 = 8 = 8",
-        "1" * 5000 + " - 4 = 4",
-        "(" * 900 + "8" + ")" * 900 + " = 4",
-        "-" * 900 + "8 - 4 = 4",
-    ],
-)
-def test_published_scoring_takes_other_lines_as_wrong(line: str) -> None:
-    assert worth("countdown", COUNTDOWN, with_first_line(line), published=True)[0] == 0
-
-
-def with_first_line(line: str) -> str:
-    return TRACE + solution(line, "4 / 2 = 2", "2 * 3 = 6")
-
-
 def test_partial_credit() -> None:
     assert (
         score("route", "a\nb\nc\nd", "<Route>\na\nb\nx\nd\n</Route>").parts[
@@ -96,7 +58,6 @@ def test_partial_credit() -> None:
     )
     assert score("route", "a\nb", "<Route>a</Route> no: <Route>\n- a\n- b").value == 1
     assert score("route", "a\nb", "a\nb").parts["extracted"] == 0
-    assert worth("route", "a\nb\nc\nd", "<Route>a\nx</Route>", published=True)[1] == 0.5
     assert (
         score("beliefs", "- the hall\n- the den", "- Ann: hall").parts[
             "partial_accuracy"
@@ -109,8 +70,6 @@ def test_partial_credit() -> None:
         ]
         == 0.5
     )
-    with pytest.raises(PublishedFailure, match="1 beliefs and the reference 2"):
-        worth("beliefs", "- a hall\n- den", "- hall", published=True)
 
 
 def test_travel() -> None:

@@ -60,3 +60,14 @@ def test_a_scorer_that_asks_names_its_role() -> None:
 
     assert (bind("asking").asks, bind("asking").roles) == (True, ("judge",))
     assert bind("asking", {"role": "second"}).roles == ("second",)
+
+
+def test_a_scorer_says_what_its_models_need_to_be_able_to() -> None:
+    @scorer("needs-reward-here", able=["reward"])
+    async def needs_reward(
+        sample: Sample, answer: Answer, ask: Ask, *, role: str = "reward"
+    ) -> Score:
+        return Score(1.0)
+
+    bound = bind("needs-reward-here")
+    assert (bound.roles, bound.able) == (("reward",), frozenset({"reward"}))

@@ -113,3 +113,22 @@ def test_exact_match_takes_the_articles_of_the_language() -> None:
         )
         assert isinstance(found, Score)
         assert found.value == value
+
+
+def test_exact_matches_are_of_the_whole_answer() -> None:
+    """Beside F1, whether the words are a target's, in their order; what follows counts too."""
+    exact = bind("token-f1", {"exact": True, "language": "en"}).function
+    sample = Sample("s", targets=("The red fox", "a fox"))
+    for text, wanted in (
+        ("the red fox!", 1.0),
+        ("Fox", 1.0),
+        ("fox red", 0.0),
+        ("red fox\n\nor a hen", 0.0),
+    ):
+        score = exact(sample, Answer(text))
+        assert isinstance(score, Score)
+        assert score.parts["exact_match"] == wanted, text
+    plain = bind("token-f1").function(sample, Answer("fox"))
+    assert isinstance(plain, Score) and "exact_match" not in plain.parts
+    with pytest.raises(ConfigurationError, match="exact"):
+        bind("token-f1", {"exact": "yes"})

@@ -1,8 +1,5 @@
 """What `compat` imports from inside: everything but `evalwright`, `evalwright.extend`,
 `evalwright.statistics` and itself.
-
-`python -m support.boundary` (in `tests/`) writes `tests/data/boundary.txt`, a line for each system
-and name.
 """
 
 from __future__ import annotations
@@ -13,7 +10,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SOURCE = ROOT / "src" / "evalwright"
-TABLE = ROOT / "tests" / "data" / "boundary.txt"
 PUBLIC_MODULES = {"evalwright", "evalwright.extend", "evalwright.statistics"}
 
 
@@ -64,7 +60,3 @@ def inside_names() -> list[str]:
             ):
                 lines.add(f"{system} {module.removeprefix('evalwright.')} {name}")
     return sorted(lines)
-
-
-if __name__ == "__main__":
-    TABLE.write_text("".join(f"{line}\n" for line in inside_names()))

@@ -216,8 +216,8 @@ async def _new_tab(browser: _Browser) -> AsyncIterator[Tab]:
     address = f"127.0.0.1:{browser.port}"
     async with aiohttp.ClientSession() as session:
         async with session.get(f"http://{address}/json/version") as reply:
-            whole = (await reply.json())["webSocketDebuggerUrl"]
-        async with _connected(session, whole) as control:
+            control_url = (await reply.json())["webSocketDebuggerUrl"]
+        async with _connected(session, control_url) as control:
             person = await control.send("Target.createBrowserContext")
             target = await control.send(
                 "Target.createTarget", url="about:blank", **person

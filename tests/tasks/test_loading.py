@@ -5,11 +5,13 @@ does not.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from evalwright.core.errors import DatasetError, TaskError, UnknownName
-from evalwright.tasks.loading import load_task, load_tasks
+from evalwright.core.samples import Answer, Sample
+from evalwright.tasks.loading import load_task, load_tasks, task_from_definition
 from tasks.conftest import Write
 
 FILE = "task: {name}\ngroup: [g]\ndataset: {{rows: [{{input: a, target: b}}]}}\n"
@@ -113,3 +115,35 @@ def test_a_real_benchmark(write: Write) -> None:
     )
     with pytest.raises(DatasetError, match=r"row 1: `sample.input` .*'questin'"):
         load_task(f"{short}:en", trust=[short.parent])
+
+
+def test_a_definition_takes_samples_and_a_strategy_of_ones_own() -> None:
+    """What is scored, and how, stands in the schema; rows and requests are a dialect's."""
+    rows = [Sample("one", "2 + 2 =", targets=("4",))]
+    definition = {"task": "sums", "scorers": ["exact-match"], "slices": ["language"]}
+    made = task_from_definition(
+        definition, samples=OwnSamples(rows), strategy=OwnStrategy()
+    )
+    assert list(made.samples) == rows
+    assert isinstance(made.strategy, OwnStrategy)
+    assert [scorer.name for scorer in made.scorers] == ["exact-match"]
+    assert made.definition["dataset"]["samples"] == 1
+    with pytest.raises(TaskError, match="dataset"):
+        task_from_definition(
+            {**definition, "dataset": {"rows": [{}]}}, samples=OwnSamples(rows)
+        )
+
+
+class OwnSamples(list[Sample]):
+    """A source of samples that stand in memory."""
+
+    content_hash = "of one's own"
+
+
+class OwnStrategy:
+    """Says the same to everything."""
+
+    needs = frozenset[Any]()
+
+    async def __call__(self, sample: Sample, ask: Any, draw: int) -> Answer:
+        return Answer("4")

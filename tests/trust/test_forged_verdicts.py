@@ -12,8 +12,8 @@ from collections.abc import Mapping
 
 import pytest
 
+from evalwright.compat.sea_helm.programs import run_test
 from evalwright.core.errors import ScoringError
-from evalwright.scorers.code.livecodebench import run_test
 from evalwright.scorers.code.sandbox import Outcome, run, run_script
 from evalwright.scorers.code.unit_tests import write_case_tests
 from support.sandbox import needs_sandbox
@@ -322,12 +322,12 @@ def test_cases_of_unittest_that_nothing_runs_are_run() -> None:
 def test_no_forger_passes_a_test_of_livecodebench(forger: str) -> None:
     assert run_test(f"```python\n{RIGHT}\n```", "f", CALL, 60.0) == Outcome("passed")
     answer = f"```python\n{FORGERS[forger]}\n```"
-    assert run_test(answer, "f", CALL, 5.0).label in (
+    assert run_test(answer, "f", CALL, 5.0)[0] in (
         "failed",
         "ended early",
         "timed out",
     )
-    assert run_test(answer, "", CALL, 5.0).label in (
+    assert run_test(answer, "", CALL, 5.0)[0] in (
         "failed",
         "ended early",
         "timed out",
@@ -337,7 +337,7 @@ def test_no_forger_passes_a_test_of_livecodebench(forger: str) -> None:
 def test_a_result_without_end_is_no_name_of_the_program() -> None:
     endless = {"input": "1", "output": "1e999"}
     program = "inf = nan = 0\ndef f(x): return 0"
-    assert run_test(f"```python\n{program}\n```", "f", endless, 60.0).label == "failed"
+    assert run_test(f"```python\n{program}\n```", "f", endless, 60.0)[0] == "failed"
     tests = write_case_tests([([1], float("inf"))], "f")
     assert run(program, tests, entry_point="f", seconds=60.0).label == "failed"
     assert (

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from evalwright.cli import main
-from evalwright.compat.lm_eval.models import classes
+from evalwright.compat.lm_eval.models import model_classes as classes
 from evalwright.core.errors import (
     ConfigurationError,
     ModelError,

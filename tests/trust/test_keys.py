@@ -174,7 +174,7 @@ def test_no_key_in_anything_that_a_run_writes(
         assert main(["run", "questions.yaml", "--model", model, *options, *named]) == 0
     assert main(["runs", "show", "key"]) == 0
     assert main(["run", "questions.yaml", "--config", "runs/key", "--json"]) == 2
-    assert main(["runs", "runs", "submit", "make", "key", "--into", "key.json.gz"]) == 0
+    assert main(["runs", "submit", "make", "key", "--into", "key.json.gz"]) == 0
     assert (
         main(
             [
@@ -363,7 +363,7 @@ def test_a_submission_has_no_key(
     )
     monkeypatch.setenv("SOME_API_KEY", "known-key-998877")
     capsys.readouterr()
-    command = ["runs", "runs", "submit", "make", "made", "--into", "made.json"]
+    command = ["runs", "submit", "make", "made", "--into", "made.json"]
     assert main(command) == 2
     said = capsys.readouterr().err
     assert "run.json" in said or "Line 1 of samples.jsonl" in said

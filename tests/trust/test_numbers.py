@@ -34,7 +34,7 @@ NUMBER_MAKERS = (
     ("plan", "factual", "--from", "theirs"),
     ("plot", "scores", "theirs", "--into", "p.svg"),
     ("plot", "cost", "theirs", "--into", "p.svg"),
-    ("runs", "runs", "submit", "make", "theirs", "--into", "sent.json"),
+    ("runs", "submit", "make", "theirs", "--into", "sent.json"),
     ("export", "scores", "theirs"),
     ("export", "every-eval-ever", "theirs"),
     ("export", "inspect", "theirs"),

@@ -21,8 +21,8 @@ INDEX = json.dumps({"weight_map": {"a": "other.safetensors"}})
 @pytest.mark.parametrize(
     "command",
     [
-        ["runs", "runs", "submit", "verify", "pipe"],
-        ["runs", "runs", "submit", "verify", "pipe.json"],
+        ["runs", "submit", "verify", "pipe"],
+        ["runs", "submit", "verify", "pipe.json"],
         ["run", "--config", "pipe.json"],
         ["run", "--config", "pipe.yaml"],
         ["run", "pipe.yaml", "--model", "scripted/echo"],

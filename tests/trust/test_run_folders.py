@@ -146,7 +146,7 @@ def test_impossible_figures_are_said_with_file_and_field(
         ("leaderboard", "ours", "theirs"),
         ("compare", "ours", "theirs"),
         ("runs", "show", "theirs"),
-        ("runs", "runs", "submit", "make", "theirs", "--into", "sent.json"),
+        ("runs", "submit", "make", "theirs", "--into", "sent.json"),
         ("export", "every-eval-ever", "theirs"),
     ):
         done = typed(*words)

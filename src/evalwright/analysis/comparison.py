@@ -704,8 +704,18 @@ def read_matrices(
 ) -> list[Matrix]:
     """Arrange the item scores of the runs side by side, a matrix for each common task.
 
-    With two runs, identical answers are not unsure: they cannot change the difference. Raises as
-    `common_results`, and for slices that no task has.
+    With two runs, identical answers are not unsure: they cannot change the difference.
+
+    Args:
+        runs: the runs.
+        slices: metadata keys whose values the matrices keep.
+        metric: a label or TASK.LABEL; by default the first run's main metric.
+        missing: how missing answers count, "scored" or "worst-case".
+
+    Raises:
+        ConfigurationError: an unknown policy, or a shard.
+        RunError: as `common_results`.
+        UnknownName: no task has the metric or a slice.
     """
     if missing not in get_args(MissingPolicy):
         raise ConfigurationError(

@@ -200,9 +200,11 @@ def rank(
     differences = _adjust_for_groups(
         differences, [matrix for matrix in task_matrices if matrix.scores is not None]
     )
-    less = task_matrices[0].measure.lower_is_better
+    lower_is_better = task_matrices[0].measure.lower_is_better
     sets = [
-        rank_sets(differences, simultaneous=together, higher_is_better=not less)
+        rank_sets(
+            differences, simultaneous=together, higher_is_better=not lower_is_better
+        )
         for together in (True, False)
     ]
     ranks, own_ranks = (
@@ -214,7 +216,12 @@ def rank(
     )
     width = math.nan if span is None else span[1] - span[0]
     return Ranking(
-        differences, width, less, ranks, own_ranks, _letter_groups(differences, less)
+        differences,
+        width,
+        lower_is_better,
+        ranks,
+        own_ranks,
+        _letter_groups(differences, lower_is_better),
     )
 
 
@@ -245,11 +252,11 @@ def _adjust_for_groups(
     return replace(differences, n=differences.n + sum(grouped), **without_numbers)
 
 
-def _verdict_of(low: float, high: float, less: bool) -> PairVerdict:
+def _verdict_of(low: float, high: float, lower_is_better: bool) -> PairVerdict:
     if math.isnan(low) or math.isnan(high):
         return "not compared"
     if low > 0 or high < 0:
-        return "better" if (low > 0) != less else "worse"
+        return "better" if (low > 0) != lower_is_better else "worse"
     return "no difference seen"
 
 
@@ -269,7 +276,9 @@ def _smallest_visible(
     return min(span, seen * (1 + missing_share) + missing_share * span)
 
 
-def _letter_groups(differences: AllDifferences, less: bool) -> tuple[str, ...]:
+def _letter_groups(
+    differences: AllDifferences, lower_is_better: bool
+) -> tuple[str, ...]:
     """Assign letters by "insert and absorb" (Piepho 2004).
 
     Every pair that differs splits the groups that contain both of its runs.
@@ -297,7 +306,7 @@ def _letter_groups(differences: AllDifferences, less: bool) -> tuple[str, ...]:
     if len(groups) > MOST_LETTERS:
         return ()
     score = np.nan_to_num(np.nan_to_num(differences.difference).mean(axis=1)) * (
-        -1 if less else 1
+        -1 if lower_is_better else 1
     )
     members = [[i for i in range(runs) if group >> i & 1] for group in groups]
     members.sort(key=lambda group: tuple(sorted(-score[i] for i in group)))

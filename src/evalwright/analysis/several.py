@@ -428,7 +428,7 @@ def _make_slice_tables(
 
 
 def _compare_pair_alone(
-    matrix: Matrix, pair: Pair, level: float, p_adjusted: float, less: bool
+    matrix: Matrix, pair: Pair, level: float, p_adjusted: float, lower_is_better: bool
 ) -> Pair:
     """Give a pair its own interval at a level, and the verdict of its adjusted p-value."""
     rows = pair.a, pair.b
@@ -445,7 +445,7 @@ def _compare_pair_alone(
         "not compared" if math.isnan(p_adjusted) else "no difference seen"
     )
     if differs:
-        verdict = "better" if (comparison.low >= 0) != less else "worse"
+        verdict = "better" if (comparison.low >= 0) != lower_is_better else "worse"
     return replace(
         pair,
         low=comparison.low,

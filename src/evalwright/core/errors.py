@@ -378,11 +378,16 @@ class RequestFailed(EvalwrightError):
 
 
 def cause_of(error: BaseException) -> str:
-    """Summarise an error in one line: its first line and, if different, that of its root cause.
+    """Say what went wrong in one line, without a full stop.
 
     A library's outer error often says only that something failed ("An error occurred while
-    generating the dataset"); the reason is in the error that it was raised from. The line has no
-    full stop.
+    generating the dataset"); the reason is in the error that it was raised from.
+
+    Args:
+        error: the error.
+
+    Returns:
+        The error's first line, and that of its root cause.
     """
     chain = [error]
     seen = {id(error)}

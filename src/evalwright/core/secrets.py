@@ -115,9 +115,14 @@ _bytes: tuple[bytes, ...] = ()
 
 
 def is_secret(name: str) -> bool:
-    """Tell whether an argument of this name holds a secret.
+    """Whether an argument of this name holds a secret.
 
-    `api_key`, `X-Api-Key` and `apiKey` do, `add_bos_token` does not.
+    Args:
+        name: the argument's name: `api_key`, `X-Api-Key` and `apiKey` hold one, `add_bos_token`
+            does not.
+
+    Returns:
+        Whether it does.
     """
     plain = _plain(name)
     return (
@@ -421,6 +426,13 @@ def digested_arguments(value: Any, name: str = "") -> Any:
     """Replace each secret among arguments by a digest, for a fingerprint.
 
     Another secret gives another fingerprint, and none can be read from it.
+
+    Args:
+        value: an argument, or a mapping or list of arguments.
+        name: the argument's name, by which a secret is told ("api_key").
+
+    Returns:
+        The same with digests.
     """
     try:
         return _replace_secrets(value, name, digest, str)

@@ -8,47 +8,47 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
-from typing import Any, TypedDict, TypeVar
+from pathlib import PurePath
+from typing import Any, SupportsFloat, SupportsIndex, TypedDict, TypeVar
 
 from evalwright.evaluation.configuration import PromptFormat
 from evalwright.evaluation.objects import ModelLike
 
-Texts = str | Iterable[str]
+Texts = str | PurePath | Iterable[str | PurePath]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class EvaluationSettings(TypedDict, total=False):
-    """Settings of `evaluate`; `Configuration` says what each means."""
+    """Settings of `evaluate`; `Configuration` says what each means. None is like leaving it out."""
 
-    limit: float | None
-    seed: int
-    name: str
-    out: str | Path
-    home: str | Path
+    limit: SupportsFloat | None
+    seed: SupportsIndex | None
+    name: str | PurePath | None
+    out: str | PurePath | None
+    home: str | PurePath | None
     prompts: Any
-    roles: Mapping[str, ModelLike]
-    where: Texts
-    overrides: Mapping[str, Any]
-    num_fewshot: int | None
-    format: PromptFormat
-    until: Texts
-    budget: Texts
-    price: Texts
-    batch: bool
-    replace: bool
-    resend_empty: bool
-    accept_failures: str | float
-    give_up: Texts
-    no_judge: bool
-    unsure: Mapping[str, Any]
-    tree: Mapping[str, Any]
-    dialect: Mapping[str, Any]
-    plugins: Texts
-    hardware: str
-    store_images: bool
-    shard: str
-    max_resident: int
+    roles: Mapping[str, ModelLike] | None
+    where: Texts | None
+    overrides: Mapping[str, Any] | None
+    num_fewshot: SupportsIndex | None
+    format: PromptFormat | None
+    until: Texts | None
+    budget: Texts | None
+    price: Texts | None
+    batch: bool | None
+    replace: bool | None
+    resend_empty: bool | None
+    accept_failures: str | float | None
+    give_up: Texts | None
+    no_judge: bool | None
+    unsure: Mapping[str, Any] | None
+    tree: Mapping[str, Any] | None
+    dialect: Mapping[str, Any] | None
+    plugins: Texts | None
+    hardware: str | None
+    store_images: bool | None
+    shard: str | None
+    max_resident: SupportsIndex | None
     on: Any
     replicas: Any
     gpus_per_replica: float | None

@@ -145,6 +145,20 @@ def proposed(
     )
 
 
+def arguments_needing_trust(arguments: Mapping[str, Any]) -> list[str]:
+    """The model arguments that only a person may set: they run code, name an address, or read and
+    write files.
+
+    Args:
+        arguments: of a model, as a file gives them.
+
+    Returns:
+        Their names.
+    """
+    needing_trust = _arguments(arguments, set(), ())
+    return [str(setting.path[-1]) for setting in needing_trust]
+
+
 def require_allowed(
     file: Path,
     settings: Sequence[Setting],

@@ -60,9 +60,14 @@ def launched_process(
 def check_one_process(
     spread: str, environment: Mapping[str, str] | None = None
 ) -> None:
-    """Raise ConfigurationError in each of several processes that were launched together.
+    """Refuse to run in each of several processes that were launched together.
 
-    `spread` is the argument that uses all devices instead.
+    Args:
+        spread: the argument that spreads one copy of a model over all devices, for the message.
+        environment: the environment variables; by default those of this process.
+
+    Raises:
+        ConfigurationError: a launcher such as `torchrun` started several processes.
     """
     process = launched_process(
         os.environ if environment is None else environment, surely=True

@@ -12,11 +12,9 @@ from typing import Any, Literal
 
 from evalwright.core.errors import AbilityError, ConfigurationError, DatasetError
 from evalwright.core.plain import Plain
-from evalwright.core.private import home_folder
 from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import Task
-from evalwright.engine.engine import Engine
-from evalwright.engine.opening import open_store
+from evalwright.engine.outside_runs import ask_outside_run
 from evalwright.evaluation.configuration import Configuration, PromptFormat
 from evalwright.evaluation.running import run_blocking
 from evalwright.evaluation.scoring import evaluate_sample
@@ -202,14 +200,12 @@ def _texts(words: int) -> Mapping[str, str]:
 async def _ask(task: Task, model: Model, home: str | None) -> Sequence[SampleRecord]:
     import asyncio
 
-    with open_store(home_folder(home)) as store:
-        async with Engine(store) as engine:
-            door = engine.door({"target": model})
-            work = [
-                evaluate_sample(task, index, sample, 0, door)
-                for index, sample in enumerate(task.samples)
-            ]
-            return await asyncio.gather(*work)
+    async with ask_outside_run({"target": model}, home) as ask:
+        work = [
+            evaluate_sample(task, index, sample, 0, ask)
+            for index, sample in enumerate(task.samples)
+        ]
+        return await asyncio.gather(*work)
 
 
 def _verdict(record: SampleRecord) -> CaseResult:

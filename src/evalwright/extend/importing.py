@@ -116,6 +116,8 @@ class RunFacts:
         facts: further facts about the model.
         environment: the machine and its libraries, if known.
         groups: averages over groups of tasks, as `run.json` has them.
+        tallies: the tasks' tallies by name, where the averages are to be those of the tasks'
+            dialect.
         usage: what the run used.
     """
 
@@ -129,12 +131,24 @@ class RunFacts:
     environment: Mapping[str, Any] = field(default_factory=dict)
     groups: Sequence[Mapping[str, Any]] = ()
     usage: Usage | None = None
+    tallies: Mapping[str, TaskTally] = field(default_factory=dict)
+
+    def _averages(self) -> list[dict[str, Any]]:
+        """The averages of the groups that the tasks' dialect makes of them."""
+        if not self.tallies:
+            return []
+        from evalwright.runs.grouping import group_records
+
+        return group_records(
+            list(self.tasks), {}, lambda name: self.tallies[name].table()
+        )
 
     def as_dict(self, folder: ImportFolder) -> dict[str, Any]:
         """Return the content of `run.json`."""
         name = folder.path.name
         counts = Counts() if self.usage is None else Counts(usage=self.usage)
-        groups = {"groups": list(self.groups)} if self.groups else {}
+        averages = list(self.groups) or self._averages()
+        groups = {"groups": averages} if averages else {}
         return {
             "schema": SCHEMA_VERSION,
             "evalwright": __version__,

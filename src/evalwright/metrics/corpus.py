@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from evalwright.core.errors import ConfigurationError
@@ -57,7 +58,7 @@ def _corpus(kind: str, column: Column, level: float, seed: int) -> Estimate:
         return nothing_scored(column, level)
     estimate = estimate_of_sums(
         _table(kind, column),
-        SCORES[kind],
+        partial(corpus_score, kind),
         clusters=column.clusters,
         n_missing=column.n_missing,
         level=level,
@@ -100,7 +101,7 @@ def corpus_sums(
 
     `seed` is not used; all metrics have it.
     """
-    return groups.sums(*_table(kind, column).T), SCORES[kind]
+    return groups.sums(*_table(kind, column).T), partial(corpus_score, kind)
 
 
 def bleu_of_sums(sums: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -167,6 +168,19 @@ def ter_of_sums(sums: NDArray[np.float64]) -> NDArray[np.float64]:
         edits, words, out=np.where(edits > 0, 1.0, 0.0), where=words > 0
     )
     return 100 * error_rate
+
+
+def corpus_score(kind: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Compute a corpus metric, as sacrebleu does.
+
+    Args:
+        kind: "bleu", "chrf", "chrf++" or "ter".
+        sums: sums over texts of their `corpus_counts`, (..., counts).
+
+    Returns:
+        The metric of each row of sums, from 0 to 100; TER from 0 up.
+    """
+    return SCORES[kind](sums)
 
 
 SCORES: Mapping[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {

@@ -278,7 +278,14 @@ def group_sums(
 ) -> GroupSums | None:
     """Return sums over groups of items, and the metric as a function of them.
 
-    None if it has none.
+    Args:
+        kind: the metric's kind.
+        column: the scores of one scorer.
+        groups: the groups of items.
+        options: the metric's options.
+
+    Returns:
+        None if the metric is no function of sums.
     """
     if not is_of_sums(kind):
         return None

@@ -38,7 +38,14 @@ _RIGHT_SCORE = 1.0
 def pass_at_k(
     column: Column, *, k: int, threshold: float = _RIGHT_SCORE, level: float = 0.95
 ) -> Estimate:
-    """The chance that at least one of k draws scores `threshold` or more."""
+    """The chance that at least one of k draws scores `threshold` or more.
+
+    Args:
+        column: the scores by item and draw.
+        k: number of draws.
+        threshold: the least score of a success.
+        level: confidence level of the interval.
+    """
     return _estimate(
         column, "pass@k", pass_at_k_values(column, k=k, threshold=threshold), k, level
     )
@@ -47,7 +54,10 @@ def pass_at_k(
 def pass_all_k(
     column: Column, *, k: int, threshold: float = _RIGHT_SCORE, level: float = 0.95
 ) -> Estimate:
-    """The chance that all of k draws score `threshold` or more."""
+    """The chance that all of k draws score `threshold` or more.
+
+    Arguments as for `pass_at_k`.
+    """
     return _estimate(
         column, "pass^k", pass_all_k_values(column, k=k, threshold=threshold), k, level
     )

@@ -32,8 +32,7 @@ from evalwright.models.model_interface import (
     Pacing,
     RemoteModel,
     fingerprint_of,
-    stop_at,
-    stop_in,
+    stopped_response,
     unknown_fingerprint,
 )
 
@@ -142,12 +141,7 @@ class FunctionModel(Model):
             return returned
         if isinstance(returned, str):
             assert isinstance(request, Generate)
-            stopped_at = stop_in(returned, request.stop) if request.stop else None
-            return Response(
-                stop_at(str(returned), request.stop),
-                finish_reason="stop",
-                stopped_at=stopped_at,
-            )
+            return stopped_response(str(returned), request.stop)
         if inspect.iscoroutine(returned):
             returned.close()
             raise ModelError(

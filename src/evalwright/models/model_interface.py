@@ -337,6 +337,23 @@ def stop_in(text: str, stops: Sequence[str]) -> str:
     return min(positions, key=lambda pair: pair[0])[1] if positions else ""
 
 
+def stopped_response(text: str, stops: Sequence[str]) -> Response:
+    """Make the response of a model that does not end at stop strings by itself.
+
+    Args:
+        text: what it wrote.
+        stops: the request's stop strings.
+
+    Returns:
+        A response with the text up to the first stop string.
+    """
+    return Response(
+        stop_at(text, stops),
+        finish_reason="stop",
+        stopped_at=stop_in(text, stops) if stops else None,
+    )
+
+
 def answers_tokens(
     tokens: Sequence[TokenLogProb], text: str
 ) -> tuple[TokenLogProb, ...]:

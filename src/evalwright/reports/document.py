@@ -64,7 +64,7 @@ class Column:
     """A column of a table.
 
     Attributes:
-        note: What the title needs to be understood, such as the metric.
+        note: An addition to the title that explains it, such as the metric.
         right: Whether the column is aligned right.
         folds: Whether its text may be wrapped.
         key: Whether it is repeated in each part of a table that is split.
@@ -73,7 +73,7 @@ class Column:
         axis: The axis on which a page draws the column's numbers.
         ticks: Whether the head shows the ticks of the axis.
         ascending: Whether a page sorts it upwards first.
-        moves: Whether it moves to a table below where the table is too wide, before others do.
+        moves: Whether it is among the first to be split off where the table is too wide.
     """
 
     title: str

@@ -15,6 +15,7 @@ from typing import Any
 from evalwright.analysis.words import counted, listed
 from evalwright.core.errors import Failure, RunError
 from evalwright.core.outcomes import CUT, FILTERED, TOO_LONG, UNFINISHED
+from evalwright.reports.text import shorten
 from evalwright.runs.accepted_failures import (
     accepts_failures,
     has_acceptable_failures,
@@ -81,6 +82,9 @@ _NOT_MENDED_BY_REPEATING = frozenset(
 
 _LABELS: Mapping[str, str] = {FILTERED: "stopped by the filter on prompts"}
 """Clearer texts for labels that say too little."""
+
+MAX_EXAMPLE_CELLS = 300
+"""Terminal cells of a failure's first message; what is longer is cut."""
 
 MOST_GIVEN_UP = 10
 """Most samples that a sentence names one by one."""
@@ -430,7 +434,14 @@ def published_zeros(run: Run) -> list[str]:
 
 
 def failure_notes(run: Run) -> list[FailureNote]:
-    """List the kinds of failure of a run, most frequent first."""
+    """Say what failed in a run, why, and what to do.
+
+    Args:
+        run: the run.
+
+    Returns:
+        A note for each kind of failure, the most frequent first.
+    """
     counts: dict[str, int] = {}
     for task in run.tasks:
         for label, count in task.failures.items():
@@ -443,7 +454,7 @@ def failure_notes(run: Run) -> list[FailureNote]:
             label,
             n,
             IMPORTED_ADVICE if is_imported else _advice(label),
-            examples.get(label, ""),
+            shorten(examples.get(label, ""), MAX_EXAMPLE_CELLS),
         )
         for label, n in sorted_counts
     ]

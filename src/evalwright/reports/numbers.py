@@ -104,7 +104,14 @@ def aligned_scores(estimates: Sequence[Estimate | None], unit: Unit) -> list[str
 
 
 def difference(amount: float, low: float, high: float, *, bounded: bool) -> str:
-    """Format a difference with its sign and interval: "+3.2 [-1.0, 7.4]"."""
+    """Format a difference with its sign and interval: "+3.2 [-1.0, 7.4]".
+
+    Args:
+        amount: The difference, in the metric's own scale.
+        low: The lower end of its interval, nan where there is none.
+        high: The upper end.
+        bounded: Whether to show it in points of 100.
+    """
     if math.isnan(amount):
         return NOTHING
     unit: Unit = "points" if bounded else "plain"

@@ -34,6 +34,12 @@ _BREAK_AFTER = frozenset("/-_.,:+@")
 def inert(text: object) -> str:
     r"""Return the text on one line, with active characters shown as escapes, such as ESC as \x1b.
 
+    Args:
+        text: a text from outside.
+
+    Returns:
+        A text that a terminal shows and does not obey.
+
     >>> inert("red\x1b[31m\nline")
     'red\\x1b[31m\\nline'
     """

@@ -534,7 +534,7 @@ class Pair:
     """Two rows of a matrix, prepared so that they can be compared at any level."""
 
     rows: tuple[int, int]
-    of: Matrix
+    matrix: Matrix
     scores: Paired
 
     @property
@@ -548,15 +548,15 @@ class Pair:
 
         Only if the policy counts missing answers.
         """
-        return self.of.scores is not None and bool(
-            self.of.unbounded[list(self.rows)].any()
+        return self.matrix.scores is not None and bool(
+            self.matrix.unbounded[list(self.rows)].any()
         )
 
     def comparison(self, level: float = 0.95, power: float = 0.8) -> PairedComparison:
         """Build the comparison, on the items that both runs were asked."""
         import numpy as np
 
-        matrix = self.of
+        matrix = self.matrix
         comparison = self.scores.comparison(level, power)
         if matrix.scores is None:
             return comparison
@@ -619,7 +619,14 @@ def paired_of(
     level: float = 0.95,
     power: float = 0.8,
 ) -> PairedComparison:
-    """Compare two rows of a matrix on the items that both runs were asked."""
+    """Compare two rows of a matrix on the items that both runs were asked.
+
+    Args:
+        matrix: the scores.
+        rows: the rows of the two runs.
+        level: confidence level of the interval.
+        power: the probability with which the smallest visible difference is detected.
+    """
     return pair_of(matrix, rows).comparison(level, power)
 
 

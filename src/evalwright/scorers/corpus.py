@@ -212,9 +212,17 @@ def statistics(
     tokenize: str = "13a",
     lowercase: bool | None = None,
 ) -> list[float]:
-    """Count one text against its references, in the order of `PARTS[kind]`.
+    """Count what a text adds to a corpus metric, as sacrebleu does.
 
-    `lowercase` None uses sacrebleu's default.
+    Args:
+        kind: "bleu", "chrf", "chrf++" or "ter".
+        text: the text.
+        references: its references.
+        tokenize: BLEU's tokeniser.
+        lowercase: whether case is ignored; None for sacrebleu's default.
+
+    Returns:
+        The counts, in the order of `PARTS[kind]`; their sums over texts go into `corpus_score`.
     """
     lower = kind == "ter" if lowercase is None else lowercase
     metric = _metric(kind, tokenize, lower)

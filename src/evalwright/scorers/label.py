@@ -31,9 +31,15 @@ MOST_CHARACTERS = 50_000
 
 
 def behind_tag(tag: str, text: str) -> str:
-    """Return the text after the last answer tag and its colon; the whole text without a tag.
+    """Find what a response gives as its answer.
 
-    It has all lines that follow the tag; the colon may have any width.
+    Args:
+        tag: the text before the answer that the prompt asks for, such as "Answer:".
+        text: the response.
+
+    Returns:
+        What follows the last tag, its colon of any width, all lines of it; the whole text where it
+        has no tag.
     """
     core = tag.strip().rstrip(":： ")
     if not core:
@@ -93,11 +99,26 @@ def score_label(
     sample: Sample,
     text: str,
     labels: Sequence[str],
-    tag: str,
-    choices: Sequence[str],
-    language: str,
+    tag: str = "",
+    choices: Sequence[str] = (),
+    language: str = "en",
 ) -> Score:
-    """Score like `label`; an answer may also use the options' texts, which are `choices`."""
+    """Score the label that a response gives as its answer, as the scorer `label` does.
+
+    Args:
+        sample: its target is the right label.
+        text: the response.
+        labels: those that an answer can have.
+        tag: the text before the answer that the prompt asks for; without it any claim is read.
+        choices: the texts of the labels' options, which an answer may give too.
+        language: of the response.
+
+    Returns:
+        1 or 0 with the label read, "null" for none; parts "gold", "predicted" and "read".
+
+    Raises:
+        ScoringError: the target is no label.
+    """
     if sample.target not in labels:
         raise ScoringError(
             f"The target of the sample '{sample.id}' is '{sample.target[:60]}', and no"

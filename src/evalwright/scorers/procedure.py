@@ -1,20 +1,15 @@
 """Scores results of long procedures as in LongProc (Ye et al. 2025).
 
-The procedures are countdown, routes, beliefs, tables and travel plans. A line of a solution is read
-by a parser of arithmetic and never executed. `published` scores as LongProc's and SEA-HELM's own
-code does, which stops at a line that is not arithmetic and at traces of unequal length; corrected
-scoring never stops, and a trace counts up to its first difference.
+A line of a solution is read by a parser of arithmetic and never run; a trace counts up to its first
+difference.
 """
 
 from __future__ import annotations
 
-import ast
 import csv
 import json
-import operator
 import re
 import string
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from itertools import takewhile
 from typing import Any
@@ -30,8 +25,8 @@ _BELIEF_WORDS = re.compile(
 )
 
 
-class PublishedFailure(Exception):
-    """SEA-HELM's own code fails on this input and gives no number."""
+class _UnreadablePlan(Exception):
+    """A plan with a number that is none."""
 
 
 KINDS = ("countdown", "route", "beliefs", "travel", "table")
@@ -63,8 +58,8 @@ def procedure(sample: Sample, answer: Answer, *, kind: str) -> Score:
 def score_procedure(sample: Sample, text: str, kind: str) -> Score:
     """Score a text as `procedure` does an answer."""
     if kind == "table":
-        block = inside("```tsv", "```", text, published=False)
-        precision, recall, f1, why = table(sample.target, block, False)
+        block = _inside("```tsv", "```", text)
+        precision, recall, f1, why = _table(sample.target, block)
         parts = {
             "precision": precision,
             "recall": recall,
@@ -77,8 +72,8 @@ def score_procedure(sample: Sample, text: str, kind: str) -> Score:
             if kind in ("countdown", "travel")
             else sample.target
         )
-        right, partly, extracted = worth(kind, target, text, published=False)
-    except PublishedFailure as error:
+        right, partly, extracted = _worth(kind, target, text)
+    except _UnreadablePlan as error:
         right = 0.0
         partly = 0.0
         extracted = str(error)
@@ -97,54 +92,28 @@ _TAGS = {
 }
 
 
-def worth(
-    kind: str, label: Any, text: str, published: bool
-) -> tuple[float, float, str | None]:
-    """Score the result of a procedure.
-
-    Args:
-        kind: "countdown", "route", "beliefs" or "travel".
-        label: the reference.
-        text: the response.
-        published: whether to score as SEA-HELM's code does.
-
-    Returns:
-        Whether the result is right, the share of the procedure that agrees, and the extracted
-        result (None for none).
-
-    Raises:
-        PublishedFailure: SEA-HELM's code would fail here.
+def _worth(kind: str, label: Any, text: str) -> tuple[float, float, str | None]:
+    """Whether a result is right, the share of the procedure that agrees, and the extracted result
+    (None for none).
     """
     if kind == "beliefs":
-        return (*beliefs(label, text, published), text.strip())
-    extracted = inside(*_TAGS[kind], text, published)
+        return (*_beliefs(label, text), text.strip())
+    extracted = _inside(*_TAGS[kind], text)
     if kind == "route":
-        return (*route(label, extracted, published), extracted)
-    return (
-        *(countdown if kind == "countdown" else travel)(
-            label, text, extracted, published
-        ),
-        extracted,
-    )
+        return (*_route(label, extracted), extracted)
+    of_search = _countdown if kind == "countdown" else _travel
+    return (*of_search(label, text, extracted), extracted)
 
 
-def inside(opening: str, closing: str, text: str, published: bool) -> str | None:
-    """Return the text between two tags; None without them.
-
-    Published scoring takes the first opening and the last closing tag; corrected scoring takes the
-    last opening tag and the text up to its closing one.
-    """
-    start = text.find(opening) if published else text.rfind(opening)
+def _inside(opening: str, closing: str, text: str) -> str | None:
+    """What follows the last opening tag, up to its closing one; None without it."""
+    start = text.rfind(opening)
     if start < 0:
         return None
-    start += len(opening)
-    if not published:
-        return text[start:].partition(closing)[0].strip()
-    end = text.rfind(closing, start)
-    return None if end < 0 else text[start:end].strip()
+    return text[start + len(opening) :].partition(closing)[0].strip()
 
 
-def same_lines(lines: Sequence[str], reference: Sequence[str]) -> int:
+def _same_lines(lines: Sequence[str], reference: Sequence[str]) -> int:
     """Count the equal lines before the first difference."""
     return sum(
         1
@@ -158,22 +127,12 @@ def _share_before_difference(
     lines: Sequence[str],
     reference: Sequence[str],
     same: Callable[[str, str], bool],
-    published: bool,
 ) -> float:
-    """Return the share of reference lines before the first difference.
-
-    In published scoring, a trace without a difference has all lines but one.
-    """
+    """The share of reference lines before the first difference."""
     for index, (line, reference_line) in enumerate(zip(lines, reference, strict=False)):
         if not same(line, reference_line):
             return index / len(reference)
-    if not published:
-        return min(len(lines), len(reference)) / len(reference)
-    if len(lines) != len(reference):
-        raise PublishedFailure(
-            f"the answer has {len(lines):,} lines and the reference {len(reference):,}"
-        )
-    return (len(reference) - 1) / len(reference)
+    return min(len(lines), len(reference)) / len(reference)
 
 
 # -- countdown -------------------------------------------------------------------------
@@ -182,31 +141,24 @@ _EQUATION = re.compile(r"(\d{1,12})\s*([-+*/×÷−])\s*(\d{1,12})\s*=\s*(\d{1,1
 _AROUND = " \t-*•`."
 
 
-def countdown(
-    label: Mapping[str, Any], text: str, solution: str | None, published: bool
+def _countdown(
+    label: Mapping[str, Any], text: str, solution: str | None
 ) -> tuple[float, float]:
-    """Return whether the solution is right, and the share searched before its first wrong step."""
-    if solution is not None and _is_solution(
-        label["nums"], label["target"], solution, published
-    ):
+    """Whether the solution is right, and the share of the search before its first wrong step."""
+    if solution is not None and _is_solution(label["nums"], label["target"], solution):
         return 1.0, 1.0
-    return 0.0, _score_search(text, label["search_procedure"], published)
+    return 0.0, _score_search(text, label["search_procedure"])
 
 
-def _is_solution(
-    nums: Sequence[int], target: int, solution: str, published: bool
-) -> bool:
+def _is_solution(nums: Sequence[int], target: int, solution: str) -> bool:
     """Return whether three lines "a + b = c" use each number once and reach the target."""
-    lines = solution.split("\n")
+    stripped_lines = (line.strip(_AROUND) for line in solution.split("\n"))
+    lines = [line for line in stripped_lines if line]
     left = list(nums)
-    if not published:
-        lines = [stripped for line in lines if (stripped := line.strip(_AROUND))]
     if len(lines) != 3:
         return False
     for line in lines:
-        numbers = (
-            _read_equation_as_published(line) if published else _read_equation(line)
-        )
+        numbers = _read_equation(line)
         if numbers is None:
             return False
         for number in numbers[:2]:
@@ -214,7 +166,7 @@ def _is_solution(
                 return False
             left.remove(number)
         left.append(numbers[2])
-    return left[0] == target and (published or len(left) == 1)
+    return left == [target]
 
 
 def _read_equation(line: str) -> tuple[int, int, int] | None:
@@ -237,81 +189,7 @@ def _read_equation(line: str) -> tuple[int, int, int] | None:
     return (first, second, outcome) if computed == outcome else None
 
 
-def _read_equation_as_published(line: str) -> tuple[int, int, int] | None:
-    """Read an equation as SEA-HELM does: evaluate the left side, split it at its first operator."""
-    sides = line.strip().split("=")
-    if len(sides) != 2:
-        return None
-    left, right = sides
-    try:
-        computed = _evaluate(left)
-        sign = next(
-            (operator_sign for operator_sign in "+-*/" if operator_sign in left), None
-        )
-        if sign is None:
-            return None
-        first, second = map(int, left.split(sign))
-        return (first, second, int(right)) if computed == int(right) else None
-    except (ValueError, SyntaxError):
-        return None
-
-
-_OPERATORS: Mapping[type[ast.AST], Callable[..., Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-    ast.USub: operator.neg,
-    ast.UAdd: operator.pos,
-}
-MAX_NUMBER = 10**30
-MAX_EXPRESSION_CHARS = 1_000
-
-
-def _evaluate(expression: str) -> float | None:
-    """Evaluate an expression of numbers; None for a number that is too large.
-
-    Raises:
-        SyntaxError: the text is not an expression.
-        PublishedFailure: the expression is not arithmetic.
-    """
-    if len(expression) > MAX_EXPRESSION_CHARS:
-        raise SyntaxError
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            tree = ast.parse(expression.lstrip(" \t"), mode="eval")
-        except (RecursionError, MemoryError):
-            raise SyntaxError from None
-    try:
-        return _evaluate_node(tree.body)
-    except RecursionError:
-        raise SyntaxError from None
-    except ZeroDivisionError:
-        raise PublishedFailure(f"'{expression.strip()}' divides by zero") from None
-
-
-def _evaluate_node(node: ast.expr) -> float | None:
-    if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
-        return node.value if abs(node.value) < MAX_NUMBER else None
-    if isinstance(node, ast.UnaryOp):
-        operands = [_evaluate_node(node.operand)]
-    elif isinstance(node, ast.BinOp):
-        operands = [_evaluate_node(node.left), _evaluate_node(node.right)]
-    else:
-        line = ast.unparse(node)
-        raise PublishedFailure(f"'{line[:60]}' is no arithmetic, and is not run")
-
-    function = _OPERATORS.get(type(node.op))
-    if function is None or None in operands:
-        return None
-    number: float = function(*operands)
-    return number if abs(number) < MAX_NUMBER else None
-
-
-def _score_search(text: str, reference: str, published: bool) -> float:
+def _score_search(text: str, reference: str) -> float:
     """Return the share of search steps before the first difference; a try's result may differ."""
     opening = "<Search Procedure>"
     closing = "</Search Procedure>"
@@ -323,7 +201,7 @@ def _score_search(text: str, reference: str, published: bool) -> float:
     )
     if mine[0] != theirs[0]:
         return 0.0
-    return _share_before_difference(mine[1:], theirs[1:], _same_step, published)
+    return _share_before_difference(mine[1:], theirs[1:], _same_step)
 
 
 def _same_step(step: str, reference_step: str) -> bool:
@@ -342,47 +220,29 @@ def _same_step(step: str, reference_step: str) -> bool:
 # -- routes and beliefs ----------------------------------------------------------------
 
 
-def route(
-    reference: str, route_text: str | None, published: bool
-) -> tuple[float, float]:
-    """Return whether a route is right, and the share of its lines before the first difference.
-
-    In published scoring the differing line counts too.
-    """
+def _route(reference: str, route_text: str | None) -> tuple[float, float]:
+    """Whether a route is right, and the share of its lines before the first difference."""
     if route_text is None:
         return 0.0, 0.0
-    mine = route_text.strip().split("\n")
-    theirs = reference.strip().split("\n")
-    if not published:
-        mine = [line.strip(_AROUND) for line in mine if line.strip(_AROUND)]
-        theirs = [line.strip(_AROUND) for line in theirs]
+    lines = (line.strip(_AROUND) for line in route_text.strip().split("\n"))
+    mine = [line for line in lines if line]
+    theirs = [line.strip(_AROUND) for line in reference.strip().split("\n")]
     if mine == theirs:
         return 1.0, 1.0
-    same = same_lines(mine, theirs)
-    if published:
-        return 0.0, min(same + 1, len(mine), len(theirs)) / len(theirs)
-    return 0.0, same / len(theirs)
+    return 0.0, _same_lines(mine, theirs) / len(theirs)
 
 
-def beliefs(reference: str, text: str, published: bool) -> tuple[float, float]:
-    """Return whether the bullets are the reference's, and the share before the first difference.
-
-    Small words are ignored.
+def _beliefs(reference: str, text: str) -> tuple[float, float]:
+    """Whether the bullets are the reference's, ignoring small words, and the share before the
+    first difference.
     """
     mine = _read_bullets(text)
     theirs = _read_bullets(reference)
     if not theirs:
-        if published:
-            raise PublishedFailure("the reference has no beliefs")
         raise ValueError("no beliefs")
     if mine == theirs:
         return 1.0, 1.0
-    same = same_lines(mine, theirs)
-    if published and same == min(len(mine), len(theirs)):
-        raise PublishedFailure(
-            f"the answer has {len(mine):,} beliefs and the reference {len(theirs):,}"
-        )
-    return 0.0, same / len(theirs)
+    return 0.0, _same_lines(mine, theirs) / len(theirs)
 
 
 def _read_bullets(text: str) -> list[str]:
@@ -403,18 +263,16 @@ OTHER_COLUMNS = "another number of columns"
 UNREADABLE_TABLE = "a table that cannot be read"
 
 
-def table(
-    reference: str, table_text: str | None, published: bool
-) -> tuple[float, float, float, str]:
+def _table(reference: str, table_text: str | None) -> tuple[float, float, float, str]:
     """Score the rows of a table, in any order.
 
-    In corrected scoring, rows with missing or extra cells match nothing.
+    Rows with missing or extra cells match nothing.
 
     Returns:
         Precision, recall, F1, and why there is no score ("" if there is one).
     """
-    mine = None if table_text is None else _read_table(table_text, published)
-    theirs = _read_table(reference, published)
+    mine = None if table_text is None else _read_table(table_text)
+    theirs = _read_table(reference)
     if isinstance(mine, str) or isinstance(theirs, str):
         return 0.0, 0.0, 0.0, str(mine if isinstance(mine, str) else theirs)
     if mine is None or theirs is None:
@@ -432,9 +290,7 @@ def table(
     return precision, recall, f1, ""
 
 
-def _read_table(
-    text: str, published: bool
-) -> tuple[int, list[tuple[str, ...]]] | str | None:
+def _read_table(text: str) -> tuple[int, list[tuple[str, ...]]] | str | None:
     """Read the number of columns and the rows of a table.
 
     Returns:
@@ -446,11 +302,11 @@ def _read_table(
         return UNREADABLE_TABLE
     header = lines[0]
     rows = lines[1:]
-    if not rows or (published and len(set(header)) < len(header)):
+    if not rows:
         return None
     if len(rows[-1]) != len(header):
         rows = rows[:-1]
-    ragged = ("na",) * len(header) if published else ("",) * (len(header) + 1)
+    ragged = ("",) * (len(header) + 1)
     return len(header), [
         tuple(map(_normalise_cell, row)) if len(row) == len(header) else ragged
         for row in rows
@@ -472,8 +328,8 @@ _TOTAL = re.compile(r"European cities for (\d+) days")
 _ASIDE = "Output the plan in the required format:"
 
 
-def travel(
-    label: Mapping[str, Any], text: str, plan: str | None, published: bool
+def _travel(
+    label: Mapping[str, Any], text: str, plan: str | None
 ) -> tuple[float, float]:
     """Return whether a plan has the right cities, order and days, and the share of right steps.
 
@@ -482,8 +338,7 @@ def travel(
     cities = [city for city in label["ground_truth_cities"].split("**") if city]
     days = [int(stay) for stay in label["ground_truth_durations"].split("**") if stay]
     parsed = [] if plan is None else _read_plan(plan)
-    wanted_plan = list(zip(cities, days, strict=False))
-    if (parsed[: len(cities)] if published else parsed) == wanted_plan:
+    if parsed == list(zip(cities, days, strict=False)):
         return 1.0, 1.0
     opening = "<Solving Procedure>"
     reference_steps = label["solving_procedure"].replace(_ASIDE, "").split(opening)[1]
@@ -500,7 +355,6 @@ def travel(
         lambda line, reference_line: (
             _normalise_line(reference_line) in _normalise_line(line)
         ),
-        published,
     )
 
 
@@ -523,7 +377,7 @@ def _read_plan(text: str) -> list[tuple[str, int]]:
             return []
         days = [1, *(day for day, _, _ in flights), int(stays[-1].split("-")[1])]
     except ValueError as error:
-        raise PublishedFailure(f"a plan that cannot be read: {error}") from None
+        raise _UnreadablePlan(f"a plan that cannot be read: {error}") from None
     cities = [flights[0][1], *(city for _, _, city in flights)]
     return [
         (city, days[index + 1] - days[index] + 1) for index, city in enumerate(cities)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import reprlib
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -67,6 +67,7 @@ BUNDLED = {
     ),
     "likelihood": "evalwright.scorers.likelihood:likelihood",
     "listed": "evalwright.scorers.listed:listed",
+    "mentions": "evalwright.scorers.mentions:mentions",
     "numeric": "evalwright.scorers.numeric:numeric",
     "outcome": "evalwright.scorers.outcome:outcome",
     "perplexity": "evalwright.scorers.likelihood:perplexity",
@@ -121,7 +122,9 @@ MAX_SCORE = 1e100
 registry: Registry[ScorerFunction] = Registry("scorer", dict(BUNDLED), _check)
 
 
-def scorer(name: str, *, worst: float | None = 0.0) -> Callable[[Function], Function]:
+def scorer(
+    name: str, *, worst: float | None = 0.0, able: Collection[Ability] = ()
+) -> Callable[[Function], Function]:
     """Register a scoring function.
 
     The function is `def f(sample, answer, *, option=default)`, or, to call a judge, `async def
@@ -142,6 +145,7 @@ def scorer(name: str, *, worst: float | None = 0.0) -> Callable[[Function], Func
         worst: the score of a reply without an answer (cut, empty, refused): the lowest of the
             scorer's range, or the highest where less is better. None gives such replies no score,
             for scorers that are not about being right (a length, a rate of hallucination).
+        able: abilities of which each model that the scorer asks needs one, such as "reward".
 
     Returns:
         The decorator.
@@ -154,6 +158,8 @@ def scorer(name: str, *, worst: float | None = 0.0) -> Callable[[Function], Func
 
     def register(function: Function) -> Function:
         vars(function)["worst"] = worst
+        if able:
+            vars(function)["able"] = frozenset(able)
         registry.register(name, function)
         return function
 
@@ -444,27 +450,42 @@ def _with_second(
 def _with_penalty(
     kind: str, other_options: Mapping[str, Any], settings: object, name: str | None
 ) -> Scorer:
-    """Make the scorer `kind` with values that depend on the language of the answer."""
-    from evalwright.scorers import (
-        penalty,
-    )  # imported here, because it reads tables of words that few runs need
+    """The scorer `kind` whose values count by the language of the answer."""
+    return with_language_penalty(bind(kind, other_options, name), settings)
 
-    full = penalty.check_penalty(settings, kind)
-    scorer = bind(kind, other_options, name)
+
+def with_language_penalty(unpenalised: Scorer, settings: object) -> Scorer:
+    """A scorer whose values count by how much of the answer is in a language.
+
+    Args:
+        unpenalised: the scorer.
+        settings: as the option `language_penalty` of every scorer: `expected`, `combine` and
+            `least`.
+
+    Returns:
+        The scorer with the penalty.
+
+    Raises:
+        ConfigurationError: for wrong settings, and for a scorer that a penalty would not change.
+    """
+    # it reads tables of words, which few runs need
+    from evalwright.scorers import penalty
+
+    full = penalty.check_penalty(settings, unpenalised.kind)
 
     async def later(sample: Sample, answer: Answer, ask: Ask) -> Scored:
         return penalty.penalised(
-            await _scored(scorer, sample, answer, ask), sample, answer, full
+            await _scored(unpenalised, sample, answer, ask), sample, answer, full
         )
 
     def now(sample: Sample, answer: Answer) -> Scored:
-        score: Any = scorer.function(sample, answer)
+        score: Any = unpenalised.function(sample, answer)
         return penalty.penalised(score, sample, answer, full)
 
-    function: BoundFunction = later if scorer.asks else now
+    function: BoundFunction = later if unpenalised.asks else now
     return replace(
-        scorer,
-        options={**scorer.options, "language_penalty": settings},
+        unpenalised,
+        options={**unpenalised.options, "language_penalty": settings},
         function=function,
     )
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from evalwright.core.errors import ConfigurationError, ScoringError
 from evalwright.core.samples import Answer, Sample, Score
+from evalwright.scorers.judge.options import check_flags
 from evalwright.scorers.registry import checked
 from evalwright.scorers.text import segmentation
 from evalwright.scorers.text.languages import (
@@ -30,6 +31,7 @@ def _check(options: Mapping[str, Any]) -> None:
         raise ConfigurationError(
             f"The option 'unit' must be characters or words, not {options['unit']!r}."
         )
+    check_flags(options, "exact")
     check_f1_sample(Sample(""), options)
 
 
@@ -50,6 +52,7 @@ def token_f1(
     *,
     language: str | None = None,
     unit: str | None = None,
+    exact: bool = False,
 ) -> Score:
     """Score the highest F1 over the targets between the words of answer and target, from 0 to 1.
 
@@ -61,6 +64,8 @@ def token_f1(
     Args:
         language: the language; by default the sample's metadata `language`, else English.
         unit: "characters" or "words", to override what the language counts.
+        exact: whether to add the part "exact_match": 1 where the words of the whole answer are
+            those of a target, in their order.
 
     Raises:
         ScoringError: the sample has no target.
@@ -80,12 +85,12 @@ def token_f1(
         label = "partial"
     else:
         label = "incorrect"
-    return Score(
-        f1,
-        label,
-        f"{len(answer_words)} words",
-        {"precision": precision, "recall": recall},
-    )
+    parts = {"precision": precision, "recall": recall}
+    if exact:
+        whole = words(answer.text, code, unit)
+        same = any(whole == words(target, code, unit) for target in sample.targets)
+        parts = {"exact_match": float(same), **parts}
+    return Score(f1, label, f"{len(answer_words)} words", parts)
 
 
 vars(token_f1)["check_sample"] = check_f1_sample

@@ -242,7 +242,14 @@ def judged_sample(
 ) -> JudgedSample:
     """Check verdicts and labels, and keep the items with a verdict.
 
-    Raises ValueError, which says what is wrong, for shapes and values that do not fit.
+    Args:
+        judge: (n,), verdicts, nan where the judge gave none.
+        human: (n,), labels, nan where there is none.
+        clusters: (n,), items that share a code are not independent.
+        strata: (n,), the stratum from which each item was drawn; None for a random draw.
+
+    Raises:
+        ValueError: shapes or values that do not fit; the message says which.
     """
     verdicts = vector(judge, "judge")
     labels = vector(human, "human")

@@ -184,14 +184,14 @@ def macro_difference(
             low, high, freedoms, math.nan if span is None else span, level
         )
         ends = np.stack([values - low, high - values], axis=1)
-        free = errors * [_interval_multiple(df, level) for df in freedom]
+        uncut_half = errors * [_interval_multiple(df, level) for df in freedom]
         return _make_mean(
             float(share @ values),
             share,
             ends,
             errors,
             freedom,
-            free,
+            uncut_half,
             rho,
             among.sets,
             level,
@@ -336,7 +336,7 @@ def _make_mean(
     ends: F64,
     errors: F64,
     freedom: F64,
-    free: F64,
+    uncut_half: F64,
     rho: F64,
     sets: I64,
     level: float,
@@ -349,16 +349,23 @@ def _make_mean(
         ends: (tasks, 2), how far their intervals reach below and above.
         errors: (tasks,), the errors that these intervals correspond to.
         freedom: (tasks,), their degrees of freedom.
-        free: (tasks,), half the width of an interval with such an error that is not cut by the
-            range.
+        uncut_half: (tasks,), half the width of an interval with such an error that is not cut by
+            the range.
         rho: (tasks, tasks), correlations.
         sets: (tasks,), equal numbers for tasks that share units.
         level: confidence level.
     """
     half = share * ends.mean(axis=1)
-    beside = share * (ends[:, 1] - ends[:, 0]) / 2
+    centre_offset = share * (ends[:, 1] - ends[:, 0]) / 2
     spread = mean_spread(
-        share * errors, freedom, half, beside, share * free, rho, sets, level
+        share * errors,
+        freedom,
+        half,
+        centre_offset,
+        share * uncut_half,
+        rho,
+        sets,
+        level,
     )
     standard_error, error, asymmetry, df = (float(part) for part in spread)
     return _TaskMean(

@@ -185,12 +185,12 @@ def _interval_errors(pairs: AllPairs, level: float) -> tuple[F64, F64, F64, F64]
     low, high = pairs.limits(1 - level)
     errors, freedom = errors_of_intervals(low, high, pairs.freedom, pairs.span, level)
     half = (high - low) / 2
-    beside = (high + low) / 2 - pairs.difference
+    centre_offset = (high + low) / 2 - pairs.difference
     has_items = pairs.n > 0
-    errors, half, beside = (
-        np.where(has_items, part, np.nan) for part in (errors, half, beside)
+    errors, half, centre_offset = (
+        np.where(has_items, part, np.nan) for part in (errors, half, centre_offset)
     )
-    return errors, np.where(has_items, freedom, 1.0), half, beside
+    return errors, np.where(has_items, freedom, 1.0), half, centre_offset
 
 
 def _consistent_units(parts: Sequence[Part]) -> list[I64]:
@@ -229,18 +229,24 @@ def _spread_of_pairs(
     by_task = zip(
         *(_interval_errors(pairs, level) for pairs in pairs_by_task), strict=True
     )
-    errors, freedom, half, beside = (np.stack(part, axis=-1) for part in by_task)
+    errors, freedom, half, centre_offset = (np.stack(part, axis=-1) for part in by_task)
     errors = errors * share
     half = half * share
-    beside = beside * share
-    free = errors * np.asarray(stdtrit(freedom, 0.5 + level / 2))
+    centre_offset = centre_offset * share
+    uncut_half = errors * np.asarray(stdtrit(freedom, 0.5 + level / 2))
     models = len(errors)
     among = sharing(
         [unit_sums(np.zeros(len(task_units)), task_units) for task_units in units]
     )
 
     def spread(index: tuple[Any, ...], rho: F64) -> MeanSpread:
-        parts = errors[index], freedom[index], half[index], beside[index], free[index]
+        parts = (
+            errors[index],
+            freedom[index],
+            half[index],
+            centre_offset[index],
+            uncut_half[index],
+        )
         return mean_spread(*parts, rho, among.sets, level)
 
     standard_error, error, asymmetry, df = spread((), np.eye(len(tasks)))

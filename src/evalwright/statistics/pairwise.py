@@ -280,7 +280,7 @@ class WorstCase:
         low, high = scored.limits(share)
         if self.worst is None:
             return self._bounded(low), self._bounded(high)
-        # then only the fillings give an interval
+        # With a single unit, only the comparison with filled-in scores gives an interval.
         has_single_unit = (scored.units <= 1) & (scored.n_missing > 0)
         low, high = (np.where(has_single_unit, np.nan, end) for end in (low, high))
         least = self.worst.limits(share)[0]

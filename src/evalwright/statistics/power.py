@@ -92,7 +92,16 @@ def smallest_visible_difference(
 ) -> F64:
     """Compute the difference that n items detect with probability `power`.
 
-    It is (z + z) sqrt(variance / n).
+    It is (z + z) sqrt(variance / n), with the quantiles of level and power.
+
+    Args:
+        n: number of items, a number or an array.
+        variance: of one item's difference.
+        level: confidence level of the test.
+        power: the probability of detection.
+
+    Raises:
+        ValueError: n below 1, a negative variance, or a level or power outside (0, 1).
     """
     items = np.asarray(n, dtype=np.float64)
     if not (items >= 1).all():

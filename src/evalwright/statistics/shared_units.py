@@ -229,8 +229,8 @@ def mean_spread(
     errors: F64,
     freedom: F64,
     half: F64,
-    beside: F64,
-    free: F64,
+    centre_offset: F64,
+    uncut_half: F64,
     correlation: F64,
     sets: I64,
     level: float,
@@ -241,9 +241,9 @@ def mean_spread(
         errors: (..., tasks), weighted standard errors.
         freedom: (..., tasks), their degrees of freedom.
         half: (..., tasks), half the width of each task's weighted interval at `level`.
-        beside: (..., tasks), how far the centre of that interval is above the mean.
-        free: (..., tasks), half the width of an interval with that error that is not cut by the
-            range.
+        centre_offset: (..., tasks), how far the centre of that interval is above the mean.
+        uncut_half: (..., tasks), half the width of an interval with that error that is not cut by
+            the range.
         correlation: (..., tasks, tasks).
         sets: (tasks,) equal numbers for connected tasks.
         level: confidence level of the intervals.
@@ -257,17 +257,21 @@ def mean_spread(
         # shares nothing, its own.
         along = (correlation @ half[..., :, None])[..., 0]
         part = np.clip(along**2 / (half * along).sum(axis=-1, keepdims=True), 0.0, 1.0)
-        reach = np.sqrt(part * half**2 + (1 - part) * np.fmax(free, half) ** 2)
+        reach = np.sqrt(part * half**2 + (1 - part) * np.fmax(uncut_half, half) ** 2)
         squares = (reach[..., None, :] @ correlation @ reach[..., :, None])[..., 0, 0]
         most = np.sqrt(np.maximum(squares, 0.0))
         error = np.where(
             multiple * standard_error > most, most / multiple, standard_error
         )
-        centre = (part * beside).sum(axis=-1)
+        centre = (part * centre_offset).sum(axis=-1)
         asymmetry = np.clip(np.nan_to_num(centre / multiple), -error, error)
         # No mean is further off than all its parts together can be.
-        below = np.minimum(error - asymmetry, (half - beside).sum(axis=-1) / multiple)
-        above = np.minimum(error + asymmetry, (half + beside).sum(axis=-1) / multiple)
+        below = np.minimum(
+            error - asymmetry, (half - centre_offset).sum(axis=-1) / multiple
+        )
+        above = np.minimum(
+            error + asymmetry, (half + centre_offset).sum(axis=-1) / multiple
+        )
     return MeanSpread(standard_error, (below + above) / 2, (above - below) / 2, df)
 
 

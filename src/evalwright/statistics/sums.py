@@ -198,7 +198,13 @@ def pooled_f1(
 
     Precision is supporting / cited, recall is supported / claims. F1 is 0 where one of them is 0,
     or where claims are made and nothing is cited; nan where there is neither claim nor citation.
-    Arguments as for `pooled_share`.
+    Other arguments as for `pooled_share`.
+
+    Args:
+        supporting: (n,), citations that support their claim.
+        cited: (n,), all citations.
+        supported: (n,), claims with a supporting citation.
+        claims: (n,), all claims that need one.
     """
     parts = _count_table(
         (supporting, cited, supported, claims),

@@ -230,7 +230,17 @@ def benchmarks() -> Mapping[str, Mapping[str, Any]]:
 
 
 def cited(name: str, metadata: Mapping[str, Any], samples: int | None = None) -> Cited:
-    """Make the row of a task with this metadata."""
+    """The row of a task in a table of citations.
+
+    Args:
+        name: of the task.
+        metadata: of the task; `bibtex` is the key of a bundled entry, an entry, or a list of these,
+            `licence` its licence.
+        samples: how many are used, where that is known.
+
+    Returns:
+        The row, with the BibTeX entries by their keys.
+    """
     licence = str(metadata.get("licence") or "")
     bibtex = metadata.get("bibtex")
     try:

@@ -51,6 +51,8 @@ def compile_task(
     prompt_format: PromptFormat = "auto",
     chat: bool = False,
     may_fail_alone: bool = False,
+    samples: SampleSource | None = None,
+    strategy: Strategy | None = None,
 ) -> Task:
     """Make the Task of one definition. Its data are read once, and every row is checked.
 
@@ -60,6 +62,8 @@ def compile_task(
         chat: whether the model takes messages.
         may_fail_alone: whether unreachable data make a task whose only sample fails, instead of an
             error.
+        samples: the samples of a dialect, in place of the definition's data.
+        strategy: how a dialect forms answers, in place of the definition's.
 
     Raises:
         TaskError: the definition cannot be used; the message has file and line.
@@ -90,15 +94,16 @@ def compile_task(
         open_ended=file.answer.mode == "generate",
         exact=file.answer.mode in ("perplexity", "classify"),
     )
-    strategy = strategy_of(file, document, form, drawing, renderer, scorers)
-    samples: SampleSource
+    if strategy is None:
+        strategy = strategy_of(file, document, form, drawing, renderer, scorers)
     pool: FileSamples | None = None
     try:
         if lost is not None:
             raise lost
-        samples, pool = _Data(
-            file, document, definition.variables, renderer, scorers, strategy
-        ).load()
+        if samples is None:
+            samples, pool = _Data(
+                file, document, definition.variables, renderer, scorers, strategy
+            ).load()
     except OutOfReach as error:
         message = f"{error}{copies_hint(file)}"
         if not may_fail_alone or isinstance(strategy, RecordedColumn):

@@ -166,6 +166,11 @@ class TaskIndex:
                 yield Entry(name, f"From {target}.", members=(name,))
 
 
+def bundled_files() -> list[Entry]:
+    """Entries of the files of the library alone."""
+    return _read_folders([LIBRARY])
+
+
 def _read_folders(folders: Sequence[Path]) -> list[Entry]:
     cache = _Cache()
     entry_by_path: dict[str, Entry] = {}

@@ -14,12 +14,12 @@ from typing import Any, Literal
 from evalwright.core.errors import TaskError, UnknownName, closest
 from evalwright.core.local_paths import check_local
 from evalwright.core.private import no_file
-from evalwright.core.tasks import Task
+from evalwright.core.tasks import SampleSource, Strategy, Task
 from evalwright.tasks import decorator, dialects
 from evalwright.tasks.data_files import as_data_file, data_file_task
 from evalwright.tasks.datasets.formats import SUFFIXES
 from evalwright.tasks.definitions import Definition, expand, merged, with_includes
-from evalwright.tasks.index import TaskIndex
+from evalwright.tasks.index import TaskIndex, bundled_files
 from evalwright.tasks.overrides import BEFORE_FOR_EACH, nested, with_overrides
 from evalwright.tasks.yaml_files import Document, Trust, read_document, shown_path
 
@@ -156,12 +156,18 @@ def names_like(
     dialect: Mapping[str, Any] | None = None,
     folders: Sequence[str | Path] = (),
 ) -> list[str]:
-    """Return the names that a pattern (`mmlu_*`, `lm-eval:mmlu_*`) stands for, groups first.
+    """Find the names of tasks that a pattern stands for.
 
-    Any other name stands for itself.
+    Args:
+        name: a pattern (`mmlu_*`, `lm-eval:mmlu_*`); any other name stands for itself.
+        dialect: settings of the dialect, such as `task_root`.
+        folders: further folders with task files.
+
+    Returns:
+        The names, groups first.
 
     Raises:
-        UnknownName: nothing matches.
+        UnknownName: no task has such a name.
     """
     if not has_magic(name) or Path(name).is_file():
         return [name]
@@ -311,6 +317,8 @@ def task_from_definition(
     base: str | Path = ".",
     chat: bool = False,
     prompt_format: PromptFormat = "auto",
+    samples: SampleSource | None = None,
+    strategy: Strategy | None = None,
 ) -> Task:
     """Make a task of a mapping in the schema of task files (docs/tasks.md).
 
@@ -319,6 +327,9 @@ def task_from_definition(
         base: the folder from which relative paths in it start.
         chat: whether the model under test takes messages.
         prompt_format: "auto", "chat" or "text", in place of the definition's own.
+        samples: those of a reader of your own; the definition then has no `dataset`, and its
+            samples are taken as they are, unchecked.
+        strategy: how answers are formed, in place of what the definition says of that.
 
     Returns:
         The task.
@@ -329,13 +340,50 @@ def task_from_definition(
     """
     from evalwright.tasks.compiling import compile_task
 
+    if samples is not None:
+        if "dataset" in definition:
+            raise TaskError(
+                "The definition has a `dataset`, and `samples` are given beside it: leave"
+                " one of them out."
+            )
+        definition = {**definition, "dataset": {"rows": []}}
     definitions = definitions_of(definition, base=Path(base))
     if len(definitions) != 1:
         raise TaskError(
             f"The definition gives {len(definitions)} tasks through `for_each`; only one is"
             " allowed here."
         )
-    return compile_task(definitions[0], prompt_format=prompt_format, chat=chat)
+    return compile_task(
+        definitions[0],
+        prompt_format=prompt_format,
+        chat=chat,
+        samples=samples,
+        strategy=strategy,
+    )
+
+
+def task_definition(name: str) -> Mapping[str, Any]:
+    """The definition of a bundled task, in the schema of task files; none of its data is read.
+
+    Args:
+        name: of the task. A task of the same name in a folder of the user's is another one.
+
+    Returns:
+        The definition, with what it includes and the variables of `for_each` put in.
+
+    Raises:
+        UnknownName: no such task is bundled; the message has the closest names.
+    """
+    path_by_name = {
+        member: Path(entry.path)
+        for entry in bundled_files()
+        for member in entry.members
+    }
+    path = path_by_name.get(name)
+    if path is None:
+        raise _unknown_task(name, sorted(path_by_name))
+    (definition,) = _expanded(read_document(path), None, None, name, shown_path(path))
+    return definition.document.value
 
 
 def _lists(value: Any) -> Any:

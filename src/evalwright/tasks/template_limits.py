@@ -6,8 +6,9 @@ MAX_LENGTH = 20_000_000
 """Most characters that one rendering may produce."""
 
 
-class TemplateError(Exception):
-    """A template cannot be compiled or rendered; the caller adds its place and the row.
+class TemplateError(ValueError):
+    """A template that cannot be compiled or rendered; the caller says where it stands and which row
+    it met.
 
     `missing` is the name that was not defined, if that was the reason.
     """

@@ -60,7 +60,18 @@ def text(source: str) -> Callable[[Context], str]:
 
 @lru_cache(maxsize=4096)
 def native(source: str) -> Callable[[Context], Any]:
-    """Make a function like `text`, but `{{ expression }}` alone keeps its type, such as a list."""
+    """Compile a template; `{{ expression }}` alone keeps its type: a list stays a list.
+
+    Args:
+        source: the template, as in task files.
+
+    Returns:
+        From the columns of a row to the value.
+
+    Raises:
+        TemplateError: a ValueError; it is no template. The function raises it where a column is
+            missing.
+    """
     simple = _SIMPLE.fullmatch(source.strip())
     if simple and (path := _path(simple[1])):
         return _quick(lambda context: _walk(context, path), source, _jinja_native)

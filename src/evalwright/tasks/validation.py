@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from evalwright.core.errors import TaskError, closest, listed
-from evalwright.tasks.schema import FILE_KEYS, PARTS, TaskFile
+from evalwright.core.errors import (
+    ConfigurationError,
+    TaskError,
+    closest,
+    listed,
+)
+from evalwright.tasks.schema import FILE_KEYS, PARTS, Drawing, TaskFile
 from evalwright.tasks.yaml_files import Document, KeyPath, kind_of
 
 if TYPE_CHECKING:
@@ -38,9 +44,39 @@ def validated(document: Document) -> TaskFile:
 
 
 def first_mistake(error: ValidationError, value: Any) -> str:
-    """Describe the first mistake in a value of any model, in a sentence that names its place."""
+    """What is first wrong with a value.
+
+    Args:
+        error: pydantic's, of any model.
+        value: what was validated.
+
+    Returns:
+        A sentence that names the place in the value, and what may have been meant.
+    """
     first = error.errors(include_url=False)[0]
     return _message(first, _path(first, value))
+
+
+def checked_sampling(settings: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Settings of how text is drawn, checked as those of a task file's `answer`.
+
+    Args:
+        settings: fields of `Sampling` with their values.
+        where: what has them, for errors.
+
+    Returns:
+        The settings.
+
+    Raises:
+        ConfigurationError: a setting that there is not, or a value that it cannot have.
+    """
+    from pydantic import ValidationError
+
+    try:
+        drawn = Drawing.model_validate(dict(settings))
+    except ValidationError as error:
+        raise ConfigurationError(f"{where}: {first_mistake(error, settings)}") from None
+    return drawn.model_dump(include=set(settings))
 
 
 def _error(document: Document, error: ValidationError) -> TaskError:

@@ -12,7 +12,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -250,6 +250,61 @@ def read_document(
             f" {kind_of(value)}."
         )
     return Document(value, shown_path(path), path.parent, builder.places, (path,))
+
+
+def parse_yaml(
+    content: bytes, tags: Mapping[str, Callable[[str], Any]] | None = None
+) -> Any:
+    """Parse YAML 1.1 that another system wrote, bounded in depth and in what aliases stand for.
+
+    Args:
+        content: the file's content.
+        tags: what a text with a tag of the system's own becomes, by the tag (`!name`); other tags
+            are refused.
+
+    Returns:
+        Its one document; None if it is empty.
+
+    Raises:
+        yaml.YAMLError: it is not YAML, or has another tag.
+        ValueError: it is nested too deeply, stands for too many values, or a value is none of its
+            type.
+    """
+    loader = _tagged_loader()(content)
+    loader.tags = tags or {}
+    try:
+        if too_deep(content.decode("utf-8", "replace")):
+            raise ValueError("it is nested too deeply")
+        node = loader.get_single_node()
+        if node is None:
+            return None
+        if expanded_size(node) > MAX_NODES:
+            raise ValueError(
+                f"with its aliases (*) written out it has more than {MAX_NODES:,}"
+                " values"
+            )
+        return loader.construct_document(node)
+    finally:
+        loader.dispose()
+
+
+@cache
+def _tagged_loader() -> Any:
+    import yaml
+
+    class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+        """Reads plain values, and texts with the tags that are known."""
+
+        tags: Mapping[str, Callable[[str], Any]]
+
+    def construct_tagged(loader: Any, suffix: str, node: yaml.Node) -> Any:
+        construct = loader.tags.get(f"!{suffix}")
+        if construct is None:
+            return loader.construct_undefined(node)
+        return construct(str(loader.construct_scalar(node)))
+
+    Loader.add_multi_constructor("!", construct_tagged)
+    return Loader
 
 
 def too_deep(text: str) -> bool:

@@ -71,15 +71,14 @@ def signed(data: Data) -> Path:
 @pytest.mark.parametrize("name", ["s.json", "s.json.gz"])
 def test_make_verify_add_and_show(name: str) -> None:
     evaluate(TASK, ScriptedModel("Paris", name="scripted/me"), limit=8, name="mine")
-    done = typed("runs", "runs", "submit", "make", "mine", "--into", name)
+    done = typed("runs", "submit", "make", "mine", "--into", name)
     assert done.code == 0 and "8 answers" in done.out
-    done = typed("runs", "runs", "submit", "verify", name)
+    done = typed("runs", "submit", "verify", name)
     assert (done.code, done.err) == (0, "") and "Verified: all 8 answers" in done.out
     assert (
-        json.loads(typed("runs", "runs", "submit", "verify", name, "--json").out)["ok"]
-        is True
+        json.loads(typed("runs", "submit", "verify", name, "--json").out)["ok"] is True
     )
-    assert typed("runs", "runs", "submit", "add", name, "--to", "board").code == 0
+    assert typed("runs", "submit", "add", name, "--to", "board").code == 0
     added = open_run("board/mine")
     mine = open_run("runs/mine")
     added.verify()
@@ -92,7 +91,7 @@ def test_make_verify_add_and_show(name: str) -> None:
     ]
     assert typed("leaderboard", "board/mine", "runs/mine", "--html", "b.html").code == 0
     assert (
-        typed("runs", "runs", "submit", "add", name, "--to", "board").code == 0
+        typed("runs", "submit", "add", name, "--to", "board").code == 0
     )  # the same again changes nothing
 
 
@@ -178,7 +177,7 @@ def test_tampering_is_found(name: str) -> None:
     assert {problem.kind for problem in found.problems} == set(kinds.split(", "))
     done = typed("runs", "submit", "verify", "s.json")
     assert done.code == 1 and "Not verified" in done.out and done.err == ""
-    assert typed("runs", "runs", "submit", "add", "s.json", "--to", "board").code == 1
+    assert typed("runs", "submit", "add", "s.json", "--to", "board").code == 1
     assert not Path("board").exists()
 
 
@@ -199,7 +198,7 @@ def test_tampering_is_found(name: str) -> None:
 def test_a_run_leaves_its_folder_by_no_name(name: Any, tmp_path: Path) -> None:
     data = submission()
     data["run"]["id"] = name
-    done = typed("runs", "runs", "submit", "add", str(signed(data)), "--to", "board")
+    done = typed("runs", "submit", "add", str(signed(data)), "--to", "board")
     assert done.code == 0, done.text
     (made,) = Path("board").iterdir()
     assert (made / "run.json").is_file() and made.resolve().parent == tmp_path / "board"
@@ -207,10 +206,10 @@ def test_a_run_leaves_its_folder_by_no_name(name: Any, tmp_path: Path) -> None:
 
 def test_another_run_of_that_name_stays() -> None:
     data = submission()
-    assert typed("runs", "runs", "submit", "add", "s.json", "--to", "board").code == 0
+    assert typed("runs", "submit", "add", "s.json", "--to", "board").code == 0
     before = Path("board/mine/run.json").read_bytes()
     data["run"]["seconds"] = 1.5
-    done = typed("runs", "runs", "submit", "add", str(signed(data)), "--to", "board")
+    done = typed("runs", "submit", "add", str(signed(data)), "--to", "board")
     assert done.code == 2 and "never replaces one" in done.err
     assert Path("board/mine/run.json").read_bytes() == before
 
@@ -228,10 +227,7 @@ def test_markup_in_names_is_text_on_the_board() -> None:
         "log-likelihood",
         "classify",
     ]
-    assert (
-        typed("runs", "runs", "submit", "add", str(signed(data)), "--to", "board").code
-        == 0
-    )
+    assert typed("runs", "submit", "add", str(signed(data)), "--to", "board").code == 0
     assert typed("leaderboard", "board/mine", "--html", "b.html").code == 0
     assert "<script>alert" not in Path("b.html").read_text()
     assert "\x1b" not in Path("board/mine/run.json").read_text()
@@ -285,7 +281,7 @@ def test_any_part_may_be_anything(draw: st.DataObject) -> None:
 )
 def test_files_that_are_none(content: bytes, message: str) -> None:
     Path("s.json").write_bytes(content)
-    done = typed("runs", "runs", "submit", "verify", "s.json")
+    done = typed("runs", "submit", "verify", "s.json")
     assert done.code == 2 and message in done.err
 
 
@@ -296,7 +292,7 @@ def test_a_file_that_unpacks_without_end_is_read_no_further(
     Path("s.json.gz").write_bytes(gzip.compress(b" " * (4 << 20)))
     with pytest.raises(RunError, match="larger than 1 MiB"):
         read_submission(Path("s.json.gz"))
-    assert typed("runs", "runs", "submit", "verify", "nowhere.json").code == 2
+    assert typed("runs", "submit", "verify", "nowhere.json").code == 2
 
 
 def test_what_cannot_be_submitted() -> None:
@@ -304,12 +300,12 @@ def test_what_cannot_be_submitted() -> None:
         lambda request: Rejected("no"), name="scripted/broken", version="1"
     )
     evaluate(TASK, broken, limit=3, name="bad")
-    done = typed("runs", "runs", "submit", "make", "bad", "--into", "s.json")
+    done = typed("runs", "submit", "make", "bad", "--into", "s.json")
     assert done.code == 2 and "3 samples of the run 'bad' failed" in done.err
     evaluate(
         TASK, "oracle/gold", limit=3, name="other", overrides={"description": "mine"}
     )
-    done = typed("runs", "runs", "submit", "make", "other", "--into", "s.json")
+    done = typed("runs", "submit", "make", "other", "--into", "s.json")
     assert done.code == 2 and "overridden settings" in done.err
     assert not Path("s.json").exists()
 
@@ -321,13 +317,10 @@ def test_a_task_of_ones_own_is_named_by_the_reader() -> None:
         'prompt: {user: "{{ input }}"}\nanswer: {mode: generate, max_tokens: 4}\nscorers: [exact-match]\n'
     )
     evaluate("mine.yaml", "oracle/gold", name="own")
-    assert typed("runs", "runs", "submit", "make", "own", "--into", "s.json").code == 0
-    done = typed("runs", "runs", "submit", "verify", "s.json")
+    assert typed("runs", "submit", "make", "own", "--into", "s.json").code == 0
+    done = typed("runs", "submit", "verify", "s.json")
     assert done.code == 1 and "no task of this name here" in done.out
-    assert (
-        typed("runs", "runs", "submit", "verify", "s.json", "--task", "mine.yaml").code
-        == 0
-    )
+    assert typed("runs", "submit", "verify", "s.json", "--task", "mine.yaml").code == 0
 
 
 def test_filters_options_and_draws_are_verified_too() -> None:
@@ -338,10 +331,8 @@ def test_filters_options_and_draws_are_verified_too() -> None:
         limit=4,
         name="some",
     )
-    assert (
-        typed("runs", "runs", "submit", "make", "some", "--into", "some.json").code == 0
-    )
-    assert typed("runs", "runs", "submit", "verify", "some.json").code == 0
+    assert typed("runs", "submit", "make", "some", "--into", "some.json").code == 0
+    assert typed("runs", "submit", "verify", "some.json").code == 0
     rows = [
         {
             "id": f"r{n}",
@@ -362,12 +353,9 @@ def test_filters_options_and_draws_are_verified_too() -> None:
     )
     for name in ("c", "d"):
         evaluate(f"{name}.yaml", "scripted/hash", name=name)
-        assert (
-            typed("runs", "runs", "submit", "make", name, "--into", f"{name}.json").code
-            == 0
-        )
+        assert typed("runs", "submit", "make", name, "--into", f"{name}.json").code == 0
         done = typed(
-            "runs", "runs", "submit", "verify", f"{name}.json", "--task", f"{name}.yaml"
+            "runs", "submit", "verify", f"{name}.json", "--task", f"{name}.yaml"
         )
         assert done.code == 0, done.text
     data = json.loads(Path("c.json").read_text())

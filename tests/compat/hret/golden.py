@@ -32,12 +32,15 @@ from evalwright.compat.hret import (
     evaluator,
     hret,
     models,
-    published,
+    opened_models,
+    rules,
     runner,
     scaling_methods,
-    settings,
 )
 from evalwright.compat.hret.datasets.base import BaseDataset
+from evalwright.compat.hret.published import rules as published_rules
+from evalwright.compat.hret.published import scorers as published_scorers
+from evalwright.compat.hret.published.replies import detected
 from evalwright.compat.hret.utils import metrics, prompt_template, util
 from evalwright.models.registry import open_model
 from evalwright.models.scripted import ScriptedModel
@@ -456,15 +459,15 @@ def run(
     scope["fn"] = fn
     kept = hub_library.load_dataset
     argv = sys.argv
-    setattr(models, "open_model", opened)  # noqa: B010
+    setattr(opened_models, "open_model", opened)  # noqa: B010
     hub_library.load_dataset = hub(record)
     level = logging.root.manager.disable
-    detected = published.detected
     if not HAS_LANGDETECT:
-        setattr(published, "detected", lambda text, language: 0.0)  # noqa: B010
+        for module in (published_scorers, published_rules):
+            setattr(module, "detected", lambda text, language: 0.0)  # noqa: B010
     logging.disable(logging.CRITICAL)
     try:
-        with settings.using("published"), contextlib.redirect_stderr(io.StringIO()):
+        with rules.using("published"), contextlib.redirect_stderr(io.StringIO()):
             try:
                 value = eval(compile(text, record["name"], "eval"), scope)
             except SyntaxError:
@@ -475,10 +478,11 @@ def run(
         return None, error, replay
     finally:
         logging.disable(level)
-        setattr(published, "detected", detected)  # noqa: B010
+        for module in (published_scorers, published_rules):
+            setattr(module, "detected", detected)  # noqa: B010
         hub_library.load_dataset = kept
         sys.argv = argv
-        setattr(models, "open_model", open_model)  # noqa: B010
+        setattr(opened_models, "open_model", open_model)  # noqa: B010
         CURRENT.pop()
 
 

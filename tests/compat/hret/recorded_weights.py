@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from evalwright.compat.hret.published import Matching
+from evalwright.compat.hret.published.methods import Matching
 from evalwright.core.errors import Rejected
 from evalwright.core.requests import Generate, LogLikelihood, Request, Reward
 from evalwright.core.responses import Response, TokenLogProb

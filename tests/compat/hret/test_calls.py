@@ -27,13 +27,14 @@ from evalwright.compat.hret import (
     run_from_config,
     scaling_methods,
 )
-from evalwright.compat.hret.config import (
+from evalwright.compat.hret.evaluator import main
+from evalwright.compat.hret.examples import (
     DEFAULT_FEW_SHOT_EXAMPLE_TEMPLATE,
     DEFAULT_FEW_SHOT_INSTRUCTION,
 )
-from evalwright.compat.hret.evaluator import main
-from evalwright.compat.hret.judging import Judging
+from evalwright.compat.hret.judge_types import Judging
 from evalwright.compat.hret.models import BaseModel, load_model
+from evalwright.compat.hret.rules import using
 from evalwright.compat.hret.utils.prompt_template import format_few_shot_prompt_prefix
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.trackers import tracker
@@ -462,8 +463,9 @@ def test_published_scoring_of_one_evaluator_reads_chains_of_thought_by_its_own_r
 ):
     model = load_model("vllm", model_name_or_path="m", cot=True)
     wrong_answer = "생각. 오답: (B)"
-    for published, said in ((True, "(B)"), (False, wrong_answer)):
-        parser = model.native(published=published).parser
+    for scoring, said in (("published", "(B)"), ("corrected", wrong_answer)):
+        with using(scoring):
+            parser = model.native().parser
         assert parser is not None and parser(wrong_answer)[1] == said
 
 
@@ -1044,10 +1046,8 @@ def test_a_litellm_model_takes_what_its_library_takes() -> None:
     model = load_model(
         "litellm", **given, max_tokens=512, stop="끝", seed=3, frequency_penalty=0.5
     )
-    for published in (True, False):
-        sampling = model.native(published=published).sampling
+    for scoring in ("published", "corrected"):
+        with using(scoring):
+            sampling = model.native().sampling
         assert (sampling.max_tokens, sampling.stop, sampling.seed) == (512, ("끝",), 3)
-    assert (
-        load_model("litellm", **given).native(published=False).sampling.max_tokens
-        == 128
-    )
+    assert load_model("litellm", **given).native().sampling.max_tokens == 128

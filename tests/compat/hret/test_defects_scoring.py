@@ -17,14 +17,16 @@ from typing import Any
 
 import pytest
 
-from evalwright.compat.hret import settings
+from evalwright.compat.hret import rules
+from evalwright.compat.hret.call import Call
+from evalwright.compat.hret.corrected.measuring import measure
+from evalwright.compat.hret.corrected.scorers import scoring_of
 from evalwright.compat.hret.evaluation import get_evaluator
-from evalwright.compat.hret.evaluation.base import evaluate_rows
 from evalwright.compat.hret.evaluation.llm_judge import ResponseParser
-from evalwright.compat.hret.judging import WINNER
-from evalwright.compat.hret.published import JUDGE_SCORE
+from evalwright.compat.hret.judge_types import JUDGE_SCORE, WINNER
+from evalwright.compat.hret.published.methods import method_of as published_method
+from evalwright.compat.hret.published.scorers import scoring_of as published_scoring
 from evalwright.compat.hret.row_samples import scored_row
-from evalwright.compat.hret.scoring import scoring_of
 from evalwright.compat.hret.utils.prompt_template import JudgeType
 from evalwright.core.errors import (
     ConfigurationError,
@@ -97,7 +99,6 @@ def scored(
     scorers, _ = scoring_of(
         method,
         params or {},
-        published=False,
         language=language,
         samples=[sample],
         judge="a_judge" if judge else "",
@@ -137,7 +138,7 @@ def metrics(
 ) -> Any:
     judge = Judge(says or (lambda prompt: "no judge"))
     replies = lambda items: [{"prediction": judge.reply(one["input"])} for one in items]  # noqa: E731
-    return evaluate_rows(method, params, rows, replies)["metrics"]
+    return measure(method, params, rows, replies)
 
 
 CHOICE = {"input": QUESTION, "reference": "(B)", "options": LETTERS}
@@ -175,7 +176,7 @@ def test_defect_02_verdicts_go_to_their_own_samples() -> None:
         }
         for n in (1, 5, 3)
     ]
-    evaluate_rows(
+    measure(
         "llm_judge",
         {},
         rows,
@@ -386,11 +387,12 @@ def test_the_penalty_combined_with_the_score() -> None:
         0 < found["string_match"].value < 1
         and found["string_match"].parts["before"] == 1
     )
-    for published, method in ((True, "string_match"), (False, "llm_judge")):
-        with pytest.raises(ConfigurationError, match="corrected scoring"):
-            scoring_of(
-                method, {"language_penalty": {}}, published=published, language=None
-            )
+    params: dict[str, Any] = {"language_penalty": {}}
+    with pytest.raises(ConfigurationError, match="corrected scoring"):
+        scoring_of("llm_judge", params, language=None)
+    call = Call("rows", "", "string_match", params, None, None, {}, None, {}, "")
+    with pytest.raises(ConfigurationError, match="corrected scoring"):
+        rules.rules_of("published").scoring(call, [])
 
 
 def test_defect_12_an_empty_reference_is_an_error_and_1_is_not_in_12() -> None:
@@ -405,15 +407,12 @@ def test_defect_12_an_empty_reference_is_an_error_and_1_is_not_in_12() -> None:
     )
     assert verdict("partial_match", {**OPEN, "reference": "울"}, "서울입니다") == 0
     assert verdict("partial_match", OPEN, "수도는 서울특별시입니다") == 1
-    found = evaluate_rows(
-        "partial_match",
-        {},
-        [{"prediction": "a", "reference": ""}, {"prediction": "b", "reference": "b"}],
-    )
-    assert (
-        found["metrics"] == {"accuracy": 1, "n_missing": 1}
-        and "no reference" in found["samples"][0]["error"]
-    )
+    rows = [
+        {"prediction": "a", "reference": ""},
+        {"prediction": "b", "reference": "b"},
+    ]
+    assert measure("partial_match", {}, rows) == {"accuracy": 1, "n_missing": 1}
+    assert "no reference" in rows[0]["error"]
 
 
 def test_defect_14_likelihoods_also_by_length_with_confidence_and_calibration() -> None:
@@ -443,11 +442,12 @@ def test_defect_14_likelihoods_also_by_length_with_confidence_and_calibration() 
 def test_defect_18_results_are_plain_json() -> None:
     """18: parsed formulas could not be written, and the whole run was lost."""
     rows: list[dict[str, Any]] = [{"reference": "\\frac{1}{2}", "prediction": "$0.5$"}]
-    for found in (
-        evaluate_rows("math_match", {}, rows),
-        get_evaluator("math_match").evaluate(rows),
+    for metrics in (
+        measure("math_match", {}, rows),
+        get_evaluator("math_match").evaluate(rows)["metrics"],
     ):
-        assert json.loads(json.dumps(found))["metrics"]["accuracy"] == 1
+        assert json.loads(json.dumps(metrics))["accuracy"] == 1
+    json.dumps(rows)
 
 
 def test_defect_19_the_raw_answer_stays() -> None:
@@ -472,7 +472,7 @@ def test_defect_25_likelihood_without_log_probabilities_is_an_error_of_the_row()
             "logits": {"option_log_probs": [-3.0, -1.0, -2.0]},
         },
     ]
-    assert evaluate_rows("log_likelihood", {}, rows)["metrics"]["accuracy"] == 1
+    assert measure("log_likelihood", {}, rows)["accuracy"] == 1
 
 
 def test_defect_m4_a_missing_reply_is_its_own_failure_and_loses_no_other_row() -> None:
@@ -500,9 +500,7 @@ def test_defect_m5_likelihood_writes_its_verdict_and_refuses_unknown_parameters(
         and row["prediction_normalized"] == "(B)"
     )
     with pytest.raises(UsageError, match="Unknown parameter 'normalize'"):
-        scoring_of(
-            "log_likelihood", {"normalize": True}, published=False, language=None
-        )
+        scoring_of("log_likelihood", {"normalize": True}, language=None)
 
 
 def test_defect_m6_markers_inside_words_give_no_answer() -> None:
@@ -557,7 +555,7 @@ def test_no_reply_that_was_meant_right_is_wrong_and_none_meant_wrong_is_right() 
                     {**kept, "input": item["input"], "prediction": item["response"]}
                 )
                 meant.append(item["meant"])
-            evaluate_rows(method, {}, rows)
+            measure(method, {}, rows)
             for row, said in zip(rows, meant, strict=True):
                 right = row.get("evaluation", {}).get("is_correct")
                 counts[said, right] += 1
@@ -618,7 +616,7 @@ def test_options_of_the_methods_hold() -> None:
         == 1
     )
     with pytest.raises(UnknownName, match="string_match"):
-        scoring_of("exact", {}, published=False, language=None)
+        scoring_of("exact", {}, language=None)
 
 
 def test_types_and_parsers_of_a_user() -> None:
@@ -633,10 +631,13 @@ def test_types_and_parsers_of_a_user() -> None:
         "judge_parsers": {"politeness": r"점수 (\d)"},
     }
     sample = Sample("0", metadata={"row": row})
-    for published in (True, False):
-        (scorer,), _ = scoring_of(
-            "llm_judge", params, published=published, language=None, samples=[sample]
-        )
+    for made in (
+        published_scoring(
+            "llm_judge", published_method("llm_judge", params), None, [sample], ""
+        ),
+        scoring_of("llm_judge", params, language=None, samples=[sample]),
+    ):
+        (scorer,), _ = made
         judge = Judge(lambda prompt: f"{prompt} 점수 4")
         found: Any = asyncio.run(scorer.function(sample, Answer("안녕"), judge))  # type: ignore[arg-type]
         assert (
@@ -648,14 +649,11 @@ def test_types_and_parsers_of_a_user() -> None:
             scorer.function(sample, Answer("안녕"), Judge(lambda prompt: "글쎄"))  # type: ignore[arg-type]
         )
     with pytest.raises(ConfigurationError, match="needs a parser"):
-        scoring_of(
-            "llm_judge", {"judge_prompts": {"x": "?"}}, published=False, language=None
-        )
+        scoring_of("llm_judge", {"judge_prompts": {"x": "?"}}, language=None)
     with pytest.raises(ConfigurationError, match="not a valid JudgeType"):
         scoring_of(
             "llm_judge",
             {"default_judge_type": "five_star"},
-            published=False,
             language=None,
         )
 
@@ -670,7 +668,7 @@ def test_a_parser_that_was_put_in_the_place_of_hrets() -> None:
             return [{**one, "prediction": "점수: 2"} for one in items]
 
     for scoring in ("published", "corrected"):
-        settings.set_scoring(scoring)
+        rules.set_scoring(scoring)
         evaluator = get_evaluator(
             "llm_judge", model=Model(), default_judge_type="k2_eval"
         )
@@ -684,9 +682,7 @@ def test_metrics_have_intervals_and_count_what_was_not_scored() -> None:
         Sample(str(n), metadata={"row": {"reference": "4" if n % 2 else "5"}})
         for n in range(8)
     ]
-    (scorer,), specs = scoring_of(
-        "math_match", {}, published=False, language=None, samples=samples
-    )
+    (scorer,), specs = scoring_of("math_match", {}, language=None, samples=samples)
     tally = TaskTally([scorer.name], [])
     for n, sample in enumerate(samples):
         answer = Answer("정답: 4")

@@ -9,10 +9,13 @@ from contextlib import suppress
 
 import pytest
 
-from evalwright.compat.hret import judging as judges
-from evalwright.compat.hret import published, settings
+from evalwright.compat.hret import judge_types as judges
+from evalwright.compat.hret import rules
 from evalwright.compat.hret.evaluation import get_evaluator
-from evalwright.compat.hret.scoring import method_of
+from evalwright.compat.hret.methods import check_method
+from evalwright.compat.hret.published import methods as published
+from evalwright.compat.hret.published.methods import method_of
+from evalwright.compat.hret.published.scorers import from_huggingface
 from evalwright.compat.hret.utils.prompt_template import JUDGE_PROMPTS, JudgeType
 from evalwright.core.errors import ConfigurationError, ScoringError, UnknownName
 from support.bounds import assert_grows_linearly, repeated
@@ -26,9 +29,9 @@ LONG = [
 
 @pytest.fixture(autouse=True)
 def as_published() -> Iterator[None]:
-    settings.set_scoring("published")
+    rules.set_scoring("published")
     yield
-    settings.set_scoring("corrected")
+    rules.set_scoring("corrected")
 
 
 def test_judge_prompts_have_hret_names_and_fields() -> None:
@@ -57,7 +60,7 @@ def test_long_hostile_verdicts_take_little_time(
     of_length: Callable[[int], str],
 ) -> None:
     def read_by_each(text: str) -> None:
-        judges.from_huggingface(text, text)
+        from_huggingface(text, text)
         for read in (
             judges.read_rubric,
             judges.read_k2,
@@ -77,7 +80,7 @@ def test_patterns_of_a_call_are_bounded_and_checked_at_once() -> None:
     with pytest.raises(ConfigurationError, match="no pattern"):
         method_of("partial_match", {"regexes_to_ignore": ["("]})
     with pytest.raises(UnknownName, match="Unknown parameter 'normalize'"):
-        method_of("log_likelihood", {"normalize": True})
+        check_method("log_likelihood", {"normalize": True})
 
 
 def test_logits_that_are_none_raise_as_hret_does() -> None:

@@ -16,9 +16,10 @@ from typing import Any, cast
 
 import pytest
 
-from evalwright.compat.hret.asking import Native
+from evalwright.compat.hret.cot_parsers import parser_of
+from evalwright.compat.hret.native import Native
 from evalwright.compat.hret.row_samples import ROW
-from evalwright.compat.hret.scaling import parser_of, strategy_of
+from evalwright.compat.hret.rules import rules_of
 from evalwright.compat.hret.utils.prompt_template import default_cot_parser
 from evalwright.core.errors import (
     ConfigurationError,
@@ -220,6 +221,19 @@ def test_published_answers_of_random_replies_are_those_of_hrets_own_classes(
         )
         assert [answer.text for answer in found] == predictions, case
         assert sorted(model.asked) == asked, case
+
+
+def strategy_of(
+    method: str | None,
+    params: dict[str, Any],
+    *,
+    published: bool,
+    native: Native | None = None,
+    roles: Sequence[str] = (),
+) -> Any:
+    """The strategy of one of the rules."""
+    rules = rules_of("published" if published else "corrected")
+    return rules.strategy(method, params, native, roles)
 
 
 class Saying:
@@ -427,7 +441,7 @@ def test_unknown_methods_say_which_there_are_and_documented_ones_exist_in_correc
         "top_p": ({"top_p": 0.5, "temperature": 0.6}, (0.6, None, 0.5)),
     }
     for method, (params, wanted) in drawn.items():
-        found: Sampling = strategy_of(method, params, published=False).sampling  # type: ignore[attr-defined]
+        found: Sampling = strategy_of(method, params, published=False).sampling
         assert (found.temperature, found.top_k, found.top_p) == wanted
 
 
@@ -542,8 +556,9 @@ def test_defect_12b_a_parser_that_is_not_there_is_an_error_and_in_published_mode
     for path in ("no_module.fn", "json.nothing", "json.__name__", "fn"):
         with pytest.raises(ConfigurationError):
             parser_of(path)
-    own = parser_of("no_module.fn", published=True)
+    published = rules_of("published")
+    own = parser_of("no_module.fn", rules=published)
     assert own is not None and own("오답: (B)") == default_cot_parser(
-        "오답: (B)", published=True
+        "오답: (B)", rules=published
     )
     assert "cannot be imported" in caplog.text

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from evalwright.compat.sea_helm.aggregation import result_of
-from evalwright.compat.sea_helm.config import SeaTask
-from evalwright.compat.sea_helm.scoring import scoring_of, slices_of
+from evalwright.compat.sea_helm.metric_classes import slices_of
+from evalwright.compat.sea_helm.scoring import scoring_of
+from evalwright.compat.sea_helm.sea_task import SeaTask
 from evalwright.core.errors import Failure, RequestFailed, ScoringError
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample, SampleRecord, Score

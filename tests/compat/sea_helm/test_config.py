@@ -142,7 +142,7 @@ def test_the_tree_is_kept_on_disk_for_one_state_of_the_files(
     (kept,) = (tmp_path / "home" / "sea-helm").iterdir()
     assert secret not in kept.read_text()
     sea_config._read.cache_clear()
-    monkeypatch.setattr(sea_config, "read_document", None)
+    monkeypatch.setattr(sea_config, "read_yaml", None)
     again = read_tree(root)
     assert again.sets == tree.sets and again.tasks["qa-mc"] == tree.tasks["qa-mc"]
     write(config, {"colours": {"competency": "other"}})

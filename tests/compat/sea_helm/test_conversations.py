@@ -21,16 +21,20 @@ from compat.sea_helm.small_tree import (
     small_tree,
 )
 from evalwright.compat.sea_helm.compiling import (
-    Shots,
-    base_text,
-    conversation,
     published_failure,
     sampling_of,
     sea_task,
+)
+from evalwright.compat.sea_helm.config import read_tree, root_of
+from evalwright.compat.sea_helm.conversations import (
+    Shots,
+    base_text,
+    conversation,
     shots_of,
 )
-from evalwright.compat.sea_helm.config import SeaTask, read_tree, render, root_of
 from evalwright.compat.sea_helm.naming import Options, options_of
+from evalwright.compat.sea_helm.placeholders import render
+from evalwright.compat.sea_helm.sea_task import SeaTask
 from evalwright.compat.sea_helm.task_rows import load_rows
 from evalwright.core.errors import TaskError
 

@@ -17,8 +17,10 @@ from compat.sea_helm.small_tree import entry, rows, small_tree, spoken, write
 from evalwright import evaluate
 from evalwright.cli import main
 from evalwright.compat.sea_helm.compiling import SEEDS, compiled
-from evalwright.compat.sea_helm.config import SeaTask, local_file, read_tree
+from evalwright.compat.sea_helm.config import read_tree
+from evalwright.compat.sea_helm.folder_files import local_file
 from evalwright.compat.sea_helm.naming import Chosen, options_of
+from evalwright.compat.sea_helm.sea_task import SeaTask
 from evalwright.compat.sea_helm.task_rows import load_rows, rows_of
 from evalwright.core.errors import (
     ConfigurationError,
@@ -489,7 +491,7 @@ def test_a_list_of_rows_is_read(tmp_path: Path) -> None:
     file = root / "seahelm_tasks" / "colours" / "id.jsonl"
     file.write_text(json.dumps(rows(2)))
     assert [row["id"] for row in load_rows(task)] == ["item0", "item1"]
-    assert rows_of(local_file(task, "seahelm_tasks/colours/id.jsonl")).path != file
+    assert len(rows_of(local_file(task, "seahelm_tasks/colours/id.jsonl"))) == 2
 
 
 def test_loaders_and_metrics_that_are_not_known_are_refused(tmp_path: Path) -> None:
@@ -579,7 +581,7 @@ def test_data_out_of_reach_fail_their_task_and_the_others_are_run(
     def refused(repository: str) -> str:
         raise DatasetError(f"The revision of '{repository}' cannot be found.")
 
-    monkeypatch.setattr("evalwright.compat.sea_helm.task_rows.first_fetched", refused)
+    monkeypatch.setattr("evalwright.tasks.datasets.reading.first_fetched", refused)
     root = small_tree(own_folder / "tree")
     hub = {
         "dataloader_file": "src/dataloaders/huggingface_dataloader.py", "dataloader_class": "HuggingFaceDataloader",
@@ -725,7 +727,7 @@ def test_a_task_that_fails_alone_uses_the_models_of_its_set(
     def refused(repository: str) -> str:
         raise DatasetError(f"The revision of '{repository}' cannot be found.")
 
-    monkeypatch.setattr("evalwright.compat.sea_helm.task_rows.first_fetched", refused)
+    monkeypatch.setattr("evalwright.tasks.datasets.reading.first_fetched", refused)
     root = small_tree(own_folder / "tree")
     judged = {
         "metric_file": "src/metrics/llm_judges/criteria_judge_metric.py", "metric_class": "CriteriaJudgeMetric",

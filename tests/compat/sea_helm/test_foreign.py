@@ -19,7 +19,8 @@ import pytest
 from compat.sea_helm.small_tree import entry, rows, spoken, write
 from evalwright.cli import main
 from evalwright.compat.sea_helm import foreign
-from evalwright.compat.sea_helm.config import SeaTask, read_tree
+from evalwright.compat.sea_helm.config import read_tree
+from evalwright.compat.sea_helm.sea_task import SeaTask
 from evalwright.core.errors import TaskError
 
 METRIC = """

@@ -17,9 +17,13 @@ import pytest
 from compat.sea_helm.sea_results import rows_of, task, write_results
 from compat.sea_helm.small_tree import write
 from evalwright.cli import main
-from evalwright.compat.sea_helm.config import SeaTask, read_tree, render
-from evalwright.compat.sea_helm.judging import judges_of
+from evalwright.compat.sea_helm.config import read_tree
+from evalwright.compat.sea_helm.judge_prompts import judges_of
 from evalwright.compat.sea_helm.oneruler import oneruler_rows
+from evalwright.compat.sea_helm.placeholders import render
+from evalwright.compat.sea_helm.published.procedures import procedure_worth
+from evalwright.compat.sea_helm.published.scoring import SeaHelmRaised
+from evalwright.compat.sea_helm.sea_task import SeaTask
 from evalwright.core.errors import (
     ConfigurationError,
     DatasetError,
@@ -28,7 +32,7 @@ from evalwright.core.errors import (
 )
 from evalwright.core.samples import Sample
 from evalwright.metrics.registry import Column, compute, metric_range
-from evalwright.scorers.procedure import PublishedFailure, score_procedure, worth
+from evalwright.scorers.procedure import score_procedure
 from evalwright.statistics import macro_average
 from support.bounds import assert_grows_linearly, repeated
 
@@ -259,9 +263,9 @@ def test_a_plan_of_digits_takes_the_time_of_its_size() -> None:
     }
 
     def score_by_both(text: str) -> None:
-        for published in (True, False):
-            with suppress(PublishedFailure):
-                worth("travel", label, text, published)
+        with suppress(SeaHelmRaised):
+            procedure_worth("travel", label, text)
+        score_procedure(Sample("a", targets=(json.dumps(label),)), text, "travel")
 
     of_length = repeated("1", "<Solving Procedure>a\n<Plan>", "</Plan>")
     assert_grows_linearly(score_by_both, of_length, (20_000, 300_000))

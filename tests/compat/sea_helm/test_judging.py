@@ -14,9 +14,10 @@ from typing import Any
 
 import pytest
 
-from evalwright.compat.sea_helm.config import SeaTask
-from evalwright.compat.sea_helm.judging import filled, judges_of
-from evalwright.compat.sea_helm.scoring import SeaHelmRaised, scoring_of
+from evalwright.compat.sea_helm.judge_prompts import filled, judges_of
+from evalwright.compat.sea_helm.published.scoring import SeaHelmRaised
+from evalwright.compat.sea_helm.scoring import scoring_of
+from evalwright.compat.sea_helm.sea_task import SeaTask
 from evalwright.core.errors import RequestFailed, TaskError, UnknownName
 from evalwright.core.requests import Generate
 from evalwright.core.responses import Response
@@ -161,7 +162,7 @@ def test_prompts_are_filled_without_falling_over_braces() -> None:
     assert filled("{{a}} {b} {c} {", {"b": "{c} {{x}}", "c": 1}) == "{a} {c} {{x}} 1 {"
     assert filled("{unknown}", {}) == "{unknown}"
     with pytest.raises(SeaHelmRaised, match="KeyError: 'unknown'"):
-        filled("{unknown}", {}, published=True)
+        filled("{unknown}", {}, SeaHelmRaised)
     criteria = [{"criterion": "Says \\frac{1}{2} of {text}", "include_reference": True}]
     (score,), (prompt,) = judged(
         "criteria", [row(criteria=criteria)], met("CLASS_EXACTLY_MET"), published=False

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from compat.sea_helm.small_tree import entry
-from evalwright.compat.sea_helm.compiling import conversation
-from evalwright.compat.sea_helm.config import SeaTask
-from evalwright.compat.sea_helm.task_rows import LOADERS, hub_file, load_rows
+from evalwright.compat.sea_helm.conversations import conversation
+from evalwright.compat.sea_helm.sea_task import SeaTask
+from evalwright.compat.sea_helm.task_rows import LOADERS, file_of_hub, load_rows
 from evalwright.core.errors import DatasetError
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -40,9 +40,9 @@ def _rows(
         path.write_text("".join(f"{json.dumps(raw)}\n" for raw in raws))
         return path
 
-    monkeypatch.setattr("evalwright.compat.sea_helm.task_rows.copy_of_hub", copy)
+    monkeypatch.setattr("evalwright.tasks.datasets.reading.copy_of_hub", copy)
     monkeypatch.setattr(
-        "evalwright.compat.sea_helm.task_rows.first_fetched", lambda repository: "main"
+        "evalwright.tasks.datasets.reading.first_fetched", lambda repository: "main"
     )
     (file, kind) = next(one for one in LOADERS if one[1] == loader)
     here = {"filepath": "owner/data", "prompt_template": {"task_template": ""}}
@@ -173,11 +173,11 @@ def test_a_file_that_was_unpacked_in_the_librarys_folder_is_taken(
     (tmp_path / "secret").write_bytes(b"b")
     monkeypatch.setattr(hub.constants, "HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setattr(
-        "evalwright.compat.sea_helm.task_rows.first_fetched", lambda repository: COMMIT
+        "evalwright.tasks.datasets.reading.first_fetched", lambda repository: COMMIT
     )
-    assert hub_file("owner/data", "images/a.jpg").read_bytes() == b"a"
+    assert file_of_hub("owner/data", "images/a.jpg").read_bytes() == b"a"
     with pytest.raises(DatasetError, match="cannot be fetched"):
-        hub_file("owner/data", "../../../secret")
+        file_of_hub("owner/data", "../../../secret")
 
 
 def test_hidden_labels_are_d_as_published_alone(

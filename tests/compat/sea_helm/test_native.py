@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from compat.sea_helm.scored import scored, sea_task
-from evalwright.compat.hret.evaluation.base import evaluate_rows
+from evalwright.compat.hret.rules import rules_of
 from evalwright.core.samples import Answer, Sample
 from evalwright.scorers.choice import choice
 
@@ -111,7 +111,7 @@ def test_hrets_accuracy_is_over_all_rows_as_the_native_scorers_is() -> None:
     ]
     row = {"input": "다음 중 과일은?", "reference": "사과", "options": list(choices)}
     rows = [{**row, "prediction": text} for text in texts]
-    metrics = evaluate_rows("string_match", {"mcqa": True}, rows)["metrics"]
+    metrics = rules_of("corrected").measure("string_match", {"mcqa": True}, rows, None)
     assert metrics["accuracy"] == pytest.approx(0.3)
     here = [native(text, choices, 1, "ko")[0] for text in texts]
     assert metrics["accuracy"] == pytest.approx(sum(here) / len(here))

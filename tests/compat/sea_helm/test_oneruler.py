@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from compat.sea_helm.small_tree import GOLDEN, TREE, needs_golden, needs_tree
-from evalwright.compat.sea_helm.config import SeaTask
 from evalwright.compat.sea_helm.oneruler import oneruler_rows
 from evalwright.compat.sea_helm.scoring import scoring_of
+from evalwright.compat.sea_helm.sea_task import SeaTask
 from evalwright.core.errors import MissingExtra, UsageError
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.metrics.registry import Column

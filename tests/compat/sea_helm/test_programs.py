@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 
 from compat.sea_helm.scored import sea_task
+from evalwright.compat.sea_helm.programs import read_cases
 from evalwright.compat.sea_helm.scoring import scoring_of
 from evalwright.core.errors import ScoringError
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample, Score
-from evalwright.scorers.code.livecodebench import read_cases
 from support.sandbox import needs_sandbox
 
 METRIC = (
@@ -129,9 +129,9 @@ def test_what_only_one_of_both_says() -> None:
 
 @needs_sandbox
 def test_no_program_runs_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evalwright.compat.sea_helm.texts.SECONDS", 0.5)
+    monkeypatch.setattr("evalwright.compat.sea_helm.programs.SECONDS", 0.5)
     assert judged(DOUBLE, block("while True: pass"), False).label == "timed out"
-    monkeypatch.setattr("evalwright.compat.sea_helm.texts.ALL_SECONDS", 0.0)
+    monkeypatch.setattr("evalwright.compat.sea_helm.programs.ALL_SECONDS", 0.0)
     told = "The sample 'q' was given up after 0 seconds: its program had passed [01] of 3 tests"
     for published in (True, False):
         with pytest.raises(ScoringError, match=told):

@@ -20,8 +20,9 @@ from compat.sea_helm.scored import (
     scored,
     sea_task,
 )
-from evalwright.compat.sea_helm.config import SeaTask
-from evalwright.compat.sea_helm.scoring import scoring_of, slices_of
+from evalwright.compat.sea_helm.metric_classes import slices_of
+from evalwright.compat.sea_helm.scoring import scoring_of
+from evalwright.compat.sea_helm.sea_task import SeaTask
 from evalwright.core.errors import (
     MissingExtra,
     RequestFailed,
@@ -125,7 +126,7 @@ def test_golden_metrics() -> None:
 
 @needs_golden_file
 def test_golden_functions() -> None:
-    from evalwright.compat.sea_helm import scoring
+    from evalwright.compat.sea_helm.published import scoring
 
     functions = {
         "normalize_score": scoring.normalised, "normalize_answer": scoring.plain, "calculate_stderr": scoring.standard_error,

@@ -4,18 +4,28 @@ another.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
+from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
 import pytest
 
+from compat.sea_helm.scored import sea_task
 from compat.sea_helm.small_tree import entry, spoken, write
 from compat.sea_helm.test_foreign import HELPING, METRIC
 from evalwright import evaluate
 from evalwright.cli import main
 from evalwright.compat.sea_helm import foreign
+from evalwright.compat.sea_helm.metric_classes import METRICS
+from evalwright.compat.sea_helm.scoring import scoring_of
+from evalwright.core.errors import EvalwrightError, UsageError
+from evalwright.core.responses import Response
+from evalwright.core.samples import Answer, Sample
 from evalwright.core.tasks import Task
 from evalwright.models.scripted import ScriptedModel
 from evalwright.tasks.loading import load_tasks
@@ -26,18 +36,19 @@ BELIEFS = {
     "metric": "normalized_accuracy",
 }
 REFERENCE = "- she sees it: True\n- he sees it: False"
+JUDGE: dict[str, Any] = {
+    "judge_model_name": "big",
+    "judge_model_type": "vllm",
+    "judge_prompts": {
+        "system_prompt": "Judge.",
+        "criteria_prompt": "{conversation} | {rubric_item}",
+    },
+}
 HEALTH = {
     "metric_file": "seahelm_tasks/health/healthbench/healthbench_judge_metric.py",
     "metric_class": "HealthbenchJudgeMetric",
     "metric": "average_criteria_score",
-    "judge": {
-        "judge_model_name": "big",
-        "judge_model_type": "vllm",
-        "judge_prompts": {
-            "system_prompt": "Judge.",
-            "criteria_prompt": "{conversation} | {rubric_item}",
-        },
-    },
+    "judge": JUDGE,
 }
 OWN = {
     "metric_file": "seahelm_tasks/mine/metric.py",
@@ -170,3 +181,67 @@ def test_a_class_of_the_folder_scores_each_repeat_and_an_export_does_so_again(
         assert json.loads(found.read_text())["id"]["nlu"]["mine"]["mine"] in (0, 50)
     finally:
         foreign.end_workers()
+
+
+@pytest.mark.parametrize("published", [True, False])
+@pytest.mark.parametrize("name", sorted(":".join(named) for named in METRICS))
+def test_scorers_and_tasks_keep_nothing_between_answers(
+    name: str, published: bool
+) -> None:
+    """A scorer is what it was before it scored, whatever it scored."""
+    file, _, metric_class = name.rpartition(":")
+    task = sea_task(
+        file,
+        metric_class,
+        published=published,
+        metric="normalized_metric",
+        judge=JUDGE | {"classifications": {"MET": 1}},
+        judgement_labels={"A_wins": "[A]", "B_wins": "[B]", "Tie": "[C]"},
+    )
+    metadata = {
+        "linguistic_phenomenon": "x",
+        "instruction_id_list": [],
+        "subcategory": "startend:quotation",
+    }
+    row = {"label": "A", "metadata": metadata, "kwargs": [], "prompts": [{"text": "?"}]}
+    try:
+        (scorer,), specs = scoring_of(task, [row])
+    except (
+        UsageError
+    ):  # a class that is not scored here, a library that is not installed
+        return
+    before = state_of(scorer), state_of(specs)
+    for text in ("Answer: A", "", "- Ann thinks: B"):
+        sample = Sample("s", targets=("A",), metadata={"row": row, "index": 0})
+        answer = Answer(text, responses=(Response(text),), log_likelihoods=(-1.0,))
+        with suppress(EvalwrightError, TypeError):  # rows of another class
+            outcome = scorer.function(sample, answer, *[ask] * scorer.asks)
+            if scorer.asks:
+                asyncio.run(outcome)  # type: ignore[arg-type]
+    assert (state_of(scorer), state_of(specs)) == before
+
+
+async def ask(role: str, request: Any) -> Response:
+    return Response("MET", values=(-1.0,))
+
+
+def state_of(part: Any, seen: frozenset[int] = frozenset()) -> Any:
+    """Everything that an object reaches through attributes, bound arguments and containers."""
+    if id(part) in seen or isinstance(part, type | ModuleType):
+        return "..."
+    seen |= {id(part)}
+    if isinstance(part, partial):
+        return [state_of(each, seen) for each in (part.func, part.args, part.keywords)]
+    if isinstance(part, Mapping):
+        return {str(key): state_of(value, seen) for key, value in part.items()}
+    if isinstance(part, list | tuple | set | frozenset):
+        return [state_of(each, seen) for each in part]
+    if isinstance(part, MethodType):
+        return state_of(part.__self__, seen)
+    if isinstance(part, FunctionType):
+        cells = [cell.cell_contents for cell in part.__closure__ or ()]
+        return [part.__qualname__, state_of(cells, seen)]
+    fields = getattr(part, "__slots__", None) or getattr(part, "__dict__", None)
+    if not fields:
+        return repr(part)
+    return {name: state_of(getattr(part, name, None), seen) for name in fields}

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from evalwright.core.errors import MissingExtra
-from evalwright.scorers import corpus
-from evalwright.scorers.text import segmentation
-from evalwright.scorers.text.published_words import (
+from evalwright.compat.sea_helm.published.words import (
     LIBRARIES,
     answer_words,
     require,
     rouge_words,
 )
+from evalwright.core.errors import MissingExtra
+from evalwright.scorers import corpus
+from evalwright.scorers.text import segmentation
 
 TABLES = Path(__file__).resolve().parents[2] / "data" / "segmentation"
 

@@ -1,5 +1,5 @@
 /** Light or dark: what the system says, until somebody chooses; the choice is kept in this browser. */
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 
 const STORED = "evalwright-theme";
 const DARK = "(prefers-color-scheme: dark)";
@@ -37,6 +37,12 @@ apply(storedTheme());
 
 export function ThemeButton() {
   const [theme, setTheme] = useState<Theme>(() => storedTheme() ?? systemTheme());
+  useEffect(() => {
+    const media = matchMedia(DARK);
+    const follow = () => setTheme(storedTheme() ?? systemTheme());
+    media.addEventListener("change", follow);
+    return () => media.removeEventListener("change", follow);
+  }, []);
   const other = theme === "dark" ? "light" : "dark";
   return (
     <button

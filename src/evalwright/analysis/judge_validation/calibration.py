@@ -246,7 +246,16 @@ def weighted_mean(
     value_range: tuple[float, float],
     level: float,
 ) -> JudgeCorrection:
-    """Estimate the mean of labels weighted by strata, over all items with a verdict."""
+    """Estimate the mean of labels weighted by strata, over all items with a verdict.
+
+    Args:
+        labels: (n,), people's labels, nan where there is none.
+        verdicts: (n,), the judge's verdicts, nan where there is none.
+        clusters: (n,), items that share a code are not independent.
+        strata: (n,), the stratum from which each item was drawn; None for a random set.
+        value_range: the range of a label.
+        level: confidence level of the interval.
+    """
     nothing = np.where(np.isnan(verdicts), np.nan, 0.0)
     return corrected_mean(
         nothing,
@@ -363,6 +372,13 @@ def calibrate_difference(
     level: float = 0.95,
 ) -> JudgeDifference:
     """Correct the difference of two runs by labels of a set drawn for both.
+
+    Args:
+        a: the first run.
+        b: the second run.
+        label_files: the label tables.
+        scorer: the judge's scorer; by default the only one.
+        level: confidence level of the intervals.
 
     Raises:
         ConfigurationError: the set was drawn for one run, or labels cannot be used; with file and

@@ -134,9 +134,16 @@ def draw_set(
 def draw_sets(
     a: Verdicts, b: Verdicts, size: int | None, design: Design, seed: int
 ) -> tuple[LabelSet, LabelSet]:
-    """Draw the same items of two runs, to correct their difference: `size` answers of each.
+    """Draw the same items of two runs, to correct their difference.
 
     Strata are by the difference of the two verdicts.
+
+    Args:
+        a: the judge's verdicts on the first run.
+        b: those on the second run.
+        size: number of answers of each run; None for the default.
+        design: "random" or "stratified".
+        seed: seeds the draw.
 
     Raises:
         ConfigurationError: there is no common item, or the size cannot be drawn.

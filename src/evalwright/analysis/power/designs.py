@@ -69,7 +69,7 @@ def measure_pair(
 ) -> MeasuredPair | None:
     """Measure the pair of models whose comparison detects least.
 
-    None without two models on common items.
+    Returns None if the aim assumes the variance, or if no two runs have common items.
     """
     if {"variance", "discordant", "design_effect"} & set(aim.assumed):
         return None

@@ -73,7 +73,14 @@ def find_price(model: Model) -> Price | None:
 def forecast_usage(
     basis: ModelBasis, n_answers: int, n_all: int, aim: Aim
 ) -> ModelForecast:
-    """Forecast the cost of `n_answers` by one model to one task that needs `n_all` in total."""
+    """Forecast the cost of answers by one model to one task.
+
+    Args:
+        basis: what is known about the requests of this model and task.
+        n_answers: number of answers to forecast.
+        n_all: number of answers to the whole task.
+        aim: the settings of the plan.
+    """
     into = _forecast_input_tokens(basis, n_all, aim.level)
     output_tokens = _forecast_output_tokens(basis, n_all, aim)
     of_one = (

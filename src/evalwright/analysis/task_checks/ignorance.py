@@ -58,7 +58,7 @@ LEAST_SAMPLES = 10
 REFUSING = frozenset({"stress"})
 """Scorers for which declining is right.
 
-Declining is then scored on the tasks that are run together with theirs.
+"I don't know" is then tried only on the other tasks that are run together with theirs.
 """
 
 _CHECK = Check("answers that ignore the question")

@@ -13,14 +13,14 @@ from evalwright.extend import lazy_names
 if TYPE_CHECKING:
     from evalwright.compat.hret import hret
     from evalwright.compat.hret.evaluator import Evaluator, run_from_config
+    from evalwright.compat.hret.rules import set_scoring
     from evalwright.compat.hret.runner import PipelineConfig, PipelineRunner
-    from evalwright.compat.hret.settings import set_scoring
     from evalwright.compat.hret.utils.util import EvaluationResult
 
 _NAMES = {
     "evaluator": "Evaluator run_from_config",
+    "rules": "set_scoring",
     "runner": "PipelineConfig PipelineRunner",
-    "settings": "set_scoring",
     "utils.util": "EvaluationResult",
 }
 

@@ -9,26 +9,34 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from evalwright.compat.hret import settings
 from evalwright.compat.hret.config import (
-    DEFAULT_FEW_SHOT_EXAMPLE_TEMPLATE,
-    DEFAULT_FEW_SHOT_INSTRUCTION,
     LONG_NAMES,
     SHOWN_NAMES,
     CotParser,
     log,
     read_settings,
 )
-from evalwright.compat.hret.published import texts
-from evalwright.compat.hret.runner import PipelineRunner, failed_result
-from evalwright.compat.hret.scaling import is_default, parser_of
+from evalwright.compat.hret.cot_parsers import is_default, parser_of
+from evalwright.compat.hret.examples import (
+    DEFAULT_FEW_SHOT_EXAMPLE_TEMPLATE,
+    DEFAULT_FEW_SHOT_INSTRUCTION,
+)
+from evalwright.compat.hret.results import failed_result
+from evalwright.compat.hret.rules import using
+from evalwright.compat.hret.runner import PipelineRunner
+from evalwright.compat.hret.tables import tables
 from evalwright.compat.hret.utils.util import EvaluationResult
-from evalwright.evaluation.origins import proposed
-from evalwright.extend import ConfigurationError, is_within, mask, printable
+from evalwright.extend import (
+    ConfigurationError,
+    arguments_needing_trust,
+    is_within,
+    mask,
+    printable,
+)
 
 __all__ = ["EvaluationResult", "Evaluator", "main", "run_from_config"]
 
-SECTIONS: Mapping[str, Mapping[str, str]] = texts()["configuration"]
+SECTIONS: Mapping[str, Mapping[str, str]] = tables()["configuration"]
 """The keys of each section of a configuration file, with the arguments of `run` that they are."""
 VALUES = ("language_penalize", "target_lang", "custom_cot_parser", "scoring")
 """What a file may have besides its sections."""
@@ -68,8 +76,8 @@ class Evaluator:
     scoring: str | None = None
 
     def __post_init__(self) -> None:
-        with settings.using(self.scoring) as chosen:
-            parser_of(self.default_cot_parser, published=chosen == "published")
+        with using(self.scoring) as rules:
+            parser_of(self.default_cot_parser, rules=rules)
 
     def run(
         self,
@@ -233,7 +241,7 @@ def _may_set(key: str, value: Any, folder: Path) -> bool:
             Path(str(value)).expanduser(), folder, Path.cwd()
         )
     if key == "model_kwargs":
-        return not proposed({"common": value}, folder)
+        return not (isinstance(value, Mapping) and arguments_needing_trust(value))
     return key not in ("data_dir", "data_files", "storage_options", "trust_remote_code")
 
 

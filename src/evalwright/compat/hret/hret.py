@@ -13,15 +13,18 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from evalwright.compat.hret.asking import Native
 from evalwright.compat.hret.config import LONG_NAMES, PipelineConfig, log, read_settings
-from evalwright.compat.hret.models import NativeModel
-from evalwright.compat.hret.row_samples import plain
+from evalwright.compat.hret.models.native_model import NativeModel
+from evalwright.compat.hret.native import Native
+from evalwright.compat.hret.row_samples import Given, Rows, plain
 from evalwright.compat.hret.runner import PipelineRunner
-from evalwright.compat.hret.settings import Given, Rows
 from evalwright.compat.hret.utils.util import EvaluationResult, as_json
-from evalwright.extend import ConfigurationError, function_model, write_text
-from evalwright.trackers import open_trackers
+from evalwright.extend import (
+    ConfigurationError,
+    function_model,
+    open_trackers,
+    write_text,
+)
 
 Function = Callable[..., Any]
 
@@ -237,10 +240,10 @@ class _Function(NativeModel):
             workers = sizes.get("max_workers")
             self.model = function_model(function, batch_size=batch, concurrency=workers)
 
-    def native(self, *, published: bool) -> Native:
+    def native(self) -> Native:
         """As any model; a function whose parameter is called `messages` gets chat messages."""
         chat = "chat" in self.model.abilities
-        return Native(self.model, chat=chat, vision=chat)
+        return Native(self.model, chat=chat, vision=chat, is_function=True)
 
 
 class EvaluationContext:

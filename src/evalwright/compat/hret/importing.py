@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from evalwright import Answer, Failure, Response, Run, SampleRecord, Score
-from evalwright.compat.hret.published import Likelihood
-from evalwright.compat.hret.row_samples import plain, sample_of, task_name
-from evalwright.compat.hret.settings import Given
+from evalwright.compat.hret.published.methods import Likelihood
+from evalwright.compat.hret.row_samples import Given, plain, sample_of, task_name
 from evalwright.compat.recording import (
     hash_files,
     nothing_at,

@@ -17,10 +17,41 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from evalwright import Answer, Sample, Score
-from evalwright.compat.hret.settings import Given
 from evalwright.extend import MetricResult, TaskResult
 
+Row = dict[str, Any]
+"""A sample as HRET has it."""
+Rows = list[Row]
+Given = Mapping[str, Any]
+"""A row, or parameters by their names, to be read."""
+
 ROW = "row"
+
+
+class RowPrompt(str):
+    """The text of a row's own input, and what a method has put behind it: a request with it is the
+    row's own, with its images, turns and options.
+    """
+
+    row_text: str
+
+    def __new__(cls, row_text: str, suffix: str = "") -> RowPrompt:
+        prompt = super().__new__(cls, row_text + suffix)
+        prompt.row_text = row_text
+        return prompt
+
+    @property
+    def suffix(self) -> str:
+        """What was put behind the row's text."""
+        return self[len(self.row_text) :]
+
+    def __add__(self, suffix: str) -> RowPrompt:
+        return RowPrompt(self.row_text, self.suffix + suffix)
+
+
+def prompt_of(sample: Sample) -> RowPrompt:
+    """The prompt of the sample's own row."""
+    return RowPrompt(input_of(sample.metadata.get(ROW, {})))
 
 
 def row_of(sample: Sample, answer: Answer | None = None) -> dict[str, Any]:

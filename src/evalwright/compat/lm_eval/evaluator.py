@@ -12,9 +12,10 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evalwright import Configuration, Model, ModelSpec, Run
+from evalwright import evaluate as evaluate_with_us
 from evalwright.compat.lm_eval.api.model import CachingLM
 from evalwright.compat.lm_eval.harness.backends import (
     PARALLELIZE_FLAG,
@@ -33,19 +34,23 @@ from evalwright.compat.lm_eval.tables import TABLES
 from evalwright.compat.lm_eval.tasks.index import TaskDict, TaskManager
 from evalwright.compat.lm_eval.tasks.index import names as task_names
 from evalwright.compat.lm_eval.tasks.options import PREFIX, as_paths, installed_tasks
-from evalwright.evaluation.processes import check_one_process
 from evalwright.extend import (
     SCORINGS,
     ConfigurationError,
     UnknownName,
     check_known,
+    check_one_process,
     masked_arguments,
 )
-from evalwright.runs.progress import ProgressReporter
+
+if TYPE_CHECKING:
+    from evalwright.extend import TerminalProgress
 
 Settings = Mapping[str, Any]
 _LABELS = ("name", "group", "job_type", "tags", "notes", "step")
 """Keys of a tracker's arguments that only label its run."""
+_TRANSLATED_SETTINGS = ("limit", "seed", "home", "format", "dialect", "num_fewshot")
+"""Settings of ours, beside tasks and model, that settings of lm_eval become."""
 _WANDB_MODES = ("online", "offline", "disabled")
 """Log to the server, to a local folder, or nowhere."""
 
@@ -319,7 +324,7 @@ def _results_config(
 def run_evaluation(
     evaluation: Evaluation,
     model: Model | None = None,
-    progress: ProgressReporter | None = None,
+    progress: TerminalProgress | None = None,
 ) -> Run:
     """Run the evaluation and return the finished run. Raises UsageError."""
     with _environment(evaluation.environment):
@@ -327,31 +332,24 @@ def run_evaluation(
 
 
 def _finished_run(
-    evaluation: Evaluation, model: Model | None, progress: ProgressReporter | None
+    evaluation: Evaluation, model: Model | None, progress: TerminalProgress | None
 ) -> Run:
-    from evalwright.evaluation.evaluating import evaluate_settings
-    from evalwright.evaluation.objects import Objects
-    from evalwright.evaluation.settings import Settings
-    from evalwright.extend import run_blocking
-    from evalwright.runs.callbacks import Callbacks
-    from evalwright.trackers import open_trackers
-
-    objects = Objects()
-    if model is not None:
-        objects.name_model(model)
-    settings = Settings(evaluation.configuration, models=objects.models)
-    callbacks = Callbacks(open_trackers(list(evaluation.track)))
+    configuration = evaluation.configuration
+    settings = {name: getattr(configuration, name) for name in _TRANSLATED_SETTINGS}
     try:
-        runs: list[Run] = run_blocking(
-            lambda: evaluate_settings(settings, progress=progress, callbacks=callbacks)
+        (run,) = evaluate_with_us(
+            configuration.tasks,
+            model or configuration.models[0],
+            progress=progress,
+            track=evaluation.track,
+            **settings,
         )
     except UnknownName as error:
-        names = (name.removeprefix(PREFIX) for name in evaluation.configuration.tasks)
+        names = (name.removeprefix(PREFIX) for name in configuration.tasks)
         if renames := list(renamed_tasks(names)):
             raise ConfigurationError(" ".join((str(error), *renames))) from error
         raise
-    callbacks.warn()
-    return runs[0]
+    return run
 
 
 def collect_results(
@@ -365,7 +363,7 @@ def collect_results(
 
     model: the model object where it was made in Python. samples: include the samples of each task.
     """
-    from evalwright.compat.lm_eval.runs.export import export_lm_eval
+    from evalwright.compat.lm_eval.runs.exporting import export_lm_eval
 
     with TemporaryDirectory() as folder:
         files = export_lm_eval(

@@ -11,13 +11,12 @@ from evalwright.extend import Exporter, ExportSummary, Importer, ImportSummary
 
 def _import(path: Path, folder: Path, name: str) -> ImportSummary:
     from evalwright.compat.lm_eval.runs.importing import import_lm_eval
-    from evalwright.reports.numbers import counted
 
     runs = import_lm_eval(path, folder, name)
     lines = []
     for run in runs:
-        tasks = counted(len(run.tasks), "task")
-        samples = counted(int(run.data["samples"]["records"]), "sample")
+        tasks = _counted(len(run.tasks), "task")
+        samples = _counted(int(run.data["samples"]["records"]), "sample")
         failed = f", {run.n_missing} failed" if run.n_missing else ""
         lines.append(
             f"Imported: {run.folder} ({run.model}: {tasks}, {samples}{failed})"
@@ -28,8 +27,12 @@ def _import(path: Path, folder: Path, name: str) -> ImportSummary:
     )
 
 
+def _counted(n: int, noun: str) -> str:
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+
+
 def _export(runs: Sequence[Run], folder: Path) -> ExportSummary:
-    from evalwright.compat.lm_eval.runs.export import export_lm_eval
+    from evalwright.compat.lm_eval.runs.exporting import export_lm_eval
 
     (run,) = runs
     files = export_lm_eval(run, folder)

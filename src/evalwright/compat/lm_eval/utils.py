@@ -7,21 +7,17 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import json
 import logging
 import re
-import ssl
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
-from urllib.error import HTTPError, URLError
-from urllib.request import HTTPRedirectHandler, HTTPSHandler, Request, build_opener
 
+from evalwright.compat.lm_eval.runs.results_table import make_table as make_table
+from evalwright.compat.lm_eval.server_calls import Refused, call_json
 from evalwright.extend import ConfigurationError
 
 eval_logger = logging.getLogger("evalwright.lm_eval")
-LARGEST = 2**28
-"""The most bytes of a server's reply that are read."""
 
 Window = tuple[list[int], list[int]]
 
@@ -166,129 +162,12 @@ def setup_logging(verbosity: int | str = logging.INFO) -> None:
     )
 
 
-def make_table(
-    result_dict: Mapping[str, Any], column: str = "results", sort_results: bool = False
-) -> str:
-    """Format results, or groups, as a Markdown table with a line for each metric."""
-    from evalwright.compat.lm_eval.runs.names import depths
-    from evalwright.reports.text import inert
-
-    metrics_by_name = result_dict[column]
-    title = "Groups" if column == "groups" else "Tasks"
-    rows: list[Sequence[Any]] = [
-        (title, "Version", "Filter", "n-shot", "Metric", "", "Value", "", "Stderr")
-    ]
-    names = sorted(metrics_by_name) if sort_results else metrics_by_name
-    for name, depth in depths(result_dict.get("group_subtasks", {}), names):
-        alias = f"{' ' * depth + '- ' if depth else ''}{metrics_by_name[name].get('alias', name)}"
-        first = [alias, str(result_dict["versions"].get(name, "N/A"))]
-        better = result_dict.get("higher_is_better", {}).get(name, {})
-        for key in sorted(metrics_by_name[name]):
-            metric, comma, pipeline = key.partition(",")
-            if not comma or metric.endswith("_stderr"):
-                continue
-            error = metrics_by_name[name].get(f"{metric}_stderr,{pipeline}")
-            arrow = {True: "↑", False: "↓"}.get(better.get(metric), "")
-            shots = str(result_dict.get("n-shot", {}).get(name, ""))
-            error_cells = ("", "") if error is None else ("±", error)
-            rows.append(
-                (
-                    *first,
-                    pipeline,
-                    shots,
-                    metric,
-                    arrow,
-                    metrics_by_name[name][key],
-                    *error_cells,
-                )
-            )
-            first = ["", ""]
-    cells = [
-        [f"{cell:.4f}" if isinstance(cell, float) else str(cell) for cell in row]
-        for row in rows
-    ]
-    texts = [[inert(cell).replace("|", "\\|") for cell in row] for row in cells]
-    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
-    right = (3, 6, 8)
-    rule = [
-        "-" * (n - 1) + ":" if i in right else "-" * max(n, 1)
-        for i, n in enumerate(widths)
-    ]
-    lines = [[cell.ljust(n) for cell, n in zip(texts[0], widths, strict=True)], rule]
-    for row in texts[1:]:
-        places = enumerate(zip(row, widths, strict=True))
-        lines.append(
-            [cell.rjust(n) if i in right else cell.ljust(n) for i, (cell, n) in places]
-        )
-    return "\n".join(f"|{'|'.join(line)}|" for line in lines)
-
-
-class Refused(Exception):
-    """An HTTP reply with an error status."""
-
-    def __init__(self, status: int, text: str, wait: str | None = None) -> None:
-        super().__init__(f"HTTP {status}: {text[:500].strip() or 'no text'}")
-        self.may_pass = status in (408, 409, 425, 429) or status >= 500
-        self.wait = float(wait) if wait and wait.isdecimal() else 0.0
-
-
-class _NoRedirects(HTTPRedirectHandler):
-    """Follows no redirects, so a key reaches only the host that was named."""
-
-    def redirect_request(self, *arguments: Any) -> None:
-        """Return None, which makes the redirect an HTTPError."""
-
-
 def handle_non_serializable(value: Any) -> Any:
     """Convert numpy numbers, sets and other objects for `json.dump(..., default=)`."""
     number = getattr(value, "item", None)
     if callable(number) and getattr(value, "shape", None) == ():
         return number()
     return list(value) if isinstance(value, set) else str(value)
-
-
-def call_json(
-    url: str,
-    body: Any = None,
-    headers: Mapping[str, str] | None = None,
-    timeout: float = 300,
-    verify: bool | str = True,
-) -> Any:
-    """Send a request and return the server's JSON; a POST if there is a body.
-
-    verify: whether to check certificates, or a file of certificate authorities. Raises Refused for
-    an error status, OSError if the server cannot be reached, ValueError if the reply is not JSON.
-    """
-    payload = None if body is None else json.dumps(body).encode()
-    request = Request(
-        url, payload, {"Content-Type": "application/json", **(headers or {})}
-    )
-    if request.type not in ("http", "https"):
-        raise ConfigurationError(
-            f"base_url must begin with http:// or https://, not {url!r}."
-        )
-    opener = build_opener(_NoRedirects, HTTPSHandler(context=ssl_context(verify)))
-    try:
-        with opener.open(request, timeout=timeout) as reply:
-            return json.loads(reply.read(LARGEST))
-    except HTTPError as error:
-        text = error.read(4096).decode(errors="replace")
-        raise Refused(error.code, text, error.headers.get("Retry-After")) from None
-    except URLError as error:
-        raise ConnectionError(
-            f"{request.host} cannot be reached: {error.reason}"
-        ) from error
-
-
-def ssl_context(verify: bool | str) -> ssl.SSLContext:
-    """Create an SSL context that trusts the system's authorities, those of a file, or anyone."""
-    context = ssl.create_default_context(
-        cafile=verify if isinstance(verify, str) else None
-    )
-    if verify is False:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    return context
 
 
 class RemoteTokenizer:
@@ -379,17 +258,23 @@ class RemoteTokenizer:
     def apply_chat_template(
         self, chat_history: Any, add_generation_prompt: bool = True, **kwargs: Any
     ) -> str:
-        """Render a conversation with the server's chat template, in jinja2's sandbox.
+        """Render a conversation with the server's chat template, in a sandbox with limits.
 
         Raises ValueError if the server has none.
         """
         from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+        from evalwright.extend import template_renderer
+
         if not (source := self.tokenizer_info.get("chat_template")):
             raise ValueError(f"The server at {self.base_url} has no chat template.")
-        template = ImmutableSandboxedEnvironment().from_string(source)
-        return template.render(
-            messages=chat_history, add_generation_prompt=add_generation_prompt, **kwargs
+        render = template_renderer(source, ImmutableSandboxedEnvironment)
+        return render(
+            {
+                "messages": chat_history,
+                "add_generation_prompt": add_generation_prompt,
+                **kwargs,
+            }
         )
 
     def __call__(

@@ -15,12 +15,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from evalwright.compat.sea_helm.scoring import (
-    DIALECT,
+from evalwright.compat.sea_helm.published.scoring import (
     INDIVIDUAL,
     as_published,
     normalised,
 )
+from evalwright.compat.sea_helm.sea_task import DIALECT
 from evalwright.extend import BOUNDED_METRICS, GroupAverage, TaskGroup, TreeNode
 
 if TYPE_CHECKING:

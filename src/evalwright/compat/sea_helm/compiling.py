@@ -1,43 +1,18 @@
-"""From a task in a language to a Task: its conversations, byte for byte as SEA-HELM writes them,
-its samples, and how the model is asked.
-"""
+"""From a task in a language to a Task: its rows, how the model is asked, and what scores it."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
 import math
-import re
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import partial
 from typing import Any
 
-from evalwright import (
-    Answer,
-    Ask,
-    Failure,
-    Message,
-    RequestFailed,
-    Response,
-    Sample,
-    Task,
-    Usage,
-    UsageError,
-)
-from evalwright.compat.sea_helm.config import (
-    DIALECT,
-    PREFIX,
-    SEED,
-    Row,
-    SeaTask,
-    Tree,
-    log,
-    render,
-    tree_of,
-)
+from evalwright import Failure, Task
+from evalwright.compat.sea_helm.config import SEED, Tree, tree_of
+from evalwright.compat.sea_helm.conversations import shots_of
+from evalwright.compat.sea_helm.corrected.definitions import strategy_of
+from evalwright.compat.sea_helm.metric_classes import METRICS, slices_of
 from evalwright.compat.sea_helm.naming import (
     Chosen,
     Options,
@@ -46,189 +21,32 @@ from evalwright.compat.sea_helm.naming import (
     options_of,
     skipped_by,
 )
-from evalwright.compat.sea_helm.phases import generate_in_two, score_in_two
+from evalwright.compat.sea_helm.published.phases import PublishedPhases
+from evalwright.compat.sea_helm.samples import Samples
 from evalwright.compat.sea_helm.scoring import (
-    METRICS,
     NotScoredHere,
     scoring_of,
     scoring_without_data,
-    slices_of,
 )
-from evalwright.compat.sea_helm.task_rows import (
-    ROLES,
-    hub_file,
-    load_examples,
-    load_rows,
-    loader_of,
-    unset,
-)
-from evalwright.core.errors import EmptyReply, OutOfReach
+from evalwright.compat.sea_helm.sea_task import DIALECT, PREFIX, SeaTask, log, plain
+from evalwright.compat.sea_helm.task_rows import loader_of
+from evalwright.compat.sea_helm.turns import Turns
 from evalwright.extend import (
-    ANSWERED,
     NO_ANSWER,
-    Ability,
     ConfigurationError,
-    DatasetError,
-    Image,
-    Prompt,
+    OutOfReach,
     Sampling,
     ScoringRules,
     Setup,
+    Strategy,
+    bind_strategy,
     check_known,
 )
-from evalwright.strategies.generate import SingleDraw
-from evalwright.strategies.two_phases import ReasonThenChoose
-from evalwright.tasks.yaml_files import plain
-
-
-class Shots:
-    """The examples of a task. count: how many a row gets at most."""
-
-    def __init__(self, task: SeaTask, count: int) -> None:
-        self.pool = load_examples(task, count)
-        self._task = task
-        self._by_subject = loader_of(task).by_subject
-        self._found: dict[str, list[Row]] = {}
-        # One more than the count, because a row is no example of its own.
-        for row in self.pool if self._by_subject else self.pool[: count + 1]:
-            self._found.setdefault(self._key(row.get("metadata") or {}), []).append(row)
-        few = (
-            self._by_subject
-            and min(map(len, self._found.values()), default=count) < count
-        )
-        # SEA-HELM takes all where a subject has too few.
-        self._count = len(self.pool) if few and task.published else count
-
-    def _key(self, about: Mapping[str, Any]) -> str:
-        """What examples go by: nothing, or the subject."""
-        return str(about.get("subject") or "").lower() if self._by_subject else ""
-
-    def __call__(self, row: Row) -> Sequence[Row]:
-        """Those of a row.
-
-        Corrected, a row of the data is never its own example, and one that lacks a text is none.
-        """
-        examples = self._found.get(self._key(row["prompts"][0]), [])
-        own_prompts = () if self._task.published else (row["prompts"],)
-        return [
-            example
-            for example in examples
-            if example["prompts"] not in own_prompts and not unset(self._task, example)
-        ][: self._count]
-
-
-def shots_of(
-    task: SeaTask, requested: int | None, constants: Mapping[str, Any]
-) -> int | None:
-    """How many shots a task has: those asked for, its own, or the folder's default.
-
-    None where SEA-HELM's own code fails on `null`.
-    """
-    if requested is not None:
-        return requested
-    kind = "base" if task.base else "instruct"
-    configured = task.config.get("fewshot_num_examples")
-    if configured is None:
-        return int(
-            constants.get(f"{kind}_num_in_context_examples") or (5 if task.base else 0)
-        )
-    count = configured.get(kind) if isinstance(configured, Mapping) else configured
-    return count if isinstance(count, int) else None
-
-
-def conversation(
-    task: SeaTask, row: Row, examples: Sequence[Row] = (), replies: Sequence[str] = ()
-) -> list[Message]:
-    """The messages of the turn behind those that have replies. Raises TaskError.
-
-    A turn repeats shots and preamble, as published. Messages with images have parts: the text, then
-    the images.
-    """
-    if isinstance(recorded := row.get("conversations"), list):
-        return [
-            Message(message["role"], str(message["content"]))
-            for message in recorded
-            if message["role"] in ROLES
-        ]
-    if not all([*row.get("images", ()), *row.get("image_files", ())]):
-        raise DatasetError(
-            f"The row '{row.get('id')}' lacks a picture that the task asks about."
-        )
-    images = [
-        Image.read(base64.b64decode(encoded), f"row {row.get('id')}")
-        for encoded in row.get("images") or ()
-    ]
-    files = [
-        hub_file(str(task.here["filepath"]), name)
-        for name in row.get("image_files") or ()
-    ]
-    images += [Image.read(file.read_bytes(), file.name) for file in files]
-    contents: list[Any] = []
-    for place, values in enumerate(row["prompts"][: len(replies) + 1]):
-        *before, text = _turn(task, examples, values)
-        contents += [
-            *replies[place - 1 : place],
-            *before,
-            (text, *images) if images else text,
-        ]
-    return [
-        Message("assistant" if place % 2 else "user", content)
-        for place, content in enumerate(contents)
-    ]
-
-
-def _turn(
-    task: SeaTask, examples: Sequence[Row], values: Mapping[str, Any]
-) -> list[str]:
-    """The texts of one turn: each example and its answer, then the question, the preamble before
-    all of them.
-    """
-
-    def filled(key: str, values: Mapping[str, Any]) -> str:
-        what = f"The `{key}` of the task '{task.name}' ({task.language})"
-        return render(task.template.get(key), values, what)
-
-    tag = {"answer_tag": task.answer_tag}
-    texts: list[str] = []
-    for example in examples:
-        label = example.get("label")
-        prompt = {**example["prompts"][0], **tag}
-        first = {"label": label[0] if isinstance(label, list) and label else label}
-        texts += [
-            filled("task_template", prompt),
-            filled("answer_template", {**example, **first, **prompt}),
-        ]
-    texts.append(filled("task_template", {**tag, **values}))
-    texts[0] = f"{filled('preamble', tag)}\n\n{texts[0]}".strip()
-    return texts
-
-
-def base_text(messages: Sequence[Message]) -> str:
-    """The text that a base model goes on from: the turns without white space around them, an empty
-    line after each.
-    """
-    return "".join(f"{message.text.strip()}\n\n" for message in messages)
-
 
 SEEDS = (25008113, 42008474, 15226423, 28126671, 19128282, 39305000, 17765035, 23194592)
 """Those of its eight runs."""
-TRANSLATED = (
-    "belebele-qa-mc",
-    "qa-mc",
-    "global_mmlu",
-    "mt-bench",
-    "if-eval",
-    "causal",
-    "nli",
-    "translation-",
-    "xm3600",
-    "world_cuisine",
-)
-"""Tasks whose languages ask the same items: translations of one text have one id."""
 OF_TREE = ("competency", "metric", "aggregation_group", "aggregation_type")
 """What the tree of numbers needs of a task's configuration."""
-_NOT_KEPT = ("images", "image_files", "prompt_templates", "test_cases")
-"""Of a row in the record: bytes, tests that are to stay private, and what nothing reads."""
 _OF_SCORING = ("task_root", "trust", "scoring", "tokenizer")
 
 
@@ -335,7 +153,7 @@ def published_failure(task: SeaTask, tree: Tree, shots: int | None) -> str:
         )
     if task.loaded_by and not tree.tasks[task.name].get("dataloader_class"):
         return (
-            f"its entry names no loader, so '{task.here.get('filepath')}' is looked for"
+            f"its entry names no loader, so '{task.language_settings.get('filepath')}' is looked for"
             " as a file: FileNotFoundError"
         )
     return str(loader_of(task).fails)
@@ -345,7 +163,7 @@ def sampling_of(task: SeaTask, tree: Tree, options: Options) -> Sampling:
     """How the model is asked: its own sampling, the task's tokens, more of them to think with; a
     base model stops at an empty line.
     """
-    tokens = task.here.get("max_tokens")
+    tokens = task.language_settings.get("max_tokens")
     if tokens is not None and options.reasoning:
         tokens += tree.thinking
     stop = (
@@ -359,217 +177,12 @@ def sampling_of(task: SeaTask, tree: Tree, options: Options) -> Sampling:
     return replace(sampling, **options.generation)
 
 
-class Samples:
-    """The rows that are asked (`core.tasks.SampleSource`).
-
-    What needs the data is read when it is first needed.
-    """
-
-    def __init__(
-        self, task: SeaTask, shots: int, tokenizer: str, slices: Sequence[str] = ()
-    ) -> None:
-        """slices: keys of a row's metadata that metrics go by."""
-        self.task = task
-        self._count = shots
-        self._tokenizer = tokenizer
-        self.slices = slices
-
-    @cached_property
-    def rows(self) -> Sequence[Row]:
-        """All rows."""
-        return load_rows(self.task, tokenizer=self._tokenizer)
-
-    @cached_property
-    def shots(self) -> Shots:
-        """The examples of each row."""
-        return Shots(self.task, self._count)
-
-    @cached_property
-    def _facts(self) -> tuple[str, Sequence[str], Sequence[str]]:
-        """The hash of all rows and examples, the samples' ids, and the labels that are one text."""
-        digest = hashlib.blake2b(digest_size=16)
-        labels = set[str]()
-        names: list[str] = []
-        for row in self.rows:
-            digest.update(_line(row))
-            names.append("" if row.get("id") is None else str(row["id"]))
-            labels |= {row["label"]} if isinstance(row.get("label"), str) else set()
-        for row in self.shots.pool:
-            digest.update(_line(row))
-        often = Counter(names)
-        ids = [
-            name if name and often[name] == 1 else f"{name}#{place}"
-            for place, name in enumerate(names)
-        ]
-        return digest.hexdigest(), ids, sorted(labels)
-
-    @property
-    def content_hash(self) -> str:
-        """Of all rows and all examples."""
-        return self._facts[0]
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __iter__(self) -> Iterator[Sample]:
-        return (self[index] for index in range(len(self)))
-
-    def __getitem__(self, index: int, /) -> Sample:
-        task = self.task
-        row = self.rows[index]
-        place = index % len(self.rows)
-        label = row.get("label")
-        listed = label if isinstance(label, list) else [] if label is None else [label]
-        targets = tuple(
-            label_text if isinstance(label_text, str) else _json(label_text)
-            for label_text in listed
-        )
-        gold: dict[str, Any] = {}
-        if task.is_twin and targets:
-            choices = targets[:1] if task.published else tuple(self._facts[2])
-            gold = {
-                "choices": choices,
-                "gold": (choices.index(targets[0]),) if targets[0] in choices else (),
-            }
-        kept_row = {key: value for key, value in row.items() if key not in _NOT_KEPT}
-        about = {
-            "language": task.language,
-            "competency": str(task.config["competency"]),
-            "index": place,
-        }
-        sliced = {
-            key: str((row.get("metadata") or {}).get(key, "")) for key in self.slices
-        }
-        question = "" if unset(task, row) else conversation(task, kept_row)[-1].text
-        facts = {**about, "row": kept_row, **sliced}
-        cluster = cluster_of(task, row)
-        return Sample(
-            self._facts[1][place],
-            question,
-            targets,
-            **gold,
-            metadata=facts,
-            cluster=cluster,
-        )
-
-
-def _json(value: Any, **more: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str, **more)
-
-
-def _line(row: Row) -> bytes:
-    return f"{_json(row, sort_keys=True)}\n".encode("utf-8", "surrogatepass")
-
-
-def cluster_of(task: SeaTask, row: Row) -> str:
-    """What a row's item is called in every language that it is translated into; "" where it stands
-    for itself.
-    """
-    metadata = row.get("metadata") or {}
-    source_id = metadata.get("sample_id") or row.get("id")
-    name = task.plain_name
-    if source_id is None or not name.startswith(TRANSLATED):
-        return ""
-    return (
-        f"{name}:{re.sub(rf'(?i)[_-]{re.escape(task.language)}$', '', str(source_id))}"
-    )
-
-
-class Turns:
-    """Asks all turns of a row, each with the replies before it; the last reply is the answer.
-
-    A base model writes up to the answer tag and then goes on from it; a twin's labels are scored
-    behind the tag: published by the two requests of `phases`, corrected with a tag in any case.
-    failure: why nothing is asked.
-    """
-
-    def __init__(
-        self,
-        samples: Samples,
-        sampling: Sampling,
-        seeds: Sequence[int],
-        failure: Failure | None,
-    ) -> None:
-        self._samples = samples
-        self._sampling = sampling
-        self._seeds = seeds
-        self._failure = failure
-        self._task = task = samples.task
-        needs: set[Ability] = {"generate"} if task.base else {"generate", "chat"}
-        self.needs: frozenset[Ability] = frozenset(
-            needs | {"log-likelihood"} if task.is_twin else needs
-        )
-
-    async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
-        """All requests of a sample.
-
-        Raises RequestFailed where there are none to send, and for a row that cannot be used.
-        """
-        if self._failure is not None:
-            raise RequestFailed(self._failure)
-        row = self._samples.rows[int(sample.metadata["index"])]
-        if name := unset(self._task, row):
-            why = (
-                f"The row '{row.get('id')}' has null at '{name}', which the task's"
-                " `task_template` asks for."
-            )
-            raise RequestFailed(Failure("bad row", "task", why))
-        examples = self._samples.shots(row)
-        replies = list[str]()
-        responses = tuple[Response, ...]()
-        while True:
-            try:
-                messages = conversation(self._task, row, examples, replies)
-            except (
-                UsageError,
-                ValueError,
-                TypeError,
-            ) as error:  # as of an image that is none
-                raise RequestFailed(Failure("bad row", "task", str(error))) from None
-            prompt = base_text(messages) if self._task.base else tuple(messages)
-            try:
-                answer = await self._ask_turn(prompt, sample, ask, draw)
-            except RequestFailed as error:
-                if not self._task.published or error.failure.kind != EmptyReply.kind:
-                    raise
-                # SEA-HELM scores it as an answer.
-                answer = Answer(
-                    prompt=prompt,
-                    responses=(Response(usage=Usage(**(error.failure.usage or {}))),),
-                )
-            replies.append(answer.text)
-            responses += answer.responses
-            if len(replies) == len(row["prompts"]) or answer.outcome != ANSWERED:
-                return replace(answer, responses=responses)
-
-    async def _ask_turn(
-        self, prompt: Prompt, sample: Sample, ask: Ask, draw: int
-    ) -> Answer:
-        task = self._task
-        twin = self._task.is_twin
-        tag = self._task.answer_tag
-        # A remote model gets the request's seed + draw: this makes it the run's own.
-        sampling = (
-            replace(self._sampling, seed=self._seeds[draw] - draw)
-            if self._seeds
-            else self._sampling
-        )
-        setup = Setup(
-            lambda _: prompt, sampling, delimiter=task.separator if twin else ""
-        )
-        if not (task.base or twin) or not tag.strip():
-            return await SingleDraw(setup.render, sampling)(sample, ask, draw)
-        if task.published and twin:
-            return await score_in_two(
-                prompt, tag, task.separator, sampling, sample, ask, draw
-            )
-        if task.published:
-            return await generate_in_two(prompt, tag, sampling, ask, draw)
-        then, limit = ("likelihood", "answer") if twin else ("generate", "keep")
-        phases = ReasonThenChoose(
-            setup, tag=tag, reasoning_tokens=None, then=then, at_limit=limit
-        )
-        return await phases(sample, ask, draw)
+def turns_of(task: SeaTask) -> Callable[[Setup], Strategy]:
+    """What asks a turn: by a strategy of ours, or as SEA-HELM does."""
+    if task.published and (task.base or task.is_twin) and task.answer_tag.strip():
+        return partial(PublishedPhases, task)
+    name, options = strategy_of(task)
+    return lambda setup: bind_strategy(name, setup, options)
 
 
 def compiled(
@@ -650,7 +263,7 @@ def compiled(
     return Task(
         name=f"{PREFIX}{name}/{language}",
         samples=samples,
-        strategy=Turns(samples, sampling, seeds, failure),
+        strategy=Turns(samples, turns_of(task), sampling, seeds, failure),
         scorers=tuple(scorers),
         metrics=tuple(metrics),
         version=str(config["metadata"].get("version", "1")),

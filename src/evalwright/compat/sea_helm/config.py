@@ -1,5 +1,4 @@
-"""SEA-HELM's configuration: a task in a language, every `config.yaml` of a folder merged into one
-tree, and what a name stands for.
+"""SEA-HELM's configuration: every `config.yaml` of a folder, checked and merged into one tree.
 
 The files are a stranger's: nothing outside the folder is read, YAML tags are refused, and
 references can neither go in circles nor grow without bound. The tree is kept on disk for one state
@@ -8,13 +7,9 @@ of the files. Whatever is not named here may be anything.
 
 from __future__ import annotations
 
-import ast
-import logging
 import os
 import re
-import string
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -23,195 +18,25 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, create_model
 
 from evalwright.compat.indexes import State, cached_index
-from evalwright.core.errors import OutOfReach
-from evalwright.core.secrets import remember_within
-from evalwright.extend import ConfigurationError, DatasetError, TaskError, is_within
-from evalwright.tasks.schema import Drawing
-from evalwright.tasks.validation import first_mistake
-from evalwright.tasks.yaml_files import (
-    MAX_DEPTH,
-    MAX_NODES,
-    kind_of,
-    plain,
-    read_document,
-    shown_path,
+from evalwright.compat.sea_helm.folder_files import shown_path
+from evalwright.compat.sea_helm.sea_task import plain
+from evalwright.extend import (
+    ConfigurationError,
+    TaskError,
+    first_mistake,
+    read_yaml,
+    remember_secrets,
 )
 
-_NAME = re.compile(r"\w+")
-_LONGEST = 20_000_000
-Row = Mapping[str, Any]
-"""A row of data in SEA-HELM's format: id, label (text or list of texts), prompts (a mapping for
-each turn), metadata; others by task.
-"""
-Class = tuple[str, str]
-"""A file and a class in it: classes of one name differ between files."""
 
-
-@dataclass(frozen=True, slots=True)
-class SeaTask:
-    """A task in a language. config: the task's resolved mapping, `languages` included; root: the
-    folder that its paths start from.
-
-    base: whether it is given to a base model (`--is_base_model`); published: whether SEA-HELM's own
-    arithmetic makes the numbers; trust: folders whose Python may run.
-    """
-
-    name: str
-    language: str
-    config: Mapping[str, Any]
-    root: Path | None = None
-    base: bool = False
-    published: bool = False
-    trust: tuple[str, ...] = ()
-
-    @property
-    def here(self) -> Mapping[str, Any]:
-        """What the task says of this language."""
-        return self.config["languages"][self.language]  # type: ignore[no-any-return]
-
-    @property
-    def template(self) -> Mapping[str, Any]:
-        """preamble, task_template, answer_template, answer_tag; each may be empty or null."""
-        return self.here["prompt_template"]  # type: ignore[no-any-return]
-
-    @property
-    def answer_tag(self) -> str:
-        return self.template.get("answer_tag") or ""
-
-    @property
-    def metric(self) -> str:
-        """The number that the task stands for, as `normalized_accuracy`."""
-        return str(self.config["metric"])
-
-    @property
-    def plain_name(self) -> str:
-        """The name without what marks a twin."""
-        return self.name.removesuffix("-logprobs")
-
-    @property
-    def is_twin(self) -> bool:
-        """Whether labels are scored by their log-likelihood."""
-        return str(self.config.get("use_logprobs") or "").lower() == "true"
-
-    @property
-    def separator(self) -> str:
-        """What stands between the answer tag and a label."""
-        separator = re.search(
-            r"\{answer_tag\}(.*)\{label\}", self.template.get("answer_template") or ""
-        )
-        return (
-            separator[1]
-            if separator
-            else str(self.template.get("answer_tag_separator", " "))
-        )
-
-    @property
-    def scored_by(self) -> Class:
-        """The class of its metric."""
-        return str(self.config["metric_file"]), str(self.config["metric_class"])
-
-    @property
-    def loaded_by(self) -> Class | None:
-        """The class of its loader; None where it has none, which is a local file of rows."""
-        name = self.config.get("dataloader_class")
-        return (str(self.config.get("dataloader_file")), str(name)) if name else None
-
-
-@lru_cache(maxsize=4096)
-def pieces(template: str, what: str) -> tuple[tuple[str, str | None], ...]:
-    """Texts and placeholders. what: for errors.
-
-    Raises TaskError where more than names stands in braces: attributes, formats.
-    """
-    parts: list[tuple[str, str | None]] = []
-    try:
-        for text, name, spec, conversion in string.Formatter().parse(template):
-            if name is not None and (spec or conversion or not _NAME.fullmatch(name)):
-                raise ValueError(f"'{{{name}...}}' is more than a name in braces")
-            parts.append((text, name))
-    except ValueError as error:
-        raise TaskError(f"{what} cannot be read: {error}.") from None
-    return tuple(parts)
-
-
-def render(template: str | None, values: Mapping[str, Any], what: str) -> str:
-    """A template with its placeholders filled. what: for errors. Raises TaskError."""
-    parts = pieces(template or "", what)
-    if lacking := [
-        name for _, name in parts if name is not None and name not in values
-    ]:
-        raise TaskError(
-            f"{what} has the placeholder {{{lacking[0]}}}, for which there is no value."
-        )
-    texts = {name: "" if name is None else str(values[name]) for _, name in parts}
-    if sum(len(text) + len(texts[name]) for text, name in parts) > _LONGEST:
-        raise TaskError(f"{what} gives a text of more than {_LONGEST:,} characters.")
-    return "".join(text + texts[name] for text, name in parts)
-
-
-def local_file(task: SeaTask, name: str) -> Path:
-    """A file of its folder that a task names.
-
-    Raises TaskError for one outside of the folder, DatasetError for one that is not there.
-    """
-    where = f"The task '{task.name}' ({task.language}) reads '{name[:200]}'"
-    if task.root is None:
-        raise DatasetError(
-            f"{where}: name SEA-HELM's tree, which has it, with --task-root."
-        )
-    if "://" in name:
-        raise TaskError(f"{where}: addresses are not opened.")
-    path = task.root / name
-    folder = shown_path(task.root)
-    if "\0" in name or not is_within(path, task.root):
-        raise TaskError(
-            f"{where}, which is outside of its folder '{folder}' (links followed), or"
-            " hidden."
-        )
-    with suppress(OSError):  # a name that is too long
-        if path.is_file():  # no pipe, for which nothing would be read
-            return path
-    raise OutOfReach(f"{where}, which does not exist in '{folder}' or is not a file.")
-
-
-def assigned(task: SeaTask, file: str, name: str) -> list[ast.expr]:
-    """What a file of the tree assigns to a name or an attribute of that name.
-
-    Its code is read, not run.
-    """
-    try:
-        tree = ast.parse(local_file(task, file).read_text(encoding="utf-8"))
-    except (
-        OSError,
-        DatasetError,
-        TaskError,
-        ValueError,
-        SyntaxError,
-        RecursionError,
-        MemoryError,
-    ):
-        return []
-    assignments = [
-        (node.targets, node.value)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Assign)
-    ]
-    return [
-        value
-        for to, value in assignments
-        if name in (getattr(to[0], "id", ""), getattr(to[0], "attr", ""))
-    ]
-
-
-def drawing(settings: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """How text is generated, as task files of ours are checked. where: for errors.
-
-    Raises ConfigurationError.
-    """
-    try:
-        return Drawing.model_validate(dict(settings)).model_dump(include=set(settings))
-    except ValidationError as error:
-        raise ConfigurationError(f"{where}: {first_mistake(error, settings)}") from None
+def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """A mapping over another, key by key all the way down."""
+    combined = dict(base)
+    for key, value in over.items():
+        below = combined.get(key)
+        both = isinstance(below, Mapping) and isinstance(value, Mapping)
+        combined[key] = merged(below, value) if both else value  # type: ignore[arg-type]
+    return combined
 
 
 # -- what the files must hold ----------------------------------------------------------
@@ -294,6 +119,9 @@ SEED = 1234
 _CONFIG = "config.yaml"
 _MOST_BYTES = 8 << 20
 _MOST_TEXT = 4_000_000
+_MOST_DEEP = 100
+_MOST_VALUES = 2_000_000
+"""Of all tasks with their references written out."""
 _REFERENCE = re.compile(r"\$\{([^${}]*)\}")
 
 
@@ -400,13 +228,11 @@ def _read(root: Path, files: tuple[State, ...]) -> Tree:
 
 def _read_files(root: Path, paths: Sequence[str]) -> dict[str, Any]:
     """What a Tree has beside its root, as plain values."""
-    from evalwright.tasks.definitions import merged
-
     all_tasks: dict[str, Any] = {}
     files: dict[str, str] = {}
     beside: dict[str, Any] = {name: {} for name in _BESIDE}
     for path in map(Path, paths):
-        content = read_document(path).value
+        content = read_yaml(path).value
         if path.name == _CONFIG:
             all_tasks = merged(all_tasks, content)
             files |= dict.fromkeys(content, str(path))
@@ -430,7 +256,7 @@ def _read_files(root: Path, paths: Sequence[str]) -> dict[str, Any]:
                 f"{shown_path(Path(files[name]))}: {wrong[0][:200]!r} is no name of a task"
                 " or a language."
             )
-    remember_within(
+    remember_secrets(
         tasks
     )  # a key of a judge that stands in a file is in no file of ours
     groups: dict[str, list[str]] = {}
@@ -477,11 +303,11 @@ def _resolved(all_tasks: Mapping[str, Any], files: Mapping[str, str]) -> dict[st
             tasks[name] = resolver.value(all_tasks[name])
             size, depth = measured(tasks[name])
             total += size
-            if depth > MAX_DEPTH:
+            if depth > _MOST_DEEP:
                 raise RecursionError
-            if total > MAX_NODES:
+            if total > _MOST_VALUES:
                 raise ValueError(
-                    f"is larger than {MAX_NODES:,} values with its references"
+                    f"is larger than {_MOST_VALUES:,} values with its references"
                     " written out"
                 )
         except (ValueError, RecursionError) as error:
@@ -517,9 +343,8 @@ class _Resolver:
         texts = _REFERENCE.split(node)  # texts and names in turn
         for place, name in list(enumerate(texts))[1::2]:
             if isinstance(referenced := self._named(name), dict | list):
-                raise ValueError(
-                    f"puts ${{{name}}} inside of a text, and it is {kind_of(referenced)}"
-                )
+                kind = "a list" if isinstance(referenced, list) else "a mapping"
+                raise ValueError(f"puts ${{{name}}} inside of a text, and it is {kind}")
             texts[place] = str(referenced)
         if sum(map(len, texts)) > _MOST_TEXT:
             raise ValueError(
@@ -531,7 +356,7 @@ class _Resolver:
         """What a dotted name refers to."""
         if name in self._done:
             return self._done[name]
-        if name in self._open or len(self._open) > MAX_DEPTH:
+        if name in self._open or len(self._open) > _MOST_DEEP:
             how = (
                 "refers to itself"
                 if name in self._open
@@ -554,9 +379,3 @@ class _Resolver:
         self._done[name] = self.value(node)
         self._open.pop()
         return self._done[name]
-
-
-DIALECT = "sea-helm"
-PREFIX = f"{DIALECT}:"
-
-log = logging.getLogger("evalwright.sea_helm")

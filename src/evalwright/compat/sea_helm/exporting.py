@@ -9,6 +9,7 @@ there.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
 from itertools import groupby
@@ -20,11 +21,12 @@ import yaml
 from evalwright import Message, Run, SampleRecord, __version__
 from evalwright.compat.recording import writing
 from evalwright.compat.sea_helm.aggregation import ERROR, result_of, with_totals
-from evalwright.compat.sea_helm.config import DIALECT, SeaTask
+from evalwright.compat.sea_helm.metric_classes import METRICS
 from evalwright.compat.sea_helm.over_runs import write_over_runs
-from evalwright.compat.sea_helm.recorded import REPLY, USAGE, at
+from evalwright.compat.sea_helm.result_rows import REPLY, USAGE, at
 from evalwright.compat.sea_helm.results import NumberedRun, check_names, file_of
-from evalwright.compat.sea_helm.scoring import METRICS, SCORER, scoring_of
+from evalwright.compat.sea_helm.scoring import scoring_of
+from evalwright.compat.sea_helm.sea_task import DIALECT, SCORER, SeaTask
 from evalwright.extend import (
     ExportSummary,
     MetricSpec,
@@ -35,7 +37,6 @@ from evalwright.extend import (
     to_json,
     write_text,
 )
-from evalwright.runs.reader import as_recorded
 
 
 def export_sea_helm(
@@ -57,7 +58,7 @@ def export_sea_helm(
     notes: list[str] = []
     models: dict[Path, tuple[str, int]] = {}
     for run in runs:
-        with as_recorded(run):
+        with _whole_definitions(run):
             sea_helm_tasks = [
                 task
                 for task in run.data["tasks"]
@@ -94,6 +95,23 @@ def export_sea_helm(
         notes += write_over_runs(numbered, path)
         files.append(path)
     return ExportSummary(files, notes)
+
+
+@contextmanager
+def _whole_definitions(run: Run) -> Iterator[None]:
+    """Around what takes the definitions of a run's tasks at their word.
+
+    Raises RunError where one is not whole.
+    """
+    try:
+        yield
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise RunError(
+            f"The definition of a task in {run.folder / 'run.json'} is broken, so its"
+            f" answers cannot be scored or averaged again ({type(error).__name__}:"
+            f" {error}). Restore the file, or make the run again: its answers are in"
+            " the store."
+        ) from error
 
 
 def _check_one_scoring(runs: Sequence[Run]) -> None:
@@ -343,8 +361,6 @@ _OF_TURNS = (
     "errors",
 )
 """Columns with an entry for each turn."""
-_OF_LABELS = ("labels:Labels", "labels:Phenomena")
-"""The families that read a label in a response."""
 
 
 def _line(record: SampleRecord, config: Mapping[str, Any]) -> dict[str, Any]:
@@ -385,10 +401,7 @@ def _line(record: SampleRecord, config: Mapping[str, Any]) -> dict[str, Any]:
         ],
         **{key: [None] * (len(responses) or 1) for key in _OF_TURNS},
         "cleaned_responses": (
-            (
-                (entry.get("family") not in _OF_LABELS and score.explanation)
-                or score.label
-            )
+            ((not entry.get("reads_labels") and score.explanation) or score.label)
             if score
             else None
         ),

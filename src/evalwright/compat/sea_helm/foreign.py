@@ -1,7 +1,7 @@
 """Loader and metric classes of a SEA-HELM folder that are in no table here: its own Python, once a
 person trusts it, in a process of its own.
 
-That process (`bounded.Process`) has the folder as its working folder, none of our keys, and no say
+That process (`LimitedProcess`) has the folder as its working folder, none of our keys, and no say
 in ours: what it answers is plain values. What such code imports of SEA-HELM is here in short: a
 logger, a task's configuration, the bases of loaders and metrics. The rest comes from its own
 folder, or is installed.
@@ -23,9 +23,16 @@ from threading import Lock, Timer
 from types import ModuleType
 from typing import Any
 
-from evalwright import bounded
-from evalwright.compat.sea_helm.config import Class, Row, SeaTask, log
-from evalwright.extend import TaskError, closest_names, is_within
+from evalwright.compat.sea_helm.sea_task import Class, Row, SeaTask, log
+from evalwright.extend import (
+    LimitedProcess,
+    LimitExceeded,
+    RaisedInProcess,
+    TaskError,
+    call_with_limits,
+    closest_names,
+    is_within,
+)
 
 _OWN = ("src", "seahelm_tasks")
 _NOT_TAKEN = {
@@ -47,7 +54,7 @@ _KEPT = (
 _SECONDS = 600.0
 _TOLD = 20.0
 """That a class has for one answer, and after how many of them that is told."""
-_processes: dict[Path | None, bounded.Process] = {}
+_processes: dict[Path | None, LimitedProcess] = {}
 _given_up: dict[tuple[Path | None, Class], str] = {}
 _turn = Lock()
 
@@ -66,9 +73,7 @@ def _call_class(task: SeaTask, what: str, kind: str, *arguments: Any) -> Any:
     which is not asked again.
     """
     environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
-    new_process = bounded.Process(
-        task.root, environment, memory=None, patience=_SECONDS
-    )
+    new_process = LimitedProcess(task.root, environment, memory=None, patience=_SECONDS)
     process = _processes.setdefault(task.root, new_process)
     named = arguments[0]
     notice_text = (
@@ -82,12 +87,12 @@ def _call_class(task: SeaTask, what: str, kind: str, *arguments: Any) -> Any:
         )
         notice.start()
         try:
-            return bounded.call(
+            return call_with_limits(
                 _answer, task, kind, *arguments, seconds=_SECONDS, process=process
             )
-        except bounded.Raised as error:
+        except RaisedInProcess as error:
             raise TaskError(f"{what}: {error.kind}: {error}.") from None
-        except bounded.LimitExceeded as error:
+        except LimitExceeded as error:
             if _processes.get(task.root) is process:  # not as the run was interrupted
                 _given_up[task.root, named] = f"{what}: {error}."
             raise TaskError(f"{what}: {error}.") from None
@@ -279,7 +284,11 @@ class Metric:
 
 def _install() -> None:
     """Put the modules of SEA-HELM that the folder's code imports in their place."""
-    from evalwright.compat.sea_helm.scoring import normalised, plain, standard_error
+    from evalwright.compat.sea_helm.published.scoring import (
+        normalised,
+        plain,
+        standard_error,
+    )
 
     helpers: dict[str, Any] = {
         "normalize_answer": plain,

@@ -29,16 +29,16 @@ from evalwright import (
 )
 from evalwright.compat import recording
 from evalwright.compat.recording import as_mapping, not_scored, number
-from evalwright.compat.sea_helm.compiling import OF_TREE, Samples, shots_of
-from evalwright.compat.sea_helm.config import (
-    DIALECT,
-    PREFIX,
-    Row,
-    SeaTask,
-    Tree,
-    tree_of,
+from evalwright.compat.sea_helm.compiling import OF_TREE
+from evalwright.compat.sea_helm.config import Tree, tree_of
+from evalwright.compat.sea_helm.conversations import shots_of
+from evalwright.compat.sea_helm.metric_classes import METRICS, slices_of
+from evalwright.compat.sea_helm.published.scoring import (
+    INDIVIDUAL,
+    as_published,
+    published_metrics,
 )
-from evalwright.compat.sea_helm.recorded import (
+from evalwright.compat.sea_helm.result_rows import (
     answer_of,
     at,
     entries,
@@ -51,15 +51,9 @@ from evalwright.compat.sea_helm.results import (
     data_of,
     find_runs,
 )
-from evalwright.compat.sea_helm.scoring import (
-    INDIVIDUAL,
-    METRICS,
-    SCORER,
-    as_published,
-    published_metrics,
-    scoring_of,
-    slices_of,
-)
+from evalwright.compat.sea_helm.samples import Samples
+from evalwright.compat.sea_helm.scoring import scoring_of
+from evalwright.compat.sea_helm.sea_task import DIALECT, PREFIX, SCORER, Row, SeaTask
 from evalwright.extend import (
     ImportDestination,
     ImportFolder,
@@ -69,7 +63,6 @@ from evalwright.extend import (
     Scorer,
     TaskTally,
 )
-from evalwright.runs.grouping import group_records
 from evalwright.statistics import Estimate
 
 _BROKEN = (EvalwrightError, KeyError, TypeError, ValueError, AttributeError, IndexError)
@@ -163,8 +156,7 @@ def _import(
 
     def finished() -> RunFacts:
         task_records = [task.as_dict(missing) for task in imported_tasks]
-        tables = {task.name: task.tally for task in imported_tasks}
-        groups = group_records(task_records, {}, lambda name: tables[name].table())
+        tallies = {task.name: task.tally for task in imported_tasks}
         notes = [note for task in imported_tasks for note in task.notes]
         if missing:
             notes.append(
@@ -212,7 +204,7 @@ def _import(
             code=code,
             tasks=task_records,
             configuration=configuration,
-            groups=groups or (),
+            tallies=tallies,
         )
 
     return place.write(records(), finished)
@@ -547,7 +539,7 @@ class _Task:
             "runs": len(self.runs),
             "seeds": [run.config.get("seed") for run in self.runs],
             "generation": {},
-            "max_tokens": self.sea.here.get("max_tokens"),
+            "max_tokens": self.sea.language_settings.get("max_tokens"),
             "tokenizer": "",
             "config": config,
             "fails": "",

@@ -19,24 +19,17 @@ from pydantic import (
     ValidationError,
 )
 
-from evalwright.compat.sea_helm.config import (
-    DIALECT,
-    PREFIX,
-    Tree,
-    drawing,
-    has_tasks,
-    log,
-    read_tree,
-    root_of,
-)
+from evalwright.compat.sea_helm.config import Tree, has_tasks, read_tree, root_of
+from evalwright.compat.sea_helm.sea_task import DIALECT, PREFIX, log
 from evalwright.extend import (
     ConfigurationError,
     ListedTask,
     Sampling,
     UnknownName,
     check_known,
+    checked_sampling,
+    first_mistake,
 )
-from evalwright.tasks.validation import first_mistake
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +245,7 @@ def options_of(settings: Mapping[str, Any]) -> Options:
             generation,
             [field.name for field in fields(Sampling)],
         )
-        values["generation"] = drawing(generation, "The setting `generation`")
+        values["generation"] = checked_sampling(generation, "The setting `generation`")
     try:
         return Options(**values)
     except ValidationError as error:

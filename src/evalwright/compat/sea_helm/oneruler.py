@@ -1,5 +1,5 @@
 """SEA-HELM's generated long-context tasks: needles hidden in a book, and the most common words of a
-long list (`tasks/long_texts.py`).
+long list (`haystacks`, `word_lists`).
 
 Instances are made of the task's seed, the tree's own books and word lists, and a stated tokenizer.
 SEA-HELM takes that of the model under test, so that every model gets prompts of its own.
@@ -10,28 +10,32 @@ from __future__ import annotations
 import ast
 import csv
 import random
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from evalwright import Answer, Sample, Score
-from evalwright.compat.sea_helm.config import Row, SeaTask, assigned, local_file
-from evalwright.compat.sea_helm.scoring import Scoring
-from evalwright.extend import DatasetError, MissingExtra, Scored, TaskError, check_known
-from evalwright.scorers.listed import agreement, named
-from evalwright.tasks.long_texts import (
-    CODE_POINTS,
-    GREATEST,
-    MOST,
-    Make,
-    Tokenizer,
+from evalwright.compat.sea_helm.folder_files import assigned, local_file, shown_path
+from evalwright.compat.sea_helm.sea_task import Row, SeaTask
+from evalwright.extend import (
+    DatasetError,
+    MissingExtra,
+    TaskError,
+    check_known,
     haystacks,
-    text_of,
-    tokenizer_of,
+    length_tokenizer,
     word_lists,
 )
 
+_CODE_POINTS = "code-points"
+"""The tokenizer that takes each code point for a token."""
+_GREATEST = 2**31 - 1
+"""The greatest number that is hidden."""
+_MOST = 400_000_000
+"""Tokens of all instances of a task together, and bytes of the files that they are made of."""
+Make = Callable[[int], Mapping[str, Any]]
+"""From a seed to an instance."""
 _FOLDER = Path("seahelm_tasks/long_context/oneruler")
 
 
@@ -43,18 +47,18 @@ def oneruler_rows(task: SeaTask, tokenizer: str, limit: int | None = None) -> li
     """
     count = _whole_number(task, "num_samples")
     size = _whole_number(task, "context_size")
-    if max(count * size, count * 1000) > MOST:
+    if max(count * size, count * 1000) > _MOST:
         raise TaskError(
-            f"{task.name} asks for {count * size:,} tokens; at most {MOST:,} are made."
+            f"{task.name} asks for {count * size:,} tokens; at most {_MOST:,} are made."
         )
-    measure = tokenizer_of(tokenizer or CODE_POINTS)
+    measure = length_tokenizer(tokenizer or _CODE_POINTS)
     empty = (task.template.get("preamble") or "") + (
         task.template.get("task_template") or ""
     )
     prompt = measure.lengths([empty])[0]
     of_words = task.loaded_by is not None and task.loaded_by[1] == "CWEDataloader"
     seeds = random.Random(_whole_number(task, "random_seed", least=0)).sample(
-        range(GREATEST), count
+        range(_GREATEST), count
     )[:limit]
     make = (_word_lists if of_words else _haystacks)(
         task, measure, size - prompt, prompt
@@ -73,17 +77,32 @@ def _whole_number(task: SeaTask, key: str, least: int = 1) -> int:
 
 
 def _text_of(task: SeaTask, *inside: Path | str) -> str:
-    """Text files of the tree's OneRuler folder."""
-    return text_of(
-        (local_file(task, str(_FOLDER / name)) for name in inside), task.name
-    )
+    """Text files of the tree's OneRuler folder, an empty line between them. Raises DatasetError."""
+    texts: list[str] = []
+    size = 0
+    for name in inside:
+        path = local_file(task, str(_FOLDER / name))
+        try:
+            size += path.stat().st_size
+            if size > _MOST:
+                raise DatasetError(
+                    f"The files up to '{shown_path(path)}', of which {task.name} is made,"
+                    f" have more than {_MOST:,} bytes."
+                )
+            texts.append(path.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError) as error:
+            raise DatasetError(
+                f"'{shown_path(path)}', of which {task.name} is made, cannot be read:"
+                f" {error}."
+            ) from error
+    return "\n\n".join(texts)
 
 
 def _lines(text: str) -> list[str]:
     return text.removesuffix("\n").split("\n")
 
 
-def _haystacks(task: SeaTask, measure: Tokenizer, size: int, prompt: int) -> Make:
+def _haystacks(task: SeaTask, measure: Any, size: int, prompt: int) -> Make:
     """What makes an instance of a seed: the beginning of the language's books with numbers for
     words hidden before sentences.
     """
@@ -173,14 +192,14 @@ def _sentence(task: SeaTask, name: str) -> str:
     )
 
 
-def _word_lists(task: SeaTask, measure: Tokenizer, size: int, prompt: int) -> Make:
+def _word_lists(task: SeaTask, measure: Any, size: int, prompt: int) -> Make:
     """What makes an instance of a seed: a numbered list in which a few words stand more often than
     all others.
     """
     repeats = ("common_words", "repeats_common_words", "repeats_uncommon_words")
     common, often, seldom = (_whole_number(task, f"num_{key}") for key in repeats)
     words = sorted(set(_vocabulary(task)))
-    if len(words) <= common or max(common * often, len(words) * seldom) > MOST:
+    if len(words) <= common or max(common * often, len(words) * seldom) > _MOST:
         raise TaskError(
             f"{task.name} has too few words for {common} common ones, or repeats them"
             " too often."
@@ -222,47 +241,3 @@ def _vocabulary(task: SeaTask) -> list[str]:
         for file in files
         for line in _lines(file.read_text(encoding="utf-8"))
     ]
-
-
-class Found(Scoring):
-    """Which share of what was asked for is named, and whether it is all of it. of_words (in the
-    table): words, else numbers.
-    """
-
-    def published(self, row: Row, text: str) -> Score:
-        """What stands from the first answer tag to the last closing one, split at commas.
-
-        No answer is the answer "None", and more costs nothing.
-        """
-        tag = self.task.answer_tag
-        of_words = self.entry.get("of_words")
-        before, closed, _ = text[text.find(tag) + len(tag) :].rpartition("</")
-        extracted = before.strip() if tag in text and closed else "None"
-        wanted_answers = {
-            label.strip().lower() if of_words else label for label in row["label"]
-        }
-        given_answers = {label.strip().lower() for label in extracted.split(",")}
-        return self._score(
-            len(wanted_answers & given_answers) / len(wanted_answers)
-            if wanted_answers
-            else 0.0,
-            extracted,
-        )
-
-    def corrected(self, sample: Sample, answer: Answer) -> Scored:
-        """The last answer, closed or not, split at separators of all scripts, without numbering and
-        quotation marks, for numbers its digits.
-
-        No answer is wrong, and what is named beyond what is asked for lowers the share.
-        """
-        _, there, last = answer.text.rpartition(self.task.answer_tag)
-        extracted = last.partition("</")[0].strip() if there else ""
-        kind = "words" if self.entry.get("of_words") else "numbers"
-        wanted_answers = named(", ".join(map(str, self.row_of(sample)["label"])), kind)
-        given_answers = named(extracted, kind)
-        return self._score(agreement(wanted_answers, given_answers), extracted)
-
-    def _score(self, share: float, extracted: str) -> Score:
-        strict = float(share == 1)
-        parts = {self.part: strict, "normalized_accuracy": share}
-        return Score(strict, "correct" if strict else "incorrect", extracted, parts)

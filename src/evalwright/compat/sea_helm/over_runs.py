@@ -17,9 +17,9 @@ from typing import Any
 import yaml
 
 from evalwright.compat.sea_helm.aggregation import SEA, Results
-from evalwright.compat.sea_helm.labels import label_scores
+from evalwright.compat.sea_helm.published.labels import label_scores
+from evalwright.compat.sea_helm.published.scoring import normalised, standard_error
 from evalwright.compat.sea_helm.results import NumberedRun, check_one_scoring, there
-from evalwright.compat.sea_helm.scoring import normalised, standard_error
 from evalwright.extend import RunError, read_json_lines, write_text
 
 _NOT_COUNTED = ("th", "my")

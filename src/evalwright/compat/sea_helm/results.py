@@ -18,20 +18,21 @@ from pathlib import Path
 from typing import Any
 
 from evalwright import Failure
-from evalwright.analysis.run_checks import RunCheck, describe_problems
 from evalwright.compat.recording import as_mapping, nothing_at, number, open_recorded
 from evalwright.compat.sea_helm.config import TASKS, Tree, check, is_name, tree_of
-from evalwright.compat.sea_helm.recorded import REPLY, answer_of, score_of
+from evalwright.compat.sea_helm.result_rows import REPLY, answer_of, score_of
+from evalwright.compat.sea_helm.sea_task import plain
 from evalwright.extend import (
+    RunCheck,
     RunError,
     TaskError,
     is_within,
     parse_json,
     printable,
     read_json_lines,
+    read_yaml,
     to_json,
 )
-from evalwright.tasks.yaml_files import plain, read_document
 
 PARTS = ("configs", "results", "inferences")
 _RUN = re.compile(r"run_(\d{1,6})")
@@ -47,6 +48,8 @@ _ADDED = frozenset({
 """Columns that SEA-HELM puts beside those of a row."""
 _LONGEST_NAME = 100
 """Bytes of a part of a file's name, of which it has three."""
+_NAMED = 3
+"""How many tasks a problem names."""
 _UNUSED = ("response_tokens", "tokenized_prompts", "logprobs")
 
 
@@ -219,7 +222,7 @@ class NumberedRun:
 
 def _config(path: Path) -> Mapping[str, Any]:
     try:
-        config: Mapping[str, Any] = plain(read_document(path, "configuration").value)
+        config: Mapping[str, Any] = plain(read_yaml(path, "configuration").value)
         if not isinstance(tasks := config.get("tasks"), Mapping):
             raise TaskError(
                 f"{path} has no mapping of tasks: SEA-HELM did not write it."
@@ -372,7 +375,7 @@ def _checked(
     except RunError as error:
         return RunCheck(name, run.folder.parent.name, 0, 0, (f"damaged: {error}",))
     problems_found = [
-        *describe_problems(problems),
+        *(f"{problem}: {_listed(names)}" for problem, names in problems.items()),
         *([] if run.dated[1] else ["no results/*.json"]),
     ]
     n_complete = len(pairs) - sum(map(len, problems.values()))
@@ -389,6 +392,13 @@ def _checked(
     return RunCheck(
         name, run.model, n_complete, len(pairs), tuple(problems_found), notes
     )
+
+
+def _listed(reason_by_name: Mapping[str, str]) -> str:
+    """The first few names, each with the reason if there is one, and how many more there are."""
+    named = [f"{name} ({why})" if why else name for name, why in reason_by_name.items()]
+    further = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
+    return f"{', '.join(named[:_NAMED])}{further}"
 
 
 def _problem(

@@ -68,15 +68,17 @@ def _over_runs(path: Path, out: Path) -> list[str]:
 
 
 def _summary_lines(run: Run) -> list[str]:
-    from evalwright.reports.numbers import counted
-
     imported = run.data["configuration"]["imported"]
     failed = f", {run.n_missing:,} samples failed" if run.n_missing else ""
     what = (
-        f"{counted(len(run.tasks), 'task')},"
-        f" {counted(len(imported['runs']), 'run')}{failed}"
+        f"{_counted(len(run.tasks), 'task')},"
+        f" {_counted(len(imported['runs']), 'run')}{failed}"
     )
     return [f"({run.model}: {what}; {imported['scoring']})"]
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 IMPORTER = Importer(

@@ -18,38 +18,23 @@ import unicodedata
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from evalwright.bounded import from_json
-from evalwright.compat.sea_helm.config import (
-    Class,
-    Row,
-    SeaTask,
-    assigned,
-    local_file,
-    pieces,
+from evalwright.compat.sea_helm.folder_files import assigned, local_file
+from evalwright.compat.sea_helm.placeholders import pieces
+from evalwright.compat.sea_helm.sea_task import Class, Row, SeaTask, parsed_json
+from evalwright.extend import (
+    DatasetError,
+    DatasetRows,
+    MissingExtra,
+    OutOfReach,
+    TaskError,
+    hub_file,
+    open_dataset,
+    template_value,
 )
-from evalwright.core.errors import OutOfReach
-from evalwright.extend import DatasetError, MissingExtra, TaskError
-from evalwright.tasks import templates
-from evalwright.tasks.datasets.copies import (
-    copy_of_file,
-    copy_of_hub,
-    file_of_hub,
-    first_fetched,
-)
-from evalwright.tasks.datasets.jsonl_rows import (
-    FileSource,
-    InlineSource,
-    Rows,
-    Source,
-    file_source,
-)
-from evalwright.tasks.template_limits import TemplateError
-from evalwright.tasks.yaml_files import kind_of
 
 Raw = Mapping[str, Any]
 Fetch = Callable[[str], Path]
@@ -114,8 +99,8 @@ class Loader(SimpleNamespace):
             """otherwise: what a column is that is not there; without it there is none only where
             the cell says that it may be so.
             """
-            if templates.is_template(text):
-                rendered = templates.native(text)(context)
+            if "{{" in text or "{%" in text:
+                rendered = template_value(text)(context)
                 return _ABSENT if rendered is None else rendered
             column = text.removeprefix("?")
             return (
@@ -244,10 +229,10 @@ def _livecodebench(task: SeaTask, raws: Sequence[Raw], fetch: Fetch) -> Added:
 
     def added(raw: Raw, index: int) -> Mapping[str, Any]:
         code = raw.get("starter_code", "")
-        tests = from_json(raw["public_test_cases"])
+        tests = parsed_json(raw["public_test_cases"])
         return {
             "format_prompt": forms[1].replace("\0", code) if code else forms[0],
-            "func_name": from_json(raw["metadata"]).get("func_name"),
+            "func_name": parsed_json(raw["metadata"]).get("func_name"),
             "test_cases": {"public": tests, "private": raw["private_test_cases"]},
         }
 
@@ -333,31 +318,15 @@ class Table(Sequence[Any]):
     """Rows of files that are read, made and checked when they are asked for; without `make`, raw
     rows with their `place`.
 
-    keep: which rows these are; first: look at so many alone. order: which of the kept rows in which
-    order.
+    order: which of the rows in which order.
     """
 
     make: Callable[[Raw, int], Row] | None = None
 
-    def __init__(
-        self,
-        task: SeaTask,
-        sources: Sequence[Source],
-        keep: Callable[[Raw], bool] | None = None,
-        first: int | None = None,
-    ) -> None:
+    def __init__(self, task: SeaTask, rows: DatasetRows) -> None:
         self._task = task
-        self._rows = Rows(sources)
-        self._places = list[int]()
-        for place, (row, _, where, use) in enumerate(islice(self._rows.scan(), first)):
-            try:
-                is_kept = keep is None or keep(row)
-            except TemplateError as error:
-                raise DatasetError(f"{where}: {error}.") from None
-            if is_kept:
-                use()
-                self._places.append(place)
-        self.order: Sequence[int] = range(len(self._rows))
+        self._rows = rows
+        self.order: Sequence[int] = range(len(rows))
 
     def __len__(self) -> int:
         return len(self.order)
@@ -367,7 +336,7 @@ class Table(Sequence[Any]):
             return [self[place] for place in range(*index.indices(len(self)))]
         place = range(len(self))[index]
         row_index = self.order[place]
-        raw = {**self._rows[row_index], "place": self._places[row_index]}
+        raw = {**self._rows[row_index], "place": self._rows.place(row_index)}
         if self.make is None:
             return raw
         try:
@@ -379,7 +348,6 @@ class Table(Sequence[Any]):
             ValueError,
             AttributeError,
             SyntaxError,
-            TemplateError,
         ) as error:
             wrong = f"it has no {error}" if isinstance(error, KeyError) else str(error)
         if wrong:
@@ -396,7 +364,7 @@ def wrong_with(task: SeaTask, row: Row) -> str:
     if not (turns := _turns(row)):
         return "it has no list of mappings at `prompts`"
     if not isinstance(row.get("metadata") or {}, Mapping):
-        return f"it has {kind_of(row['metadata'])} at `metadata`, not a mapping"
+        return f"it has {_kind_of(row['metadata'])} at `metadata`, not a mapping"
     if isinstance(conversations, list):
         messages = [
             message
@@ -420,6 +388,19 @@ def wrong_with(task: SeaTask, row: Row) -> str:
         if missing
         else ""
     )
+
+
+_KINDS = (
+    (bool, "true or false"),
+    (int, "a whole number"),
+    (float, "a number"),
+    (str, "text"),
+    (list, "a list"),
+)
+
+
+def _kind_of(value: Any) -> str:
+    return next(words for kind, words in _KINDS if isinstance(value, kind))
 
 
 def _placeholders(task: SeaTask) -> Sequence[str]:
@@ -479,7 +460,7 @@ def load_examples(task: SeaTask, count: int) -> Sequence[Row]:
     """
     loader = loader_of(task)
     has_some = loader.examples and not loader.generated and not loader.files
-    if not (count and has_some and task.here.get("example_filepath")):
+    if not (count and has_some and task.language_settings.get("example_filepath")):
         return ()
     return _table(task, loader, "example_filepath", count)
 
@@ -491,25 +472,26 @@ def _table(task: SeaTask, loader: Loader, key: str, count: int = 0) -> Table:
         from evalwright.compat.sea_helm.foreign import foreign_rows
 
         label = f"What the loader of '{task.name}' gives"
-        table = Table(task, [InlineSource(foreign_rows(task, count, LOADERS), label)])
+        rows = foreign_rows(task, count, LOADERS)
+        table = Table(task, open_dataset({"rows": rows}, label=label))
         table.make = loader.maker(task, (), Path)
         return table
-    named = task.here.get(key)
+    named = task.language_settings.get(key)
     if not isinstance(named, str) or not named:
         raise TaskError(
             f"The task '{task.name}' ({task.language}) names no data (`{key}`)."
         )
-    fetch = partial(hub_file, named)
+    fetch = partial(file_of_hub, named)
     examples = key != "filepath"
     if loader.local or (examples and loader.local_examples):
-        table = Table(task, [rows_of(local_file(task, named))], first=first)
+        table = Table(task, rows_of(local_file(task, named), first))
         make = (LOCAL if loader.local_examples else loader).maker(task, (), fetch)
         table.make = _with_all_placeholders(table, make) if task.published else make
         return table
     facts = loader.facts(task)
-    condition = templates.condition(loader.keep or "true")
-    keep = (lambda row: condition({**row, **facts})) if loader.keep else None
-    table = Table(task, _fetched(task, loader, named, examples), keep, first)
+    condition = template_value(f"{{{{ {loader.keep or 'true'} }}}}")
+    keep = (lambda row: bool(condition({**row, **facts}))) if loader.keep else None
+    table = Table(task, _fetched(task, loader, named, examples, keep, first))
     if examples and loader.chosen:
         table.order = [
             row_index
@@ -529,29 +511,30 @@ def _table(task: SeaTask, loader: Loader, key: str, count: int = 0) -> Table:
 
 
 def _fetched(
-    task: SeaTask, loader: Loader, named: str, examples: bool
-) -> list[FileSource]:
-    """The files of a data set of the hub. Raises OutOfReach, TaskError."""
+    task: SeaTask,
+    loader: Loader,
+    named: str,
+    examples: bool,
+    keep: Callable[[Raw], bool] | None,
+    first: int | None,
+) -> DatasetRows:
+    """The rows of a data set of the hub. Raises OutOfReach, TaskError."""
     try:
         if loader.files:
             file_names = loader.files.get(task.name, ())
-            return [
-                file_source(hub_file(named, name), f"{named} ({name})")
-                for name in file_names
-            ]
+            paths = [file_of_hub(named, name) for name in file_names]
+            labels = [f"{named} ({name})" for name in file_names]
+            return open_dataset({"path": paths}, label=labels, keep=keep, first=first)
         facts = loader.facts(task)
         config, split = (
-            str(templates.text(template)(facts))
+            str(template_value(template)(facts))
             for template in (
                 loader.config,
                 loader.examples if examples else loader.split,
             )
         )
-        return [
-            file_source(
-                copy_of_hub(*pinned(named), config or None, split), f"{named} ({split})"
-            )
-        ]
+        dataset = {"hub": hub_id(named), "config": config, "split": split}
+        return open_dataset(dataset, keep=keep, first=first)
     except (DatasetError, MissingExtra) as error:
         raise OutOfReach(str(error)) from None
 
@@ -581,31 +564,29 @@ def _turns(row: Row) -> list[Mapping[str, Any]]:
     )
 
 
-def rows_of(path: Path) -> FileSource:
-    """The rows of a file: a list of JSON, or lines."""
+def rows_of(path: Path, first: int | None = None) -> DatasetRows:
+    """The rows of a file: a list of JSON, or lines. first: look at so many alone."""
     with path.open("rb") as file:
         start = file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")
-    return file_source(
-        copy_of_file(path, "json", None) if start.startswith(b"[") else path
+    is_list = start.startswith(b"[")
+    return open_dataset(
+        {"path": path, "format": "json" if is_list else "jsonl"}, first=first
     )
 
 
-def pinned(repository: str) -> tuple[str, str]:
-    """A data set of the hub with its revision: that of the first fetch.
-
-    Raises TaskError, DatasetError, MissingExtra.
-    """
+def hub_id(repository: str) -> str:
+    """The name of a data set of the hub. Raises TaskError for what is none."""
     if not _HUB_ID.fullmatch(repository) or ".." in repository:
         raise TaskError(
             f"'{repository[:200]}' is no data set of the hub (OWNER/NAME), and nothing"
             " else is opened here."
         )
-    return repository, first_fetched(repository)
+    return repository
 
 
-def hub_file(repository: str, name: str) -> Path:
+def file_of_hub(repository: str, name: str) -> Path:
     """A single file of a data set of the hub, at its revision. Raises OutOfReach, TaskError."""
     try:
-        return file_of_hub(*pinned(repository), name)
+        return hub_file(hub_id(repository), name)
     except (DatasetError, MissingExtra) as error:
         raise OutOfReach(str(error)) from None

@@ -41,11 +41,14 @@ class Check(Plain):
 
 @dataclass(frozen=True, slots=True)
 class Report(Plain):
-    """All checks.
+    """What `doctor` checked, and what that cost.
 
     Attributes:
-        started: when, in UTC.
-        ceiling, spent: dollars, requests and tokens; {} if nothing was to be sent.
+        started: when the checks began, in UTC.
+        checks: the checks, in the order in which they were made.
+        ceiling: the most that may be spent, in dollars, requests and tokens; {} if nothing was to
+            be sent.
+        spent: what was spent, likewise.
     """
 
     started: str

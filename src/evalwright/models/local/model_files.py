@@ -115,11 +115,22 @@ def parameter_count(folder: Path) -> int | None:
 
 
 def content_hash(folder: Path) -> str:
-    """Hash the names and contents of the folder's files.
+    """Hash a model's files, to name it by its content.
 
     Training state, pictures and Markdown are left out. Weights that an index names are hashed
     wherever they are.
+
+    Args:
+        folder: the folder with the files, or one file.
+
+    Returns:
+        32 hexadecimal digits; those of large files are cached in the home folder.
+
+    Raises:
+        ConfigurationError: a file cannot be read.
     """
+    if folder.is_file():
+        return file_hash(folder)
     digest = hashlib.blake2b(digest_size=16)
     files = {
         path.name: path

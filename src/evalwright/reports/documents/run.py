@@ -560,7 +560,7 @@ def failure_advice(
             f"{numbers.count(note.count)} × {note.kind}: {note.advice}", tone
         )
         if note.example:
-            yield doc.Note(f"First: {shorten(note.example, 300)}", "quiet")
+            yield doc.Note(f"First: {note.example}", "quiet")
 
 
 def usage_facts(usage: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -349,9 +349,9 @@ def _counts(run: Run) -> Iterator[doc.Block]:
     for treatment, tasks in faults_by_treatment(run).items():
         if faults := faults_in_words(tasks):
             yield doc.Note(f"No answer, {treatment}: {faults}.", "warn")
-    for (label, error), names in raised_metrics(run).items():
+    for (label, error), task_names in raised_metrics(run).items():
         yield doc.Note(
-            f"{label} of {listed(names, 3)} is {numbers.NOTHING}, because it raised"
+            f"{label} of {listed(task_names, 3)} is {numbers.NOTHING}, because it raised"
             f" {error.rstrip('.')}.",
             "warn",
         )

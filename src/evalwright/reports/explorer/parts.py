@@ -605,8 +605,8 @@ def _with_references(content: Any, bases: Sequence[tuple[str, str]]) -> Any:
         for text, number in bases:
             if len(content) >= len(text) and text in content and _MARK not in text:
                 before, _, after = content.partition(text)
-                # A piece of text and a reference are never joined, so that following digits are not
-                # read as part of one.
+                # Each piece begins with a mark, so that digits in a text are not read as part of a
+                # reference before it.
                 pieces = (
                     _with_references(before, bases),
                     f"{_MARK}{number}",

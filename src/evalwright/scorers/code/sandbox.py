@@ -10,12 +10,14 @@ setting of the user that no task file can change.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
 import select
 import time
 from typing import Literal, NamedTuple
+from weakref import WeakKeyDictionary
 
 from evalwright.core.errors import ScoringError
 from evalwright.scorers.code import containers
@@ -59,6 +61,9 @@ def run(
         entry_point: a name that always means the program's.
         seconds: limit on wall time.
         megabytes: limit on the address space of each of the two processes.
+
+    Returns:
+        What became of it: `label` and `why`.
 
     Raises:
         NoSandbox: the system cannot sandbox programs.
@@ -157,3 +162,22 @@ def _start_process(job: dict[str, str], seconds: float, megabytes: int) -> Proce
     body = json.dumps(job).encode()
     process.outgoing += HEADER.pack(b"j", len(body)) + body
     return process
+
+
+_CONCURRENT_PROGRAMS = 4
+"""Most programs that this process runs at the same time."""
+
+_semaphores: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = (
+    WeakKeyDictionary()
+)
+
+
+def program_slots() -> asyncio.Semaphore:
+    """Limit how many programs run at once.
+
+    Returns:
+        The semaphore of the event loop: run a program within `async with program_slots()`.
+    """
+    return _semaphores.setdefault(
+        asyncio.get_running_loop(), asyncio.Semaphore(_CONCURRENT_PROGRAMS)
+    )

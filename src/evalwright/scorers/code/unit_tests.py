@@ -10,19 +10,17 @@ import re
 import time
 from collections.abc import Mapping
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from evalwright.core.ask import Ask
 from evalwright.core.errors import ConfigurationError, ScoringError
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers.code.sandbox import Outcome, run, run_script
+from evalwright.scorers.code.sandbox import program_slots as program_slots
 from evalwright.scorers.registry import checked
 from evalwright.scorers.text.declining import declines
 
 _LANGUAGES = ("", "py", "python", "python3")
 _MAX_FENCE_CHARS = 200
-_CONCURRENT_PROGRAMS = 4
-"""Most programs that this process runs at the same time."""
 
 
 def _check_options(options: Mapping[str, Any]) -> None:
@@ -174,7 +172,16 @@ def _strip_lines(text: str) -> list[str]:
 
 
 def assemble_program(text: str, before: str, entry_point: str) -> str:
-    """Assemble the program of an answer, with the code that its prompt gave."""
+    """Assemble the program of an answer.
+
+    Args:
+        text: the answer; of its code blocks the last counts that defines the entry point.
+        before: the code that the answer goes on from.
+        entry_point: the function or class that is asked for; "" for a program.
+
+    Returns:
+        Python source.
+    """
     blocks = _find_code_blocks(text)
     definition = (
         re.compile(
@@ -237,15 +244,3 @@ def _find_code_blocks(text: str) -> list[str]:
             in_list = not line[:fence_start].strip(" -*+.)0123456789")
             indented = fence_start if in_list else 0
     return [*blocks, "".join(code_lines)] if fence and python else blocks
-
-
-_semaphores: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = (
-    WeakKeyDictionary()
-)
-
-
-def program_slots() -> asyncio.Semaphore:
-    """Return the semaphore that limits how many programs run at once, one for each event loop."""
-    return _semaphores.setdefault(
-        asyncio.get_running_loop(), asyncio.Semaphore(_CONCURRENT_PROGRAMS)
-    )

@@ -209,9 +209,13 @@ def _check_fields(
 
 
 def json_objects(text: str) -> Iterator[dict[str, Any]]:
-    """Find the outermost JSON objects in a text.
+    """Find the outermost JSON objects in a text, such as a judge's reply.
 
-    An object that has a key twice is skipped, because it contradicts itself.
+    Args:
+        text: the text.
+
+    Yields:
+        The objects in their order. One that has a key twice is skipped: it says two things at once.
     """
     # `strict=False` allows line breaks in a reason.
     decoder = json.JSONDecoder(object_pairs_hook=_reject_repeated_keys, strict=False)

@@ -92,6 +92,36 @@ async def score_opinions(
     )
 
 
+async def score_by_judges(
+    roles: Sequence[str],
+    judge: Callable[[str], Awaitable[Score]],
+    labels: Sequence[str],
+    label_of: Callable[[float], str] | None = None,
+) -> Score:
+    """Score an answer by the opinions of several judges.
+
+    Args:
+        roles: of the judges; all are asked side by side.
+        judge: asks the judge of a role, and gives its opinion as a Score from 0 to 1.
+        labels: that opinions can have, in the order of their numbers.
+        label_of: the label of a mean score; by default that of more than half of the judges.
+
+    Returns:
+        The opinion of a single judge; of several their mean, with a part for each judge and for how
+        far they agree.
+
+    Raises:
+        RequestFailed: a judge failed; every request has ended by then.
+    """
+
+    async def opinion(role: str, _: Exchange) -> Opinion:
+        scored = await judge(role)
+        return Opinion(scored.value, scored.label, scored.explanation, scored.parts)
+
+    scale = Scale(tuple(labels), label_of)
+    return await score_opinions(roles, [Exchange((), "", "")], opinion, scale)
+
+
 def _combine_turns(opinions: Sequence[Opinion], scale: Scale) -> Opinion:
     """Average one judge's opinions over the turns; the score of each turn becomes a part."""
     if len(opinions) == 1:

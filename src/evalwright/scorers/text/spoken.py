@@ -23,7 +23,7 @@ from evalwright.scorers.text.language import (
     speaks,
     unique_script,
 )
-from evalwright.scorers.text.languages import short_code
+from evalwright.scorers.text.languages import check_language, short_code
 from evalwright.scorers.text.marks import SPACELESS
 from evalwright.scorers.text.normalise import MAX_REPLY_CHARS
 
@@ -90,8 +90,10 @@ def spoken(text: str, code: str) -> Spoken:
     It reads the first and the last 4,000 characters.
 
     Raises:
+        ConfigurationError: `code` is not a language code.
         ScoringError: the language is one that cannot be recognised.
     """
+    check_language(code)
     code = short_code(code)
     speaks("", code)  # raises if the language cannot be recognised
     if len(text) > MAX_REPLY_CHARS:

@@ -94,15 +94,15 @@ def not_here(subject: str, reason: str) -> OutOfReach:
 def hub_libraries(
     subject: str, repository: str, revision: str | None = None
 ) -> Iterator[str]:
-    """Within the block, keep the hub's libraries quiet, and offline if the hub is out of reach.
+    """Keep the hub's libraries quiet, and offline where the hub is out of reach, within a block.
 
     Args:
         subject: the beginning of the error's sentence, such as "The dataset 'owner/name'".
         repository: the requested dataset.
         revision: its commit or tag.
 
-    Yields:
-        Why the hub is out of reach, "" if it is not.
+    Returns:
+        A context manager; it gives why the hub is out of reach, "" where it is not.
 
     Raises:
         OutOfReach: the hub is out of reach and something was needed from it.

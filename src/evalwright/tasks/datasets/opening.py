@@ -97,8 +97,22 @@ def _parts(
 
 
 def file_rows(path: Path) -> Iterator[Row]:
-    """Yield the rows of a data file whose name states its format."""
-    kind = SUFFIXES[path.suffix.lower()]
+    """The rows of a data file whose name says its format, one by one.
+
+    Args:
+        path: a .csv, .tsv, .json, .jsonl, .parquet or .xlsx file.
+
+    Returns:
+        The rows, by their columns.
+
+    Raises:
+        DatasetError: the ending is none of these, or a row cannot be read.
+    """
+    kind = SUFFIXES.get(path.suffix.lower())
+    if kind is None:
+        raise DatasetError(
+            f"The data file '{shown_path(path)}' ends in none of {', '.join(SUFFIXES)}."
+        )
     if kind == "jsonl":
         return (row for row, *_ in Rows([file_source(path)]).scan())
     return (row for _, row in read_rows(path, kind))

@@ -24,7 +24,7 @@ from compat.lm_eval.runs.lm_eval_files import (
 from evalwright.analysis.board import make_board
 from evalwright.analysis.comparison import compare_runs
 from evalwright.cli import main
-from evalwright.compat.lm_eval.runs.export import export_lm_eval
+from evalwright.compat.lm_eval.runs.exporting import export_lm_eval
 from evalwright.compat.lm_eval.runs.importing import import_lm_eval
 from evalwright.core.errors import RunError
 from evalwright.runs.confirmed import confirm

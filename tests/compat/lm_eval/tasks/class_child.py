@@ -19,10 +19,10 @@ from lm_eval.evaluator import simple_evaluate
 from lm_eval.tasks import TaskManager
 
 from evalwright import ScriptedModel, evaluate, score_run
-from evalwright.compat.lm_eval.tasks.asking import prompt_as_text
 from evalwright.compat.lm_eval.tasks.loading import Library
 from evalwright.compat.lm_eval.tasks.options import Options
 from evalwright.compat.lm_eval.tasks.results import task_results
+from evalwright.compat.lm_eval.tasks.row_requests import prompt_as_text
 from evalwright.core.requests import Generate, LogLikelihood, Prompt, Request
 from evalwright.core.responses import Response
 from evalwright.runs.reader import Run

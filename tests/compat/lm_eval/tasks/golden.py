@@ -18,7 +18,7 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
-from evalwright.compat.lm_eval.tasks.asking import prompt_as_text
+from evalwright.compat.lm_eval.tasks.row_requests import prompt_as_text
 from evalwright.core.requests import (
     Generate,
     LogLikelihood,

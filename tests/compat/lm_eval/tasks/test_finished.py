@@ -15,7 +15,7 @@ import pytest
 import evalwright.runs
 from compat.lm_eval.runs.lm_eval_files import RELEASED
 from evalwright import compare, evaluate, leaderboard, score_run
-from evalwright.compat.lm_eval.runs.export import export_lm_eval
+from evalwright.compat.lm_eval.runs.exporting import export_lm_eval
 from evalwright.compat.lm_eval.runs.importing import import_lm_eval
 from evalwright.compat.lm_eval.tasks.results import all_results
 from evalwright.core.errors import ConfigurationError

@@ -15,11 +15,11 @@ import pytest
 from compat.lm_eval.tasks import golden
 from compat.lm_eval.tasks.conftest import work_of
 from evalwright import evaluate
-from evalwright.compat.lm_eval.runs.export import export_lm_eval
-from evalwright.compat.lm_eval.runs.names import stringify
+from evalwright.compat.lm_eval.runs.exporting import export_lm_eval
 from evalwright.compat.lm_eval.tasks.loading import Library
 from evalwright.compat.lm_eval.tasks.options import Options
 from evalwright.compat.lm_eval.tasks.results import Group, group_results, task_results
+from evalwright.compat.lm_eval.tasks.row_requests import stringify
 from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import Task
 from evalwright.runs.reader import Run

@@ -5,15 +5,13 @@ A class of a user needs no more than `load()`.
 
 from __future__ import annotations
 
-import re
-import string
 from pathlib import Path
 from typing import Any, Literal
 
-from evalwright.compat.hret import settings
-from evalwright.compat.hret.settings import Classes, Given, Rows
-from evalwright.extend import MissingExtra
-from evalwright.tasks.datasets.hub import hub_libraries
+from evalwright.compat.hret.registry import Classes
+from evalwright.compat.hret.row_samples import Given, Rows
+from evalwright.compat.hret.rules import Rules, rules_of
+from evalwright.extend import MissingExtra, hub_libraries
 
 DATASET_REGISTRY = Classes(
     "dataset",
@@ -51,18 +49,18 @@ class BaseDataset:
         self.left_out = 0
 
     @property
-    def published(self) -> bool:
+    def rules(self) -> Rules:
         """Whether samples are made as HRET makes them, faults included."""
-        return (self.scoring or settings.scoring()) == "published"
+        return rules_of(self.scoring)
 
     def refuse_subset(self) -> None:
-        """Raise ValueError where a subset is named of a dataset without any; published it has no
-        effect, as in HRET.
-        """
-        if self.subset and not self.published:
-            raise ValueError(
-                f"'{self.dataset_name}' has no subsets: leave out"
-                f" subset={self.subset!r}."
+        """Refuse a subset of a dataset without any."""
+        if self.subset:
+            self.rules.refuse(
+                ValueError(
+                    f"'{self.dataset_name}' has no subsets: leave out"
+                    f" subset={self.subset!r}."
+                )
             )
 
     def load(self) -> Rows:
@@ -104,36 +102,3 @@ def hub_rows(name: str, subset: str | None, split: str, options: Given) -> Any:
         return datasets.load_dataset(name, *where, split=split, **options)
     with hub_libraries(f"The dataset '{name}'", name):
         return datasets.load_dataset(name, *where, split=split, **options)
-
-
-_SPEC = re.compile(r"(?:[^{}]?[<>^])?\d{0,3}(?:\.\d{1,3})?s?")
-
-
-def filled(template: str, fields: Given, *, padded: bool = False) -> str:
-    """A template with its fields in braces: plain names, nothing that is looked up inside a value
-    or padded.
-
-    padded: a field may have a conversion and a width of up to 999, as HRET's formatting takes them.
-    Raises KeyError for a field that there is not, ValueError for anything but a plain name.
-    """
-    pieces: list[str] = []
-    for text, name, spec, conversion in string.Formatter().parse(template):
-        pieces.append(text)
-        if name is None:
-            continue
-        is_formatted = (
-            padded and (conversion or "s") in "rsa" and _SPEC.fullmatch(spec or "")
-        )
-        if not name.isidentifier() or ((spec or conversion) and not is_formatted):
-            raise ValueError(
-                "A field of a prompt template is a plain name in braces, not"
-                f" '{{{name}{':' + spec if spec else ''}}}'. Braces that are text are"
-                " written twice."
-            )
-        value = fields[name]
-        pieces.append(
-            format(
-                {"r": repr, "a": ascii}.get(conversion or "", str)(value), spec or ""
-            )
-        )
-    return "".join(pieces)

@@ -4,16 +4,13 @@ plug-in of a user derives from.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
-from evalwright import Answer, Failure, Response, Sample, SampleRecord
-from evalwright.compat.hret import settings
-from evalwright.compat.hret.row_samples import ROW, counts_of, scored_row, values_of
-from evalwright.compat.hret.scoring import ALIASES, METHODS, method_of, scoring_of
-from evalwright.compat.hret.settings import Classes, Given, Rows
-from evalwright.evaluation.scoring import score_answer
-from evalwright.extend import ScoringError, TaskTally, run_blocking, separate_reasoning
+from evalwright.compat.hret.methods import ALIASES, METHODS, check_method
+from evalwright.compat.hret.published.methods import method_of
+from evalwright.compat.hret.registry import Classes
+from evalwright.compat.hret.row_samples import Rows
+from evalwright.compat.hret.rules import JudgeBatch, current
 
 EVALUATION_REGISTRY = Classes(
     "evaluator",
@@ -55,19 +52,18 @@ class BaseEvaluator:
         scoring is published and the model has a judge, the judge's reply to the question takes the
         prediction's place, as in HRET; otherwise a judge never writes an answer.
         """
-        published = settings.is_published()
-        for sample in data:
-            raw = sample.get("prediction", "")
-            sample["prediction"] = self.parse_prediction(raw)
-            if not published:
-                sample.setdefault("original_prediction", raw)
-        if (
-            published
-            and getattr(model, "judge_model", None) is not None
-            and not self.has_custom_judge
-        ):
-            data = model.judge_batch(data)
-        return {"metrics": self.evaluate_predictions(data), "samples": data}
+        has_judge = getattr(model, "judge_model", None) is not None
+        judge = model if has_judge and not self.has_custom_judge else None
+        rows = current().parsed(
+            data, self.parse_prediction, judge, is_custom=self._has_own_parser()
+        )
+        return {"metrics": self._measured(rows, model), "samples": rows}
+
+    def _has_own_parser(self) -> bool:
+        return True
+
+    def _measured(self, rows: Rows, model: Any) -> dict[str, Any]:
+        return self.evaluate_predictions(rows)
 
 
 def get_evaluator(name: str, **kwargs: Any) -> Any:
@@ -86,6 +82,7 @@ class BuiltIn(BaseEvaluator):
     """
 
     def __init__(self, **params: Any) -> None:
+        check_method(self.kind, params)
         self.params = params
         self.method = method_of(self.kind, params)
 
@@ -112,33 +109,23 @@ class BuiltIn(BaseEvaluator):
         """The metrics of samples that have `prediction`, by the scoring that is set; verdicts are
         written into the samples.
         """
-        if settings.is_published():
-            return self._published_metrics(samples)
-        metrics: dict[str, Any] = self._corrected(samples)["metrics"]
-        return metrics
+        return self._by_rules(samples, None)
 
-    def _published_metrics(self, samples: Rows) -> dict[str, Any]:
-        """The metrics by HRET's arithmetic."""
-        return self.method.numbers(
-            samples,
-            [self.method.written(row, self.method.score(row)) for row in samples],
+    def _by_rules(self, rows: Rows, model: Any) -> dict[str, Any]:
+        return current().measure(
+            self.kind, self.parameters(), rows, self._judge_batch(model)
         )
 
-    def _corrected(self, samples: Rows, model: Any = None) -> dict[str, Any]:
-        judge = getattr(
-            model or getattr(self, "multi_judge_model", None), "judge_batch", None
-        )
-        return evaluate_rows(self.kind, self.parameters(), samples, judge)
+    def _judge_batch(self, model: Any) -> JudgeBatch | None:
+        return getattr(model, "judge_batch", None)
 
-    def evaluate(self, data: Rows, model: Any = None) -> dict[str, Any]:
-        """{"metrics", "samples"} by the scoring that is set."""
-        if settings.is_published():
-            return super().evaluate(data, model)
-        if not self.is_derived:
-            return self._corrected(data, model)
-        if type(self).parse_prediction is not BuiltIn.parse_prediction:
-            return super().evaluate(data, model)
-        return {"metrics": self.evaluate_predictions(data), "samples": data}
+    def _has_own_parser(self) -> bool:
+        return type(self).parse_prediction is not BuiltIn.parse_prediction
+
+    def _measured(self, rows: Rows, model: Any) -> dict[str, Any]:
+        if self.is_derived:
+            return self.evaluate_predictions(rows)
+        return self._by_rules(rows, model)
 
 
 @EVALUATION_REGISTRY.register_own("string_match")
@@ -161,61 +148,3 @@ class LogProbEvaluator(BuiltIn):
     """The most probable option is the reference."""
 
     requires_logits = True
-
-
-def evaluate_rows(
-    method: str,
-    params: Given,
-    rows: Rows,
-    judge_batch: Callable[[Rows], Sequence[Given]] | None = None,
-) -> dict[str, Any]:
-    """{"metrics", "samples"} of samples that have a prediction, by the corrected scoring; what was
-    found is written into them.
-    """
-    samples = []
-    for place, row in enumerate(rows):
-        row_kept = {
-            key: field_value for key, field_value in row.items() if key != "prediction"
-        }
-        samples.append(
-            Sample(str(place), str(row.get("input", "")), metadata={ROW: row_kept})
-        )
-    scorers, specs = scoring_of(
-        method, params, published=False, language=None, samples=samples
-    )
-    tally = TaskTally([scorer.name for scorer in scorers], [])
-
-    async def ask(role: str, request: Any) -> Response:
-        if judge_batch is None:
-            raise ScoringError("No judge is there. Give a model that has one.")
-        prompt = request.prompt
-        text = (
-            prompt
-            if isinstance(prompt, str)
-            else "\n\n".join(message.text for message in prompt)
-        )
-        return Response(str(judge_batch([{"input": text}])[0].get("prediction") or ""))
-
-    async def work() -> None:
-        for place, (sample, row) in enumerate(zip(samples, rows, strict=True)):
-            text = row.get("prediction", "")
-            if text is None:
-                failure = Failure("no answer", "model", "There is no prediction.")
-                tally.add(SampleRecord(method, place, 0, sample, None, {}, failure))
-                continue
-            response = Response(str(text))
-            answer = Answer(separate_reasoning(response).answer, responses=(response,))
-            outcome = await score_answer(scorers, sample, answer, ask, specs)
-            tally.add(
-                SampleRecord(
-                    method, place, 0, sample, answer, outcome[0], None, *outcome[1:]
-                )
-            )
-            scored_row(row, outcome[0])
-            if reasons := "; ".join(failure.message for failure in outcome[1].values()):
-                row["error"] = reasons
-
-    run_blocking(work)
-    scored = tally.result(method, "1", specs)
-    metrics: dict[str, Any] = {**values_of(scored.metrics), **counts_of(scored)}
-    return {"metrics": metrics, "samples": rows}

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from evalwright.compat.hret import judging
+from evalwright.compat.hret import judge_types
 from evalwright.compat.hret.evaluation.base import EVALUATION_REGISTRY, BuiltIn
-from evalwright.compat.hret.scoring import method_of
-from evalwright.compat.hret.settings import Rows
+from evalwright.compat.hret.rules import JudgeBatch
 from evalwright.compat.hret.utils.prompt_template import JUDGE_PROMPTS, JudgeType
 
 
@@ -32,19 +31,19 @@ class ResponseParser:
 class RubricScoreParser(ResponseParser):
     """`[[score: 3]]`."""
 
-    read = staticmethod(judging.read_rubric)
+    read = staticmethod(judge_types.read_rubric)
 
 
 class K2EvalResponseParser(ResponseParser):
     """`Score: 3.5`."""
 
-    read = staticmethod(judging.read_k2)
+    read = staticmethod(judge_types.read_k2)
 
 
 class GoldComparisonParser(ResponseParser):
     """`[[true]]`, or `[[false]]` with a step."""
 
-    read = staticmethod(judging.read_gold)
+    read = staticmethod(judge_types.read_gold)
 
 
 class PairwiseComparisonParser(ResponseParser):
@@ -54,7 +53,7 @@ class PairwiseComparisonParser(ResponseParser):
         self, response: str, model_a: str | None = None, model_b: str | None = None
     ) -> dict[str, Any]:
         """The winner."""
-        winner = judging.read_winner(response)
+        winner = judge_types.read_winner(response)
         return {
             **winner,
             "model_name": (model_a if winner["winner"] == "A" else model_b)
@@ -67,7 +66,9 @@ class ResponseComparisonParser(ResponseParser):
 
     def parse(self, response: str, model_name: str | None = None) -> dict[str, Any]:
         """The winner."""
-        return judging.read_winner(response, "No valid verdict [[A]] or [[B]] found")
+        return judge_types.read_winner(
+            response, "No valid verdict [[A]] or [[B]] found"
+        )
 
 
 _PARSERS: Mapping[JudgeType, ResponseParser] = {
@@ -87,7 +88,7 @@ class LLMJudgeEvaluator(BuiltIn):
     def __init__(
         self,
         model: Any = None,
-        default_judge_type: str | JudgeType = judging.RUBRIC,
+        default_judge_type: str | JudgeType = judge_types.RUBRIC,
         **kwargs: Any,
     ) -> None:
         super().__init__(default_judge_type=default_judge_type, **kwargs)
@@ -118,32 +119,10 @@ class LLMJudgeEvaluator(BuiltIn):
 
         Raises KeyError for one that it lacks.
         """
-        assert isinstance(self.method, judging.Judging)
+        assert isinstance(self.method, judge_types.Judging)
         return self.prompt_templates[JudgeType(self.method.type_of(sample))].format(
             **sample
         )
 
-    def _published_metrics(self, samples: Rows) -> dict[str, Any]:
-        """All prompts at once to the judge, what it says into the samples, and their metrics, as
-        HRET.
-        """
-        method = method_of(self.kind, self.parameters())
-        assert isinstance(method, judging.Judging)
-        prompts = [method.prompt(row) for row in samples]
-        judge_inputs = [{"input": prompt} for prompt in prompts if prompt is not None]
-        try:
-            replies = iter(
-                self.multi_judge_model.judge_batch(judge_inputs) if judge_inputs else []
-            )
-        except Exception as error:
-            return {"error": str(error)}
-        scores = []
-        for row, prompt in zip(samples, prompts, strict=True):
-            score = method.lost()
-            if prompt is not None:
-                reply = next(replies)
-                score = method.read(
-                    row, reply.get("prediction"), reply.get("judge_score")
-                )
-            scores.append(method.written(row, score))
-        return method.numbers(samples, scores)
+    def _judge_batch(self, model: Any) -> JudgeBatch | None:
+        return super()._judge_batch(model or self.multi_judge_model)

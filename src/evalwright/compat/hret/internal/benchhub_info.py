@@ -12,14 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from evalwright.compat.hret.settings import Given
-from evalwright.tasks.citations import (
-    Cited,
-    benchmarks,
-    cited_benchmark,
-    library_entries,
-    tex_table,
-)
+from evalwright.compat.hret.row_samples import Given
+from evalwright.extend import citation_of, citation_table, known_benchmarks
 
 TOOLS = ("kim2025benchhub", "lee2025hret", "evalwright")
 """What every report cites beside the benchmarks."""
@@ -43,7 +37,7 @@ class DatasetEntry:
 def _entry(name: str, table: Given) -> DatasetEntry:
     key = table["bibtex"]
     languages = list(table["languages"])
-    cited = library_entries()[key]
+    cited = citation_of(name, table).entries[key]
     return DatasetEntry(
         name,
         table["dataset"],
@@ -56,7 +50,7 @@ def _entry(name: str, table: Given) -> DatasetEntry:
 
 
 DATASETS: list[DatasetEntry] = [
-    _entry(name, table) for name, table in benchmarks().items()
+    _entry(name, table) for name, table in known_benchmarks().items()
 ]
 
 
@@ -78,11 +72,12 @@ def citation_report(samples: Iterable[Given]) -> str:
 
     A benchmark that nothing is known of stands in it as "citation missing".
     """
-    rows: list[Cited] = [
-        cited_benchmark(name, count)
+    benchmarks = known_benchmarks()
+    rows = [
+        citation_of(name, benchmarks.get(name, {}), count)
         for name, count in sorted(_counted(samples).items())
     ]
-    entries = {key: library_entries()[key] for key in TOOLS}
+    entries = dict(citation_of("", {"bibtex": TOOLS}).entries)
     for row in rows:
         entries |= row.entries
     return "\n".join(
@@ -100,7 +95,7 @@ def citation_report(samples: Iterable[Given]) -> str:
                 r" benchmarks that they are of."
             ),
             "",
-            tex_table(rows, caption="The benchmarks of the evaluation set."),
+            citation_table(rows, caption="The benchmarks of the evaluation set."),
             "",
             "% BibTeX",
             "",

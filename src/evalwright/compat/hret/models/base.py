@@ -7,7 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from evalwright.compat.hret.settings import Classes, Given, Rows
+from evalwright.compat.hret.registry import Classes
+from evalwright.compat.hret.row_samples import Given, Rows
 
 MODEL_REGISTRY = Classes(
     "model",

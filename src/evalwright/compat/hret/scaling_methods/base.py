@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from evalwright import Sample
-from evalwright.compat.hret import settings
-from evalwright.compat.hret.asking import METHODS, PluginModel, SampleDoor, asked_alone
-from evalwright.compat.hret.row_samples import row_of
-from evalwright.compat.hret.scaling import most_common, strategy_of
-from evalwright.compat.hret.settings import Classes, Rows
+from evalwright.compat.hret.plugins import METHODS, PluginModel
+from evalwright.compat.hret.registry import Classes
+from evalwright.compat.hret.row_ask import RowAsk, asked_alone
+from evalwright.compat.hret.row_samples import Rows, row_of
+from evalwright.compat.hret.rules import current
+from evalwright.compat.hret.scaling import most_common
 
 SCALING_REGISTRY = Classes(
     "scaling method", "Unknown scaling method: {name}. Available: {known}", ("apply",)
@@ -49,18 +50,16 @@ class BuiltInMethod(BaseScalingMethod):
         """The samples with their predictions, one sample after another."""
         if self.model is None:
             raise ValueError(f"{type(self).__name__}: model is not set.")
-        published = settings.is_published()
+        rules = current()
         roles = {
-            role: PluginModel("model", self.model, role, published=published)
+            role: PluginModel("model", self.model, role, rules)
             for role, (method, _) in METHODS.items()
             if callable(getattr(self.model, method, None))
         }
-        strategy = strategy_of(
-            self.name, self.kwargs, published=published, roles=tuple(roles)
-        )
+        strategy = rules.strategy(self.name, self.kwargs, roles=tuple(roles))
 
-        async def predict(door: SampleDoor, sample: Sample) -> None:
-            answer = await strategy(sample, door, 0)
+        async def predict(ask: RowAsk, sample: Sample) -> None:
+            answer = await strategy(sample, ask, 0)
             data[int(sample.id)]["prediction"] = row_of(sample, answer)["prediction"]
 
         asked_alone(roles, data, predict, at_once=False)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from evalwright.compat.hret import published, settings
-from evalwright.scorers.text.spoken import spoken
+from evalwright.compat.hret.rules import current
 
 
 def language_penalizer(text: object, target_lang: str = "ko") -> float:
@@ -12,10 +11,4 @@ def language_penalizer(text: object, target_lang: str = "ko") -> float:
     Published: 1 where langdetect says so, with a fixed seed. Corrected: the share of its letters,
     without names, code and quotations.
     """
-    if settings.scoring() == "published":
-        return published.detected(text, target_lang)
-    return (
-        spoken(text, target_lang).share
-        if isinstance(text, str) and text.strip()
-        else 0.0
-    )
+    return current().language_share(text, target_lang)

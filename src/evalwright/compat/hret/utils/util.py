@@ -6,18 +6,20 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from evalwright import Run
-from evalwright.analysis.answers import AnsweredItem, analyse, split_words
 from evalwright.compat.hret.internal.benchhub_info import citation_report
-from evalwright.compat.hret.row_samples import input_of, plain
-from evalwright.compat.hret.settings import Given, Rows
-from evalwright.extend import write_text
+from evalwright.compat.hret.row_samples import Given, Rows, input_of, plain
+from evalwright.extend import (
+    AnsweredItem,
+    analyse_answers,
+    split_words,
+    write_text,
+)
 
 _FIELDS = ("metrics", "samples", "info")
 
@@ -119,15 +121,6 @@ def as_json(data: Any) -> str:
     return json.dumps(plain(data), ensure_ascii=False, indent=2)
 
 
-def _load_function(func_path: str) -> Callable[..., Any]:
-    """The function of that dotted name. Raises ImportError, AttributeError or ValueError."""
-    module, _, name = func_path.rpartition(".")
-    function = getattr(import_module(module), name)
-    if not callable(function):
-        raise ValueError(f"'{func_path}' is not callable.")
-    return function  # type: ignore[no-any-return]
-
-
 # -- the analysis, in the five sections of HRET's report --
 
 _SHOWN = 300
@@ -136,7 +129,7 @@ _SHOWN = 300
 def _analyse(samples: Sequence[Given], metrics: Given, top_n: int) -> dict[str, Any]:
     """The report as data. Samples without a verdict are counted apart."""
     items = [_item(str(place), sample) for place, sample in enumerate(samples)]
-    analysis = analyse(items, top=top_n, examples=1)
+    analysis = analyse_answers(items, top=top_n, examples=1)
     right = [sample_item for sample_item in items if sample_item.score == 1]
     wrong = [sample_item for sample_item in items if sample_item.score == 0]
     judged = analysis.n_right + analysis.n_wrong

@@ -221,6 +221,8 @@ class _ResultStore:
 class CachingLM:
     """A model that answers repeated requests from a file; sampled texts are always generated again.
 
+    For scripts that call a model object themselves: what the engine asks is in the store anyway.
+
     cache_db: the SQLite file. Caches of lm_eval itself hold pickles and are not read; results go to
     a table of their own.
     """

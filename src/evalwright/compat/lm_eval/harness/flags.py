@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from evalwright.compat.lm_eval.tables import TABLES
-from evalwright.extend import ConfigurationError, check_known, reraise_as
-from evalwright.tasks.yaml_files import read_document
+from evalwright.extend import ConfigurationError, check_known, read_yaml, reraise_as
 
 SEEDS = (0, 1234, 1234, 1234)
 """Default seeds of random, numpy, torch and few-shot sampling."""
@@ -115,7 +114,7 @@ def _with_underscores(word: str) -> str:
 
 def read_config(path: str) -> dict[str, Any]:
     """Read the settings of a YAML file. Raises ConfigurationError and UnknownName."""
-    document = read_document(Path(path), "settings file")
+    document = read_yaml(Path(path), "settings file")
     if not isinstance(document.value, Mapping):
         raise ConfigurationError(
             f"{path} must be a mapping of settings, such as `tasks: [arc_easy]`."

@@ -15,11 +15,9 @@ import click
 from evalwright.compat.lm_eval.api.registry import MODEL_REGISTRY
 from evalwright.compat.lm_eval.harness import flags
 from evalwright.compat.lm_eval.harness.backends import PARALLELIZE_FLAG
-from evalwright.compat.lm_eval.tasks.options import installed_tasks
-from evalwright.compat.lm_eval.utils import make_table
-from evalwright.evaluation.processes import check_one_process
-from evalwright.extend import check_writable
-from evalwright.reports.text import inert, shorten
+from evalwright.compat.lm_eval.runs.results_table import make_table
+from evalwright.compat.lm_eval.tasks.options import PREFIX, installed_tasks
+from evalwright.extend import check_one_process, check_writable, inert
 
 if TYPE_CHECKING:
     from evalwright import Run
@@ -88,8 +86,7 @@ def run(ctx: click.Context) -> int:
         collect_results,
         run_evaluation,
     )
-    from evalwright.reports.endings import failure_notes
-    from evalwright.reports.progress import TerminalProgress
+    from evalwright.extend import TerminalProgress, failure_notes
 
     check_one_process(PARALLELIZE_FLAG)
     settings = flags.read_arguments(ctx.args)
@@ -137,7 +134,7 @@ def run(ctx: click.Context) -> int:
         if results_json.get(name) and not settings.get("predict_only"):
             click.echo(make_table(results_json, name))
     for ended in failure_notes(finished):
-        first = f" First: {shorten(ended.example, 300)}" if ended.example else ""
+        first = f" First: {ended.example}" if ended.example else ""
         _print_note(f"{ended.count} × {ended.kind}: {ended.advice}{first}")
     _print_note(f"The run: {finished.folder}")
     return 1 if finished.n_missing else 0
@@ -228,7 +225,7 @@ def _write_results(
     run: Run, results_json: Mapping[str, Any], settings: Mapping[str, Any]
 ) -> list[Path]:
     """Write lm_eval's files to --output_path, a folder or the name of the results file."""
-    from evalwright.compat.lm_eval.runs.export import export_lm_eval
+    from evalwright.compat.lm_eval.runs.exporting import export_lm_eval
     from evalwright.extend import to_json, write_text
 
     folder, stem = _output_location(settings)
@@ -279,8 +276,8 @@ def list_(what: str, include_path: str | None) -> None:
 def validate(tasks: str, include_path: str | None) -> None:
     """Check that tasks can be read."""
     from evalwright.compat.lm_eval.evaluator import build_evaluation
-    from evalwright.reports.numbers import counted
-    from evalwright.tasks.loading import load_tasks, names_like
+    from evalwright.compat.lm_eval.tasks.loading import load
+    from evalwright.extend import match_task_names
 
     named = [include_path] if include_path else []
     settings = {
@@ -293,14 +290,14 @@ def validate(tasks: str, include_path: str | None) -> None:
     names = [
         task_name
         for name in configuration.tasks
-        for task_name in names_like(name, configuration.dialect)
+        for task_name in match_task_names(name, configuration.dialect)
     ]
     loaded_names = [
         task.name
         for name in names
-        for task in load_tasks(name, dialect=configuration.dialect)
+        for task in load(name.removeprefix(PREFIX), configuration.dialect)
     ]
     first_names = ", ".join(loaded_names[:20])
     ellipsis = ", ..." if loaded_names[20:] else ""
-    n_tasks = counted(len(loaded_names), "task")
-    click.echo(f"{n_tasks} can be read: {first_names}{ellipsis}")
+    noun = "task" if len(loaded_names) == 1 else "tasks"
+    click.echo(f"{len(loaded_names):,} {noun} can be read: {first_names}{ellipsis}")

@@ -14,13 +14,11 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
-from pkgutil import resolve_name
+from importlib.metadata import PackageNotFoundError, entry_points, version
 from typing import Any
 
 from evalwright import (
     Failure,
-    Generate,
     LocalModel,
     LogLikelihood,
     Message,
@@ -32,7 +30,8 @@ from evalwright import (
 from evalwright.compat.lm_eval.api import registry
 from evalwright.compat.lm_eval.api.instance import Instance, OutputType
 from evalwright.compat.lm_eval.api.model import argument_string
-from evalwright.compat.lm_eval.models.classes import (
+from evalwright.compat.lm_eval.models.clients import CLIENTS
+from evalwright.compat.lm_eval.models.model_classes import (
     METHODS,
     SPEED_ONLY_ARGUMENTS,
     check_arguments,
@@ -42,9 +41,7 @@ from evalwright.compat.lm_eval.models.classes import (
     is_transformers,
     own_method,
 )
-from evalwright.compat.lm_eval.models.clients import CLIENTS
-from evalwright.core.requests import arguments_of
-from evalwright.core.secrets import digested_arguments
+from evalwright.compat.lm_eval.models.request_settings import settings_for_class
 from evalwright.extend import (
     ConfigurationError,
     MissingExtra,
@@ -53,12 +50,11 @@ from evalwright.extend import (
     Request,
     RequestError,
     UnknownName,
+    digested_arguments,
     fingerprint_of,
     masked_arguments,
+    stopped_response,
 )
-from evalwright.models.local.model_files import special_tokens_of
-from evalwright.models.model_interface import stop_at, stop_in, unknown_fingerprint
-from evalwright.tasks.entry_points import offered
 
 _END = object()
 ENTRY_POINTS = "evalwright.lm"
@@ -120,11 +116,8 @@ class LMAdapter(LocalModel):
         )
         self._content_identity = {} if fingerprint_text else self._content()
         identity_source = fingerprint_text or self._content_identity
-        self.fingerprint = (
-            fingerprint_of(self._identity(fingerprint_text))
-            if identity_source
-            else unknown_fingerprint()
-        )
+        if identity_source:  # else it has that of an unknown model, which Model gives
+            self.fingerprint = fingerprint_of(self._identity(fingerprint_text))
 
     def _content(self) -> dict[str, Any]:
         """Identify weights, tokenizer and code by content; empty if that is not possible."""
@@ -325,7 +318,7 @@ class LMAdapter(LocalModel):
             return self._text(request.context), request.continuation
         if isinstance(request, RollingLogLikelihood):
             return (request.text,)
-        return self._text(request.prompt), _settings(request)
+        return self._text(request.prompt), settings_for_class(request)
 
     def _text(self, prompt: Prompt) -> Any:
         """Render messages with the model's own template.
@@ -345,12 +338,7 @@ class LMAdapter(LocalModel):
                 raise self._model_error(
                     method, f"must give text, not {type(output).__name__}"
                 )
-            stopped_at = stop_in(output, request.stop) if request.stop else None
-            return Response(
-                stop_at(output, request.stop),
-                finish_reason="stop",
-                stopped_at=stopped_at,
-            )
+            return stopped_response(output, request.stop)
         greedy = None
         number_like = output
         if method == "loglikelihood":
@@ -425,13 +413,23 @@ def _describe_weights(lm: Any) -> dict[str, Any]:
     with suppress(Exception):  # the class's own code
         if tokenizer := getattr(lm, "tokenizer", None):
             facts |= {
-                "special_tokens": special_tokens_of(tokenizer),
+                "special_tokens": _special_tokens(tokenizer),
                 "context_length": int(lm.max_length),
             }
         if weights := getattr(lm, "_model", None):
             dtype = str(weights.dtype).removeprefix("torch.")
             facts |= {"parameters": int(weights.num_parameters()), "dtype": dtype}
     return facts
+
+
+def _special_tokens(tokenizer: Any) -> dict[str, list[Any]]:
+    """The special tokens of a tokenizer, each as its text and its number."""
+    tokens: dict[str, list[Any]] = {}
+    for role in ("bos_token", "eos_token", "pad_token", "unk_token"):
+        token_id = getattr(tokenizer, f"{role}_id", None)
+        if token_id is not None:
+            tokens[role] = [str(getattr(tokenizer, role, None)), int(token_id)]
+    return tokens
 
 
 def lm_model(
@@ -443,7 +441,7 @@ def lm_model(
 ) -> Model:
     """Create `lm/<name>`: a registered class, or one of the entry point group `evalwright.lm`.
 
-    `lm/<client>/<model>` is a model behind a server; see `served`.
+    `lm/<client>/<model>` is a model behind a server; see `client_bodies`.
     """
     client, _, served_name = name.partition("/")
     if served_name and client in CLIENTS:
@@ -451,18 +449,20 @@ def lm_model(
             raise ConfigurationError(
                 f"'lm/{name}' takes neither chat nor fingerprint: leave them out."
             )
-        from evalwright.compat.lm_eval.models.served import served_model
+        from evalwright.compat.lm_eval.models.client_bodies import served_model
 
         return served_model(client, served_name, **arguments)
     model_class = registry.MODEL_REGISTRY.get(name)
     release = ""
-    points = offered(ENTRY_POINTS)
+    points = {
+        point.name: point for point in reversed(list(entry_points(group=ENTRY_POINTS)))
+    }
     if model_class is None and name in points:
-        model_class = resolve_name(points[name])
+        model_class = points[name].load()
         if not inspect.isclass(model_class):
             raise ConfigurationError(
                 f"The entry point '{name}' of {ENTRY_POINTS} is not a model class:"
-                f" {points[name]}."
+                f" {points[name].value}."
             )
     if model_class is None and name in registry.BUILT_IN:
         release = f"evalwright {__version__}"
@@ -527,30 +527,6 @@ def lm_eval_model(
         fingerprint=fingerprint,
         release=release,
     )
-
-
-def _settings(request: Generate) -> dict[str, Any]:
-    """A request's generation settings under lm_eval's names; unset ones are left out."""
-    further = arguments_of(request)
-    if "until" in further:
-        return further
-    seed = None if request.seed is None else request.seed + request.draw
-    temperature = request.temperature
-    optional = {
-        "max_gen_toks": request.max_tokens,
-        "top_p": request.top_p,
-        "seed": seed,
-    }
-    return {
-        "until": list(request.stop),
-        **(
-            {}
-            if temperature is None
-            else {"do_sample": temperature > 0, "temperature": temperature}
-        ),
-        **{key: value for key, value in optional.items() if value is not None},
-        **further,
-    }
 
 
 def _error_text(error: Exception) -> str:

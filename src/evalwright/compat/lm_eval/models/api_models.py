@@ -18,15 +18,17 @@ from typing import Any, Literal, NamedTuple
 from evalwright.compat.lm_eval.api.instance import Instance
 from evalwright.compat.lm_eval.api.model import TemplateLM
 from evalwright.compat.lm_eval.models.utils import Collator, chunks, configure_pad_token
-from evalwright.compat.lm_eval.utils import (
-    LARGEST,
+from evalwright.compat.lm_eval.server_calls import (
+    MAX_REPLY_BYTES,
     Refused,
-    RemoteTokenizer,
     call_json,
+    ssl_context,
+)
+from evalwright.compat.lm_eval.utils import (
+    RemoteTokenizer,
     eval_logger,
     get_rolling_token_windows,
     make_disjoint_window,
-    ssl_context,
 )
 
 LMEVAL_MODEL_NONE_ANSWER_PLACEHOLDER = os.environ.get(
@@ -73,15 +75,17 @@ async def _read(response: Any) -> bytes:
     reply = bytearray()
     async for chunk in response.content.iter_any():
         reply += chunk
-        if len(reply) > LARGEST:
-            raise ValueError(f"The reply is longer than {LARGEST:,} bytes.")
+        if len(reply) > MAX_REPLY_BYTES:
+            raise ValueError(f"The reply is longer than {MAX_REPLY_BYTES:,} bytes.")
     return bytes(reply)
 
 
 class TemplateAPI(TemplateLM):
-    """A model behind a server.
+    """A model behind a server, to derive from.
 
-    Subclasses define `_create_payload`, `parse_generations`, and `parse_logprobs` to score.
+    Subclasses define `_create_payload`, `parse_generations`, and `parse_logprobs` to score. They
+    may call and override each step, so sending, batches and retries are steps of this class, as in
+    lm_eval; a client that nobody derives from is sent by our own models (`client_bodies`).
 
     Args:
         model, pretrained: the model's name.

@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from jinja2 import TemplateError
 
 from evalwright.compat.lm_eval.api.instance import Instance
-from evalwright.compat.lm_eval.models.opened import TransformersLoader
+from evalwright.compat.lm_eval.models.transformers_loader import TransformersLoader
 from evalwright.compat.lm_eval.models.utils import (
     Collator,
     _add_special_kwargs,

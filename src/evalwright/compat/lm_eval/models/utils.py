@@ -68,6 +68,8 @@ def chunks(
 class Collator:
     """Sorts elements by `sort_fn`, batches them, and restores the original order of results.
 
+    Model classes of lm_eval call it; nothing of ours but classes to derive from does.
+
     group_by: "gen_kwargs" batches only elements with the same settings (`group_fn`). "contexts"
     keeps one of all elements with the same tokens (`group_fn`: context and continuation without its
     last token); `get_cache` returns the results of the others.

@@ -42,7 +42,10 @@ def get_dtype(dtype: Any) -> Any:
 
 
 class MultiTokenEOSCriteria(transformers.StoppingCriteria):  # type: ignore[misc]
-    """Stops generation when each row contains the stop string."""
+    """Stops generation when each row contains the stop string.
+
+    For classes that call `generate()` of transformers; `hf/...` looks for stop strings itself.
+    """
 
     def __init__(
         self,

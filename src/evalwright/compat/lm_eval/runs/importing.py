@@ -19,15 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright import Run, SampleRecord
-from evalwright.bounded import from_json
-from evalwright.compat.lm_eval.runs.names import (
-    MODEL_NAME_ARGUMENTS,
-    NO_FILTER,
-    PROMPT_FACTS,
-    doc_digest,
-    file_safe,
-)
-from evalwright.compat.lm_eval.runs.records import (
+from evalwright.compat.lm_eval.runs.imported_records import (
     Items,
     build_record,
     failed_record,
@@ -35,6 +27,13 @@ from evalwright.compat.lm_eval.runs.records import (
     metric_result,
     number,
     size,
+)
+from evalwright.compat.lm_eval.runs.names import (
+    MODEL_NAME_ARGUMENTS,
+    NO_FILTER,
+    PROMPT_FACTS,
+    doc_digest,
+    file_safe,
 )
 from evalwright.compat.lm_eval.tasks.options import DIALECT, PREFIX
 from evalwright.compat.recording import (
@@ -45,7 +44,6 @@ from evalwright.compat.recording import (
     start_time,
     task_record,
 )
-from evalwright.core.secrets import is_secret
 from evalwright.extend import (
     LOWER_IS_BETTER_METRICS,
     ImportDestination,
@@ -56,11 +54,11 @@ from evalwright.extend import (
     RunFacts,
     TaskResult,
     fingerprint_of,
+    is_secret,
     masked_arguments,
     parse_json,
     read_json_lines,
 )
-from evalwright.runs.scores import hashed
 
 _RESULTS = re.compile(r"results(?:_(?P<time>.+))?\.json")
 _LINES = re.compile(r"(?P<kind>samples|failures)_(?P<task>.+)_(?P<time>[^_]+)\.jsonl")
@@ -249,7 +247,9 @@ class SampleLines:
                 rows = {}
                 for code, start in zip(places[::2], places[1::2], strict=True):
                     file.seek(start)
-                    rows[self.filters[code]] = from_json(file.readline())
+                    rows[self.filters[code]] = parse_json(
+                        file.readline(), str(self.path)
+                    )
                 yield doc, rows
 
 
@@ -408,7 +408,7 @@ class _Task:
         self.count += 1
         sample = record.sample
         self.clustered = self.clustered or bool(sample.cluster)
-        unit = hashed(sample.cluster or f"\0{sample.id}")
+        unit = _cluster_code(sample.cluster or f"\0{sample.id}")
         for (pipeline, metric), items in self.items.items():
             items.add(lines.get(pipeline, {}).get(metric), unit)
         for failure in record.score_failures.values():
@@ -501,6 +501,12 @@ class _Task:
             options,
             lower_is_better=summary.lower_is_better,
         )
+
+
+def _cluster_code(cluster: str) -> int:
+    """A 64-bit number for a cluster's name, the same in every process."""
+    name = cluster.encode(errors="surrogatepass")
+    return int.from_bytes(hashlib.blake2b(name, digest_size=8).digest(), signed=True)
 
 
 def _task_names(source: Source) -> list[str]:

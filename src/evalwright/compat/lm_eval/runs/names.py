@@ -89,13 +89,6 @@ def file_safe(model: str) -> str:
     return name if name.strip(". ") else "model"
 
 
-def stringify(response: Any) -> Any:
-    """Convert all numbers and booleans in nested lists to text, as lm_eval writes responses."""
-    if isinstance(response, (list, tuple)):
-        return [stringify(element) for element in response]
-    return str(response)
-
-
 def depths(
     children: Mapping[str, Sequence[str]], names: Collection[str]
 ) -> Iterator[tuple[str, int]]:

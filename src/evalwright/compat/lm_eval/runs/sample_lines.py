@@ -16,11 +16,13 @@ from evalwright.compat.lm_eval.runs.names import (
     COUNT_UNITS,
     digest,
     doc_digest,
-    stringify,
 )
 from evalwright.compat.lm_eval.tasks.estimates import FILTERED, NAMED
 from evalwright.compat.lm_eval.tasks.options import DIALECT
-from evalwright.core.requests import prompt_from
+from evalwright.compat.lm_eval.tasks.row_requests import (
+    restored_prompt,
+    stringify,
+)
 from evalwright.extend import Prompt
 
 GENERATE, CHOOSE, CONTINUE, ROLLING = [
@@ -226,7 +228,7 @@ class Rows:
             if argument is None:
                 return self._text(answer.prompt)
             return (
-                self._text(prompt_from(argument))
+                self._text(restored_prompt(argument))
                 if isinstance(argument, list)
                 else argument
             )

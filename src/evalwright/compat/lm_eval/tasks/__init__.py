@@ -10,12 +10,12 @@ The dialect (`tasks.dialects`) is this module.
     rendering.py  columns, templates and literals as text, targets and choices
     splits.py     the rows of a task
     prompts.py    instruction, shots and question as one text or as messages
-    asking.py     what is asked of the model for one row
+    row_requests.py  what is asked of the model for one row
     filters.py    what is taken from its answers
     scoring.py    what that is worth, metric by metric
     aggregation.py, labels.py, estimates.py  scores as one number with its standard error
     compiling.py  all of it as a Task
-    classes.py    tasks that are Python classes, by the released package
+    task_classes.py  tasks that are Python classes, by the released package
     rescoring.py  filters and metrics again, over recorded answers
     results.py    averages over groups, and a run's numbers in the published form
     loading.py    the way in: a name as Tasks

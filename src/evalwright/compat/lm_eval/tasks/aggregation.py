@@ -12,14 +12,19 @@ import math
 import random
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from evalwright.compat.lm_eval.tables import TABLES
 from evalwright.compat.lm_eval.tasks import labels
 from evalwright.compat.lm_eval.tasks.registered import registered_aggregation
-from evalwright.extend import TaskError, check_known
-from evalwright.metrics import corpus
-from evalwright.scorers.corpus import require, statistics
+from evalwright.extend import (
+    MissingExtra,
+    TaskError,
+    check_known,
+    corpus_counts,
+    corpus_score,
+)
 from evalwright.statistics import Estimate
 
 if TYPE_CHECKING:
@@ -93,19 +98,19 @@ def brier_score(items: Items) -> float:
     return float(brier_losses(items).mean())
 
 
-def corpus_score(name: str, items: Items) -> float:
+def score_corpus(name: str, items: Items) -> float:
     """BLEU, chrF, chrF++ or TER from sacrebleu, over (reference or references, text) pairs."""
-    return float(corpus.SCORES[name](corpus_counts(name, items).sum(axis=0)))
+    return float(corpus_score(name, count_items(name, items).sum(axis=0)))
 
 
-def corpus_counts(name: str, items: Items) -> NDArray[np.float64]:
+def count_items(name: str, items: Items) -> NDArray[np.float64]:
     """The counts (items, counts) whose column sums determine the score.
 
     All items are scored with as many references as the one with fewest.
     """
     import numpy as np
 
-    require(what=f"The metric '{name}'", extra="lm-eval")
+    require_sacrebleu(f"The metric '{name}'")
     references_by_item = [
         (references,) if isinstance(references, str) else tuple(references)
         for references, _ in items
@@ -122,7 +127,13 @@ def corpus_counts(name: str, items: Items) -> NDArray[np.float64]:
 
 @lru_cache(maxsize=1 << 14)
 def _counts(name: str, text: str, references: tuple[str, ...]) -> tuple[float, ...]:
-    return tuple(statistics(name, text, references))
+    return tuple(corpus_counts(name, text, references))
+
+
+def require_sacrebleu(feature: str) -> None:
+    """Raise MissingExtra if the library of corpus metrics is not installed."""
+    if find_spec("sacrebleu") is None:
+        raise MissingExtra(feature, "lm-eval", "sacrebleu")
 
 
 BUILT_IN: dict[str, Aggregation] = {
@@ -134,7 +145,7 @@ BUILT_IN: dict[str, Aggregation] = {
     "nanmean": nanmean,
     "perplexity": perplexity,
     "weighted_perplexity": weighted_perplexity,
-    **{name: partial(corpus_score, name) for name in CORPUS_METRICS},
+    **{name: partial(score_corpus, name) for name in CORPUS_METRICS},
     **{
         name: partial(labels.label_metric, name) for name in ("f1", "matthews_corrcoef")
     },
@@ -259,9 +270,9 @@ def _bootstrap_scorer(
     if name in labels.LABEL_METRICS:
         return labels.label_metric_over_draws(name, items)
     if name in CORPUS_METRICS:
-        table = corpus_counts(name, items)
+        table = count_items(name, items)
         return lambda draws: [
-            float(corpus.SCORES[name](table[row].sum(axis=0))) for row in draws
+            float(corpus_score(name, table[row].sum(axis=0))) for row in draws
         ]
     values = np.array(items, dtype=float)
     if name == "perplexity":

@@ -17,13 +17,6 @@ from typing import Any
 
 from evalwright import Answer, Ask, EvalwrightError, Sample, Score, Task
 from evalwright.compat.lm_eval.tasks import generative
-from evalwright.compat.lm_eval.tasks.asking import (
-    ABILITIES,
-    Arguments,
-    Questions,
-    Strategy,
-    published_responses,
-)
 from evalwright.compat.lm_eval.tasks.config import Definition, TaskConfig
 from evalwright.compat.lm_eval.tasks.estimates import Metrics
 from evalwright.compat.lm_eval.tasks.filters import Pipeline
@@ -32,11 +25,24 @@ from evalwright.compat.lm_eval.tasks.options import DIALECT, PREFIX, Options
 from evalwright.compat.lm_eval.tasks.prompts import FewShotSampler, Prompts
 from evalwright.compat.lm_eval.tasks.rendering import Doc, Fields, template
 from evalwright.compat.lm_eval.tasks.results import Group
+from evalwright.compat.lm_eval.tasks.row_requests import (
+    ABILITIES,
+    Arguments,
+    RowRequests,
+    RowStrategy,
+    published_responses,
+)
 from evalwright.compat.lm_eval.tasks.scoring import Scoring, require_trust
 from evalwright.compat.lm_eval.tasks.splits import Splits, reported
 from evalwright.compat.lm_eval.tasks.task_yaml import FunctionRef, is_sandboxed
-from evalwright.extend import NO_ANSWER, Ability, DatasetError, Scorer, TaskError
-from evalwright.scorers.code.unit_tests import program_slots
+from evalwright.extend import (
+    NO_ANSWER,
+    Ability,
+    DatasetError,
+    Scorer,
+    TaskError,
+    program_slots,
+)
 
 MAX_REPEATS = 10_000
 """The most repeats of a request; published tasks have up to 64."""
@@ -131,7 +137,7 @@ class TaskWork:
         return Task(
             name=f"{PREFIX}{name}",
             samples=self.samples,
-            strategy=Strategy(
+            strategy=RowStrategy(
                 needs,
                 self.make_requests,
                 self.repeats,
@@ -263,7 +269,7 @@ class OpenedTask:
 
     rows: Any
     fields: Fields
-    questions: Questions
+    questions: RowRequests
     scoring: Scoring
 
 
@@ -313,7 +319,7 @@ class Work(TaskWork):
         fields = scoring.fields
         prompts = Prompts(definition, fields, shots, options, scoring.multiple_input)
         return OpenedTask(
-            rows, fields, Questions(definition, fields, prompts, options), scoring
+            rows, fields, RowRequests(definition, fields, prompts, options), scoring
         )
 
     @cached_property

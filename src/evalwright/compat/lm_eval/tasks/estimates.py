@@ -13,13 +13,12 @@ from functools import partial
 from typing import Any
 
 from evalwright import Column, Score
-from evalwright.compat.lm_eval.runs.names import stringify
 from evalwright.compat.lm_eval.tasks import aggregation, labels
 from evalwright.compat.lm_eval.tasks.aggregation import Aggregation, by_error
 from evalwright.compat.lm_eval.tasks.config import Definition
 from evalwright.compat.lm_eval.tasks.options import Options
+from evalwright.compat.lm_eval.tasks.row_requests import stringify
 from evalwright.extend import LOWER_IS_BETTER_METRICS, MetricSpec
-from evalwright.scorers.corpus import require
 from evalwright.statistics import Estimate
 
 _SHARES = frozenset({"acc", "acc_norm", "acc_bytes", "acc_mutual_info", "exact_match"})
@@ -50,6 +49,9 @@ metrics in their order.
 
 class Metrics:
     """The metrics of a task, and how each is computed.
+
+    Published aggregations and standard errors are lm_eval's (`aggregation`); corrected intervals
+    are those of `evalwright.statistics`, by the table `INTERVALS`.
 
     Metrics that a task makes up may appear only with the first scores.
     """
@@ -84,9 +86,8 @@ class Metrics:
         """Raise MissingExtra if a metric needs a library that is not installed."""
         for name, _ in self._ways.values():
             if name in aggregation.CORPUS_METRICS:
-                require(
-                    what=f"The metric '{name}' of the task '{self.definition.name}'",
-                    extra="lm-eval",
+                aggregation.require_sacrebleu(
+                    f"The metric '{name}' of the task '{self.definition.name}'"
                 )
 
     def specs(

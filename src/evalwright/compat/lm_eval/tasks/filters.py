@@ -16,9 +16,16 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from evalwright import bounded
 from evalwright.compat.lm_eval.tasks.task_yaml import Unavailable
-from evalwright.extend import ScoringError, TaskError, check_known, reraise_as
+from evalwright.extend import (
+    LimitExceeded,
+    RaisedInProcess,
+    ScoringError,
+    TaskError,
+    call_with_limits,
+    check_known,
+    reraise_as,
+)
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -130,10 +137,12 @@ def find_matches(pattern: str, answers: Sequence[Any]) -> list[list[Any]]:
     """
     texts = [answer if isinstance(answer, str) else "" for answer in answers]
     try:
-        matches: list[list[Any]] = bounded.call(_matches, pattern, texts, key=pattern)
-    except bounded.Raised as error:
+        matches: list[list[Any]] = call_with_limits(
+            _matches, pattern, texts, key=pattern
+        )
+    except RaisedInProcess as error:
         raise TaskError(f"The pattern {pattern!r} cannot be used: {error}.") from None
-    except bounded.LimitExceeded as error:
+    except LimitExceeded as error:
         raise ScoringError(
             f"The pattern {pattern!r} cannot be used on this text: {error}."
         ) from None
@@ -156,10 +165,10 @@ def remove_matches(patterns: Sequence[str] | None, text: str) -> str:
     if not patterns:
         return text
     try:
-        cleaned: str = bounded.call(
+        cleaned: str = call_with_limits(
             _remove_matches, list(patterns), text, key=tuple(patterns)
         )
-    except (bounded.Raised, bounded.LimitExceeded) as error:
+    except (RaisedInProcess, LimitExceeded) as error:
         raise ScoringError(
             f"A pattern of {list(patterns)} cannot be used on this text: {error}."
         ) from None

@@ -13,14 +13,14 @@ from typing import Any
 
 from evalwright import Task
 from evalwright.compat.lm_eval.tables import TABLES
-from evalwright.compat.lm_eval.tasks.asking import FURTHER_GENERATION, GENERATION
-from evalwright.compat.lm_eval.tasks.classes import compile_class
 from evalwright.compat.lm_eval.tasks.compiling import compile_definition
 from evalwright.compat.lm_eval.tasks.config import read
 from evalwright.compat.lm_eval.tasks.functions import Functions
 from evalwright.compat.lm_eval.tasks.index import Index, kind_and_name
 from evalwright.compat.lm_eval.tasks.options import PREFIX, Options, as_paths
 from evalwright.compat.lm_eval.tasks.results import Group, parse_averages
+from evalwright.compat.lm_eval.tasks.row_requests import FURTHER_GENERATION, GENERATION
+from evalwright.compat.lm_eval.tasks.task_classes import compile_class
 from evalwright.compat.lm_eval.tasks.task_yaml import (
     Files,
     Unavailable,

@@ -15,7 +15,7 @@ from math import comb
 from types import ModuleType
 from typing import Any
 
-from evalwright.scorers.code.sandbox import run
+from evalwright.extend import run_program
 
 CODE_METRIC = "code_eval"
 SECONDS = 10.0
@@ -58,7 +58,8 @@ class SandboxedCodeEval:
             zip(predictions, references, strict=True)
         ):
             labels = [
-                run(candidate, tests, seconds=SECONDS).label for candidate in candidates
+                run_program(candidate, tests, seconds=SECONDS).label
+                for candidate in candidates
             ]
             outcomes[problem] = [
                 (

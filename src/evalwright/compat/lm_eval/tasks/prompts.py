@@ -28,6 +28,9 @@ SAMPLERS = ("default", "first_n")
 class FewShotSampler:
     """Chooses `count` rows of a pool for each question.
 
+    The draws are published arithmetic: Python's generator, row by row. Corrected scoring draws in
+    the same way from a generator of the row's own.
+
     avoid_own: skip rows equal to the question.
     """
 

@@ -14,13 +14,16 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
-from jinja2 import StrictUndefined, Template, TemplateError
+from jinja2 import StrictUndefined, TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from evalwright import bounded
 from evalwright.compat.lm_eval.tasks.config import TaskConfig
-from evalwright.extend import TaskError
-from evalwright.tasks.linear_templates import LONGEST, is_linear
+from evalwright.extend import (
+    LimitExceeded,
+    RaisedInProcess,
+    TaskError,
+    template_renderer,
+)
 
 Doc = Mapping[str, Any]
 
@@ -29,8 +32,8 @@ def _regex_replace(text: str, pattern: str, replacement: str, count: int = 0) ->
     return re.sub(pattern, replacement, text, count=count)
 
 
-@lru_cache(maxsize=1)
-def _environment() -> ImmutableSandboxedEnvironment:
+def make_environment() -> ImmutableSandboxedEnvironment:
+    """The sandbox of task files: a missing column is an error, a last line break stays."""
     environment = ImmutableSandboxedEnvironment(
         undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False
     )
@@ -39,35 +42,14 @@ def _environment() -> ImmutableSandboxedEnvironment:
 
 
 @lru_cache(maxsize=4096)
-def _compiled(source: str) -> Template:
-    return _environment().from_string(source)
-
-
-@lru_cache(maxsize=4096)
 def template(source: str) -> Callable[[Doc], str]:
-    """Compile a template to a function of a row. Raises TaskError for an invalid template.
-
-    One that cannot outgrow its row is rendered in this process, others in a process with limits,
-    where a failure is a LimitExceeded or Raised.
-    """
+    """Compile a template to a function of a row. Raises TaskError for an invalid template."""
     try:
-        if len(source) <= LONGEST and is_linear(_environment().parse(source)):
-            compiled = _compiled(source)
-            return lambda doc: compiled.render(**doc)
-        bounded.call(_check, source)
-    except (TemplateError, bounded.LimitExceeded, bounded.Raised) as error:
+        return template_renderer(source, make_environment)
+    except (TemplateError, LimitExceeded, RaisedInProcess) as error:
         raise TaskError(
             f"The template {source[:200]!r} cannot be read: {error}."
         ) from None
-    return lambda doc: bounded.call(_rendered, source, dict(doc), key=source)
-
-
-def _check(source: str) -> None:
-    _compiled(source)
-
-
-def _rendered(source: str, doc: Doc) -> str:
-    return _compiled(source).render(**doc)
 
 
 def render(source: str, doc: Doc) -> str:

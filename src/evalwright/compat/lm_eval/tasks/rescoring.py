@@ -16,12 +16,12 @@ from typing import Any
 from evalwright import Answer, Sample, Score
 from evalwright.compat.lm_eval.tables import TABLES
 from evalwright.compat.lm_eval.tasks.aggregation import BUILT_IN
-from evalwright.compat.lm_eval.tasks.classes import compile_class
 from evalwright.compat.lm_eval.tasks.compiling import Work, build_scoring
 from evalwright.compat.lm_eval.tasks.config import Definition, TaskConfig, read
 from evalwright.compat.lm_eval.tasks.filters import BUILT_IN_FILTERS, Pipeline
 from evalwright.compat.lm_eval.tasks.loading import Library, read_options
 from evalwright.compat.lm_eval.tasks.options import PREFIX, Options
+from evalwright.compat.lm_eval.tasks.task_classes import compile_class
 from evalwright.compat.lm_eval.tasks.task_yaml import refusals, unavailable_in
 from evalwright.extend import ConfigurationError, ScoringRules
 

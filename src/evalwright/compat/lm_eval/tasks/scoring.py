@@ -17,8 +17,7 @@ from evalwright.compat.lm_eval.tasks.config import Definition, MetricEntry
 from evalwright.compat.lm_eval.tasks.filters import remove_matches
 from evalwright.compat.lm_eval.tasks.options import Options, trust_advice
 from evalwright.compat.lm_eval.tasks.rendering import Doc, Fields
-from evalwright.core.errors import known_names
-from evalwright.extend import MissingExtra, ScoringError, TaskError, UnknownName
+from evalwright.extend import MissingExtra, ScoringError, TaskError, check_known
 
 if TYPE_CHECKING:
     import numpy as np
@@ -266,12 +265,8 @@ def _from_evaluate(name: str) -> Callable[..., Any]:
     except ImportError:
         if name in PUBLISHED_METRICS:
             raise MissingExtra(f"The metric '{name}'", "lm-eval", "evaluate") from None
-        raise UnknownName(
-            "metric",
-            name,
-            PUBLISHED_METRICS,
-            known_names(name, sorted(PUBLISHED_METRICS)),
-        ) from None
+        check_known("metric", [name], sorted(PUBLISHED_METRICS))
+        raise
     compute: Callable[..., Any] = evaluate.load(name).compute
     return compute
 

@@ -21,9 +21,13 @@ from evalwright import EvalwrightError
 from evalwright.compat.lm_eval.tasks.config import Definition
 from evalwright.compat.lm_eval.tasks.functions import advice
 from evalwright.compat.lm_eval.tasks.options import Options, trust_advice
-from evalwright.core.errors import cause_of
-from evalwright.extend import DatasetError, MissingExtra, TaskError
-from evalwright.tasks.datasets.hub import hub_libraries
+from evalwright.extend import (
+    DatasetError,
+    MissingExtra,
+    TaskError,
+    cause_of,
+    hub_libraries,
+)
 
 FORMATS = ("arrow", "csv", "json", "parquet", "text")
 """Builders of the library `datasets` that only read data."""
@@ -219,7 +223,11 @@ def _check_inside(file: str, folders: Sequence[Path], options: Options) -> str:
 
 
 class Splits:
-    """Opens a task's data, once."""
+    """Opens a task's data, once.
+
+    The tables are those of the library `datasets`, which a task's Python works on; only the way to
+    the hub is ours.
+    """
 
     def __init__(self, definition: Definition, options: Options) -> None:
         self.definition = definition

@@ -18,10 +18,7 @@ from evalwright import EvalwrightError
 from evalwright.compat.lm_eval.tables import TABLES
 from evalwright.compat.lm_eval.tasks.options import trust_advice
 from evalwright.compat.lm_eval.tasks.programs import CODE_METRIC, runs_in_sandbox
-from evalwright.extend import ConfigurationError, TaskError, reraise_as
-from evalwright.tasks.yaml_files import MAX_NODES, expanded_size, too_deep
-
-_Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+from evalwright.extend import ConfigurationError, TaskError, parse_yaml, reraise_as
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,16 +70,6 @@ def unavailable_in(value: Any) -> list[EvalwrightError]:
     if not isinstance(children, list):
         return []
     return [reason for child in children for reason in unavailable_in(child)]
-
-
-class _Loader(_Base):  # type: ignore[misc]
-    folder: Path
-
-
-_Loader.add_constructor(
-    "!function",
-    lambda loader, node: FunctionRef(str(loader.construct_scalar(node)), loader.folder),
-)
 
 
 class Files:
@@ -146,18 +133,12 @@ def parse(path: Path) -> dict[str, Any]:
         if not path.is_file():  # a device or a pipe may never end
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
         content = path.read_bytes()
-    loader = _Loader(content)
-    loader.folder = path.parent
+
+    def refer(name: str) -> FunctionRef:
+        return FunctionRef(name, path.parent)
+
     try:
-        if too_deep(content.decode("utf-8", "replace")):
-            raise ValueError("it is nested too deeply")
-        node = loader.get_single_node()
-        if node is not None and expanded_size(node) > MAX_NODES:
-            raise ValueError(
-                f"with its aliases (*) written out it has more than {MAX_NODES:,}"
-                " values"
-            )
-        document = None if node is None else loader.construct_document(node)
+        document = parse_yaml(content, {"!function": refer})
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f", line {mark.line + 1}" if mark else ""
@@ -172,8 +153,6 @@ def parse(path: Path) -> dict[str, Any]:
         RecursionError,
     ) as error:
         raise TaskError(f"{path}: this YAML cannot be used: {error}.") from None
-    finally:
-        loader.dispose()
     if not isinstance(document, dict):
         raise TaskError(f"{path}: a task file is a mapping of keys to values.")
     return document

@@ -309,8 +309,8 @@ def _missing_file_message(subject: str, needs: str, adapter: Path | None) -> str
 
 
 @dataclass(frozen=True, slots=True)
-class _Repository:
-    """A repository at one commit.
+class HubRepository:
+    """A repository of the hub at one commit.
 
     Files are fetched by the requested `revision`, because the cache then remembers its commit for
     times without network.
@@ -351,13 +351,20 @@ class _Repository:
 
 def open_repository(
     name: str, revision: str | None, needs: str = "config.json"
-) -> _Repository:
-    """Find a repository's commit.
+) -> HubRepository:
+    """Find a model repository of the hub, to name it by its commit.
 
-    `needs` is the file by which its local cache is recognised without network.
+    Args:
+        name: its id.
+        revision: a branch, tag or commit; None for the main branch.
+        needs: the file by which its local cache is recognised without network.
+
+    Returns:
+        The repository: its `commit`, and its files as `listed`.
 
     Raises:
         ConfigurationError: neither the hub nor its local cache has the repository.
+        MissingExtra: the hub's library is not installed.
     """
     try:
         from huggingface_hub import HfApi, errors, hf_hub_download
@@ -385,7 +392,7 @@ def open_repository(
                     f"The hub does not say which commit of '{name}' is meant: name one"
                     " as its revision."
                 )
-            return _Repository(name, model_info.sha, revision, files, offline=False)
+            return HubRepository(name, model_info.sha, revision, files, offline=False)
         try:
             cached = Path(
                 hf_hub_download(name, needs, revision=revision, local_files_only=True)
@@ -398,7 +405,7 @@ def open_repository(
             ) from unreachable
     # The cache keeps a commit's files in a folder with its name.
     commit = cached.parents[needs.count("/")].name
-    return _Repository(name, commit, revision, None, offline=True)
+    return HubRepository(name, commit, revision, None, offline=True)
 
 
 @contextmanager

@@ -40,7 +40,9 @@ def open_batched(
             although one is in progress, which would pay twice.
     """
     settings = dict(model_arguments or {})
-    batched = arguments.flag("batch", settings.pop("batch", batch))
+    batched: bool | None = batch
+    if "batch" in settings:
+        batched = arguments.flag("batch", settings.pop("batch"))
     options = (
         {key: settings.pop(key) for key in _SETTINGS if key in settings}
         if batched

@@ -1,0 +1,1 @@
+"""HRET's own behaviour and arithmetic, faults included (`scoring="published"`)."""
