@@ -304,7 +304,11 @@ def test_what_cannot_be_taken_over_is_named(config: str, notes: list[str]) -> No
         ("prompts: file:///etc/hostname\nproviders: [echo]\n", "outside of"),
         ("prompts: file://link.txt\nproviders: [echo]\n", "outside of"),
         ("prompts: file://.env\nproviders: [echo]\n", "hidden there"),
-        ("prompts: file://no.txt\nproviders: [echo]\n", "does not exist"),
+        ("prompts: file://no.txt\nproviders: [echo]\n", "'no.txt' cannot be read"),
+        (
+            f"prompts: file://{'x' * 5000}.txt\nproviders: [echo]\n",
+            "cannot be read: File name too long",
+        ),
         ("prompts: [a]\nproviders: [file://../p.yaml]\n", "outside of"),
         (MINIMAL.replace("hello", "file://../../secret.txt"), "outside of"),
         (

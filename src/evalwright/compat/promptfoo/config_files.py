@@ -25,6 +25,9 @@ MAX_BYTES = 16 << 20
 """Of a file that a configuration names."""
 MAX_FILES = 1_000
 """That one pattern may stand for."""
+MAX_SHOWN_CHARS = 120
+"""Of a name in a message."""
+MAX_NOTE_CHARS = 400
 MAX_NOTES = 40
 """Sentences about what is left out; more are counted."""
 SCRIPTS = [
@@ -72,7 +75,7 @@ class Notes:
 
     def add(self, sentence: str) -> None:
         """Note one thing."""
-        self._counts[printable(sentence)] += 1
+        self._counts[printable(sentence)[:MAX_NOTE_CHARS]] += 1
 
     def sentences(self) -> list[str]:
         """Return the sentences in the order in which they were first noted."""
@@ -114,14 +117,12 @@ class ConfigFolder:
         path = self.folder / name
         if "\0" in name or not is_within(path, self.folder):
             raise ConfigurationError(
-                f"'{printable(name)}' is outside of the configuration's folder"
+                f"'{_shown(name)}' is outside of the configuration's folder"
                 f" '{self.folder}' (links followed), or hidden there, so it is not"
                 " read. Copy it there."
             )
-        if not path.exists():
-            raise ConfigurationError(
-                f"'{printable(name)}' does not exist in '{self.folder}'."
-            )
+        with reraise_as(ConfigurationError, f"'{_shown(name)}' cannot be read"):
+            path.stat()
         return path
 
     def find_all(self, reference: str) -> list[Path]:
@@ -140,28 +141,34 @@ class ConfigFolder:
             )
         if Path(name).is_absolute() or ".." in Path(name).parts:
             raise ConfigurationError(
-                f"The pattern '{printable(name)}' leads outside of the configuration's"
+                f"The pattern '{_shown(name)}' leads outside of the configuration's"
                 f" folder '{self.folder}', so it is not read."
             )
         files: list[Path] = []
-        with reraise_as(ConfigurationError, f"'{printable(name)}' cannot be searched"):
+        with reraise_as(ConfigurationError, f"'{_shown(name)}' cannot be searched"):
             for path in self.folder.glob(name):
                 if path.is_file() and is_within(path, self.folder):
                     files.append(path)
                 if len(files) > MAX_FILES:
                     raise ConfigurationError(
-                        f"The pattern '{printable(name)}' stands for more than"
+                        f"The pattern '{_shown(name)}' stands for more than"
                         f" {MAX_FILES:,} files."
                     )
         if not files:
             raise ConfigurationError(
-                f"No file in '{self.folder}' fits '{printable(name)}'."
+                f"No file in '{self.folder}' fits '{_shown(name)}'."
             )
         return sorted(files)
 
     def named(self, path: Path) -> str:
         """Return a file's name as messages show it."""
         return path.relative_to(self.folder).as_posix()
+
+
+def _shown(name: str) -> str:
+    """Return a name as a message shows it."""
+    text = printable(name)
+    return text if len(text) <= MAX_SHOWN_CHARS else f"{text[:MAX_SHOWN_CHARS]}..."
 
 
 def read_text(path: Path) -> str:
