@@ -567,7 +567,6 @@ def test_references_and_sets_and_files_of_assertions() -> None:
         "      - type: assert-set\n        threshold: 0.5\n        assert:\n"
         "          - {type: contains, value: a}\n          - {type: python, value: 'True'}\n"
         "assertionTemplates: {short: {type: starts-with, value: He}}\n"
-        "evaluateOptions: {repeat: 3}\n"
     )
     assert rows_of(suite)[0]["assert"] == [
         {"type": "starts-with", "value": "He"},
@@ -579,7 +578,17 @@ def test_references_and_sets_and_files_of_assertions() -> None:
         },
     ]
     assert any("'#/assertionTemplates/none' is not in" in note for note in suite.notes)
-    assert yaml.safe_load(suite.files["promptfoo.yaml"])["answer"]["draws"] == 3
+
+
+def test_repeats_need_a_temperature() -> None:
+    repeated = MINIMAL + "evaluateOptions: {repeat: 3}\n"
+    write(repeated)
+    assert "at temperature 0" in init().err
+    warm = repeated.replace("echo", "{id: openai:gpt-4o, config: {temperature: 0.7}}")
+    task = yaml.safe_load(converted(warm).files["promptfoo.yaml"])
+    assert task["answer"] == {"temperature": 0.7, "max_tokens": 1024, "draws": 3}
+    assert init("--replace").code == 0
+    assert typed("tasks", "show", "promptfoo.yaml").code == 0
 
 
 def test_default_assertions_can_be_disabled() -> None:

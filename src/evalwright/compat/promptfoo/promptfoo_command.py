@@ -104,7 +104,7 @@ def convert(path: Path) -> ConvertedSuite:
     name = _task_name(path)
     files = {
         SUITE: _suite(name, prompts, models, roles),
-        f"{name}.yaml": _task(name, config, rows, converter, notes),
+        f"{name}.yaml": _task(name, config, models, rows, converter, notes),
         f"{name}.jsonl": "".join(f"{_json_line(row)}\n" for row in rows),
     }
     for prompt in prompts:
@@ -217,6 +217,7 @@ def _prompt_setting(name: str, prompt: ConvertedPrompt) -> str | dict[str, str]:
 def _task(
     name: str,
     config: Mapping[str, Any],
+    models: Sequence[ConvertedModel],
     rows: Sequence[Mapping[str, Any]],
     converter: AssertionConverter,
     notes: Notes,
@@ -228,7 +229,14 @@ def _task(
         metadata.setdefault(fact, f"{{{{ facts.{fact} }}}}")
     answer: dict[str, Any] = {"temperature": 0, "max_tokens": MAX_TOKENS}
     if draws := _repeats(config.get("evaluateOptions"), notes):
-        answer["draws"] = draws
+        temperatures = [model.arguments.get("temperature", 0) for model in models]
+        if min(temperatures) > 0:
+            answer |= {"temperature": temperatures[0], "draws": draws}
+        else:
+            notes.add(
+                "'evaluateOptions.repeat' is left out: at temperature 0, which a"
+                " provider without a temperature has, all answers are the same."
+            )
     task: dict[str, Any] = {
         "task": name,
         "description": str(config.get("description") or "Tests of promptfoo."),
