@@ -50,6 +50,7 @@ SAMPLE = Sample(
     },
 )
 OPTIONS: dict[str, dict[str, Any]] = {
+    "assertions": {"assertions": [{"type": "contains", "value": "Paris"}]},
     "judge-rating": {"question": "How good is it?"},
     "label": {"labels": ["Paris", "Rome"]},
     "procedure": {"kind": "route"},

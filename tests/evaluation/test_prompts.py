@@ -48,6 +48,27 @@ def test_each_model_has_a_run_with_each_prompt() -> None:
     assert all(run_ids == ids[0] for run_ids in ids), "the same items for all"
 
 
+def test_a_prompt_may_have_a_system_message() -> None:
+    suite = (
+        "tasks: [sums.csv]\nmodels: [scripted/echo]\nlimit: 3\nprompts:\n"
+        "  - {name: terse, system: 'Be terse about {{ id }}.', file: short.txt}\n"
+        "  - {name: plain, file: short.txt}\n"
+    )
+    Path("suite.yaml").write_text(suite)
+    done = typed("run", "--config", "suite.yaml", "--name", "p", "--quiet")
+    assert done.code == 0, done.text
+    terse, plain = open_run("p-terse"), open_run("p-plain")
+    assert all("Be terse about" in text for text in prompts_of(terse))
+    assert not any("Be terse" in text for text in prompts_of(plain))
+    assert terse.data["prompt"]["hash"] != plain.data["prompt"]["hash"]
+    again = typed("run", "--config", "runs/p-terse/run.json", "--name", "again")
+    assert again.code == 0, again.text
+    assert prompts_of(open_run("again")) == prompts_of(terse)
+    clash = typed("run", "--config", "suite.yaml", "-T", "prompt.system=You are kind.")
+    assert clash.code == 2
+    assert "'prompt.system' is set for the tasks" in clash.err
+
+
 def test_a_run_resumes_from_its_record_and_sends_nothing() -> None:
     common = ("sums.csv", "--model", "demo/small", "--limit", "5")
     prompts = ("--prompt", "short.txt", "--prompt", "formal.txt")

@@ -58,7 +58,7 @@ def test_a_few_trials_do_not_speak_against_the_interval(setting: Setting) -> Non
 
     The seed is fixed, so what passes once always does.
     """
-    covered = checked(setting, max(6, most_trials(setting) // 20))
+    covered = checked(setting, max(6, most_trials(setting) // 10))
     assert setting.contrast or setting.within(covered)
 
 

@@ -5,10 +5,10 @@ Each system is a row of a table.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
@@ -102,6 +102,8 @@ CHECKERS = (
     ),
 )
 """Foreign result folders that `runs check` knows: a test for such a folder, and its checker."""
+CONVERTERS = {"promptfoo": "evalwright.compat.promptfoo.promptfoo_command:convert"}
+"""Systems whose configurations `evalwright init --from` makes a suite of."""
 PROGRAMS = {"hhem-leaderboard": "evalwright.compat.hhem.hhem_command:hhem_leaderboard"}
 """Programs of foreign systems; each is also a console script (see pyproject.toml)."""
 
@@ -119,6 +121,23 @@ def _with_offered(table: dict[str, Row], group: str) -> dict[str, Row]:
         for name, target in offered(group).items()
         if name not in table
     }
+
+
+class ConvertedFiles(Protocol):
+    """What a configuration of another system becomes.
+
+    Attributes:
+        files: the texts of files, by path in the working folder.
+        notes: sentences about what was left out or changed.
+        options: what `evalwright run` needs besides the suite.
+    """
+
+    @property
+    def files(self) -> Mapping[str, str]: ...
+    @property
+    def notes(self) -> Sequence[str]: ...
+    @property
+    def options(self) -> Sequence[str]: ...
 
 
 class _Importers(LazyGroup):
@@ -184,6 +203,17 @@ def export() -> None:
 def hhem_leaderboard(arguments: Sequence[str] | None = None) -> int:
     """Run the console script `hhem-leaderboard`, with exit codes and messages of `evalwright`."""
     return program("hhem-leaderboard", arguments)
+
+
+def convert_configuration(path: Path) -> ConvertedFiles:
+    """Make files of ours of another system's configuration.
+
+    Raises:
+        EvalwrightError: it cannot be read, or nothing of it can be taken over.
+    """
+    (target,) = CONVERTERS.values()
+    converted: ConvertedFiles = resolve_name(target)(path)
+    return converted
 
 
 def program(name: str, arguments: Sequence[str] | None = None) -> int:

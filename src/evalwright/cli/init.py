@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from evalwright.cli.exit_codes import say
 from evalwright.cli.options import (
     COLUMNS,
     JUDGES,
@@ -41,14 +42,24 @@ BOARDS = ("leaderboard.md", "leaderboard.html")
 @JUDGES
 @RUBRIC
 @COLUMNS
+@option(
+    "--from source",
+    "FILE",
+    "The configuration of another system, such as promptfooconfig.yaml: what of it can"
+    " be taken over becomes a suite, a task, prompts and rows.",
+)
 @flag("--no-workflow", "Write no GitHub workflow.")
 @flag("--replace", "Replace files that are there.")
 def init(**params: Any) -> None:
     """Write a task, a suite file and a GitHub workflow into this folder, from two questions.
 
-    --task and --model answer the questions beforehand. No file is replaced without a question or
+    --task and --model answer the questions beforehand; --from takes the answers from another
+    system's configuration. No file is replaced without a question or
     --replace, and no request is sent.
     """
+    if params["source"]:
+        _convert(Path(params["source"]), params)
+        return
     question = (
         "What to evaluate: a CSV or JSONL file of your questions, or a benchmark"
         " (`evalwright tasks list`)"
@@ -71,6 +82,48 @@ def init(**params: Any) -> None:
     files = _compose_files(task, models, params)
     _write(files, params["replace"])
     _show_next_steps(files)
+
+
+def _convert(source: Path, params: Mapping[str, Any]) -> None:
+    """Write the files that the configuration of another system becomes."""
+    from evalwright.cli.foreign import convert_configuration
+
+    answered = [
+        name
+        for name in ("task", "models", "judges", "rubric", "columns")
+        if params[name]
+    ]
+    if answered:
+        raise click.UsageError(
+            "--from says what is evaluated, and with which models: leave out the other"
+            " options, and change suite.yaml afterwards."
+        )
+    converted = convert_configuration(source)
+    _write(converted.files, params["replace"])
+    for sentence in converted.notes:
+        say(f"Note: {sentence}")
+    command = ["evalwright", "run", "--config", SUITE, *converted.options]
+    configuration = _read_allowed(Path(SUITE))
+    if configuration is None:
+        configuration = _read_allowed(Path(SUITE), SUITE)
+        say(
+            f"Note: {SUITE} sends requests to addresses of the configuration: read it."
+            " --trust-file says that you agree."
+        )
+        command += ["--trust-file", SUITE]
+    if configuration is not None:
+        _show_missing_keys(configuration)
+    echo(f"Next: {' '.join(command)}")
+
+
+def _read_allowed(suite: Path, trust_file: str | None = None) -> Configuration | None:
+    """Read a suite; None if it sets what only the user may decide."""
+    from evalwright.evaluation.configuration_file import read_configuration
+
+    try:
+        return read_configuration(suite, trust_file=trust_file)
+    except ConfigurationError:
+        return None
 
 
 def _ask(question: str, default: str, option: str, check: Callable[[str], None]) -> str:
@@ -299,9 +352,18 @@ def _show_next_steps(files: Mapping[str, str]) -> None:
     from evalwright.evaluation.configuration_file import read_configuration
     from evalwright.evaluation.needs import keys_of
 
-    keys = list(dict.fromkeys(keys_of(read_configuration(Path(SUITE)))))
+    configuration = read_configuration(Path(SUITE))
+    keys = keys_of(configuration)
     if keys and WORKFLOW in files:
         echo(f"For the workflow, add to the repository's secrets: {', '.join(keys)}.")
+    _show_missing_keys(configuration)
+    echo(f"Next: evalwright run --config {SUITE}")
+
+
+def _show_missing_keys(configuration: Configuration) -> None:
+    """Print which environment variables the models need that are not set."""
+    from evalwright.evaluation.needs import keys_of
+
+    keys = keys_of(configuration)
     if missing := [key for key in keys if not os.environ.get(key)]:
         echo(f"Set in this shell first: {', '.join(missing)}.")
-    echo(f"Next: evalwright run --config {SUITE}")

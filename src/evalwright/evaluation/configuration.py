@@ -57,16 +57,19 @@ class PromptSpec:
         name: what runs and boards call it.
         file: a text file, as `prompt.file` of a task; "" where there is a text.
         text: a template, as `prompt.user` of a task.
+        system: a template, as `prompt.system` of a task; "" keeps the task's own.
     """
 
     name: str
     file: str = ""
     text: str = ""
+    system: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """The form a suite file takes."""
         content = {"file": self.file} if self.file else {"text": self.text}
-        return {"name": self.name, **content}
+        system = {"system": self.system} if self.system else {}
+        return {"name": self.name, **system, **content}
 
 
 @dataclass(frozen=True, slots=True)

@@ -368,12 +368,15 @@ class _Reader:
         return relocated
 
     def _prompt(self, prompt: Any, where: KeyPath) -> PromptSpec:
-        """A prompt: the name of a text file, or a mapping with `name`, and `file` or `text`."""
+        """A prompt: the name of a text file, or a mapping with `name`, and `file` or `text`.
+
+        The mapping may have `system` besides.
+        """
         if isinstance(prompt, str):
             prompt = {"name": Path(prompt).stem, "file": prompt}
         words = "the name of a text file, or a mapping with 'name' and 'file' or 'text'"
         self._check_kind(prompt, Mapping, words, where)
-        self._check_keys(prompt, ("name", "file", "text"), where)
+        self._check_keys(prompt, ("name", "system", "file", "text"), where)
         for key, content in prompt.items():
             self._check_kind(content, str, "text", (*where, key))
         if not prompt.get("name") or ("file" in prompt) == ("text" in prompt):
@@ -381,8 +384,9 @@ class _Reader:
                 f"{self.at(where)}: a prompt has a 'name', and either a 'file' or a"
                 " 'text'."
             )
+        system = prompt.get("system", "")
         if "text" in prompt:
-            return PromptSpec(prompt["name"], text=prompt["text"])
+            return PromptSpec(prompt["name"], text=prompt["text"], system=system)
         file = self.path.parent / prompt["file"] if self.relative else prompt["file"]
         if self.relative and not is_within(file, self.folder, Path.cwd()):
             raise ConfigurationError(
@@ -390,7 +394,7 @@ class _Reader:
                 " file's folder and the working folder, or hidden there. Name it on the"
                 " command line instead, with --prompt."
             )
-        return PromptSpec(prompt["name"], file=str(file))
+        return PromptSpec(prompt["name"], file=str(file), system=system)
 
     def _plugin(self, file: str) -> str:
         """Check a file of providers. Python files are only allowed on the command line."""

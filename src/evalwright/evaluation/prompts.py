@@ -108,13 +108,16 @@ def with_prompt(configuration: Configuration, prompt: PromptSpec) -> Configurati
     """
     settings = nested(configuration.overrides)
     own = settings.get("prompt")
-    taken = [key for key in _PROMPT_SETTINGS if isinstance(own, Mapping) and key in own]
+    replaced = (*_PROMPT_SETTINGS, "system") if prompt.system else _PROMPT_SETTINGS
+    taken = [key for key in replaced if isinstance(own, Mapping) and key in own]
     if taken:
         raise ConfigurationError(
             f"'prompt.{taken[0]}' is set for the tasks, and prompts are named besides"
             " (--prompt). Leave one of them out."
         )
     override = {"file": prompt.file} if prompt.file else {"user": prompt.text}
+    if prompt.system:
+        override["system"] = prompt.system
     return replace(configuration, overrides=merged(settings, {"prompt": override}))
 
 
@@ -128,4 +131,6 @@ def prompt_record(prompt: PromptSpec) -> dict[str, str]:
     text = prompt.text.encode()
     if prompt.file:
         text = check_ordinary(Path(prompt.file), LARGEST).read_bytes()
+    if prompt.system:
+        text = prompt.system.encode() + b"\0" + text
     return {"name": prompt.name, "hash": hashlib.sha256(text).hexdigest()}

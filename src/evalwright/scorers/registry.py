@@ -42,6 +42,7 @@ def _check(name: str, function: ScorerFunction) -> None:
 
 
 BUNDLED = {
+    "assertions": "evalwright.scorers.assertions:assertions",
     "bleu": "evalwright.scorers.corpus:bleu",
     "choice": "evalwright.scorers.choice:choice",
     "chrf": "evalwright.scorers.corpus:chrf",
@@ -501,10 +502,11 @@ async def _scored(scorer: Scorer, sample: Sample, answer: Answer, ask: Ask) -> S
 def _roles(
     parameters: Mapping[str, inspect.Parameter], options: Mapping[str, Any]
 ) -> tuple[str, ...]:
-    """Return the roles that a scorer asks: its option `role`, or those in its option `judges`.
+    """Return the roles that a scorer asks: its option `role`, and those in its option `judges`.
 
     The latter are names, or mappings with `role`.
     """
+    roles: list[str] = []
     for option in ("role", "judges"):
         if option not in parameters:
             continue
@@ -519,5 +521,5 @@ def _roles(
             judge.get("role") if isinstance(judge, Mapping) else judge
             for judge in judges
         ]
-        return tuple(dict.fromkeys(name for name in names if isinstance(name, str)))
-    return ()
+        roles += [name for name in names if isinstance(name, str)]
+    return tuple(dict.fromkeys(roles))

@@ -182,12 +182,15 @@ def shown_path(path: Path) -> str:
         return str(path)
 
 
-def read_document(path: Path, kind: str = "task file") -> Document:
+def read_document(
+    path: Path, kind: str = "task file", list_key: str = ""
+) -> Document:
     """Read the mapping in a YAML file, bounded in what its aliases may stand for.
 
     Args:
         path: the file.
         kind: what it is, for messages.
+        list_key: where the file may hold a list: the key of which it is made the value.
 
     Returns:
         The document: its content is `value`.
@@ -239,6 +242,8 @@ def read_document(path: Path, kind: str = "task file") -> Document:
         )
     builder = _Builder(path)
     value = builder.build(node, ())
+    if list_key and isinstance(value, list):
+        value = {list_key: value}
     if not isinstance(value, dict):
         raise TaskError(
             f"{shown_path(path)}:1: a {kind} is a mapping (`key: value`), not"

@@ -1,0 +1,1 @@
+"""promptfoo: its configurations become a suite, a task, prompts and rows."""
