@@ -182,9 +182,7 @@ def shown_path(path: Path) -> str:
         return str(path)
 
 
-def read_document(
-    path: Path, kind: str = "task file", list_key: str = ""
-) -> Document:
+def read_document(path: Path, kind: str = "task file", list_key: str = "") -> Document:
     """Read the mapping in a YAML file, bounded in what its aliases may stand for.
 
     Args:
