@@ -198,7 +198,7 @@ def _refusal(run: Run, disagreements: Sequence[Disagreement]) -> str:
         foreign = any(
             dialect_of(task["definition"]) is not None for task in run.data["tasks"]
         )
-        command = "score" if foreign else "aggregate"
+        command = "score" if foreign else "runs aggregate"
         way_out = (
             f"Restore {RUN_FILE}, or make the numbers again from the samples, without a"
             f" request: evalwright {command} {quote(str(run.folder))}"
