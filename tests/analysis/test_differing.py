@@ -31,7 +31,10 @@ def task(data: Any) -> Any:
     [
         (lambda d: d["configuration"].update(seed=7), "seed: 0 against 7"),
         (lambda d: task(d).update(version="2"), "factual: version: 1 against 2"),
-        (lambda d: task(d).update(content_hash="abc"), "factual: the data differ ("),
+        (
+            lambda d: task(d).update(content_hash="x" * len(task(d)["content_hash"])),
+            "factual: the data differ (",
+        ),
         (
             lambda d: task(d)["definition"]["prompt"].update(user="Why?"),
             "factual: prompt.user: {{ question }} against Why?",

@@ -39,6 +39,7 @@ def test_from_a_run_to_a_corrected_score() -> None:
     assert "180 answers to label are in a.labels.csv" in done.out
     assert "evalwright check judge calibrate a --labels a.labels.csv" in done.out
     done = typed(
+        "check",
         "judge",
         "calibrate",
         "a",
@@ -68,7 +69,7 @@ def test_a_table_is_never_written_over() -> None:
     typed("check", "judge", "sample", "a", "--n", "10")
     before = Path("a.labels.csv").read_bytes()
     for command in (("calibrate", "a"), ("sample", "a", "--n", "20")):
-        done = typed("judge", *command)
+        done = typed("check", "judge", *command)
         assert done.code == 2
         assert "may hold labels" in done.err
         assert "evalwright check judge calibrate a --labels a.labels.csv" in done.err
@@ -150,7 +151,7 @@ def test_two_runs(folder: Path) -> None:
 
 
 def wrong(*arguments: str) -> str:
-    done = typed("judge", *arguments)
+    done = typed("check", "judge", *arguments)
     assert done.code == 2, done
     assert done.err.startswith(("Error: ", "Usage: ")), done.err
     assert "bug in evalwright" not in done.err

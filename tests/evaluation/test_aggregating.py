@@ -183,7 +183,9 @@ def test_the_command(tmp_path: Path) -> None:
         (["--level", "2"], "must be between 0 and 1"),
         (["--slice", "hrd"], "Did you mean 'hard'"),
     ):
-        done = command("aggregate", "first", "--name", "x", *flags, folder=Path.cwd())
+        done = command(
+            "runs", "aggregate", "first", "--name", "x", *flags, folder=Path.cwd()
+        )
         assert done.code == 2
         assert message in done.err
         assert "Traceback" not in done.text
