@@ -59,6 +59,15 @@ def test_the_help_of_run_shows_ten_options_and_help_all_each_in_one_section() ->
     assert all(f"  {name}" in everything.out for name in declared)
 
 
+def test_a_second_context_may_name_the_option_for_help_otherwise() -> None:
+    command = SectionedCommand(
+        "name", sections={"Options": ["--one"]}, params=[click.Option(["--one"])]
+    )
+    for names in (["--help"], ["-h", "--help"]):
+        shown = command.get_help(click.Context(command, help_option_names=names))
+        assert "--help" in shown.split() and HELP_ALL in shown.split()
+
+
 @pytest.mark.parametrize("old", MOVED)
 def test_an_earlier_name_works_and_says_the_new_one(old: str) -> None:
     done = typed(old, "--help")

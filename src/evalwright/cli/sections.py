@@ -48,8 +48,11 @@ class SectionedCommand(click.Command):
         for heading, names in (first, *others) if everything else (first,):
             with formatter.section(heading):
                 formatter.write_dl([rows[name] for name in names])
+        # click keeps a command's help option, whose names are those of the first context.
+        own = self.get_help_option(ctx)
+        helps = [own.opts[0], HELP_ALL] if own else [HELP_ALL]
         with formatter.section("Help"):
-            formatter.write_dl([rows[ctx.help_option_names[0]], rows[HELP_ALL]])
+            formatter.write_dl([rows[name] for name in helps])
         if not everything:
             formatter.write_paragraph()
             count = sum(len(names) for _, names in others)

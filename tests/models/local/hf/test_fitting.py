@@ -18,7 +18,7 @@ from evalwright.core.requests import Generate
 from evalwright.core.responses import Response
 from evalwright.models.local.hardware.machine import Machine
 from evalwright.models.local.hardware.nvml import Card
-from evalwright.models.local.hf import model as hf_model
+from evalwright.models.local.hf import transformers_model
 from evalwright.models.local.hf.fitting import GIB, Fit, Size, choose_fit, model_size
 from evalwright.models.local.hf.source import find_source
 from evalwright.models.local.hf.transformers_model import TransformersModel
@@ -168,7 +168,7 @@ def test_a_real_model_is_loaded_as_was_chosen(
     size = model_size(find_source(str(folder), None), None)
     room = size.needs("bfloat16", method, "cpu")
     monkeypatch.setattr(
-        hf_model, "find_machine", lambda: replace(machine(1), free=room)
+        transformers_model, "find_machine", lambda: replace(machine(1), free=room)
     )
     model = TransformersModel(str(folder), device="cpu", fit=True)
     named = TransformersModel(
