@@ -125,7 +125,7 @@ from evalwright.statistics import mean_interval
 def half(column):
     return mean_interval(column.values / 2, n_missing=column.n_missing)
 
-METRICS[:] = [MetricSpec("half", "half", "main", function=half)]
+METRICS[:] = [MetricSpec("toy-half", "toy-half", "main", function=half)]
 """
     Path(plugin).write_text(dedent(PLUGIN) + own_metric)
     for text in ("1", "2"):
