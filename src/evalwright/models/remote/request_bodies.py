@@ -185,29 +185,8 @@ class _ApiModelWithBodies(ApiModel):
         return self._bodies.identity()
 
 
-class _OpenAIModelWithBodies(OpenAIModel):
+class _OpenAIModelWithBodies(_ApiModelWithBodies, OpenAIModel):
     """A model of a provider with OpenAI's interface, which can echo prompts."""
-
-    resolves_names = True
-
-    def __init__(
-        self,
-        provider: providers.Provider,
-        model: str,
-        bodies: RequestBodies,
-        options: Mapping[str, Any],
-    ) -> None:
-        self._bodies = bodies
-        super().__init__(provider, model, **options)
-        self.carries = bodies.carries
-        self.wire = _wire_with(bodies, self.wire)
-
-    def describe(self) -> dict[str, Any]:
-        """Describe the model, with the facts of its bodies."""
-        return {**super().describe(), **self._bodies.facts()}
-
-    def _more_identity(self) -> Mapping[str, Any]:
-        return self._bodies.identity()
 
     def _abilities(self) -> frozenset[Ability]:
         messages: set[Ability] = {"chat"} if self._bodies.takes_messages else set()
