@@ -207,7 +207,7 @@ def quickstart(command: str, folder: Path, env: dict[str, str], where: str) -> N
         }, command
         return
     dry = subprocess.run(
-        ["make", "-n", "-B", "quickstart"],
+        ["make", "--no-print-directory", "-n", "-B", "quickstart"],
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -8,9 +8,11 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import urllib.request
 import zlib
 from contextlib import suppress
+from http.client import HTTPException
 from pathlib import Path
 
 import pytest
@@ -133,8 +135,40 @@ def test_serving_ends_quietly(tmp_path: Path) -> None:
         catalog = json.loads(zlib.decompress(reply.read(), -15))
     assert [run["name"] for run in catalog["runs"]] == ["a"]
     os.kill(process.pid, signal.SIGINT)
-    out, said = process.communicate(timeout=120)
+    try:
+        out, said = process.communicate(timeout=120)
+    finally:
+        process.kill()
+        process.wait()
     assert (process.returncode, out, said) == (130, "", "Ctrl-C ends it.\n")
+
+
+def test_ctrl_c_in_the_middle_of_connections_ends_it(tmp_path: Path) -> None:
+    process = start(["view", "a", "--no-browser"], tmp_path)
+    assert process.stdout is not None
+    url = process.stdout.readline().strip()
+    ended = threading.Event()
+
+    def ask() -> None:
+        while not ended.is_set():
+            with suppress(OSError, HTTPException):
+                urllib.request.urlopen(f"{url}part/catalog", timeout=60).close()
+
+    browsers = [threading.Thread(target=ask) for _ in range(4)]
+    for browser in browsers:
+        browser.start()
+    try:
+        with urllib.request.urlopen(url, timeout=60) as reply:
+            assert reply.status == 200
+        os.kill(process.pid, signal.SIGINT)
+        assert process.communicate(timeout=120) == ("", "Ctrl-C ends it.\n")
+        assert process.returncode == 130
+    finally:
+        ended.set()
+        process.kill()
+        process.wait()
+        for browser in browsers:
+            browser.join()
 
 
 def test_a_site_into_a_link_stays_within_the_folder(

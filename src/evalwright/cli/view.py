@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from shutil import get_terminal_size
@@ -165,16 +166,22 @@ def _serve(follower: Follower, port: int, *, browser: bool) -> None:
     from evalwright.reports.explorer.server import Server
 
     server = Server(follower, port)
-    echo(server.url)
-    say("Ctrl-C ends it.")
-    if browser:
-        _open(server.url)
-    follower.start()
+    # Ctrl-C arrives in the main thread: in the middle of a connection, the server would take it for
+    # an error of that connection and go on.
+    serving = threading.Thread(target=server.serve_forever, args=(0.2,), daemon=True)
+    serving.start()
     try:
-        server.serve_forever(poll_interval=0.2)
+        echo(server.url)
+        say("Ctrl-C ends it.")
+        if browser:
+            _open(server.url)
+        follower.start()
+        while serving.is_alive():
+            serving.join(0.5)  # without a limit, Windows would keep Ctrl-C waiting
     except KeyboardInterrupt:
         raise ServingEnded from None
     finally:
+        server.shutdown()
         server.server_close()
         follower.stop()
 

@@ -73,8 +73,8 @@ class Server(ThreadingHTTPServer):
         if self._room.acquire(timeout=_CONNECT_SECONDS):
             try:
                 super().process_request(request, client_address)
-            except BaseException:
-                self._room.release()  # the thread could not be started
+            except RuntimeError:  # no further thread could be started
+                self._room.release()
                 raise
             return
         with suppress(OSError):
