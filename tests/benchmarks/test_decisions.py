@@ -161,7 +161,7 @@ def test_a_question_can_be_asked(question: Question) -> None:
 
 
 def test_the_page_has_every_question() -> None:
-    page = (ROOT / "docs" / "decisions.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "decisions.md").read_text(encoding="utf-8")
     rows = {
         line.split(" | ")[1] for line in re.findall(r"^\| .* \|$", page, re.MULTILINE)
     }

@@ -165,10 +165,10 @@ def test_the_command_prints_and_writes_a_table(tmp_path: Path) -> None:
 
 
 def test_the_page_has_every_setting_and_holds() -> None:
-    """`docs/coverage.md` is what the command printed, whole: no setting is left out for its
+    """`docs/reference/coverage.md` is what the command printed, whole: no setting is left out for its
     result.
     """
-    text = (ROOT / "docs" / "coverage.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "reference" / "coverage.md").read_text(encoding="utf-8")
     rows = {
         cells[0]: cells
         for line in re.findall(r"^\| (.*) \|$", text, re.MULTILINE)
@@ -176,7 +176,7 @@ def test_the_page_has_every_setting_and_holds() -> None:
     }
     for setting in SETTINGS:
         assert setting.name in rows, (
-            f"docs/coverage.md lacks {setting.name!r}; run benchmarks/coverage.py --write"
+            f"docs/reference/coverage.md lacks {setting.name!r}; run benchmarks/coverage.py --write"
         )
         assert rows[setting.name][-1] == (
             "fails, as it must" if setting.contrast else "holds"

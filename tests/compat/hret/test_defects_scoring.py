@@ -1,5 +1,5 @@
 """Each defect of HRET's scoring, mended in corrected mode: the numbers are those of the list in
-docs/hret-scoring.md.
+docs/reference/hret-scoring.md.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The connector handles names, TLS, proxies and keep-alive. aiohttp's session is bypassed: what it
 adds is not wanted here (redirects, cookies, GETs that are resent uncounted), and it takes twice the
-processor time of the rest of a request's path (docs/speed.md).
+processor time of the rest of a request's path (docs/reference/speed.md).
 
 HTTP/1.1 does not say in a reply which request it answers, so a second reply to one request would be
 taken for the answer to the next. Therefore a connection is reused only after it has been silent for

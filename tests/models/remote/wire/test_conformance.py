@@ -403,7 +403,7 @@ def test_a_prediction_is_followed_below_the_base_url() -> None:
 
 
 def test_the_page_of_wire_formats_has_them_all() -> None:
-    page = Path(__file__).parents[4] / "docs" / "wire-formats.md"
+    page = Path(__file__).parents[4] / "docs" / "reference" / "wire-formats.md"
     first_cells = [
         line.split("|")[1]
         for line in page.read_text(encoding="utf-8").splitlines()
