@@ -126,7 +126,7 @@ def test_the_notebook_of_prompts(
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
     out = [shown("".join(cell["source"]), names) for cell in cells(PROMPTS)[1:]]
-    assert "careful · plain" in out[2] and "brief" in out[2]
+    assert "careful · plain" in out[2] and "brief" in out[3]
     assert [run.score.value for run in names["runs"]] == [0.375, 1.0, 0.625, 0.625]
     conclusion = names["comparison"].conclusion
     assert (
