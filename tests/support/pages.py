@@ -31,7 +31,7 @@ WHOLE = re.compile(r"run factual[\w -]*--(?!.*--limit)")
 """Runs of whole bundled tasks, which the tests run on some of their samples."""
 SHELL = re.compile(r"[|<>&;$`~]|--plugin|\bPATH=")
 """Commands that need a shell, or a process of their own."""
-SAMPLES = {"compare.md": 150}
+SAMPLES = {"compare.md": 150, "gates.md": 400}
 """Samples of each task, for pages that say what `DEFAULT_SAMPLES` are too few for."""
 DEFAULT_SAMPLES = 40
 MAKE_TARGETS = {
@@ -50,7 +50,7 @@ COLUMNS = 100
 TIMEOUT_SECONDS = 1800
 
 PROGRESS = re.compile(
-    r"^(?:[^\s:]+(?: \S+)?: [\d,]+(?: of [\d,]+)? (?:answers|samples)\b"
+    r"^(?:.+: [\d,]+ (?:answers|samples|of [\d,]+)\b.*(?:\bsent\b|from the store|/s\b)"
     r"|.*: scores from this machine's table of the same samples\.$).*\n",
     re.MULTILINE,
 )
