@@ -23,6 +23,7 @@ from support.pages import (
     blocks_of_text,
     environment,
     missing_lines,
+    renewed_output,
     shown_text,
 )
 
@@ -138,12 +139,21 @@ def test_an_output_is_the_block_directly_below() -> None:
         ("a line that goes on\n", "a line of …\n", ["a line of …"]),
         ("2 runs differ\n", "2 runs are equal\n", ["2 runs are equal"]),
         ("-3.1 points\n", "0.4 points\n", []),
+        ("[ 5.5, 26.1]\n", "[15.0, 31.8]\n", []),
     ],
 )
 def test_outputs_are_compared_without_what_changes(
     printed: str, output: str, missing: list[str]
 ) -> None:
     assert missing_lines(output, printed) == missing
+
+
+def test_numbers_are_renewed_and_what_was_cut_by_hand_stays_cut() -> None:
+    printed = (
+        "Models\nsmall  15.0 [11.6, 19.3]\nlarge  31.8 [27.0, 37.0]\nThe end is here\n"
+    )
+    output = "…\nlarge  30.1 [ 5.0, 41.0]\nThe end …\n"
+    assert renewed_output(output, printed) == "…\nlarge  31.8 [27.0, 37.0]\nThe end …"
 
 
 def test_no_folder_of_this_machine_is_shown(tmp_path: Path) -> None:
