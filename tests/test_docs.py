@@ -149,6 +149,7 @@ def test_outputs_are_compared_without_what_changes(
 def test_no_folder_of_this_machine_is_shown(tmp_path: Path) -> None:
     printed = (
         "demo/small: 194 answers in 0.57 s, 776 sent\n"
+        "The larger one: 540 of 645, 53.4/s, 2.0 s left, 645 sent, 0 from the store\n"
         f"Written: {tmp_path}/report.html  \n"
     )
     assert shown_text(printed, tmp_path) == "Written: /home/you/evals/report.html"
