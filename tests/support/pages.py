@@ -289,9 +289,12 @@ def shown_text(printed: str, folder: Path) -> str:
 
 
 ELLIPSIS = "…"
-_HASH = re.compile(r"\b(?=[a-f]*\d)[0-9a-f]{8,}\b")
+_HASH = re.compile(
+    r"\b(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?=[a-f]*\d)[0-9a-f]{8,})\b"
+)
 _NUMBER = re.compile(r"\d(?:[\d,.:]*\d)?")
 _DURATION = re.compile(r"#[ ]?(?:µs|ms|s|min|h|d|seconds?|minutes?|hours?)\b")
+_PADDED = re.compile(r"([\[(]) +#")
 _RULE = re.compile(r"([─━═-])\1+")
 
 
@@ -311,8 +314,23 @@ def missing_lines(output: str, printed: str) -> list[str]:
     return missing
 
 
+def renewed_output(output: str, printed: str) -> str:
+    """An output block with the numbers of what was printed now; what was cut by hand stays cut."""
+    remaining = printed.splitlines()
+    lines = []
+    for line in output.splitlines():
+        wanted = comparable(line)
+        places = [i for i, new in enumerate(remaining) if comparable(new) == wanted]
+        if places and line != ELLIPSIS:
+            line = remaining[places[0]]
+            del remaining[: places[0] + 1]
+        lines.append(line)
+    return "\n".join(lines)
+
+
 def comparable(text: str) -> str:
     """A text without what changes from one machine, or one day, to the next."""
     text = _NUMBER.sub("#", _HASH.sub("#", text))
     text = _RULE.sub(r"\1", _DURATION.sub("# s", text))
-    return " ".join(re.sub(r"[-−+]#", "#", text).split())
+    text = re.sub(r"[-−+]#", "#", text)
+    return " ".join(_PADDED.sub(r"\1#", text).split())
