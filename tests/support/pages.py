@@ -290,7 +290,7 @@ def shown_text(printed: str, folder: Path) -> str:
 
 ELLIPSIS = "…"
 _HASH = re.compile(
-    r"\b(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?=[a-f]*\d)[0-9a-f]{8,})\b"
+    r"\b(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![0-9a-f])|(?=[a-f]*\d)[0-9a-f]{8,}\b)"
 )
 _NUMBER = re.compile(r"\d(?:[\d,.:]*\d)?")
 _DURATION = re.compile(r"#[ ]?(?:µs|ms|s|min|h|d|seconds?|minutes?|hours?)\b")
