@@ -1,0 +1,101 @@
+"""Writes what the commands of documentation pages print below them.
+
+    python -m scripts.page_outputs [--add] [--renew] PAGE...
+
+A page is run as `tests/test_docs.py` runs it, except that bundled tasks are run whole. Blocks of
+the language `output` that no longer hold what is printed are rewritten; `--renew` rewrites the
+others too, and with them what was cut by hand. `--add` adds one below each block that printed
+something and has none: read them, and delete those that show a reader nothing. At most 12 lines
+are kept, none wider than 110 columns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+
+from support.pages import (  # noqa: E402
+    ELLIPSIS,
+    MAX_OUTPUT_COLUMNS,
+    MAX_OUTPUT_LINES,
+    Block,
+    PageRunner,
+    blocks_of_text,
+    environment,
+    missing_lines,
+)
+
+
+def write_outputs(page: Path, *, add: bool, renew: bool) -> list[int]:
+    """Run a page and rewrite its outputs.
+
+    Args:
+        page: The page, a Markdown file.
+        add: Add an output below each block that printed something and has none.
+        renew: Rewrite also outputs that still hold.
+
+    Returns:
+        The lines of the blocks whose outputs were written.
+    """
+    text = page.read_text(encoding="utf-8")
+    changes: list[tuple[Block, str]] = []
+    with TemporaryDirectory() as temporary:
+        folder = Path(temporary).resolve()
+        runner = PageRunner(page, folder, environment(folder), whole=True)
+        for block in blocks_of_text(text):
+            printed = "" if block.skipped else runner.run(block)
+            if not block.is_run:
+                continue
+            if block.output is not None:
+                is_stale = bool(missing_lines(block.output.body, printed))
+                wants_change = is_stale or renew
+            else:
+                wants_change = add
+            if wants_change and printed.strip():
+                changes.append((block, printed))
+    for block, printed in reversed(changes):
+        end = block.end if block.output is None else block.output.end
+        fenced = f"\n\n```output\n{shortened(printed)}\n```"
+        text = text[: block.end] + fenced + text[end:]
+    page.write_text(text, encoding="utf-8")
+    return [block.line for block, _ in changes]
+
+
+def shortened(printed: str) -> str:
+    """An output that fits a page: few lines, none too wide."""
+    lines = printed.strip("\n").splitlines()
+    if len(lines) > MAX_OUTPUT_LINES:
+        kept = lines[: MAX_OUTPUT_LINES - 1]
+        while not kept[-1].strip():
+            kept.pop()
+        lines = [*kept, ELLIPSIS]
+    return "\n".join(shortened_line(line) for line in lines)
+
+
+def shortened_line(line: str) -> str:
+    """A line that fits, cut between two words."""
+    if len(line) <= MAX_OUTPUT_COLUMNS:
+        return line
+    beginning = line[: MAX_OUTPUT_COLUMNS - 2]
+    return f"{beginning.rpartition(' ')[0].rstrip() or beginning} {ELLIPSIS}"
+
+
+def main() -> None:
+    """Rewrite the outputs of the pages on the command line."""
+    parser = argparse.ArgumentParser(prog="python -m scripts.page_outputs")
+    parser.add_argument("pages", nargs="+", type=Path, metavar="PAGE")
+    parser.add_argument("--add", action="store_true", help="add those that are missing")
+    parser.add_argument("--renew", action="store_true", help="rewrite all")
+    arguments = parser.parse_args()
+    for page in arguments.pages:
+        lines = write_outputs(page.resolve(), add=arguments.add, renew=arguments.renew)
+        print(f"{page}: {len(lines)} written", *lines)
+
+
+if __name__ == "__main__":
+    main()
