@@ -5,7 +5,7 @@
 A page is run as `tests/test_docs.py` runs it, except that bundled tasks are run whole. Blocks of
 the language `output` that no longer hold what is printed are rewritten; `--renew` rewrites the
 others too, and with them what was cut by hand. `--add` adds one below each block that printed
-something and has none: read them, and delete those that show a reader nothing. At most 12 lines
+something and has none: read them, keep of each what a reader looks for, and delete those that show a reader nothing. At most 12 lines
 are kept, none wider than 110 columns.
 """
 
@@ -29,6 +29,9 @@ from support.pages import (  # noqa: E402
     environment,
     missing_lines,
 )
+
+BEGINNING_LINES = 6
+"""Lines that are kept of the beginning of a long output."""
 
 
 def write_outputs(page: Path, *, add: bool, renew: bool) -> list[int]:
@@ -67,13 +70,15 @@ def write_outputs(page: Path, *, add: bool, renew: bool) -> list[int]:
 
 
 def shortened(printed: str) -> str:
-    """An output that fits a page: few lines, none too wide."""
+    """An output that fits a page: few lines, none too wide, its end among them, where conclusions
+    are.
+    """
     lines = printed.strip("\n").splitlines()
     if len(lines) > MAX_OUTPUT_LINES:
-        kept = lines[: MAX_OUTPUT_LINES - 1]
-        while not kept[-1].strip():
-            kept.pop()
-        lines = [*kept, ELLIPSIS]
+        beginning = "\n".join(lines[:BEGINNING_LINES]).rstrip("\n")
+        n_last = MAX_OUTPUT_LINES - BEGINNING_LINES - 1
+        end = "\n".join(lines[-n_last:]).strip("\n")
+        lines = [*beginning.splitlines(), ELLIPSIS, *end.splitlines()]
     return "\n".join(shortened_line(line) for line in lines)
 
 

@@ -50,9 +50,12 @@ COLUMNS = 100
 TIMEOUT_SECONDS = 1800
 
 PROGRESS = re.compile(
-    r"^[^\s:]+(?: \S+)?: [\d,]+(?: of [\d,]+)? (?:answers|samples)\b.*\n", re.MULTILINE
+    r"^(?:[^\s:]+(?: \S+)?: [\d,]+(?: of [\d,]+)? (?:answers|samples)\b"
+    r"|.*: scores from this machine's table of the same samples\.$).*\n",
+    re.MULTILINE,
 )
-"""The lines that a run writes while it goes on and at its end: how many answers, how fast."""
+"""The lines that a run writes while it goes on and at its end (how many answers, how fast), and that
+of a board that was read faster than the first time."""
 MAX_OUTPUT_LINES = 12
 MAX_OUTPUT_COLUMNS = 110
 
