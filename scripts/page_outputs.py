@@ -3,10 +3,10 @@
     python -m scripts.page_outputs [--add] [--renew] PAGE...
 
 A page is run as `tests/test_docs.py` runs it, except that bundled tasks are run whole. Blocks of
-the language `output` that no longer hold what is printed are rewritten; `--renew` rewrites the
-others too, and with them what was cut by hand. `--add` adds one below each block that printed
-something and has none: read them, keep of each what a reader looks for, and delete those that show a reader nothing. At most 12 lines
-are kept, none wider than 110 columns.
+the language `output` that no longer hold what is printed are rewritten. In the others, `--renew`
+writes the numbers of today; what was cut by hand stays cut. `--add` adds one below each block that
+printed something and has none: keep of each what a reader looks for, and delete those that show
+nothing new. At most 12 lines are kept, none wider than 110 columns.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from support.pages import (  # noqa: E402
     blocks_of_text,
     environment,
     missing_lines,
+    renewed_output,
 )
 
 BEGINNING_LINES = 6
@@ -40,7 +41,7 @@ def write_outputs(page: Path, *, add: bool, renew: bool) -> list[int]:
     Args:
         page: The page, a Markdown file.
         add: Add an output below each block that printed something and has none.
-        renew: Rewrite also outputs that still hold.
+        renew: Write today's numbers into outputs that still hold.
 
     Returns:
         The lines of the blocks whose outputs were written.
@@ -54,19 +55,28 @@ def write_outputs(page: Path, *, add: bool, renew: bool) -> list[int]:
             printed = "" if block.skipped else runner.run(block)
             if not block.is_run:
                 continue
-            if block.output is not None:
-                is_stale = bool(missing_lines(block.output.body, printed))
-                wants_change = is_stale or renew
-            else:
-                wants_change = add
-            if wants_change and printed.strip():
-                changes.append((block, printed))
-    for block, printed in reversed(changes):
+            output = new_output(block, printed, add=add, renew=renew)
+            if output is not None:
+                changes.append((block, output))
+    for block, output in reversed(changes):
         end = block.end if block.output is None else block.output.end
-        fenced = f"\n\n```output\n{shortened(printed)}\n```"
+        fenced = f"\n\n```output\n{output}\n```"
         text = text[: block.end] + fenced + text[end:]
     page.write_text(text, encoding="utf-8")
     return [block.line for block, _ in changes]
+
+
+def new_output(block: Block, printed: str, *, add: bool, renew: bool) -> str | None:
+    """What the output below a block becomes; None where it stays as it is."""
+    if not printed.strip():
+        return None
+    if block.output is None:
+        return shortened(printed) if add else None
+    body = block.output.body
+    if missing_lines(body, printed):
+        return shortened(printed)
+    renewed = renewed_output(body, printed)
+    return renewed if renew and renewed != body.rstrip("\n") else None
 
 
 def shortened(printed: str) -> str:
@@ -95,7 +105,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m scripts.page_outputs")
     parser.add_argument("pages", nargs="+", type=Path, metavar="PAGE")
     parser.add_argument("--add", action="store_true", help="add those that are missing")
-    parser.add_argument("--renew", action="store_true", help="rewrite all")
+    parser.add_argument("--renew", action="store_true", help="write today's numbers")
     arguments = parser.parse_args()
     for page in arguments.pages:
         lines = write_outputs(page.resolve(), add=arguments.add, renew=arguments.renew)

@@ -23,6 +23,7 @@ from support.pages import (
     blocks_of_text,
     environment,
     missing_lines,
+    renewed_output,
     shown_text,
 )
 
@@ -135,12 +136,18 @@ def test_an_output_is_the_block_directly_below() -> None:
     [
         ("12 answers in 0.57 s\n", "9 answers in 1 min\n", []),
         ("run-1f0b337c: 7\n", "run-337c243e: 8\n", []),
+        (
+            "34c4f296-519d-48c5-928a-5dbe990eb667.json\n",
+            "852751fa-333c-402c-90ba-db781d4296ae.json\n",
+            [],
+        ),
         ("a    1.5\n------\nb\n", "a  12.25\n---\n…\n", []),
         ("a line that goes\non\n", "a line that goes on\n", []),
         ("a line that goes on\n", "a line that …\n", []),
         ("a line that goes on\n", "a line of …\n", ["a line of …"]),
         ("2 runs differ\n", "2 runs are equal\n", ["2 runs are equal"]),
         ("-3.1 points\n", "0.4 points\n", []),
+        ("[ 5.5, 26.1]\n", "[15.0, 31.8]\n", []),
     ],
 )
 def test_outputs_are_compared_without_what_changes(
@@ -149,9 +156,18 @@ def test_outputs_are_compared_without_what_changes(
     assert missing_lines(output, printed) == missing
 
 
+def test_numbers_are_renewed_and_what_was_cut_by_hand_stays_cut() -> None:
+    printed = (
+        "Models\nsmall  15.0 [11.6, 19.3]\nlarge  31.8 [27.0, 37.0]\nThe end is here\n"
+    )
+    output = "…\nlarge  30.1 [ 5.0, 41.0]\nThe end …\n"
+    assert renewed_output(output, printed) == "…\nlarge  31.8 [27.0, 37.0]\nThe end …"
+
+
 def test_no_folder_of_this_machine_is_shown(tmp_path: Path) -> None:
     printed = (
         "demo/small: 194 answers in 0.57 s, 776 sent\n"
+        "The larger one: 540 of 645, 53.4/s, 2.0 s left, 645 sent, 0 from the store\n"
         f"Written: {tmp_path}/report.html  \n"
     )
     assert shown_text(printed, tmp_path) == "Written: /home/you/evals/report.html"

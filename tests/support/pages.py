@@ -31,7 +31,7 @@ WHOLE = re.compile(r"run factual[\w -]*--(?!.*--limit)")
 """Runs of whole bundled tasks, which the tests run on some of their samples."""
 SHELL = re.compile(r"[|<>&;$`~]|--plugin|\bPATH=")
 """Commands that need a shell, or a process of their own."""
-SAMPLES = {"compare.md": 150}
+SAMPLES = {"compare.md": 150, "gates.md": 400}
 """Samples of each task, for pages that say what `DEFAULT_SAMPLES` are too few for."""
 DEFAULT_SAMPLES = 40
 MAKE_TARGETS = {
@@ -50,7 +50,7 @@ COLUMNS = 100
 TIMEOUT_SECONDS = 1800
 
 PROGRESS = re.compile(
-    r"^(?:[^\s:]+(?: \S+)?: [\d,]+(?: of [\d,]+)? (?:answers|samples)\b"
+    r"^(?:.+: [\d,]+ (?:answers|samples|of [\d,]+)\b.*(?:\bsent\b|from the store|/s\b)"
     r"|.*: scores from this machine's table of the same samples\.$).*\n",
     re.MULTILINE,
 )
@@ -289,9 +289,12 @@ def shown_text(printed: str, folder: Path) -> str:
 
 
 ELLIPSIS = "…"
-_HASH = re.compile(r"\b(?=[a-f]*\d)[0-9a-f]{8,}\b")
+_HASH = re.compile(
+    r"\b(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![0-9a-f])|(?=[a-f]*\d)[0-9a-f]{8,}\b)"
+)
 _NUMBER = re.compile(r"\d(?:[\d,.:]*\d)?")
 _DURATION = re.compile(r"#[ ]?(?:µs|ms|s|min|h|d|seconds?|minutes?|hours?)\b")
+_PADDED = re.compile(r"([\[(]) +#")
 _RULE = re.compile(r"([─━═-])\1+")
 
 
@@ -311,8 +314,23 @@ def missing_lines(output: str, printed: str) -> list[str]:
     return missing
 
 
+def renewed_output(output: str, printed: str) -> str:
+    """An output block with the numbers of what was printed now; what was cut by hand stays cut."""
+    remaining = printed.splitlines()
+    lines = []
+    for line in output.splitlines():
+        wanted = comparable(line)
+        places = [i for i, new in enumerate(remaining) if comparable(new) == wanted]
+        if places and line != ELLIPSIS:
+            line = remaining[places[0]]
+            del remaining[: places[0] + 1]
+        lines.append(line)
+    return "\n".join(lines)
+
+
 def comparable(text: str) -> str:
     """A text without what changes from one machine, or one day, to the next."""
     text = _NUMBER.sub("#", _HASH.sub("#", text))
     text = _RULE.sub(r"\1", _DURATION.sub("# s", text))
-    return " ".join(re.sub(r"[-−+]#", "#", text).split())
+    text = re.sub(r"[-−+]#", "#", text)
+    return " ".join(_PADDED.sub(r"\1#", text).split())
