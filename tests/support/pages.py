@@ -235,7 +235,7 @@ class PageRunner:
         explorer = "runs/explorer.html"
         assert (self.folder / explorer).exists(), "it ends with a page to open"
         assert explorer in lines[-1], "it ends with a page to open"
-        return printed
+        return printed + shlex.split(lines[-1])[-1] + "\n"
 
 
 def evalwright(
