@@ -36,7 +36,10 @@ LINK = re.compile(r"\[[^\]]*\]\((?P<target>[^)#\s]+)(?:#[^)]*)?\)")
 
 def in_english(page: Path) -> Path:
     """The English page of a Korean one."""
-    return ROOT / "README.md" if page.name == "index.md" else ROOT / "docs" / page.name
+    if page.name == "index.md":
+        return ROOT / "README.md"
+    below_docs = ROOT / "docs" / page.name
+    return below_docs if below_docs.exists() else ROOT / "docs/reference" / page.name
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
