@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import hashlib
 import json
 import random
 import re
@@ -298,3 +300,35 @@ def test_a_comparison_of_prompts_corrects_the_best() -> None:
     )
     shown = typed("compare", "p-short", "p-formal").out
     assert "Being chosen adds" in " ".join(shown.split())
+
+
+def test_boards_records_and_pages_name_the_prompt_and_its_hash() -> None:
+    prompts = ("--prompt", "short.txt", "--prompt", "formal.txt")
+    models = ("--model", "demo/small", "--model", "demo/large")
+    made = typed("run", "sums.csv", *models, *prompts, "--name", "p", "--limit", "5")
+    assert made.code == 0, made.text
+    names = [f"p-demo-{model}-{prompt}" for model in ("small", "large") for prompt in ("short", "formal")]  # fmt: skip
+    output = " ".join(made.out.split())
+    assert f"evalwright compare {' '.join(names)}" in output
+    assert f"evalwright view {' '.join(names)}" in output
+    digest = hashlib.sha256(Path("short.txt").read_bytes()).hexdigest()
+    files = ("--json", "--csv", "board.csv", "--html", "board.html")
+    board = typed("leaderboard", *names, *files)
+    assert board.code == 0, board.text
+    by_run = {row["run"]: row for row in json.loads(board.out)["rows"]}
+    assert by_run[names[0]]["prompt"] == {"name": "short", "hash": digest}
+    rows = list(csv.DictReader(Path("board.csv").read_text("utf-8").splitlines()))
+    assert {row["prompt"] for row in rows} == {"short", "formal"}
+    assert digest in {row["prompt_hash"] for row in rows}
+    page = Path("board.html").read_text(encoding="utf-8")
+    assert f"prompt short ({digest[:8]})" in page
+    assert "2 models with 2 prompts" in page
+    shown = typed("runs", "show", names[0], "--details").out
+    assert f"short ({digest[:8]})" in shown
+
+
+def test_a_board_without_prompts_says_nothing_of_them() -> None:
+    assert typed("run", "sums.csv", "--model", "demo/small", "--name", "one").code == 0
+    board = typed("leaderboard", "one", "--json", "--csv", "board.csv")
+    assert "prompt" not in json.loads(board.out)["rows"][0]
+    assert "prompt" not in Path("board.csv").read_text(encoding="utf-8")
