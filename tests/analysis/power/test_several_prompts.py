@@ -56,6 +56,17 @@ def test_the_total_is_what_the_run_sends_and_equal_requests_count_once() -> None
     assert forecast["total"]["money"]["high"] == pytest.approx(cost) and cost > 0
 
 
+def test_equal_requests_of_one_prompt_count_once_too() -> None:
+    Path("constant.txt").write_text("Say {{ id|length }}.")
+    setup = ("questions.yaml", "--model", "scripted/echo", *PROMPTS[:2])
+    forecast = planned(*setup, "--prompt", "constant.txt")
+    cost = forecast["models"]["scripted/echo · constant"]
+    assert cost["requests"]["value"] == 1
+    assert forecast["total"]["requests"]["value"] == 61
+    made = typed("run", *setup, "--prompt", "constant.txt", "--name", "r", "--json")
+    assert sum(run["usage"]["sent"] for run in json.loads(made.out)) == 61
+
+
 @pytest.mark.parametrize(("n_models", "n_pairs"), [(1, 3), (2, 15)])
 def test_items_needed_are_for_all_pairs_of_runs(n_models: int, n_pairs: int) -> None:
     forecast = planned(

@@ -211,7 +211,7 @@ def forecast_settings(
         sources = [measure_run(run) for run in run_pilot(evaluation, pilot, progress)]
     several_prompts = len(configuration.prompts) > 1
     n_pairs = math.comb(len(planned), 2) if several_prompts else 1
-    sent_before: set[bytes] = set()
+    sent_before: set[bytes] | None = set() if several_prompts else None
     with _stored_lookup(home_folder(configuration.home)) as is_stored:
         planned_tasks = [
             _forecast_task(
@@ -318,7 +318,7 @@ def _forecast_task(
     prices: Mapping[str, Price],
     seed: int,
     is_stored: Callable[[bytes], bool],
-    sent_before: set[bytes],
+    sent_before: set[bytes] | None,
 ) -> _PlannedTask:
     """Forecast one task. `n_pairs` share the level; the other arguments are those of the plan."""
     pair_aim = aim.for_pairs(n_pairs)
@@ -482,7 +482,7 @@ def _model_basis(
     prices: Mapping[str, Price],
     seed: int,
     is_stored: Callable[[bytes], bool],
-    sent_before: set[bytes],
+    sent_before: set[bytes] | None,
 ) -> ModelBasis:
     """Collect what is known of one model on one task: its prompts, and earlier measurements."""
     task = planned.tasks[number]
@@ -622,8 +622,8 @@ def _prompt_notes(
         repeated = 1 - sum(shares) / len(shares)
         if repeated > 0:
             yield (
-                f"{cell.name}: {100 * repeated:.0f}% of its requests are equal to those"
-                " of a prompt before it, which are sent and counted once."
+                f"{cell.name}: {100 * repeated:.0f}% of its requests are equal to earlier"
+                " ones of the same model, and are sent and counted once."
             )
 
 

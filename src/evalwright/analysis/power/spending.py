@@ -372,7 +372,8 @@ class TaskPrompts:
         every: whether all items were read.
         counted_by: the tokenizer, in words.
         stored: how many requests the store can answer; None unless all requests were built.
-        own_share: the share of these requests that no prompt before it sends to the same model.
+        own_share: the share of these requests that are sent for this prompt: not those that are
+            equal to an earlier one of the same model.
     """
 
     requests: tuple[int, ...]
@@ -390,7 +391,7 @@ def read_prompts(
     model: Model,
     seed: int,
     is_stored: Callable[[bytes], bool],
-    sent_before: set[bytes],
+    sent_before: set[bytes] | None,
 ) -> TaskPrompts:
     """Read up to MOST_READ items of a task as a model would get them.
 
@@ -402,7 +403,7 @@ def read_prompts(
         seed: seeds the draw of items.
         is_stored: tells whether the store has the answer to a request, by its key.
         sent_before: keys of the requests of the prompts before this one, to which its own are
-            added.
+            added; None for a single prompt, whose equal requests are not looked for.
     """
     total = len(task.samples)
     every = total <= MOST_READ
@@ -416,7 +417,8 @@ def read_prompts(
     limited = True
     stored = 0
     n_repeated = 0
-    keys: set[bytes] = set()
+    known_keys = set(sent_before or ())
+    own_keys: set[bytes] = set()
     # Items whose requests cannot be built will fail in the run too; `tasks check` says why.
     for sent, _ in run_blocking(
         lambda: collect_all_requests(task, [task.samples[index] for index in places])
@@ -431,15 +433,18 @@ def read_prompts(
         limited = limited and None not in room
         for request in sent:
             key = request_key(model.fingerprint, request.payload())
-            keys.add(key)
-            if key in sent_before:
+            if key in known_keys:
                 n_repeated += 1
-            else:
-                stored += is_stored(key)
+                continue
+            stored += is_stored(key)
+            own_keys.add(key)
+            if every and sent_before is not None:
+                known_keys.add(key)
         requests.append(len(sent))
         tokens.append(into)
         most.append(sum(limit or 0 for limit in room))
-    sent_before |= keys
+    if sent_before is not None:
+        sent_before |= own_keys
     return TaskPrompts(
         tuple(requests),
         tuple(tokens),
@@ -448,7 +453,7 @@ def read_prompts(
         every,
         counted_by,
         stored if every and task.draws == 1 else None,
-        1.0 - n_repeated / sum(requests) if requests else 1.0,
+        (sum(requests) - n_repeated) / sum(requests) if requests else 1.0,
     )
 
 
