@@ -12,12 +12,15 @@ from typing import Any
 
 import pytest
 
+import evalwright.runs
 from evalwright import ScriptedModel, compare, evaluate, open_run
 from evalwright.analysis.several import compare_several
 from evalwright.core.errors import ConfigurationError
 from evalwright.evaluation.prompts import prompts_from_python
 from evalwright.models.scripted import last_text
 from support.typed import typed
+
+SCHEMAS = Path(evalwright.runs.__file__).parent / "schemas"
 
 
 @pytest.fixture(autouse=True)
@@ -84,6 +87,24 @@ def test_a_run_resumes_from_its_record_and_sends_nothing() -> None:
     first, second = open_run("p-formal"), open_run("again")
     assert second.data["usage"]["sent"] == 0
     assert (first.label, first.data["prompt"]) == (second.label, second.data["prompt"])
+
+
+def test_shots_are_drawn_alike_for_every_prompt() -> None:
+    rows = "".join(f"Shot {n}?,s{n}\n" for n in range(40))
+    Path("shots.csv").write_text(f"question,target\n{rows}")
+    runs = evaluate(
+        "sums.csv",
+        ScriptedModel("2"),
+        prompts={"a": "Q: {{ input }}", "b": "Say: {{ input }}"},
+        overrides={"prompt": {"few_shot": {"count": 3, "dataset": "shots.csv"}}},
+        limit=4,
+    )
+    drawn = [
+        [re.findall(r"Shot \d+", str(row["prompt"])) for row in run.rows()]
+        for run in runs
+    ]
+    assert drawn[0] == drawn[1]
+    assert all(len(shots) == 3 for shots in drawn[0])
 
 
 def test_equal_requests_are_sent_once() -> None:
@@ -197,6 +218,10 @@ def test_every_two_of_three_prompts_are_decided_as_in_the_full_run() -> None:
     }
     assert len(by_rule) == 3
     assert {decision["pairs"] for decision in by_rule.values()} == {3}
+    jsonschema = pytest.importorskip("jsonschema")
+    schema = json.loads((SCHEMAS / "run.schema.json").read_text(encoding="utf-8"))
+    for run in runs:
+        jsonschema.validate(json.loads((run.folder / "run.json").read_text()), schema)
     asked = [run.data["stopping"]["tasks"][0]["asked"] for run in runs]
     assert asked[1] < asked[0] == asked[2], "each until its last pair is decided"
     again = evaluate(items(600), model, prompts=prompts, until="all pairs", **setup)
