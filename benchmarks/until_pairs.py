@@ -176,10 +176,10 @@ def row(setting: Setting, trials: Sequence[Trial]) -> str:
 
 def exceeds(trials: Sequence[Trial]) -> bool:
     """Whether one of the two errors is clearly above 5%."""
-    bound = ALPHA + 3 * (ALPHA * (1 - ALPHA) / len(trials)) ** 0.5
+    bound: float = ALPHA + 3 * (ALPHA * (1 - ALPHA) / len(trials)) ** 0.5
     wrong = float(np.mean([trial.differs_from_full for trial in trials]))
     false = float(np.mean([trial.false_claim for trial in trials]))
-    return max(wrong, false) > bound
+    return bool(max(wrong, false) > bound)
 
 
 def main() -> int:

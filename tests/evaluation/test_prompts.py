@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 import evalwright.runs
-from evalwright import ScriptedModel, compare, evaluate, open_run
+from evalwright import ScriptedModel, evaluate, open_run
+from evalwright.analysis.comparison import compare_runs
 from evalwright.analysis.several import compare_several
 from evalwright.core.errors import ConfigurationError
 from evalwright.evaluation.prompts import prompts_from_python
@@ -187,7 +188,11 @@ def decisions(run: Any) -> list[dict[str, Any]]:
 
 def test_a_rule_about_two_prompts_ends_both_runs_at_the_same_place() -> None:
     model = knows({"short": 0.7, "formal": 0.45})
-    setup = {"target": "answer", "scorers": ["exact-match"], "seed": 3}
+    setup: dict[str, Any] = {
+        "target": "answer",
+        "scorers": ["exact-match"],
+        "seed": 3,
+    }
     runs = evaluate(
         items(600),
         model,
@@ -205,12 +210,17 @@ def test_a_rule_about_two_prompts_ends_both_runs_at_the_same_place() -> None:
     whole = evaluate(
         items(600), model, prompts=prompt_texts("short", "formal"), **setup
     )
-    assert compare(*whole).tasks[0].paired.verdict == "better"
+    paired = compare_runs(*whole).tasks[0].paired
+    assert paired is not None and paired.verdict == "better"
 
 
 def test_every_two_of_three_prompts_are_decided_as_in_the_full_run() -> None:
     model = knows({"short": 0.68, "formal": 0.42, "long": 0.66})
-    setup = {"target": "answer", "scorers": ["exact-match"], "name": "three"}
+    setup: dict[str, Any] = {
+        "target": "answer",
+        "scorers": ["exact-match"],
+        "name": "three",
+    }
     prompts = prompt_texts("short", "formal", "long")
     runs = evaluate(items(600), model, prompts=prompts, until="all pairs", **setup)
     by_rule = {
