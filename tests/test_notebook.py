@@ -18,6 +18,7 @@ from support.command import ROOT, environment
 
 NOTEBOOK = ROOT / "examples" / "factual_on_a_free_gpu.ipynb"
 FUNCTIONS = ROOT / "examples" / "two_functions_in_korean.ipynb"
+PROMPTS = ROOT / "examples" / "two_prompts_on_a_data_frame.ipynb"
 
 
 def cells(notebook: Path = NOTEBOOK) -> list[dict[str, Any]]:
@@ -27,7 +28,9 @@ def cells(notebook: Path = NOTEBOOK) -> list[dict[str, Any]]:
     return [cell for cell in found if cell["cell_type"] == "code"]
 
 
-@pytest.mark.parametrize("notebook", [NOTEBOOK, FUNCTIONS], ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "notebook", [NOTEBOOK, FUNCTIONS, PROMPTS], ids=lambda path: path.stem
+)
 def test_it_is_a_clean_notebook(notebook: Path) -> None:
     whole = json.loads(notebook.read_text(encoding="utf-8"))
     assert whole["nbformat"] == 4
@@ -114,3 +117,19 @@ def test_the_notebook_of_functions(
         "board.svg",
         "comparison.html",
     }
+
+
+def test_the_notebook_of_prompts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("pandas")
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    out = [shown("".join(cell["source"]), names) for cell in cells(PROMPTS)[1:]]
+    assert "careful · plain" in out[2] and "brief" in out[3]
+    assert [run.score.value for run in names["runs"]] == [0.375, 1.0, 0.625, 0.625]
+    conclusion = names["comparison"].conclusion
+    assert (
+        "careful · strict scores 62.5 points higher than careful · plain" in conclusion
+    )
+    assert "5 days" in out[5] and (tmp_path / "prompts.html").exists()

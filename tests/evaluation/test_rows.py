@@ -67,6 +67,8 @@ def test_functions_score_and_each_has_a_metric() -> None:
     )
     values = {metric.label: metric.estimate.value for metric in run.tasks[0].metrics}
     assert values == {"accuracy": 0.0, "short": 0.0, "length": 4.0}
+    shares = {metric.label: metric.estimate.low for metric in run.tasks[0].metrics}
+    assert shares["short"] == 0.0, "True or False: a share, whose range is known"
     (run,) = evaluate(ROWS, ScriptedModel("four"), scorers=length, replace=True)
     assert run.score.value == 4.0
 

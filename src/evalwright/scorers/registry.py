@@ -262,7 +262,9 @@ def bind(
         function = getattr(function, "without_roles", function)
     bound = partial(function, **settings) if settings else function
     asks = inspect.iscoroutinefunction(function)
-    is_ours = function.__module__.startswith("evalwright.")
+    # What `exec` or a partial function makes has no module.
+    module = getattr(function, "__module__", None) or ""
+    is_ours = module.startswith("evalwright.")
     if is_ours and not asks:
         scoring_function: BoundFunction = _limited(bound, kind, settings)
     elif is_ours:

@@ -6,7 +6,7 @@ task is registered under its name, so that settings, prompts and chat models tre
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from evalwright.core.errors import ConfigurationError, DatasetError, closest
@@ -145,10 +145,12 @@ def rows_task(
     if metrics:
         definition["metrics"] = _as_entries(metrics)
     elif scorer_entries:
-        functions = {entry for entry in _as_entries(scorers) if callable(entry)}
-        definition["metrics"] = _metrics_of(
-            scorer_entries, {_function_name(function) for function in functions}
-        )
+        functions = {
+            _function_name(entry): entry
+            for entry in _as_entries(scorers)
+            if callable(entry)
+        }
+        definition["metrics"] = _metrics_of(scorer_entries, functions)
 
     def make() -> Mapping[str, Any]:
         return definition
@@ -196,17 +198,28 @@ def _function_name(function: Callable[..., Any]) -> str:
     return name or "function"
 
 
-def _metrics_of(scorers: Sequence[Any], functions: Collection[str]) -> list[Any]:
-    """A metric for each scorer: its usual one, or the mean of what a function returns."""
+def _metrics_of(
+    scorers: Sequence[Any], functions: Mapping[str, Callable[..., Any]]
+) -> list[Any]:
+    """A metric for each scorer: its usual one; for a function, the mean of what it returns, or the
+    share of True where it is annotated so.
+    """
     metrics: list[Any] = []
     for number, entry in enumerate(scorers):
         name = entry if isinstance(entry, str) else _entry_name(entry)
-        use = "mean" if name in functions else usual_metric(_entry_kind(entry), {})
+        if name in functions:
+            use = "accuracy" if _returns_bool(functions[name]) else "mean"
+        else:
+            use = usual_metric(_entry_kind(entry), {})
         if number == 0:
             metrics.append(use)
         else:
             metrics.append({"name": name, "use": use, "scorer": name})
     return metrics
+
+
+def _returns_bool(function: Callable[..., Any]) -> bool:
+    return getattr(function, "__annotations__", {}).get("return") in (bool, "bool")
 
 
 def _entry_name(entry: Mapping[str, Any]) -> str:
