@@ -327,14 +327,15 @@ def _forecast_task(
     metric = _main_metric(task, measured)
     bounded = metric in BOUNDED
     clusters = named_clusters(sample.cluster for sample in task.samples)
-    compared = (
+    compared_sources = (
         [source for source in sources if task.name in source.tasks]
         if planned[0].is_one_of_prompts
         else select_one_prompt(task.name, sources)
     )
-    alike = [source.tasks[task.name] for source in compared]
-    spread = measure_variances(bounded, clusters, alike, aim)
-    pair = measure_pair(task.name, compared, sources, clusters, pair_aim)
+    alike = [source.tasks[task.name] for source in compared_sources]
+    compared = "two runs" if planned[0].is_one_of_prompts else "two models"
+    spread = measure_variances(bounded, clusters, alike, aim, compared)
+    pair = measure_pair(task.name, compared_sources, sources, clusters, pair_aim)
     single = _multiply(spread.single, spread.design)
     paired = _multiply(spread.paired, spread.design)
     n_total = len(task.samples)
