@@ -280,6 +280,30 @@ def combine_options(*options: Option) -> Option:
     return decorate
 
 
+def gate_options(compared: str) -> Option:
+    """Options for rules that make a comparison a gate.
+
+    Args:
+        compared: what a rule is about, for the help.
+    """
+    return combine_options(
+        repeatable_option(
+            "--fail-if rules",
+            "RULE",
+            f'End with 1 if this holds of {compared}: "accuracy drops by more than 0.02".',
+        ),
+        option(
+            "--gate mode",
+            "",
+            "Whether a rule fails if the data show it, or unless the data rule it out"
+            " (non-inferiority).",
+            type=click.Choice(["shown", "not-ruled-out"]),
+            default="shown",
+            show_default=True,
+        ),
+    )
+
+
 ON = combine_options(
     option(
         "--on",

@@ -100,6 +100,14 @@ class Run(Shown):
         return f"{label} ({self.part})" if self.part else label
 
     @property
+    def prompt(self) -> dict[str, str]:
+        """Name and SHA-256 of the prompt in place of the tasks' own; empty without one."""
+        recorded = self.data.get("prompt")
+        if not isinstance(recorded, Mapping):
+            return {}
+        return {key: str(recorded[key]) for key in ("name", "hash") if key in recorded}
+
+    @property
     def part(self) -> str:
         """Which shard of a run this is, as in "shard 2 of 8"; "" for a whole run.
 
