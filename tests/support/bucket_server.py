@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, quote, unquote, urlsplit
 from xml.sax.saxutils import escape
 
 ACCESS_KEY = "AKIAOFTHETESTS000000"
@@ -31,7 +31,7 @@ BUCKET = "team"
 PAGE_KEYS = 3
 """Keys on one page of a listing, so that lists have pages."""
 
-Kind = Literal["slow", "cut", "deny", "gone", "garbled", "hook"]
+Kind = Literal["slow", "cut", "deny", "gone", "garbled", "lost", "refuse", "hook"]
 
 
 @dataclass
@@ -39,7 +39,8 @@ class Fault:
     """What becomes of the next `times` requests of a method whose path contains a text.
 
     kind: "slow" (503 SlowDown), "cut" (half of the body, then no connection), "deny" (403), "gone"
-    (404), "garbled" (another body of the same length), "hook" (`action` runs first).
+    (404), "garbled" (another body of the same length), "lost" (done, but the reply never comes),
+    "refuse" (400, with the key in its message), "hook" (`action` runs first).
     """
 
     method: str
@@ -54,6 +55,7 @@ class BucketServer:
     """objects: by `BUCKET/KEY`. uploads: parts of unfinished uploads. requests: as they came."""
 
     objects: dict[str, bytes] = field(default_factory=dict)
+    etags: dict[str, str] = field(default_factory=dict)
     uploads: dict[str, dict[int, bytes]] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
@@ -104,9 +106,19 @@ def _etag(content: bytes) -> str:
     return f'"{hashlib.md5(content, usedforsecurity=False).hexdigest()}"'
 
 
+def _multipart_etag(parts: Mapping[int, bytes]) -> str:
+    digests = b"".join(
+        hashlib.md5(parts[number], usedforsecurity=False).digest()
+        for number in sorted(parts)
+    )
+    whole = hashlib.md5(digests, usedforsecurity=False).hexdigest()
+    return f'"{whole}-{len(parts)}"'
+
+
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     buckets: BucketServer
+    _loses_reply = False
 
     def log_message(self, format: str, *arguments: Any) -> None:
         """Print nothing."""
@@ -123,12 +135,16 @@ class _Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         server.requests.append(f"{self.command} {path}")
         fault = server.fault_of(self.command, path)
+        self._loses_reply = fault is not None and fault.kind == "lost"
         if fault is not None and fault.kind == "hook":
             fault.action()
         if fault is not None and fault.kind == "slow":
             self._error(503, "SlowDown", "Please reduce your request rate.")
         elif fault is not None and fault.kind == "deny":
-            self._error(403, "AccessDenied", f"Access Denied\n\x1b[31m{SECRET_KEY}")
+            self._error(403, "AccessDenied", "Access Denied")
+        elif fault is not None and fault.kind == "refuse":
+            message = f"Not like this\n\x7f with {SECRET_KEY}"
+            self._error(400, "InvalidRequest", message)
         elif fault is not None and fault.kind == "gone":
             self._error(404, "NoSuchKey", "The specified key does not exist.")
         elif problem := self._signature_problem(body):
@@ -172,7 +188,7 @@ class _Handler(BaseHTTPRequestHandler):
             if content is None:
                 self._error(404, "NoSuchKey", "The specified key does not exist.")
             else:
-                self._send_object(content, fault)
+                self._send_object(path, content, fault)
         elif self.command == "PUT" and "partNumber" in query:
             server.uploads[query["uploadId"]][int(query["partNumber"])] = body
             self._reply(200, b"", {"ETag": _etag(body)})
@@ -187,9 +203,13 @@ class _Handler(BaseHTTPRequestHandler):
                 f"<UploadId>{upload_id}</UploadId></InitiateMultipartUploadResult>",
             )
         elif self.command == "POST":
-            parts = server.uploads[query["uploadId"]]
+            parts = server.uploads.get(query["uploadId"], {})
+            if not parts:
+                self._error(404, "NoSuchUpload", "No such upload")
+                return
             content = b"".join(parts[number] for number in sorted(parts))
-            if self._write(path, content, "<CompleteMultipartUploadResult/>"):
+            etag = _multipart_etag(parts)
+            if self._write(path, content, "<CompleteMultipartUploadResult/>", etag):
                 del server.uploads[query["uploadId"]]
         elif "uploadId" in query:
             server.uploads.pop(query["uploadId"], None)
@@ -198,7 +218,7 @@ class _Handler(BaseHTTPRequestHandler):
             server.objects.pop(path, None)
             self._reply(204, b"")
 
-    def _write(self, path: str, content: bytes, reply: str) -> bool:
+    def _write(self, path: str, content: bytes, reply: str, etag: str = "") -> bool:
         server = self.buckets
         if_absent = self.headers.get("If-None-Match")
         if_etag = self.headers.get("If-Match")
@@ -208,18 +228,19 @@ class _Handler(BaseHTTPRequestHandler):
         with server.lock:
             there = server.objects.get(path)
             is_allowed = not (if_absent and there is not None) and (
-                not if_etag or (there is not None and _etag(there) == if_etag)
+                not if_etag or (there is not None and server.etags[path] == if_etag)
             )
             if is_allowed:
                 server.objects[path] = content
+                server.etags[path] = etag or _etag(content)
         if not is_allowed:
             self._error(412, "PreconditionFailed", "A condition did not hold")
             return False
-        self._reply(200, reply, {"ETag": _etag(content)})
+        self._reply(200, reply, {"ETag": server.etags[path]})
         return True
 
-    def _send_object(self, content: bytes, fault: str) -> None:
-        etag = _etag(content)
+    def _send_object(self, path: str, content: bytes, fault: str) -> None:
+        etag = self.buckets.etags.get(path) or _etag(content)
         if self.headers.get("If-Match", etag) != etag:
             self._error(412, "PreconditionFailed", "A condition did not hold")
             return
@@ -246,29 +267,33 @@ class _Handler(BaseHTTPRequestHandler):
             if key.startswith(prefix):
                 end = key.find(delimiter, len(prefix)) if delimiter else -1
                 names.add(key if end < 0 else key[: end + 1])
-        after = query.get("continuation-token", "")
+        encode = quote if query.get("encoding-type") == "url" else str
+        after = unquote(query.get("continuation-token", ""))
         remaining = sorted(name for name in names if name > after)
         page = remaining[:PAGE_KEYS]
         rows = []
         for name in page:
             if delimiter and name.endswith(delimiter):
                 rows.append(
-                    f"<CommonPrefixes><Prefix>{escape(name)}</Prefix></CommonPrefixes>"
+                    "<CommonPrefixes>"
+                    f"<Prefix>{escape(encode(name))}</Prefix></CommonPrefixes>"
                 )
             else:
                 size = len(self.buckets.objects[f"{BUCKET}/{name}"])
                 rows.append(
-                    f"<Contents><Key>{escape(name)}</Key><Size>{size}</Size></Contents>"
+                    f"<Contents><Key>{escape(encode(name))}</Key>"
+                    f"<Size>{size}</Size></Contents>"
                 )
         is_cut = len(remaining) > len(page)
         token = (
-            f"<NextContinuationToken>{escape(page[-1])}</NextContinuationToken>"
+            f"<NextContinuationToken>{quote(page[-1])}</NextContinuationToken>"
             if is_cut
             else ""
         )
         self._reply(
             200,
             f"<ListBucketResult><KeyCount>{len(page)}</KeyCount>"
+            f"<EncodingType>{query.get('encoding-type', '')}</EncodingType>"
             f"<IsTruncated>{str(is_cut).lower()}</IsTruncated>{token}{''.join(rows)}"
             "</ListBucketResult>",
         )
@@ -288,6 +313,9 @@ class _Handler(BaseHTTPRequestHandler):
         cut: bool = False,
     ) -> None:
         content = body.encode() if isinstance(body, str) else body
+        if self._loses_reply:
+            self.close_connection = True
+            return
         self.send_response(status, HTTPStatus(status).phrase)
         for name, text in (headers or {}).items():
             self.send_header(name, text)

@@ -445,7 +445,7 @@ def _list_names(bucket: Bucket, folder: BucketAddress) -> list[str]:
             f"{folder} has {len(names):,} folders, and at most {MAX_LISTED_RUNS:,} are"
             " listed: name a run, or a folder in it."
         )
-    return sorted(names)
+    return names
 
 
 def _check_name(name: str) -> str:

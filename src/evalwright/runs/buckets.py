@@ -15,6 +15,7 @@ from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
@@ -39,7 +40,7 @@ SPARE_DISK_BYTES = 64 << 20
 """What a download leaves free on the disk."""
 MAX_REASON_CHARS = 300
 _BLOCK_BYTES = 1 << 20
-_BUCKET_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,254}")
+_BUCKET_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{2,254}")
 
 _ADVICE_BY_CODE = {
     "NoSuchBucket": "there is no such bucket: check its name, the endpoint and the region",
@@ -55,7 +56,7 @@ _ADVICE_BY_CODE = {
 _CHANGED_CODES = frozenset(
     ("PreconditionFailed", "ConditionalRequestConflict", "412", "409")
 )
-_MISSING_CODES = frozenset(("NoSuchKey", "404", "NotFound"))
+_MISSING_CODES = frozenset(("NoSuchKey", "NoSuchUpload", "404", "NotFound"))
 _NO_CONDITIONS_CODES = frozenset(("NotImplemented", "501"))
 """How servers say that they do not support conditional writes."""
 
@@ -70,6 +71,10 @@ class ObjectMissing(BucketError):
 
 class ObjectChanged(BucketError):
     """Somebody else wrote the object since it was read."""
+
+
+class NoConditions(BucketError):
+    """The server does not support conditional writes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +137,9 @@ def parse_bucket_address(text: str) -> BucketAddress:
         or len(key.encode("utf-8", "replace")) > MAX_KEY_BYTES
     ):
         raise ConfigurationError(
-            f"'{shown}' is not an address in a bucket: write s3://BUCKET/FOLDER/NAME,"
-            " without '.', '..' or empty parts."
+            f"'{shown}' is not an address in a bucket: write s3://BUCKET/FOLDER/NAME. A"
+            " bucket's name has 3 or more letters, digits, '.', '-' or '_', and no part is"
+            " empty, '.' or '..'."
         )
     return BucketAddress(bucket, key)
 
@@ -258,12 +264,14 @@ class Bucket:
             ObjectChanged: the condition does not hold.
             BucketError: it cannot be written.
         """
+        md5 = _md5(content)
         self._write(
             "put_object",
             key,
+            md5.hex(),
             _condition(if_etag, if_absent),
             Body=content,
-            ContentMD5=_md5(content),
+            ContentMD5=_base64(md5),
         )
 
     def upload(self, key: str, path: Path, *, if_absent: bool = False) -> None:
@@ -281,10 +289,11 @@ class Bucket:
                 return
             upload_id = self._call("create_multipart_upload", key)["UploadId"]
             try:
-                parts = list(self._send_parts(key, file, n_bytes, upload_id))
+                parts, etag = self._send_parts(key, file, n_bytes, upload_id)
                 self._write(
                     "complete_multipart_upload",
                     key,
+                    etag,
                     _condition("", if_absent),
                     UploadId=upload_id,
                     MultipartUpload={"Parts": parts},
@@ -296,20 +305,25 @@ class Bucket:
 
     def _send_parts(
         self, key: str, file: IO[bytes], n_bytes: int, upload_id: str
-    ) -> Iterator[Mapping[str, Any]]:
+    ) -> tuple[list[Mapping[str, Any]], str]:
+        """Send a file in parts; return them, and the etag that the whole object gets."""
         part_bytes = max(self._part_bytes, -(-n_bytes // MAX_PARTS))
-        number = 0
-        while part := file.read(part_bytes):
-            number += 1
+        parts: list[Mapping[str, Any]] = []
+        digests = b""
+        while content := file.read(part_bytes):
+            md5 = _md5(content)
+            digests += md5
+            number = len(parts) + 1
             response = self._call(
                 "upload_part",
                 key,
                 UploadId=upload_id,
                 PartNumber=number,
-                Body=part,
-                ContentMD5=_md5(part),
+                Body=content,
+                ContentMD5=_base64(md5),
             )
-            yield {"PartNumber": number, "ETag": response["ETag"]}
+            parts.append({"PartNumber": number, "ETag": response["ETag"]})
+        return parts, f"{_md5(digests).hex()}-{len(parts)}"
 
     def _abort(self, key: str, upload_id: str) -> None:
         try:
@@ -323,11 +337,13 @@ class Bucket:
 
     def exists(self, key: str) -> bool:
         """Tell whether there is an object. Raises BucketError."""
+        return bool(self._etag(key))
+
+    def _etag(self, key: str) -> str:
         try:
-            self._call("head_object", key)
+            return str(self._call("head_object", key)["ETag"])
         except ObjectMissing:
-            return False
-        return True
+            return ""
 
     def sizes(self, folder: str) -> dict[str, int]:
         """List all objects in a folder: size in bytes by key. Raises BucketError."""
@@ -340,14 +356,14 @@ class Bucket:
         }
 
     def folders(self, folder: str) -> list[str]:
-        """List the names of the folders directly in a folder. Raises BucketError."""
+        """List the names of the folders directly in a folder, sorted. Raises BucketError."""
         prefix = f"{folder}/" if folder else ""
-        return [
+        return sorted(
             str(listed["Prefix"])[len(prefix) : -1]
             for page in self._pages(prefix, Delimiter="/")
             for listed in page.get("CommonPrefixes", ())
             if str(listed["Prefix"]).startswith(prefix)
-        ]
+        )
 
     def _pages(self, prefix: str, **options: Any) -> Iterator[Mapping[str, Any]]:
         n_keys = 0
@@ -368,18 +384,25 @@ class Bucket:
         )
 
     def _write(
-        self, operation: str, key: str, condition: Mapping[str, str], **fields: Any
+        self,
+        operation: str,
+        key: str,
+        etag: str,
+        condition: Mapping[str, str],
+        **fields: Any,
     ) -> None:
-        from botocore.exceptions import ClientError
+        """Write an object, on a condition where the server supports any.
 
-        with self._explaining(self.address(key)):
-            method = getattr(self._client, operation)
-            try:
-                method(Bucket=self.name, Key=key, **condition, **fields)
-            except ClientError as error:
-                if not condition or _code_of(error) not in _NO_CONDITIONS_CODES:
-                    raise
-                method(Bucket=self.name, Key=key, **fields)
+        A reply may be lost after the object was written; the request that is sent again then meets
+        the object that the first one wrote, which has the etag of this content.
+        """
+        try:
+            self._call(operation, key, **condition, **fields)
+        except NoConditions:
+            self._call(operation, key, **fields)
+        except (ObjectChanged, ObjectMissing):
+            if self._etag(key).strip('"') != etag:
+                raise
 
     def _call(self, operation: str, key: str | None, **fields: Any) -> Any:
         place = self.address(str(fields.get("Prefix", "")) if key is None else key)
@@ -405,7 +428,7 @@ class Bucket:
                 f"There are no AWS credentials for {place}: set AWS_ACCESS_KEY_ID and"
                 " AWS_SECRET_ACCESS_KEY, or AWS_PROFILE for a profile of ~/.aws."
             ) from None
-        except aws.HTTPClientError as error:
+        except (aws.ConnectionError, aws.HTTPClientError) as error:
             raise BucketError(
                 f"The server of {place} cannot be reached: {_shorten(error)}. Check the"
                 " network and the endpoint (AWS_ENDPOINT_URL_S3), or try again later."
@@ -419,6 +442,7 @@ def _connect() -> Any:
     from botocore.session import Session
 
     session = Session()
+    session.register_component("data_loader", _data_loader())
     retries: dict[str, Any] = {"mode": "standard"}
     if session.get_config_variable("max_attempts") is None:
         retries["total_max_attempts"] = MAX_ATTEMPTS
@@ -439,6 +463,14 @@ def _connect() -> Any:
     return session.create_client("s3", config=settings)
 
 
+@cache
+def _data_loader() -> Any:
+    """Reads botocore's descriptions of services, once: it is most of the time of a connection."""
+    from botocore.loaders import create_loader
+
+    return create_loader()
+
+
 def _broken_connections() -> tuple[type[Exception], ...]:
     from botocore import exceptions as aws
 
@@ -456,6 +488,8 @@ def _client_error(error: Any, place: BucketAddress) -> BucketError:
             f"{place} was written by somebody else meanwhile: run the same command"
             " again."
         )
+    if code in _NO_CONDITIONS_CODES:
+        return NoConditions(f"{place}: the server does not support this request.")
     if code in _MISSING_CODES:
         return ObjectMissing(f"There is no object {place}: check the address.")
     message = error.response.get("Error", {}).get("Message", "")
@@ -479,6 +513,9 @@ def _condition(if_etag: str, if_absent: bool) -> dict[str, str]:
     return {"IfMatch": if_etag} if if_etag else {}
 
 
-def _md5(content: bytes) -> str:
-    digest = hashlib.md5(content, usedforsecurity=False).digest()
+def _md5(content: bytes) -> bytes:
+    return hashlib.md5(content, usedforsecurity=False).digest()
+
+
+def _base64(digest: bytes) -> str:
     return b64encode(digest).decode()
