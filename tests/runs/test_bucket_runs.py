@@ -206,7 +206,7 @@ def test_of_two_that_push_at_once_one_wins_whole(
     server.faults.append(
         Fault("PUT", "samples", "hook", action=lambda: push_run(theirs, FOLDER))
     )
-    with pytest.raises(RunError, match="by somebody else meanwhile"):
+    with pytest.raises(RunError, match="by another process meanwhile"):
         push_run(ours, FOLDER)
     assert open_bucket_run(str(THERE)).samples_sha256 == theirs.samples_sha256
 

@@ -128,7 +128,7 @@ def test_what_somebody_else_wrote_is_not_replaced(
     path = tmp_path / "file"
     path.write_bytes(content)
     server.objects["team/a"] = b"theirs"
-    with pytest.raises(ObjectChanged, match="by somebody else meanwhile"):
+    with pytest.raises(ObjectChanged, match="by another process meanwhile"):
         bucket.upload("a", path, if_absent=True)
     assert server.objects["team/a"] == b"theirs" and not server.uploads
 

@@ -151,7 +151,7 @@ def push_run(
         )
     except ObjectChanged:
         raise RunError(
-            f"{place} was written by somebody else meanwhile, and was left as it is:"
+            f"{place} was written by another process meanwhile, and was left as it is:"
             " look at it, then push again."
         ) from None
     for key in stored_sizes.keys() - named_keys:

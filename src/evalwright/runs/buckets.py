@@ -485,7 +485,7 @@ def _client_error(error: Any, place: BucketAddress) -> BucketError:
     code = _code_of(error)
     if code in _CHANGED_CODES:
         return ObjectChanged(
-            f"{place} was written by somebody else meanwhile: run the same command"
+            f"{place} was written by another process meanwhile: run the same command"
             " again."
         )
     if code in _NO_CONDITIONS_CODES:
