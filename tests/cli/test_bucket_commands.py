@@ -118,6 +118,27 @@ def without_places(text: str) -> str:
     return re.sub(r"runs/(\w)\b|\b(?:t?here)\b", r"\1", text)
 
 
+def test_shards_meet_in_a_bucket(server: BucketServer) -> None:
+    for number in (1, 2):
+        run = ("run", "factual-choice", "--model", "demo/small", "--limit", "6")
+        shard = ("--name", "whole", "--shard", f"{number}/2", "--out", f"host{number}")
+        assert evalwright(server, *run, *shard).code == 0
+        (folder,) = Path(f"host{number}").iterdir()
+        assert (
+            evalwright(server, "runs", "push", str(folder), "s3://team/shards").code
+            == 0
+        )
+
+    done = evalwright(server, "runs", "list", "--out", "s3://team/shards", "--json")
+    names = [row["id"] for row in json.loads(done.out)]
+    addresses = [f"s3://team/shards/{name}" for name in names]
+    assert len(addresses) == 2
+    assert evalwright(server, "runs", "pull", *addresses).code == 0
+    assert evalwright(server, "runs", "merge", "whole").code == 0
+    done = evalwright(server, "runs", "show", "whole", "--verify")
+    assert done.code == 0, done.text
+
+
 @pytest.mark.parametrize(
     ("command", "message"),
     [

@@ -364,6 +364,18 @@ def test_odd_names_in_a_bucket_are_named_and_lead_nowhere(
     assert all(str(address).isprintable() for address in damaged)
 
 
+def test_the_index_of_pictures_has_a_hash_for_its_name(
+    server: BucketServer, tmp_path: Path
+) -> None:
+    push_run(run_with_picture(tmp_path / "runs")[0], FOLDER)
+    change_record(
+        server, lambda record: record["images"].update(index_sha256="../../b/x")
+    )
+    with pytest.raises(RunError, match="hash of its index of images is none"):
+        pull_run(THERE, tmp_path / "elsewhere")
+    assert not [path for path in server.sent("GET") if "/b" in path]
+
+
 # -- pulled again ----------------------------------------------------------------------
 
 
@@ -386,6 +398,18 @@ def test_a_local_run_is_replaced_only_by_its_later_state(
     assert contents(folder) == before
     assert pull_run(THERE, folder, replace=True).transfer == "replaced"
     assert open_run(folder / "a").verify()
+
+
+def test_a_damaged_local_run_is_replaced_if_asked(
+    server: BucketServer, tmp_path: Path
+) -> None:
+    run = run_a(tmp_path / "runs")
+    push_run(run, FOLDER)
+    run.samples_file.write_bytes(b"")
+    with pytest.raises(RunError, match=r"was changed after the run.*--replace"):
+        pull_run(THERE, tmp_path / "runs")
+    assert pull_run(THERE, tmp_path / "runs", replace=True).transfer == "replaced"
+    assert open_run(run.folder).verify()
 
 
 def test_a_local_run_that_is_going_on_or_a_link_is_left(

@@ -71,6 +71,7 @@ DOWNLOAD_THREADS = 8
 READ_ATTEMPTS = 3
 """How often a run is read again that was replaced while it was read."""
 _HASH_CHARS = 16
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 _STALE_NAMES = re.compile(
     r"samples(\.[0-9a-f]{16})?\.jsonl|images/(index(\.[0-9a-f]{16})?\.jsonl|[0-9a-f]{64}\.(png|jpg))"
 )
@@ -295,10 +296,10 @@ def _check_target(target: Path, record: _BucketRecord, *, replace: bool) -> Tran
         if _record_fields(local) == from_json(_local_form(record.fields)):
             local.verify()
             return "unchanged"
-    except RunError:
+    except RunError as error:
         if replace:
             return "replaced"
-        raise
+        raise RunError(f"{error} --replace puts the pulled run in its place.") from None
     if not replace:
         _check_replaceable(local.data, record.fields, f"'{target}'", "--replace")
     return "replaced"
@@ -558,6 +559,10 @@ def _download_images(bucket: Bucket, address: BucketAddress, run: Run) -> None:
     recorded = run.data.get("images")
     if not isinstance(recorded, dict) or not recorded.get("index_sha256"):
         return
+    if not _SHA256.fullmatch(str(recorded["index_sha256"])):
+        raise RunError(
+            f"{address} is damaged: the hash of its index of images is none."
+        )
     index = bucket.read(
         address.child(_index_name(run.data)).key, MOST_INDEX_BYTES
     ) or bucket.read(

@@ -235,7 +235,9 @@ class Bucket:
     def _get(self, key: str, file: IO[bytes], etag: str) -> Mapping[str, Any]:
         """Request an object from where the file ends; of the same content as before."""
         position = file.tell()
-        resume = {"Range": f"bytes={position}-", "IfMatch": etag} if position else {}
+        # Without an etag the rest could be that of another content.
+        can_resume = bool(position and etag)
+        resume = {"Range": f"bytes={position}-", "IfMatch": etag} if can_resume else {}
         response: Mapping[str, Any] = self._call("get_object", key, **resume)
         if position and "ContentRange" not in response:  # sent from the beginning again
             file.seek(0)
