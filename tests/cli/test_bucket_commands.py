@@ -145,6 +145,7 @@ def test_shards_meet_in_a_bucket(server: BucketServer) -> None:
         (["score", "s3://team/runs/a", "--name", "c"], "evalwright runs pull"),
         (["runs", "aggregate", "s3://team/runs/a"], "evalwright runs pull"),
         (["check", "judge", "calibrate", "s3://team/runs/a"], "evalwright runs pull"),
+        (["check", "judge", "calibrate", "s3://team/runs/a", "--labels", "x.csv"], "evalwright runs pull"),
         (["runs", "rename", "s3://team/runs/a", "c"], "evalwright runs pull"),
         (["runs", "delete", "s3://team/runs/a", "--yes"], "evalwright runs pull"),
         (["runs", "merge", "s3://team/runs/a"], "s3://team/runs/a"),

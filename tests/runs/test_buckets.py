@@ -174,6 +174,14 @@ def test_a_complete_upload_whose_reply_was_lost_is_whole(
     assert len(server.sent("POST")) == 3
 
 
+def test_what_is_there_already_leaves_no_parts(
+    server: BucketServer, bucket: Bucket, file: Path
+) -> None:
+    bucket.upload("a", file)
+    bucket.upload("a", file, if_absent=True)
+    assert server.objects == {"team/a": CONTENT} and not server.uploads
+
+
 # -- reading ---------------------------------------------------------------------------
 
 

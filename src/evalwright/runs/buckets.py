@@ -292,7 +292,7 @@ class Bucket:
             upload_id = self._call("create_multipart_upload", key)["UploadId"]
             try:
                 parts, etag = self._send_parts(key, file, n_bytes, upload_id)
-                self._write(
+                is_completed = self._write(
                     "complete_multipart_upload",
                     key,
                     etag,
@@ -300,6 +300,8 @@ class Bucket:
                     UploadId=upload_id,
                     MultipartUpload={"Parts": parts},
                 )
+                if not is_completed:
+                    self._abort(key, upload_id)
             except BaseException:
                 # Parts of an upload that is never completed would be kept, and paid for.
                 self._abort(key, upload_id)
@@ -392,11 +394,14 @@ class Bucket:
         etag: str,
         condition: Mapping[str, str],
         **fields: Any,
-    ) -> None:
+    ) -> bool:
         """Write an object, on a condition where the server supports any.
 
         A reply may be lost after the object was written; the request that is sent again then meets
         the object that the first one wrote, which has the etag of this content.
+
+        Returns:
+            False if the object was there already with this content.
         """
         try:
             self._call(operation, key, **condition, **fields)
@@ -405,6 +410,8 @@ class Bucket:
         except (ObjectChanged, ObjectMissing):
             if self._etag(key).strip('"') != etag:
                 raise
+            return False
+        return True
 
     def _call(self, operation: str, key: str | None, **fields: Any) -> Any:
         place = self.address(str(fields.get("Prefix", "")) if key is None else key)
