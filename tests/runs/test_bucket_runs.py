@@ -437,6 +437,39 @@ def test_a_run_replaced_while_it_is_pulled_is_one_of_the_two(
     assert pulled.verify() == newer.samples_sha256
 
 
+def test_a_bucket_that_changes_between_two_looks_replaces_no_local_run(
+    server: BucketServer, tmp_path: Path
+) -> None:
+    ours = run_a(tmp_path / "ours", [1, None])
+    push_run(run_a(tmp_path / "runs", [1, 0], LATER), FOLDER)
+    another = run_a(tmp_path / "another", [0, 0], LATER)
+    with edited(another.folder) as data:
+        data["identity"] = "another evaluation"
+    another = open_run(another.folder)
+    push = Fault(
+        "GET",
+        "samples",
+        "hook",
+        action=lambda: push_run(another, FOLDER, replace=True),
+    )
+    server.faults.append(push)
+    with pytest.raises(RunError, match="holds another run"):
+        pull_run(THERE, tmp_path / "ours")
+    assert open_run(ours.folder).verify() == ours.samples_sha256
+
+
+def test_a_linked_folder_of_images_is_not_written_through(
+    server: BucketServer, tmp_path: Path
+) -> None:
+    push_run(run_a(tmp_path / "runs", [1, 0], LATER), FOLDER)
+    ours = run_a(tmp_path / "ours", [1, None])
+    (tmp_path / "precious").mkdir()
+    (ours.folder / "images").symlink_to(tmp_path / "precious")
+    with pytest.raises(RunError, match="images' is a link"):
+        pull_run(THERE, tmp_path / "ours")
+    assert open_run(ours.folder).verify() and (tmp_path / "precious").is_dir()
+
+
 def test_what_killed_pulls_left_is_removed(
     server: BucketServer, tmp_path: Path
 ) -> None:

@@ -73,7 +73,9 @@ READ_ATTEMPTS = 3
 _HASH_CHARS = 16
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _STALE_NAMES = re.compile(
-    r"samples(\.[0-9a-f]{16})?\.jsonl|images/(index(\.[0-9a-f]{16})?\.jsonl|[0-9a-f]{64}\.(png|jpg))"
+    r"samples(\.[0-9a-f]{16})?\.jsonl"
+    r"|images/index(\.[0-9a-f]{16})?\.jsonl"
+    r"|images/[0-9a-f]{64}\.(png|jpg)"
 )
 """What a push writes beside the record, and so what the next one may delete."""
 
@@ -128,7 +130,7 @@ def push_run(
     record = _bucket_form(_record_fields(run), sha256)
     there = _read_record(bucket, place)
     if there is not None and there.content != record and not replace:
-        _check_replaceable(there.fields, run.data, str(place), "--replace")
+        _check_replaceable(there.fields, run.data, str(place))
 
     stored_sizes = bucket.sizes(place.key)
     named_keys = {place.child(RUN_FILE).key}
@@ -226,7 +228,7 @@ def _encode(fields: Mapping[str, Any], samples: Mapping[str, str]) -> bytes:
 
 
 def _check_replaceable(
-    old: Mapping[str, Any], new: Mapping[str, Any], place: str, option: str
+    old: Mapping[str, Any], new: Mapping[str, Any], place: str
 ) -> None:
     """Raise RunError unless the new record is a later state of the same evaluation."""
     old_model = old.get("model")
@@ -235,12 +237,12 @@ def _check_replaceable(
     if not old.get("identity") or old["identity"] != new.get("identity"):
         raise RunError(
             f"{place} holds another run, {described}: choose another folder or name, or"
-            f" replace it with {option}."
+            " replace it with --replace."
         )
     if str(new.get("started")) < str(old.get("started")):
         raise RunError(
             f"{place} holds a later state of this run, {described}: leave it, or"
-            f" replace it with {option}."
+            " replace it with --replace."
         )
 
 
@@ -278,6 +280,9 @@ def pull_run(
         temporary_folder(runs_folder, ".pull-") as temporary,
     ):
         run = _download_run(bucket, address, temporary / name)
+        if transfer == "replaced" and not replace:
+            # The run in the bucket may have been replaced by another one since the first look.
+            _check_replaceable(open_run(target).data, run.data, f"'{target}'")
         _move_into(run.folder, target)
     return PulledRun(target, transfer)
 
@@ -301,19 +306,19 @@ def _check_target(target: Path, record: _BucketRecord, *, replace: bool) -> Tran
             return "replaced"
         raise RunError(f"{error} --replace puts the pulled run in its place.") from None
     if not replace:
-        _check_replaceable(local.data, record.fields, f"'{target}'", "--replace")
+        _check_replaceable(local.data, record.fields, f"'{target}'")
     return "replaced"
 
 
 def _move_into(source: Path, target: Path) -> None:
     """Move a run's files into a folder; files that no run wrote stay. Raises OSError."""
     private_folder(target)
+    images = target / IMAGES_FOLDER
+    if images.is_symlink():
+        raise NotADirectoryError(f"'{images}' is a link: remove it")
     # Between the two records the folder is no run: never one with samples of another.
     (target / RUN_FILE).unlink(missing_ok=True)
     (source / SAMPLES_FILE).replace(target / SAMPLES_FILE)
-    images = target / IMAGES_FOLDER
-    if images.is_symlink():
-        raise NotADirectoryError(f"'{images}' is a link")
     if images.is_dir():
         shutil.rmtree(images)
     if (source / IMAGES_FOLDER).is_dir():
