@@ -701,6 +701,24 @@ def test_metrics_have_intervals_and_count_what_was_not_scored() -> None:
     )
 
 
+def test_replies_without_a_formula_count_as_not_parsed() -> None:
+    replies = ["cat", "", "I don't know", "4"]
+    samples = [
+        Sample(str(n), metadata={"row": {"reference": "4"}})
+        for n in range(len(replies))
+    ]
+    (scorer,), specs = scoring_of("math_match", {}, language=None, samples=samples)
+    tally = TaskTally([scorer.name], [])
+    for n, (sample, reply) in enumerate(zip(samples, replies, strict=True)):
+        score: Any = scorer.function(sample, Answer(reply))
+        tally.add(
+            SampleRecord("task", n, 0, sample, Answer(reply), {scorer.name: score})
+        )
+    metrics = tally.result("task", "1", specs).metrics
+    rates = {metric.label: metric.estimate.value for metric in metrics}
+    assert rates["parse_failure_rate"] == 0.75 and rates["accuracy"] == 0.25
+
+
 HOSTILE = [
     ("정답:", " "),
     ("", "(B) "),

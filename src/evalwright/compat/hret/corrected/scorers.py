@@ -313,7 +313,7 @@ def _mathematics(call: Call) -> ScorersAndMetrics:
         texts = {"extracted_pred": text, "extracted_ref": prepared[1].target}
         verdict = {"is_correct": score.value == 1, "label": score.label}
         evaluation = {**texts, **verdict, "fallback_used": False}
-        unread = float(score.label in ("not_extracted", "not_attempted"))
+        unread = float(score.label in ("unreadable", "not_attempted"))
         return replace(
             score,
             parts={**score.parts, "unread": unread},
