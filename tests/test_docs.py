@@ -36,7 +36,10 @@ LINK = re.compile(r"\[[^\]]*\]\((?P<target>[^)#\s]+)(?:#[^)]*)?\)")
 
 def in_english(page: Path) -> Path:
     """The English page of a Korean one."""
-    return ROOT / "README.md" if page.name == "index.md" else ROOT / "docs" / page.name
+    if page.name == "index.md":
+        return ROOT / "README.md"
+    below_docs = ROOT / "docs" / page.name
+    return below_docs if below_docs.exists() else ROOT / "docs/reference" / page.name
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -133,6 +136,11 @@ def test_an_output_is_the_block_directly_below() -> None:
     [
         ("12 answers in 0.57 s\n", "9 answers in 1 min\n", []),
         ("run-1f0b337c: 7\n", "run-337c243e: 8\n", []),
+        (
+            "34c4f296-519d-48c5-928a-5dbe990eb667.json\n",
+            "852751fa-333c-402c-90ba-db781d4296ae.json\n",
+            [],
+        ),
         ("a    1.5\n------\nb\n", "a  12.25\n---\n…\n", []),
         ("a line that goes\non\n", "a line that goes on\n", []),
         ("a line that goes on\n", "a line that …\n", []),

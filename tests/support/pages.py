@@ -235,7 +235,7 @@ class PageRunner:
         explorer = "runs/explorer.html"
         assert (self.folder / explorer).exists(), "it ends with a page to open"
         assert explorer in lines[-1], "it ends with a page to open"
-        return printed
+        return printed + shlex.split(lines[-1])[-1] + "\n"
 
 
 def evalwright(
@@ -289,7 +289,9 @@ def shown_text(printed: str, folder: Path) -> str:
 
 
 ELLIPSIS = "…"
-_HASH = re.compile(r"\b(?=[a-f]*\d)[0-9a-f]{8,}\b")
+_HASH = re.compile(
+    r"\b(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![0-9a-f])|(?=[a-f]*\d)[0-9a-f]{8,}\b)"
+)
 _NUMBER = re.compile(r"\d(?:[\d,.:]*\d)?")
 _DURATION = re.compile(r"#[ ]?(?:µs|ms|s|min|h|d|seconds?|minutes?|hours?)\b")
 _PADDED = re.compile(r"([\[(]) +#")
