@@ -9,7 +9,9 @@ page; what the English page runs is not run twice.
 from __future__ import annotations
 
 import re
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -162,6 +164,63 @@ def test_numbers_are_renewed_and_what_was_cut_by_hand_stays_cut() -> None:
     )
     output = "…\nlarge  30.1 [ 5.0, 41.0]\nThe end …\n"
     assert renewed_output(output, printed) == "…\nlarge  31.8 [27.0, 37.0]\nThe end …"
+
+
+STALE_PAGE = """\
+```bash
+echo three sheep
+```
+
+```bash
+printf 'one 1\\ntwo 2\\nthree 3\\n'
+```
+
+```output
+…
+two 99
+```
+
+```bash
+for i in 1 2 3 4 5 6 7 8 9 10 11 12 13; do echo line $i; done
+```
+
+```output
+what was printed once
+```
+"""
+
+
+def test_the_script_adds_rewrites_and_renews_outputs(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(STALE_PAGE)
+    write_outputs = load_page_outputs().write_outputs
+    assert write_outputs(page, add=False, renew=False) == [14]
+    long, stale = list(blocks(page))[-2:]
+    assert long.output == stale
+    lines = stale.body.splitlines()
+    assert len(lines) == 12
+    assert lines[0] == "line 1"
+    assert lines[6] == "…"
+    assert lines[-1] == "line 13"
+
+    assert write_outputs(page, add=True, renew=True) == [1, 5]
+    added, renewed = [block.output for block in blocks(page) if block.output][:2]
+    assert added is not None
+    assert added.body == "three sheep\n"
+    assert renewed is not None
+    assert renewed.body == "…\ntwo 2\n"
+    assert write_outputs(page, add=True, renew=True) == []
+
+
+def load_page_outputs() -> ModuleType:
+    """`scripts/page_outputs.py`, which is not part of the package."""
+    script = ROOT / "scripts" / "page_outputs.py"
+    spec = spec_from_file_location("page_outputs", script)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def test_no_folder_of_this_machine_is_shown(tmp_path: Path) -> None:

@@ -319,8 +319,10 @@ def renewed_output(output: str, printed: str) -> str:
     remaining = printed.splitlines()
     lines = []
     for line in output.splitlines():
-        wanted = comparable(line)
-        places = [i for i, new in enumerate(remaining) if comparable(new) == wanted]
+        places = [i for i, new in enumerate(remaining) if new == line]
+        if not places:
+            wanted = comparable(line)
+            places = [i for i, new in enumerate(remaining) if comparable(new) == wanted]
         if places and line != ELLIPSIS:
             line = remaining[places[0]]
             del remaining[: places[0] + 1]
