@@ -7,7 +7,7 @@ from pathlib import Path
 
 from evalwright.cli.exit_codes import say
 from evalwright.cli.output import echo
-from evalwright.cli.scaffold import SUITE, ComposedSuite, needs_trust
+from evalwright.cli.scaffold import SUITE, ComposedSuite
 from evalwright.core.errors import EvalwrightError
 from evalwright.evaluation.configuration import ModelSpec
 
@@ -22,7 +22,7 @@ ASSUMED_OUTPUT_TOKENS = 200
 def suite_command(suite: ComposedSuite, *options: str) -> str:
     """Return the command that runs the suite, with further options."""
     words = ["evalwright", "run", "--config", SUITE]
-    if needs_trust(suite):
+    if suite.needs_trust:
         words += ["--trust-file", SUITE]
     return shlex.join([*words, *options])
 
@@ -59,7 +59,7 @@ def run_here(command: str) -> int:
     return code if isinstance(code, int) else 0
 
 
-def say_price(suite: ComposedSuite, n_prompts: int = 1) -> None:
+def say_price(suite: ComposedSuite) -> None:
     """Print what the whole suite sends and costs; nothing is sent for it."""
     if "hub" in suite.task_extras:
         tasks = shlex.join(suite.tasks)
@@ -77,6 +77,7 @@ def say_price(suite: ComposedSuite, n_prompts: int = 1) -> None:
             list(suite.tasks),
             list(suite.models),
             roles=dict(suite.roles),
+            unsure=dict(suite.unsure),
             assume=read_assumptions([f"output_tokens={ASSUMED_OUTPUT_TOKENS}"]),
         )
     except EvalwrightError as error:
@@ -86,13 +87,18 @@ def say_price(suite: ComposedSuite, n_prompts: int = 1) -> None:
         f"Nothing was sent. The whole suite, with answers of {ASSUMED_OUTPUT_TOKENS} tokens:"
     )
     for model, needed in forecast.models.items():
-        n_requests = (needed.requests.value or 0) * n_prompts
+        n_requests = (needed.requests.most or 0) * suite.n_prompts
         dollars = needed.money.most
         price = (
             "no price is known (--price IN/OUT, in dollars for a million tokens)"
             if dollars is None
-            else f"about {dollars * n_prompts:.2g} USD"
+            else f"about {dollars * suite.n_prompts:.2g} USD"
         )
         say(f"  {model}: {n_requests:,.0f} requests, {price}")
+    bound_by_role = {judge.role: judge.money.most for judge in forecast.judges}
     for role, spec in suite.roles.items():
-        say(f"  {spec.model}, as {role}: up to a request for each answer")
+        dollars = bound_by_role.get(role)
+        bound = (
+            "" if dollars is None else f", at most {dollars * suite.n_prompts:.2g} USD"
+        )
+        say(f"  {spec.model}, as {role}: up to a request for each answer{bound}")

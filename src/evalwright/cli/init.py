@@ -31,6 +31,7 @@ from evalwright.cli.scaffold import (
     board_workflow,
     compose_suite,
     show_missing_keys,
+    show_secrets,
     write_files,
 )
 from evalwright.core.errors import ConfigurationError
@@ -106,6 +107,7 @@ def init(**params: Any) -> int:
 def _convert(source: Path, params: Mapping[str, Any]) -> None:
     """Write the files that the configuration of another system becomes."""
     from evalwright.cli.foreign import convert_configuration
+    from evalwright.evaluation.needs import keys_of
 
     answered = [
         name for name in ("job", "prompts", "runs", *WITHOUT_JOB[:-1]) if params[name]
@@ -129,7 +131,7 @@ def _convert(source: Path, params: Mapping[str, Any]) -> None:
         )
         command += ["--trust-file", SUITE]
     if configuration is not None:
-        show_missing_keys(configuration)
+        show_missing_keys(keys_of(configuration))
     echo(f"Next: {' '.join(command)}")
 
 
@@ -145,10 +147,6 @@ def _read_allowed(suite: Path, trust_file: str | None = None) -> Configuration |
 
 def _show_next_steps(suite: ComposedSuite) -> None:
     """Print what to do next."""
-    from evalwright.evaluation.needs import keys_of
-
-    keys = keys_of(suite.all_models)
-    if keys and WORKFLOW in suite.files:
-        echo(f"For the workflow, add to the repository's secrets: {', '.join(keys)}.")
-    show_missing_keys(suite.all_models)
+    show_secrets(suite)
+    show_missing_keys(suite.keys)
     echo(f"Next: {suite_command(suite)}")

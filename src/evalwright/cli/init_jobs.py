@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import yaml
 
 from evalwright.cli.exit_codes import say
 from evalwright.cli.first_command import (
@@ -30,8 +29,8 @@ from evalwright.cli.scaffold import (
     board_workflow,
     check_models,
     compose_suite,
-    needs_trust,
     show_missing_keys,
+    show_secrets,
     write_files,
 )
 from evalwright.core.errors import ConfigurationError, check_known
@@ -41,6 +40,12 @@ FIRST_ITEMS = 5
 """Items of the first run: enough to see that everything works."""
 RELEASED_ITEMS = 20
 """Items of the run that a test compares with; `test_evaluation.py` has the same number."""
+COMMENTS = {
+    "tasks": "Files, or names: `evalwright tasks list`.",
+    "models": "provider/name: `evalwright models list`; -M of a command is `arguments` here.",
+    "prompts": "Text files with {{ input }} where the question goes: any number.",
+}
+"""Comments in a suite file, above what is most often changed."""
 NO_JUDGE = "none"
 DEFAULT_RUBRIC = "Gives the answer that the reference gives."
 PULL_REQUEST_WORKFLOW = ".github/workflows/evaluate.yml"
@@ -113,7 +118,9 @@ def check_options(job_name: str, params: Params) -> None:
 
 
 def _set_up_model(params: Params) -> int:
-    suite = compose_suite(ask_task(params), ask_models(params), params)
+    suite = compose_suite(
+        ask_task(params), ask_models(params), params, comments=COMMENTS
+    )
     write_files(suite.files, params["replace"])
     own_tasks = [task for task in suite.tasks if task in suite.files]
     next_steps = [
@@ -145,9 +152,7 @@ def _set_up_prompts(params: Params) -> int:
         models,
         answered,
         {"prompts": prompt_files},
-        comments={
-            "prompts": "Text files with {{ input }} where the question goes: any number."
-        },
+        comments=COMMENTS,
     )
     own_prompt = _prompt_of(suite)
     texts = [own_prompt, _careful(own_prompt)]
@@ -163,7 +168,7 @@ def _set_up_prompts(params: Params) -> int:
         f"evalwright compare {' '.join(names)} --flips 6",
         f"evalwright view {' '.join(names)}",
     ]
-    return _start(suite, answered, next_steps, n_prompts=len(prompt_files))
+    return _start(suite, answered, next_steps)
 
 
 def _ask_judge(task: str, params: Params) -> Params:
@@ -215,6 +220,8 @@ def _check_address(answer: str) -> None:
 
 def _prompt_of(suite: ComposedSuite) -> str:
     """Return the prompt of the suite's task, as a template."""
+    import yaml
+
     from evalwright.tasks.loading import find_definitions
 
     (task,) = suite.tasks
@@ -242,6 +249,7 @@ def _set_up_leaderboard(params: Params) -> int:
         ask_models(params),
         params,
         suite_name="board",
+        comments=COMMENTS,
     )
     if not params["no_workflow"]:
         suite.files[WORKFLOW] = board_workflow(suite)
@@ -265,7 +273,10 @@ def _set_up_pull_request(params: Params) -> int:
     )
     if is_new:
         suite = compose_suite(
-            ask_task(params), ask_models(params, default="demo/large"), params
+            ask_task(params),
+            ask_models(params, default="demo/large"),
+            params,
+            comments=COMMENTS,
         )
     else:
         suite = _read_suite()
@@ -296,10 +307,12 @@ def _read_suite() -> ComposedSuite:
     from evalwright.evaluation.configuration_file import read_configuration
     from evalwright.evaluation.needs import extras_of, files_of
 
+    needs_trust = False
     try:
         configuration = read_configuration(Path(SUITE))
     except ConfigurationError as error:
         # One that only its user may decide on; any other fault is raised again.
+        needs_trust = True
         try:
             configuration = read_configuration(Path(SUITE), trust_file=SUITE)
         except ConfigurationError:
@@ -310,20 +323,27 @@ def _read_suite() -> ComposedSuite:
         tasks=configuration.tasks,
         models=configuration.models,
         roles=configuration.roles,
+        unsure=configuration.unsure,
         name=configuration.name or "first",
         task_extras=tuple(extras_of(configuration)),
         watched=tuple(files_of(configuration)),
+        needs_trust=needs_trust,
+        n_prompts=len(configuration.prompts) or 1,
     )
 
 
 def _has_tasks_and_models_alone() -> bool:
     """Return whether a Python call with tasks, models and judges is all that the suite says."""
+    import yaml
+
     content = yaml.safe_load(Path(SUITE).read_text(encoding="utf-8"))
     return set(content) <= {"name", "tasks", "models", "roles", "unsure"}
 
 
 def _main_metric(suite: ComposedSuite) -> str:
     """Return the label of the suite's first metric."""
+    import yaml
+
     from evalwright.tasks.loading import find_definitions, names_like
 
     task = suite.tasks[0]
@@ -341,21 +361,22 @@ def _main_metric(suite: ComposedSuite) -> str:
 
 
 def _pull_request_workflow(suite: ComposedSuite, metric: str) -> str:
-    from evalwright.evaluation.needs import extras_of, keys_of
+    from evalwright.evaluation.needs import extras_of
     from evalwright.reports.starter import template
 
-    keys = keys_of(suite.all_models)
     extras = sorted({*extras_of(suite.all_models), *suite.task_extras})
-    lines = "".join(f"          {key}: ${{{{ secrets.{key} }}}}\n" for key in keys)
+    lines = "".join(
+        f"          {key}: ${{{{ secrets.{key} }}}}\n" for key in suite.keys
+    )
     return template(
         "evaluate.yml",
         {
             "@METRIC@": metric,
-            "@OPTIONS@": f"--trust-file {SUITE}" if needs_trust(suite) else '""',
+            "@OPTIONS@": f"--trust-file {SUITE}" if suite.needs_trust else '""',
             "          @EXTRAS@\n": f"          extras: {','.join(extras)}\n"
             if extras
             else "",
-            "        @KEYS@\n": f"        env:\n{lines}" if keys else "",
+            "        @KEYS@\n": f"        env:\n{lines}" if lines else "",
         },
     )
 
@@ -376,9 +397,8 @@ def _test_text(
             for role, spec in suite.roles.items()
         )
         settings += f"\n        roles={{{roles}}},"
-    unsure = yaml.safe_load(suite.files.get(SUITE, "{}")).get("unsure")
-    if unsure:
-        settings += f"\n        unsure={unsure!r},"
+    if suite.unsure:
+        settings += f"\n        unsure={json.dumps(suite.unsure)},"
     has_arguments = any(spec.arguments for spec in suite.all_models.models)
     return template(
         "test_evaluation.txt",
@@ -508,7 +528,6 @@ def _start(
     params: Params,
     next_steps: Sequence[str],
     command: str = "",
-    n_prompts: int = 1,
 ) -> int:
     """Run the first command where it costs nothing, or print it with its price."""
     command = command or suite_command(
@@ -522,9 +541,10 @@ def _start(
             _show_next(next_steps, code)
         return code
     if not runs_for_free(suite):
-        say_price(suite, n_prompts)
-        show_missing_keys(suite.all_models)
-        if needs_trust(suite):
+        say_price(suite)
+        show_secrets(suite)
+        show_missing_keys(suite.keys)
+        if suite.needs_trust:
             say(
                 f"Note: {SUITE} says where prompts and keys go, as you asked."
                 " --trust-file says that you agree."

@@ -23,6 +23,8 @@ WORKFLOW = ".github/workflows/evalwright.yml"
 BOARDS = ("leaderboard.md", "leaderboard.html")
 DEMO_MODELS = "demo/small demo/large"
 """Models that come with the package, as an answer to the question for models."""
+RUBRIC_KEYS = ("scorers", "metrics")
+"""What a rubric sets in a task."""
 TASK_QUESTION = (
     "What to evaluate: a CSV or JSONL file of your questions, or a benchmark"
     " (`evalwright tasks list`)"
@@ -39,23 +41,41 @@ class ComposedSuite:
         tasks: the tasks, by name or file.
         models: the models.
         roles: the judges, by role.
+        unsure: how unsure answers are judged; empty if they are not.
         name: the suite's name, with which the names of its runs begin.
         task_extras: extras of the package that reading the task's data needs.
         watched: files besides the suite whose change changes its results.
+        needs_trust: whether it sets what only its user may decide, such as addresses.
+        n_prompts: how many prompts every model has a run with.
     """
 
     files: dict[str, str]
     tasks: tuple[str, ...]
     models: tuple[ModelSpec, ...]
     roles: Mapping[str, ModelSpec]
+    unsure: Mapping[str, Any]
     name: str
     task_extras: tuple[str, ...]
     watched: tuple[str, ...]
+    needs_trust: bool = False
+    n_prompts: int = 1
 
     @property
     def all_models(self) -> Configuration:
         """A configuration of its models and judges alone, to look up what they need."""
         return Configuration(models=(*self.models, *self.roles.values()))
+
+    @property
+    def keys(self) -> list[str]:
+        """Environment variables with keys; an endpoint's own address needs none by itself."""
+        from evalwright.evaluation.needs import keys_of
+
+        specs = [
+            spec
+            for spec in self.all_models.models
+            if "base_url" not in spec.arguments or "api_key_env" in spec.arguments
+        ]
+        return keys_of(Configuration(models=tuple(specs)))
 
 
 def ask_task(params: Mapping[str, Any], default: str = EXAMPLES) -> str:
@@ -168,7 +188,10 @@ def compose_suite(
         suite_name: the suite's name; by default that of the task.
         comments: a comment above a setting of the suite, by its key.
     """
+    import yaml
+
     from evalwright.cli.arguments import judge_settings, role_specs
+    from evalwright.evaluation.origins import proposed
     from evalwright.reports.starter import suite_text
     from evalwright.tasks.datasets.formats import SUFFIXES
 
@@ -206,11 +229,14 @@ def compose_suite(
         tasks=(task_name,),
         models=specs,
         roles=roles,
+        unsure=judging.get("unsure", {}),
         name=suite_name or name,
         task_extras=tuple(extras),
         watched=tuple(
             dict.fromkeys(path for path in (task_name, task) if Path(path).suffix)
         ),
+        needs_trust=bool(proposed(yaml.safe_load(files[SUITE]), Path())),
+        n_prompts=len((settings or {}).get("prompts", ())) or 1,
     )
 
 
@@ -276,16 +302,14 @@ def _convert_data_file(
             f"'{data_file}' is outside this folder: copy it here, so that both can be in one"
             " repository."
         )
+    overrides = judge_settings({**params, "tasks": [str(relative_path)]}, {}).get(
+        "overrides", {}
+    )
     if relative_path.is_file():
-        overrides = judge_settings({**params, "tasks": [str(relative_path)]}, {}).get(
-            "overrides", {}
-        )
         definition = data_file_task(
             relative_path, {**overrides, "answer.mode": "generate"}
         )
-        definition |= {
-            key: overrides[key] for key in ("scorers", "metrics") if key in overrides
-        }
+        definition |= {key: overrides[key] for key in RUBRIC_KEYS if key in overrides}
         columns = columns_of(relative_path)
     elif str(relative_path) == EXAMPLES:
         files[str(relative_path)] = EXAMPLE
@@ -295,6 +319,7 @@ def _convert_data_file(
             "task": relative_path.stem,
             "sample": sample,
             "scorers": ["short-answer"],
+            **{key: overrides[key] for key in RUBRIC_KEYS if key in overrides},
         }
     else:
         data_files = [
@@ -319,7 +344,7 @@ def _convert_data_file(
 
 def board_workflow(suite: ComposedSuite) -> str:
     """Write the workflow that runs a suite and commits its leaderboard."""
-    from evalwright.evaluation.needs import extras_of, keys_of
+    from evalwright.evaluation.needs import extras_of
     from evalwright.reports.workflow import Publication, requirement_here, workflow
 
     options = [
@@ -333,21 +358,13 @@ def board_workflow(suite: ComposedSuite) -> str:
             config=SUITE,
             options=tuple(options),
             published=BOARDS,
-            secrets=tuple(keys_of(suite.all_models)),
+            secrets=tuple(suite.keys),
             extras=all_extras,
-            trusted=needs_trust(suite),
+            trusted=suite.needs_trust,
             watched=suite.watched,
             requirements=(requirement_here(all_extras).text,),
         )
     )
-
-
-def needs_trust(suite: ComposedSuite) -> bool:
-    """Return whether the suite names addresses or keys, which only its user may decide."""
-    from evalwright.evaluation.origins import arguments_needing_trust
-
-    specs = suite.all_models.models
-    return any(arguments_needing_trust(spec.arguments) for spec in specs)
 
 
 def write_files(files: Mapping[str, str], replace: bool) -> None:
@@ -383,10 +400,15 @@ def write_files(files: Mapping[str, str], replace: bool) -> None:
         echo(f"{verb}: {path}{note}")
 
 
-def show_missing_keys(configuration: Configuration) -> None:
-    """Print which environment variables the models need that are not set."""
-    from evalwright.evaluation.needs import keys_of
+def show_secrets(suite: ComposedSuite) -> None:
+    """Print which keys a workflow among the suite's files needs as secrets."""
+    has_workflow = any(path.startswith(".github/") for path in suite.files)
+    if suite.keys and has_workflow:
+        listed = ", ".join(suite.keys)
+        echo(f"For the workflow, add to the repository's secrets: {listed}.")
 
-    keys = keys_of(configuration)
+
+def show_missing_keys(keys: Sequence[str]) -> None:
+    """Print which of these environment variables are not set."""
     if missing := [key for key in keys if not os.environ.get(key)]:
         echo(f"Set in this shell first: {', '.join(missing)}.")
