@@ -63,7 +63,7 @@ def test_repeated_items_are_counted_and_named(
     run = imported(ids, [0] * len(ids), tmp_path)
     assert run.tasks[0].n_samples == len(ids), "what is kept is what was kept before"
     summary = summarise_import([run], lambda run: [""], ["files"])
-    assert f"  Note: {note}" in summary.lines
+    assert f"  Note: {note}." in summary.lines
 
 
 def test_draws_of_an_item_are_no_repetition(tmp_path: Path) -> None:
