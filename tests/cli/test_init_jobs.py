@@ -91,6 +91,22 @@ def test_a_local_model_is_run_at_once_on_a_few_questions() -> None:
     assert run_all(commands).startswith("Comparison, paired by item")
 
 
+@pytest.mark.torch
+def test_a_models_folder_is_run_at_once_and_a_name_of_the_hub_is_not() -> None:
+    pytest.importorskip("transformers")
+    from support.tiny_models import make_tiny_model
+
+    make_tiny_model(Path("checkpoint"))
+    task = ("--job", "model", "--task", "questions.csv")
+    local = typed("init", *task, "--model", "hf/./checkpoint")
+    assert local.code == 0, local.err
+    assert [run.model for run in list_runs(Path("runs"))] == ["hf/./checkpoint"]
+    run_all(next_commands(local))
+
+    of_hub = typed("init", *task, "--model", "hf/acme/model", "--replace")
+    assert of_hub.code == 0 and "Nothing was sent." in of_hub.err, of_hub.err
+
+
 def test_two_prompts_are_compared_and_prompts_that_are_there_are_kept() -> None:
     Path("careful.txt").write_text("My own: {{ input }}", encoding="utf-8")
     done = typed(

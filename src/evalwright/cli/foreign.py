@@ -275,9 +275,10 @@ def import_command(name: str, importer: Importer) -> click.Command:
         as_json: bool,
         **options: Any,
     ) -> None:
-        from evalwright.cli.arguments import load_plugins
+        if plugins:
+            from evalwright.cli.arguments import load_plugins
 
-        load_plugins(plugins)
+            load_plugins(plugins)
         imported = importer.make(Path(path), Path(folder), name, **options)
         if as_json:
             print_json(imported.record)

@@ -63,9 +63,10 @@ def list_(
     """List all tasks that can be named: bundled, registered, and those in the folders of
     $EVALWRIGHT_TASKS.
     """
-    from evalwright.cli.arguments import load_plugins
+    if plugins:
+        from evalwright.cli.arguments import load_plugins
 
-    load_plugins(plugins)
+        load_plugins(plugins)
     if dialect or task_root:
         _list_foreign(as_json, dialect, task_root)
         return

@@ -258,7 +258,7 @@ def test_a_record_with_a_range_that_is_none_is_refused(tmp_path: Path) -> None:
     for wrong in ([1], [2, 1], ["0", 1]):
         record["tasks"][0]["metric_specs"][0]["value_range"] = wrong
         file.write_text(json.dumps(record), encoding="utf-8")
-        with pytest.raises(RunError, match="value_range|range of the metric"):
+        with pytest.raises(RunError, match=r"value_range|range of the metric"):
             open_run(run.folder)
 
 
