@@ -123,8 +123,8 @@ def build(into: Path) -> None:
 
 
 def _for_a_site(text: str, page: Path) -> str:
-    """Files in a page get their names as captions; links to files outside of `docs/` lead to the
-    source.
+    """Files in a page get their names as captions; outputs are plain text; links to files outside
+    of `docs/` lead to the source.
     """
 
     def fenced(match: re.Match[str]) -> str:
@@ -140,6 +140,7 @@ def _for_a_site(text: str, page: Path) -> str:
             return match[0]
         return f"]({SOURCE}/{target.relative_to(ROOT)}{match['rest'] or ''})"
 
+    text = text.replace("\n```output\n", "\n```text\n")
     return _LINK.sub(link, _FENCED_FILE.sub(fenced, text))
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from test_docs import FILE, ROOT, Block, blocks, commands, environment, run
+from support.pages import FILE, ROOT, Block, blocks, commands, environment, run
 
 PAGE = ROOT / "CONTRIBUTING.md"
 COPIED = (

@@ -412,15 +412,25 @@ def test_the_list_for_extensions_is_short_and_resolves() -> None:
 
 @pytest.mark.parametrize("name", extend.__all__)
 def test_a_name_for_extensions_is_documented_and_used(name: str) -> None:
-    """Its source has a docstring, docs/dialects.md a line; something besides `compat` uses it."""
+    """Its source has a docstring, docs/reference/extend.md a line; something besides `compat`
+    uses it.
+    """
     module, source = extend._SOURCES[name]
     base = SOURCE.joinpath(*module.split("."))
     home = base / "__init__.py" if base.is_dir() else base.with_suffix(".py")
     assert docstring_of(trees()[home], source), f"{name} has no docstring in {home}"
-    page = (ROOT / "docs" / "dialects.md").read_text(encoding="utf-8")
-    assert f"`{name}`" in page
+    docs = ROOT / "docs"
+    table = (docs / "reference" / "extend.md").read_text(encoding="utf-8")
+    assert f"`{name}`" in table
+    pages = [docs / "dialects.md", docs / "reference" / "extend-examples.md"]
     code = "\n".join(
-        re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+        block
+        for page in pages
+        for block in re.findall(
+            r"^```python\n(.*?)^```$",
+            page.read_text(encoding="utf-8"),
+            re.MULTILINE | re.DOTALL,
+        )
     )
     examples = [
         path.read_text(encoding="utf-8") for path in (ROOT / "examples").rglob("*.py")

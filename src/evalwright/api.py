@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, overload
 from evalwright.analysis.comparison import Comparison, compare_runs
 from evalwright.analysis.several import SeveralComparison, compare_several
 from evalwright.core.errors import ConfigurationError
+from evalwright.core.local_paths import scheme_of
 from evalwright.reports.conclusions import worded_comparison, worded_several
 from evalwright.runs.reader import Run
 from evalwright.runs.reader import open_run as _open_run
@@ -35,7 +36,8 @@ def open_run(run: RunLike, runs_folder: str | Path = "runs") -> Run:
     """Open a finished run.
 
     Args:
-        run: the run's folder, its name in `runs_folder`, or a Run, which is returned as it is.
+        run: the run's folder, its name in `runs_folder`, its address in a bucket
+            (`s3://BUCKET/FOLDER/NAME`), or a Run, which is returned as it is.
         runs_folder: the folder in which names are looked up.
 
     Returns:
@@ -51,6 +53,10 @@ def open_run(run: RunLike, runs_folder: str | Path = "runs") -> Run:
         raise ConfigurationError(
             f"A run is a name, a folder or a Run, not {kind_of(run)}."
         )
+    if isinstance(run, str) and scheme_of(run).lower() == "s3":
+        from evalwright.runs.bucket_runs import open_bucket_run
+
+        return open_bucket_run(run)
     return _open_run(run, Path(runs_folder))
 
 

@@ -208,3 +208,45 @@ def test_ctrl_c_between_two_looks(tmp_path: Path) -> None:
     changed = run(tmp_path, "--until", "Two beats One")
     assert changed.code == 2
     assert "was begun from another configuration" in changed.err
+
+
+def knows_by_prompt(prompt: str) -> str:
+    """The answers of a model that knows more where it is asked politely."""
+    if "Please" in prompt:
+        return knows("polite", 0.75)(prompt)
+    return knows("plain", 0.55)(prompt)
+
+
+def test_prompts_are_killed_in_the_middle_and_decide_the_same(tmp_path: Path) -> None:
+    write_questions(tmp_path, 600)
+    (tmp_path / "plain.txt").write_text("{{ input }}")
+    (tmp_path / "polite.txt").write_text("Please: {{ input }}")
+    with serving(knows_by_prompt, latency=0.05, spread=0.3) as server:
+        command = [
+            *("run", "questions.yaml", "--model", "openai/one", "--quiet"),
+            *("-M", f"base_url={server.url}", "-M", "max_concurrency=20"),
+            *("--prompt", "plain.txt", "--prompt", "polite.txt"),
+            *("--until", "polite beats plain", "--name"),
+        ]
+        calm = typed(*command, "calm", folder=tmp_path, extra={"EVALWRIGHT_HOME": "c"})
+        assert calm.code == 0, calm.text
+        n_calm = sum(server.received.values())
+        home = {"EVALWRIGHT_HOME": "killed"}
+        process = start([*command, "cut"], tmp_path, home)
+        wait_until(lambda: sum(server.received.values()) >= n_calm + 80, process)
+        process.kill()
+        process.communicate()
+        assert not (tmp_path / "runs" / "cut-plain" / "run.json").exists()
+        n_stored = len(list(stored_requests(tmp_path / "killed")))
+        n_before = sum(server.received.values())
+        done = typed(*command, "cut", folder=tmp_path, extra=home)
+        assert done.code == 0, done.text
+        assert sum(server.received.values()) - n_before == n_calm - n_stored
+    for name in ("plain", "polite"):
+        old = tmp_path / "runs" / f"calm-{name}"
+        new = tmp_path / "runs" / f"cut-{name}"
+        assert records(old) == records(new)
+        (decision,) = record(new)["stopping"]["decisions"]
+        assert [decision] == record(old)["stopping"]["decisions"]
+        assert decision["verdict"] == "openai/one · polite better"
+        assert decision["early"]

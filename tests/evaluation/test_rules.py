@@ -4,6 +4,7 @@ that the seed fixes.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,8 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evalwright.core.errors import UsageError
 from evalwright.core.tasks import Task
-from evalwright.evaluation.configuration import ModelSpec
+from evalwright.evaluation.configuration import ModelSpec, PromptSpec
 from evalwright.evaluation.rules import in_full, resolve_rules, score_kind, unit_order
 from evalwright.evaluation.task_choice import sample_order
 from evalwright.statistics import parse_rule
@@ -61,6 +63,86 @@ def test_models_by_label_name_or_place(text: str, pair: tuple[int, int]) -> None
     assert found.rule.text == text
     assert parse_rule(in_full(found.rule)).level == found.rule.level
     assert [model for model in range(3) if found.concerns(model)] == sorted(pair)
+
+
+PROMPTS = (
+    PromptSpec("short", text="{{ input }}"),
+    PromptSpec("formal", text="Please: {{ input }}"),
+    PromptSpec("long", text="Think. {{ input }}"),
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "n_models", "pairs"),
+    [
+        ("short beats formal", 1, [(0, 1)]),
+        ("A beats C", 1, [(0, 2)]),
+        ("c beats b", 1, [(2, 1)]),
+        ("The large one · long beats short", 1, [(2, 0)]),
+        ("all pairs", 1, [(0, 1), (0, 2), (1, 2)]),
+        ("short beats formal", 2, [(0, 1), (3, 4)]),
+        ("A beats claude", 2, [(0, 3), (1, 4), (2, 5)]),
+        ("A with short beats anthropic/claude · long", 2, [(0, 5)]),
+        ("anthropic/claude · long beats The large one with long", 2, [(5, 2)]),
+    ],
+)
+def test_runs_by_prompt_by_model_or_both(
+    text: str, n_models: int, pairs: list[tuple[int, int]]
+) -> None:
+    resolved = resolve_rules([f"{text} at 90%"], SPECS[:n_models], PROMPTS)
+    assert [model_rule.pair for model_rule in resolved] == pairs
+    assert {model_rule.n_pairs for model_rule in resolved} == {len(pairs)}
+    labels = [
+        f"{spec.label or spec.model} · {prompt.name}"
+        for spec in SPECS[:n_models]
+        for prompt in PROMPTS
+    ]
+    for model_rule, (a, b) in zip(resolved, pairs, strict=True):
+        assert (model_rule.rule.a, model_rule.rule.b) == (labels[a], labels[b])
+        again = resolve_rules([in_full(model_rule.rule)], SPECS[:n_models], PROMPTS)
+        assert again[0].pair == (a, b)
+
+
+def test_pairs_of_all_rules_are_corrected_for_each_other() -> None:
+    texts = ["short beats formal", "accuracy +-0.02", "short beats long"]
+    resolved = resolve_rules(texts, SPECS[:2], PROMPTS)
+    assert [model_rule.n_pairs for model_rule in resolved] == [4, 4, 1, 4, 4]
+    plain = resolve_rules(["A beats claude", "A beats B"], SPECS)
+    assert [model_rule.n_pairs for model_rule in plain] == [1, 1], "as before prompts"
+    every = resolve_rules(["all pairs or not by 0.03"], SPECS)
+    assert [model_rule.pair for model_rule in every] == [(0, 1), (0, 2), (1, 2)]
+    assert {model_rule.n_pairs for model_rule in every} == {3}
+    assert {model_rule.rule.kind for model_rule in every} == {"differs"}
+
+
+@pytest.mark.parametrize(
+    ("texts", "words"),
+    [
+        (["short beats claude"], "a prompt, 'short', with a model, 'claude'"),
+        (["A with short beats formal"], "compares a run"),
+        (["shrt beats formal"], "Did you mean 'short'?"),
+        (["short beats short "], "with itself"),
+        (["A beats openai/gpt"], "the same model, The large one"),
+        (["A with short beats The large one · short"], "the same run"),
+        (["short beats formal", "all pairs"], "given twice for"),
+        (["short beats formal", "short beats long at 99%"], "need one level"),
+        (["A with shot beats A with long"], "Unknown model or prompt 'A with shot'"),
+    ],
+)
+def test_what_cannot_be_compared_is_said(texts: list[str], words: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(words)):
+        resolve_rules(texts, SPECS[:2], PROMPTS)
+
+
+def test_a_name_of_a_model_and_a_prompt_is_ambiguous() -> None:
+    prompts = (PromptSpec("claude", text="a"), PromptSpec("short", text="b"))
+    with pytest.raises(UsageError, match="a model and a prompt"):
+        resolve_rules(["claude beats short"], SPECS[:2], prompts)
+    with pytest.raises(UsageError, match="there is one: The large one"):
+        resolve_rules(["all pairs"], SPECS[:1])
+    many = [PromptSpec(f"p{number}", text="a") for number in range(15)]
+    with pytest.raises(UsageError, match="105 pairs of 15 runs"):
+        resolve_rules(["all pairs"], SPECS[:1], many)
 
 
 def test_kinds_of_scores() -> None:

@@ -85,7 +85,7 @@ STATED = {
     "korean": Shares(0.93, 0.88, 0.97),
     "korean_unseen": Shares(0.9, 0.85, 0.97),
 }
-"""The stated shares (docs/scorers.md), rounded down."""
+"""The stated shares (docs/reference/reading-answers.md), rounded down."""
 
 
 @pytest.mark.parametrize("name", STATED)

@@ -24,6 +24,8 @@ class Done:
     code: int
     out: str
     err: str
+    interleaved: str = ""
+    """Both in the order in which they were printed, where it ran in this process."""
 
     @property
     def text(self) -> str:

@@ -1,4 +1,4 @@
-"""The test of graded paired differences written out for one pair, as docs/statistics.md has it."""
+"""The test of graded paired differences for one pair, as docs/reference/paired-tests.md has it."""
 
 from __future__ import annotations
 

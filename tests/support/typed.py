@@ -27,9 +27,8 @@ def typed(
     try:
         with chdir(folder or "."), CliRunner().isolation() as streams:
             code = cli.main(list(arguments))
-            return Done(
-                code, streams[0].getvalue().decode(), streams[1].getvalue().decode()
-            )
+            stdout, stderr, both = (stream.getvalue().decode() for stream in streams)
+            return Done(code, stdout, stderr, interleaved=both)
     finally:
         os.environ.clear()
         os.environ.update(before)

@@ -88,6 +88,9 @@ export const links = {
   ) => address(["run", run, "sample", task, id, String(draw)], query),
   compare: (a: string, b: string, query?: Record<string, string> | URLSearchParams) =>
     address(["compare", a, b], query),
+  /** The answers of several runs; what the query names besides them stays. */
+  answers: (runs: string[], query: URLSearchParams = new URLSearchParams()) =>
+    address(["answers"], new URLSearchParams([...runs.map((run) => ["run", run]), ...query])),
   plots: (query?: Record<string, string> | URLSearchParams) => address(["plots"], query),
   labels: () => "#/labels",
 };

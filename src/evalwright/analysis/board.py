@@ -108,6 +108,7 @@ class BoardRow:
         run_index: the run's position among the runs that were passed in.
         shares: accuracy and the outcome of stress questions, if all runs are factual.
         hardware: the run's name for its machine.
+        prompt: name and SHA-256 of the prompt in place of the tasks' own, where there is one.
     """
 
     run: str
@@ -138,12 +139,14 @@ class BoardRow:
         default_factory=dict, compare=False, repr=False
     )
     hardware: str = ""
+    prompt: Mapping[str, str] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """Return a plain mapping for JSON."""
         optional = (
             "shares",
             "hardware",
+            "prompt",
             "outcomes",
             "faults",
             "groups",
@@ -515,6 +518,7 @@ def _make_row(
         run_index=run_index,
         shares=shares,
         hardware=hardware_of(run),
+        prompt=run.prompt,
     )
 
 

@@ -59,7 +59,7 @@ def aggregate(run: str, **params: Any) -> int:
 
     load_plugins(params["plugins"])
     aggregated = aggregate_run(
-        open_runs(run)[0],
+        open_runs(run, writes_beside=True)[0],
         metrics=[_metric(text) for text in params["metrics"]],
         slices=params["slices"] or None,
         level=params["level"],

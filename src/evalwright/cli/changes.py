@@ -12,9 +12,9 @@ import click
 from evalwright.cli.options import (
     AS_JSON,
     RUNS_FOLDER,
+    gate_options,
     only_with,
     option,
-    repeatable_option,
 )
 from evalwright.cli.output import print_result, write_result
 from evalwright.core.errors import ConfigurationError
@@ -28,20 +28,7 @@ if TYPE_CHECKING:
 @click.argument("before")
 @click.argument("after")
 @RUNS_FOLDER
-@repeatable_option(
-    "--fail-if rules",
-    "RULE",
-    'End with 1 if this holds of a run AFTER: "accuracy drops by more than 0.02".',
-)
-@option(
-    "--gate mode",
-    "",
-    "Whether a rule fails if the data show it, or unless the data rule it out"
-    " (non-inferiority).",
-    type=click.Choice(["shown", "not-ruled-out"]),
-    default="shown",
-    show_default=True,
-)
+@gate_options("a run AFTER")
 @option("--markdown", "FILE", "Write the comparison as Markdown, for a comment.")
 @option("--link", "URL", "An address of every answer, to be named at the end.")
 @AS_JSON

@@ -14,6 +14,7 @@ from evalwright.cli.options import (
     RUNS_FOLDER,
     TASKS_ARE,
     flag,
+    gate_options,
     only_with,
     open_runs,
     option,
@@ -78,20 +79,7 @@ if TYPE_CHECKING:
     "--confirm",
     "Choose the best run on half of the items, and measure it on the other half.",
 )
-@repeatable_option(
-    "--fail-if rules",
-    "RULE",
-    'End with 1 if this holds of B against A: "accuracy drops by more than 0.02".',
-)
-@option(
-    "--gate mode",
-    "",
-    "Whether a rule fails if the data show it, or unless the data rule it out"
-    " (non-inferiority).",
-    type=click.Choice(["shown", "not-ruled-out"]),
-    default="shown",
-    show_default=True,
-)
+@gate_options("B against A")
 @option(
     "--junit", "FILE", "Write the gate as JUnit XML, a test case per rule and task."
 )

@@ -122,7 +122,8 @@ def calibrate(
         difference_document,
     )
 
-    first, *second = open_runs(*filter(None, (run, run2)))
+    run_names = [name for name in (run, run2) if name is not None]
+    first, *second = open_runs(*run_names, writes_beside=True)
     if run2 is None:
         tables = read_label_files(files)
         if are_chosen_by_hand(tables):
@@ -234,7 +235,8 @@ def _draw_labels(
     from evalwright.analysis.judge_validation.verdicts import read_verdicts
     from evalwright.reports.labelling import QUESTION, label_html, sheet_csv
 
-    runs = open_runs(*(name for name in (run, run2) if name is not None))
+    run_names = [name for name in (run, run2) if name is not None]
+    runs = open_runs(*run_names, writes_beside=True)
     verdicts = [read_verdicts(drawn_run, scorer, tasks) for drawn_run in runs]
     sets: tuple[LabelSet, ...] = (
         draw_sets(verdicts[0], verdicts[1], size, design, seed)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -35,6 +36,25 @@ class LocalPath(click.ParamType[str]):
             value, param.opts[0] if isinstance(param, click.Option) else "The argument"
         )
         return str(value)
+
+
+class PathOrAddress(LocalPath):
+    """A local file or folder, or an address in a bucket (s3://BUCKET/KEY)."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> str:
+        """Return the path or the address as it was typed.
+
+        Raises:
+            ConfigurationError: it is an address of another storage, or cannot be one.
+        """
+        from evalwright.runs.buckets import is_bucket_address, parse_bucket_address
+
+        if is_bucket_address(value):
+            parse_bucket_address(value)
+            return str(value)
+        return super().convert(value, param, ctx)
 
 
 class Finite(click.FloatRange):
@@ -79,8 +99,14 @@ def repeatable_option(names: str, metavar: str, help: str, **settings: Any) -> O
     return option(names, metavar, help, multiple=True, **settings)
 
 
-def open_runs(*names: str) -> list[Run]:
-    """Open runs by name or folder; names are looked up in the folder that RUNS_FOLDER sets.
+def open_runs(*names: str, writes_beside: bool = False) -> list[Run]:
+    """Open runs by name, folder or address in a bucket; names are looked up in the folder that
+    RUNS_FOLDER sets.
+
+    Args:
+        names: of the runs.
+        writes_beside: whether the command writes into a run's folder or beside it, so that it takes
+            no address.
 
     Raises:
         UnknownName: there is no such run.
@@ -88,9 +114,13 @@ def open_runs(*names: str) -> list[Run]:
     """
     from evalwright.api import open_run
     from evalwright.runs.reader import check_named_once
+    from evalwright.runs.reader import open_run as open_local_run
 
     folder = click.get_current_context().params["runs_folder"]
-    runs = [open_run(name, folder) for name in names]
+    if writes_beside:
+        runs = [open_local_run(name, Path(folder)) for name in names]
+    else:
+        runs = [open_run(name, folder) for name in names]
     check_named_once(runs)
     return runs
 
@@ -278,6 +308,30 @@ def combine_options(*options: Option) -> Option:
         return command
 
     return decorate
+
+
+def gate_options(compared: str) -> Option:
+    """Options for rules that make a comparison a gate.
+
+    Args:
+        compared: what a rule is about, for the help.
+    """
+    return combine_options(
+        repeatable_option(
+            "--fail-if rules",
+            "RULE",
+            f'End with 1 if this holds of {compared}: "accuracy drops by more than 0.02".',
+        ),
+        option(
+            "--gate mode",
+            "",
+            "Whether a rule fails if the data show it, or unless the data rule it out"
+            " (non-inferiority).",
+            type=click.Choice(["shown", "not-ruled-out"]),
+            default="shown",
+            show_default=True,
+        ),
+    )
 
 
 ON = combine_options(

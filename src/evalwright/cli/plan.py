@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import nullcontext
 from typing import Any
 
@@ -69,6 +70,9 @@ from evalwright.evaluation.configuration import ModelSpec
 @options.HOME
 @options.FORMAT
 @options.IMAGE_URLS
+@options.CONFIG
+@options.TRUST_FILE
+@option("--suite", "NAME", "Which of the suites in the --config file.")
 @options.PLUGINS
 @options.dialect_options
 @options.AS_JSON
@@ -80,30 +84,55 @@ def plan(**params: Any) -> int:
     No request is sent without --pilot; without --pilot, --from and --assume the plan is for the
     worst case.
     """
+    from evalwright.analysis.power.making import SuiteFile, forecast_settings
     from evalwright.analysis.power.settings import read_assumptions, read_prices
-    from evalwright.api import plan as make_plan
     from evalwright.cli.arguments import evaluation_settings, key_values, load_plugins
-    from evalwright.reports.documents.plan import plan_document
+    from evalwright.evaluation.configuration_file import read_settings
+    from evalwright.reports.documents.plan import plan_document, worded_plan
     from evalwright.reports.progress import TerminalProgress
 
-    options.only_with(quiet="pilot", seed="pilot", home="pilot", out="pilot runs")
+    options.only_with(
+        quiet="pilot", seed="pilot", home="pilot config", out="pilot runs config"
+    )
     load_plugins(params["plugins"])
     arguments = key_values(params["arguments"], "-M")
-    settings = evaluation_settings(params)
-    forecast_settings = {
+    flags = evaluation_settings(params)
+    if params["tasks"]:
+        flags["tasks"] = tuple(params["tasks"])
+    if params["models"]:
+        flags["models"] = tuple(ModelSpec(name, arguments) for name in params["models"])
+    file_arguments = arguments if params["config"] and not params["models"] else {}
+    settings = read_settings(
+        params["config"], flags, file_arguments, params["suite"], params["trust_file"]
+    )
+    if settings.configuration.home:
+        # Caches of datasets and hashes are beside the store.
+        os.environ["EVALWRIGHT_HOME"] = settings.configuration.home
+    suite_file = None
+    if params["config"]:
+        # Rules and shards are the run's; the name of a pilot says what it measured.
+        settings = settings.having(until=(), shard="", name="")
+        suite_file = SuiteFile(
+            params["config"],
+            params["suite"] or "",
+            params["trust_file"] or "",
+            file_arguments,
+        )
+    aims = {
         key: params[key]
         for key in ("difference", "half_width", "power", "level", "pilot", "runs")
     }
     quiet = params["quiet"] or params["pilot"] is None
     with nullcontext() if quiet else TerminalProgress() as progress:
-        forecast = make_plan(
-            list(params["tasks"]),
-            [ModelSpec(name, arguments) for name in params["models"]],
-            progress=progress,
-            **forecast_settings,
-            assume=read_assumptions(params["assume"]),
-            prices=read_prices(params["prices"]),
-            **settings,
+        forecast = worded_plan(
+            forecast_settings(
+                settings,
+                **aims,
+                assume=read_assumptions(params["assume"]),
+                prices=read_prices(params["prices"]),
+                progress=progress,
+                suite_file=suite_file,
+            )
         )
     print_result(params["as_json"], forecast.as_dict(), plan_document(forecast))
     n_failed = forecast.pilot_failed

@@ -69,7 +69,7 @@ SECTIONS = {
     "--until",
     "RULE",
     "Stop as soon as this is known: 'accuracy +-0.02', 'A beats B', 'A differs from B"
-    " or not by 0.03'.",
+    " or not by 0.03', 'all pairs'.",
 )
 @repeatable_option(
     "--budget", "SUM", "Spend no more than '5 USD', '2M tokens', '1000 requests'."

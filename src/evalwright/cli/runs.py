@@ -17,6 +17,7 @@ from evalwright.cli.options import (
     AS_JSON,
     PLUGINS,
     RUNS_FOLDER,
+    PathOrAddress,
     flag,
     open_runs,
     option,
@@ -58,27 +59,25 @@ _FURTHER_COMMANDS = {
 
 @click.group(cls=LazyGroup, table=_FURTHER_COMMANDS)
 def runs() -> None:
-    """List, show, plot, check, merge, rename and delete runs, and look at their samples."""
+    """List, show, plot, check, merge, rename, delete and copy runs, and look at their samples."""
 
 
 @runs.command("list")
-@RUNS_FOLDER
+@option(
+    "--out runs_folder",
+    "DIR|ADDRESS",
+    "The folder of runs, or one in a bucket: s3://BUCKET/FOLDER. Default: runs.",
+    default="runs",
+    type=PathOrAddress(),
+)
 @AS_JSON
 def list_(runs_folder: str, as_json: bool) -> None:
     """List the runs of a folder, oldest first."""
     from evalwright.reports import terminal
     from evalwright.reports.documents.run import runs_document
-    from evalwright.runs.reader import list_runs
 
-    folder_of_runs = Path(runs_folder)
-    if not folder_of_runs.is_dir() and (
-        folder_of_runs.exists() or runs_folder != "runs"
-    ):
-        raise ConfigurationError(
-            f"'{runs_folder}' is not a folder: name the folder of runs with --out."
-        )
-    damaged: dict[Path, str] = {}
-    listed_runs = list_runs(folder_of_runs, damaged)
+    damaged: dict[Any, str] = {}
+    listed_runs = _list_runs(runs_folder, damaged)
     for folder, reason in damaged.items():
         say(f"{folder} cannot be read: {reason}")
     if as_json:
@@ -99,6 +98,25 @@ def list_(runs_folder: str, as_json: bool) -> None:
             f"No runs in '{runs_folder}'. `evalwright run factual --model demo/small`"
             " makes one."
         )
+
+
+def _list_runs(runs_folder: str, damaged: dict[Any, str]) -> list[Run]:
+    from evalwright.runs.buckets import is_bucket_address, parse_bucket_address
+    from evalwright.runs.reader import list_runs
+
+    if is_bucket_address(runs_folder):
+        from evalwright.runs.bucket_runs import list_bucket_runs
+
+        return list_bucket_runs(parse_bucket_address(runs_folder), damaged)
+
+    folder_of_runs = Path(runs_folder)
+    if not folder_of_runs.is_dir() and (
+        folder_of_runs.exists() or runs_folder != "runs"
+    ):
+        raise ConfigurationError(
+            f"'{runs_folder}' is not a folder: name the folder of runs with --out."
+        )
+    return list_runs(folder_of_runs, damaged)
 
 
 @runs.command()
@@ -396,6 +414,52 @@ def delete(names: tuple[str, ...], runs_folder: str, yes: bool) -> None:
 
 
 @runs.command()
+@click.argument("names", nargs=-1, required=True, metavar="RUN...")
+@click.argument("address", metavar="s3://BUCKET/FOLDER")
+@RUNS_FOLDER
+@flag(
+    "--replace",
+    "Replace runs of the same name there. Without it, only an earlier state of the same"
+    " run is replaced.",
+)
+def push(names: tuple[str, ...], address: str, replace: bool, **_: Any) -> None:
+    """Copy finished runs into a folder of a bucket: S3, or a server that speaks its protocol.
+
+    What is there already is not sent again.
+    """
+    from evalwright.runs.bucket_runs import push_run
+    from evalwright.runs.buckets import parse_bucket_address
+
+    folder = parse_bucket_address(address)
+    for run in open_runs(*names):
+        transfer = push_run(run, folder, replace=replace)
+        echo(f"{transfer.capitalize()}: {folder.child(run.name)}")
+
+
+@runs.command()
+@click.argument("addresses", nargs=-1, required=True, metavar="s3://BUCKET/RUN...")
+@option(
+    "--out runs_folder",
+    "DIR",
+    "The folder of runs to copy them to. Default: runs.",
+    default="runs",
+)
+@flag(
+    "--replace",
+    "Replace runs of the same name here. Without it, only an earlier state of the same"
+    " run is replaced.",
+)
+def pull(addresses: tuple[str, ...], runs_folder: str, replace: bool) -> None:
+    """Copy runs from a bucket into the folder of runs, each file checked by its hash."""
+    from evalwright.runs.bucket_runs import pull_run
+    from evalwright.runs.buckets import parse_bucket_address
+
+    for address in map(parse_bucket_address, addresses):
+        pulled = pull_run(address, Path(runs_folder), replace=replace)
+        echo(f"{pulled.transfer.capitalize()}: {pulled.folder}")
+
+
+@runs.command()
 @click.argument("names", nargs=-1, required=True, metavar="RUN|FOLDER...")
 @RUNS_FOLDER
 @repeatable_option(
@@ -433,7 +497,11 @@ def _check_named(
 ) -> list[RunCheck]:
     """Check what a name stands for: a run, a folder of runs, or another program's results."""
     from evalwright.analysis.run_checks import check_run, list_run_folders
+    from evalwright.runs.buckets import is_bucket_address
 
+    if is_bucket_address(name):
+        (opened_run,) = open_runs(name)
+        return [check_run(str(opened_run.folder), runs_folder, settings)]
     path = Path(name)
     is_run = (path / "run.json").exists()
     contained = [] if is_run else list_run_folders(path)

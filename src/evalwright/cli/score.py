@@ -72,7 +72,7 @@ def score(run: str, **params: Any) -> int:
                 "scorer in -S", scorer, scorers, "Name it with --scorer first."
             )
     rescored = score_run(
-        open_runs(run)[0],
+        open_runs(run, writes_beside=True)[0],
         scorers=[{scorer: options.get(scorer, {})} for scorer in scorers],
         roles=arguments.role_specs(
             params["roles"], params["role_arguments"], params["judges"]

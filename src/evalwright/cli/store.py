@@ -14,15 +14,19 @@ import click
 
 from evalwright.analysis.words import counted
 from evalwright.cli.groups import LazyGroup
-from evalwright.cli.options import AS_JSON, HOME, Finite, flag, option
+from evalwright.cli.options import AS_JSON, HOME, Finite, PathOrAddress, flag, option
 from evalwright.cli.output import echo, print_json
 from evalwright.core.errors import ConfigurationError, EvalwrightError, UnknownName
 from evalwright.core.private import home_folder, open_private
+from evalwright.runs.buckets import is_bucket_address
 
 if TYPE_CHECKING:
     from evalwright.engine.database import Database
     from evalwright.engine.exchange import TransferCounts
+    from evalwright.runs.buckets import Bucket, BucketAddress
 
+MAX_EXPORT_BYTES = 1 << 40
+"""Largest export that is downloaded from a bucket."""
 
 _BATCHES = {"batches": ("batches:batches", "List batch jobs at providers; forget one.")}
 
@@ -216,16 +220,49 @@ def prune(
 
 
 @store.command()
-@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.argument("file", type=PathOrAddress())
 @HOME
-def export(file: Path, home: str | None) -> int:
-    """Write all responses to FILE as lines of JSON; compressed where its name ends with .gz."""
+def export(file: str, home: str | None) -> int:
+    """Write all responses to FILE as lines of JSON; compressed where its name ends with .gz.
+
+    FILE may be an address in a bucket: s3://BUCKET/NAME.jsonl.gz
+    """
+    if not is_bucket_address(file):
+        moved = _export(Path(file), home)
+    else:
+        from evalwright.engine.exchange import unreadable
+        from evalwright.runs.buckets import ObjectChanged
+
+        address, bucket = _open_object(file)
+        if bucket.exists(address.key):
+            raise _taken(str(address))
+        with _scratch_file(home, address.name) as scratch:
+            moved = _export(scratch, home)
+            try:
+                bucket.upload(address.key, scratch, if_absent=True)
+            except ObjectChanged:
+                raise _taken(str(address)) from None
+            except OSError as error:
+                raise unreadable(error, str(scratch)) from error
+    echo(
+        f"{counted(moved.responses, 'response')} written to {file}.{_damage_note(moved)}"
+    )
+    return int(bool(moved.damaged))
+
+
+def _taken(place: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"{place} exists already: choose another name, or remove it."
+    )
+
+
+def _export(file: Path, home: str | None) -> TransferCounts:
     from evalwright.engine.exchange import unreadable, write_lines
 
+    if file.is_dir():
+        raise click.UsageError(f"'{file}' is a folder: name a file.")
     if file.exists():
-        raise ConfigurationError(
-            f"{file} exists already: choose another name, or remove it."
-        )
+        raise _taken(str(file))
     partial = file.with_name(f"{file.name}.partial")
     with _opened(home) as database:
         try:
@@ -242,36 +279,78 @@ def export(file: Path, home: str | None) -> int:
             raise unreadable(error, str(file)) from error
         finally:
             partial.unlink(missing_ok=True)
-    echo(
-        f"{counted(moved.responses, 'response')} written to {file}.{_damage_note(moved)}"
-    )
-    return int(bool(moved.damaged))
+    return moved
 
 
 @store.command("import")
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("files", nargs=-1, required=True, type=PathOrAddress())
 @HOME
-def import_(files: tuple[Path, ...], home: str | None) -> None:
-    """Add the responses of exported FILES. What is stored already stays as it is."""
-    from evalwright.engine.exchange import read_lines, unreadable
+def import_(files: tuple[str, ...], home: str | None) -> None:
+    """Add the responses of exported FILES. What is stored already stays as it is.
 
+    FILES may be addresses in buckets: s3://BUCKET/NAME.jsonl.gz
+    """
     with _opened(home, new=True) as database:
         for file in files:
-            if file.is_file() and not file.stat().st_size:
-                raise ConfigurationError(
-                    f"{file} is not an exported store: it is empty."
-                )
-            try:
-                with (
-                    gzip.open(file) if file.suffix == ".gz" else file.open("rb")
-                ) as lines:
-                    moved = read_lines(cast("IO[bytes]", lines), str(file), database)
-            except (OSError, EOFError) as error:
-                raise unreadable(error, str(file)) from error
+            if is_bucket_address(file):
+                moved = _import_object(file, database, home)
+            else:
+                moved = _import(Path(file), file, database)
             echo(
                 f"{file}: {counted(moved.responses, 'response')}, {moved.new:,} of them"
                 " new."
             )
+
+
+def _import(file: Path, name: str, database: Database) -> TransferCounts:
+    from evalwright.engine.exchange import read_lines, unreadable
+
+    if file.is_file() and not file.stat().st_size:
+        raise ConfigurationError(f"{name} is not an exported store: it is empty.")
+    try:
+        with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as lines:
+            return read_lines(cast("IO[bytes]", lines), name, database)
+    except (OSError, EOFError) as error:
+        raise unreadable(error, name) from error
+
+
+def _import_object(text: str, database: Database, home: str | None) -> TransferCounts:
+    from evalwright.engine.exchange import unreadable
+
+    address, bucket = _open_object(text)
+    with _scratch_file(home, address.name) as scratch:
+        try:
+            bucket.download(address.key, scratch, MAX_EXPORT_BYTES)
+        except OSError as error:
+            raise unreadable(error, str(scratch)) from error
+        return _import(scratch, str(address), database)
+
+
+def _open_object(text: str) -> tuple[BucketAddress, Bucket]:
+    from evalwright.runs.buckets import Bucket, parse_bucket_address
+
+    address = parse_bucket_address(text)
+    if not address.key:
+        raise ConfigurationError(
+            f"{address} names no file: write s3://BUCKET/NAME.jsonl.gz."
+        )
+    return address, Bucket(address.bucket)
+
+
+@contextmanager
+def _scratch_file(home: str | None, name: str) -> Iterator[Path]:
+    """A place for a file that is on its way to or from a bucket; removed at the end."""
+    from evalwright.engine.exchange import unreadable
+    from evalwright.runs.bucket_runs import temporary_folder
+
+    folder = home_folder(home)
+    try:
+        with temporary_folder(folder, ".transfer-") as temporary:
+            yield temporary / (
+                "export.jsonl.gz" if name.endswith(".gz") else "export.jsonl"
+            )
+    except OSError as error:
+        raise unreadable(error, str(folder)) from error
 
 
 @store.command()

@@ -1,4 +1,6 @@
-"""Tells local paths from addresses of remote storage, which Evalwright neither reads nor writes.
+"""Tells local paths from addresses of remote storage.
+
+Of these only S3-compatible buckets are read and written, by a few commands (`runs.buckets`).
 
 Taken as a path, `s3://bucket/runs` would create a folder `s3:` in the working folder. A Windows
 drive (`C:/runs`) has a single letter and is a path.
@@ -34,10 +36,14 @@ def why_not_local(path: str | PurePath) -> str:
         return ""
     if scheme.lower() == "file":
         return "write the path alone, without file://"
+    way = (
+        "copy runs to a bucket with `evalwright runs push`, and from one with `runs pull`"
+        if scheme.lower() == "s3"
+        else "copy it with that storage's own tools, or mount the storage"
+    )
     return (
-        f"{scheme}:// is not supported, only files and folders of this machine are."
-        " Name a local one, and copy it with that storage's own tools, or mount the"
-        " storage"
+        f"{scheme}:// is not supported here, only files and folders of this machine are."
+        f" Name a local one, and {way}"
     )
 
 

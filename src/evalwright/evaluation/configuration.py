@@ -99,7 +99,7 @@ class Configuration:
             and `scoring`.
         num_fewshot: number of worked examples in place of the tasks' own.
         tree: how scores are averaged over tasks; {} averages over the groups to which tasks belong.
-        until: stopping rules ("accuracy +-0.02", "A beats B").
+        until: stopping rules ("accuracy +-0.02", "A beats B", "all pairs").
         budget: spending limits ("5 USD", "2M tokens").
         price: US dollars per million input and output tokens ("0.15/0.60",
             "openai/gpt-4o-mini=0.15/0.60").

@@ -12,6 +12,7 @@ from evalwright._version import __version__
 from evalwright.core.errors import ConfigurationError
 from evalwright.models.model_interface import fingerprint_of
 from evalwright.runs.aggregation import TaskTally
+from evalwright.runs.bucket_runs import require_local
 from evalwright.runs.confirmed import remember_numbers
 from evalwright.runs.grouping import group_records, groups_of
 from evalwright.runs.reader import Run, as_recorded, open_run
@@ -42,6 +43,8 @@ class Derived:
     ) -> None:
         self.old = old if isinstance(old, Run) else open_run(old, Path("runs"))
         refuse_shards([self.old])
+        if out is None:
+            require_local(self.old, "This")
         self.old.require_samples()
         self.old.verify()
         with as_recorded(self.old):

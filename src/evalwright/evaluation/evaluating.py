@@ -90,27 +90,9 @@ def evaluate(
         UsageError: a task, model or setting that cannot be used; before any request is sent.
         StoreError: responses cannot be stored.
     """
-    call = _Call(
-        tasks=tasks,
-        models=models,
-        of_rows={
-            "input": input,
-            "target": target,
-            "scorers": scorers,
-            "metrics": metrics,
-            "prompt": prompt,
-            "task_name": task_name,
-        },
-        callbacks=callbacks,
-        track=track,
-        settings=dict(settings),
-    )
+    call = _Call(**locals())  # every argument, by its name
     reporter = progress or notebook_progress()
-    runs: list[Run] = run_blocking(
-        lambda: evaluate_settings(
-            call.settings, progress=reporter, callbacks=call.listeners
-        )
-    )
+    runs: list[Run] = run_blocking(lambda: call.runs(reporter))
     call.listeners.warn()
     return runs
 
@@ -157,32 +139,26 @@ async def evaluate_async(
         UsageError: a task, model or setting that cannot be used; before any request is sent.
         StoreError: responses cannot be stored.
     """
-    call = _Call(
-        tasks=tasks,
-        models=models,
-        of_rows={
-            "input": input,
-            "target": target,
-            "scorers": scorers,
-            "metrics": metrics,
-            "prompt": prompt,
-            "task_name": task_name,
-        },
-        callbacks=callbacks,
-        track=track,
-        settings=dict(settings),
-    )
-    runs = await evaluate_settings(
-        call.settings, progress=progress, callbacks=call.listeners
-    )
+    call = _Call(**locals())  # every argument, by its name
+    runs = await call.runs(progress)
     call.listeners.warn()
     return runs
 
 
 class _Call:
-    """A call in Python, read: its settings, and who listens.
+    """A call of `evaluate` or `evaluate_async`, read: its settings, and who listens.
 
-    Raises UsageError for an argument that cannot be used.
+    Args:
+        tasks: as in `evaluate`, and so are all other arguments.
+        models: as in `evaluate`.
+        progress: as in `evaluate`; `runs` takes it.
+        callbacks: as in `evaluate`.
+        track: as in `evaluate`.
+        settings: as in `evaluate`.
+        of_rows: the arguments of `evaluate` that only rows take.
+
+    Raises:
+        UsageError: an argument cannot be used.
     """
 
     def __init__(
@@ -190,10 +166,11 @@ class _Call:
         *,
         tasks: Any,
         models: Any,
-        of_rows: dict[str, Any],
+        progress: ProgressReporter | None,
         callbacks: Any,
         track: str | Iterable[str],
-        settings: dict[str, Any],
+        settings: Mapping[str, Any],
+        **of_rows: Any,
     ) -> None:
         named_tasks = list(tasks) if isinstance(tasks, Iterator) else tasks
         under_test = list(models) if isinstance(models, Iterator) else models
@@ -204,13 +181,20 @@ class _Call:
             _check_no_row_settings(of_rows)
             if are_models(named_tasks):
                 named_tasks, under_test = under_test, named_tasks
+        fields = dict(settings)
         on = Placement.parse(
-            *(settings.pop(key, None) for key in ("on", "replicas", "gpus_per_replica"))
+            *(fields.pop(key, None) for key in ("on", "replicas", "gpus_per_replica"))
         )
         self.listeners = Callbacks(
             (*check_callbacks(callbacks), *open_trackers(as_list(track)))
         )
-        self.settings = settings_from_python(named_tasks, under_test, settings, on=on)
+        self.settings = settings_from_python(named_tasks, under_test, fields, on=on)
+
+    async def runs(self, progress: ProgressReporter | None) -> list[Run]:
+        """Carry it out."""
+        return await evaluate_settings(
+            self.settings, progress=progress, callbacks=self.listeners
+        )
 
 
 def _check_no_row_settings(of_rows: Mapping[str, Any]) -> None:

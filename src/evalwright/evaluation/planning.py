@@ -195,18 +195,28 @@ def _runs_with_rules(resolved: Resolved) -> list[PlannedRun]:
 
     These decide when a run ends.
     """
-    fingerprints = [candidate.model.fingerprint for candidate in resolved.candidates]
+    several_prompts = len(resolved.configuration.prompts) > 1
+    compared_as = [
+        candidate.identity if several_prompts else candidate.model.fingerprint
+        for candidate in resolved.candidates
+    ]
+    family = [
+        [compared_as[number] for number in model_rule.pair]
+        for model_rule in resolved.rules
+        if model_rule.pair is not None and model_rule.n_pairs > 1
+    ]
     runs = []
     for number, candidate in enumerate(resolved.candidates):
         described = []
         for model_rule in resolved.rules:
             if model_rule.concerns(number):
                 unnamed = replace(model_rule.rule, text="", a="", b="")
-                compared = [fingerprints[model] for model in model_rule.pair or ()]
+                compared = [compared_as[run] for run in model_rule.pair or ()]
                 described.append([*unnamed.as_dict().items(), compared])
         identity = candidate.identity
         if described:
-            identity = fingerprint_of({"run": identity, "until": described})
+            until = {"until": described, **({"pairs": family} if family else {})}
+            identity = fingerprint_of({"run": identity, **until})
         runs.append(
             _whole_run(
                 candidate,

@@ -101,12 +101,9 @@ def resolve(settings: Settings, cluster: Cluster | None = None) -> Resolved:
     configuration = settings.configuration
     shard = read_shard(configuration.shard)
     settings = settings.having(shard=str(shard or ""))
-    if configuration.until and len(configuration.prompts) > 1:
-        raise ConfigurationError(
-            "Stopping rules (--until) name models, and here each model has several"
-            " prompts. Run the prompts one by one, or leave --until out."
-        )
-    rules = resolve_rules(configuration.until, configuration.models)
+    rules = resolve_rules(
+        configuration.until, configuration.models, configuration.prompts
+    )
     home = home_folder(configuration.home)
     roles = open_roles(configuration.roles, settings.models, home=home, cluster=cluster)
     orders: dict[tuple[str, str], UnitOrder] = {}

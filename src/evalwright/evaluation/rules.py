@@ -11,12 +11,12 @@ import random
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from string import ascii_lowercase, ascii_uppercase
 from typing import TYPE_CHECKING, Any
 
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.core.tasks import MetricSpec, Task
-from evalwright.evaluation.configuration import ModelSpec
+from evalwright.evaluation.configuration import ModelSpec, PromptSpec
+from evalwright.evaluation.run_names import RunNames
 from evalwright.tasks.dialects import dialect_of
 
 if TYPE_CHECKING:
@@ -41,17 +41,19 @@ RIGHT_OR_WRONG = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class ModelRule:
-    """A rule and the models to which it applies, by number.
+    """A rule and the runs to which it applies, by number.
 
-    If `pair` is None it applies to every model separately, otherwise to two models.
+    If `pair` is None it applies to every run separately, otherwise to two runs. Holm's correction
+    is over `n_pairs` pairs, those of all rules with more than one.
     """
 
     rule: Rule
     pair: tuple[int, int] | None
+    n_pairs: int = 1
 
-    def concerns(self, model: int) -> bool:
-        """Return whether the rule applies to this model."""
-        return self.pair is None or model in self.pair
+    def concerns(self, run: int) -> bool:
+        """Return whether the rule applies to this run."""
+        return self.pair is None or run in self.pair
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,43 +74,75 @@ class ScoreKind:
 
 
 def resolve_rules(
-    texts: Sequence[str], specs: Sequence[ModelSpec]
+    texts: Sequence[str],
+    specs: Sequence[ModelSpec],
+    prompts: Sequence[PromptSpec] = (),
 ) -> tuple[ModelRule, ...]:
-    """Parse rules and resolve the names of their models.
+    """Parse rules and resolve the names of the runs that they compare.
 
-    A model is named by its label, its name, its name without the provider, or by its position: A
-    for the first, B for the second.
+    Runs are numbered model by model, each with all prompts. With several prompts, and for a rule
+    about all pairs, the pairs of all rules are corrected by Holm's procedure.
+
+    Args:
+        texts: the rules as written.
+        specs: the models under test.
+        prompts: prompts in place of the tasks' own.
 
     Raises:
-        ConfigurationError: a rule cannot be read.
-        UnknownName: a rule names an unknown model; the message has the closest.
+        ConfigurationError: a rule cannot be read, or compares what cannot be compared.
+        UnknownName: a rule names an unknown model or prompt; the message has the closest.
     """
     from evalwright.statistics import parse_rule
+    from evalwright.statistics.stopping_rules import EVERY_RUN
 
+    names = RunNames(specs, prompts)
     resolved: list[ModelRule] = []
+    has_all_pairs = False
     for text in texts:
         rule = parse_rule(text)
-        pair = None
-        if rule.kind != "precision":
-            pair = _number(rule.a, text, specs), _number(rule.b, text, specs)
-            if pair[0] == pair[1]:
-                raise ConfigurationError(
-                    f"In the stopping rule '{rule.text}', '{rule.a}' and '{rule.b}' are"
-                    f" the same model, {model_label(specs[pair[0]])}. Name two."
-                )
-            rule = replace(
-                rule, a=model_label(specs[pair[0]]), b=model_label(specs[pair[1]])
-            )
-        new = ModelRule(rule, pair)
-        if any(_question(new) == _question(old) for old in resolved):
-            raise ConfigurationError(f"The stopping rule '{rule.text}' is given twice.")
-        resolved.append(new)
+        if rule.kind == "precision":
+            _add_rule(resolved, ModelRule(rule, None))
+            continue
+        if rule.a == EVERY_RUN:
+            has_all_pairs = True
+            pairs = names.all_pairs(text)
+        else:
+            pairs = names.pairs(rule.a, rule.b, text)
+        for a, b in pairs:
+            named = replace(rule, a=names.labels[a], b=names.labels[b])
+            _add_rule(resolved, ModelRule(named, (a, b), len(pairs)))
+    if has_all_pairs or len(prompts) > 1:
+        return _as_family(resolved)
     return tuple(resolved)
 
 
-def model_label(spec: ModelSpec) -> str:
-    """Return what reports call a model."""
-    return spec.label or spec.model
+def _add_rule(resolved: list[ModelRule], new: ModelRule) -> None:
+    if any(_question(new) == _question(old) for old in resolved):
+        about = f" for {new.rule.a} and {new.rule.b}" if new.n_pairs > 1 else ""
+        raise ConfigurationError(
+            f"The stopping rule '{new.rule.text}' is given twice{about}."
+        )
+    resolved.append(new)
+
+
+def _as_family(rules: Sequence[ModelRule]) -> tuple[ModelRule, ...]:
+    """The rules, with those about pairs corrected for how many they are.
+
+    Raises:
+        ConfigurationError: they have several levels.
+    """
+    pair_rules = [model_rule for model_rule in rules if model_rule.pair is not None]
+    levels = sorted({model_rule.rule.level for model_rule in pair_rules})
+    if len(levels) > 1:
+        named = " and ".join(f"{100 * level:g}%" for level in levels)
+        raise ConfigurationError(
+            "Stopping rules about several pairs are corrected for each other, so they"
+            f" need one level, and have {named}. Write the same in all."
+        )
+    return tuple(
+        replace(model_rule, n_pairs=len(pair_rules)) if model_rule.pair else model_rule
+        for model_rule in rules
+    )
 
 
 def in_full(rule: Rule) -> str:
@@ -123,38 +157,6 @@ def in_full(rule: Rule) -> str:
 
 def _question(rule: ModelRule) -> Any:
     return rule.rule.kind, rule.pair, rule.rule.metric
-
-
-def _number(name: str, text: str, specs: Sequence[ModelSpec]) -> int:
-    """Return the number of the model that a rule names."""
-    for names in (
-        [spec.label for spec in specs],
-        [spec.model for spec in specs],
-        [spec.model.partition("/")[2] for spec in specs],
-        list(ascii_uppercase[: len(specs)]),
-        list(ascii_lowercase[: len(specs)]),
-    ):
-        count = names.count(name)
-        if count > 1:
-            raise ConfigurationError(
-                f"The stopping rule '{text}' names '{name}', but {count} models have"
-                " that name. Give them labels, or write A for the first model, B for"
-                " the second."
-            )
-        if count:
-            return names.index(name)
-    labels = [model_label(spec) for spec in specs]
-    places = ascii_uppercase[: min(len(specs), 26)]
-    here = ", ".join(
-        f"{letter} ({model})" for letter, model in zip(places, labels, strict=False)
-    )
-    hint = f"The models of this run are {here}. Add another with --model."
-    raise UnknownName(
-        "model in the stopping rule",
-        name,
-        {*labels, *(spec.model for spec in specs)},
-        hint,
-    )
 
 
 def score_kind(rule: Rule, task: Task) -> ScoreKind | None:

@@ -25,15 +25,16 @@ from evalwright.evaluation.rules import (
     ScoreKind,
     UnitOrder,
     in_full,
-    model_label,
     score_kind,
 )
+from evalwright.evaluation.run_names import model_label
 from evalwright.models.model_interface import LocalModel, Model
 from evalwright.runs.writer import write_plan
 from evalwright.statistics.tipping import MAX_MISSING_SHARE
 
 if TYPE_CHECKING:
     from evalwright.statistics import Decision
+    from evalwright.statistics.stopping_pairs import PairFamily, PairMonitor
 
 FIRST_LOOK = 50
 """Units before the first look, and the least between two."""
@@ -114,8 +115,15 @@ class ScoreTable:
         )
 
 
+TableKey = tuple[int, int, ScoreKind]
+"""Which scores a table has: those of a run, by number, on a task, by number."""
+
+
 class InterimAnalysis:
-    """One rule on one task, for one model or a pair."""
+    """One rule on one task, for one model or a pair.
+
+    Analyses of the same scores share a table in `tables`.
+    """
 
     def __init__(
         self,
@@ -125,8 +133,10 @@ class InterimAnalysis:
         task: Task,
         order: UnitOrder,
         n_tasks: int,
+        tables: dict[TableKey, ScoreTable] | None = None,
     ) -> None:
         from evalwright.statistics import Monitor
+        from evalwright.statistics.stopping_pairs import PairMonitor
 
         rule_scores = score_kind(model_rule.rule, task)
         assert rule_scores is not None
@@ -135,18 +145,31 @@ class InterimAnalysis:
         self.number = number
         self.task = task
         self.kind = rule_scores
-        self.tables = {model: ScoreTable(rule_scores, task) for model in models}
+        shared_tables = {} if tables is None else tables
+        self.tables: dict[int, ScoreTable] = {}
+        for model in models:
+            key = model, number, rule_scores
+            if key not in shared_tables:
+                shared_tables[key] = ScoreTable(rule_scores, task)
+            self.tables[model] = shared_tables[key]
         self.trouble = ""
         self._order = order
         self._fed = 0
-        self._monitor = Monitor(
-            model_rule.rule,
-            order.n_units,
-            binary=rule_scores.binary,
-            value_range=rule_scores.value_range,
-            clustered=order.clustered,
-            n_items=len(order.items),
-            tasks=n_tasks,
+        scores: dict[str, Any] = {
+            "binary": rule_scores.binary,
+            "value_range": rule_scores.value_range,
+            "clustered": order.clustered,
+            "n_items": len(order.items),
+            "tasks": n_tasks,
+        }
+        self.n_pairs = model_rule.n_pairs
+        self.pair_monitor: PairMonitor | None = None
+        if self.n_pairs > 1:
+            self.pair_monitor = PairMonitor(
+                model_rule.rule, order.n_units, n_pairs=self.n_pairs, **scores
+            )
+        self._monitor = self.pair_monitor or Monitor(
+            model_rule.rule, order.n_units, **scores
         )
         self.decision: Decision = self._monitor.decision()
         """What is known by the latest look."""
@@ -161,8 +184,13 @@ class InterimAnalysis:
         """Whether more answers may still decide the rule."""
         return not self.decision.decided
 
-    def look(self) -> None:
-        """Take the complete units and look once, unless a budget ended before the first look."""
+    @property
+    def may_look(self) -> bool:
+        """Whether there are enough units; a budget may end before the first look."""
+        return self._fed >= min(FIRST_LOOK, self._order.n_units)
+
+    def feed(self) -> None:
+        """Take the complete units, in their order."""
         while not self.trouble and self._fed < self._order.n_units:
             members = self._order.members(self._fed)
             scores = [table.scores(members) for table in self.tables.values()]
@@ -173,9 +201,15 @@ class InterimAnalysis:
             except ValueError as error:
                 # The metric does not allow this score: the run continues without the rule.
                 self.trouble = f"{error}."
+                if self.pair_monitor is not None:
+                    self.pair_monitor.withdrawn = True
                 break
             self._fed += 1
-        if self._fed >= min(FIRST_LOOK, self._order.n_units):
+
+    def look(self) -> None:
+        """Look once at the complete units; one of several pairs is decided by its family."""
+        self.feed()
+        if self.may_look:
             self.decision = self._monitor.decision()
 
     @property
@@ -222,19 +256,28 @@ class InterimAnalysis:
             "b": self.rule.b,
             "unit": self.unit,
             "bounded": self.kind.value_range == (0.0, 1.0),
+            **({"pairs": self.n_pairs} if self.n_pairs > 1 else {}),
             **decision,
         }
 
 
 def group_models(plans: Sequence[PlannedRun], budget: Budget | None) -> list[list[int]]:
-    """Return which models have to be evaluated in step.
+    """Return which runs have to be evaluated in step.
 
-    They are those that a rule compares, and all models if they share a budget.
+    They are those that a rule compares, those of pairs that are corrected for each other, and all
+    if they share a budget.
     """
     group_of = list(range(len(plans)))
     pairs = [
         model_rule.pair for model_rule in plans[0].rules if model_rule.pair is not None
     ]
+    corrected = [
+        number
+        for model_rule in plans[0].rules
+        if model_rule.pair is not None and model_rule.n_pairs > 1
+        for number in model_rule.pair
+    ]
+    pairs += [(corrected[0], number) for number in corrected]
     if budget is not None:
         pairs = [(0, number) for number in range(len(plans))]
     for a, b in pairs:
@@ -257,6 +300,7 @@ class Schedule:
     def __init__(self, plans: Sequence[PlannedRun], members: Sequence[int]) -> None:
         self.plans = plans
         self.members = members
+        self._tables: dict[TableKey, ScoreTable] = {}
         self.analyses = [
             analysis
             for model_rule in plans[0].rules
@@ -264,8 +308,10 @@ class Schedule:
                 model_rule,
                 plans,
                 [model for model in members if model_rule.concerns(model)],
+                self._tables,
             )
         ]
+        self._families = _families(self.analyses)
         model_by_id = {
             id(model): model for number in members for model in _models(plans[number])
         }
@@ -286,15 +332,20 @@ class Schedule:
 
     def add(self, model: int, task: int, record: SampleRecord) -> None:
         """Add a sample that is scored, or missing."""
-        for analysis in self.analyses:
-            if analysis.number == task and model in analysis.tables:
-                analysis.tables[model].add(record)
+        for (table_model, table_task, _), table in self._tables.items():
+            if (table_model, table_task) == (model, task):
+                table.add(record)
 
     def look(self) -> None:
         """Let every open rule look at what is new, after a round."""
-        for analysis in self.analyses:
-            if analysis.open:
-                analysis.look()
+        still_open = [analysis for analysis in self.analyses if analysis.open]
+        for analysis in still_open:
+            analysis.feed()
+        if any(analysis.may_look for analysis in still_open):
+            for family in self._families:
+                family.look()
+        for analysis in still_open:
+            analysis.look()
 
     def rounds(
         self, budget: Budget | None = None
@@ -432,9 +483,15 @@ def _models(plan: PlannedRun) -> list[Model]:
 
 
 def _analyses(
-    model_rule: ModelRule, plans: Sequence[PlannedRun], models: Sequence[int]
+    model_rule: ModelRule,
+    plans: Sequence[PlannedRun],
+    models: Sequence[int],
+    tables: dict[TableKey, ScoreTable],
 ) -> Iterator[InterimAnalysis]:
-    """Yield the rule on every task that has its metric, for each of the models or for its pair."""
+    """Yield the rule on every task that has its metric, for each of the models or for its pair.
+
+    `tables` are shared with the other rules.
+    """
     if not models:
         return
     first = plans[models[0]]
@@ -456,7 +513,19 @@ def _analyses(
                 plan.tasks[number],
                 plan.orders[number],
                 len(numbers),
+                tables,
             )
+
+
+def _families(analyses: Sequence[InterimAnalysis]) -> list[PairFamily]:
+    """The pairs on each task that are corrected for each other."""
+    from evalwright.statistics.stopping_pairs import PairFamily
+
+    monitors: dict[int, list[PairMonitor]] = {}
+    for analysis in analyses:
+        if analysis.pair_monitor is not None:
+            monitors.setdefault(analysis.number, []).append(analysis.pair_monitor)
+    return [PairFamily(task_monitors) for task_monitors in monitors.values()]
 
 
 def _state(analysis: InterimAnalysis, names_task: bool) -> str:

@@ -1,8 +1,8 @@
 """What a dialect, an importer, an exporter, a judge or a backend may use of Evalwright.
 
 This list is public and stable (docs/stability.md), as `evalwright` and `evalwright.statistics` are;
-everything else may change in any release. docs/dialects.md says what each name is for, and shows a
-dialect and an importer of about 100 lines.
+everything else may change in any release. docs/reference/extend.md says what each name is for,
+and docs/dialects.md shows a dialect and an importer of about 100 lines.
 
     from evalwright import Sample, Score
     from evalwright.extend import ListedTask, Scorer, ScoringRules, task_from_definition

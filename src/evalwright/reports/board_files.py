@@ -20,6 +20,7 @@ def board_rows(board: Board) -> list[dict[str, Any]]:
     """Convert the board to one dictionary per model; None where there is no number."""
     columns = data_columns(board)
     machines = any(row.hardware for row in board.rows)
+    prompts = any(row.prompt for row in board.rows)
     rows = []
     for i, (row, label) in enumerate(
         zip(board.rows, map(inert, board_labels(board)), strict=True)
@@ -36,6 +37,9 @@ def board_rows(board: Board) -> list[dict[str, Any]]:
             "run": inert(row.run),
             "date": inert(row.date),
         }
+        if prompts:
+            record["prompt"] = inert(row.prompt.get("name", ""))
+            record["prompt_hash"] = inert(row.prompt.get("hash", ""))
         for column in columns:
             estimate = column.estimates[i]
             name = inert(column.name.replace(" ", "_"))
@@ -103,6 +107,7 @@ def board_json(
                 "tied": row.letters,
                 "model": row.model,
                 "label": label,
+                **({"prompt": dict(row.prompt)} if row.prompt else {}),
                 "run": row.run,
                 "date": row.date,
                 "scores": {column.name: _score(column, i) for column in columns},

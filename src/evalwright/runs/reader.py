@@ -21,8 +21,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from evalwright.bounded import from_json
 from evalwright.core.errors import ConfigurationError, RunError, UnknownName
+from evalwright.core.local_paths import scheme_of
 from evalwright.core.private import check_ordinary, lines_of
 from evalwright.core.samples import SampleRecord
+from evalwright.core.secrets import mask, without_login
 from evalwright.core.shown import Shown
 from evalwright.core.tasks import MetricSpec
 from evalwright.core.text import printable
@@ -98,6 +100,14 @@ class Run(Shown):
         label = str(self.data["model"].get("label") or self.model)
         label += " (SIMULATION)" if self.simulated else ""
         return f"{label} ({self.part})" if self.part else label
+
+    @property
+    def prompt(self) -> dict[str, str]:
+        """Name and SHA-256 of the prompt in place of the tasks' own; empty without one."""
+        recorded = self.data.get("prompt")
+        if not isinstance(recorded, Mapping):
+            return {}
+        return {key: str(recorded[key]) for key in ("name", "hash") if key in recorded}
 
     @property
     def part(self) -> str:
@@ -563,6 +573,12 @@ def open_run(name: str | Path, runs_folder: Path | None = None) -> Run:
 
     Raises UnknownName where there is none, and RunError where it cannot be read.
     """
+    if scheme_of(name).lower() == "s3":
+        address = printable(mask(without_login(str(name))))
+        raise RunError(
+            f"'{address}' is in a bucket: bring it here with `evalwright runs pull"
+            " ADDRESS`, and name it by its name."
+        )
     path = Path(name)
     candidates = [path, *([runs_folder / str(name)] if runs_folder else [])]
     for candidate in candidates:

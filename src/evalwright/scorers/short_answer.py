@@ -2,7 +2,7 @@
 
 It uses rules only, no model: it always gives the likeliest reading, and says why a careful reader
 might argue with it. `scorers/answers/__init__.py` shows the path of an answer to its score;
-docs/scorers.md#short-answer explains the rules on one page.
+docs/reference/short-answer.md explains the rules on one page.
 """
 
 from __future__ import annotations

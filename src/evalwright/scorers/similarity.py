@@ -2,7 +2,7 @@
 
 Similar texts may contradict each other, above all in names and numbers. So this is a second column
 beside a scorer that decides; `similarity_guard` keeps it from calling texts similar that differ in
-a number or name. docs/scorers.md#similarity shows where it errs.
+a number or name. docs/reference/text-scorers.md#similarity shows where it errs.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MEASURES = ("cosine", "characters", "token-f1")
 THRESHOLDS = {"cosine": 0.8, "characters": 0.5, "token-f1": 0.5}
 """The default threshold from which texts are "similar", by measure.
 
-No number is right for all embedders: see docs/scorers.md#similarity.
+No number is right for all embedders: see docs/reference/text-scorers.md#similarity.
 """
 
 SIMILAR = "similar"

@@ -165,11 +165,13 @@ class _MeanEvidence:
         return _is_precise(low, high, self._margin)
 
 
-class _PairEvidence:
+class PairEvidence:
     """Base of records of paired differences.
 
     The full run consists of units not known to be missing.
     """
+
+    method: str
 
     def __init__(self, rule: Rule, scored: Scored) -> None:
         self._rule = rule
@@ -183,6 +185,27 @@ class _PairEvidence:
     def _differences(self, a: list[float], b: list[float]) -> list[float]:
         """Compute the differences of the items for which both models have a score."""
         return [x - y for x, y in zip(a, b, strict=True) if not math.isnan(x - y)]
+
+    def add(self, a: list[float], b: list[float]) -> None:
+        """Add the next unit, as `Evidence.add`."""
+        raise NotImplementedError
+
+    def look(self) -> LookResult:
+        """Decide what is settled by the units so far, as `Evidence.look`."""
+        raise NotImplementedError
+
+    def outlook_at(self, level: float, *, interval: bool = True) -> Outlook:
+        """What the full run will conclude at a confidence level.
+
+        What it says of any number of levels, its interval included, is wrong with probability at
+        most alpha together: what is refuted does not depend on the level. Without `interval` only
+        the verdict is computed, which is faster.
+        """
+        raise NotImplementedError
+
+    def e_value(self) -> float | None:
+        """The e-value against "no difference", where there is one."""
+        return None
 
     def _finding(self, outlook: Outlook, e_value: float | None = None) -> LookResult:
         low = outlook.low
@@ -202,7 +225,7 @@ class _PairEvidence:
         return LookResult(verdict, low, high, e_value)
 
 
-class _BinaryPairEvidence(_PairEvidence):
+class _BinaryPairEvidence(PairEvidence):
     """Right-or-wrong pairs: counts of the items that only one of the two models got right."""
 
     method = "full-run verdict, exact without replacement"
@@ -221,9 +244,18 @@ class _BinaryPairEvidence(_PairEvidence):
         self._losses += int(differences[0] < 0)
 
     def look(self) -> LookResult:
-        return self._finding(self._outlook(), pair_e_value(self._wins, self._losses))
+        outlook = self._outlook(self._rule.level, directed=self._rule.kind == "beats")
+        return self._finding(outlook, self.e_value())
 
-    def _outlook(self) -> Outlook:
+    def outlook_at(self, level: float, *, interval: bool = True) -> Outlook:
+        return self._outlook(level, directed=False, interval=interval)
+
+    def e_value(self) -> float | None:
+        return pair_e_value(self._wins, self._losses)
+
+    def _outlook(
+        self, level: float, *, directed: bool, interval: bool = True
+    ) -> Outlook:
         alpha = self._scored.alpha
         if (
             self._n == self._total
@@ -235,13 +267,14 @@ class _BinaryPairEvidence(_PairEvidence):
             self._losses,
             self._n,
             self._total,
-            level=self._rule.level,
+            level=level,
             alpha=alpha,
-            directed=self._rule.kind == "beats",
+            directed=directed,
+            interval=interval,
         )
 
 
-class _GradedPairEvidence(_PairEvidence):
+class _GradedPairEvidence(PairEvidence):
     """Pairs of graded scores or of clusters: sums of differences by unit."""
 
     method = "full-run verdict, asymptotic without replacement"
@@ -262,17 +295,21 @@ class _GradedPairEvidence(_PairEvidence):
     def look(self) -> LookResult:
         if not self._rows:
             return LookResult("open", -math.inf, math.inf)
+        return self._finding(self.outlook_at(self._rule.level))
+
+    def outlook_at(self, level: float, *, interval: bool = True) -> Outlook:
+        if not self._rows:
+            return Outlook("open", -math.inf, math.inf)
         totals, sizes = np.array(self._rows, dtype=np.float64).T
         items = self._scored.n_items
-        outlook = graded_outlook(
+        return graded_outlook(
             totals,
             sizes,
             self._total,
             None if items is None else items - self._missing_items,
-            level=self._rule.level,
+            level=level,
             alpha=self._scored.alpha,
         )
-        return self._finding(outlook)
 
 
 def _feed(

@@ -34,9 +34,9 @@ covers 85 to 90% where 3 to 10 items differ. They are
 with K items that differ; the last is Satterthwaite's of a sample variance (O'Neill 2014), which
 is n - 1 for normal differences and small where a few large ones carry the variance. The
 skewness of few items is mostly chance, so it counts with w = K^2 / (K^2 + 400). The constants
-were chosen by simulation (docs/reference/coverage.md). Where the range of a score is unknown a = 0: for
-pseudo-values of macro-F1, of which a few are outliers, the correction covers 90% where t covers
-94%. In clusters the units are clusters, and n - 1 is the CR2 form's degrees of freedom.
+were chosen by simulation (docs/reference/paired-tests.md). Where the range of a score is unknown
+a = 0: for pseudo-values of macro-F1, of which a few are outliers, the correction covers 90% where
+t covers 94%. In clusters the units are clusters, and n - 1 is the CR2 form's degrees of freedom.
 
 **Graded, nearly constant differences.** n items that all differ by d show no spread and may
 hide some: an item that does not differ would move the mean by d / n. So the standard error is

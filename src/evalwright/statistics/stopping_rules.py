@@ -1,6 +1,7 @@
 """Parses stopping rules: "accuracy +-0.02", "A beats B", "A differs from B or not by 0.03".
 
-Each may end in a level: "A beats B at 99%". The default is 95%.
+"all pairs" stands for "A beats B" of every two runs, "all pairs or not by 0.03" for the other rule
+about two. Each may end in a level: "A beats B at 99%". The default is 95%.
 """
 
 from __future__ import annotations
@@ -14,9 +15,12 @@ from evalwright.core.plain import Plain
 
 Kind = Literal["precision", "beats", "differs"]
 
+EVERY_RUN = "every run"
+"""Both names of a rule about all pairs; no run can be meant, because `all pairs` names none."""
+
 _EXAMPLES = (
-    "'accuracy +-0.02', 'A beats B', 'A differs from B or not by 0.03', each optionally"
-    " with 'at 99%'"
+    "'accuracy +-0.02', 'A beats B', 'A differs from B or not by 0.03', 'all pairs',"
+    " each optionally with 'at 99%'"
 )
 _LONGEST = 500
 _NUMBER = r"(?P<number>[^\s]+)"
@@ -26,6 +30,9 @@ _BEATS = re.compile(r"^(?P<a>\S.*?)\s+beats\s+(?P<b>\S.*)$", re.IGNORECASE)
 _DIFFERS = re.compile(
     rf"^(?P<a>\S.*?)\s+differs\s+from\s+(?P<b>\S.*?)(?:\s+or\s+not)?\s+by\s+{_NUMBER}$",
     re.IGNORECASE,
+)
+_ALL_PAIRS = re.compile(
+    rf"^all\s+pairs(?:(?:\s+differ)?(?:\s+or\s+not)?\s+by\s+{_NUMBER})?$", re.IGNORECASE
 )
 
 
@@ -38,7 +45,7 @@ class Rule(Plain):
         text: the rule as written.
         level: the probability that the final statement is right.
         metric: for "precision".
-        a: the first model, for "beats" and "differs".
+        a: the first model, for "beats" and "differs"; EVERY_RUN in a rule about all pairs.
         b: the second model.
         margin: for "precision" the half width, for "differs" the least difference that matters.
     """
@@ -73,6 +80,13 @@ def parse_rule(text: str) -> Rule:
                 f"The level in {rule_text!r} must be at least 50% and below 100%. Write for"
                 " example 'A beats B at 99%'."
             )
+    if match := _ALL_PAIRS.match(condition):
+        if match["number"] is None:
+            return Rule("beats", rule_text, level, a=EVERY_RUN, b=EVERY_RUN)
+        margin = _parse_margin(match["number"], "The difference", rule_text)
+        return Rule(
+            "differs", rule_text, level, a=EVERY_RUN, b=EVERY_RUN, margin=margin
+        )
     if match := _DIFFERS.match(condition):
         margin = _parse_margin(match["number"], "The difference", rule_text)
         return Rule(

@@ -1,5 +1,5 @@
 """HRET's documented calls, and its defects outside of scoring: the numbers are those of the
-table in docs/migrate-hret.md.
+table in docs/reference/hret-parameters.md.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ SHAPES = "sea-helm:shapes/id"
 FLAGS = tomllib.loads(
     (Path(sea_files.__file__).with_name("flags.toml")).read_text(encoding="utf-8")
 )["flag"]
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "migrate-sea-helm.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "reference" / "sea-helm-flags.md"
 
 
 def test_numbered_runs_are_repeats_of_one_run() -> None:
@@ -445,7 +445,8 @@ def test_each_flag_has_a_command(
 def test_the_page_has_the_table() -> None:
     page = PAGE.read_text(encoding="utf-8")
     for flag in FLAGS:
-        assert f"| {flag['there']} | {flag['here']} |" in page
+        here = flag["here"].replace("](", "](../").replace("](../reference/", "](")
+        assert f"| {flag['there']} | {here} |" in page
 
 
 _JUDGED = "src/metrics/llm_judges/criteria_judge_metric.py", "CriteriaJudgeMetric"

@@ -415,6 +415,7 @@ def test_no_serious_fault_in_either_theme(tmp_path: Path) -> None:
             f"#/run/{small.name}/sample/factual/item-1/0": "main .score",
             f"#/run/{small.name}/sample/factual/item-4/0": "main .failure",
             f"#/compare/{small.name}/{large.name}": ".pair-of-samples .answer",
+            f"#/answers?run={small.name}&run={large.name}&show=all": ".answers-grid td",
             "#/plots": "main h2",
             "#/labels": "main h1",
         }

@@ -25,6 +25,7 @@ import {
   useFirst,
   useWidth,
 } from "./parts";
+import { MOST_GRID_RUNS } from "./grid";
 import { HomePage } from "./home";
 import { toItem } from "./pairs";
 import { RunView } from "./run";
@@ -216,6 +217,17 @@ function BoardView({
             </>
           )}
         </p>
+        {catalog.runs.length > 1 && (
+          <p class="doors">
+            <a
+              href={links.answers(
+                catalog.runs.slice(0, MOST_GRID_RUNS).map((run) => runAddress(catalog, run)),
+              )}
+            >
+              Answers side by side
+            </a>
+          </p>
+        )}
       </header>
       <div ref={watch}>
         {columns.length > 0 && all.length > fit && (

@@ -2,6 +2,7 @@ import type { Page } from "../pages";
 import { findRun } from "../pages";
 import { BoardPage, FirstPage } from "./board";
 import { ComparePage } from "./compare";
+import { AnswersPage } from "./grid";
 import { LabelsPage } from "./labels";
 import { PlotsPage } from "./plots";
 import { RunPage } from "./run";
@@ -21,6 +22,7 @@ export const pages: Page[] = [
     title: ({ A = "", B = "" }) => `${A} and ${B}`,
     component: ComparePage,
   },
+  { pattern: "answers", title: () => "Answers side by side", component: AnswersPage },
   { pattern: "plots", title: () => "Plots", component: PlotsPage },
   { pattern: "labels", title: () => "Labels", component: LabelsPage },
 ];

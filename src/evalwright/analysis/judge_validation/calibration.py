@@ -28,6 +28,7 @@ from evalwright.analysis.judge_validation.probes import probe_judge
 from evalwright.analysis.judge_validation.verdicts import read_verdicts
 from evalwright.core.errors import ConfigurationError, RunError
 from evalwright.core.plain import Plain, plain_fields
+from evalwright.runs.bucket_runs import require_local
 from evalwright.runs.reader import Run
 from evalwright.runs.scores import hashed
 from evalwright.runs.simulations import refuse_left_out
@@ -302,6 +303,7 @@ def write_calibration(run: Run, calibration: Mapping[str, Any], name: str) -> Pa
         ).strip(".-")
         or "scorer"
     )
+    require_local(run, "A calibration")
     path = run.folder / f"calibration-{safe[:100]}.json"
     with failing_as(RunError, f"'{path}' cannot be written"):
         write_json(path, calibration)

@@ -63,17 +63,25 @@ class MeasuredPair(NamedTuple):
 
 def measure_pair(
     task: str,
+    runs: Sequence[MeasuredRun],
     sources: Sequence[MeasuredRun],
     clusters: NDArray[np.int64] | None,
     aim: Aim,
 ) -> MeasuredPair | None:
-    """Measure the pair of models whose comparison detects least.
+    """Measure the pair of runs whose comparison detects least.
 
-    Returns None if the aim assumes the variance, or if no two runs have common items.
+    Args:
+        task: the task's name.
+        runs: the runs that are compared.
+        sources: these and others, which may have other prompts of the same items.
+        clusters: a code for each item of the whole task; None without clusters.
+        aim: the aim; if it assumes the variance, nothing is measured.
+
+    Returns:
+        The pair; None if the aim assumes the variance, or if no two runs have common items.
     """
     if {"variance", "discordant", "design_effect"} & set(aim.assumed):
         return None
-    runs = select_one_prompt(task, sources)
     pairs = [(a, b) for a, b in combinations(runs, 2) if a.run.label != b.run.label]
     candidates = [
         _measure_pair(task, a, b, sources, clusters, aim)

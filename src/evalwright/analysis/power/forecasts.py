@@ -228,6 +228,8 @@ class Forecast(Plain):
         notes: what a reader must know, one sentence each.
         command: the command of the planned run.
         judges: what judges of unsure answers cost in addition.
+        n_pairs: how many pairs of runs share the level, where several prompts are compared.
+        total: what all runs cost together, for several prompts.
         conclusion: the plan in words, filled in by `reports.documents.plan`.
     """
 
@@ -244,4 +246,13 @@ class Forecast(Plain):
     notes: tuple[str, ...]
     command: str
     judges: tuple[JudgeForecast, ...] = ()
+    n_pairs: int = 1
+    total: ModelForecast | None = None
     conclusion: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return a plain mapping for JSON; what is about several prompts only where there are."""
+        fields = Plain.as_dict(self)
+        if self.total is None:
+            del fields["total"], fields["n_pairs"]
+        return fields

@@ -30,6 +30,7 @@ def forecast_judges(
     sources: Sequence[MeasuredRun],
     prices: Mapping[str, Price],
     level: float,
+    own_shares: Sequence[Mapping[str, float]],
 ) -> Iterator[JudgeForecast]:
     """Forecast the cost of each role that re-scores answers of which rules are unsure.
 
@@ -40,14 +41,16 @@ def forecast_judges(
         sources: earlier runs, whose share of unsure scores is used.
         prices: by model name, "" for all others.
         level: confidence level of the interval of that share.
+        own_shares: by task and planned model, the share of its requests that no other has.
     """
     requests: dict[str, list[Amount]] = {}
     tokens: dict[str, list[Amount]] = {}
     for number, forecast in enumerate(tasks):
         for role in _second_reader_roles(planned[0].tasks[number]):
             for model in planned:
-                usage = forecast.models[model.model.name]
-                n_answers = forecast.n_used * model.tasks[number].draws
+                usage = forecast.models[model.name]
+                own_share = own_shares[number][model.name]
+                n_answers = forecast.n_used * model.tasks[number].draws * own_share
                 judge_requests = _forecast_requests(
                     forecast.task, model, n_answers, sources, level
                 )
@@ -99,15 +102,13 @@ def _second_reader_roles(task: Task) -> tuple[str, ...]:
 def _forecast_requests(
     task: str,
     model: PlannedModel,
-    n_answers: int,
+    n_answers: float,
     sources: Sequence[MeasuredRun],
     level: float,
 ) -> Amount:
     """Forecast the requests to the judge for one model's answers to one task."""
     task_sources = [source for source in sources if task in source.tasks]
-    model_sources = [
-        source for source in task_sources if source.run.model == model.model.name
-    ]
+    model_sources = [source for source in task_sources if model.is_run_by(source.run)]
     for source in model_sources or task_sources:
         task_result = source.run.task(task)
         if not task_result.n_samples:
@@ -137,7 +138,7 @@ def _forecast_requests(
 
 
 def _tokens_per_answer(
-    input_tokens: Amount, output_tokens: Amount, n_answers: int
+    input_tokens: Amount, output_tokens: Amount, n_answers: float
 ) -> float:
     """The upper bound of the tokens in a question with its answer."""
     return ((input_tokens.most or 0.0) + (output_tokens.most or 0.0)) / max(

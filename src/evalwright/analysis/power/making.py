@@ -7,9 +7,9 @@ import math
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from evalwright.analysis.power.designs import (
     MeasuredPair,
@@ -54,13 +54,14 @@ from evalwright.core.tasks import Task
 from evalwright.engine.opening import existing_store
 from evalwright.evaluation.configuration import Configuration, ModelSpec
 from evalwright.evaluation.objects import ModelLike, TaskLike
-from evalwright.evaluation.settings import as_list
+from evalwright.evaluation.settings import Origin, Settings, as_list
 from evalwright.metrics.registry import BOUNDED
 from evalwright.models.remote.prices import Price
 from evalwright.runs.measurements import Measured
 from evalwright.runs.progress import ProgressReporter
 from evalwright.runs.reader import Run
 from evalwright.statistics import items_for_difference, items_for_half_width
+from evalwright.statistics._quantiles import normal_quantile
 from evalwright.statistics.power import least_visible_difference
 from evalwright.statistics.units import named_clusters
 from evalwright.strategies.sampling import TARGET
@@ -106,6 +107,69 @@ def plan(
     Raises:
         UsageError: the plan cannot be made.
     """
+    return forecast_settings(
+        make_settings(tasks, models, settings),
+        difference=difference,
+        half_width=half_width,
+        power=power,
+        level=level,
+        pilot=pilot,
+        runs=runs,
+        assume=assume,
+        prices=prices,
+        progress=progress,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteFile:
+    """The file that the settings of a plan come from, for the command of the planned run.
+
+    Args:
+        file: the suite file.
+        suite: which of its suites; "" where it has one.
+        trust_file: the file again, if the user trusts it.
+        model_arguments: arguments of the command line for all of its models.
+    """
+
+    file: str
+    suite: str = ""
+    trust_file: str = ""
+    model_arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+def forecast_settings(
+    evaluation: Settings,
+    *,
+    difference: float = 0.02,
+    half_width: float = 0.02,
+    power: float = 0.8,
+    level: float = 0.95,
+    pilot: int | None = None,
+    runs: Sequence[Run | str | Path] = (),
+    assume: Mapping[str, float] | None = None,
+    prices: Mapping[str, Price] | None = None,
+    progress: ProgressReporter | None = None,
+    suite_file: SuiteFile | None = None,
+) -> Forecast:
+    """Plan an evaluation by its settings; the other arguments are those of `plan`.
+
+    Args:
+        evaluation: the settings of the planned evaluation.
+        difference: as in `plan`, like the further arguments.
+        half_width: likewise.
+        power: likewise.
+        level: likewise.
+        pilot: likewise.
+        runs: likewise.
+        assume: likewise.
+        prices: likewise.
+        progress: likewise.
+        suite_file: the file that the settings come from; its limit is left out.
+
+    Raises:
+        UsageError: the plan cannot be made.
+    """
     aim = Aim(difference, half_width, level, power, dict(assume or {}))
     if pilot is not None and runs:
         raise ConfigurationError(
@@ -115,18 +179,27 @@ def plan(
         raise ConfigurationError(
             f"A pilot needs at least 2 items to show how much they vary, not {pilot}."
         )
-    evaluation = make_settings(tasks, models, settings)
+    if not evaluation.configuration.tasks:
+        raise ConfigurationError(
+            "Nothing to plan: name at least one task. `evalwright tasks list` shows"
+            " them."
+        )
+    limit = evaluation.configuration.limit
+    evaluation = evaluation.having(limit=None)
     out = evaluation.configuration.out
     sources = [measure_run(resolve_run(run, out)) for run in as_list(runs)]
     if not evaluation.configuration.models:
         evaluation = evaluation.having(models=list_models(sources))
     configuration = evaluation.configuration
     planned = plan_models(evaluation)
-    names = [planned_model.model.name for planned_model in planned]
+    model_names = list(dict.fromkeys(cell.model.name for cell in planned))
     for name in prices or {}:
-        if name and name not in names:
+        if name and name not in model_names:
             raise UnknownName(
-                "model in --price", name, names, f"Planned: {', '.join(names)}."
+                "model in --price",
+                name,
+                model_names,
+                f"Planned: {', '.join(model_names)}.",
             )
     for task in planned[0].tasks:
         measured = [
@@ -136,27 +209,47 @@ def plan(
             aim.check_bounded(task.name)
     if pilot is not None:
         sources = [measure_run(run) for run in run_pilot(evaluation, pilot, progress)]
+    several_prompts = len(configuration.prompts) > 1
+    n_pairs = math.comb(len(planned), 2) if several_prompts else 1
+    sent_before: set[bytes] | None = set() if several_prompts else None
     with _stored_lookup(home_folder(configuration.home)) as is_stored:
-        forecasts_with_pairs = [
+        planned_tasks = [
             _forecast_task(
                 number,
                 planned,
                 sources,
                 aim,
+                n_pairs,
                 prices or {},
                 configuration.seed,
                 is_stored,
+                sent_before,
             )
             for number in range(len(planned[0].tasks))
         ]
-    forecasts = [forecast for forecast, _ in forecasts_with_pairs]
-    pairs = [pair for _, pair in forecasts_with_pairs]
+    forecasts = [planned_task.forecast for planned_task in planned_tasks]
+    pairs = [planned_task.pair for planned_task in planned_tasks]
+    own_shares = [planned_task.own_shares for planned_task in planned_tasks]
     totals = {
-        name: sum_forecasts([task.models[name] for task in forecasts]) for name in names
+        cell.name: sum_forecasts([task.models[cell.name] for task in forecasts])
+        for cell in planned
     }
     judges = tuple(
-        forecast_judges(evaluation, planned, forecasts, sources, prices or {}, level)
+        forecast_judges(
+            evaluation, planned, forecasts, sources, prices or {}, level, own_shares
+        )
     )
+    notes = [
+        *_list_notes(
+            planned, forecasts, totals, sources, pilot, [judge.role for judge in judges]
+        )
+    ]
+    if several_prompts:
+        notes += _prompt_notes(planned, own_shares, n_pairs, aim)
+    if limit is not None:
+        notes.append(
+            f"A plan covers whole tasks: the limit of {limit:g} in the file is left out."
+        )
     return Forecast(
         difference=difference,
         half_width=half_width,
@@ -172,22 +265,19 @@ def plan(
             sum(source.run.n_missing for source in sources) if pilot is not None else 0
         ),
         tasks=tuple(forecasts),
-        visible_overall=_visible_overall(forecasts, pairs, aim),
+        visible_overall=_visible_overall(forecasts, pairs, aim.for_pairs(n_pairs)),
         models=totals,
-        notes=tuple(
-            _list_notes(
-                planned,
-                forecasts,
-                totals,
-                sources,
-                pilot,
-                [judge.role for judge in judges],
-            )
-        ),
+        notes=tuple(notes),
         command=_command_line(
-            _fill_roles(configuration, planned[0].tasks, sources), forecasts
+            _fill_roles(configuration, planned[0].tasks, sources),
+            forecasts,
+            suite_file,
+            evaluation.origins,
+            limited=limit is not None,
         ),
         judges=judges,
+        n_pairs=n_pairs,
+        total=sum_forecasts([*totals.values()]) if several_prompts else None,
     )
 
 
@@ -211,32 +301,48 @@ def _stored_lookup(home: Path) -> Iterator[Callable[[bytes], bool]]:
         yield store.holds
 
 
+class _PlannedTask(NamedTuple):
+    """A task's forecast, the pair it was measured on, and by model the share of own requests."""
+
+    forecast: TaskForecast
+    pair: MeasuredPair | None
+    own_shares: Mapping[str, float]
+
+
 def _forecast_task(
     number: int,
     planned: Sequence[PlannedModel],
     sources: Sequence[MeasuredRun],
     aim: Aim,
+    n_pairs: int,
     prices: Mapping[str, Price],
     seed: int,
     is_stored: Callable[[bytes], bool],
-) -> tuple[TaskForecast, MeasuredPair | None]:
+    sent_before: set[bytes] | None,
+) -> _PlannedTask:
+    """Forecast one task. `n_pairs` share the level; the other arguments are those of the plan."""
+    pair_aim = aim.for_pairs(n_pairs)
     task = planned[0].tasks[number]
     measured = [_measured_task(source, task.name) for source in sources]
     metric = _main_metric(task, measured)
     bounded = metric in BOUNDED
     clusters = named_clusters(sample.cluster for sample in task.samples)
-    alike = [
-        source.tasks[task.name] for source in select_one_prompt(task.name, sources)
-    ]
-    spread = measure_variances(bounded, clusters, alike, aim)
-    pair = measure_pair(task.name, sources, clusters, aim)
+    compared_sources = (
+        [source for source in sources if task.name in source.tasks]
+        if planned[0].is_one_of_prompts
+        else select_one_prompt(task.name, sources)
+    )
+    alike = [source.tasks[task.name] for source in compared_sources]
+    compared = "two runs" if planned[0].is_one_of_prompts else "two models"
+    spread = measure_variances(bounded, clusters, alike, aim, compared)
+    pair = measure_pair(task.name, compared_sources, sources, clusters, pair_aim)
     single = _multiply(spread.single, spread.design)
     paired = _multiply(spread.paired, spread.design)
     n_total = len(task.samples)
     if pair is None:
-        need, visible = _need_from_variance(n_total, paired, spread, bounded, aim)
+        need, visible = _need_from_variance(n_total, paired, spread, bounded, pair_aim)
     else:
-        need, visible = _need_from_pair(n_total, pair, spread.paired, aim)
+        need, visible = _need_from_pair(n_total, pair, spread.paired, pair_aim)
     if spread.half is None:
         narrow = single.through(
             lambda v: max(
@@ -252,7 +358,9 @@ def _forecast_task(
     needed = [amount.value for amount in (need, narrow) if amount.value is not None]
     n_used = min(n_total, int(max(needed))) if needed else n_total
     bases = [
-        _model_basis(planned_model, number, sources, prices, seed, is_stored)
+        _model_basis(
+            planned_model, number, sources, prices, seed, is_stored, sent_before
+        )
         for planned_model in planned
     ]
     forecast = TaskForecast(
@@ -269,15 +377,15 @@ def _forecast_task(
         items_for_half_width=narrow,
         visible_paired=visible,
         visible_unpaired=(
-            aim.visible(n_total, single.times(2.0), bounded)
+            pair_aim.visible(n_total, single.times(2.0), bounded)
             if spread.half is None
-            else half.through(lambda h: aim.unpaired(h, bounded))
+            else half.through(lambda h: _unpaired(h, bounded, aim, pair_aim))
         ),
         half_width=half,
         n_used=n_used,
-        draws=forecast_draws(task, spread, alike, bases, aim, pair),
+        draws=forecast_draws(task, spread, alike, bases, pair_aim, pair),
         models={
-            planned_model.model.name: forecast_usage(
+            planned_model.name: forecast_usage(
                 basis, n_used * task.draws, n_total * task.draws, aim
             )
             for planned_model, basis in zip(planned, bases, strict=True)
@@ -286,10 +394,22 @@ def _forecast_task(
         designs=(
             ()
             if pair is None
-            else tuple(forecast_designs(pair, n_total, draws_at_random(task), aim))
+            else tuple(forecast_designs(pair, n_total, draws_at_random(task), pair_aim))
         ),
     )
-    return forecast, pair
+    own_shares = {
+        planned_model.name: basis.prompts.own_share
+        for planned_model, basis in zip(planned, bases, strict=True)
+    }
+    return _PlannedTask(forecast, pair, own_shares)
+
+
+def _unpaired(half: float, bounded: bool, aim: Aim, pair_aim: Aim) -> float:
+    """The smallest visible difference on different items, of means known to +- half by `aim`."""
+    scale = normal_quantile(0.5 + pair_aim.level / 2) / normal_quantile(
+        0.5 + aim.level / 2
+    )
+    return pair_aim.unpaired(half * scale, bounded)
 
 
 def _need_from_variance(
@@ -363,19 +483,21 @@ def _model_basis(
     prices: Mapping[str, Price],
     seed: int,
     is_stored: Callable[[bytes], bool],
+    sent_before: set[bytes] | None,
 ) -> ModelBasis:
     """Collect what is known of one model on one task: its prompts, and earlier measurements."""
     task = planned.tasks[number]
     model = planned.model
     own_source = next(
-        (source for source in sources if source.run.model == model.name), None
+        (source for source in sources if planned.is_run_by(source.run)), None
     )
-    other_source = next(
-        (source for source in sources if source is not own_source), None
-    )
+    other_sources = [source for source in sources if source is not own_source]
+    # Another prompt of this model says more than another model does.
+    other_sources.sort(key=lambda source: source.run.model != model.name)
+    other_source = other_sources[0] if other_sources else None
     return ModelBasis(
         model,
-        read_prompts(task, model, seed, is_stored),
+        read_prompts(task, model, seed, is_stored, sent_before),
         own_source.tasks[task.name] if own_source else None,
         other_source.tasks[task.name] if other_source else None,
         own_source.pace if own_source else None,
@@ -482,6 +604,30 @@ def _list_notes(
             )
 
 
+def _prompt_notes(
+    planned: Sequence[PlannedModel],
+    own_shares: Sequence[Mapping[str, float]],
+    n_pairs: int,
+    aim: Aim,
+) -> Iterator[str]:
+    """What a reader must know of a plan for several prompts."""
+    n_runs = len(planned)
+    if n_pairs > 1:
+        yield (
+            f"{n_runs} runs are compared in {n_pairs} pairs: items needed and detectable"
+            f" differences are for {100 * aim.level:g}% over all of them"
+            f" ({100 * aim.for_pairs(n_pairs).level:.2f}% a pair)."
+        )
+    for cell in planned:
+        shares = [task_shares[cell.name] for task_shares in own_shares]
+        repeated = 1 - sum(shares) / len(shares)
+        if repeated > 0:
+            yield (
+                f"{cell.name}: {100 * repeated:.0f}% of its requests are equal to earlier"
+                " ones of the same model, and are sent and counted once."
+            )
+
+
 def _fill_roles(
     configuration: Configuration, tasks: Sequence[Task], sources: Sequence[MeasuredRun]
 ) -> Configuration:
@@ -503,31 +649,80 @@ def _fill_roles(
     return replace(configuration, roles=roles)
 
 
-def _command_line(configuration: Configuration, tasks: Sequence[TaskForecast]) -> str:
-    """Write the command that makes the planned run."""
-    words = ["evalwright", "run", *configuration.tasks]
-    for spec in configuration.models:
-        words += ["--model", spec.model]
-    for key, setting in configuration.models[0].arguments.items():
-        words += ["-M", f"{key}={_as_typed(setting)}"]
-    for role, spec in configuration.roles.items():
-        words += ["--role", f"{role}={spec.model}"]
-        for key, setting in spec.arguments.items():
-            words += ["-R", f"{role}.{key}={_as_typed(setting)}"]
-    for key, setting in configuration.dialect.items():
-        for flag_value in setting if isinstance(setting, (list, tuple)) else [setting]:
-            words += [f"--{key.replace('_', '-')}", _as_typed(flag_value)]
-    for prompt in configuration.prompts:
-        words += ["--prompt", prompt.file or prompt.name]
-    for key, setting in configuration.overrides.items():
-        words += ["-T", f"{key}={_as_typed(setting)}"]
-    if any(task.n_used < task.n_total for task in tasks):
+def _command_line(
+    configuration: Configuration,
+    tasks: Sequence[TaskForecast],
+    suite_file: SuiteFile | None,
+    origins: Mapping[str, Origin],
+    *,
+    limited: bool,
+) -> str:
+    """Write the command that makes the planned run.
+
+    Args:
+        configuration: the planned evaluation.
+        tasks: the forecasts of its tasks.
+        suite_file: where settings come from; the command has what it does not say.
+        origins: where each setting comes from.
+        limited: whether the file has a limit, which the plan leaves out.
+    """
+    in_file = {
+        key
+        for key, origin in origins.items()
+        if suite_file is not None and origin.source == "file"
+    }
+    words = ["evalwright", "run"]
+    if "tasks" not in in_file:
+        words += configuration.tasks
+    if suite_file is not None:
+        words += _suite_words(suite_file)
+    if "models" not in in_file:
+        words += _model_words(configuration)
+    if "roles" not in in_file:
+        words += _role_words(configuration)
+    if "dialect" not in in_file:
+        for key, setting in configuration.dialect.items():
+            flag_values = setting if isinstance(setting, (list, tuple)) else [setting]
+            for flag_value in flag_values:
+                words += [f"--{key.replace('_', '-')}", _as_typed(flag_value)]
+    if "prompts" not in in_file:
+        for prompt in configuration.prompts:
+            words += ["--prompt", prompt.file or prompt.name]
+    if "overrides" not in in_file:
+        for key, setting in configuration.overrides.items():
+            words += ["-T", f"{key}={_as_typed(setting)}"]
+    if limited or any(task.n_used < task.n_total for task in tasks):
         words += ["--limit", str(max(task.n_used for task in tasks))]
     for key in ("seed", "format", "out", "home", "num_fewshot"):
         setting = getattr(configuration, key)
-        if setting != Configuration.__dataclass_fields__[key].default:
+        default = Configuration.__dataclass_fields__[key].default
+        if key not in in_file and setting != default:
             words += [f"--{key.replace('_', '-')}", str(setting)]
     return shlex.join(words)
+
+
+def _suite_words(suite_file: SuiteFile) -> Iterator[str]:
+    yield from ("--config", suite_file.file)
+    if suite_file.suite:
+        yield from ("--suite", suite_file.suite)
+    if suite_file.trust_file:
+        yield from ("--trust-file", suite_file.trust_file)
+    for key, setting in suite_file.model_arguments.items():
+        yield from ("-M", f"{key}={_as_typed(setting)}")
+
+
+def _model_words(configuration: Configuration) -> Iterator[str]:
+    for spec in configuration.models:
+        yield from ("--model", spec.model)
+    for key, setting in configuration.models[0].arguments.items():
+        yield from ("-M", f"{key}={_as_typed(setting)}")
+
+
+def _role_words(configuration: Configuration) -> Iterator[str]:
+    for role, spec in configuration.roles.items():
+        yield from ("--role", f"{role}={spec.model}")
+        for key, setting in spec.arguments.items():
+            yield from ("-R", f"{role}.{key}={_as_typed(setting)}")
 
 
 def _as_typed(setting: Any) -> str:

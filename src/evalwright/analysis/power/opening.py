@@ -10,13 +10,13 @@ from typing import Any
 from evalwright.core.errors import AbilityError, ConfigurationError
 from evalwright.core.private import home_folder
 from evalwright.core.tasks import Task
-from evalwright.evaluation.configuration import ModelSpec
+from evalwright.evaluation.configuration import ModelSpec, PromptSpec
 from evalwright.evaluation.effects import check_effects
 from evalwright.evaluation.evaluating import evaluate_settings
 from evalwright.evaluation.objects import settings_from_python
 from evalwright.evaluation.opening import open_roles, open_under_test
 from evalwright.evaluation.planning import make_plan
-from evalwright.evaluation.prompts import with_prompt
+from evalwright.evaluation.prompts import prompt_record, with_prompt
 from evalwright.evaluation.resolving import resolve
 from evalwright.evaluation.running import run_blocking
 from evalwright.evaluation.settings import Settings
@@ -49,11 +49,35 @@ class MeasuredRun:
 
 @dataclass(frozen=True, slots=True)
 class PlannedModel:
-    """A model under test, with the tasks as it would get them."""
+    """A model under test with one prompt, and the tasks as it would get them.
 
+    Attributes:
+        name: what the plan calls it, with its prompt where there are several.
+        spec: names the model.
+        model: the model, without its weights.
+        tasks: the tasks with this prompt.
+        prompt: what the tasks have in place of their own prompt; None for that.
+    """
+
+    name: str
     spec: ModelSpec
     model: Model
     tasks: Sequence[Task]
+    prompt: PromptSpec | None = None
+
+    @property
+    def is_one_of_prompts(self) -> bool:
+        """Whether the plan has this model with other prompts, too."""
+        return self.name != self.model.name
+
+    def is_run_by(self, run: Run) -> bool:
+        """Whether a run is of this model, and where prompts are compared of this prompt."""
+        if run.model != self.model.name:
+            return False
+        if self.prompt is None or not self.is_one_of_prompts:
+            return True
+        recorded: Mapping[str, Any] = run.data.get("prompt") or {}
+        return recorded.get("hash") == prompt_record(self.prompt)["hash"]
 
 
 def make_settings(tasks: Any, models: Any, fields: dict[str, Any]) -> Settings:
@@ -66,13 +90,7 @@ def make_settings(tasks: Any, models: Any, fields: dict[str, Any]) -> Settings:
             "A plan covers whole tasks: leave out limit. To measure on some items, use"
             " pilot."
         )
-    settings = settings_from_python(tasks, models, fields)
-    if not settings.configuration.tasks:
-        raise ConfigurationError(
-            "Nothing to plan: name at least one task. `evalwright tasks list` shows"
-            " them."
-        )
-    return settings
+    return settings_from_python(tasks, models, fields)
 
 
 def run_pilot(
@@ -80,20 +98,38 @@ def run_pilot(
     pilot: int,
     progress: ProgressReporter | None,
 ) -> list[Run]:
-    """Run the first items of the planned run; an earlier pilot without failures is reused."""
+    """Run the first items of the planned run; an earlier pilot without failures is reused.
+
+    Returns:
+        One run per model and prompt, in the order of the models.
+    """
     settings = settings.having(limit=pilot, name="")
     models = settings.configuration.models
+    planned_runs = make_plan(resolve(settings)).runs
+    n_prompts = len(planned_runs) // len(models)
     finished: dict[int, Run] = {}
-    for index, planned in enumerate(make_plan(resolve(settings)).runs):
+    for index, planned in enumerate(planned_runs):
         if (planned.folder / RUN_FILE).exists() and not (
             run := open_run(planned.folder)
         ).n_missing:
             finished[index] = run
-    remaining = [index for index in range(len(models)) if index not in finished]
+    # A model of which one prompt is left is asked with all: stored answers cost nothing.
+    remaining = sorted(
+        {
+            index // n_prompts
+            for index in range(len(planned_runs))
+            if index not in finished
+        }
+    )
     if remaining:
-        left = settings.having(models=tuple(models[index] for index in remaining))
+        left = settings.having(models=tuple(models[number] for number in remaining))
         new = run_blocking(lambda: evaluate_settings(left, progress=progress))
-        finished |= dict(zip(remaining, new, strict=True))
+        places = [
+            number * n_prompts + prompt_number
+            for number in remaining
+            for prompt_number in range(n_prompts)
+        ]
+        finished |= dict(zip(places, new, strict=True))
     return [finished[index] for index in sorted(finished)]
 
 
@@ -130,29 +166,32 @@ def list_models(sources: Sequence[MeasuredRun]) -> tuple[ModelSpec, ...]:
 
 
 def plan_models(settings: Settings) -> list[PlannedModel]:
-    """Open the models under test without their weights, each with its tasks. Raises UsageError."""
+    """Open the models under test without their weights, each with its tasks, for each prompt.
+
+    Raises:
+        UsageError: a model or task cannot be used.
+    """
     configuration = settings.configuration
     if not configuration.models:
         raise ConfigurationError(
             "The runs name no model: name one with --model, for example demo/small."
         )
     home = home_folder(configuration.home)
-    loaded: dict[bool, list[Task]] = {}
+    prompts = configuration.prompts or (None,)
+    loaded: dict[tuple[bool, int], list[Task]] = {}
     planned_models = []
     for spec in configuration.models:
         model = open_under_test(spec, settings.models, home=home)
         chat = "chat" in model.abilities
-        if chat not in loaded:
-            loaded[chat] = _load_tasks(settings, chat)
-        for task in loaded[chat]:
-            missing = task.strategy.needs - model.abilities
-            if missing:
-                raise AbilityError(
-                    f"The task '{task.name}' needs a model that can do:"
-                    f" {', '.join(sorted(missing))}; '{model.name}' can do:"
-                    f" {', '.join(sorted(model.abilities))}."
-                )
-        planned_models.append(PlannedModel(spec, model, loaded[chat]))
+        for number, prompt in enumerate(prompts):
+            if (chat, number) not in loaded:
+                loaded[chat, number] = _load_tasks(settings, chat, prompt)
+            tasks = loaded[chat, number]
+            _check_abilities(model, tasks)
+            name = model.name
+            if prompt is not None and len(prompts) > 1:
+                name = f"{model.name} · {prompt.name}"
+            planned_models.append(PlannedModel(name, spec, model, tasks, prompt))
     check_effects(
         [planned_model.model for planned_model in planned_models],
         open_roles(configuration.roles, settings.models, home=home),
@@ -162,22 +201,28 @@ def plan_models(settings: Settings) -> list[PlannedModel]:
         objects=settings.tasks,
     )
     names = [planned_model.model.name for planned_model in planned_models]
-    if len(set(names)) != len(names):
-        raise ConfigurationError(
-            f"The model '{max(names, key=names.count)}' is named twice."
-        )
+    for name in names:
+        if names.count(name) > len(prompts):
+            raise ConfigurationError(f"The model '{name}' is named twice.")
     return planned_models
 
 
-def _load_tasks(settings: Settings, chat: bool) -> list[Task]:
-    prompts = settings.configuration.prompts
-    if len(prompts) > 1:
-        raise ConfigurationError(
-            "A plan is of one prompt: name one with --prompt. With several, requests"
-            " and costs are those of each, added up."
-        )
-    if prompts:
-        configuration = with_prompt(settings.configuration, prompts[0])
+def _check_abilities(model: Model, tasks: Sequence[Task]) -> None:
+    for task in tasks:
+        missing = task.strategy.needs - model.abilities
+        if missing:
+            raise AbilityError(
+                f"The task '{task.name}' needs a model that can do:"
+                f" {', '.join(sorted(missing))}; '{model.name}' can do:"
+                f" {', '.join(sorted(model.abilities))}."
+            )
+
+
+def _load_tasks(
+    settings: Settings, chat: bool, prompt: PromptSpec | None
+) -> list[Task]:
+    if prompt is not None:
+        configuration = with_prompt(settings.configuration, prompt)
         settings = settings.having(overrides=configuration.overrides)
     loaded = task_choice(settings).load(chat)
     conditions = read_conditions(settings.configuration.where)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from evalwright.analysis.power.forecasts import Amount
 from evalwright.core.errors import ConfigurationError, check_known
@@ -105,6 +105,15 @@ class Aim:
                     f" which are between 0 and 1 on '{task}': 2 points are 0.02, and"
                     f" {setting:g} cannot be."
                 )
+
+    def for_pairs(self, n_pairs: int) -> Aim:
+        """The aim of one of several comparisons, at a level that holds over all of them.
+
+        It is Bonferroni's, the level at which Holm's correction tests the clearest pair.
+        """
+        if n_pairs == 1:
+            return self
+        return replace(self, level=1 - (1 - self.level) / n_pairs)
 
     def visible(
         self, n: int, variance: Amount, bounded: bool, power: float | None = None

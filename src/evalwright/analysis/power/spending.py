@@ -47,7 +47,7 @@ class ModelBasis:
         model: the model.
         prompts: the requests of some items.
         own_run: measurements of this very model.
-        other_run: measurements of another model, whose answers have a similar length.
+        other_run: measurements of another model or prompt, whose answers have a similar length.
         pace: how fast the own run went.
         judges: requests to other roles per request to the model itself.
         price: None if unknown.
@@ -90,7 +90,7 @@ def forecast_usage(
         _forecast_money(basis, into, output_tokens, n_all, aim.level),
     )
     requests, into, output_tokens, money = (
-        amount.times(n_answers) for amount in of_one
+        amount.times(n_answers * basis.prompts.own_share) for amount in of_one
     )
     return ModelForecast(
         requests,
@@ -213,7 +213,9 @@ def _forecast_output_tokens(model_basis: ModelBasis, n_all: int, aim: Aim) -> Am
         (model_basis.other_run, None),
     ):
         if source is not None and source.counts_tokens:
-            whose = "" if source is model_basis.own_run else ", another model"
+            whose = (
+                "" if source is model_basis.own_run else _foreign_source(model_basis)
+            )
             return _mean_amount(
                 source.output_tokens, _measured_basis(source) + whose, level, population
             )
@@ -233,6 +235,13 @@ def _forecast_output_tokens(model_basis: ModelBasis, n_all: int, aim: Aim) -> Am
         amount.most,
         "not known before answers are seen; at most the task's limit",
     )
+
+
+def _foreign_source(model_basis: ModelBasis) -> str:
+    """How the measurements of another run differ from what is planned, for a basis."""
+    other_run = model_basis.other_run
+    same_model = other_run is not None and other_run.run.model == model_basis.model.name
+    return ", another prompt" if same_model else ", another model"
 
 
 def _amount_from_prompts(
@@ -363,6 +372,8 @@ class TaskPrompts:
         every: whether all items were read.
         counted_by: the tokenizer, in words.
         stored: how many requests the store can answer; None unless all requests were built.
+        own_share: the share of these requests that are sent for this prompt: not those that are
+            equal to an earlier one of the same model.
     """
 
     requests: tuple[int, ...]
@@ -372,10 +383,15 @@ class TaskPrompts:
     every: bool
     counted_by: str
     stored: int | None
+    own_share: float = 1.0
 
 
 def read_prompts(
-    task: Task, model: Model, seed: int, is_stored: Callable[[bytes], bool]
+    task: Task,
+    model: Model,
+    seed: int,
+    is_stored: Callable[[bytes], bool],
+    sent_before: set[bytes] | None,
 ) -> TaskPrompts:
     """Read up to MOST_READ items of a task as a model would get them.
 
@@ -386,6 +402,8 @@ def read_prompts(
         model: the model.
         seed: seeds the draw of items.
         is_stored: tells whether the store has the answer to a request, by its key.
+        sent_before: keys of the requests of the prompts before this one, to which its own are
+            added; None for a single prompt, whose equal requests are not looked for.
     """
     total = len(task.samples)
     every = total <= MOST_READ
@@ -398,6 +416,9 @@ def read_prompts(
     most = []
     limited = True
     stored = 0
+    n_repeated = 0
+    known_keys = set(sent_before or ())
+    own_keys: set[bytes] = set()
     # Items whose requests cannot be built will fail in the run too; `tasks check` says why.
     for sent, _ in run_blocking(
         lambda: collect_all_requests(task, [task.samples[index] for index in places])
@@ -410,13 +431,20 @@ def read_prompts(
             continue
         room = [_most_output_tokens(request, model) for request in sent]
         limited = limited and None not in room
-        stored += sum(
-            is_stored(request_key(model.fingerprint, request.payload()))
-            for request in sent
-        )
+        for request in sent:
+            key = request_key(model.fingerprint, request.payload())
+            if key in known_keys:
+                n_repeated += 1
+                continue
+            stored += is_stored(key)
+            own_keys.add(key)
+            if every and sent_before is not None:
+                known_keys.add(key)
         requests.append(len(sent))
         tokens.append(into)
         most.append(sum(limit or 0 for limit in room))
+    if sent_before is not None:
+        sent_before |= own_keys
     return TaskPrompts(
         tuple(requests),
         tuple(tokens),
@@ -425,6 +453,7 @@ def read_prompts(
         every,
         counted_by,
         stored if every and task.draws == 1 else None,
+        (sum(requests) - n_repeated) / sum(requests) if requests else 1.0,
     )
 
 

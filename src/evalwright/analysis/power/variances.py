@@ -82,6 +82,7 @@ def measure_variances(
     clusters: NDArray[np.int64] | None,
     sources: Sequence[Measured],
     aim: Aim,
+    compared: str = "two models",
 ) -> Variances:
     """Determine the variances of a task.
 
@@ -90,6 +91,7 @@ def measure_variances(
         clusters: a code for each item of the whole task; None without clusters.
         sources: measurements of the task.
         aim: the aim, with assumptions.
+        compared: what differences are between, in words.
     """
     commons = [_find_common_items(a, b) for a, b in combinations(sources, 2)]
     score, single, half = _single_variance(bounded, clusters, sources, aim)
@@ -97,7 +99,7 @@ def measure_variances(
         np.isin(source.means[~np.isnan(source.means)], (0.0, 1.0)).all()
         for source in sources
     )
-    paired = _paired_variance(bounded, commons, single, aim)
+    paired = _paired_variance(bounded, commons, single, aim, compared)
     design = _design_effect(clusters, sources, commons, aim)
     binary = bounded and "variance" not in aim.assumed and right_or_wrong
     return Variances(score, single, paired, design, binary, half)
@@ -211,7 +213,11 @@ def clustering_ratio(
 
 
 def _paired_variance(
-    bounded: bool, commons: Sequence[CommonItems], single: Amount, aim: Aim
+    bounded: bool,
+    commons: Sequence[CommonItems],
+    single: Amount,
+    aim: Aim,
+    compared: str,
 ) -> Amount:
     if "variance" in aim.assumed:
         return Amount(aim.assumed["variance"], basis=ASSUMED)
@@ -235,7 +241,7 @@ def _paired_variance(
         amount = _amount_of(limits, _measured_basis(n_common, common.names, aim))
         amounts += [amount] if amount else []
     basis = (
-        f"two models that err independently; {single.basis}"
+        f"{compared} that err independently; {single.basis}"
         if single.is_known
         else single.basis
     )

@@ -23,6 +23,7 @@ _LIBRARIES = (
     ("datasets", "hub", "data sets of the hub"),
     ("matplotlib", "plot", "figures"),
     ("pyarrow", "parquet", "Parquet files"),
+    ("botocore", "s3", "runs in buckets (s3://...)"),
 )
 """Library, the extra that installs it, and what needs it."""
 

@@ -29,7 +29,7 @@ from evalwright.reports.columns import (
     is_hallucination_board,
     score_columns,
 )
-from evalwright.reports.documents.run import missing_cell, run_blocks
+from evalwright.reports.documents.run import missing_cell, prompt_text, run_blocks
 from evalwright.runs.reader import Run
 
 MOST_SLICE_ROWS = 3000
@@ -168,6 +168,13 @@ def _summary_line(board: Board) -> str:
     dates = sorted({row.date for row in board.rows})
     date_range = " to ".join(dict.fromkeys((dates[0], dates[-1]))) if dates else ""
     models = numbers.counted(len(board.rows), "model")
+    prompts = {row.prompt.get("hash", "") for row in board.rows}
+    if len(prompts) > 1:
+        n_models = len({row.model for row in board.rows})
+        models = (
+            f"{numbers.counted(n_models, 'model')} with"
+            f" {numbers.counted(len(prompts), 'prompt')}"
+        )
     tasks = numbers.counted(
         sum(len(unit_board.tasks) for unit_board in (board, *board.more)), "task"
     )
@@ -221,7 +228,12 @@ def _table(
         link = f"#run-{i + 1}" if row.run in runs else ""
         if links:
             link = links[i]
-        note = row.model if row.model != row.label else ""
+        note = ", ".join(
+            [
+                *([row.model] if row.model != row.label else []),
+                *([prompt_text(row.prompt)] if row.prompt else []),
+            ]
+        )
         simultaneous_interval: doc.Content = ""
         if simultaneous:
             simultaneous_interval = doc.Number(

@@ -222,6 +222,8 @@ def _requests(forecast: Forecast) -> Iterator[doc.Block]:
     rows: list[Sequence[doc.Content]] = [
         (doc.Cell(name, name=True), *_cells(usage)) for name, usage in models.items()
     ]
+    if forecast.total is not None:
+        rows.append((f"all {numbers.count(len(models))} runs", *_cells(forecast.total)))
     rows += [
         (
             doc.Cell(
@@ -296,7 +298,10 @@ def worded_plan(forecast: Forecast) -> Forecast:
             f"The average over the {len(forecast.tasks)} tasks can detect differences"
             f" of {_points(overall.value, True)} or more."
         )
-    text += [_model(*pair) for pair in forecast.models.items()]
+    if forecast.total is None:
+        text += [_model(*pair) for pair in forecast.models.items()]
+    else:
+        text.append(_model(f"All {len(forecast.models)} runs", forecast.total))
     text += [_judge(judge) for judge in forecast.judges]
     return replace(forecast, conclusion=" ".join(text))
 
@@ -344,8 +349,8 @@ def _task_sentence(task: TaskForecast, forecast: Forecast, first: bool) -> str:
         round(forecast.power, 6), f"with a probability of {100 * forecast.power:g}%"
     )
     aim = (
-        f"To detect a difference of {_points(forecast.difference, task.bounded)} {odds}"
-        f" you need {text}"
+        f"To detect a difference of {_points(forecast.difference, task.bounded)}"
+        f"{_between(forecast)} {odds} you need {text}"
     )
     n_items = numbers.count(task.n_total)
     visible = task.visible_paired.value or 0.0
@@ -359,6 +364,14 @@ def _task_sentence(task: TaskForecast, forecast: Forecast, first: bool) -> str:
         if first
         else f"{name} needs {text} and has {capability}."
     )
+
+
+def _between(forecast: Forecast) -> str:
+    """Between which runs, where several prompts are compared."""
+    if forecast.total is None:
+        return ""
+    n_runs = len(forecast.models)
+    return " between the 2 runs" if n_runs == 2 else f" between any 2 of {n_runs} runs"
 
 
 def _model(name: str, usage: ModelForecast) -> str:

@@ -37,6 +37,9 @@ from evalwright.statistics import Estimate
 MOST_SLICES = 12
 """Number of values of a slice key shown by default, largest first; `run.json` has all."""
 
+SHORT_HASH_CHARS = 8
+"""Characters of a hash that tell prompts apart on a page."""
+
 MOST_SCORES = 4
 """Most scores of a run in a list of runs."""
 
@@ -146,6 +149,14 @@ def _main_scores(run: Run) -> str:
     ]
     n_more = len(scores) - len(texts)
     return ", ".join([*texts, *([f"{n_more} more"] if n_more else [])])
+
+
+def prompt_text(prompt: Mapping[str, str]) -> str:
+    """Name a prompt in place of the tasks' own, with the beginning of its hash."""
+    return (
+        f"prompt {inert(prompt.get('name', ''))}"
+        f" ({inert(prompt.get('hash', ''))[:SHORT_HASH_CHARS]})"
+    )
 
 
 def missing_cell(n_missing: int, note: str = "") -> doc.Cell:
@@ -266,6 +277,8 @@ def _run_facts(run: Run) -> Iterator[tuple[str, str]]:
     shots = configuration.get("num_fewshot")
     if shots is not None:
         yield "Prompts", numbers.counted(shots, "shot")
+    if run.prompt:
+        yield "Prompt", prompt_text(run.prompt).removeprefix("prompt ")
     yield "Fingerprint", str(record["model"].get("fingerprint", numbers.NOTHING))
     yield from part_facts(run)
     for role, model in record.get("roles", {}).items():

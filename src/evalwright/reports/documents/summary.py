@@ -157,7 +157,9 @@ def board_summary(board: Board, verdict: str = "") -> doc.Document:
 def _next_commands(run: Run, runs: Sequence[Run] = ()) -> Iterator[tuple[str, str]]:
     """List commands that show more of `run`, and of all runs that were made with it."""
     name = _run_argument(run)
-    compared_runs = list(runs) if 1 < len(runs) <= _MOST_COLUMNS else [run]
+    has_prompts = len({compared.prompt.get("hash", "") for compared in runs}) > 1
+    most_compared = _MOST_ROWS if has_prompts else _MOST_COLUMNS
+    compared_runs = list(runs) if 1 < len(runs) <= most_compared else [run]
     yield "Details", f"evalwright runs show {name} --details"
     yield (
         "Samples",
@@ -168,6 +170,9 @@ def _next_commands(run: Run, runs: Sequence[Run] = ()) -> Iterator[tuple[str, st
             "Compare",
             f"evalwright compare {' '.join(map(_run_argument, compared_runs))} --flips 5",
         )
+    elif has_prompts and len(compared_runs) > 1:
+        names = " ".join(map(_run_argument, compared_runs))
+        yield "Compare", f"evalwright compare {names}"
     yield "Browser", f"evalwright view {' '.join(map(_run_argument, compared_runs))}"
 
 

@@ -166,6 +166,8 @@ def _facts(run: Run) -> list[tuple[str, str]]:
     configuration = record["configuration"]
     facts = [
         ("Model", run.model),
+        ("Prompt", run.prompt.get("name", "")),
+        ("SHA-256 of the prompt", run.prompt.get("hash", "")),
         ("Fingerprint", str(record["model"].get("fingerprint", ""))),
         *(
             (f"Role {role}", str(model.get("name", "")))

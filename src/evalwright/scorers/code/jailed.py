@@ -143,7 +143,11 @@ _jail: Jail | None = None
 
 
 def layers() -> list[str]:
-    """List the optional layers that protect programs (see docs/scorers.md). Raises NoSandbox."""
+    """List the optional layers that protect programs (docs/reference/unit-tests.md).
+
+    Raises:
+        NoSandbox: a required layer is missing.
+    """
     return list(get_jail().layers)
 
 

@@ -1,8 +1,8 @@
 """One function per kind of instruction: `check(text, settings, rules)` says if the text follows it.
 
 The kinds, their names and their settings are those of the data of IFEval (Zhou et al. 2023,
-arXiv:2311.07911); the rules are written from their descriptions. docs/scorers.md#instructions lists
-where the published code decides otherwise.
+arXiv:2311.07911); the rules are written from their descriptions.
+docs/reference/sea-helm-judges.md#ifeval lists where the published code decides otherwise.
 """
 
 from __future__ import annotations

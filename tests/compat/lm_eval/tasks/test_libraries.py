@@ -54,7 +54,7 @@ def test_every_extra_that_is_named_exists() -> None:
     ]
     extras = project["optional-dependencies"]
     assert set(EXTRAS) <= set(extras)
-    page = (ROOT / "docs" / "migrate-lm-eval.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "lm-eval-tasks.md").read_text(encoding="utf-8")
     assert all(f"`{name}`" in page for name in extras if name.startswith("lm-eval-"))
 
 
