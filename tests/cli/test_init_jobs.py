@@ -21,8 +21,8 @@ from evalwright import cli
 from evalwright.evaluation.configuration_file import read_configuration
 from evalwright.runs.reader import list_runs
 from support.command import Done, with_command
-from support.typed import typed
 from support.pages import FILE, blocks
+from support.typed import typed
 from test_github_action import git, needs_git, step
 
 TUTORIAL = Path(__file__).parents[2] / "docs" / "tutorials" / "two-prompts.md"
