@@ -90,6 +90,8 @@ export const links = {
     address(["compare", a, b], query),
   plots: (query?: Record<string, string> | URLSearchParams) => address(["plots"], query),
   labels: () => "#/labels",
+  /** A search through the samples of all runs. */
+  search: (words: string) => address(["search"], words.trim() ? { q: words } : {}),
 };
 
 /**

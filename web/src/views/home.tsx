@@ -99,7 +99,8 @@ export function HomePage({ data, query, go }: PageProps) {
         <EmptyNote>
           {runs.length === 0
             ? "There are no runs in this folder now."
-            : "No run, model or task has these words."}
+            : "No run, model or task has these words."}{" "}
+          {words && <a href={links.search(words)}>Search all samples for them</a>}
         </EmptyNote>
       ) : (
         <ul class="home-runs" aria-label="Runs" ref={list}>

@@ -206,7 +206,10 @@ def _import_facts(configuration: Mapping[str, Any]) -> list[tuple[str, str]]:
     notes = imported.get("notes")
     if not isinstance(notes, list):
         notes = []
-    return [("Imported from", origin), *(("Noted at import", str(note)) for note in notes)]
+    return [
+        ("Imported from", origin),
+        *(("Noted at import", str(note)) for note in notes),
+    ]
 
 
 def board_of(runs: Sequence[tuple[str, Run]]) -> dict[str, Any] | None:
