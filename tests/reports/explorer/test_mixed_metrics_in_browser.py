@@ -322,7 +322,7 @@ class TestInBrowser:
                 model=f"demo/{name}",
                 started=f"2026-11-0{day}T00:00:00+00:00",
             )
-        names = "[...document.querySelectorAll('.home-runs > li a')].map(e => e.innerText.slice(5)).join('')"
+        names = "[...document.querySelectorAll('.home-runs .home-who > a')].map(e => e.innerText.slice(5)).join('')"
         marked = (
             "document.querySelector('.home-runs > [aria-current] a')?.innerText ?? ''"
         )
@@ -360,6 +360,8 @@ class TestInBrowser:
             await until(tab, f"{marked} === 'demo/z'")
             await tab.press("Enter", 13, "\r")
             await until(tab, "location.hash === '#/run/z'")
+            await tab.press("Enter", 13, "\r")
+            await until(tab, "location.hash === '#/run/z/samples'")
 
         on_home(tmp_path, steps)
 

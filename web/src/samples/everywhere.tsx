@@ -10,6 +10,10 @@ import { categoryOf, counted, count, number, numberOf } from "./values";
 
 /** Milliseconds without a key after which the search begins. */
 const PAUSE_MS = 250;
+/** Milliseconds between two looks at a run that a server is reading. */
+const LOOK_MS = 100;
+/** Milliseconds without a new sample after which a run counts as unreadable. */
+const STALLED_MS = 30_000;
 /** Samples of a run that are listed; the list of its samples has all. */
 const LISTED = 5;
 
@@ -154,6 +158,26 @@ function useSearchOfAll(data: Data, words: string): Progress {
   return progress;
 }
 
+/**
+ * The samples of a run, all of them: a server reads a finished run when it is first looked at, and
+ * has its first samples before the last ones.
+ */
+async function readWhole(data: Data, info: RunInfo, stop: AbortSignal): Promise<RunData> {
+  let size = -1;
+  let grewAt = performance.now();
+  for (;;) {
+    const run = await data.run(info.key);
+    const now = data.catalog.runs.find(({ key }) => key === info.key) ?? info;
+    if (stop.aborted || now.state !== "finished" || run.size >= now.records) return run;
+    if (run.size > size) {
+      size = run.size;
+      grewAt = performance.now();
+    }
+    if (performance.now() - grewAt > STALLED_MS) throw new Error("its samples are not all there");
+    await new Promise((resume) => setTimeout(resume, LOOK_MS));
+  }
+}
+
 async function searchRuns(
   data: Data,
   runs: RunInfo[],
@@ -166,7 +190,7 @@ async function searchRuns(
     const indices: number[] = [];
     let { hits, unread } = progress;
     try {
-      const run = await data.run(info.key);
+      const run = await readWhole(data, info, stop);
       if (stop.aborted) return;
       const everyIndex = Int32Array.from({ length: run.size }, (_, index) => index);
       await run.search(words, everyIndex, (matches) => indices.push(...matches), stop);

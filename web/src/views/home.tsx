@@ -50,6 +50,11 @@ export function HomePage({ data, query, go }: PageProps) {
       does: "Open the marked run",
       run: () => at >= 0 && go(links.run(runAddress(catalog, listed[at]!))),
     },
+    {
+      keys: ["s"],
+      does: "Samples of the marked run",
+      run: () => at >= 0 && go(links.samples(runAddress(catalog, listed[at]!))),
+    },
     { keys: ["x"], does: "Choose the marked run, or not", run: () => at >= 0 && toggle(marked) },
     { keys: ["v"], does: "Compare the chosen runs", run: () => openChosen(catalog, chosen, go) },
   ]);
@@ -204,6 +209,15 @@ function HomeRow(props: {
           <Line value={run.name} />
         </span>
         <span class="small">
+          {run.started && numbers.moment(run.started)}
+          {!problem && run.state === "finished" && run.records > 0 && (
+            <>
+              {run.started && " · "}
+              <a href={links.samples(runAddress(props.catalog, run))}>
+                {numbers.counted(run.records, "sample")}
+              </a>
+            </>
+          )}
           {usageText(run)}
           {!problem && <MissingText run={run} />}
           {run.state !== "finished" && (
@@ -275,18 +289,17 @@ function byTask(a: RunInfo, b: RunInfo): number {
   return byText(namesA!, namesB!) || (valueA === valueB ? 0 : direction * (valueA - valueB));
 }
 
-/** "2026-11-23 02:46 UTC · 60 samples · 5.6k tokens · 1 s · $0.02", of what is known. */
+/** " · 5.6k tokens · 1 s · $0.02", of what is known. */
 function usageText(run: RunInfo): string {
   const tokens = run.inputTokens + run.outputTokens;
   return [
-    run.started && numbers.moment(run.started),
-    run.state === "finished" && run.records > 0 ? numbers.counted(run.records, "sample") : "",
     tokens > 0 ? `${numbers.shortNumber(tokens)} tokens` : "",
     run.state === "finished" && run.seconds ? numbers.duration(run.seconds) : "",
     run.cost ? numbers.money(run.cost) : "",
   ]
     .filter(Boolean)
-    .join(" · ");
+    .map((text) => ` · ${text}`)
+    .join("");
 }
 
 function MissingText({ run }: { run: RunInfo }) {
