@@ -202,7 +202,7 @@ class TestInBrowser:
             await tab.evaluate(
                 "location.hash = '#/board?run=choices&run=overlap&run=shares&run=both'"
             )
-            await until(tab, f"{TEXT}.includes('There are no ranks')")
+            await until(tab, f"{TEXT}.includes('There is no board of these runs')")
             assert await tab.evaluate(CELLS) == [
                 ["75.0", "–", "–", "0"],
                 ["–", "0.6", "–", "0"],

@@ -232,9 +232,7 @@ def board_of(runs: Sequence[tuple[str, Run]]) -> dict[str, Any] | None:
     try:
         board = make_board([run for _, run in runs])
     except EvalwrightError as error:
-        return _unranked_board(
-            runs, f"There are no ranks and no overall score of these runs: {error}"
-        )
+        return _unranked_board(runs, f"There is no board of these runs: {error}")
     boards = [board, *board.more]
     # One table shows all units: ranks are those of the first, and say nothing of a run without it.
     is_ranked = len(boards) == 1 or all(row.ranks is not None for row in board.rows)
