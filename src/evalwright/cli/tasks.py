@@ -12,6 +12,7 @@ from evalwright.cli.exit_codes import say
 from evalwright.cli.groups import CommandGroup
 from evalwright.cli.options import (
     AS_JSON,
+    FORMAT,
     MODEL_ARGUMENTS,
     OVERRIDES,
     PLUGINS,
@@ -31,8 +32,9 @@ from evalwright.tasks.dialects import check_used
 
 if TYPE_CHECKING:
     from evalwright.analysis.task_checks.examining import TaskExamination
-    from evalwright.core.requests import Request
+    from evalwright.core.requests import Prompt, Request
     from evalwright.core.tasks import Task
+    from evalwright.models.local.recorded_prompts import RenderMessages
     from evalwright.models.model_interface import Model
 
 
@@ -204,8 +206,14 @@ def show(task: str, as_json: bool, **params: Any) -> None:
 
 @tasks.command()
 @click.argument("task")
-@option("--model", "M", "Show it as it would be sent to this model (chat or text).")
+@option(
+    "--model",
+    "M",
+    "Show it as it would be sent to this model: as messages or text, and of a local"
+    " model the text that its chat template makes of them.",
+)
 @MODEL_ARGUMENTS
+@FORMAT
 @option("--sample sample_id", "ID", "The sample's id. Default: the first row.")
 @PLUGINS
 @OVERRIDES
@@ -217,26 +225,100 @@ def preview(task: str, sample_id: str | None, as_json: bool, **params: Any) -> N
     from evalwright.cli.arguments import load_plugins
 
     load_plugins(params["plugins"])
-    sampled = _locate_sample(_load(task, params, _open_model(params)), sample_id)
+    model = _open_model(params)
+    sampled = _locate_sample(_load(task, params, model), sample_id)
     previews = [
         (sampled_task, sampled_task.samples[index].id, requests_of(sampled_task, index))
         for sampled_task, index in sampled
     ]
+    template = _chat_template_of(model)
     if as_json:
-        rows = [
-            {
+        rows = []
+        for sampled_task, name, requests in previews:
+            row: dict[str, Any] = {
                 "task": sampled_task.name,
                 "sample": name,
                 "requests": [request.payload() for request in requests],
             }
-            for sampled_task, name, requests in previews
-        ]
+            texts = [
+                _apply_template(template, request) if template else None
+                for request in requests
+            ]
+            if any(text is not None for text in texts):
+                row["formatted"] = texts
+            rows.append(row)
         print_json(rows)
         return
     for sampled_task, _, requests in previews:
-        for number, request in enumerate(requests, 1):
-            echo(f"{sampled_task.name}: request {number} of {len(requests)}", bold=True)
-            _show_request(request)
+        number = 1
+        for alike in _group_by_prompt(requests):
+            last = number + len(alike) - 1
+            numbered = (
+                f"request {number}" if number == last else f"requests {number} to {last}"
+            )
+            title = f"{sampled_task.name}: {numbered} of {len(requests)}"
+            echo(title, bold=True)
+            _show_requests(alike, template)
+            number = last + 1
+    if model is not None and template is None and _has_messages(previews):
+        say(
+            f"How '{model.name}' writes these messages as one text is not shown: its"
+            " server or its own code does that."
+        )
+
+
+def _chat_template_of(model: Model | None) -> RenderMessages | None:
+    """Return how a model's chat template writes messages as text; None if it is not known.
+
+    Weights and tokenizer are not loaded.
+    """
+    if model is None:
+        return None
+    from evalwright.models.local.recorded_prompts import prompt_renderer
+
+    facts = model.describe()
+    return prompt_renderer(facts) if facts.get("template") else None
+
+
+def _apply_template(template: RenderMessages, request: Request) -> str | None:
+    """Return the prompt of a request as text; None if it has no messages."""
+    prompt = _prompt_of(request)
+    return None if isinstance(prompt, str) else template(prompt)
+
+
+def _prompt_of(request: Request) -> Prompt:
+    """Return the prompt or the context of a request; "" for a request with neither."""
+    prompt: Prompt = getattr(request, "prompt", None) or getattr(request, "context", "")
+    return prompt
+
+
+def _has_messages(previews: Sequence[tuple[Task, str, Sequence[Request]]]) -> bool:
+    return any(
+        not isinstance(_prompt_of(request), str)
+        for _, _, requests in previews
+        for request in requests
+    )
+
+
+def _group_by_prompt(requests: Sequence[Request]) -> list[list[Request]]:
+    """Put requests next to each other that differ in their continuations alone into one group."""
+    groups: list[list[Request]] = []
+    for request in requests:
+        if groups and _without_continuation(request) == _without_continuation(
+            groups[-1][0]
+        ):
+            groups[-1].append(request)
+        else:
+            groups.append([request])
+    return groups
+
+
+def _without_continuation(request: Request) -> object:
+    """Return all of a request but its continuation; a request without one equals no other."""
+    payload = request.payload()
+    if payload.pop("continuation", None) is None:
+        return id(request)
+    return payload
 
 
 @tasks.command()
@@ -322,6 +404,7 @@ def _load(
     used_settings: set[str] = set()
     loaded = load_tasks(
         name,
+        prompt_format=params.get("prompt_format") or "auto",
         chat=chat,
         dialect=dialect,
         overrides=settings or None,
@@ -358,9 +441,24 @@ def _locate_sample(tasks: list[Task], sample_id: str | None) -> list[tuple[Task,
     return sampled
 
 
-def _show_request(request: Request) -> None:
-    (request_kind, prompt), *settings = request.payload().items()
-    for role, content in _read_parts(request_kind, prompt):
+def _show_requests(
+    requests: Sequence[Request], template: RenderMessages | None
+) -> None:
+    """Show requests of one prompt: the prompt once, the continuation of each, and the settings.
+
+    With a chat template, the text that it makes of messages takes their place.
+    """
+    (request_kind, prompt), *settings = requests[0].payload().items()
+    formatted = _apply_template(template, requests[0]) if template else None
+    parts = (
+        [(f"{request_kind}, as the chat template writes it", formatted)]
+        if formatted is not None
+        else _read_parts(request_kind, prompt)
+    )
+    settings += [
+        ("continuation", request.payload()["continuation"]) for request in requests[1:]
+    ]
+    for role, content in parts:
         echo(f"[{role}]", dim=True)
         for piece in [content] if isinstance(content, str) else content:
             echo(
