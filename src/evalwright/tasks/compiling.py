@@ -274,6 +274,7 @@ class _Data:
         """
         recipe = [sample.model_dump(), where, dict(self.variables), self.defaults]
         dataset_at, where_at, sample_at = places
+        shots = self.file.prompt.few_shot
         return load_samples(
             open_rows(dataset, self.document, dataset_at),
             SampleMaker(
@@ -283,6 +284,7 @@ class _Data:
                 self.variables,
                 self.defaults,
                 dataset.each,
+                () if shots is None else shots.same,
             ),
             Filter(where, self.variables, self.document, where_at),
             check=check,

@@ -9,6 +9,7 @@ import time
 from array import array
 from collections.abc import Callable, Collection, Iterator, Mapping
 from itertools import pairwise
+from shlex import quote
 from string import ascii_uppercase
 from typing import Any
 
@@ -37,6 +38,10 @@ class RowError(Exception):
     """A row is wrong; the caller adds which file and row it is."""
 
 
+class MissingColumn(RowError):
+    """A template reads a column that the row does not have."""
+
+
 class Placed:
     """A template and where it is written in the file.
 
@@ -55,7 +60,8 @@ class Placed:
         at: KeyPath,
     ) -> None:
         self.name = name
-        self._place = document.at(at)
+        self.place = document.at(at)
+        self.column_names = _names_in(source)
         try:
             self._render = compiled(source)
         except templates.TemplateError as error:
@@ -80,9 +86,24 @@ class Placed:
                 if error.missing
                 else str(error)
             )
-            raise RowError(
-                f"`{self.name}` ({self._place}) cannot be rendered: {reason}"
+            kind = MissingColumn if error.missing else RowError
+            raise kind(
+                f"`{self.name}` ({self.place}) cannot be rendered: {reason}"
             ) from None
+
+
+def _names_in(source: Any) -> frozenset[str]:
+    """Return the names that the templates of a value read; a value may be a list or a mapping."""
+    if isinstance(source, str):
+        try:
+            return templates.names(source)
+        except templates.TemplateError:
+            return frozenset()
+    if isinstance(source, Mapping):
+        source = list(source.values())
+    if isinstance(source, list):
+        return frozenset().union(*map(_names_in, source))
+    return frozenset()
 
 
 class SampleMaker:
@@ -93,6 +114,7 @@ class SampleMaker:
         defaults: metadata that samples take from the task if they have none of their own.
         cluster_columns: added columns in which samples of one row differ; such samples are one
             cluster, unless the task names another cluster.
+        same_columns: those in which a shot must be like its question; for messages only.
     """
 
     def __init__(
@@ -103,8 +125,11 @@ class SampleMaker:
         variables: Mapping[str, Any],
         defaults: Mapping[str, Any],
         cluster_columns: Collection[str] = (),
+        same_columns: Collection[str] = (),
     ) -> None:
         self._each = frozenset(cluster_columns)
+        self._same_columns = tuple(same_columns)
+        self._has_read_a_row = False
         self._variables = dict(variables)
         self._defaults = dict(defaults)
         self._shuffle = sample.shuffle
@@ -137,6 +162,65 @@ class SampleMaker:
             RowError: the row is wrong.
         """
         context = {"row": row, **row, **self._variables}
+        try:
+            sample = self._make(row, context)
+        except MissingColumn as error:
+            if self._has_read_a_row:  # only this row lacks it
+                raise
+            raise RowError(self._describe_missing(row, context, error)) from None
+        self._has_read_a_row = True
+        return sample
+
+    def _describe_missing(
+        self, row: Row, context: Mapping[str, Any], first: MissingColumn
+    ) -> str:
+        """Say which columns all templates lack, what the task reads, and how to name others.
+
+        `first` is the error of the first template that lacks one.
+        """
+        placed_templates = [*self._given.values(), *self._metadata.values()]
+        failing = []
+        for template in placed_templates:
+            try:
+                template(context, row)
+            except MissingColumn:
+                failing.append(template)
+            except RowError:
+                continue
+        reading = {
+            name: template.name
+            for template in reversed(failing)
+            for name in template.column_names - context.keys()
+        }
+        problem = str(first)
+        if len(reading) > 1:
+            listed = [
+                f"'{name}' (`{template_name}`)"
+                for name, template_name in sorted(reading.items())
+            ]
+            problem = (
+                f"there are no columns {', '.join(listed[:-1])} and {listed[-1]}"
+                f" ({failing[0].place}). The columns are:"
+                f" {', '.join(sorted(map(str, row))[:20])}"
+            )
+        read_names = frozenset().union(
+            *(template.column_names for template in placed_templates)
+        )
+        needed = sorted(read_names - {"row"} - self._variables.keys())
+        mending = [_suggest_setting(template.name, row) for template in failing]
+        for column in self._same_columns:
+            if template_name := reading.get(column):
+                key = template_name.removeprefix("sample.metadata.")
+                is_metadata = key != template_name
+                mending.append(
+                    f"-T prompt.few_shot.same={key if is_metadata else 'COLUMN'}"
+                )
+        return (
+            f"{problem}. The task reads: {', '.join(needed)}. To make them of your own"
+            f" columns: {' '.join(mending)}"
+        )
+
+    def _make(self, row: Row, context: Mapping[str, Any]) -> Sample:
         choices = self._choices(self._value("choices", context, row))
         target = self._value("target", context, row)
         targets, gold = self._targets(target, choices)
@@ -238,6 +322,36 @@ class SampleMaker:
             )
         )
         return tuple(choices[index] for index in gold), gold
+
+
+def _suggest_setting(template_name: str, row: Row) -> str:
+    """Suggest a setting that fills a template from the columns of a row."""
+    from evalwright.tasks.data_files import COLUMNS, columns_by_fold, option_columns
+
+    columns = [str(column) for column in row]
+    if template_name.startswith("sample.metadata."):
+        return f"-T {template_name}=TEXT"
+    if template_name == "sample.choices":
+        options = option_columns(columns)
+        if len(options) == 1:
+            setting = f"{template_name}={_column_template(options[0])}"
+            return f"-T {quote(setting)}"
+        inner = ", ".join(map(_column_expression, options)) or "COLUMN, COLUMN, ..."
+        return f"-T {quote(f'{template_name}={{{{ [{inner}] }}}}')}"
+    role = template_name.removeprefix("sample.")
+    by_fold = columns_by_fold(columns)
+    usual_names = COLUMNS.get(role, ()) + (("answer",) if role == "target" else ())
+    matching = [by_fold[name] for name in usual_names if name in by_fold]
+    expression = _column_template(matching[0]) if matching else "{{ COLUMN }}"
+    return f"-T {quote(f'{template_name}={expression}')}"
+
+
+def _column_expression(column: str) -> str:
+    return column if column.isidentifier() else f"row[{column!r}]"
+
+
+def _column_template(column: str) -> str:
+    return f"{{{{ {_column_expression(column)} }}}}"
 
 
 def content_id(row: Row) -> str:
