@@ -466,3 +466,49 @@ def test_two_columns_a_and_b_are_no_options() -> None:
         "a": "x",
         "b": "y",
     }
+
+
+@pytest.mark.parametrize(
+    ("rows", "line"),
+    [
+        ("What is 2+2?,3,4,5,6,B\nWhat is 3+3?,6,4,5,7,A\n", "question,A,B,C,D,answer"),
+        ("Largest planet,Mars,Venus,Jupiter,C\n", "question,A,B,C,answer"),
+        ("What is 1+1?,2,2,3,4,A\n", "question,A,B,C,D,answer"),
+        ("What is 1+1?,2,,3,4,A\n", "question,A,B,C,D,answer"),
+        ("Name the longest river,Nile\n", "question,answer"),
+        ("Name the longest river,Nile,easy\n", "question,answer,column3"),
+    ],
+)
+def test_a_file_without_the_names_of_its_columns(
+    rows: str, line: str, tmp_path: Path
+) -> None:
+    (tmp_path / "bare.csv").write_text(rows, encoding="utf-8")
+    run = ("run", "bare.csv", "--model", "demo/small", "--quiet")
+    refused = typed(*run, folder=tmp_path)
+    assert refused.code == 2
+    assert "The first row looks like data" in refused.err
+    assert f"put a line with their names above it, such as {line}." in refused.err
+    assert "--column" not in refused.err
+
+    (tmp_path / "bare.csv").write_text(f"{line}\n{rows}", encoding="utf-8")
+    if "2,2" not in rows and "2,," not in rows:  # an option twice is another fault
+        done = typed(*run, folder=tmp_path)
+        assert done.code == 0, done.err
+
+
+@pytest.mark.parametrize("header", ["a,b", "Frage,Antwort", "A,B", "text,gold label"])
+def test_names_of_columns_are_not_taken_for_data(header: str, tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text(f"{header}\n1,2\n", encoding="utf-8")
+    refused = typed("run", "mine.csv", "--model", "demo/small", folder=tmp_path)
+    assert "--column input=NAME" in refused.err
+    assert "looks like data" not in refused.err
+
+
+def test_a_bundled_task_on_a_file_without_names(tmp_path: Path) -> None:
+    (tmp_path / "bare.csv").write_text("What is 2+2?,3,4,5,6,B\n", encoding="utf-8")
+    refused = typed(
+        *("run", "arc-easy", "-T", "dataset.path=bare.csv", "--model", "demo/small"),
+        folder=tmp_path,
+    )
+    assert "such as question,A,B,C,D,answer" in refused.err
+    assert "own columns" not in refused.err

@@ -28,6 +28,7 @@ from typing import Any, NamedTuple
 from evalwright.core.errors import DatasetError, closest
 from evalwright.core.text import printable
 from evalwright.tasks.datasets.formats import SUFFIXES
+from evalwright.tasks.datasets.missing_headers import missing_header_hint
 from evalwright.tasks.datasets.opening import file_rows
 from evalwright.tasks.overrides import nested
 from evalwright.tasks.samples import KNOWN_METADATA
@@ -133,8 +134,11 @@ def data_file_task(path: Path, overrides: Mapping[str, Any] | None) -> dict[str,
         column_by_role["target"] = column_by_role["answer"]
     if "input" not in column_by_role and "input" not in (settings.get("sample") or {}):
         separator_hint = other_separator(columns)
+        header_hint = "" if column_by_role else missing_header_hint(columns)
         how_to_name_it = (
-            "Name it: --column input=NAME (of `evalwright tasks`: -T"
+            f"{header_hint}."
+            if header_hint
+            else "Name it: --column input=NAME (of `evalwright tasks`: -T"
             " columns.input=NAME)."
         )
         raise DatasetError(

@@ -18,6 +18,7 @@ from evalwright.core.samples import Passage, Sample
 from evalwright.tasks import schema, templates
 from evalwright.tasks.datasets.checked import Check
 from evalwright.tasks.datasets.jsonl_rows import Row, Rows
+from evalwright.tasks.datasets.missing_headers import missing_header_hint
 from evalwright.tasks.datasets.opening import Filter
 from evalwright.tasks.orders import shuffled
 from evalwright.tasks.yaml_files import Document, KeyPath, kind_of
@@ -178,6 +179,11 @@ class SampleMaker:
 
         `first` is the error of the first template that lacks one.
         """
+        columns = list(map(str, row))
+        if templates.other_separator(columns):
+            return str(first)
+        if header_hint := missing_header_hint(columns):
+            return f"{first}. {header_hint}"
         placed_templates = [*self._given.values(), *self._metadata.values()]
         failing = []
         for template in placed_templates:
@@ -201,7 +207,7 @@ class SampleMaker:
             problem = (
                 f"there are no columns {', '.join(listed[:-1])} and {listed[-1]}"
                 f" ({failing[0].place}). The columns are:"
-                f" {', '.join(sorted(map(str, row))[:20])}"
+                f" {', '.join(sorted(columns)[:20])}"
             )
         read_names = frozenset().union(
             *(template.column_names for template in placed_templates)
