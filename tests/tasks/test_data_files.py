@@ -482,7 +482,7 @@ def test_two_columns_a_and_b_are_no_options() -> None:
 def test_a_file_without_the_names_of_its_columns(
     rows: str, line: str, tmp_path: Path
 ) -> None:
-    (tmp_path / "bare.csv").write_text(rows, encoding="utf-8")
+    (tmp_path / "bare.csv").write_text(rows + rows, encoding="utf-8")
     run = ("run", "bare.csv", "--model", "demo/small", "--quiet")
     refused = typed(*run, folder=tmp_path)
     assert refused.code == 2
@@ -505,7 +505,8 @@ def test_names_of_columns_are_not_taken_for_data(header: str, tmp_path: Path) ->
 
 
 def test_a_bundled_task_on_a_file_without_names(tmp_path: Path) -> None:
-    (tmp_path / "bare.csv").write_text("What is 2+2?,3,4,5,6,B\n", encoding="utf-8")
+    rows = "What is 2+2?,3,4,5,6,B\nWhat is 3+3?,6,4,5,7,A\n"
+    (tmp_path / "bare.csv").write_text(rows, encoding="utf-8")
     refused = typed(
         *("run", "arc-easy", "-T", "dataset.path=bare.csv", "--model", "demo/small"),
         folder=tmp_path,
