@@ -190,6 +190,28 @@ def test_it_is_said_that_answers_in_the_file_are_not_used() -> None:
     assert "in the file" not in without.err
 
 
+@pytest.mark.parametrize(
+    ("mode", "sentence"),
+    [
+        ("letter", "the option whose letter the model finds most probable. "),
+        ("likelihood", "the option whose text the model finds most probable. "),
+    ],
+)
+def test_where_nothing_is_generated_it_is_said(mode: str, sentence: str) -> None:
+    write("mine.csv", "question,A,B,C,answer\n2 + 2?,5,4,3,B\n")
+    run = ("run", "mine.csv", "--model", "demo/small", "-T", f"answer.mode={mode}")
+    done = command(*run)
+    assert done.code == 0, done.text
+    assert f"Nothing is generated: the answer is {sentence}" in done.err
+    assert "The column 'answer' is what is expected." in done.err
+    assert "New answers" not in done.err
+
+    write("mine.csv", "question,A,B,C,output,target\n2 + 2?,5,4,3,C,B\n")
+    unused = command(*run)
+    assert unused.code == 0, unused.text
+    assert "The answers in the file (column 'output') are not used." in unused.err
+
+
 def test_what_scores_answers_may_be_that_a_model_writes_new_ones() -> None:
     write("qa.csv", "question,answer\n2 + 2?,4\n")
     unscored = command("run", "qa.csv")
