@@ -5,6 +5,7 @@ generated, a rubric or a reference.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -535,3 +536,20 @@ def test_a_bundled_task_on_a_file_without_names(tmp_path: Path) -> None:
     )
     assert "such as question,A,B,C,D,answer" in refused.err
     assert "own columns" not in refused.err
+
+
+def test_shots_of_the_same_file(tmp_path: Path) -> None:
+    rows = "".join(f"What is {number}+1?,{number + 1}\n" for number in range(1, 5))
+    (tmp_path / "sums.csv").write_text(f"question,answer\n{rows}", encoding="utf-8")
+    run = ("run", "sums.csv", "--model", "demo/small", "--quiet", "--num-fewshot", "3")
+    refused = typed(*run, folder=tmp_path)
+    assert refused.code == 2
+    (setting,) = re.findall(r"-T (\S+):", refused.err)
+    assert setting == "prompt.few_shot.dataset.path=sums.csv"
+
+    done = typed(*run, "-T", setting, "--name", "shots", folder=tmp_path)
+    assert done.code == 0, done.err
+    for row in open_run(tmp_path / "runs/shots").rows():
+        questions = re.findall(r"What is \d\+1\?", str(row["prompt"]))
+        assert len(questions) == len(set(questions)) == 4
+        assert questions[-1] == row["input"]

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from glob import has_magic
 from pathlib import Path
+from shlex import quote
 from typing import Any, Literal
 
 from evalwright.core.errors import TaskError, UnknownName, closest
@@ -415,13 +416,35 @@ def with_shots(definition: Definition | Task, count: int | None) -> Definition |
     ):
         if count == 0:
             return definition
-        raise TaskError(
+        problem = (
             f"The task '{definition.name}' has no source of shots, so --num-fewshot {count}"
-            f" cannot be used. Add `few_shot: {{count: {count}, dataset: FILE}}` to its"
+            " cannot be used."
+        )
+        if data_file := _data_file_of(document):
+            setting = f"prompt.few_shot.dataset.path={data_file}"
+            raise TaskError(
+                f"{problem} Name it with -T {quote(setting)}: shots of the same file work,"
+                " because a question is never its own shot. Another file works too."
+            )
+        raise TaskError(
+            f"{problem} Add `few_shot: {{count: {count}, dataset: FILE}}` to its"
             " `prompt`, or name the file with -T prompt.few_shot.dataset.path=FILE."
         )
     value = merged(document.value, {"prompt": {"few_shot": {"count": count}}})
     return replace(definition, document=replace(document, value=value))
+
+
+def _data_file_of(document: Document) -> str:
+    """Return the one data file of a task that no task file defines; "" for any other task."""
+    dataset = document.value.get("dataset")
+    if document.files or not isinstance(dataset, Mapping):
+        return ""
+    paths = dataset.get("path")
+    if isinstance(paths, list) and len(paths) == 1:
+        paths = paths[0]
+    if not isinstance(paths, str):
+        return ""
+    return shown_path(Path(paths))
 
 
 def _expanded(
