@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from evalwright.core.tasks import Task
     from evalwright.models.local.recorded_prompts import RenderMessages
     from evalwright.models.model_interface import Model
+    from evalwright.reports import document as doc
 
 
 @click.group(cls=CommandGroup)
@@ -142,7 +143,7 @@ def show(task: str, as_json: bool, **params: Any) -> None:
     from evalwright.cli.arguments import load_plugins
 
     load_plugins(params["plugins"])
-    loaded = _load(task, params)
+    loaded = _load(task, params, may_lack_data=True)
     if as_json:
         print_json([dict(loaded_task.definition) for loaded_task in loaded])
         return
@@ -181,27 +182,48 @@ def show(task: str, as_json: bool, **params: Any) -> None:
         )
         return
     for loaded_task in loaded:
-        facts: dict[str, Any] = {
-            "samples": f"{len(loaded_task.samples):,}",
-            "needs": ", ".join(sorted(loaded_task.strategy.needs)),
-            "scorers": ", ".join(scorer.name for scorer in loaded_task.scorers),
-            "metrics": ", ".join(
-                f"{spec.label} ({spec.scorer})" for spec in loaded_task.metrics
-            ),
-            "slices": ", ".join(loaded_task.slices),
-            **{
-                key: setting if isinstance(setting, str) else json.dumps(setting)
-                for key, setting in loaded_task.metadata.items()
-            },
-            "file": loaded_task.source,
-        }
-        listed_facts = doc.Facts([(key, fact) for key, fact in facts.items() if fact])
-        terminal.show(
-            doc.Document(
-                f"{loaded_task.name}, version {loaded_task.version}: {loaded_task.description}",
-                [listed_facts],
-            )
-        )
+        terminal.show(_describe_task(loaded_task))
+
+
+def _describe_task(task: Task) -> doc.Document:
+    """Show a task's facts and prompt; without its data, why their number is not known."""
+    from evalwright.reports import document as doc
+
+    unread = task.metadata.get("no data")
+    metadata = {key: fact for key, fact in task.metadata.items() if key != "no data"}
+    facts: dict[str, Any] = {
+        "samples": (
+            f"{len(task.samples):,}" if unread is None else f"not known: {unread}"
+        ),
+        "needs": ", ".join(sorted(task.strategy.needs)),
+        "scorers": ", ".join(scorer.name for scorer in task.scorers),
+        "metrics": ", ".join(f"{spec.label} ({spec.scorer})" for spec in task.metrics),
+        "slices": ", ".join(task.slices),
+        "columns": ", ".join(_columns_read(task)),
+        **{
+            key: setting if isinstance(setting, str) else json.dumps(setting)
+            for key, setting in metadata.items()
+        },
+        "file": task.source,
+    }
+    listed_facts = doc.Facts([(key, fact) for key, fact in facts.items() if fact])
+    prompt = task.definition.get("prompt")
+    templates = [
+        doc.Text(f"Prompt, {part}", template)
+        for part in ("system", "user")
+        if isinstance(prompt, Mapping)
+        and isinstance(template := prompt.get(part), str)
+        and template
+    ]
+    title = f"{task.name}, version {task.version}: {task.description}"
+    return doc.Document(title, [listed_facts, *templates])
+
+
+def _columns_read(task: Task) -> list[str]:
+    """List the columns that the samples of a task are made of, as far as its templates say."""
+    from evalwright.tasks.templates import names_in
+
+    return sorted(names_in(task.definition.get("sample")) - {"row"})
 
 
 @tasks.command()
@@ -390,7 +412,11 @@ def _open_model(params: Mapping[str, Any]) -> Model | None:
 
 
 def _load(
-    name: str, params: Mapping[str, Any], model: Model | None = None
+    name: str,
+    params: Mapping[str, Any],
+    model: Model | None = None,
+    *,
+    may_lack_data: bool = False,
 ) -> list[Task]:
     from evalwright.cli.arguments import dialect_settings, key_values
     from evalwright.tasks.data_files import as_data_file
@@ -410,6 +436,7 @@ def _load(
         overrides=settings or None,
         num_fewshot=params.get("num_fewshot"),
         used=used_settings,
+        may_lack_data=may_lack_data,
     )
     check_used(dialect, loaded, used_settings)
     for task in loaded:

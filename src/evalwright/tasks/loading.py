@@ -81,6 +81,7 @@ def load_tasks(
     limit: float | None = None,
     used: set[str] | None = None,
     n_names: int | None = None,
+    may_lack_data: bool = False,
     _only_one: bool = False,
 ) -> list[Task]:
     """Load all tasks of a name: the members of a `for_each` file or of a group, or the one task.
@@ -95,6 +96,8 @@ def load_tasks(
         used: collects the settings that a task file of ours used.
         n_names: number of names in the run; with several, a task whose data are unreachable fails
             alone instead of raising the error.
+        may_lack_data: whether a task whose data cannot be fetched is made without them, for a look
+            at its definition.
     """
     if num_fewshot is not None and (type(num_fewshot) is not int or num_fewshot < 0):
         raise TaskError(
@@ -112,7 +115,8 @@ def load_tasks(
             "num_fewshot": num_fewshot,
             "limit": limit if getattr(dialect_module, "takes_limit", False) else None,
         }
-        if (n_names or 1) > 1 and getattr(dialect_module, "takes_among_others", False):
+        fails_alone = may_lack_data or (n_names or 1) > 1
+        if fails_alone and getattr(dialect_module, "takes_among_others", False):
             of_run["among_others"] = True
         run_settings = {
             key: value for key, value in of_run.items() if value is not None
@@ -142,6 +146,7 @@ def load_tasks(
         "prompt_format": prompt_format,
         "chat": chat,
         "may_fail_alone": may_fail_alone,
+        "may_lack_data": may_lack_data,
     }
     tasks = [
         definition if isinstance(definition, Task) else compile_task(definition, **how)

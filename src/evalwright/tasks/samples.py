@@ -62,7 +62,7 @@ class Placed:
     ) -> None:
         self.name = name
         self.place = document.at(at)
-        self.column_names = _names_in(source)
+        self.column_names = templates.names_in(source)
         try:
             self._render = compiled(source)
         except templates.TemplateError as error:
@@ -91,20 +91,6 @@ class Placed:
             raise kind(
                 f"`{self.name}` ({self.place}) cannot be rendered: {reason}"
             ) from None
-
-
-def _names_in(source: Any) -> frozenset[str]:
-    """Return the names that the templates of a value read; a value may be a list or a mapping."""
-    if isinstance(source, str):
-        try:
-            return templates.names(source)
-        except templates.TemplateError:
-            return frozenset()
-    if isinstance(source, Mapping):
-        source = list(source.values())
-    if isinstance(source, list):
-        return frozenset().union(*map(_names_in, source))
-    return frozenset()
 
 
 class SampleMaker:
