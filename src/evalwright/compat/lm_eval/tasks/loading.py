@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from evalwright import Task
+from evalwright import EvalwrightError, Task
 from evalwright.compat.lm_eval.tables import TABLES
 from evalwright.compat.lm_eval.tasks.compiling import compile_definition
 from evalwright.compat.lm_eval.tasks.config import read
@@ -243,15 +243,43 @@ class Library:
         for note, names in tasks_by_note.items():
             suffix = f" (and {len(names) - 1} more tasks)" if len(names) > 1 else ""
             log.warning("%s%s: %s", names[0], suffix, note)
-        if not self.options.published:
-            log.warning("%s%s: %s", PREFIX, name, CORRECTED)
+        corrections = _describe_corrections(tasks)
+        if corrections and not self.options.published:
+            log.warning("%s%s: %s", PREFIX, name, corrections)
 
 
-CORRECTED = (
-    "corrected scoring: a question is never its own shot, shots depend on the row and"
-    " not on its position, several right answers keep graded scores, and answers that"
-    " are digits are not read as positions. Published numbers: --scoring published."
-)
+def _describe_corrections(tasks: Sequence[Task]) -> str:
+    """Say which of the corrections of scoring apply to these tasks; "" if none does."""
+    corrections = []
+    if any(task.definition.get("num_fewshot") for task in tasks):
+        corrections += [
+            "a question is never its own shot",
+            "shots depend on the row and not on its position",
+        ]
+    output_types = {
+        (task.definition.get("config") or {}).get("output_type") for task in tasks
+    }
+    if "generate_until" in output_types:
+        corrections.append("several right answers keep graded scores")
+    if any(map(_has_choices_of_digits, tasks)):
+        corrections.append("answers that are digits are not read as positions")
+    if not corrections:
+        return ""
+    return (
+        f"corrected scoring: {', '.join(corrections)}. Published numbers: --scoring"
+        " published."
+    )
+
+
+def _has_choices_of_digits(task: Task) -> bool:
+    """Tell whether the first sample of a task has options such as "12"."""
+    if "no data" in task.metadata or not len(task.samples):
+        return False
+    try:
+        choices = task.samples[0].choices
+    except EvalwrightError:  # said where the sample is used
+        return False
+    return any(str(choice).strip().isdigit() for choice in choices)
 
 
 _SETTINGS = (
