@@ -375,23 +375,28 @@ def test_a_group_in_itself_is_a_sentence(load: Load, write: Write) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "num_fewshot", "sentences"),
+    ("settings", "num_fewshot", "sentences"),
     [
-        (["no", "yes"], 0, []),
-        (["no", "yes"], 2, ["a question is never its own shot"]),
-        (["10", "20"], 0, ["answers that are digits are not read as positions"]),
+        ("", 0, []),
+        ("", 2, ["a question is never its own shot"]),
+        (
+            'doc_to_target: "{{a}}"',
+            0,
+            ["answers that are digits are not read as positions"],
+        ),
+        ('doc_to_target: "{{a}}"\ndoc_to_choice: ["no", "yes"]', 0, []),
     ],
 )
 def test_only_corrections_that_apply_are_named(
-    options: list[str],
+    settings: str,
     num_fewshot: int,
     sentences: list[str],
     load: Load,
     write: Write,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    write("rows.jsonl", [{**row, "options": options} for row in ROWS])
-    load("even", num_fewshot=num_fewshot)
+    write("mine.yaml", f"include: even.yaml\ntask: mine\n{settings}\n")
+    load("mine", num_fewshot=num_fewshot)
     text = caplog.text
     assert ("corrected scoring" in text) == bool(sentences)
     for sentence in sentences:

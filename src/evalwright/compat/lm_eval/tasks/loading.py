@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from evalwright import EvalwrightError, Task
+from evalwright import Task
 from evalwright.compat.lm_eval.tables import TABLES
 from evalwright.compat.lm_eval.tasks.compiling import compile_definition
 from evalwright.compat.lm_eval.tasks.config import read
@@ -261,7 +261,7 @@ def _describe_corrections(tasks: Sequence[Task]) -> str:
     }
     if "generate_until" in output_types:
         corrections.append("several right answers keep graded scores")
-    if any(map(_has_choices_of_digits, tasks)):
+    if any(map(_may_read_digits, tasks)):
         corrections.append("answers that are digits are not read as positions")
     if not corrections:
         return ""
@@ -271,15 +271,16 @@ def _describe_corrections(tasks: Sequence[Task]) -> str:
     )
 
 
-def _has_choices_of_digits(task: Task) -> bool:
-    """Tell whether the first sample of a task has options such as "12"."""
-    if "no data" in task.metadata or not len(task.samples):
+def _may_read_digits(task: Task) -> bool:
+    """Tell whether a template gives the right answer of a row, which may be digits and a choice."""
+    config = task.definition.get("config") or {}
+    choices = config.get("doc_to_choice")
+    if isinstance(choices, list) and not any(
+        str(choice).strip().isdigit() for choice in choices
+    ):
         return False
-    try:
-        choices = task.samples[0].choices
-    except EvalwrightError:  # said where the sample is used
-        return False
-    return any(str(choice).strip().isdigit() for choice in choices)
+    target = config.get("doc_to_target")
+    return choices is not None and isinstance(target, str) and "{{" in target
 
 
 _SETTINGS = (
