@@ -161,7 +161,7 @@ def copies_hint(file: schema.TaskFile) -> str:
     ):
         settings.append("-T prompt.few_shot.dataset.path=FILE")
     return (
-        f" Or name your own copy, with the same columns: {' '.join(settings)}."
+        f" To use your own copy, with the same columns: {' '.join(settings)}."
         if settings
         else ""
     )

@@ -358,11 +358,12 @@ def unsure_notes(task: TaskResult) -> Iterator[doc.Note]:
     metric = task.metrics[0]
     ends = numbers.unsure_range(metric.estimate, numbers.unit_of(metric.kind))
     if ends:
-        readings = numbers.counted(metric.estimate.n_unsure, "reading")
+        scores = numbers.counted(metric.estimate.n_unsure, "score")
         verb = numbers.plural(metric.estimate.n_unsure, "is", "are")
         yield doc.Note(
-            f"{readings} of {metric.label} {verb} unsure: if all were wrong it would be"
-            f" {ends[0]}, if all were right {ends[1]}."
+            f"{scores} of {metric.label} {verb} unsure, because a careful reader might"
+            f" score the answer otherwise: if all were wrong it would be {ends[0]}, if"
+            f" all were right {ends[1]}."
         )
     if warning := warn_few_clusters(metric.estimate.effective_clusters):
         yield doc.Note(f"{metric.label}: {warning}", "warn")
