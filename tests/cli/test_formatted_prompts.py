@@ -87,7 +87,9 @@ def test_a_record_shows_the_text_that_was_sent(folder: Path) -> None:
     assert "Prompt as the chat template writes it" in text
     assert TEXT.strip() in text
 
-    assert typed(*command, "--format", "text", "--name", "plain", folder=folder).code == 0
+    assert (
+        typed(*command, "--format", "text", "--name", "plain", folder=folder).code == 0
+    )
     plain = typed("runs", "samples", "plain", "sum", folder=folder).out
     assert "chat template" not in plain
 

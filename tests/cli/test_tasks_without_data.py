@@ -43,7 +43,9 @@ def test_a_task_with_data_has_its_count_and_columns(tmp_path: Path) -> None:
     shown = typed("tasks", "show", "factual-closed-book", folder=tmp_path).out
     text = " ".join(shown.split())
     assert "samples 333" in text
-    assert "columns answer_type, answers, known_since, question, tolerance, unit" in text
+    assert (
+        "columns answer_type, answers, known_since, question, tolerance, unit" in text
+    )
 
 
 def test_a_list_has_no_template(tmp_path: Path) -> None:
@@ -61,7 +63,9 @@ def test_a_list_has_no_template(tmp_path: Path) -> None:
         several.replace("t-", "u-") + 'description: "About {{ title | lower }}."\n',
         encoding="utf-8",
     )
-    listed = typed("tasks", "list", folder=tmp_path, extra={"EVALWRIGHT_TASKS": "tasks"})
+    listed = typed(
+        "tasks", "list", folder=tmp_path, extra={"EVALWRIGHT_TASKS": "tasks"}
+    )
     lines = [" ".join(line.split()) for line in listed.out.splitlines()]
     assert "plain About Alpha, Beta, Gamma and 1 more." in lines
     assert "filtered About alpha." in lines

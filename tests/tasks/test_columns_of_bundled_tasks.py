@@ -52,8 +52,10 @@ def test_columns_with_names_that_are_no_words(tmp_path: Path) -> None:
 
 def test_a_column_of_equal_shots(tmp_path: Path) -> None:
     (tmp_path / "mine.csv").write_text(LETTERS, encoding="utf-8")
-    settings = ("-T", "sample.choices={{ [A, B, C, D] }}")
-    settings += ("-T", "sample.metadata.domain=sums")
+    settings = (
+        *("-T", "sample.choices={{ [A, B, C, D] }}"),
+        *("-T", "sample.metadata.domain=sums"),
+    )
     refused = typed("run", "mmlu", *OWN_ROWS, *settings, folder=tmp_path)
     assert re.search(r"no column 'subject'.*-T prompt.few_shot.same=", refused.err)
 

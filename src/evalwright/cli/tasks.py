@@ -275,9 +275,9 @@ def preview(task: str, sample_id: str | None, as_json: bool, **params: Any) -> N
         number = 1
         for alike in _group_by_prompt(requests):
             last = number + len(alike) - 1
-            numbered = (
-                f"request {number}" if number == last else f"requests {number} to {last}"
-            )
+            numbered = f"request {number}"
+            if last > number:
+                numbered = f"requests {number} to {last}"
             title = f"{sampled_task.name}: {numbered} of {len(requests)}"
             echo(title, bold=True)
             _show_requests(alike, template)
@@ -310,8 +310,11 @@ def _apply_template(template: RenderMessages, request: Request) -> str | None:
 
 def _prompt_of(request: Request) -> Prompt:
     """Return the prompt or the context of a request; "" for a request with neither."""
-    prompt: Prompt = getattr(request, "prompt", None) or getattr(request, "context", "")
-    return prompt
+    for name in ("prompt", "context"):
+        prompt: Prompt = getattr(request, name, "")
+        if prompt:
+            return prompt
+    return ""
 
 
 def _has_messages(previews: Sequence[tuple[Task, str, Sequence[Request]]]) -> bool:

@@ -262,9 +262,7 @@ def _state(state: Progress, pace: Pace) -> str:
     # Requests to a local model count as sent when they begin to wait for it, so how many are sent
     # says nothing about how far the run is.
     answered = f"{numbers.counted(state.counts.asked, 'request')} answered"
-    return (
-        ", ".join([*phrases, *usage_parts(state.counts, answered)]) + _rule(state)
-    )
+    return ", ".join([*phrases, *usage_parts(state.counts, answered)]) + _rule(state)
 
 
 def final_line(state: Progress) -> str:

@@ -413,7 +413,9 @@ def test_a_saved_folder_with_several_splits_or_false_names() -> None:
 
     rows = datasets.Dataset.from_list(ROWS)
     datasets.DatasetDict({"dev": rows, "test": rows}).save_to_disk("saved")
-    with pytest.raises(UsageError, match="Name the part of it that you mean: 'saved/test', 'saved/dev'"):
+    with pytest.raises(
+        UsageError, match="Name the part of it that you mean: 'saved/test', 'saved/dev'"
+    ):
         load("dataset: saved\n")
     assert len(load("dataset: saved/test\n").samples) == 5
 

@@ -264,9 +264,7 @@ def _with_images_as_bytes(dataset: Any) -> Any:
         many = getattr(feature, "feature", None)
         if isinstance(many or feature, datasets.Image):
             image = datasets.Image(decode=False)
-            dataset = dataset.cast_column(
-                name, type(feature)(image) if many else image
-            )
+            dataset = dataset.cast_column(name, type(feature)(image) if many else image)
     return dataset
 
 

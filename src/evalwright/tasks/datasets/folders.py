@@ -1,4 +1,4 @@
-"""A folder in place of a data file: a data set that was saved to disk, or the files of one split."""
+"""A folder in place of a data file: a data set saved to disk, or the files of one split."""
 
 from __future__ import annotations
 
@@ -68,7 +68,9 @@ def _advise(folder: Path, candidates: list[Path]) -> str:
         ]
         if not deeper:
             return f"{problem}, and has no data files ({', '.join(SUFFIXES)}) in it"
-        return f"{problem}. Name one with data, such as '{shown_path(deeper[0].parent)}'"
+        return (
+            f"{problem}. Name one with data, such as '{shown_path(deeper[0].parent)}'"
+        )
     # Questions are in the split that a task calls test; the likeliest is named first.
     candidates = sorted(candidates, key=lambda path: not path.name.startswith("test"))
     listed = ", ".join(f"'{shown_path(path)}'" for path in candidates[:MOST_NAMED])

@@ -114,9 +114,7 @@ def _check_columns(columns: list[str], label: str) -> None:
     advice = f" {hint}." if hint else ""
     for name in columns:
         if not name.strip():
-            raise DatasetError(
-                f"{label}: a column of the header has no name.{advice}"
-            )
+            raise DatasetError(f"{label}: a column of the header has no name.{advice}")
         if name in seen:
             raise DatasetError(
                 f"{label}: the header has the column '{name}' twice.{advice}"

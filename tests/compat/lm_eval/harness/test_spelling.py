@@ -166,14 +166,18 @@ OPEN = "question,answer\nWhat is 2 + 2?,4\n"
         ),
         (
             OPTIONS,
-            ("--model", "hf", "--model_args", "pretrained=tiny-a,dtype=float32")
-            + ("--tasks=mine.csv",),
+            (
+                *("--model", "hf", "--model_args", "pretrained=tiny-a,dtype=float32"),
+                "--tasks=mine.csv",
+            ),
             "run mine.csv --model hf/./tiny-a -M dtype=float32 -T answer.mode=letter",
         ),
         (
             OPTIONS,
-            ("mine.csv", "--model", "demo/small", "--limit", "1")
-            + ("-T", "answer.mode=likelihood", "--batch_size", "2"),
+            (
+                *("mine.csv", "--model", "demo/small", "--limit", "1"),
+                *("-T", "answer.mode=likelihood", "--batch_size", "2"),
+            ),
             "run mine.csv --model demo/small --limit 1 -T answer.mode=likelihood"
             " -M batch_size=2",
         ),
