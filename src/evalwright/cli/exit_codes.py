@@ -134,7 +134,8 @@ def _suggest_option(error: click.NoSuchOption, arguments: Sequence[str]) -> str 
 def _data_files(arguments: Sequence[str]) -> dict[str, bool]:
     """Find the data files among arguments, and whether the columns of each hold options."""
     from evalwright.core.errors import EvalwrightError
-    from evalwright.tasks.data_files import as_data_file, columns_of, option_columns
+    from evalwright.tasks.column_names import option_columns
+    from evalwright.tasks.data_files import as_data_file, columns_of
 
     has_options: dict[str, bool] = {}
     for argument in arguments:

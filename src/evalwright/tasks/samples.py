@@ -16,6 +16,7 @@ from typing import Any
 from evalwright.core.errors import DatasetError
 from evalwright.core.samples import Passage, Sample
 from evalwright.tasks import schema, templates
+from evalwright.tasks.column_names import COLUMNS, columns_by_fold, option_columns
 from evalwright.tasks.datasets.checked import Check
 from evalwright.tasks.datasets.jsonl_rows import Row, Rows
 from evalwright.tasks.datasets.missing_headers import missing_header_hint
@@ -318,8 +319,6 @@ class SampleMaker:
 
 def _suggest_setting(template_name: str, row: Row) -> str:
     """Suggest a setting that fills a template from the columns of a row."""
-    from evalwright.tasks.data_files import COLUMNS, columns_by_fold, option_columns
-
     columns = [str(column) for column in row]
     if template_name.startswith("sample.metadata."):
         return f"-T {template_name}=TEXT"
