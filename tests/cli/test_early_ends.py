@@ -104,3 +104,31 @@ def test_a_difference_says_that_it_is_on_the_items_that_both_have(
     assert "on the 10 items that both have" in out
     out = " ".join(typed("compare", "a", "a", "--paired").out.split())
     assert "that both have" not in out
+
+
+def test_costs_of_the_model_and_the_judge_are_told_apart(server: OpenAIServer) -> None:
+    price = ("--price", "1000/2000", "--price", "openai/judge=3000/4000")
+    code, _, err = run(server, "--limit", "10", "--name", "a", *price)
+    assert code == 0, err
+    record = json.loads(Path("runs/a/run.json").read_text())
+    rows = Path("runs/a/samples.jsonl").read_text().splitlines()
+    judge = sum(
+        exchange["response"]["cost"]
+        for row in rows
+        for exchange in json.loads(row)["exchanges"]["judge-rubric"]
+    )
+    model = record["usage"]["answers"]["cost"]
+    assert record["usage"]["cost"] == pytest.approx(judge + model)
+    details = typed("runs", "show", "a", "--details").out
+    facts = dict(
+        re.findall(r"^ +(Paid by this command|Cost of the \w+) +(.*)$", details, re.M)
+    )
+    assert facts["Paid by this command"].endswith(", the judge included")
+    assert facts["Cost of the answers"].endswith(", without the judge")
+    for name, cost in (("answers", model), ("judge", judge)):
+        shown = float(facts[f"Cost of the {name}"].split(",")[0].removeprefix("$"))
+        assert shown == pytest.approx(cost, rel=0.05)
+    code, _, err = run(server, "--limit", "10", "--name", "b", *price)
+    assert code == 0, err
+    details = typed("runs", "show", "b", "--details").out
+    assert re.search(r"Tokens +none sent", details)

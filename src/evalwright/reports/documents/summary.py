@@ -55,7 +55,7 @@ def run_summary(run: Run) -> doc.Document:
     head_facts += part_facts(run)
     blocks: list[doc.Block] = [doc.Facts(head_facts), *_scores(run), *_counts(run)]
     blocks += [doc.Note(text) for text in stopping_notes([run])]
-    facts = [fact for fact in usage_facts(run.data["usage"]) if fact[0] != "Tokens"]
+    facts = [fact for fact in usage_facts(run.data) if fact[0] != "Tokens"]
     return doc.Document(
         f"Run {run.id}",
         [
@@ -183,7 +183,7 @@ def _run_argument(run: Run) -> str:
 def _requests_text(run: Run) -> str:
     return next(
         text.replace(" sent", " requests sent", 1)
-        for name, text in usage_facts(run.data["usage"])
+        for name, text in usage_facts(run.data)
         if name == "Requests"
     )
 

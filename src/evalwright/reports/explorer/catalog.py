@@ -180,7 +180,7 @@ def _facts(run: Run) -> list[tuple[str, str]]:
             if configuration.get(key) is not None
         ),
         ("Evalwright", str(record.get("evalwright", ""))),
-        *usage_facts(record["usage"]),
+        *usage_facts(record),
         *hardware_facts(record),
         *((f"Version of {task.name}", task.version) for task in run.tasks),
         *(("Ended", sentence) for sentence in stopping_sentences(run)),
