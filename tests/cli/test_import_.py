@@ -40,3 +40,11 @@ def test_import_says_what_is_wrong(folder: Path) -> None:
         "Error: 'nowhere' does not exist"
     )
     assert typed("import", "--help").code == 0
+
+
+def test_a_plug_in_is_loaded_for_an_import(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text('open("loaded", "w").close()\n')
+    absent = typed("import", "lm-eval", ".", "--plugin", "none.py", folder=tmp_path)
+    assert absent.code == 2 and "'none.py' does not exist" in absent.err
+    typed("import", "lm-eval", ".", "--plugin", "mine.py", folder=tmp_path)
+    assert (tmp_path / "loaded").exists()

@@ -37,12 +37,12 @@ def steps() -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
-def test_two_answers_make_a_suite_that_runs_and_a_workflow_that_publishes(
+def test_an_answer_makes_a_suite_that_runs_and_a_workflow_that_publishes(
     folder: Path,
 ) -> None:
     for path in folder.glob("questions.*"):
         path.unlink()
-    done = answered("\n\n")
+    done = answered("\n", "--task", "questions.csv")
     assert done.code == 0, done.err
     assert done.out.splitlines() == [
         "Written: questions.csv (examples: put your own questions in)",
@@ -201,16 +201,16 @@ def test_what_cannot_be_written(arguments: tuple[str, ...], said: str) -> None:
 
 
 def test_a_wrong_answer_is_asked_again_and_the_one_before_is_kept() -> None:
-    done = answered("gsm9k\ngsm8k\nopnai/x\nopenai/x\n")
+    done = answered("gsm9k\ngsm8k\nopnai/x\nopenai/x\n", "--no-workflow")
     assert done.code == 0, done.err
     assert "Did you mean 'gsm8k'" in done.err and "Did you mean 'openai'" in done.err
     configuration = read_configuration(Path("suite.yaml"))
     assert configuration.tasks == ("gsm8k",) and [
         model.model for model in configuration.models
     ] == ["openai/x"]
-    done = answered("gsm8k\ndemo/smal\ndemo/small\n", "--replace")
+    done = answered("gsm8k\ndemo/smal\ndemo/small\n", "--no-workflow", "--replace")
     assert done.code == 0 and "Did you mean 'small'" in done.err, done.err
-    ended = answered("gsm8k\nopnai/x\n", "--replace")
+    ended = answered("gsm8k\nopnai/x\n", "--no-workflow", "--replace")
     assert ended.code == 2 and ended.err.rstrip().endswith(
         "`evalwright models list` shows all."
     )

@@ -116,6 +116,34 @@ def test_days_beside_years_without_their_century_keep_their_own() -> None:
     assert Date(2013, 6, 6) in second.readings
 
 
+APART = [
+    ("1912, on 15 April", 1),
+    ("In 1912, on the 15th of April, it sank.", 1),
+    ("15 April, in the year 1912", 1),
+    ("It sank on 15 April of the same year, 1912.", 1),
+    ("The year was 1912 and the day was 15 April.", 1),
+    ("Year: 1912\nDay: 15 April", 1),
+    ("It left on 10 April. The inquiry ended in 1913.", 2),
+    ("He was born in 1912! His name day is 15 April.", 2),
+    (
+        "Built in 1909 by three thousand workers in the yards of Belfast, it sank on 15 April.",
+        2,
+    ),
+    ("1912年に大きな造船所で作られた有名な船は、4月15日に沈んだ。", 2),
+]
+"""Texts with a year and a day, and how many dates they name; labelled before they were read."""
+
+
+@pytest.mark.parametrize(("text", "count"), APART)
+def test_a_year_and_a_day_are_one_date_only_where_they_stand_together(
+    text: str, count: int
+) -> None:
+    dates = find_dates(Words(text))
+    assert len(dates) == count, dates
+    if count == 1:
+        assert dates[0].readings[0] == Date(1912, 4, 15)
+
+
 POLISH = "styczeń luty marzec kwiecień maj czerwiec lipiec sierpień wrzesień październik listopad grudzień"
 POLISH_OF = "stycznia lutego marca kwietnia maja czerwca lipca sierpnia września października listopada grudnia"
 POLISH_IN = "styczniu lutym marcu kwietniu maju czerwcu lipcu sierpniu wrześniu październiku listopadzie grudniu"

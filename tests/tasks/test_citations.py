@@ -61,7 +61,7 @@ def test_every_bundled_task_has_an_entry_and_a_licence() -> None:
 
 
 def test_the_page_of_licences_says_what_the_tasks_say() -> None:
-    page = (ROOT / "docs" / "network-and-licences.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "licences.md").read_text(encoding="utf-8")
     listed = {
         (licence, name)
         for licence, names in re.findall(

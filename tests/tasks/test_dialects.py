@@ -13,6 +13,7 @@ import pytest
 
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.evaluation.rules import score_kind
+from evalwright.metrics.registry import registry as metrics
 from evalwright.runs.reader import open_run
 from evalwright.statistics import parse_rule
 from evalwright.tasks import dialects
@@ -143,6 +144,56 @@ METRICS[:] = [MetricSpec("toy-half", "toy-half", "main", function=half)]
         done = typed(command, "r1", "r2", "--plugin", plugin)
         assert done.code == 0, done.err
         assert "made again" not in " ".join(done.out.split())
+
+
+def test_a_metric_of_another_plug_in_does_not_hide_a_dialects_own(
+    plugin: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own_metric = """
+from evalwright.statistics import mean_interval
+
+def half(column):
+    return mean_interval(column.values / 2, n_missing=column.n_missing)
+
+METRICS[:] = [MetricSpec("toy-half", "toy-half", "main", function=half)]
+"""
+    Path(plugin).write_text(dedent(PLUGIN) + own_metric)
+    Path("same_name.py").write_text(
+        dedent("""
+        from evalwright import metric
+        from evalwright.statistics import mean_interval
+
+
+        @metric("toy-half")
+        def tenth(column):
+            return mean_interval(column.values / 10, n_missing=column.n_missing)
+        """)
+    )
+    for text in ("1", "2"):
+        model = ("--model", "scripted/constant", "-M", f"text={text}")
+        done = typed(
+            "run", "toy:sums", *model, "--plugin", plugin, "--name", f"r{text}"
+        )
+        assert done.code == 0, done.err
+    monkeypatch.setattr(metrics, "_found", dict(metrics._found))
+    monkeypatch.setattr(metrics, "_registered", set(metrics._registered))
+    done = typed("compare", "r1", "r2", "--plugin", plugin, "--plugin", "same_name.py")
+    assert done.code == 0, done.err
+    assert "made again" not in " ".join(done.out.split())
+
+
+def test_a_task_of_a_dialect_that_is_not_loaded_says_how_to_load_it() -> None:
+    for command in (
+        ("run", "quiz:capitals", "--model", "demo/small"),
+        ("tasks", "list", "--dialect", "quiz"),
+    ):
+        done = typed(*command)
+        assert done.code == 2 and "--plugin FILE" in done.err, done.err
+
+
+def test_tasks_of_a_plug_in_are_listed(plugin: str) -> None:
+    done = typed("tasks", "list", "--dialect", "toy", "--plugin", plugin)
+    assert done.code == 0 and done.out == "toy:sums  task\n", done.text
 
 
 def test_what_is_wrong_is_a_sentence(plugin: str) -> None:

@@ -16,7 +16,7 @@ from evalwright.cli.groups import LazyGroup
 COMMANDS = {
     "init": (
         "init:init",
-        "Set up an evaluation: a task, a suite file and a GitHub workflow.",
+        "Set up an evaluation: choose a job, get its files, run its first command.",
     ),
     "run": ("run:run", "Evaluate models on tasks."),
     "plan": (

@@ -15,7 +15,7 @@ import click
 from evalwright.cli.command_line import cli
 from evalwright.cli.exit_codes import run_command, say
 from evalwright.cli.groups import LazyGroup
-from evalwright.cli.options import AS_JSON, open_runs, option
+from evalwright.cli.options import AS_JSON, PLUGINS, open_runs, option
 from evalwright.cli.output import echo, print_json
 from evalwright.core.errors import ConfigurationError
 from evalwright.tasks.entry_points import offered
@@ -265,10 +265,20 @@ def import_command(name: str, importer: Importer) -> click.Command:
     @option(
         "--out folder", "DIR", "Where runs are written. Default: runs.", default="runs"
     )
+    @PLUGINS
     @AS_JSON
     def import_results(
-        path: str, folder: str, name: str, as_json: bool, **options: Any
+        path: str,
+        folder: str,
+        name: str,
+        plugins: tuple[str, ...],
+        as_json: bool,
+        **options: Any,
     ) -> None:
+        if plugins:
+            from evalwright.cli.arguments import load_plugins
+
+            load_plugins(plugins)
         imported = importer.make(Path(path), Path(folder), name, **options)
         if as_json:
             print_json(imported.record)

@@ -53,10 +53,20 @@ tasks.add_command(diff)
     "DIR",
     "Where its tasks are. Repeatable. Default: those of its installed package.",
 )
-def list_(as_json: bool, dialect: str | None, task_root: tuple[str, ...]) -> None:
+@PLUGINS
+def list_(
+    as_json: bool,
+    dialect: str | None,
+    task_root: tuple[str, ...],
+    plugins: tuple[str, ...],
+) -> None:
     """List all tasks that can be named: bundled, registered, and those in the folders of
     $EVALWRIGHT_TASKS.
     """
+    if plugins:
+        from evalwright.cli.arguments import load_plugins
+
+        load_plugins(plugins)
     if dialect or task_root:
         _list_foreign(as_json, dialect, task_root)
         return

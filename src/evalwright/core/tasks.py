@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from evalwright.core.ask import Ask
+from evalwright.core.errors import ConfigurationError
 from evalwright.core.outcomes import Outcome
 from evalwright.core.requests import Ability
 from evalwright.core.samples import Answer, NoScore, Sample, Score
@@ -97,6 +99,11 @@ class MetricSpec:
             (an error rate computed as a mean).
         function: a task's own function from a Column to an Estimate, used in place of the
             registered metric; not recorded.
+        value_range: the least and the greatest value that the metric can have, None for an end that
+            is open; by default what is known of its kind. Exports state it.
+
+    Raises:
+        ConfigurationError: the range is not two ends, the lower one first.
     """
 
     label: str
@@ -107,6 +114,35 @@ class MetricSpec:
     function: Callable[[Any], Any] | None = field(
         default=None, compare=False, repr=False
     )
+    value_range: tuple[float | None, float | None] | None = None
+
+    def __post_init__(self) -> None:
+        if self.value_range is not None:
+            # A record has a list.
+            object.__setattr__(self, "value_range", _checked_range(self))
+
+
+def _checked_range(spec: MetricSpec) -> tuple[float | None, float | None]:
+    """Return the range of a metric's values as a pair. Raises ConfigurationError."""
+    value_range: Any = spec.value_range
+    ends = tuple(value_range) if isinstance(value_range, (list, tuple)) else ()
+    known_ends = [end for end in ends if end is not None]
+    are_numbers = all(
+        isinstance(end, (int, float))
+        and not isinstance(end, bool)
+        and math.isfinite(end)
+        for end in known_ends
+    )
+    if (
+        len(ends) != 2
+        or not are_numbers
+        or (len(known_ends) == 2 and ends[0] >= ends[1])
+    ):
+        raise ConfigurationError(
+            f"The range of the metric '{spec.label}' is {value_range!r}: give its least and"
+            " its greatest value, such as (0, 10), with None for an end that is open."
+        )
+    return ends[0], ends[1]
 
 
 @dataclass(frozen=True, slots=True)

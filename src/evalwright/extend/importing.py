@@ -19,6 +19,7 @@ from evalwright.core.errors import RunError
 from evalwright.core.responses import Usage
 from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import MetricSpec, Scorer
+from evalwright.core.text import printable
 from evalwright.engine.counts import Counts
 from evalwright.models.model_interface import fingerprint_of
 from evalwright.runs.aggregation import TaskTally, rules_record
@@ -34,6 +35,8 @@ UNKNOWN_ENVIRONMENT: Mapping[str, Any] = {
     "libraries": {},
     "git_commit": None,
 }
+MAX_NAMED_IDS = 5
+"""Ids of repeated items that a note names."""
 MAX_NAME_BYTES = 100
 """Most bytes of a folder's name; 100 characters could be too many bytes for a file system."""
 
@@ -273,13 +276,68 @@ class ImportFolder:
         Raises:
             RunError: the folder cannot be written.
         """
+        answered = _AnsweredItems()
         with RunWriter(self.path) as writer:
             for position, record in enumerate(records):
                 if draws is not None:
                     position = record.index * draws + record.draw
+                answered.add(record)
                 writer.add(position, record)
-            writer.finish(facts().as_dict(self))
+            content = facts().as_dict(self)
+            if note := answered.describe_repeated():
+                _add_note(content, note)
+            writer.finish(content)
         return open_run(self.path)
+
+
+class _AnsweredItems:
+    """Finds items that are in results more than once, by a short key of each."""
+
+    def __init__(self) -> None:
+        self._keys: set[int] = set()
+        self._first_ids: list[str] = []
+        self._n_repeated = 0
+        self._has_more_ids = False
+
+    def add(self, record: SampleRecord) -> None:
+        """Count a record in."""
+        text = f"{record.task}\0{record.sample.id}\0{record.draw}"
+        digest = hashlib.blake2b(
+            text.encode("utf-8", "backslashreplace"), digest_size=8
+        )
+        key = int.from_bytes(digest.digest())
+        if key not in self._keys:
+            self._keys.add(key)
+            return
+        self._n_repeated += 1
+        sample_id = record.sample.id
+        if sample_id in self._first_ids:
+            return
+        if len(self._first_ids) < MAX_NAMED_IDS:
+            self._first_ids.append(sample_id)
+        else:
+            self._has_more_ids = True
+
+    def describe_repeated(self) -> str:
+        """Say how many records are of an item that had one; "" if there are none."""
+        if not self._n_repeated:
+            return ""
+        named = ", ".join(f"'{printable(sample_id)}'" for sample_id in self._first_ids)
+        more = " and others" if self._has_more_ids else ""
+        phrase = "record repeats" if self._n_repeated == 1 else "records repeat"
+        return (
+            f"{self._n_repeated:,} {phrase} an item of these results (the same task,"
+            f" id and draw), and each counts: {named}{more}."
+        )
+
+
+def _add_note(content: dict[str, Any], note: str) -> None:
+    """Add a note to those of an imported run, in the content of `run.json`."""
+    configuration = dict(content["configuration"])
+    imported = dict(configuration.get("imported") or {})
+    imported["notes"] = [*imported.get("notes", ()), note]
+    configuration["imported"] = imported
+    content["configuration"] = configuration
 
 
 def write_run(
@@ -300,7 +358,7 @@ def write_run(
     Args:
         folder: the run's folder, from `ImportDestination.place`.
         records: each sample's and draw's record, in the order of tasks, samples and draws. They are
-            taken one by one, so memory does not grow with their number.
+            taken one by one, and memory holds a few numbers of each.
         tasks: the tasks that the records name.
         system: the system's name, as the importer and its dialect are called.
         model: the model's name.

@@ -347,6 +347,11 @@ def is_known(spec: MetricSpec) -> bool:
     return True
 
 
+def is_built_in(spec: MetricSpec) -> bool:
+    """Whether a metric is one of this package, which nothing has registered anew, and is known."""
+    return registry.is_built_in(spec.kind) and is_known(spec)
+
+
 def metric_range(kind: str, options: Mapping[str, Any]) -> tuple[float, float]:
     """Return the least and the greatest value of a metric in `BOUNDED`.
 

@@ -33,6 +33,20 @@ _WORDS = frozenset(
 )
 
 
+def template(name: str, replacements: Mapping[str, str]) -> str:
+    """Fill in a file of `templates/init`.
+
+    Args:
+        name: the file's name.
+        replacements: texts by the mark whose place they take.
+    """
+    folder = files("evalwright.reports") / "templates" / "init"
+    text = (folder / name).read_text(encoding="utf-8")
+    for mark, replacement in replacements.items():
+        text = text.replace(mark, replacement)
+    return text
+
+
 def task_text(
     definition: Mapping[str, Any], data_file: str, columns: Sequence[str]
 ) -> str:
@@ -92,27 +106,33 @@ def task_text(
 def suite_text(
     name: str,
     tasks: Sequence[str],
-    models: Sequence[str],
+    models: Sequence[str | Mapping[str, Any]],
     settings: Mapping[str, Any] | None = None,
+    comments: Mapping[str, str] | None = None,
 ) -> str:
     """Write a suite file.
 
     Args:
         name: The suite's name.
         tasks: Its tasks, by name or file.
-        models: Its models.
+        models: Its models, by name or with arguments.
         settings: Further settings of the suite.
+        comments: A comment above a setting, by its key.
     """
+    content = {
+        "name": name,
+        "tasks": list(tasks),
+        "models": list(models),
+        **(settings or {}),
+    }
+    parts: list[str] = []
+    for key, setting in content.items():
+        if comments and key in comments:
+            parts.append(f"# {comments[key]}\n")
+        parts.append(_yaml({key: setting}))
     return (
         "# What is evaluated, and which models: evalwright run --config suite.yaml\n"
-        + _yaml(
-            {
-                "name": name,
-                "tasks": list(tasks),
-                "models": list(models),
-                **(settings or {}),
-            }
-        )
+        + "".join(parts)
         + "# limit: 100      # so many samples of each task, the same for every model\n"
         + "# budget: 5 USD   # stop when this much is spent\n"
     )

@@ -600,6 +600,7 @@ def rules_record(
                 "options": dict(metric.options),
             }
             | ({"lower_is_better": True} if metric.lower_is_better else {})
+            | ({"value_range": list(metric.value_range)} if metric.value_range else {})
             for metric in metrics
         ],
     }

@@ -22,6 +22,7 @@ from evalwright.metrics.registry import (
     FAILED_IS_ZERO,
     Groups,
     group_sums,
+    is_built_in,
     is_known,
     item_values,
     slice_keys,
@@ -187,7 +188,8 @@ class Record:
     def _spec(self) -> MetricSpec:
         """Return the metric's definition, as recorded if it is one of ours.
 
-        Otherwise it follows from the framework's rules.
+        Otherwise it follows from the framework's rules: a metric of a plug-in may have the name of
+        one of the framework's own.
 
         Raises UsageError where these are missing.
         """
@@ -202,16 +204,22 @@ class Record:
         if (
             dialect is not None
             and self.first is not None
-            and not any(map(is_known, matching))
+            and not any(map(is_built_in, matching))
         ):
-            rules = dialect.rules(
-                record, self.run.data["configuration"], self.first, {"bootstrap": 0}
-            )
-            matching = [
-                spec
-                for spec in rules.metrics_for(self.tally.names())
-                if (spec.label, spec.scorer) == label_and_scorer
-            ]
+            registered = [spec for spec in matching if is_known(spec)]
+            try:
+                rules = dialect.rules(
+                    record, self.run.data["configuration"], self.first, {"bootstrap": 0}
+                )
+            except EvalwrightError:
+                if not registered:
+                    raise
+            else:
+                matching = [
+                    spec
+                    for spec in rules.metrics_for(self.tally.names())
+                    if (spec.label, spec.scorer) == label_and_scorer
+                ] or registered
         return (
             matching[0]
             if matching

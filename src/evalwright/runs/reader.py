@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from evalwright.bounded import from_json
-from evalwright.core.errors import RunError, UnknownName
+from evalwright.core.errors import ConfigurationError, RunError, UnknownName
 from evalwright.core.local_paths import scheme_of
 from evalwright.core.private import check_ordinary, lines_of
 from evalwright.core.samples import SampleRecord
@@ -696,7 +696,7 @@ def _read(file: Path) -> Run:
 def _metric_spec_fault(data: Mapping[str, Any]) -> str:
     """Describe the first invalid metric definition of a task; "" for none.
 
-    It lacks a required key, or has an unknown one.
+    It lacks a required key, has an unknown one, or a range that is none.
     """
     form = _schema("run")["properties"]["tasks"]["items"]["properties"]["metric_specs"][
         "items"
@@ -711,6 +711,10 @@ def _metric_spec_fault(data: Mapping[str, Any]) -> str:
             for key in ("label", "kind", "scorer"):
                 if key not in spec:
                     return f"{location} has no '{key}'"
+            try:
+                MetricSpec(**{"options": {}, **spec})
+            except ConfigurationError as error:
+                return f"{location}: {str(error).removesuffix('.')}"
     return ""
 
 

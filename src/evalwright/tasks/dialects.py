@@ -27,6 +27,10 @@ DIALECTS = {
 }
 """The dialects that come with the package: name -> "module:object"."""
 
+HOW_TO_LOAD = (
+    "A dialect of your own is loaded with --plugin FILE, or by installing its package."
+)
+
 SCORINGS = ("corrected", "published")
 """Which arithmetic makes the numbers.
 
@@ -236,7 +240,8 @@ def dialect(name: str) -> Dialect:
     """
     if name not in _registered:
         if name not in _all_dialects():
-            raise UnknownName("dialect", name, names(), f"Known: {', '.join(names())}.")
+            hint = f"Known: {', '.join(names())}. {HOW_TO_LOAD}"
+            raise UnknownName("dialect", name, names(), hint)
         _registered[name] = _load_dialect(name, _all_dialects()[name])
     return _registered[name]
 

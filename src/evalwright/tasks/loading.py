@@ -512,6 +512,14 @@ def _unknown_task(name: str, known_names: Sequence[str]) -> UnknownName:
         return UnknownName(
             "task", name, (), f"Did you mean '{near[0]}:{foreign['task']}'?"
         )
+    dialect_name, colon, _ = name.partition(":")
+    if colon and re.fullmatch(r"[\w-]+", dialect_name):
+        hint = (
+            f"No dialect '{dialect_name}' is loaded: --plugin FILE loads one of your own,"
+            " as installing its package does. `evalwright tasks list` shows all other"
+            " tasks."
+        )
+        return UnknownName("task", name, known_names, hint)
     pattern = "No task's name fits the pattern; " if has_magic(name) else ""
     return UnknownName(
         "task",

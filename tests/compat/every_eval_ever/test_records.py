@@ -11,15 +11,20 @@ from typing import Any
 import pytest
 from jsonschema import Draft7Validator
 
+import evalwright.runs
+from evalwright import Answer, Sample, SampleRecord, Score
 from evalwright.compat.every_eval_ever.exporting import export_eee
 from evalwright.compat.every_eval_ever.importing import import_eee
 from evalwright.compat.inspect.importing import import_inspect
-from evalwright.runs.reader import Run
+from evalwright.core.errors import ConfigurationError, RunError
+from evalwright.extend import ImportDestination, ImportedTask, MetricSpec, write_run
+from evalwright.runs.reader import Run, open_run
 from support.runs import make_run
 from support.typed import typed
 
 DATA = Path(__file__).parents[2] / "data" / "every_eval_ever"
 LOGS = DATA.parent / "inspect"
+RUN_SCHEMA = Path(evalwright.runs.__file__).parent / "schemas" / "run.schema.json"
 
 
 def check(folder: Path) -> int:
@@ -204,3 +209,60 @@ def test_rows_that_are_not_numbered_are_repeats_and_said(tmp_path: Path) -> None
     assert "several rows that are not numbered, read as repeats: 6 (" in " ".join(
         run.data["configuration"]["imported"]["notes"]
     )
+
+
+@pytest.mark.parametrize(
+    ("value_range", "ends"),
+    [
+        ((0, 10), (0, 10)),
+        ((1, None), (1, "Infinity")),
+        (None, ("-Infinity", "Infinity")),
+    ],
+)
+def test_the_range_that_a_metric_declares_is_stated(
+    value_range: Any, ends: tuple[Any, Any], tmp_path: Path
+) -> None:
+    metric = MetricSpec("grade", "mean", "grade", value_range=value_range)
+    task = ImportedTask(name="essays", metrics=[metric])
+    records = [
+        SampleRecord(
+            *("essays", number, 0, Sample(str(number), "Write."), Answer("Text")),
+            {"grade": Score(float(number))},
+        )
+        for number in range(3)
+    ]
+    source = tmp_path / "grades.jsonl"
+    source.write_text("here\n", encoding="utf-8")
+    place = ImportDestination(tmp_path / "runs", "essays", alone=True).place(
+        "some-model", [], {}
+    )
+    run = write_run(
+        place, records, [task], system="grades", model="a/b", files=[source]
+    )
+    assert run.metric_specs("essays") == (metric,), "the record has it too"
+    Draft7Validator(json.loads(RUN_SCHEMA.read_text(encoding="utf-8"))).validate(
+        run.data
+    )
+    export_eee([run], tmp_path / "out", "us", "third_party")
+    assert check(tmp_path / "out")
+    (file,) = (tmp_path / "out").rglob("*.json")
+    (evaluation,) = json.loads(file.read_text(encoding="utf-8"))["evaluation_results"]
+    config = evaluation["metric_config"]
+    assert (config["min_score"], config["max_score"]) == ends
+
+
+def test_a_record_with_a_range_that_is_none_is_refused(tmp_path: Path) -> None:
+    run = make_run(tmp_path, scores=[1, 0], name="ranged")
+    file = run.folder / "run.json"
+    record = json.loads(file.read_text(encoding="utf-8"))
+    for wrong in ([1], [2, 1], ["0", 1]):
+        record["tasks"][0]["metric_specs"][0]["value_range"] = wrong
+        file.write_text(json.dumps(record), encoding="utf-8")
+        with pytest.raises(RunError, match=r"value_range|range of the metric"):
+            open_run(run.folder)
+
+
+@pytest.mark.parametrize("wrong", [(1,), (2, 1), ("0", 1), (0, float("inf")), "01", 5])
+def test_a_range_has_two_ends(wrong: Any) -> None:
+    with pytest.raises(ConfigurationError, match="range of the metric 'grade'"):
+        MetricSpec("grade", "mean", "grade", value_range=wrong)

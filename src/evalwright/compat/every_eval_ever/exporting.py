@@ -168,17 +168,27 @@ def _aggregate(
     }
 
 
+def _range_of(
+    kind: str,
+    options: Mapping[str, Any],
+    declared: Sequence[float | None] | None,
+) -> tuple[float | str, float | str]:
+    """Return the ends of a metric's values, as the schema has them."""
+    if declared is None:
+        if kind in BOUNDED_METRICS:
+            return metric_range(kind, options)
+        declared = (None, None)
+    low, high = declared
+    return "-Infinity" if low is None else low, "Infinity" if high is None else high
+
+
 def _evaluation_result(
     task: Mapping[str, Any], metric: Mapping[str, Any], *, as_published: bool
 ) -> dict[str, Any]:
-    options = {spec["label"]: spec["options"] for spec in task["metric_specs"]}.get(
-        metric["label"], {}
-    )
-    low, high = (
-        metric_range(metric["kind"], options)
-        if metric["kind"] in BOUNDED_METRICS
-        else ("-Infinity", "Infinity")
-    )
+    spec_by_label = {spec["label"]: spec for spec in task["metric_specs"]}
+    spec = spec_by_label.get(metric["label"], {"options": {}})
+    options = spec["options"]
+    low, high = _range_of(metric["kind"], options, spec.get("value_range"))
     uncertainty: dict[str, Any] = {"num_samples": metric["n"]}
     if as_published:
         metric = {

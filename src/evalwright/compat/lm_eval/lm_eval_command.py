@@ -21,6 +21,8 @@ def _import(path: Path, folder: Path, name: str) -> ImportSummary:
         lines.append(
             f"Imported: {run.folder} ({run.model}: {tasks}, {samples}{failed})"
         )
+        notes = run.data["configuration"]["imported"].get("notes", ())
+        lines += [f"  Note: {note.removesuffix('.')}." for note in notes]
     return ImportSummary(
         lines,
         [{"id": run.id, "model": run.model, "folder": str(run.folder)} for run in runs],

@@ -139,6 +139,12 @@ _COMMON_WORDS = word_set(
     "may mar march set dis des ago gen out dec mag mai maj mac mart"
 )
 MAX_DATES = 24
+MAX_WORDS_BETWEEN = 5
+"""Words between a year and the day that it belongs to: "15 April of the same year, 1912"."""
+MAX_CHARS_BETWEEN = 60
+"""Enough for so many words, and a bound on the work."""
+_SENTENCE_END = re.compile(r"[.!?]\s+(?=[^\Wa-zà-ÿа-я])|[。！？]")
+"""The end of a sentence: an abbreviation, "Oct. of that year", has small letters behind it."""
 _WEEKDAY_OR_ERA = re.compile(
     r"^(?:on |in )?(?:the )?"
     r"(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day,? )?(?:the )?|พ\.ศ\. ?|ค\.ศ\. ?",
@@ -216,7 +222,10 @@ def find_dates(text_words: Words, years: bool = True) -> list[FoundDate]:
             overlaps = any(date.start < end and start < date.end for date in dates)
             if readings and not overlaps:
                 dates.append(FoundDate(readings, start, end))
-    return _join_year_and_day(sorted(dates, key=lambda date: date.start))
+    dates.sort(key=lambda date: date.start)
+    if len(dates) == 2 and _stand_together(text_words.text, dates[0], dates[1]):
+        return _join_year_and_day(dates)
+    return dates
 
 
 def _write_in_digits(text: str) -> tuple[str, list[tuple[int, int]]]:
@@ -258,10 +267,19 @@ def _place_in_original(place: int, replaced: Sequence[tuple[int, int]]) -> int:
     return place + shift
 
 
+def _stand_together(text: str, first: FoundDate, second: FoundDate) -> bool:
+    """Return whether only a few words of the same sentence are between two dates."""
+    if second.start - first.end > MAX_CHARS_BETWEEN:
+        return False
+    # The stop of "10 April." is read as that of an abbreviated month.
+    if _SENTENCE_END.search(text, max(0, first.end - 1), second.start + 1):
+        return False
+    between = text[first.end : second.start]
+    return len(Words(between).tokens) <= MAX_WORDS_BETWEEN
+
+
 def _join_year_and_day(dates: list[FoundDate]) -> list[FoundDate]:
-    """Join a year and a day that stand apart ("1912, on 15 April")."""
-    if len(dates) != 2:
-        return dates
+    """Join a year and a day with words between them ("1912, on 15 April")."""
     first = dates[0].readings[0]
     second = dates[1].readings[0]
     if not {first.parts, second.parts} <= {1, 2} or first.conflicts(second):
