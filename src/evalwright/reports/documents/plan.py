@@ -206,16 +206,18 @@ def _the_roles(roles: Sequence[str]) -> str:
 
 def _list_shortfalls(forecast: Forecast) -> Iterator[str]:
     """Say for each task with too few items that costs are of these, and what enough would cost."""
+    unknown_roles = [judge.role for judge in forecast.judges if not judge.is_known]
     for task in forecast.tasks:
         if task.enough is not False:
             continue
         needed = round(task.items_for_difference.value or 0)
         cost = task.money_per_item.times(needed)
+        price = f"; these would cost {_cost(cost)}{_without_roles(unknown_roles)}"
+        is_priced = cost.is_known and bool(cost.most)
         yield (
             "What a run costs, and the command below, are for the"
             f" {numbers.counted(task.n_total, 'item')} that {task.task} has, not for"
-            f" the {numbers.counted(needed, 'item')} needed"
-            f"{f'; these would cost {_cost(cost)}' if cost.is_known else ''}."
+            f" the {numbers.counted(needed, 'item')} needed{price if is_priced else ''}."
         )
 
 
