@@ -66,6 +66,7 @@ def test_the_sum_has_the_judge_whose_tokens_earlier_answers_show(
     server: OpenAIServer, source: str
 ) -> None:
     setup = (*models(server), *PROMPTS, *RUBRIC, *judge(server))
+    measured: tuple[str, ...]
     if source == "runs":
         run(server, *PROMPTS, "--name", "a")
         measured = ("--from", "a-plain", "--from", "a-polite")
