@@ -73,3 +73,29 @@ def test_a_list_of_all_providers_is_a_command_away() -> None:
     listed = json.loads(typed("models", "list", "--json").out)
     assert len(listed) > 80
     assert f"shows all {len(listed)}" in typed(*RUN, "zzzz/name").err
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("view --limit 3", "`evalwright run` has it (--limit N"),
+        ("compare --limit=3", "`evalwright run` has it (--limit N"),
+        ("plan --limit 3", "use --pilot N"),
+        ("runs show --limit 3", "`evalwright runs samples` has it (--limit N"),
+        ("view --fail-if x", "`evalwright compare` has it (--fail-if RULE"),
+        ("view --output x", "To write a file: --html FILE; --out is the folder"),
+        ("runs show --output x", "with > FILE; --out is the folder"),
+    ],
+)
+def test_an_option_of_another_command_of_ours_is_said_with_it(
+    words: str, says: str
+) -> None:
+    done = typed(*words.split())
+    assert done.code == 2
+    assert says in done.err
+    assert "lm_eval" not in done.err and "Did you mean" not in done.err
+
+
+def test_an_option_of_no_command_has_the_closest_of_its_own() -> None:
+    done = typed("view", "--htm", "x")
+    assert done.code == 2 and "'--html'" in done.err

@@ -159,10 +159,15 @@ def test_killed_in_the_middle_it_decides_the_same_and_asks_nothing_twice(
     (decision,) = record(tmp_path / "runs" / "pair-One")["stopping"]["decisions"]
     assert decision["verdict"] == "One better"
     assert decision["early"]
-    assert (
-        f"One beats Two' on questions: One better, decided early, after {decision['units']} of 600"
-        in done.out
+    low, high = (100 * decision[end] for end in ("low", "high"))
+    verdict = (
+        f"One is better by {100 * decision['value']:.1f} points ({low:.1f} to {high:.1f});"
+        f" decided early, after {decision['units']} of 600 items."
     )
+    flat = " ".join(done.out.split())
+    assert f"One beats Two' on questions: {verdict}" in flat
+    assert flat.endswith(verdict), "the last line says it again"
+    assert decision["method"] not in flat, "how it was made is for --details"
     assert "Stopped early" in done.out
 
 

@@ -168,7 +168,10 @@ def test_a_paired_rule_says_that_the_single_interval_does_not_allow_for_it() -> 
         for note in leaderboard([a, b]).notes
     )
     assert any("Stopped early" in text for text in compare(a, b).differences)
-    assert any("saving about" in text for text in stopping_sentences(a))
+    assert any(
+        text.endswith(f"; about {stopping(a)['saved_requests']:,} requests saved.")
+        for text in stopping_sentences(a)
+    )
 
 
 def test_what_stays_open_is_asked_in_full_and_ends_with_the_ordinary_comparison() -> (

@@ -9,6 +9,7 @@ tested by two one-sided tests (TOST) at 5%.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -283,14 +284,28 @@ MOST_READ = 200_000
 """Most records in which flipped items are looked up by name."""
 
 
+_HASH_ID = re.compile(r"[0-9a-f]{16}")
+"""The id of a sample that has none of its own."""
+MOST_QUESTION_CHARS = 400
+"""Characters of a question that are kept to recognise it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Flip:
-    """An item on which the two runs have different scores."""
+    """An item on which the two runs have different scores.
+
+    `question` is the beginning of its input, where its id is a hash that tells a reader nothing.
+    """
 
     task: str
     id: str
     a: float
     b: float
+    question: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return a plain mapping for JSON; the question only where it is needed."""
+        return plain_fields(self, () if self.question else ("question",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -1100,12 +1115,22 @@ def _find_flips(
                 Flip(
                     matrix.measure.task,
                     row["id"],
-                    *map(float, matrix.values[:, column]),
+                    a=float(matrix.values[0, column]),
+                    b=float(matrix.values[1, column]),
+                    question=_question_of(row),
                 )
             )
             if not any(left.values()):
                 break
     return tuple(flips)
+
+
+def _question_of(row: Mapping[str, Any]) -> str:
+    """The beginning of a record's input on one line, if its id is a hash; else ""."""
+    text = row.get("input")
+    if not isinstance(text, str) or not _HASH_ID.fullmatch(row["id"]):
+        return ""
+    return " ".join(text[:MOST_QUESTION_CHARS].split())
 
 
 def describe_estimand(

@@ -111,9 +111,16 @@ def _run_reporting_errors(
 
 
 def _suggest_option(error: click.NoSuchOption, arguments: Sequence[str]) -> str | None:
-    """Return what to write instead of an option of another program; None if no program has it."""
+    """Return what to write instead of an option that the command does not have.
+
+    That is the whole line where the option is another program's, else our command that has it; None
+    if none has.
+    """
+    from evalwright.cli.unknown_options import suggest_own_option
+
     if error.ctx is None:
         return None
+    own_suggestion = suggest_own_option(error)
     path = error.ctx.command_path.split()[1:]
     native = {
         option: not (isinstance(param, click.Option) and (param.is_flag or param.count))
@@ -126,9 +133,9 @@ def _suggest_option(error: click.NoSuchOption, arguments: Sequence[str]) -> str 
         suggestion: str | None = resolve_name(spelling)(
             error.option_name, tuple(path), remaining, native, _data_files(remaining)
         )
-        if suggestion:
+        if suggestion and (own_suggestion is None or "Write: " in suggestion):
             return suggestion
-    return None
+    return own_suggestion
 
 
 def _data_files(arguments: Sequence[str]) -> dict[str, bool]:

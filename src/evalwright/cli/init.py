@@ -123,15 +123,17 @@ def _convert(source: Path, params: Mapping[str, Any]) -> None:
         say(f"Note: {sentence}")
     command = ["evalwright", "run", "--config", SUITE, *converted.options]
     configuration = _read_allowed(Path(SUITE))
-    if configuration is None:
+    needs_trust = configuration is None
+    if needs_trust:
         configuration = _read_allowed(Path(SUITE), SUITE)
+        command += ["--trust-file", SUITE]
+    if configuration is not None:
+        show_missing_keys(keys_of(configuration))
+    if needs_trust:
         say(
             f"Note: {SUITE} sends requests to addresses of the configuration: read it."
             " --trust-file says that you agree."
         )
-        command += ["--trust-file", SUITE]
-    if configuration is not None:
-        show_missing_keys(keys_of(configuration))
     echo(f"Next: {' '.join(command)}")
 
 

@@ -293,15 +293,17 @@ def _evaluate(
 def _verdict(runs: Sequence[Run]) -> str:
     """Say which of a few runs is better and by how much.
 
-    It is "" if they cannot be compared, if stopping rules have said it, and for more runs than a
-    sentence can hold.
+    Where stopping rules have decided it, it is their verdict; "" if the runs cannot be compared,
+    and for more runs than a sentence can hold.
     """
     from evalwright.analysis.comparison import compare_runs
     from evalwright.analysis.several import compare_several
     from evalwright.reports.conclusions import verdict, worded_several
+    from evalwright.reports.endings import rule_verdicts
 
     if any((run.data.get("stopping") or {}).get("rules") for run in runs):
-        return ""
+        verdicts = rule_verdicts(runs)
+        return " ".join(verdicts) if len(verdicts) <= MOST_IN_A_SENTENCE else ""
     with suppress(EvalwrightError):
         if len(runs) == 2:
             return verdict(compare_runs(runs[1], runs[0]))

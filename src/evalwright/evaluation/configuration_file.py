@@ -97,6 +97,17 @@ def read_configuration(
     return read_settings(str(path), {}, None, suite, trust_file).configuration
 
 
+def read_recorded(run_file: Path) -> Configuration:
+    """Read what a run was made with, for those who send no request by it.
+
+    Nothing is asked of the user, and no file of providers is registered.
+
+    Raises:
+        UsageError: the `run.json` cannot be read, or a setting in it.
+    """
+    return _opened(run_file).read().configuration
+
+
 def _with_flags(settings: Settings, flags: Mapping[str, Any]) -> Settings:
     """Apply flags to settings; overrides and settings of dialects are merged over the file's."""
     configuration = settings.configuration

@@ -14,7 +14,8 @@ import evalwright
 from evalwright.evaluation.configuration import Configuration, ModelSpec
 from evalwright.evaluation.origins import FILES, listed
 from evalwright.models.built_in import EXTRAS, KEYS
-from evalwright.models.remote.providers import find
+from evalwright.models.remote.keys import key_variables
+from evalwright.models.remote.providers import Provider, find, may_have_keys
 from evalwright.runs.accepted_failures import is_id_file
 from evalwright.tasks.definitions import Definition
 from evalwright.tasks.dialects import named
@@ -50,12 +51,29 @@ def _keys_of(spec: ModelSpec) -> Iterator[str]:
             yield KEYS[provider]
         return
     if row.key and not named_keys:
-        yield row.key[0]
+        yield from dict.fromkeys(_provider_keys(row, arguments))
     placed_variables = spec.arguments.get("variables")
     placed = placed_variables if isinstance(placed_variables, Mapping) else {}
     for name, variables in row.variables.items():
         if name not in placed and not spec.arguments.get("base_url"):
             yield variables.partition("|")[0]
+
+
+def _provider_keys(
+    provider: Provider, arguments: Sequence[Mapping[str, Any]]
+) -> Iterator[str]:
+    """List the variable of a provider's key, unless requests go to addresses without it.
+
+    A provider's key is only sent to its own hosts, and to those that the user's trust file allows.
+    """
+    urls = [
+        str(mapping["base_url"]) for mapping in arguments if mapping.get("base_url")
+    ]
+    if not urls:
+        yield provider.key[0]
+    for url in urls:
+        is_own = may_have_keys(provider, url)
+        yield from key_variables(url, None, provider.key, is_own)[:1]
 
 
 def _replicas(arguments: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -486,6 +486,8 @@ def _task_sentence(task: TaskComparison, name_a: str, name_b: str) -> str:
         assert task.unpaired is not None
         text = _unpaired_sentence(task.unpaired, name_a, name_b, unit)
     remarks = ["lower is better"] if task.lower_is_better else []
+    if task.paired is not None and task.paired.n and (task.only_a or task.only_b):
+        remarks.append(f"on the {counted(task.paired.n, 'item')} that both have")
     remarks += [task.other_questions] if task.other_questions else []
     return "; ".join([text.removesuffix("."), *remarks]) + "."
 

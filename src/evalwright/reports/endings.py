@@ -490,55 +490,133 @@ def _first_messages(run: Run, kinds: Iterable[str]) -> dict[str, str]:
 
 
 def stopping_sentences(run: Run) -> list[str]:
-    """Say which stopping rules were decided and whether the run ended early."""
+    """Say how the stopping rules were decided and whether the run ended early, with all details."""
     stopping = run.data.get("stopping")
     if not stopping:
         return []
-    sentences = [_decision(decision) for decision in stopping["decisions"]]
-    stopped_tasks = [
-        task_state
-        for task_state in stopping["tasks"]
-        if task_state["asked"] < task_state["of"]
+    sentences = [
+        _decision(decision, details=True) for decision in stopping["decisions"]
     ]
-    if stopped_tasks:
-        n_asked, n_total = (
-            sum(task_state[key] for task_state in stopping["tasks"])
-            for key in ("asked", "of")
+    return [*sentences, *_early_ends([run])]
+
+
+def stopping_notes(runs: Sequence[Run]) -> list[str]:
+    """Say the same of runs that were made together, each decision once and without its method."""
+    decisions = [
+        _decision(decision)
+        for run in runs
+        for decision in (run.data.get("stopping") or {}).get("decisions", ())
+    ]
+    return [*dict.fromkeys(decisions), *_early_ends(runs)]
+
+
+def rule_verdicts(runs: Sequence[Run]) -> list[str]:
+    """Say what the stopping rules of runs that were made together decided, for the last line."""
+    verdicts = [
+        f"{_verdict_words(decision)}; {_decided_when(decision)}."
+        for run in runs
+        for decision in (run.data.get("stopping") or {}).get("decisions", ())
+        if decision["decided"] and not decision.get("trouble")
+    ]
+    return list(dict.fromkeys(verdicts))
+
+
+def _early_ends(runs: Sequence[Run]) -> Iterator[str]:
+    """Say which runs ended early, after how much, and what rules have saved."""
+    ended_by_budget: list[str] = []
+    ended_by_rule: list[str] = []
+    saved = 0
+    for run in runs:
+        stopping = run.data.get("stopping") or {}
+        tasks = stopping.get("tasks", ())
+        if not any(task["asked"] < task["of"] for task in tasks):
+            continue
+        n_asked, n_total = (sum(task[key] for task in tasks) for key in ("asked", "of"))
+        unit = (
+            "items"
+            if n_asked == sum(task.n_samples for task in run.tasks)
+            else "answers"
         )
-        sentence = (
-            f"Stopped early because the budget was spent: {n_asked:,} of {n_total:,}"
-            " answers were requested."
-        )
-        if not stopping["budget_reached"]:
-            saved = counted(stopping["saved_requests"], "request")
-            sentence = (
-                f"Stopped early because its rules were decided: {n_asked:,} of {n_total:,}"
-                " answers were requested, "
+        extent = f"{n_asked:,} of {n_total:,} {unit}"
+        if stopping["budget_reached"]:
+            ended_by_budget.append(
+                f"{run.label} after {extent}"
+                if len(runs) > 1
+                else f"{extent} were asked"
             )
-            sentence += f"saving about {saved}."
-        sentences.append(sentence)
-    return sentences
+        else:
+            ended_by_rule.append(extent)
+            saved += stopping["saved_requests"]
+    if ended_by_budget:
+        yield (
+            f"Stopped early because the budget was spent: {'; '.join(ended_by_budget)}."
+        )
+    if ended_by_rule:
+        extents = ", ".join(dict.fromkeys(ended_by_rule))
+        each = ", of each" if len(ended_by_rule) > 1 else ""
+        judges = sorted({role for run in runs for role in run.data.get("roles") or ()})
+        roles = f", the {' and the '.join(judges)}'s included" if judges else ""
+        yield (
+            f"Stopped early because its rules were decided: {extents} were asked{each};"
+            f" about {counted(saved, 'request')} saved{roles}."
+        )
 
 
-def _decision(decision: Mapping[str, Any]) -> str:
-    """Describe the decision on one rule and one task in a sentence."""
+def _decision(decision: Mapping[str, Any], *, details: bool = False) -> str:
+    """Describe the decision on one rule and one task in a sentence.
+
+    `details` adds its level and how it was made.
+    """
     name = f"'{decision['rule']}' on {decision['task']}"
-    units = f"{decision['units']:,} of {decision['n_total']:,} {decision['unit']}"
-    units += f" ({decision['failed']:,} without a score)" if decision["failed"] else ""
-    level = f"{100 * decision['level']:g}%"
-    interval_text = _interval(decision)
+    units = _units(decision)
     if decision.get("trouble"):
         return f"{name}: undecided after {units}: {decision['trouble']}"
     if not decision["decided"]:
-        return f"{name}: undecided after {units}{interval_text}."
-    when = "early, " if decision["early"] else ""
+        return f"{name}: undecided after {units}{_difference(decision)}."
+    level = f"{100 * decision['level']:g}%"
+    made = f" (level {level}; {decision['method']})" if details else ""
+    sentence = f"{name}: {_verdict_words(decision)}; {_decided_when(decision)}{made}."
     provisional = _provisional_decision(decision)
-    mark = "provisionally " if provisional else ""
-    sentence = (
-        f"{name}: {decision['verdict']}, {mark}decided {when}after {units}{interval_text} (level"
-        f" {level}; {decision['method']})."
-    )
     return f"{sentence} Provisional: {provisional}" if provisional else sentence
+
+
+def _units(decision: Mapping[str, Any]) -> str:
+    units = f"{decision['units']:,} of {decision['n_total']:,} {decision['unit']}"
+    failed = decision["failed"]
+    return f"{units} ({failed:,} without a score)" if failed else units
+
+
+def _decided_when(decision: Mapping[str, Any]) -> str:
+    when = "early, " if decision["early"] else ""
+    mark = "provisionally " if _provisional_decision(decision) else ""
+    return f"{mark}decided {when}after {_units(decision)}"
+
+
+def _verdict_words(decision: Mapping[str, Any]) -> str:
+    """Say a decision as one says a comparison: who is better, by how much, with the interval.
+
+    "careful is better by 36.0 points (14.4 to 57.6)".
+    """
+    verdict = str(decision["verdict"])
+    value = decision["value"]
+    if value is None:
+        return verdict
+    low, high = decision["low"], decision["high"]
+    unit = " points" if decision["bounded"] else ""
+    winner = verdict.removesuffix(" better")
+    if decision["a"] and winner in (decision["a"], decision["b"]):
+        if winner == decision["b"]:
+            value = -value
+            low, high = (None if end is None else -end for end in (high, low))
+        return (
+            f"{winner} is better by {_points(value, decision)}{unit}"
+            f"{_ends(low, high, decision)}"
+        )
+    margin = verdict.removeprefix("no difference of ").removesuffix(" or more")
+    if margin != verdict:
+        shown_margin = _points(float(margin), decision)
+        verdict = f"no difference of {shown_margin}{unit} or more"
+    return f"{verdict}{_difference(decision)}"
 
 
 def _provisional_decision(decision: Mapping[str, Any]) -> str:
@@ -556,23 +634,21 @@ def _provisional_decision(decision: Mapping[str, Any]) -> str:
     return "more than 5% of the answers are missing."
 
 
-def _interval(decision: Mapping[str, Any]) -> str:
-    estimate, low, high = (decision[key] for key in ("value", "low", "high"))
+def _difference(decision: Mapping[str, Any]) -> str:
+    """The measured difference or score with its interval, after a semicolon."""
+    estimate = decision["value"]
     if estimate is None:
         return ""
-    sign = "+" if decision["a"] else ""
-    inside = (
-        ""
-        if low is None or high is None or low == high
-        else f" [{_points(low, decision)}, {_points(high, decision)}]"
-    )
-    number_text = f"{_points(estimate, decision, sign)}{inside}"
-    subject = (
-        f"difference {number_text}"
-        if decision["a"]
-        else f"{decision['metric']} {number_text}"
-    )
-    return f"; {subject}"
+    unit = " points" if decision["bounded"] else ""
+    number = _points(estimate, decision, "+" if decision["a"] else "")
+    ends = _ends(decision["low"], decision["high"], decision)
+    return f"; {'difference' if decision['a'] else decision['metric']} {number}{unit}{ends}"
+
+
+def _ends(low: float | None, high: float | None, decision: Mapping[str, Any]) -> str:
+    if low is None or high is None:
+        return ""
+    return f" ({_points(low, decision)} to {_points(high, decision)})"
 
 
 def _points(number: float, decision: Mapping[str, Any], sign: str = "") -> str:

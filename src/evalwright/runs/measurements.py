@@ -13,6 +13,31 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+_UNDER_TEST = "target"
+"""The role of the model under test, which scorers can also ask."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoleRequests:
+    """What scoring took of the model in a role, one number per record of a sample.
+
+    Attributes:
+        requests: number of requests.
+        input_tokens: tokens read.
+        output_tokens: tokens written.
+        cost: US dollars, nan where a reply gave no cost.
+    """
+
+    requests: NDArray[np.float64]
+    input_tokens: NDArray[np.float64]
+    output_tokens: NDArray[np.float64]
+    cost: NDArray[np.float64]
+
+    @property
+    def counts_tokens(self) -> bool:
+        """Whether the replies reported their token counts."""
+        return bool(self.input_tokens.sum() > 0)
+
 
 @dataclass(frozen=True, slots=True)
 class Measured:
@@ -29,6 +54,7 @@ class Measured:
         input_tokens: tokens read.
         output_tokens: tokens written.
         cost: US dollars, nan where no reply gave a cost.
+        roles: what each answer took of the models in roles, such as a judge, by role.
     """
 
     run: Run
@@ -41,6 +67,7 @@ class Measured:
     input_tokens: NDArray[np.float64]
     output_tokens: NDArray[np.float64]
     cost: NDArray[np.float64]
+    roles: Mapping[str, RoleRequests] = field(default_factory=dict)
 
     @property
     def means(self) -> NDArray[np.float64]:
@@ -74,9 +101,13 @@ class Pace:
 class _Rows(ItemRows):
     answers: list[tuple[float, float, float, float]] = field(default_factory=list)
     latencies: list[float] = field(default_factory=list)
+    by_role: dict[str, dict[int, list[float]]] = field(default_factory=dict)
+    n_scored: int = 0
 
     def add(self, row: Mapping[str, Any]) -> None:
         ItemRows.add(self, row)
+        if not row.get("failure"):
+            self._add_roles(row)
         responses = row.get("responses", ())
         if not responses:
             return
@@ -89,6 +120,37 @@ class _Rows(ItemRows):
         )
         self.answers.append((len(responses), read, written, cost))
         self.latencies.extend(row.get("timing", {}).get("latency", ()))
+
+    def _add_roles(self, row: Mapping[str, Any]) -> None:
+        """Add up what the scorers of a record sent to other models, by role."""
+        for exchanges in (row.get("exchanges") or {}).values():
+            for exchange in exchanges:
+                if exchange["role"] == _UNDER_TEST:
+                    continue
+                sums = self.by_role.setdefault(exchange["role"], {})
+                row_sums = sums.setdefault(self.n_scored, [0.0] * 4)
+                row_sums[0] += 1
+                response = exchange.get("response")
+                if response is None:  # it failed, and cost nothing that is known
+                    continue
+                usage = response.get("usage") or {}
+                cost = response.get("cost")
+                row_sums[1] += usage.get("input_tokens", 0)
+                row_sums[2] += usage.get("output_tokens", 0)
+                row_sums[3] += NAN if cost is None else float(cost)
+        self.n_scored += 1
+
+    def roles(self) -> dict[str, RoleRequests]:
+        """What each record took of every role; zeros where it took nothing."""
+        import numpy as np
+
+        tables = {}
+        for role, sums in self.by_role.items():
+            table = np.zeros((self.n_scored, 4))
+            for row_index, row_sums in sums.items():
+                table[row_index] = row_sums
+            tables[role] = RoleRequests(*(table[:, column] for column in range(4)))
+        return tables
 
 
 def measure(run: Run) -> tuple[dict[str, Measured], Pace]:
@@ -146,5 +208,9 @@ def _measured(run: Run, task: str, metric: str, rows: _Rows) -> Measured:
         tuple(rows.ids),
         padded(rows.draws),
         None if codes is None else codes.astype(np.int64).reshape(-1),
-        *(table[:, column] for column in range(4)),
+        requests=table[:, 0],
+        input_tokens=table[:, 1],
+        output_tokens=table[:, 2],
+        cost=table[:, 3],
+        roles=rows.roles(),
     )

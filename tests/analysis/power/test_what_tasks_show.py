@@ -402,7 +402,7 @@ def test_what_cannot_be_planned_is_said(
 
 def test_runs_must_have_the_task(tmp_path: Path) -> None:
     run: Run = make_run(tmp_path, scores=[1.0, 0.0])
-    with pytest.raises(UnknownName, match="questions"):
+    with pytest.raises(RunError, match="is of the task factual, not of 'questions'"):
         plan("questions.yaml", ECHO, runs=[run])
     other = make_run(tmp_path, scores=[1.0, 0.0], name="broken")
     other.samples_file.write_text("{}\n")

@@ -455,6 +455,24 @@ def test_every_provider_is_one_of_ours() -> None:
     assert set(table.values()) <= set(providers())
 
 
+@pytest.mark.parametrize(
+    ("config", "needs_key"),
+    [
+        ("{apiBaseUrl: 'http://llm.example/v1'}", False),
+        ("{apiBaseUrl: 'https://api.openai.com/v1'}", True),
+        ("{temperature: 0}", True),
+        ("{apiBaseUrl: 'http://llm.example/v1', apiKeyEnvar: OPENAI_API_KEY}", True),
+    ],
+)
+def test_a_key_is_asked_for_where_it_would_be_sent(
+    config: str, needs_key: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    provider = f"{{id: openai:gpt-4o, config: {config}}}"
+    write(MINIMAL.replace("[echo]", f"[{provider}]"))
+    assert ("Set in this shell first: OPENAI_API_KEY." in init().out) == needs_key
+
+
 def test_an_address_is_the_users_to_allow_and_a_key_is_never_copied() -> None:
     provider = (
         "{id: openai:gpt-4o, config: {apiBaseUrl: 'https://llm.example/v1',"
@@ -465,6 +483,8 @@ def test_an_address_is_the_users_to_allow_and_a_key_is_never_copied() -> None:
     assert done.out.splitlines()[-1] == (
         "Next: evalwright run --config suite.yaml --trust-file suite.yaml"
     )
+    note, next_step = done.interleaved.splitlines()[-2:]
+    assert "--trust-file says that you agree" in note and next_step.startswith("Next:")
     assert "'apiKey' of the provider" in done.err
     assert not any(
         "sk-abcdef" in path.read_text()

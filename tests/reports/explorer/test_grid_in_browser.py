@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
+from evalwright import open_run
 from evalwright.core.samples import Score
 from evalwright.reports.explorer.page import write_page
 from evalwright.runs.reader import Run
 from support.browser import IN_BROWSER, Tab, in_new_tab, until
 from support.hostile import HOSTILE
+from support.openai_server import serving
 from support.runs import make_run, rewrite
+from support.typed import typed
 
 pytestmark = IN_BROWSER
 
@@ -152,3 +156,49 @@ def test_hostile_answers_stay_text_and_pages_turn(tmp_path: Path) -> None:
         assert len(await cells(tab)) == 5
 
     in_browser(tmp_path, tuple(runs), "#/answers?run=a&run=b&from=x", steps)
+
+
+def test_prompts_and_the_judges_reasons_are_there_and_hashes_are_not(
+    own_folder: Path,
+) -> None:
+    rows = "".join(f"What is number {place}?,{place}\n" for place in range(4))
+    (own_folder / "numbers.csv").write_text(f"question,reference\n{rows}")
+    (own_folder / "plain.txt").write_text("{{ input }}\n")
+    (own_folder / "polite.txt").write_text("Please be brief.\n{{ input }}\n")
+
+    def reply(prompt: str) -> str:
+        mark = re.search(r'mark="(\w+)"', prompt)
+        if mark is None:
+            return "brief" if "brief" in prompt else "long"
+        verdict = "met" if "\nbrief\n" in prompt else "not met"
+        criterion = {"reason": f"it is {verdict} as I see it", "class": verdict}
+        return json.dumps({"check": mark[1], "c1": criterion})
+
+    with serving(answer=reply) as server:
+        done = typed(
+            "run", "numbers.csv", "--prompt", "plain.txt", "--prompt", "polite.txt",
+            "--model", "openai/m", "-M", f"base_url={server.url}", "--rubric", "Brief.",
+            "--judge", "openai/judge", "-R", f"judge.base_url={server.url}",
+            "--name", "r", "--quiet",
+        )  # fmt: skip
+        assert done.code == 0, done.text
+    runs = tuple(open_run(f"runs/r-{name}") for name in ("plain", "polite"))
+    ids = [row["id"] for row in runs[0].rows()]
+    assert all(re.fullmatch("[0-9a-f]{16}", name) for name in ids)
+
+    async def steps(tab: Tab) -> None:
+        await until(tab, f"{CELLS}.includes('as I see it')")
+        for row in await cells(tab):
+            assert ["it is not met as I see it" in cell for cell in row] == [
+                True,
+                False,
+            ]
+            assert ["it is met as I see it" in cell for cell in row] == [False, True]
+        body = await tab.evaluate("document.querySelector('.answers-grid').innerText")
+        assert not any(name in body for name in ids)
+        assert "Please be brief." not in body, "prompts are folded"
+        await tab.evaluate("document.querySelectorAll('th details')[1].open = true")
+        body = await tab.evaluate("document.querySelector('.answers-grid').innerText")
+        assert "Please be brief.\n{{ input }}" in body
+
+    in_browser(own_folder, runs, "#/answers?run=r-plain&run=r-polite", steps)

@@ -76,6 +76,8 @@ export interface RunInfo {
   outputTokens: number;
   /** Facts to show as they are: machine, versions, settings, how it ended. */
   facts: [name: string, value: string][];
+  /** The template that was used in place of the tasks' own prompt; "" where none was. */
+  prompt?: string;
   /** Whether this page can have pictures of the run's images. */
   hasImages: boolean;
   /** Why an image of this run is not shown, where it is not. */
@@ -221,6 +223,8 @@ export interface Preview {
   answer: string;
   /** The targets, or the right options; "" where there is neither. */
   expected: string;
+  /** Why a judge gave its score; "" where no judge did. */
+  reason: string;
 }
 
 /**

@@ -25,7 +25,12 @@ interface Chunk {
   columns: Map<string, Float64Array | Int32Array>;
 }
 
-type Previews = [questions: string[], answers: string[], expected?: string[]];
+type Previews = [
+  questions: string[],
+  answers: string[],
+  expected?: string[],
+  reasons?: string[],
+];
 
 const BLOCKS_KEPT = 8;
 /** Previews that are read before anybody scrolls to them, where that costs no network. */
@@ -162,6 +167,7 @@ export class RunTable implements RunData {
       question: preview[0][at]!,
       answer: preview[1][at]!,
       expected: preview[2]?.[at] ?? "",
+      reason: preview[3]?.[at] ?? "",
     };
   }
 

@@ -6,7 +6,7 @@ import { useLayoutEffect, useMemo, useState } from "preact/hooks";
 import type { Catalog, RunData, RunInfo } from "../data/api";
 import type { PageProps } from "../pages";
 import { findRun, links, runAddress, useRead } from "../pages";
-import { Line } from "../text/text";
+import { Line, Text } from "../text/text";
 import * as numbers from "./numbers";
 import { taskNames } from "./pairs";
 import { Choice, EmptyNote, Reading, RunLink, Score, ScrollBox, useCatalog } from "./parts";
@@ -160,6 +160,12 @@ function Grid({
                       <span class="small">
                         <Score metric={run.tasks[0]?.metrics[0] ?? null} />
                       </span>
+                      {run.prompt && (
+                        <details class="prompt small">
+                          <summary>Prompt</summary>
+                          <Text value={run.prompt} label="Prompt" />
+                        </details>
+                      )}
                     </th>
                   ))}
                 </tr>
@@ -237,11 +243,11 @@ function ItemRow({
           </span>
         )}
         <span class="small">
-          <Line value={content.id(place)} />
+          {!isHash(content.id(place)) && <Line value={content.id(place)} />}
           {showTask && (
             <>
-              {" "}
-              · <Line value={row.task} />
+              {!isHash(content.id(place)) && " · "}
+              <Line value={row.task} />
             </>
           )}
         </span>
@@ -275,7 +281,7 @@ function AnswerCell({
   score: number;
 }) {
   if (place < 0) return <span class="quiet">not asked</span>;
-  const answer = content.preview(place)?.answer ?? "";
+  const { answer = "", reason = "" } = content.preview(place) ?? {};
   const words =
     score === 1 ? "right" : score === 0 ? "wrong" : `score ${numbers.number(score, false)}`;
   const tone = score === 1 ? "good" : score === 0 ? "bad" : "strong";
@@ -290,8 +296,18 @@ function AnswerCell({
       <span class="cut">
         <Line value={answer} />
       </span>
+      {reason && (
+        <span class="cut small">
+          Judge: <Line value={reason} />
+        </span>
+      )}
     </>
   );
+}
+
+/** Whether an id was made of the sample's content, and so tells a reader nothing. */
+function isHash(id: string): boolean {
+  return /^[0-9a-f]{16}$/.test(id);
 }
 
 /** Every item that any run has, in the order of the first run that has it. */

@@ -48,12 +48,16 @@ F64 = NDArray[np.float64]
 
 
 class MeasuredPair(NamedTuple):
-    """Two models on a task: the matrix, the comparison, and the design with its variances."""
+    """Two models on a task: the matrix, the comparison, and the design with its variances.
+
+    `compares_prompts` says that it is one model with two prompts.
+    """
 
     names: str
     matrix: Matrix
     comparison: PairedComparison
     design: Design
+    compares_prompts: bool = False
 
     @property
     def n(self) -> int:
@@ -137,7 +141,12 @@ def _measure_pair(
         if a.run.label != b.run.label
         else (a.run.id, b.run.id)
     )
-    return MeasuredPair(f"{names[0]} and {names[1]}", matrix, comparison, design)
+    compares_prompts = a.run.model == b.run.model and (
+        _prompt_key(a, task) != _prompt_key(b, task)
+    )
+    return MeasuredPair(
+        f"{names[0]} and {names[1]}", matrix, comparison, design, compares_prompts
+    )
 
 
 def _read_matrices(a: MeasuredRun, b: MeasuredRun) -> list[Matrix]:
@@ -225,6 +234,15 @@ def forecast_parts(pair: MeasuredPair) -> PartsForecast:
     single = "one draw of each item"
     single_prompt = "one prompt"
     unknown_share = "the runs have {}, so this is part of the items' share"
+    prompt_share = unknown_share.format(single_prompt)
+    shift_share = f"the runs have {single_prompt}"
+    if pair.compares_prompts:
+        prompt_share = (
+            "the prompts are what is compared, so this is in the items' share"
+        )
+        shift_share = (
+            "the prompts are what is compared, so this is the difference itself"
+        )
     return PartsForecast(
         item=_amount_of(variances.item, on, ""),
         draw=_amount_of(
@@ -235,13 +253,14 @@ def forecast_parts(pair: MeasuredPair) -> PartsForecast:
         prompt=_amount_of(
             variances.prompt,
             f"{on}, {variances.prompts} prompts",
-            unknown_share.format(single_prompt),
+            prompt_share,
         ),
         shift=_amount_of(
             variances.shift,
             f"{on}, {variances.prompts} prompts",
-            f"the runs have {single_prompt}",
+            shift_share,
         ),
+        compares_prompts=pair.compares_prompts,
     )
 
 

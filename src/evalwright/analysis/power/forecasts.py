@@ -82,19 +82,31 @@ class ModelForecast:
 
 @dataclass(frozen=True, slots=True)
 class JudgeForecast:
-    """What a judge of unsure answers costs.
+    """What the model in a role, such as a judge, costs.
 
     Args:
         role: the judge's role.
         model: "" if none is named for the role.
         requests: number of requests.
         money: US dollars.
+        input_tokens: tokens read.
+        output_tokens: tokens written.
+        unsure_only: whether it only reads answers of which rules are unsure.
     """
 
     role: str
     model: str
     requests: Amount
     money: Amount
+    input_tokens: Amount
+    output_tokens: Amount
+    unsure_only: bool = False
+
+    @property
+    def is_known(self) -> bool:
+        """Whether its requests, tokens and cost can be added to those of the models under test."""
+        amounts = (self.requests, self.input_tokens, self.output_tokens, self.money)
+        return all(amount.is_known for amount in amounts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +127,14 @@ class PartsForecast:
         draw: variance of one draw of both models.
         prompt: variance over prompts on single items.
         shift: variance of the mean difference between prompts.
+        compares_prompts: whether the two are one model with two prompts.
     """
 
     item: Amount
     draw: Amount
     prompt: Amount
     shift: Amount
+    compares_prompts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +153,7 @@ class DesignForecast:
         made: whether this design was run.
         cheapest: whether it detects the difference with the fewest answers.
         enough: whether it detects the difference.
+        money: US dollars for all runs, judges included; None if unknown.
     """
 
     items: int
@@ -150,6 +165,7 @@ class DesignForecast:
     made: bool
     cheapest: bool
     enough: bool
+    money: Amount | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +193,7 @@ class TaskForecast(Plain):
         models: what a run on these items costs, by model.
         parts: the parts of the variance of two models' difference, if there are runs of two models.
         designs: what other designs would show, likewise.
+        money_per_item: US dollars for one item in all runs, judges included.
     """
 
     task: str
@@ -198,6 +215,7 @@ class TaskForecast(Plain):
     models: Mapping[str, ModelForecast]
     parts: PartsForecast | None = None
     designs: tuple[DesignForecast, ...] = ()
+    money_per_item: Amount = Amount(None)
 
     @property
     def enough(self) -> bool | None:
@@ -227,9 +245,10 @@ class Forecast(Plain):
         models: what a run costs over all tasks, by model.
         notes: what a reader must know, one sentence each.
         command: the command of the planned run.
-        judges: what judges of unsure answers cost in addition.
+        judges: what judges and other models in roles cost in addition.
         n_pairs: how many pairs of runs share the level, where several prompts are compared.
-        total: what all runs cost together, for several prompts.
+        total: what all runs cost together, judges included, for several prompts or with judges.
+        several_prompts: whether each model has a run for each of several prompts.
         conclusion: the plan in words, filled in by `reports.documents.plan`.
     """
 
@@ -248,11 +267,15 @@ class Forecast(Plain):
     judges: tuple[JudgeForecast, ...] = ()
     n_pairs: int = 1
     total: ModelForecast | None = None
+    several_prompts: bool = False
     conclusion: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """Return a plain mapping for JSON; what is about several prompts only where there are."""
         fields = Plain.as_dict(self)
+        del fields["several_prompts"]
         if self.total is None:
-            del fields["total"], fields["n_pairs"]
+            del fields["total"]
+        if not self.several_prompts:
+            del fields["n_pairs"]
         return fields

@@ -1,20 +1,32 @@
-"""Forecasts the cost of a judge of unsure answers, from a pilot's share of them if there is one."""
+"""Forecasts what judges and other models in roles take: from what earlier answers took of them.
+
+Without earlier answers, a judge of unsure answers takes no request to one for every answer.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
-from evalwright.analysis.power.forecasts import Amount, JudgeForecast, TaskForecast
+from evalwright.analysis.power.forecasts import (
+    Amount,
+    JudgeForecast,
+    ModelForecast,
+    TaskForecast,
+)
 from evalwright.analysis.power.opening import MeasuredRun, PlannedModel
-from evalwright.analysis.power.spending import find_price, sum_amounts
+from evalwright.analysis.power.spending import find_price, mean_amount, sum_amounts
 from evalwright.analysis.words import count, counted
 from evalwright.core.private import home_folder
 from evalwright.core.tasks import Scorer, Task
+from evalwright.evaluation.configuration import ModelSpec
 from evalwright.evaluation.opening import open_roles
 from evalwright.evaluation.settings import Settings
 from evalwright.models.model_interface import LocalModel
 from evalwright.models.remote.prices import Price
+from evalwright.runs.measurements import RoleRequests
 from evalwright.statistics import mean_interval
+from evalwright.strategies.sampling import TARGET
 
 RUBRIC_TOKENS = 400
 """Tokens of a judge's instruction, besides the question and the answer: a guess."""
@@ -23,72 +35,235 @@ VERDICT_TOKENS = 150
 """Tokens of a judge's verdict with its reason: a guess."""
 
 
-def forecast_judges(
+class RoleModel(NamedTuple):
+    """The model in a role, by name, and what it costs; the name is "" where none is named."""
+
+    role: str
+    name: str
+    is_local: bool
+    price: Price | None
+
+
+def find_role_models(
     settings: Settings,
     planned: Sequence[PlannedModel],
-    tasks: Sequence[TaskForecast],
     sources: Sequence[MeasuredRun],
     prices: Mapping[str, Price],
-    level: float,
-    own_shares: Sequence[Mapping[str, float]],
-) -> Iterator[JudgeForecast]:
-    """Forecast the cost of each role that re-scores answers of which rules are unsure.
+) -> list[RoleModel]:
+    """Find the models of all roles that the tasks need besides the models under test.
 
     Args:
         settings: of the plan; they name the models of the roles.
         planned: the models under test with their tasks.
-        tasks: the forecasts of these tasks, in the same order.
-        sources: earlier runs, whose share of unsure scores is used.
+        sources: earlier runs, whose models have the roles that the settings do not name.
         prices: by model name, "" for all others.
-        level: confidence level of the interval of that share.
-        own_shares: by task and planned model, the share of its requests that no other has.
     """
-    requests: dict[str, list[Amount]] = {}
-    tokens: dict[str, list[Amount]] = {}
-    for number, forecast in enumerate(tasks):
-        for role in _second_reader_roles(planned[0].tasks[number]):
-            for model in planned:
+    needed = {role for task in planned[0].tasks for role in task.roles} - {TARGET}
+    configuration = settings.configuration
+    if configuration.no_judge:
+        return []
+    home = home_folder(configuration.home)
+    role_models = []
+    for role in sorted(needed):
+        spec = configuration.roles.get(role)
+        if spec is None:
+            role_models.append(_recorded_model(role, sources, prices))
+            continue
+        model = open_roles({role: spec}, settings.models, home=home)[role]
+        priced_names = [*role_price_names(spec), model.name, ""]
+        price = next((prices[name] for name in priced_names if name in prices), None)
+        is_local = isinstance(model, LocalModel)
+        role_models.append(
+            RoleModel(role, model.name, is_local, price or find_price(model))
+        )
+    return role_models
+
+
+def role_price_names(spec: ModelSpec) -> list[str]:
+    """List the names that a price may use for the model of a role."""
+    names = (spec.label, spec.model, spec.model.partition("/")[2])
+    return [name for name in names if name]
+
+
+def _recorded_model(
+    role: str, sources: Sequence[MeasuredRun], prices: Mapping[str, Price]
+) -> RoleModel:
+    """Find the model of a role in the records of earlier runs."""
+    for source in sources:
+        recorded = (source.run.data.get("roles") or {}).get(role)
+        if not recorded:
+            continue
+        name = str(recorded.get("name", ""))
+        price = prices.get(name) or prices.get("")
+        if price is None and (recorded_price := recorded.get("price")):
+            price = Price(recorded_price["input"], recorded_price["output"])
+        return RoleModel(role, name, "provider" not in recorded, price)
+    return RoleModel(role, "", False, None)
+
+
+def forecast_judges(
+    number: int,
+    forecast: TaskForecast,
+    role_models: Sequence[RoleModel],
+    planned: Sequence[PlannedModel],
+    sources: Sequence[MeasuredRun],
+    level: float,
+    own_shares: Mapping[str, float],
+) -> Iterator[JudgeForecast]:
+    """Forecast what each role takes on one task, for all models under test together.
+
+    Args:
+        number: which of the tasks.
+        forecast: its forecast.
+        role_models: the models of all roles.
+        planned: the models under test with their tasks.
+        sources: earlier runs, whose requests to the role are used, or their share of unsure scores.
+        level: confidence level of intervals.
+        own_shares: by planned model, the share of its requests that no other has.
+    """
+    task = planned[0].tasks[number]
+    second_readers = _second_reader_roles(task)
+    for role_model in role_models:
+        role = role_model.role
+        if role not in task.roles:
+            continue
+        parts = []
+        for model in planned:
+            draws = model.tasks[number].draws
+            n_answers = forecast.n_used * draws * own_shares[model.name]
+            measured = _measured_requests(role, forecast.task, model, sources)
+            if measured is not None:
+                parts.append(
+                    _forecast_measured(role_model, *measured, n_answers, level)
+                )
+            elif role in second_readers:
                 usage = forecast.models[model.name]
-                own_share = own_shares[number][model.name]
-                n_answers = forecast.n_used * model.tasks[number].draws * own_share
-                judge_requests = _forecast_requests(
+                requests = _forecast_requests(
                     forecast.task, model, n_answers, sources, level
                 )
-                requests.setdefault(role, []).append(judge_requests)
-                per_answer = _tokens_per_answer(
-                    usage.input_tokens, usage.output_tokens, n_answers
-                )
-                tokens.setdefault(role, []).append(
-                    judge_requests.times(per_answer + RUBRIC_TOKENS)
-                )
-    for role, role_requests in requests.items():
-        spec = settings.configuration.roles.get(role)
-        all_requests = sum_amounts(role_requests)
-        if spec is None:
-            yield JudgeForecast(
-                role,
-                "",
-                all_requests,
-                Amount(None, basis=f"no model is named for the role '{role}'"),
-            )
-            continue
-        home = home_folder(settings.configuration.home)
-        judge = open_roles({role: spec}, settings.models, home=home)[role]
-        if isinstance(judge, LocalModel):
-            yield JudgeForecast(
-                role,
-                judge.name,
-                all_requests,
-                Amount(0.0, basis="runs on this machine"),
-            )
-            continue
-        price = prices.get(judge.name, prices.get("")) or find_price(judge)
-        yield JudgeForecast(
-            role,
-            judge.name,
-            all_requests,
-            _forecast_money(judge.name, price, all_requests, sum_amounts(tokens[role])),
+                parts.append(_forecast_unsure(role_model, usage, requests, n_answers))
+            else:
+                parts.append(_unknown_forecast(role_model))
+        yield sum_judges(parts)
+
+
+def sum_judges(parts: Sequence[JudgeForecast]) -> JudgeForecast:
+    """Add up what a role takes for several models or tasks."""
+    return JudgeForecast(
+        role=parts[0].role,
+        model=parts[0].model,
+        requests=sum_amounts([part.requests for part in parts]),
+        money=sum_amounts([part.money for part in parts]),
+        input_tokens=sum_amounts([part.input_tokens for part in parts]),
+        output_tokens=sum_amounts([part.output_tokens for part in parts]),
+        unsure_only=all(part.unsure_only for part in parts),
+    )
+
+
+def sum_by_role(judges: Iterable[JudgeForecast]) -> tuple[JudgeForecast, ...]:
+    """Add up what roles take over several tasks, one forecast a role."""
+    by_role: dict[str, list[JudgeForecast]] = {}
+    for judge in judges:
+        by_role.setdefault(judge.role, []).append(judge)
+    return tuple(sum_judges(parts) for parts in by_role.values())
+
+
+def _measured_requests(
+    role: str, task: str, model: PlannedModel, sources: Sequence[MeasuredRun]
+) -> tuple[RoleRequests, str] | None:
+    """Find what scoring earlier answers took of a role, best those of the same model and prompt."""
+    task_sources = [source for source in sources if task in source.tasks]
+    task_sources.sort(key=lambda source: not model.is_run_by(source.run))
+    for source in task_sources:
+        requests = source.tasks[task].roles.get(role)
+        if requests is not None and requests.counts_tokens:
+            n_answers = counted(len(requests.requests), "answer")
+            return requests, f"measured on {n_answers} of {source.run.label}"
+    return None
+
+
+def _forecast_measured(
+    role_model: RoleModel,
+    measured: RoleRequests,
+    basis: str,
+    n_answers: float,
+    level: float,
+) -> JudgeForecast:
+    requests, input_tokens, output_tokens = (
+        mean_amount(amounts, basis, level).times(n_answers)
+        for amounts in (
+            measured.requests,
+            measured.input_tokens,
+            measured.output_tokens,
         )
+    )
+    price = role_model.price
+    if price is not None:
+        costs = [
+            input_tokens.times(price.input / 1e6),
+            output_tokens.times(price.output / 1e6),
+            requests.times(price.request),
+        ]
+        price_text = (
+            f"${price.input:g} in and ${price.output:g} out for a million tokens"
+        )
+        money = sum_amounts(costs).because(price_text)
+    elif role_model.is_local:
+        money = Amount(0.0, basis="runs on this machine")
+    elif bool((measured.cost == measured.cost).all()):
+        money = mean_amount(
+            measured.cost, f"as reported by its replies, {basis}", level
+        ).times(n_answers)
+    else:
+        money = _no_price(role_model.name)
+    return JudgeForecast(
+        role_model.role,
+        role_model.name,
+        requests,
+        money,
+        input_tokens,
+        output_tokens,
+    )
+
+
+def _forecast_unsure(
+    role_model: RoleModel, usage: ModelForecast, requests: Amount, n_answers: float
+) -> JudgeForecast:
+    """Forecast a judge that only reads answers of which rules are unsure, without earlier ones."""
+    per_answer = _tokens_per_answer(usage.input_tokens, usage.output_tokens, n_answers)
+    input_tokens = requests.times(per_answer + RUBRIC_TOKENS)
+    output_tokens = requests.times(VERDICT_TOKENS)
+    if not role_model.name:
+        basis = f"no model is named for the role '{role_model.role}'"
+        money = Amount(None, basis=basis)
+    elif role_model.is_local:
+        money = Amount(0.0, basis="runs on this machine")
+    else:
+        money = _forecast_money(
+            role_model.name, role_model.price, requests, input_tokens
+        )
+    return JudgeForecast(
+        role_model.role,
+        role_model.name,
+        requests,
+        money,
+        input_tokens,
+        output_tokens,
+        unsure_only=True,
+    )
+
+
+def _unknown_forecast(role_model: RoleModel) -> JudgeForecast:
+    unknown = Amount(
+        None, basis="not measured yet: use --pilot, or --from a run with this role"
+    )
+    return JudgeForecast(
+        role_model.role, role_model.name, unknown, unknown, unknown, unknown
+    )
+
+
+def _no_price(name: str) -> Amount:
+    return Amount(None, basis=f"no price is known for {name}: give --price IN/OUT")
 
 
 def _second_reader_roles(task: Task) -> tuple[str, ...]:
@@ -150,7 +325,7 @@ def _forecast_money(
     name: str, price: Price | None, requests: Amount, tokens: Amount
 ) -> Amount:
     if price is None:
-        return Amount(None, basis=f"no price is known for {name}: give --price IN/OUT")
+        return _no_price(name)
     costs = [
         tokens.times(price.input / 1e6),
         requests.times(VERDICT_TOKENS * price.output / 1e6),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,10 +24,16 @@ from evalwright.analysis.power.designs import (
 from evalwright.analysis.power.forecasts import (
     Amount,
     Forecast,
+    JudgeForecast,
     ModelForecast,
     TaskForecast,
 )
-from evalwright.analysis.power.judges import forecast_judges
+from evalwright.analysis.power.judges import (
+    find_role_models,
+    forecast_judges,
+    role_price_names,
+    sum_by_role,
+)
 from evalwright.analysis.power.opening import (
     MeasuredRun,
     PlannedModel,
@@ -37,6 +44,7 @@ from evalwright.analysis.power.opening import (
     resolve_run,
     run_pilot,
 )
+from evalwright.analysis.power.run_settings import adopt_run_settings
 from evalwright.analysis.power.settings import Aim
 from evalwright.analysis.power.spending import (
     ModelBasis,
@@ -190,17 +198,16 @@ def forecast_settings(
     sources = [measure_run(resolve_run(run, out)) for run in as_list(runs)]
     if not evaluation.configuration.models:
         evaluation = evaluation.having(models=list_models(sources))
+    evaluation, run_notes = adopt_run_settings(evaluation, sources)
     configuration = evaluation.configuration
     planned = plan_models(evaluation)
     model_names = list(dict.fromkeys(cell.model.name for cell in planned))
-    for name in prices or {}:
-        if name and name not in model_names:
-            raise UnknownName(
-                "model in --price",
-                name,
-                model_names,
-                f"Planned: {', '.join(model_names)}.",
-            )
+    role_models = find_role_models(evaluation, planned, sources, prices or {})
+    _check_price_names(
+        prices or {},
+        [*model_names, *(role_model.name for role_model in role_models)],
+        configuration.roles.values(),
+    )
     for task in planned[0].tasks:
         measured = [
             source.tasks[task.name] for source in sources if task.name in source.tasks
@@ -234,15 +241,36 @@ def forecast_settings(
         cell.name: sum_forecasts([task.models[cell.name] for task in forecasts])
         for cell in planned
     }
-    judges = tuple(
-        forecast_judges(
-            evaluation, planned, forecasts, sources, prices or {}, level, own_shares
+    judges_by_task = [
+        list(
+            forecast_judges(
+                number,
+                forecast,
+                role_models,
+                planned,
+                sources,
+                level,
+                own_shares[number],
+            )
         )
-    )
+        for number, forecast in enumerate(forecasts)
+    ]
+    judges = sum_by_role(itertools.chain(*judges_by_task))
+    known_judges = [judge for judge in judges if judge.is_known]
+    forecasts = [
+        _with_design_costs(forecast, task_judges)
+        for forecast, task_judges in zip(forecasts, judges_by_task, strict=True)
+    ]
     notes = [
+        *run_notes,
         *_list_notes(
-            planned, forecasts, totals, sources, pilot, [judge.role for judge in judges]
-        )
+            planned,
+            forecasts,
+            totals,
+            sources,
+            pilot,
+            [judge.role for judge in known_judges],
+        ),
     ]
     if several_prompts:
         notes += _prompt_notes(planned, own_shares, n_pairs, aim)
@@ -277,8 +305,65 @@ def forecast_settings(
         ),
         judges=judges,
         n_pairs=n_pairs,
-        total=sum_forecasts([*totals.values()]) if several_prompts else None,
+        total=(
+            _sum_with_judges([*totals.values()], known_judges)
+            if several_prompts or known_judges
+            else None
+        ),
+        several_prompts=several_prompts,
     )
+
+
+def _check_price_names(
+    prices: Mapping[str, Price],
+    model_names: Sequence[str],
+    role_specs: Iterable[ModelSpec],
+) -> None:
+    """Raise UnknownName for a price of a model that is not planned, and plays no role."""
+    other_names = {name for spec in role_specs for name in role_price_names(spec)}
+    planned_names = list(dict.fromkeys(name for name in model_names if name))
+    for name in prices:
+        if name and name not in other_names.union(planned_names):
+            raise UnknownName(
+                "model in --price",
+                name,
+                planned_names,
+                f"Planned: {', '.join(planned_names)}.",
+            )
+
+
+def _sum_with_judges(
+    usages: Sequence[ModelForecast], judges: Sequence[JudgeForecast]
+) -> ModelForecast:
+    """Add up all runs and what their judges take; the time of runs has that of judges in it."""
+    total = sum_forecasts(usages)
+    return replace(
+        total,
+        requests=sum_amounts([total.requests, *(judge.requests for judge in judges)]),
+        input_tokens=sum_amounts(
+            [total.input_tokens, *(judge.input_tokens for judge in judges)]
+        ),
+        output_tokens=sum_amounts(
+            [total.output_tokens, *(judge.output_tokens for judge in judges)]
+        ),
+        money=sum_amounts([total.money, *(judge.money for judge in judges)]),
+    )
+
+
+def _with_design_costs(
+    forecast: TaskForecast, judges: Sequence[JudgeForecast]
+) -> TaskForecast:
+    """Add to a task's forecast what an item costs in all runs, and so what each design costs."""
+    n_repeats = forecast.draws.planned
+    total = _sum_with_judges(
+        [*forecast.models.values()], [judge for judge in judges if judge.is_known]
+    )
+    per_item = total.money.times(1 / max(1, forecast.n_used))
+    designs = tuple(
+        replace(design, money=per_item.times(design.answers / n_repeats))
+        for design in forecast.designs
+    )
+    return replace(forecast, designs=designs, money_per_item=per_item)
 
 
 def _main_metric(task: Task, measured: Sequence[Measured]) -> str:
@@ -333,9 +418,12 @@ def _forecast_task(
         else select_one_prompt(task.name, sources)
     )
     alike = [source.tasks[task.name] for source in compared_sources]
-    compared = "two runs" if planned[0].is_one_of_prompts else "two models"
-    spread = measure_variances(bounded, clusters, alike, aim, compared)
     pair = measure_pair(task.name, compared_sources, sources, clusters, pair_aim)
+    compares_prompts = planned[0].is_one_of_prompts or (
+        pair is not None and pair.compares_prompts
+    )
+    compared = "two runs" if compares_prompts else "two models"
+    spread = measure_variances(bounded, clusters, alike, aim, compared)
     single = _multiply(spread.single, spread.design)
     paired = _multiply(spread.paired, spread.design)
     n_total = len(task.samples)
@@ -465,15 +553,21 @@ def _need_from_pair(
 def _measured_task(source: MeasuredRun, task: str) -> Measured:
     """Return what a run measured on a task.
 
-    Raises UnknownName with the closest tasks of the run, RunError without scores.
+    Raises RunError for a run of other tasks, and for one without scores.
     """
-    if task not in source.tasks:
-        source.run.task(task)
+    if task in source.tasks:
+        return source.tasks[task]
+    run_tasks = [result.name for result in source.run.tasks]
+    if task not in run_tasks:
+        noun = "task" if len(run_tasks) == 1 else "tasks"
         raise RunError(
-            f"The run '{source.run.id}' has no metric on '{task}', so a plan cannot"
-            " use it."
+            f"The run '{source.run.id}' is of the {noun} {', '.join(run_tasks)}, not of"
+            f" '{task}', so it cannot say how scores on '{task}' vary. Measure on some"
+            " of its items with --pilot 30 in place of --from, or name a run of it."
         )
-    return source.tasks[task]
+    raise RunError(
+        f"The run '{source.run.id}' has no metric on '{task}', so a plan cannot use it."
+    )
 
 
 def _model_basis(

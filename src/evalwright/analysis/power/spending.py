@@ -142,7 +142,7 @@ def _sum_or_none(numbers: Sequence[float | None]) -> float | None:
     return sum(present) if len(present) == len(numbers) else None
 
 
-def _mean_amount(
+def mean_amount(
     values: Any, basis: str, level: float, n_all: int | None = None
 ) -> Amount:
     """Average one number per answer, with t limits; without limits if all are equal.
@@ -174,7 +174,7 @@ def _forecast_requests(model_basis: ModelBasis, n_all: int, level: float) -> Amo
         (model_basis.other_run, None),
     ):
         if source is not None and len(source.requests):
-            return _mean_amount(
+            return mean_amount(
                 source.requests, _measured_basis(source), level, population
             )
     return _amount_from_prompts(
@@ -190,9 +190,7 @@ def _forecast_input_tokens(model_basis: ModelBasis, n_all: int, level: float) ->
     prompts = model_basis.prompts
     own_run = model_basis.own_run
     if own_run is not None and own_run.counts_tokens:
-        return _mean_amount(
-            own_run.input_tokens, _measured_basis(own_run), level, n_all
-        )
+        return mean_amount(own_run.input_tokens, _measured_basis(own_run), level, n_all)
     amount = _amount_from_prompts(
         prompts, prompts.input_tokens, prompts.counted_by, n_all, level
     )
@@ -216,7 +214,7 @@ def _forecast_output_tokens(model_basis: ModelBasis, n_all: int, aim: Aim) -> Am
             whose = (
                 "" if source is model_basis.own_run else _foreign_source(model_basis)
             )
-            return _mean_amount(
+            return mean_amount(
                 source.output_tokens, _measured_basis(source) + whose, level, population
             )
     most = model_basis.prompts.most_out
@@ -251,7 +249,7 @@ def _amount_from_prompts(
         return Amount(None, basis="no prompt of the task could be read")
     if prompts.every:
         return Amount(sum(values) / len(values), basis=basis)
-    return _mean_amount(values, f"{basis}, on {count(len(values))} items", level, n_all)
+    return mean_amount(values, f"{basis}, on {count(len(values))} items", level, n_all)
 
 
 def _forecast_money(
@@ -290,7 +288,7 @@ def _forecast_money(
         and len(own_run.cost)
         and not bool((own_run.cost != own_run.cost).any())
     ):
-        return _mean_amount(
+        return mean_amount(
             own_run.cost,
             f"as reported by its replies, {_measured_basis(own_run)}",
             level,

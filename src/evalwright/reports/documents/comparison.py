@@ -23,6 +23,9 @@ PROVISIONAL = "provisional"
 MOST_FLIPS = 5
 """Most flipped items shown per task and direction; the JSON form has more."""
 
+QUESTION_CELLS = 60
+"""Width of a question in the table of flipped items: enough to recognise it."""
+
 
 def comparison_document(
     comparison: Comparison, gates: Sequence[Gate] = (), most_flips: int = MOST_FLIPS
@@ -338,14 +341,18 @@ def _flips(task: TaskComparison, most: int) -> Iterator[doc.Block]:
     yield doc.Heading(
         f"{task.task}: items that A and B score differently ({counts}){extent}"
     )
+    has_questions = any(flip.question for flip in flips)
     rows = [
         (
             shorten(flip.id, 100),
+            *([shorten(flip.question, QUESTION_CELLS)] if has_questions else []),
             *(_mean(score, task.bounded) for score in (flip.a, flip.b)),
         )
         for flip in flips
     ]
-    yield doc.Table(doc.columns("Item*", "A>", "B>"), rows, "Items scored differently")
+    question = ["Question~"] if has_questions else []
+    columns = doc.columns("Item*", *question, "A>", "B>")
+    yield doc.Table(columns, rows, "Items scored differently")
 
 
 # -- three runs and more ---------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -537,6 +538,8 @@ def biases_document(biases: Sequence[JudgeBias]) -> doc.Document:
             doc.Heading(title),
             doc.Table(columns, list(_bias_rows(bias)), "Biases"),
         ]
+        if bias.length is not None:
+            blocks.append(doc.Note(_length_advice(bias, bias.length)))
     if any(bias.self_preference for bias in biases):
         note = (
             "Self-preference is beside the other judges: with two of them, one that is"
@@ -546,13 +549,34 @@ def biases_document(biases: Sequence[JudgeBias]) -> doc.Document:
     return doc.Document("Biases of judges", blocks)
 
 
+_IMPRECISE_RATIO = 10
+"""Upper end of an interval of odds over its lower end, from which its size says little."""
+
+
+def _length_advice(bias: JudgeBias, probe: LengthProbe) -> str:
+    """Say whether an effect of length is a reason to worry, and what to do."""
+    effect = probe.effects[1]
+    subject = f"Length, {bias.judge}"
+    if effect.low <= 0 <= effect.high:
+        return (
+            f"{subject}: no effect is shown; an interval with 1 in it is no reason to"
+            " worry."
+        )
+    direction = "Longer" if effect.coefficient > 0 else "Shorter"
+    size = ""
+    if 2 ** (effect.high - effect.low) > _IMPRECISE_RATIO:
+        size = " How large the effect is, so few verdicts cannot say."
+    return (
+        f"{subject}: {direction.lower()} answers get the better verdict more often than"
+        f" chance. That is right where {direction.lower()} answers are better, and a bias"
+        f" where people see no difference.{size} To find out, have people label some:"
+        f" evalwright check judge sample {shlex.quote(bias.runs[0])} --page labels.html"
+    )
+
+
 def _bias_rows(bias: JudgeBias) -> Iterator[Sequence[doc.Content]]:
     if bias.length is not None:
-        justified = (
-            "; 1 without an effect of length, which may be right, if longer answers are"
-            " better"
-        )
-        yield length_row("length", bias.length, justified)
+        yield length_row("length", bias.length, "; 1 without an effect of length")
     if bias.position is not None:
         yield from position_rows(bias.position)
     if bias.self_preference is not None:

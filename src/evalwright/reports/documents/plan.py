@@ -43,6 +43,7 @@ def plan_document(forecast: Forecast) -> doc.Document:
         )
     blocks += _requests(forecast)
     blocks += [doc.Notes(forecast.notes)] if forecast.notes else []
+    blocks += [doc.Note(text) for text in _list_shortfalls(forecast)]
     blocks += [
         doc.Note(f"To run it: {forecast.command}"),
         doc.Conclusion(forecast.conclusion),
@@ -95,9 +96,10 @@ def _designs(
             else f"{math.sqrt(variance):.3g}"
         )
 
+    run_word = "run" if variances.compares_prompts else "model"
     sources = {
         "items": variances.item,
-        "repeats (one draw of each model)": variances.draw,
+        f"repeats (one draw of each {run_word})": variances.draw,
         "prompts, item by item": variances.prompt,
         "prompts, all items together": variances.shift,
     }
@@ -119,7 +121,8 @@ def _designs(
         "Prompts>",
         "Difference known to>",
         "Min. detectable>",
-        "Answers per model>",
+        f"Answers per {run_word}>",
+        "Cost>",
         "*",
     )
     rows: list[Sequence[doc.Content]] = []
@@ -140,15 +143,16 @@ def _designs(
                     "good" if design.enough else "",
                 ),
                 numbers.count(design.answers),
+                UNKNOWN if design.money is None else _cost(design.money),
                 ", ".join(remarks),
             )
         )
     yield doc.Table(columns, rows, f"Designs for {task.task}")
-    yield doc.Note(_cheapest(task, forecast), "quiet")
+    yield doc.Note(_cheapest(task, forecast, run_word), "quiet")
 
 
-def _cheapest(task: TaskForecast, forecast: Forecast) -> str:
-    """Say which design detects the difference with the fewest answers."""
+def _cheapest(task: TaskForecast, forecast: Forecast, run_word: str) -> str:
+    """Say which design detects the difference with the fewest answers, and what costs are of."""
     difference = _points(forecast.difference, task.bounded)
     cheapest = next((cheapest for cheapest in task.designs if cheapest.cheapest), None)
     if cheapest is None:
@@ -165,8 +169,56 @@ def _cheapest(task: TaskForecast, forecast: Forecast) -> str:
     return (
         f"The cheapest design that detects {difference}:"
         f" {numbers.counted(cheapest.items, 'item')} with {repeats} of one prompt,"
-        f" {numbers.counted(cheapest.answers, 'answer')} of each model{excess}."
+        f" {numbers.counted(cheapest.answers, 'answer')} of each {run_word}{excess}."
+        f" {_cost_scope(forecast)}"
     )
+
+
+def _cost_scope(forecast: Forecast) -> str:
+    """What the costs of designs are the sum of."""
+    known = [judge.role for judge in forecast.judges if judge.is_known]
+    unknown = [judge.role for judge in forecast.judges if not judge.is_known]
+    runs = _all_runs(forecast)
+    return f"Costs are of {runs}{_with_roles(known)}{_without_roles(unknown)}."
+
+
+def _all_runs(forecast: Forecast) -> str:
+    """ "all 4 runs", or "the run" for a single one."""
+    n_runs = len(forecast.models)
+    return "the run" if n_runs == 1 else f"all {numbers.count(n_runs)} runs"
+
+
+def _with_roles(roles: Sequence[str]) -> str:
+    return f", {_the_roles(roles)} included" if roles else ""
+
+
+def _without_roles(roles: Sequence[str]) -> str:
+    return f", without {_the_roles(roles)}" if roles else ""
+
+
+def _the_roles(roles: Sequence[str]) -> str:
+    """ "the judge", "the judge and the judge-2"."""
+    named = [f"the {role}" for role in roles]
+    if len(named) == 1:
+        return named[0]
+    return f"{', '.join(named[:-1])} and {named[-1]}"
+
+
+def _list_shortfalls(forecast: Forecast) -> Iterator[str]:
+    """Say for each task with too few items that costs are of these, and what enough would cost."""
+    unknown_roles = [judge.role for judge in forecast.judges if not judge.is_known]
+    for task in forecast.tasks:
+        if task.enough is not False:
+            continue
+        needed = round(task.items_for_difference.value or 0)
+        cost = task.money_per_item.times(needed)
+        price = f"; these would cost {_cost(cost)}{_without_roles(unknown_roles)}"
+        is_priced = cost.is_known and bool(cost.most)
+        yield (
+            "What a run costs, and the command below, are for the"
+            f" {numbers.counted(task.n_total, 'item')} that {task.task} has, not for"
+            f" the {numbers.counted(needed, 'item')} needed{price if is_priced else ''}."
+        )
 
 
 def _rows(task: TaskForecast, forecast: Forecast) -> Iterator[tuple[str, str, str]]:
@@ -222,30 +274,17 @@ def _requests(forecast: Forecast) -> Iterator[doc.Block]:
     rows: list[Sequence[doc.Content]] = [
         (doc.Cell(name, name=True), *_cells(usage)) for name, usage in models.items()
     ]
+    rows += [_judge_row(judge) for judge in forecast.judges]
     if forecast.total is not None:
-        rows.append((f"all {numbers.count(len(models))} runs", *_cells(forecast.total)))
-    rows += [
-        (
-            doc.Cell(
-                judge.model or "(not named)",
-                name=True,
-                note=f"role {judge.role}, unsure answers only",
-            ),
-            amount(judge.requests, lambda number: numbers.count(round(number))),
-            "",
-            "",
-            _cost(judge.money),
-            "",
-        )
-        for judge in forecast.judges
-    ]
+        known = [judge.role for judge in forecast.judges if judge.is_known]
+        name = f"{_all_runs(forecast)}{_with_roles(known)}"
+        rows.append((name, *_cells(forecast.total)))
     yield doc.Table(columns, rows, "What a run costs")
     for judge in forecast.judges:
-        text = (
-            f"{judge.role}: requests: {judge.requests.basis}; cost:"
-            f" {judge.money.basis}."
-        )
-        yield doc.Note(text, "quiet")
+        bases = f"requests: {judge.requests.basis}; cost: {judge.money.basis}"
+        if judge.requests.basis == judge.money.basis:
+            bases = judge.requests.basis
+        yield doc.Note(f"{judge.role}: {bases}.", "quiet")
     for name, usage in models.items():
         basis = (
             ("input tokens", usage.input_tokens),
@@ -257,6 +296,23 @@ def _requests(forecast: Forecast) -> Iterator[doc.Block]:
             f"{name}: {'; '.join(f'{title}: {quantity.basis}' for title, quantity in basis)}.",
             "quiet",
         )
+
+
+def _judge_row(judge: JudgeForecast) -> Sequence[doc.Content]:
+    def tokens(number: float) -> str:
+        return numbers.tokens(round(number))
+
+    what = ", unsure answers only" if judge.unsure_only else ""
+    return (
+        doc.Cell(
+            judge.model or "(not named)", name=True, note=f"role {judge.role}{what}"
+        ),
+        amount(judge.requests, lambda number: numbers.count(round(number))),
+        amount(judge.input_tokens, tokens),
+        amount(judge.output_tokens, tokens),
+        _cost(judge.money),
+        "",
+    )
 
 
 def _cells(usage: ModelForecast) -> tuple[str, ...]:
@@ -298,21 +354,39 @@ def worded_plan(forecast: Forecast) -> Forecast:
             f"The average over the {len(forecast.tasks)} tasks can detect differences"
             f" of {_points(overall.value, True)} or more."
         )
-    if forecast.total is None:
-        text += [_model(*pair) for pair in forecast.models.items()]
-    else:
-        text.append(_model(f"All {len(forecast.models)} runs", forecast.total))
-    text += [_judge(judge) for judge in forecast.judges]
+    text.append(_costs_sentence(forecast))
     return replace(forecast, conclusion=" ".join(text))
 
 
+def _costs_sentence(forecast: Forecast) -> str:
+    """Say what all of it takes, and which role that leaves out."""
+    known = [judge for judge in forecast.judges if judge.is_known]
+    unknown = [judge.role for judge in forecast.judges if not judge.is_known]
+    end = _without_roles(unknown)
+    sentences = []
+    if forecast.total is None or not forecast.several_prompts:
+        sentences = [
+            f"{_model(name, usage)}{'' if known else end}."
+            for name, usage in forecast.models.items()
+        ]
+    sentences += [f"{_judge(judge)}." for judge in known]
+    if forecast.total is not None:
+        runs = _all_runs(forecast)
+        name = (
+            f"{runs[0].upper()}{runs[1:]}{_with_roles([judge.role for judge in known])}"
+        )
+        sentences.append(f"{_model(name, forecast.total)}{end}.")
+    return " ".join(sentences)
+
+
 def _judge(judge: JudgeForecast) -> str:
-    """Say what scoring the unsure answers by a judge costs."""
-    name = judge.model or f"the role '{judge.role}'"
+    """Say what the model in a role costs."""
+    name = f"{judge.model or 'no model yet'} as {judge.role}"
+    only = ", for unsure answers only" if judge.unsure_only else ""
     requests = amount(judge.requests, lambda number: numbers.count(round(number)))
     return (
-        f"{name}, for unsure answers only: {requests} requests, cost:"
-        f" {_known_or_why(judge.money, _cost(judge.money))}."
+        f"{name}{only}: {requests} requests, cost:"
+        f" {_known_or_why(judge.money, _cost(judge.money))}"
     )
 
 
@@ -368,7 +442,7 @@ def _task_sentence(task: TaskForecast, forecast: Forecast, first: bool) -> str:
 
 def _between(forecast: Forecast) -> str:
     """Between which runs, where several prompts are compared."""
-    if forecast.total is None:
+    if not forecast.several_prompts:
         return ""
     n_runs = len(forecast.models)
     return " between the 2 runs" if n_runs == 2 else f" between any 2 of {n_runs} runs"
@@ -387,5 +461,5 @@ def _model(name: str, usage: ModelForecast) -> str:
     )
     return (
         f"{name}: {requests} requests, {input_tokens} input tokens, {output_tokens}"
-        f" output tokens, cost: {cost}, time: {time}."
+        f" output tokens, cost: {cost}, time: {time}"
     )

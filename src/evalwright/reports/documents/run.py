@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from shlex import quote
 from typing import Any
 
 from evalwright.analysis.words import warn_few_clusters
+from evalwright.core.errors import RunError
 from evalwright.metrics.registry import BOUNDED, RATES_OF_ALL, RATES_OF_ALL_NOTE
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
@@ -226,7 +229,10 @@ def run_blocks(run: Run, most_slices: int, slice_metrics: int = 1) -> list[doc.B
         )
         blocks += [doc.Note(text) for text in sentences]
     blocks += _failures(run)
-    blocks += [doc.Heading("Usage"), doc.Facts(list(usage_facts(run.data["usage"])))]
+    blocks += [
+        doc.Heading("Usage"),
+        doc.Facts([*usage_facts(run.data), *role_cost_facts(run)]),
+    ]
     machine = hardware_facts(run.data)
     # a simulation has no model, so its hardware says nothing
     if machine and run.data["model"].get("abilities", True):
@@ -595,15 +601,22 @@ def failure_advice(
             yield doc.Note(f"First: {note.example}", "quiet")
 
 
-def usage_facts(usage: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """List requests by how they ended, tokens, and the cost where it is known."""
+def usage_facts(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """List a run's requests by how they ended, tokens, and the cost where it is known.
+
+    `record` is the `run.json`: what a command sent and paid is of all its roles, the cost of the
+    answers is of the model under test alone.
+    """
+    usage = record["usage"]
+    roles = sorted(record.get("roles") or ())
+    n_sent = usage.get("sent", usage.get("asked", 0))
     ending_labels = (
         ("joined", "deduplicated"),
         ("failed", "failed"),
         ("retries", "retries"),
     )
     requests = [
-        f"{numbers.count(usage.get('sent', usage.get('asked', 0)))} sent",
+        f"{numbers.count(n_sent)} sent",
         f"{numbers.count(usage.get('stored', 0))} from the store",
         *(
             f"{numbers.count(usage[key])} {words}"
@@ -631,7 +644,8 @@ def usage_facts(usage: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             f"{numbers.count(token_counts.get(f'{side}_tokens', 0))}"
             f" {'in' if side == 'input' else 'out'}{cached_text}"
         )
-    yield "Tokens", ", ".join(token_texts) if token_counts else "none reported"
+    no_tokens = "none reported" if n_sent else "none sent"
+    yield "Tokens", ", ".join(token_texts) if token_counts else no_tokens
     n_estimated = usage.get("estimated", {}).get("sendings", 0)
     if usage.get("cost") is not None:
         words = (
@@ -640,7 +654,8 @@ def usage_facts(usage: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             if n_estimated
             else ""
         )
-        yield "Paid by this command", numbers.money(usage["cost"]) + words
+        included = f", {_role_list(roles)} included" if roles else ""
+        yield "Paid by this command", numbers.money(usage["cost"]) + included + words
     cost = usage.get("answers", {}).get("cost")
     if cost is not None:
         unknown = usage["answers"].get("unpriced", 0)
@@ -649,4 +664,38 @@ def usage_facts(usage: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             if unknown
             else ""
         )
-        yield "Cost of the answers", numbers.money(cost) + words
+        alone = f", without {_role_list(roles)}" if roles else ""
+        yield "Cost of the answers", numbers.money(cost) + alone + words
+
+
+def _role_list(roles: Sequence[str]) -> str:
+    return " and ".join(f"the {role}" for role in roles)
+
+
+def role_cost_facts(run: Run) -> Iterator[tuple[str, str]]:
+    """List what each role's replies in the samples cost, no matter which run paid for them."""
+    if not run.data.get("roles"):
+        return
+    costs: dict[str, float] = {}
+    n_unpriced: Counter[str] = Counter()
+    try:
+        for row in run.rows():
+            for exchange in chain.from_iterable((row.get("exchanges") or {}).values()):
+                role = exchange["role"]
+                cost = (exchange.get("response") or {}).get("cost")
+                if role not in run.data["roles"] or exchange.get("response") is None:
+                    continue
+                if cost is None:
+                    n_unpriced[role] += 1
+                else:
+                    costs[role] = costs.get(role, 0.0) + cost
+    except RunError:
+        return  # a run whose samples were moved away can still be shown
+    for role, cost in sorted(costs.items()):
+        unknown = n_unpriced[role]
+        words = (
+            f", without {numbers.counted(unknown, 'reply', 'replies')} of unknown cost"
+            if unknown
+            else ""
+        )
+        yield f"Cost of the {role}", numbers.money(cost) + words

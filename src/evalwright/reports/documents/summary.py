@@ -34,7 +34,7 @@ from evalwright.reports.endings import (
     faults_by_treatment,
     missing_sentence,
     raised_metrics,
-    stopping_sentences,
+    stopping_notes,
 )
 from evalwright.runs.reader import Run
 from evalwright.runs.results import GroupResult, MetricResult, faults_in_words, trees_of
@@ -55,8 +55,8 @@ def run_summary(run: Run) -> doc.Document:
     head_facts += part_facts(run)
     blocks: list[doc.Block] = [doc.Facts(head_facts), *_scores(run)]
     blocks += _counts(run, is_range_shown=_is_unsure_range_shown(run))
-    blocks += [doc.Note(text) for text in stopping_sentences(run)]
-    facts = [fact for fact in usage_facts(run.data["usage"]) if fact[0] != "Tokens"]
+    blocks += [doc.Note(text) for text in stopping_notes([run])]
+    facts = [fact for fact in usage_facts(run.data) if fact[0] != "Tokens"]
     return doc.Document(
         f"Run {run.id}",
         [
@@ -79,8 +79,7 @@ def runs_summary(runs: Sequence[Run]) -> doc.Document:
             doc.Note(f"{run.label}: {title[0].lower()}{title[1:]} {names}.")
             for title, names in reply_name_facts(run.data)
         ]
-    stopped = dict.fromkeys(text for run in runs for text in stopping_sentences(run))
-    blocks += [doc.Note(text) for text in stopped]
+    blocks += [doc.Note(text) for text in stopping_notes(runs)]
     blocks.append(
         doc.Facts(
             [
@@ -185,7 +184,7 @@ def _run_argument(run: Run) -> str:
 def _requests_text(run: Run) -> str:
     return next(
         text.replace(" sent", " requests sent", 1)
-        for name, text in usage_facts(run.data["usage"])
+        for name, text in usage_facts(run.data)
         if name == "Requests"
     )
 

@@ -110,10 +110,25 @@ def _run_info(key: str, run: Run, records: int) -> dict[str, Any]:
         "inputTokens": int(usage.get("input_tokens", 0)),
         "outputTokens": int(usage.get("output_tokens", 0)),
         "facts": _facts(run),
+        "prompt": _prompt_text(run),
         "labelSets": label_sets_of(run),
         "hasImages": bool(images.entries),
         "imagesMissing": images.why_missing,
     }
+
+
+MOST_PROMPT_CHARS = 4_000
+"""Characters of a prompt's template that are shown in the head of a column."""
+
+
+def _prompt_text(run: Run) -> str:
+    """The template that a run was made with in place of its tasks' own; "" where there is none."""
+    if not run.prompt or not run.tasks:
+        return ""
+    prompt = run.record(run.tasks[0].name).get("definition", {}).get("prompt") or {}
+    parts = [prompt.get(part) for part in ("system", "user")]
+    text = "\n\n".join(part for part in parts if isinstance(part, str) and part)
+    return text[:MOST_PROMPT_CHARS]
 
 
 def task_info(task: TaskResult, description: str) -> dict[str, Any]:
@@ -185,7 +200,7 @@ def _facts(run: Run) -> list[tuple[str, str]]:
             if configuration.get(key) is not None
         ),
         ("Evalwright", str(record.get("evalwright", ""))),
-        *usage_facts(record["usage"]),
+        *usage_facts(record),
         *hardware_facts(record),
         *((f"Version of {task.name}", task.version) for task in run.tasks),
         *(("Ended", sentence) for sentence in stopping_sentences(run)),

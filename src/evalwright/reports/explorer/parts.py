@@ -30,6 +30,8 @@ LONGEST_LINE_BYTES = 32 << 20
 """Texts in the record of a longer line are cut to LONGEST_TEXT_CHARS."""
 LONGEST_TEXT_CHARS = 1 << 20
 """Most characters of a text in such a record."""
+WIDEST_REASON = 140
+"""Columns that the beginning of a judge's reason takes."""
 WIDEST_PREVIEW = (140, 140, 80)
 """Columns of a terminal that the beginnings of a question, of an answer and of what was expected
 take; signs of Chinese take two.
@@ -225,7 +227,7 @@ class Samples:
         self.tasks = array("i")
         self.draws = array("i")
         self._ids: list[str] = []
-        self._previews: list[tuple[str, str, str]] = []
+        self._previews: list[tuple[str, str, str, str]] = []
         self._scorer_names: dict[str, None] = {}
         self.totals: dict[str, float] = {}
         """Tokens and dollars of all responses, and the number of records without a known price."""
@@ -294,7 +296,7 @@ class Samples:
 
     def previews_part(self) -> bytes:
         """Return the previews of the current chunk, packed."""
-        columns = list(zip(*self._previews, strict=True)) or [(), (), ()]
+        columns = list(zip(*self._previews, strict=True)) or [(), (), (), ()]
         return json_part(columns)
 
     def _shown_columns(self) -> list[Column]:
@@ -382,6 +384,7 @@ class Samples:
                 _preview_text(_question(row), widest_question),
                 _preview_text(str(row.get("answer", "")), widest_answer),
                 _preview_text(_expected(row), widest_expected),
+                _preview_text(_judge_reason(row), WIDEST_REASON),
             )
         )
 
@@ -512,6 +515,15 @@ def _expected(row: Mapping[str, Any]) -> str:
             if isinstance(index, int) and 0 <= index < len(choices)
         ]
     return " | ".join(str(target) for target in targets)
+
+
+def _judge_reason(row: Mapping[str, Any]) -> str:
+    """Why a judge gave its score; "" where no judge gave one."""
+    for name in row.get("exchanges") or {}:
+        score = (row.get("scores") or {}).get(name) or {}
+        if explanation := score.get("explanation"):
+            return str(explanation)
+    return ""
 
 
 def _preview_text(text: str, width: int) -> str:
