@@ -191,7 +191,7 @@ def test_files_are_written_beside_what_is_shown() -> None:
         (("a", "z"), "Unknown run 'z'"),
         (
             ("a", "b", "--fail-if", "accuracy falls"),
-            'For example: --fail-if "accuracy drops by more than 0.02"',
+            'For example: "accuracy drops by more than 0.02"',
         ),
         (("a", "b", "--fail-if", "acuracy differs"), "Did you mean 'accuracy'"),
         (("a", "b", "--fail-if", "factual.acuracy differs"), "'factual.accuracy'"),
@@ -291,3 +291,21 @@ def test_one_unit_in_one_table(folder: Path) -> None:
     ]
     assert "word-perplexity" in (folder / "board.html").read_text()
     assert done.out.index("quiz") < done.out.index("word-perplexity")
+
+
+def test_a_rule_about_one_run_gates_a_single_run(tmp_path: Path) -> None:
+    passing = typed("compare", "a", "--fail-if", "n_missing is above 0")
+    assert passing.code == 0, passing.text
+    assert "Gate 'shown' of a: passed." in " ".join(passing.out.split())
+    failing = typed(
+        *("compare", "a", "--fail-if", "accuracy is below 99%", "--junit", "one.xml"),
+        "--json",
+    )
+    assert failing.code == 1, failing.text
+    assert json.loads(failing.out)["gates"][0]["failed"] is True
+    assert 'name="a"' in Path("one.xml").read_text()
+    comparing = typed("compare", "a", "--fail-if", "accuracy differs")
+    assert comparing.code == 2
+    assert "compares two runs: name the reference first" in " ".join(
+        comparing.err.split()
+    )

@@ -70,7 +70,7 @@ class Model(ABC):
     @property
     def is_known(self) -> bool:
         """Whether the model's identity is known, so that answers are shared with other runs."""
-        return not self.fingerprint.startswith(_UNKNOWN)
+        return not is_unknown_fingerprint(self.fingerprint)
 
     def describe(self) -> dict[str, Any]:
         """Describe the model for the run record: plain JSON, never a secret."""
@@ -380,6 +380,11 @@ def answers_tokens(
 def unknown_fingerprint() -> str:
     """Make a fingerprint equal to no other, for a model whose identity cannot be known."""
     return f"{_UNKNOWN}{uuid.uuid4().hex}"
+
+
+def is_unknown_fingerprint(fingerprint: str) -> bool:
+    """Tell whether a fingerprint was made up for a model whose identity cannot be known."""
+    return fingerprint.startswith(_UNKNOWN)
 
 
 def fingerprint_of(parts: Mapping[str, Any]) -> str:
