@@ -293,8 +293,7 @@ def _load_tasks(tasks: Any) -> list[Task]:
     """Load tasks that are named as in `evaluate`."""
     from evalwright.core.tasks import Task
     from evalwright.evaluation.settings import as_list
-    from evalwright.evaluation.task_choice import names_like
-    from evalwright.tasks.loading import load_tasks
+    from evalwright.tasks.loading import load_tasks, names_like
 
     loaded = list[Task]()
     for task in as_list(tasks):

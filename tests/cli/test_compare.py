@@ -309,3 +309,14 @@ def test_a_rule_about_one_run_gates_a_single_run(tmp_path: Path) -> None:
     assert "compares two runs: name the reference first" in " ".join(
         comparing.err.split()
     )
+
+
+def test_an_exact_tie_is_not_a_difference_that_more_items_would_show(
+    tmp_path: Path,
+) -> None:
+    halves = [1.0, 0.0] * 20
+    make_run(Path("runs"), scores=halves, name="even", model="demo/even")
+    make_run(Path("runs"), scores=halves[::-1], name="odd", model="demo/odd")
+    text = " ".join(typed("compare", "even", "odd").out.split())
+    assert "difference of 0.0" not in text
+    assert "The two score the same here" in text

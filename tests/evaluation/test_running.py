@@ -579,12 +579,13 @@ def test_a_function_without_fingerprint_replaces_its_own_run_and_no_other() -> N
     (first,) = evaluate(task, mine, name="candidate", roles={"judge": judge})
     (again,) = evaluate(task, mine, name="candidate", roles={"judge": judge})
     assert first.data["identity"] != again.data["identity"]
-    for model, settings in (
+    cases: list[tuple[Any, dict[str, Any]]] = [
         (mine, {"limit": 3}),
         (mine, {"seed": 1}),
         (lambda prompt: "7", {}),
         (knows(), {}),
-    ):
+    ]
+    for model, settings in cases:
         with pytest.raises(
             ConfigurationError, match=r"name=, or .*replace=True"
         ) as raised:
@@ -592,7 +593,8 @@ def test_a_function_without_fingerprint_replaces_its_own_run_and_no_other() -> N
                 task,
                 model,
                 name="candidate",
-                **{"roles": {"judge": judge}, **settings},
+                roles={"judge": judge},
+                **settings,
             )
         assert "--" not in str(raised.value)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.core.errors import ConfigurationError, RunError
+from evalwright.core.fingerprints import is_unknown_fingerprint
 from evalwright.core.tasks import Task
 from evalwright.evaluation.budgets import BudgetTerms, price_models, read_budget
 from evalwright.evaluation.configuration import (
@@ -25,7 +26,6 @@ from evalwright.evaluation.sharding import Shard, share_of
 from evalwright.models.model_interface import (
     Model,
     fingerprint_of,
-    is_unknown_fingerprint,
 )
 from evalwright.runs.reader import open_run
 from evalwright.runs.writer import PLAN_FILE, RUN_FILE, read_plan, slug

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from evalwright.core.errors import Failure, ModelError
+from evalwright.core.fingerprints import UNKNOWN_PREFIX, is_unknown_fingerprint
 from evalwright.core.requests import OPTIONS, Ability, Generate, Request, images_of
 from evalwright.core.responses import Response, TokenLogProb
 from evalwright.models.remote.prices import Price
@@ -25,8 +26,6 @@ from evalwright.models.reply_names import NameRule
 
 if TYPE_CHECKING:
     from evalwright.models.local.tokens import Reader
-
-_UNKNOWN = "unknown-"
 
 IMAGES = "images"
 EVERY_OPTION = frozenset((*OPTIONS, IMAGES))
@@ -379,12 +378,7 @@ def answers_tokens(
 
 def unknown_fingerprint() -> str:
     """Make a fingerprint equal to no other, for a model whose identity cannot be known."""
-    return f"{_UNKNOWN}{uuid.uuid4().hex}"
-
-
-def is_unknown_fingerprint(fingerprint: str) -> bool:
-    """Tell whether a fingerprint was made up for a model whose identity cannot be known."""
-    return fingerprint.startswith(_UNKNOWN)
+    return f"{UNKNOWN_PREFIX}{uuid.uuid4().hex}"
 
 
 def fingerprint_of(parts: Mapping[str, Any]) -> str:

@@ -14,8 +14,8 @@ from typing import Any
 
 from evalwright.analysis.words import counted, listed
 from evalwright.core.errors import Failure, RunError
+from evalwright.core.fingerprints import is_unknown_fingerprint
 from evalwright.core.outcomes import CUT, FILTERED, TOO_LONG, UNFINISHED
-from evalwright.models.model_interface import is_unknown_fingerprint
 from evalwright.reports.text import shorten
 from evalwright.runs.accepted_failures import (
     accepts_failures,

@@ -74,9 +74,9 @@ def _blocks_of(change: ModelChange, *, named: bool) -> Iterator[doc.Block]:
         yield doc.Heading(change.model)
     if change.failed:
         yield doc.Conclusion(_failure_sentence(change.gates), "bad")
-        yield doc.Text(headline(comparison))
+        yield doc.Note(headline(comparison))
     else:
-        yield doc.Conclusion(headline(comparison))
+        yield doc.Conclusion(headline(comparison), "")
     columns = doc.columns("Task*", "Before>", "After>", "Change>", "Items>")
     rows: list[Sequence[doc.Content]] = []
     for task in comparison.tasks:
