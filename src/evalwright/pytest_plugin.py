@@ -333,17 +333,12 @@ def _judge(
 
 def _open_reference(against: Run | str | Path, runs_folder: str) -> Run:
     """Open the run to compare with; where there is none, say how a reference is made and kept."""
+    from evalwright.analysis.gate import explain_reference
     from evalwright.api import open_run
     from evalwright.core.errors import UnknownName, UsageError
 
     try:
         return open_run(against, runs_folder)
     except UnknownName as error:
-        message = (
-            f"{error} It is the reference that against= names: evaluate the version to"
-            f" compare with once under this name (name='{against}' in Python, `--name"
-            f" {against}` on the command line), and keep its folder"
-            f" '{Path(runs_folder) / str(against)}' where the tests run: commit it, or"
-            " restore it from a cache or a bucket before the tests."
-        )
+        message = f"{error} {explain_reference(str(against), runs_folder)}"
     raise UsageError(message)

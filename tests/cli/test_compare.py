@@ -320,3 +320,15 @@ def test_an_exact_tie_is_not_a_difference_that_more_items_would_show(
     text = " ".join(typed("compare", "even", "odd").out.split())
     assert "difference of 0.0" not in text
     assert "The two score the same here" in text
+
+
+def test_a_gate_without_its_reference_says_how_one_is_made_and_kept() -> None:
+    done = typed("compare", "released", "a", "--fail-if", "accuracy differs")
+    assert done.code == 2
+    text = " ".join(done.err.split())
+    assert "Unknown run 'released'" in text
+    assert "--name released" in text and "cache" in text
+    unknown_candidate = typed(
+        "compare", "a", "candidat", "--fail-if", "accuracy differs"
+    )
+    assert "would be the reference" not in unknown_candidate.err

@@ -37,6 +37,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from statistics import NormalDist
 from typing import Any, Literal, cast
 
@@ -290,6 +291,16 @@ class Gate(Plain):
             if self.numbers_from
             else {key: fields[key] for key in fields if key != "numbers_from"}
         )
+
+
+def explain_reference(name: str, runs_folder: str | Path) -> str:
+    """Say how the run that a gate compares with is made, and where it is kept."""
+    return (
+        f"'{name}' would be the reference of this gate: evaluate the version to compare"
+        f" with once under this name (`evalwright run ... --name {name}`, in Python"
+        f" name='{name}'), and keep its folder '{Path(runs_folder) / name}' where the gate"
+        " runs: in the repository, the build's cache or a bucket."
+    )
 
 
 def gate_verdict(gates: Sequence[Gate]) -> str:
@@ -924,6 +935,8 @@ def _missing_text(n_missing: int) -> str:
 
 
 NOT_FINAL = "is not ruled out, because the numbers are not final"
+
+
 def _verdict_text(failed: bool, mode: Mode) -> str:
     is_claimed = failed if mode == "shown" else not failed
     return f"is {'' if is_claimed else 'not '}{'shown' if mode == 'shown' else 'ruled out'}"

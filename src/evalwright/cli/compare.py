@@ -22,7 +22,7 @@ from evalwright.cli.options import (
     was_typed,
 )
 from evalwright.cli.output import print_result, write_result
-from evalwright.core.errors import ConfigurationError
+from evalwright.core.errors import ConfigurationError, UnknownName, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -138,8 +138,12 @@ def compare(runs: tuple[str, ...], **params: Any) -> int:
             " runs list` shows what there is."
         )
     _load_plugins(params["plugins"])
-    opened_runs = confirm_all(open_runs(*runs))
-    baseline = confirm(open_runs(params["baseline"])[0]) if params["baseline"] else None
+    opened_runs = confirm_all(_open_with_reference(runs, params))
+    baseline = (
+        confirm(_open_with_reference([params["baseline"]], params)[0])
+        if params["baseline"]
+        else None
+    )
     settings = {
         key: params[key]
         for key in (
@@ -189,6 +193,23 @@ def compare(runs: tuple[str, ...], **params: Any) -> int:
     if params["json_file"]:
         write_result(params["json_file"], report)
     return int(any(gate.failed for gate in gates))
+
+
+def _open_with_reference(names: Sequence[str], params: Mapping[str, Any]) -> list[Run]:
+    """Open runs, the reference first; where a gate lacks its reference, say how to make it.
+
+    Raises:
+        UsageError: a run cannot be opened.
+    """
+    from evalwright.analysis.gate import explain_reference
+
+    try:
+        return open_runs(*names)
+    except UnknownName as error:
+        if not params["rules"] or error.name != names[0]:
+            raise
+        advice = explain_reference(names[0], params["runs_folder"])
+        raise UsageError(f"{error} {advice}") from None
 
 
 def _load_plugins(files: Sequence[str]) -> None:
