@@ -76,6 +76,8 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, None]:
     outcome = yield
     if outcome.excinfo is None or item.config.getoption("fulltrace"):
         return
+    if not hasattr(outcome, "force_exception"):
+        return  # pluggy before 1.1: the traceback stays long
     error = outcome.excinfo[1]
     if not _is_usage_error(error):
         return
