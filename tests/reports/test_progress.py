@@ -38,7 +38,8 @@ def test_plain_lines_come_at_most_every_ten_seconds_and_once_at_the_end() -> Non
     out = io.StringIO()
     with TerminalProgress(out) as progress:
         for tick in range(101):
-            progress.update(state_of(done=tick * 24, seconds=tick / 4))
+            counts = Counts(sent=2400, asked=tick * 12, failed=0)
+            progress.update(state_of(done=tick * 24, seconds=tick / 4, counts=counts))
         progress.update(
             state_of(
                 done=2400,
@@ -50,8 +51,8 @@ def test_plain_lines_come_at_most_every_ten_seconds_and_once_at_the_end() -> Non
         )
         progress.update(state_of(done=2400, seconds=25.6, finished=True))
     assert out.getvalue().splitlines() == [
-        "demo/small: 960 of 2,400, 96.0/s, 15 s left, 0 sent, 0 from the store",
-        "demo/small: 1,920 of 2,400, 96.0/s, 5.0 s left, 0 sent, 0 from the store",
+        "demo/small: 960 of 2,400, 96.0/s, 15 s left, 480 requests answered, 0 from the store",
+        "demo/small: 1,920 of 2,400, 96.0/s, 5.0 s left, 960 requests answered, 0 from the store",
         "demo/small: 2,398 of 2,400 completed in 26 s, 2 failed, 2,000 sent, 400 from the store",
     ]
 

@@ -5,6 +5,7 @@ generated, a rubric or a reference.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -188,6 +189,28 @@ def test_it_is_said_that_answers_in_the_file_are_not_used() -> None:
     without = command("run", "odd.csv", *constant)
     assert without.code == 0, without.text
     assert "in the file" not in without.err
+
+
+@pytest.mark.parametrize(
+    ("mode", "sentence"),
+    [
+        ("letter", "the option whose letter the model finds most probable. "),
+        ("likelihood", "the option whose text the model finds most probable. "),
+    ],
+)
+def test_where_nothing_is_generated_it_is_said(mode: str, sentence: str) -> None:
+    write("mine.csv", "question,A,B,C,answer\n2 + 2?,5,4,3,B\n")
+    run = ("run", "mine.csv", "--model", "demo/small", "-T", f"answer.mode={mode}")
+    done = command(*run)
+    assert done.code == 0, done.text
+    assert f"Nothing is generated: the answer is {sentence}" in done.err
+    assert "The column 'answer' is what is expected." in done.err
+    assert "New answers" not in done.err
+
+    write("mine.csv", "question,A,B,C,output,target\n2 + 2?,5,4,3,C,B\n")
+    unused = command(*run)
+    assert unused.code == 0, unused.text
+    assert "The answers in the file (column 'output') are not used." in unused.err
 
 
 def test_what_scores_answers_may_be_that_a_model_writes_new_ones() -> None:
@@ -466,3 +489,67 @@ def test_two_columns_a_and_b_are_no_options() -> None:
         "a": "x",
         "b": "y",
     }
+
+
+@pytest.mark.parametrize(
+    ("rows", "line"),
+    [
+        ("What is 2+2?,3,4,5,6,B\nWhat is 3+3?,6,4,5,7,A\n", "question,A,B,C,D,answer"),
+        ("Largest planet,Mars,Venus,Jupiter,C\n", "question,A,B,C,answer"),
+        ("What is 1+1?,2,2,3,4,A\n", "question,A,B,C,D,answer"),
+        ("What is 1+1?,2,,3,4,A\n", "question,A,B,C,D,answer"),
+        ("Name the longest river,Nile\n", "question,answer"),
+        ("Name the longest river,Nile,easy\n", "question,answer,column3"),
+    ],
+)
+def test_a_file_without_the_names_of_its_columns(
+    rows: str, line: str, tmp_path: Path
+) -> None:
+    (tmp_path / "bare.csv").write_text(rows + rows, encoding="utf-8")
+    run = ("run", "bare.csv", "--model", "demo/small", "--quiet")
+    refused = typed(*run, folder=tmp_path)
+    assert refused.code == 2
+    assert "The first row looks like data" in refused.err
+    assert f"put a line with their names above it, such as {line}." in refused.err
+    assert "--column" not in refused.err
+
+    (tmp_path / "bare.csv").write_text(f"{line}\n{rows}", encoding="utf-8")
+    if "2,2" not in rows and "2,," not in rows:  # an option twice is another fault
+        done = typed(*run, folder=tmp_path)
+        assert done.code == 0, done.err
+
+
+@pytest.mark.parametrize("header", ["a,b", "Frage,Antwort", "A,B", "text,gold label"])
+def test_names_of_columns_are_not_taken_for_data(header: str, tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text(f"{header}\n1,2\n", encoding="utf-8")
+    refused = typed("run", "mine.csv", "--model", "demo/small", folder=tmp_path)
+    assert "--column input=NAME" in refused.err
+    assert "looks like data" not in refused.err
+
+
+def test_a_bundled_task_on_a_file_without_names(tmp_path: Path) -> None:
+    rows = "What is 2+2?,3,4,5,6,B\nWhat is 3+3?,6,4,5,7,A\n"
+    (tmp_path / "bare.csv").write_text(rows, encoding="utf-8")
+    refused = typed(
+        *("run", "arc-easy", "-T", "dataset.path=bare.csv", "--model", "demo/small"),
+        folder=tmp_path,
+    )
+    assert "such as question,A,B,C,D,answer" in refused.err
+    assert "own columns" not in refused.err
+
+
+def test_shots_of_the_same_file(tmp_path: Path) -> None:
+    rows = "".join(f"What is {number}+1?,{number + 1}\n" for number in range(1, 5))
+    (tmp_path / "sums.csv").write_text(f"question,answer\n{rows}", encoding="utf-8")
+    run = ("run", "sums.csv", "--model", "demo/small", "--quiet", "--num-fewshot", "3")
+    refused = typed(*run, folder=tmp_path)
+    assert refused.code == 2
+    (setting,) = re.findall(r"-T (\S+):", refused.err)
+    assert setting == "prompt.few_shot.dataset.path=sums.csv"
+
+    done = typed(*run, "-T", setting, "--name", "shots", folder=tmp_path)
+    assert done.code == 0, done.err
+    for row in open_run(tmp_path / "runs/shots").rows():
+        questions = re.findall(r"What is \d\+1\?", str(row["prompt"]))
+        assert len(questions) == len(set(questions)) == 4
+        assert questions[-1] == row["input"]

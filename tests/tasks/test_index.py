@@ -34,7 +34,7 @@ def test_what_a_file_says_of_itself(write: Write) -> None:
     )
     assert entry("many") == Entry(
         "many",
-        "For {{ x }}.",
+        "For 1, 2.",
         path="mine/many.yaml",
         members=("m-1", "m-2"),
         groups=("many",),

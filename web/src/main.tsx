@@ -3,12 +3,14 @@ import "./style.css";
 import { openData } from "./data/open";
 import type { Page } from "./pages";
 import { SamplePage } from "./sample/page";
+import { SearchPage } from "./samples/everywhere";
 import { SamplesPage } from "./samples/page";
 import { App } from "./shell/app";
 import { pages as views } from "./views/pages";
 
 const pages: Page[] = [
   ...views,
+  { pattern: "search", title: () => "Search", component: SearchPage },
   { pattern: "run/RUN/samples", title: ({ RUN }) => `Samples of ${RUN}`, component: SamplesPage },
   {
     pattern: "run/RUN/sample/TASK/ID/DRAW",

@@ -93,6 +93,8 @@ export const links = {
     address(["answers"], new URLSearchParams([...runs.map((run) => ["run", run]), ...query])),
   plots: (query?: Record<string, string> | URLSearchParams) => address(["plots"], query),
   labels: () => "#/labels",
+  /** A search through the samples of all runs. */
+  search: (words: string) => address(["search"], words.trim() ? { q: words } : {}),
 };
 
 /**

@@ -56,6 +56,17 @@ from evalwright.statistics import Estimate, simultaneous_means
 from evalwright.statistics.macro import TasksAre
 from evalwright.statistics.tipping import MAX_MISSING_SHARE
 
+SPLIT_NOTE = (
+    "The tasks have different units or directions, so each unit has a table of its own,"
+    " and there is no overall score."
+)
+RANK_NOTE = (
+    "A rank is a range: the best and the worst rank that the model can have."
+    " All ranges hold simultaneously at 95% confidence (paired differences,"
+    " Holm-adjusted over all pairs); models whose ranges do not overlap are"
+    " significantly different."
+)
+UNRANKED_NOTE = "Models without a rank have no score on at least one of the tasks."
 TIED_NOTE = "Models that share a letter are tied: the data cannot separate them."
 SIMULTANEOUS_NOTE = (
     "A score's interval is its own; the simultaneous ones hold for all models at once."
@@ -643,10 +654,7 @@ def _list_notes(
             " --judge provider/name`)."
         )
     if split:
-        yield (
-            "The tasks have different units or directions, so each unit has a table of"
-            " its own, and there is no overall score."
-        )
+        yield SPLIT_NOTE
     if mixed:
         yield (
             "Scores in this unit are not averaged over tasks, so there is no overall"
@@ -712,7 +720,7 @@ def _list_notes(
         )
     yield from caveats(runs, task_matrices)
     if any(row.ranks is None for row in rows) and not mixed:
-        yield "Models without a rank have no score on at least one of the tasks."
+        yield UNRANKED_NOTE
 
 
 def _ranking_notes(
@@ -723,12 +731,7 @@ def _ranking_notes(
     names: Sequence[str],
 ) -> Iterator[str]:
     """Write notes on how to read the ranks; arguments as of `_list_notes`."""
-    yield (
-        "A rank is a range: the best and the worst rank that the model can have."
-        " All ranges hold simultaneously at 95% confidence (paired differences,"
-        " Holm-adjusted over all pairs); models whose ranges do not overlap are"
-        " significantly different."
-    )
+    yield RANK_NOTE
     if ranking.letters and any(
         row.ranks and row.ranks[0] != row.ranks[1] for row in rows
     ):

@@ -124,11 +124,30 @@ def _suggest_option(error: click.NoSuchOption, arguments: Sequence[str]) -> str 
     for spelling in SPELLINGS:
         remaining = list(arguments)[len(path) :]
         suggestion: str | None = resolve_name(spelling)(
-            error.option_name, tuple(path), remaining, native
+            error.option_name, tuple(path), remaining, native, _data_files(remaining)
         )
         if suggestion:
             return suggestion
     return None
+
+
+def _data_files(arguments: Sequence[str]) -> dict[str, bool]:
+    """Find the data files among arguments, and whether the columns of each hold options."""
+    from evalwright.core.errors import EvalwrightError
+    from evalwright.tasks.column_names import option_columns
+    from evalwright.tasks.data_files import as_data_file, columns_of
+
+    has_options: dict[str, bool] = {}
+    for argument in arguments:
+        for name in argument.removeprefix("--tasks=").split(","):
+            path = as_data_file(name)
+            if path is None:
+                continue
+            try:
+                has_options[name] = bool(option_columns(columns_of(path)))
+            except EvalwrightError:
+                has_options[name] = False
+    return has_options
 
 
 def _report_failure(error: Exception) -> int:

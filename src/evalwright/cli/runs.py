@@ -75,9 +75,14 @@ def list_(runs_folder: str, as_json: bool) -> None:
     """List the runs of a folder, oldest first."""
     from evalwright.reports import terminal
     from evalwright.reports.documents.run import runs_document
+    from evalwright.runs.buckets import is_bucket_address
+    from evalwright.runs.reader import list_unfinished
 
     damaged: dict[Any, str] = {}
     listed_runs = _list_runs(runs_folder, damaged)
+    unfinished = (
+        [] if is_bucket_address(runs_folder) else list_unfinished(Path(runs_folder))
+    )
     for folder, reason in damaged.items():
         say(f"{folder} cannot be read: {reason}")
     if as_json:
@@ -91,8 +96,8 @@ def list_(runs_folder: str, as_json: bool) -> None:
             for run in listed_runs
         ]
         print_json(rows)
-    elif listed_runs:
-        terminal.show(runs_document(listed_runs))
+    elif listed_runs or unfinished:
+        terminal.show(runs_document(listed_runs, unfinished))
     else:
         echo(
             f"No runs in '{runs_folder}'. `evalwright run factual --model demo/small`"

@@ -12,6 +12,7 @@ from evalwright.cli.exit_codes import say
 from evalwright.cli.groups import CommandGroup
 from evalwright.cli.options import (
     AS_JSON,
+    FORMAT,
     MODEL_ARGUMENTS,
     OVERRIDES,
     PLUGINS,
@@ -31,9 +32,11 @@ from evalwright.tasks.dialects import check_used
 
 if TYPE_CHECKING:
     from evalwright.analysis.task_checks.examining import TaskExamination
-    from evalwright.core.requests import Request
+    from evalwright.core.requests import Prompt, Request
     from evalwright.core.tasks import Task
+    from evalwright.models.local.recorded_prompts import RenderMessages
     from evalwright.models.model_interface import Model
+    from evalwright.reports import document as doc
 
 
 @click.group(cls=CommandGroup)
@@ -150,7 +153,7 @@ def show(task: str, as_json: bool, **params: Any) -> None:
     from evalwright.cli.arguments import load_plugins
 
     load_plugins(params["plugins"])
-    loaded = _load(task, params)
+    loaded = _load(task, params, may_lack_data=True)
     if as_json:
         print_json([dict(loaded_task.definition) for loaded_task in loaded])
         return
@@ -189,33 +192,60 @@ def show(task: str, as_json: bool, **params: Any) -> None:
         )
         return
     for loaded_task in loaded:
-        facts: dict[str, Any] = {
-            "samples": f"{len(loaded_task.samples):,}",
-            "needs": ", ".join(sorted(loaded_task.strategy.needs)),
-            "scorers": ", ".join(scorer.name for scorer in loaded_task.scorers),
-            "metrics": ", ".join(
-                f"{spec.label} ({spec.scorer})" for spec in loaded_task.metrics
-            ),
-            "slices": ", ".join(loaded_task.slices),
-            **{
-                key: setting if isinstance(setting, str) else json.dumps(setting)
-                for key, setting in loaded_task.metadata.items()
-            },
-            "file": loaded_task.source,
-        }
-        listed_facts = doc.Facts([(key, fact) for key, fact in facts.items() if fact])
-        terminal.show(
-            doc.Document(
-                f"{loaded_task.name}, version {loaded_task.version}: {loaded_task.description}",
-                [listed_facts],
-            )
-        )
+        terminal.show(_describe_task(loaded_task))
+
+
+def _describe_task(task: Task) -> doc.Document:
+    """Show a task's facts and prompt; without its data, why their number is not known."""
+    from evalwright.reports import document as doc
+
+    unread = task.metadata.get("no data")
+    metadata = {key: fact for key, fact in task.metadata.items() if key != "no data"}
+    facts: dict[str, Any] = {
+        "samples": (
+            f"{len(task.samples):,}" if unread is None else f"not known: {unread}"
+        ),
+        "needs": ", ".join(sorted(task.strategy.needs)),
+        "scorers": ", ".join(scorer.name for scorer in task.scorers),
+        "metrics": ", ".join(f"{spec.label} ({spec.scorer})" for spec in task.metrics),
+        "slices": ", ".join(task.slices),
+        "columns": ", ".join(_columns_read(task)),
+        **{
+            key: setting if isinstance(setting, str) else json.dumps(setting)
+            for key, setting in metadata.items()
+        },
+        "file": task.source,
+    }
+    listed_facts = doc.Facts([(key, fact) for key, fact in facts.items() if fact])
+    prompt = task.definition.get("prompt")
+    templates = [
+        doc.Text(f"Prompt, {part}", template)
+        for part in ("system", "user")
+        if isinstance(prompt, Mapping)
+        and isinstance(template := prompt.get(part), str)
+        and template
+    ]
+    title = f"{task.name}, version {task.version}: {task.description}"
+    return doc.Document(title, [listed_facts, *templates])
+
+
+def _columns_read(task: Task) -> list[str]:
+    """List the columns that the samples of a task are made of, as far as its templates say."""
+    from evalwright.tasks.templates import names_in
+
+    return sorted(names_in(task.definition.get("sample")) - {"row"})
 
 
 @tasks.command()
 @click.argument("task")
-@option("--model", "M", "Show it as it would be sent to this model (chat or text).")
+@option(
+    "--model",
+    "M",
+    "Show it as it would be sent to this model: as messages or text, and of a local"
+    " model the text that its chat template makes of them.",
+)
 @MODEL_ARGUMENTS
+@FORMAT
 @option("--sample sample_id", "ID", "The sample's id. Default: the first row.")
 @PLUGINS
 @OVERRIDES
@@ -227,26 +257,103 @@ def preview(task: str, sample_id: str | None, as_json: bool, **params: Any) -> N
     from evalwright.cli.arguments import load_plugins
 
     load_plugins(params["plugins"])
-    sampled = _locate_sample(_load(task, params, _open_model(params)), sample_id)
+    model = _open_model(params)
+    sampled = _locate_sample(_load(task, params, model), sample_id)
     previews = [
         (sampled_task, sampled_task.samples[index].id, requests_of(sampled_task, index))
         for sampled_task, index in sampled
     ]
+    template = _chat_template_of(model)
     if as_json:
-        rows = [
-            {
+        rows = []
+        for sampled_task, name, requests in previews:
+            row: dict[str, Any] = {
                 "task": sampled_task.name,
                 "sample": name,
                 "requests": [request.payload() for request in requests],
             }
-            for sampled_task, name, requests in previews
-        ]
+            texts = [
+                _apply_template(template, request) if template else None
+                for request in requests
+            ]
+            if any(text is not None for text in texts):
+                row["formatted"] = texts
+            rows.append(row)
         print_json(rows)
         return
     for sampled_task, _, requests in previews:
-        for number, request in enumerate(requests, 1):
-            echo(f"{sampled_task.name}: request {number} of {len(requests)}", bold=True)
-            _show_request(request)
+        number = 1
+        for alike in _group_by_prompt(requests):
+            last = number + len(alike) - 1
+            numbered = f"request {number}"
+            if last > number:
+                numbered = f"requests {number} to {last}"
+            title = f"{sampled_task.name}: {numbered} of {len(requests)}"
+            echo(title, bold=True)
+            _show_requests(alike, template)
+            number = last + 1
+    if model is not None and template is None and _has_messages(previews):
+        say(
+            f"How '{model.name}' writes these messages as one text is not shown: its"
+            " server or its own code does that."
+        )
+
+
+def _chat_template_of(model: Model | None) -> RenderMessages | None:
+    """Return how a model's chat template writes messages as text; None if it is not known.
+
+    Weights and tokenizer are not loaded.
+    """
+    if model is None:
+        return None
+    from evalwright.models.local.recorded_prompts import prompt_renderer
+
+    facts = model.describe()
+    return prompt_renderer(facts) if facts.get("template") else None
+
+
+def _apply_template(template: RenderMessages, request: Request) -> str | None:
+    """Return the prompt of a request as text; None if it has no messages."""
+    prompt = _prompt_of(request)
+    return None if isinstance(prompt, str) else template(prompt)
+
+
+def _prompt_of(request: Request) -> Prompt:
+    """Return the prompt or the context of a request; "" for a request with neither."""
+    for name in ("prompt", "context"):
+        prompt: Prompt = getattr(request, name, "")
+        if prompt:
+            return prompt
+    return ""
+
+
+def _has_messages(previews: Sequence[tuple[Task, str, Sequence[Request]]]) -> bool:
+    return any(
+        not isinstance(_prompt_of(request), str)
+        for _, _, requests in previews
+        for request in requests
+    )
+
+
+def _group_by_prompt(requests: Sequence[Request]) -> list[list[Request]]:
+    """Put requests next to each other that differ in their continuations alone into one group."""
+    groups: list[list[Request]] = []
+    for request in requests:
+        if groups and _without_continuation(request) == _without_continuation(
+            groups[-1][0]
+        ):
+            groups[-1].append(request)
+        else:
+            groups.append([request])
+    return groups
+
+
+def _without_continuation(request: Request) -> object:
+    """Return all of a request but its continuation; a request without one equals no other."""
+    payload = request.payload()
+    if payload.pop("continuation", None) is None:
+        return id(request)
+    return payload
 
 
 @tasks.command()
@@ -318,7 +425,11 @@ def _open_model(params: Mapping[str, Any]) -> Model | None:
 
 
 def _load(
-    name: str, params: Mapping[str, Any], model: Model | None = None
+    name: str,
+    params: Mapping[str, Any],
+    model: Model | None = None,
+    *,
+    may_lack_data: bool = False,
 ) -> list[Task]:
     from evalwright.cli.arguments import dialect_settings, key_values
     from evalwright.tasks.data_files import as_data_file
@@ -332,11 +443,13 @@ def _load(
     used_settings: set[str] = set()
     loaded = load_tasks(
         name,
+        prompt_format=params.get("prompt_format") or "auto",
         chat=chat,
         dialect=dialect,
         overrides=settings or None,
         num_fewshot=params.get("num_fewshot"),
         used=used_settings,
+        may_lack_data=may_lack_data,
     )
     check_used(dialect, loaded, used_settings)
     for task in loaded:
@@ -368,9 +481,24 @@ def _locate_sample(tasks: list[Task], sample_id: str | None) -> list[tuple[Task,
     return sampled
 
 
-def _show_request(request: Request) -> None:
-    (request_kind, prompt), *settings = request.payload().items()
-    for role, content in _read_parts(request_kind, prompt):
+def _show_requests(
+    requests: Sequence[Request], template: RenderMessages | None
+) -> None:
+    """Show requests of one prompt: the prompt once, the continuation of each, and the settings.
+
+    With a chat template, the text that it makes of messages takes their place.
+    """
+    (request_kind, prompt), *settings = requests[0].payload().items()
+    formatted = _apply_template(template, requests[0]) if template else None
+    parts = (
+        [(f"{request_kind}, as the chat template writes it", formatted)]
+        if formatted is not None
+        else _read_parts(request_kind, prompt)
+    )
+    settings += [
+        ("continuation", request.payload()["continuation"]) for request in requests[1:]
+    ]
+    for role, content in parts:
         echo(f"[{role}]", dim=True)
         for piece in [content] if isinstance(content, str) else content:
             echo(

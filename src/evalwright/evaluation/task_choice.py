@@ -18,7 +18,7 @@ from evalwright.evaluation.settings import Settings
 from evalwright.models.answers import RECORDED
 from evalwright.runs.impossible import has_control
 from evalwright.strategies.likelihood import RecordedColumn
-from evalwright.tasks.data_files import answers_beside, as_data_file
+from evalwright.tasks.data_files import AnswerColumns, answers_beside, as_data_file
 from evalwright.tasks.dialects import check_used
 from evalwright.tasks.filtering import filtered, read_conditions
 from evalwright.tasks.loading import load_tasks, names_like
@@ -247,6 +247,9 @@ def _describe_answers(task: Task, answer_column: str) -> str:
             " name it with --model."
         )
     columns = answers_beside(task.definition, answer_column)
+    mode = task.definition.get("answer", {}).get("mode", "generate")
+    if mode != "generate":
+        return _describe_measured_answers(mode, columns)
     if columns.expected:
         return (
             "New answers are generated: those in the file (column"
@@ -258,3 +261,24 @@ def _describe_answers(task: Task, answer_column: str) -> str:
             " are not used."
         )
     return ""
+
+
+_MEASURED_ANSWERS = {
+    "letter": "the answer is the option whose letter the model finds most probable",
+    "likelihood": "the answer is the option whose text the model finds most probable",
+}
+"""What the answer is in modes in which a model writes nothing."""
+
+
+def _describe_measured_answers(mode: str, columns: AnswerColumns) -> str:
+    """Say what the answer is where nothing is generated, and what the file's answers are for."""
+    sentences = []
+    if mode in _MEASURED_ANSWERS:
+        sentences.append(f"Nothing is generated: {_MEASURED_ANSWERS[mode]}.")
+    if columns.expected:
+        sentences.append(f"The column '{columns.expected}' is what is expected.")
+    if columns.unused:
+        sentences.append(
+            f"The answers in the file (column '{columns.unused}') are not used."
+        )
+    return " ".join(sentences)

@@ -68,21 +68,24 @@ def _model_setup(model: Mapping[str, Any]) -> list[str]:
 
 def _speed(hardware: Mapping[str, Any]) -> Iterator[str]:
     throughput = _section(hardware, "throughput")
+    sample_rate = _number(hardware, "samples_per_second")
+    if throughput and sample_rate:
+        yield _rate(sample_rate, "samples")
     for key, words in (
-        ("answers", "answers"),
+        ("answers", "requests"),
         ("input_tokens", "input tokens"),
         ("output_tokens", "output tokens"),
     ):
         if rate := _number(throughput, f"{key}_per_second"):
             yield _rate(rate, words)
-    if not throughput and (rate := _number(hardware, "samples_per_second")):
-        yield f"{_rate(rate, 'samples')}, no new answers"
+    if not throughput and sample_rate:
+        yield f"{_rate(sample_rate, 'samples')}, no new answers"
     if load := _number(hardware, "load_seconds"):
         yield f"loaded in {numbers.duration(load)}"
 
 
 def _rate(per_second: float, noun: str) -> str:
-    """Format a rate of something: "344 answers/s"."""
+    """Format a rate of something: "344 requests/s"."""
     number, _, unit = numbers.rate(per_second).partition("/")
     return f"{number} {noun}/{unit}"
 
@@ -96,7 +99,7 @@ def _latency(latency: Mapping[str, Any]) -> list[str]:
     ]
     n = _number(latency, "n")
     return (
-        [f"{', '.join(texts)} over {numbers.counted(int(n), 'answer')}"]
+        [f"{', '.join(texts)} over {numbers.counted(int(n), 'request')}"]
         if texts and n
         else []
     )

@@ -259,7 +259,10 @@ def _state(state: Progress, pace: Pace) -> str:
         phrases.append(numbers.rate(speed))
     if seconds_left is not None:
         phrases.append(f"{numbers.duration(seconds_left)} left")
-    return ", ".join([*phrases, *usage_parts(state.counts)]) + _rule(state)
+    # Requests to a local model count as sent when they begin to wait for it, so how many are sent
+    # says nothing about how far the run is.
+    answered = f"{numbers.counted(state.counts.asked, 'request')} answered"
+    return ", ".join([*phrases, *usage_parts(state.counts, answered)]) + _rule(state)
 
 
 def final_line(state: Progress) -> str:
@@ -291,12 +294,13 @@ def _rule(state: Progress) -> str:
     return f"; {inert(state.state)}" if state.state else ""
 
 
-def usage_parts(counts: Counts) -> list[str]:
-    """List the cost where it is known, the requests sent and read from the store, and tokens."""
+def usage_parts(counts: Counts, requests_text: str = "") -> list[str]:
+    """List the cost where it is known, the requests sent and read from the store, and tokens.
+
+    `requests_text` stands in place of the number of requests sent.
+    """
     phrases = [] if counts.cost is None else [f"{numbers.money(counts.cost)} paid"]
-    phrases.append(
-        f"{numbers.count(counts.sent)} sent, {numbers.count(counts.stored)} from the"
-        " store"
-    )
+    phrases.append(requests_text or f"{numbers.count(counts.sent)} sent")
+    phrases.append(f"{numbers.count(counts.stored)} from the store")
     n_tokens = counts.usage.input_tokens + counts.usage.output_tokens
     return [*phrases, f"{numbers.tokens(n_tokens)} tokens"] if n_tokens else phrases

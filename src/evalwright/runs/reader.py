@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from functools import cache, reduce
 from operator import getitem
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any, Literal
 
 from evalwright.bounded import from_json
@@ -32,7 +33,13 @@ from evalwright.runs.impossible import impossible_figure
 from evalwright.runs.older_records import UNDECIDED, left_out, upgrade_row, upgrade_run
 from evalwright.runs.records import record_from
 from evalwright.runs.results import GroupResult, TaskResult
-from evalwright.runs.writer import RUN_FILE, SAMPLES_FILE, SCHEMA_VERSION
+from evalwright.runs.writer import (
+    RUN_FILE,
+    SAMPLES_FILE,
+    SCHEMA_VERSION,
+    Growing,
+    growing,
+)
 from evalwright.tasks.safe_files import failing_as, read_json
 from evalwright.tasks.yaml_files import kind_of
 
@@ -585,10 +592,9 @@ def open_run(name: str | Path, runs_folder: Path | None = None) -> Run:
         file = candidate if candidate.name == RUN_FILE else candidate / RUN_FILE
         if file.is_file():
             return _read(file)
-    if path.is_dir():
-        raise RunError(
-            f"The folder '{path}' has no {RUN_FILE}: it is not a finished run."
-        )
+    for folder in candidates:
+        if folder.is_dir():
+            raise RunError(_why_unfinished(folder))
     known_ids = [run.id for run in list_runs(runs_folder)] if runs_folder else []
     where = f" There is none of that name in '{runs_folder}'." if runs_folder else ""
     raise UnknownName(
@@ -597,6 +603,40 @@ def open_run(name: str | Path, runs_folder: Path | None = None) -> Run:
         known_ids,
         f"{where} `evalwright runs list` shows what there is.".strip(),
     )
+
+
+def _why_unfinished(folder: Path) -> str:
+    """Say why a folder holds no finished run, and how to get one."""
+    unfinished = growing(folder)
+    if unfinished is None:
+        return (
+            f"The folder '{folder}' has no {RUN_FILE}: it is not a finished run. If one"
+            " was interrupted there, start the same command again to continue it."
+        )
+    if unfinished.running:
+        return (
+            f"The run '{folder.name}' is still going on: wait until it is finished, or"
+            f" watch it with `evalwright view {quote(str(folder))}`."
+        )
+    return (
+        f"The run '{folder.name}' was interrupted before it was finished. Start the same"
+        " command again to continue it: answers that it had received are kept."
+        f" `evalwright view {quote(str(folder))}` shows those so far."
+    )
+
+
+def list_unfinished(folder: Path) -> list[tuple[Path, Growing]]:
+    """List the runs directly under `folder` that are going on or were interrupted, by name."""
+    if not folder.is_dir():
+        return []
+    unfinished = []
+    for run_folder in sorted(folder.iterdir()):
+        if not run_folder.is_dir() or (run_folder / RUN_FILE).is_file():
+            continue
+        growing_run = growing(run_folder)
+        if growing_run is not None:
+            unfinished.append((run_folder, growing_run))
+    return unfinished
 
 
 def check_named_once(runs: Sequence[Run]) -> None:

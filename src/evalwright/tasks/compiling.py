@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from evalwright.core.errors import DatasetError, OutOfReach
+from evalwright.core.errors import DatasetError, MissingExtra, OutOfReach
 from evalwright.core.samples import Sample
 from evalwright.core.tasks import MetricSpec, SampleSource, Scorer, Strategy, Task
 from evalwright.metrics.registry import slice_keys
@@ -51,6 +51,7 @@ def compile_task(
     prompt_format: PromptFormat = "auto",
     chat: bool = False,
     may_fail_alone: bool = False,
+    may_lack_data: bool = False,
     samples: SampleSource | None = None,
     strategy: Strategy | None = None,
 ) -> Task:
@@ -62,6 +63,8 @@ def compile_task(
         chat: whether the model takes messages.
         may_fail_alone: whether unreachable data make a task whose only sample fails, instead of an
             error.
+        may_lack_data: the same, and also where a library is missing that would fetch the data; for
+            a look at the definition.
         samples: the samples of a dialect, in place of the definition's data.
         strategy: how a dialect forms answers, in place of the definition's.
 
@@ -73,10 +76,11 @@ def compile_task(
     """
     document = with_prompt_file(definition.document, definition.variables)
     file = with_mode_of_strategy(validated(document), document)
-    lost: OutOfReach | None = None
+    out_of_reach = (OutOfReach, MissingExtra) if may_lack_data else (OutOfReach,)
+    lost: OutOfReach | MissingExtra | None = None
     try:
         file = _with_revisions(file)
-    except OutOfReach as error:
+    except out_of_reach as error:
         lost = error
     form = form_of(file, document, prompt_format, chat)
     drawing = drawing_of(file, form)
@@ -104,9 +108,10 @@ def compile_task(
             samples, pool = _Data(
                 file, document, definition.variables, renderer, scorers, strategy
             ).load()
-    except OutOfReach as error:
+    except out_of_reach as error:
         message = f"{error}{copies_hint(file)}"
-        if not may_fail_alone or isinstance(strategy, RecordedColumn):
+        may_fail = may_fail_alone or may_lack_data
+        if not may_fail or isinstance(strategy, RecordedColumn):
             raise OutOfReach(message) from error
         samples = AllRows(message)
         strategy = Unreachable(strategy, message)
@@ -156,7 +161,7 @@ def copies_hint(file: schema.TaskFile) -> str:
     ):
         settings.append("-T prompt.few_shot.dataset.path=FILE")
     return (
-        f" Or name your own copy, with the same columns: {' '.join(settings)}."
+        f" To use your own copy, with the same columns: {' '.join(settings)}."
         if settings
         else ""
     )
@@ -274,6 +279,7 @@ class _Data:
         """
         recipe = [sample.model_dump(), where, dict(self.variables), self.defaults]
         dataset_at, where_at, sample_at = places
+        shots = self.file.prompt.few_shot
         return load_samples(
             open_rows(dataset, self.document, dataset_at),
             SampleMaker(
@@ -283,6 +289,7 @@ class _Data:
                 self.variables,
                 self.defaults,
                 dataset.each,
+                () if shots is None else shots.same,
             ),
             Filter(where, self.variables, self.document, where_at),
             check=check,

@@ -20,45 +20,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from itertools import islice, takewhile
+from itertools import islice
 from pathlib import Path
-from string import ascii_lowercase
 from typing import Any, NamedTuple
 
 from evalwright.core.errors import DatasetError, closest
 from evalwright.core.text import printable
+from evalwright.tasks.column_names import COLUMNS, columns_by_fold, option_columns
 from evalwright.tasks.datasets.formats import SUFFIXES
+from evalwright.tasks.datasets.missing_headers import missing_header_hint
 from evalwright.tasks.datasets.opening import file_rows
 from evalwright.tasks.overrides import nested
 from evalwright.tasks.samples import KNOWN_METADATA
 from evalwright.tasks.schema import Sample
 from evalwright.tasks.templates import other_separator
 from evalwright.tasks.yaml_files import shown_path
-
-COLUMNS: Mapping[str, tuple[str, ...]] = {
-    "input": ("input", "question", "prompt", "query", "instruction"),
-    "answer": ("answer", "output", "response", "completion", "prediction"),
-    "target": (
-        "reference",
-        "target",
-        "expected",
-        "expected_output",
-        "ideal",
-        "gold",
-        "ground_truth",
-    ),
-    "passages": ("context", "passage", "article", "document", "source_text"),
-    "images": (
-        "image",
-        "images",
-        "image_path",
-        "image_file",
-        "image_url",
-        "picture",
-        "photo",
-    ),
-}
-"""The names that a column of each role may have, the likeliest first."""
 
 LETTERED = (
     "{{ input }}\n{{ lettered }}\nAnswer with the letter of the right option.\nAnswer:"
@@ -74,8 +50,6 @@ _ROWS_LOOKED_AT = 1000
 _OWN = frozenset((*Sample.model_fields, *KNOWN_METADATA))
 """Columns that samples use by default."""
 _MOST_METADATA = 100
-_OPTION = ("option", "choice", "answer", "")
-"""How the name of a column with one option begins: option_a, choice1, or the letter alone."""
 
 
 def as_data_file(name: str) -> Path | None:
@@ -133,8 +107,11 @@ def data_file_task(path: Path, overrides: Mapping[str, Any] | None) -> dict[str,
         column_by_role["target"] = column_by_role["answer"]
     if "input" not in column_by_role and "input" not in (settings.get("sample") or {}):
         separator_hint = other_separator(columns)
+        header_hint = "" if column_by_role else missing_header_hint(columns)
         how_to_name_it = (
-            "Name it: --column input=NAME (of `evalwright tasks`: -T"
+            f"{header_hint}."
+            if header_hint
+            else "Name it: --column input=NAME (of `evalwright tasks`: -T"
             " columns.input=NAME)."
         )
         raise DatasetError(
@@ -327,38 +304,6 @@ def _looks_like_image(cell: Any, folder: Path) -> bool:
         return (folder / cell).is_file()
     except (OSError, ValueError):
         return False
-
-
-def columns_by_fold(columns: list[str]) -> dict[str, str]:
-    """Map names in lower case, with underscores for spaces, to columns; the first of equals."""
-    return {
-        column.strip().casefold().replace(" ", "_"): column
-        for column in reversed(columns)
-    }
-
-
-def option_columns(columns: list[str]) -> list[str]:
-    """Return the columns with the options of a question.
-
-    They are one column with lists, or one for each option, in the order of letters or numbers.
-    """
-    by_fold = columns_by_fold(columns)
-    for name in ("choices", "options"):
-        if name in by_fold:
-            return [by_fold[name]]
-    for stem in _OPTION:
-        for signs in ascii_lowercase, range(1, 27) if stem else ():
-            for joint in ("_", "") if stem else ("",):
-                names = list(
-                    takewhile(
-                        by_fold.__contains__, (f"{stem}{joint}{sign}" for sign in signs)
-                    )
-                )
-                if len(names) >= (
-                    2 if stem else 3
-                ):  # columns 'a' and 'b' alone may be anything
-                    return [by_fold[name] for name in names]
-    return []
 
 
 def _scorers(

@@ -182,4 +182,8 @@ def _column(sample: Sample, name: str) -> Any:
         return sample.row[name]
     if name in sample.metadata:
         return sample.metadata[name]
-    raise RowError(f"`same` of the shots: {missing_column(name, sample.row)}")
+    raise RowError(
+        f"`same` of the shots: {missing_column(name, sample.row)}. To draw shots among"
+        " rows with the same value of another column, or key of the metadata: -T"
+        " prompt.few_shot.same=COLUMN"
+    )

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evalwright._version import __version__
 from evalwright.bounded import from_json
@@ -26,12 +26,19 @@ from evalwright.tasks.entry_points import offered
 from evalwright.tasks.names import RULE, is_name
 from evalwright.tasks.safe_files import write_text
 
+if TYPE_CHECKING:
+    from evalwright.tasks.definitions import Definition
+
 LIBRARY = Path(__file__).parent / "library"
 """The folder of the bundled tasks."""
 
-_VERSION = f"{__version__}/2"
+_VERSION = f"{__version__}/3"
 _VARYING = re.compile(r"\s*\([^(){}]*\{\{[^{}]*\}\}[^(){}]*\)")
 """A parenthesis in a description that differs from task to task."""
+_VARIABLE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
+"""A variable of `for_each` in a description."""
+MOST_LISTED_VALUES = 3
+"""How many values of a variable a description names."""
 Stamp = list[Any]
 
 
@@ -301,7 +308,7 @@ def _described(path: str) -> tuple[Entry, list[Path]]:
     )
     entry = Entry(
         name=(groups or (Path(path).stem,))[0] if others_defined else first.name,
-        description=_VARYING.sub("", _words(value.get("description"))),
+        description=_describe_members([first, *others_defined], value),
         version=_words(value.get("version", "1")),
         language=_words(about.get("language")),
         domain=_words(about.get("domain")),
@@ -310,6 +317,31 @@ def _described(path: str) -> tuple[Entry, list[Path]]:
         groups=groups,
     )
     return entry, others
+
+
+def _describe_members(members: Sequence[Definition], value: Mapping[str, Any]) -> str:
+    """Describe all tasks of a file in one sentence, each variable by its first values.
+
+    `value` is the file's own text, with its variables where the file has several tasks.
+    """
+    template = _VARYING.sub("", _words(value.get("description")))
+
+    def list_values(variable: re.Match[str]) -> str:
+        values = [
+            str(member.variables[variable[1]])
+            for member in members
+            if variable[1] in member.variables
+        ]
+        distinct = list(dict.fromkeys(values))
+        shown = ", ".join(distinct[:MOST_LISTED_VALUES])
+        n_more = len(distinct) - MOST_LISTED_VALUES
+        return f"{shown} and {n_more} more" if n_more > 0 else shown
+
+    text = _VARIABLE.sub(list_values, template)
+    if "{{" not in text and "{%" not in text:
+        return text
+    # What is more than a variable is shown as the first task has it.
+    return _words(members[0].document.value.get("description"))
 
 
 def _words(value: Any) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from glob import has_magic
 from pathlib import Path
+from shlex import quote
 from typing import Any, Literal
 
 from evalwright.core.errors import TaskError, UnknownName, closest
@@ -80,6 +81,7 @@ def load_tasks(
     limit: float | None = None,
     used: set[str] | None = None,
     n_names: int | None = None,
+    may_lack_data: bool = False,
     _only_one: bool = False,
 ) -> list[Task]:
     """Load all tasks of a name: the members of a `for_each` file or of a group, or the one task.
@@ -94,6 +96,8 @@ def load_tasks(
         used: collects the settings that a task file of ours used.
         n_names: number of names in the run; with several, a task whose data are unreachable fails
             alone instead of raising the error.
+        may_lack_data: whether a task whose data cannot be fetched is made without them, for a look
+            at its definition.
     """
     if num_fewshot is not None and (type(num_fewshot) is not int or num_fewshot < 0):
         raise TaskError(
@@ -111,7 +115,8 @@ def load_tasks(
             "num_fewshot": num_fewshot,
             "limit": limit if getattr(dialect_module, "takes_limit", False) else None,
         }
-        if (n_names or 1) > 1 and getattr(dialect_module, "takes_among_others", False):
+        fails_alone = may_lack_data or (n_names or 1) > 1
+        if fails_alone and getattr(dialect_module, "takes_among_others", False):
             of_run["among_others"] = True
         run_settings = {
             key: value for key, value in of_run.items() if value is not None
@@ -141,6 +146,7 @@ def load_tasks(
         "prompt_format": prompt_format,
         "chat": chat,
         "may_fail_alone": may_fail_alone,
+        "may_lack_data": may_lack_data,
     }
     tasks = [
         definition if isinstance(definition, Task) else compile_task(definition, **how)
@@ -415,13 +421,35 @@ def with_shots(definition: Definition | Task, count: int | None) -> Definition |
     ):
         if count == 0:
             return definition
-        raise TaskError(
+        problem = (
             f"The task '{definition.name}' has no source of shots, so --num-fewshot {count}"
-            f" cannot be used. Add `few_shot: {{count: {count}, dataset: FILE}}` to its"
+            " cannot be used."
+        )
+        if data_file := _data_file_of(document):
+            setting = f"prompt.few_shot.dataset.path={data_file}"
+            raise TaskError(
+                f"{problem} Name it with -T {quote(setting)}: shots of the same file work,"
+                " because a question is never its own shot. Another file works too."
+            )
+        raise TaskError(
+            f"{problem} Add `few_shot: {{count: {count}, dataset: FILE}}` to its"
             " `prompt`, or name the file with -T prompt.few_shot.dataset.path=FILE."
         )
     value = merged(document.value, {"prompt": {"few_shot": {"count": count}}})
     return replace(definition, document=replace(document, value=value))
+
+
+def _data_file_of(document: Document) -> str:
+    """Return the one data file of a task that no task file defines; "" for any other task."""
+    dataset = document.value.get("dataset")
+    if document.files or not isinstance(dataset, Mapping):
+        return ""
+    paths = dataset.get("path")
+    if isinstance(paths, list) and len(paths) == 1:
+        paths = paths[0]
+    if not isinstance(paths, str):
+        return ""
+    return shown_path(Path(paths))
 
 
 def _expanded(

@@ -12,13 +12,11 @@ from typing import Any
 from evalwright.core.errors import ConfigurationError, DatasetError, closest
 from evalwright.metrics.registry import usual_metric
 from evalwright.scorers.registry import scorer as register_scorer
+from evalwright.tasks.column_names import COLUMNS, columns_by_fold, option_columns
 from evalwright.tasks.data_files import (
-    COLUMNS,
     LETTERED,
     cell_template,
-    columns_by_fold,
     listed,
-    option_columns,
 )
 from evalwright.tasks.decorator import task as register_task
 

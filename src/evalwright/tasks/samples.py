@@ -9,14 +9,17 @@ import time
 from array import array
 from collections.abc import Callable, Collection, Iterator, Mapping
 from itertools import pairwise
+from shlex import quote
 from string import ascii_uppercase
 from typing import Any
 
 from evalwright.core.errors import DatasetError
 from evalwright.core.samples import Passage, Sample
 from evalwright.tasks import schema, templates
+from evalwright.tasks.column_names import COLUMNS, columns_by_fold, option_columns
 from evalwright.tasks.datasets.checked import Check
 from evalwright.tasks.datasets.jsonl_rows import Row, Rows
+from evalwright.tasks.datasets.missing_headers import missing_header_hint
 from evalwright.tasks.datasets.opening import Filter
 from evalwright.tasks.orders import shuffled
 from evalwright.tasks.yaml_files import Document, KeyPath, kind_of
@@ -37,6 +40,10 @@ class RowError(Exception):
     """A row is wrong; the caller adds which file and row it is."""
 
 
+class MissingColumn(RowError):
+    """A template reads a column that the row does not have."""
+
+
 class Placed:
     """A template and where it is written in the file.
 
@@ -55,7 +62,8 @@ class Placed:
         at: KeyPath,
     ) -> None:
         self.name = name
-        self._place = document.at(at)
+        self.place = document.at(at)
+        self.column_names = templates.names_in(source)
         try:
             self._render = compiled(source)
         except templates.TemplateError as error:
@@ -80,8 +88,9 @@ class Placed:
                 if error.missing
                 else str(error)
             )
-            raise RowError(
-                f"`{self.name}` ({self._place}) cannot be rendered: {reason}"
+            kind = MissingColumn if error.missing else RowError
+            raise kind(
+                f"`{self.name}` ({self.place}) cannot be rendered: {reason}"
             ) from None
 
 
@@ -93,6 +102,7 @@ class SampleMaker:
         defaults: metadata that samples take from the task if they have none of their own.
         cluster_columns: added columns in which samples of one row differ; such samples are one
             cluster, unless the task names another cluster.
+        same_columns: those in which a shot must be like its question; for messages only.
     """
 
     def __init__(
@@ -103,8 +113,11 @@ class SampleMaker:
         variables: Mapping[str, Any],
         defaults: Mapping[str, Any],
         cluster_columns: Collection[str] = (),
+        same_columns: Collection[str] = (),
     ) -> None:
         self._each = frozenset(cluster_columns)
+        self._same_columns = tuple(same_columns)
+        self._has_read_a_row = False
         self._variables = dict(variables)
         self._defaults = dict(defaults)
         self._shuffle = sample.shuffle
@@ -137,6 +150,70 @@ class SampleMaker:
             RowError: the row is wrong.
         """
         context = {"row": row, **row, **self._variables}
+        try:
+            sample = self._make(row, context)
+        except MissingColumn as error:
+            if self._has_read_a_row:  # only this row lacks it
+                raise
+            raise RowError(self._describe_missing(row, context, error)) from None
+        self._has_read_a_row = True
+        return sample
+
+    def _describe_missing(
+        self, row: Row, context: Mapping[str, Any], first: MissingColumn
+    ) -> str:
+        """Say which columns all templates lack, what the task reads, and how to name others.
+
+        `first` is the error of the first template that lacks one.
+        """
+        columns = list(map(str, row))
+        if templates.other_separator(columns):
+            return str(first)
+        if header_hint := missing_header_hint(columns):
+            return f"{first}. {header_hint}"
+        placed_templates = [*self._given.values(), *self._metadata.values()]
+        failing = []
+        for template in placed_templates:
+            try:
+                template(context, row)
+            except MissingColumn:
+                failing.append(template)
+            except RowError:
+                continue
+        reading = {
+            name: template.name
+            for template in reversed(failing)
+            for name in template.column_names - context.keys()
+        }
+        problem = str(first)
+        if len(reading) > 1:
+            listed = [
+                f"'{name}' (`{template_name}`)"
+                for name, template_name in sorted(reading.items())
+            ]
+            problem = (
+                f"there are no columns {', '.join(listed[:-1])} and {listed[-1]}"
+                f" ({failing[0].place}). The columns are:"
+                f" {', '.join(sorted(columns)[:20])}"
+            )
+        read_names = frozenset().union(
+            *(template.column_names for template in placed_templates)
+        )
+        needed = sorted(read_names - {"row"} - self._variables.keys())
+        mending = [_suggest_setting(template.name, row) for template in failing]
+        for column in self._same_columns:
+            if template_name := reading.get(column):
+                key = template_name.removeprefix("sample.metadata.")
+                is_metadata = key != template_name
+                mending.append(
+                    f"-T prompt.few_shot.same={key if is_metadata else 'COLUMN'}"
+                )
+        return (
+            f"{problem}. The task reads: {', '.join(needed)}. To make them of your own"
+            f" columns: {' '.join(mending)}"
+        )
+
+    def _make(self, row: Row, context: Mapping[str, Any]) -> Sample:
         choices = self._choices(self._value("choices", context, row))
         target = self._value("target", context, row)
         targets, gold = self._targets(target, choices)
@@ -238,6 +315,34 @@ class SampleMaker:
             )
         )
         return tuple(choices[index] for index in gold), gold
+
+
+def _suggest_setting(template_name: str, row: Row) -> str:
+    """Suggest a setting that fills a template from the columns of a row."""
+    columns = [str(column) for column in row]
+    if template_name.startswith("sample.metadata."):
+        return f"-T {template_name}=TEXT"
+    if template_name == "sample.choices":
+        options = option_columns(columns)
+        if len(options) == 1:
+            setting = f"{template_name}={_column_template(options[0])}"
+            return f"-T {quote(setting)}"
+        inner = ", ".join(map(_column_expression, options)) or "COLUMN, COLUMN, ..."
+        return f"-T {quote(f'{template_name}={{{{ [{inner}] }}}}')}"
+    role = template_name.removeprefix("sample.")
+    by_fold = columns_by_fold(columns)
+    usual_names = COLUMNS.get(role, ()) + (("answer",) if role == "target" else ())
+    matching = [by_fold[name] for name in usual_names if name in by_fold]
+    expression = _column_template(matching[0]) if matching else "{{ COLUMN }}"
+    return f"-T {quote(f'{template_name}={expression}')}"
+
+
+def _column_expression(column: str) -> str:
+    return column if column.isidentifier() else f"row[{column!r}]"
+
+
+def _column_template(column: str) -> str:
+    return f"{{{{ {_column_expression(column)} }}}}"
 
 
 def content_id(row: Row) -> str:

@@ -119,6 +119,20 @@ def names(source: str) -> frozenset[str]:
     return frozenset(meta.find_undeclared_variables(_tree(source)))
 
 
+def names_in(source: object) -> frozenset[str]:
+    """Return the variables that the templates of a value read; it may be a list or a mapping."""
+    if isinstance(source, str):
+        try:
+            return names(source)
+        except TemplateError:
+            return frozenset()
+    if isinstance(source, Mapping):
+        source = list(source.values())
+    if isinstance(source, list):
+        return frozenset().union(*map(names_in, source))
+    return frozenset()
+
+
 def missing_column(name: str, columns: Mapping[str, Any]) -> str:
     """Return a part of a sentence: the row has no such column, and which ones are similar."""
     near = closest(name, columns)

@@ -81,6 +81,13 @@ def searched(query: str) -> str:
     )
 
 
+def likely_hits(query: str) -> str:
+    return (
+        "const run = await data.run('0');"
+        f" return JSON.stringify(Array.from(run.likelyHits({json.dumps(query)})));"
+    )
+
+
 def having(rows: list[dict[str, Any]], *words: str) -> list[int]:
     def texts(value: Any) -> list[str]:
         if isinstance(value, dict):
@@ -142,6 +149,9 @@ def test_records_filters_and_searches_are_those_of_the_run(tmp_path: Path) -> No
             found = await ask(tab, searched(word))
             assert found == having(rows, word), word
             assert found, word
+            likely = await ask(tab, likely_hits(word))
+            assert set(likely) <= set(found), word
+        assert await ask(tab, likely_hits("299")), "an id is known before any record"
         assert not [
             event
             for event in tab.events

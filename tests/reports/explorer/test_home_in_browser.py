@@ -142,7 +142,7 @@ def test_runs_are_searched_chosen_and_opened(runs_folder: Path, tmp_path: Path) 
         press = "[...document.querySelectorAll('.home-chosen button')].find(b => b.innerText === '{}').click()"
         await tab.evaluate(press.format("Compare"))
         await until(tab, "document.querySelectorAll('.answer').length === 2")
-        headline = await tab.evaluate("document.querySelector('.conclusion').innerText")
+        headline = await until(tab, "document.querySelector('.conclusion')?.innerText")
         assert len(headline.split()) <= 25
         await tab.evaluate("location.hash = '#/board?run=a&run=b&run=c'")
         await until(

@@ -150,7 +150,7 @@ def test_a_gateway_without_a_hub_behind_it(folder: Path) -> None:
 def test_offline_on_purpose(folder: Path) -> None:
     done = command(folder, "tasks", "preview", "hub.yaml", HF_HUB_OFFLINE="1")
     check_sentence(done)
-    assert "(HF_HUB_OFFLINE is set). Unset it once" in done.stderr
+    assert "(HF_HUB_OFFLINE is set). Run the command once without" in done.stderr
 
 
 def test_a_hub_that_answers_no_is_no_hub_out_of_reach(folder: Path) -> None:

@@ -133,7 +133,7 @@ def test_globs_lists_and_a_format_that_the_name_does_not_say() -> None:
     [
         ('dataset: "data/*.jsonl"\n', "t.yaml:2: no file matches 'data/*.jsonl'."),
         ("dataset: d.jsonl\n", "t.yaml:2: the data file 'd.jsonl' does not exist."),
-        ("dataset: home2\n", "t.yaml:2: the data file 'home2' is a folder, not a file."),
+        ("dataset: home2\n", "t.yaml:2: the data file 'home2' is a folder, not a file, and has no data files (.jsonl"),
         ("dataset: t.yaml\n", "t.yaml:2: the name 't.yaml' does not say its format; add `format: jsonl`"),
         ("dataset: {path: empty.jsonl, key: a}\n", "t.yaml:2: `key` can only be used with JSON files and workbooks, and 'empty.jsonl' is jsonl."),
         ("dataset: empty.jsonl\n", "t.yaml:2: the dataset is empty (empty.jsonl)."),
@@ -387,3 +387,60 @@ def test_where_says_what_it_cannot_be(where: str) -> None:
     put("d.jsonl", ROWS)
     with pytest.raises(UsageError, match=r"where|template"):
         load(f"dataset: d.jsonl\nwhere: {where}\n")
+
+
+@needs_hub
+@pytest.mark.parametrize("in_splits", [False, True])
+def test_a_folder_that_datasets_saved(in_splits: bool) -> None:
+    import datasets
+
+    rows = datasets.Dataset.from_list(ROWS)
+    saved = datasets.DatasetDict({"test": rows}) if in_splits else rows
+    saved.save_to_disk("saved")
+    task = load("dataset: saved\n")
+    assert [sample.id for sample in task.samples] == ["0", "1", "2", "3", "4"]
+    assert list(task.samples) == list(load_rows_as_jsonl())
+
+
+def load_rows_as_jsonl() -> Any:
+    put("plain.jsonl", ROWS)
+    return load("dataset: plain.jsonl\n").samples
+
+
+@needs_hub
+def test_a_saved_folder_with_several_splits_or_false_names() -> None:
+    import datasets
+
+    rows = datasets.Dataset.from_list(ROWS)
+    datasets.DatasetDict({"dev": rows, "test": rows}).save_to_disk("saved")
+    with pytest.raises(
+        UsageError, match="Name the part of it that you mean: 'saved/test', 'saved/dev'"
+    ):
+        load("dataset: saved\n")
+    assert len(load("dataset: saved/test\n").samples) == 5
+
+    state = Path("saved/test/state.json")
+    state.write_text(state.read_text().replace("data-", "../dev/data-"))
+    with pytest.raises(DatasetError, match="outside of the folder"):
+        load("dataset: saved/test\n")
+
+
+def test_a_folder_with_the_files_of_one_split() -> None:
+    put("shards/test-00000-of-00002.jsonl", ROWS[:2])
+    put("shards/test-00001-of-00002.jsonl", ROWS[2:])
+    Path("shards/README.md").write_text("Rows.")
+    assert len(load("dataset: shards\n").samples) == 5
+    put("single/questions.csv", ROWS)
+    assert len(load("dataset: single\n").samples) == 5
+
+    put("shards/train-00000-of-00001.jsonl", ROWS[:1])
+    with pytest.raises(UsageError) as refused:
+        load("dataset: shards\n")
+    assert str(refused.value).endswith(
+        "the data file 'shards' is a folder, not a file. Name the part of it that you"
+        " mean: 'shards/test-*.jsonl', 'shards/train-00000-of-00001.jsonl'."
+    )
+    assert len(load("dataset: shards/test-*.jsonl\n").samples) == 5
+    put("hub/data/test.jsonl", ROWS)
+    with pytest.raises(UsageError, match="Name one with data, such as 'hub/data'"):
+        load("dataset: hub\n")

@@ -270,6 +270,11 @@ export interface RunData {
   onPreviews(listener: () => void): () => void;
   sample(place: number): Promise<Sample>;
   /**
+   * Places whose id or first words, as far as they are read, hold every word group: what a search
+   * can show before it has read a record. Where first words were shortened it may be wrong.
+   */
+  likelyHits(query: string): Int32Array;
+  /**
    * Places among the given ones whose texts (question, messages, answer, reasoning, replies,
    * targets, explanations, id) contain every word group of the query, whatever the case; "in
    * quotes" is one. Hits come in parts, in the order of the run.

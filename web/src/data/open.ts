@@ -51,7 +51,7 @@ export async function openData(): Promise<Data> {
         (table) => {
           before.set(key, table);
           setTimeout(workers, 300); // a first search need not wait for them to start
-          if (sourceKind === "embedded") void table.readAhead();
+          if (sourceKind !== "fetched") void table.readAhead();
         },
         () => runs.delete(key),
       );

@@ -5,6 +5,7 @@
 import type { Column, Filter, Preview, RunData, RunInfo, Sample } from "./api";
 import { inflate, json, withArrays } from "./parts";
 import { linesOf, sampleOf } from "./sample";
+import { matcher, wordsOf } from "./search";
 import { Embedded, type Source } from "./source";
 import { countRows, filterRows, sortRows } from "./table";
 import { searchBlocks, type WantedBlock } from "./workers";
@@ -178,6 +179,19 @@ export class RunTable implements RunData {
         "This sample is not where the index says: the file is damaged. Make it again.",
       );
     return { ...sampleOf(line), id: this.id(sampleIndex) };
+  }
+
+  likelyHits(query: string): Int32Array {
+    const holdsWords = matcher(wordsOf(query));
+    const hits: number[] = [];
+    this.chunks.forEach((chunk, number) => {
+      const [questions, answers] = this.cache.previews.get(number) ?? [[], []];
+      chunk.ids.forEach((id, at) => {
+        if (holdsWords([id, questions[at] ?? "", answers[at] ?? ""]))
+          hits.push(number * this.index.chunk + at);
+      });
+    });
+    return Int32Array.from(hits);
   }
 
   search(

@@ -15,6 +15,12 @@ function containing(word: string): Test {
   return (text) => pattern.test(text);
 }
 
+/** A function that says whether every word is in one of a few texts. */
+export function matcher(words: string[]): (texts: string[]) => boolean {
+  const tests = words.map(containing);
+  return (texts) => tests.every((test) => texts.some(test));
+}
+
 /**
  * A function from a block to the rows, among those wanted, whose texts have every word.
  *
@@ -23,7 +29,7 @@ function containing(word: string): Test {
  * and signs.
  */
 export function searcher(words: string[]): (block: string, wanted: Int32Array | null) => number[] {
-  const inTexts = words.map(containing);
+  const inTexts = matcher(words);
   const inLine = words.flatMap((word) => word.match(/[\p{L}\p{M}\p{N}]+/gu) ?? []).map(containing);
   const maybe = (text: string): boolean =>
     inLine.every((test) => test(text)) || /\\u(?!00[01])/.test(text);
@@ -34,8 +40,7 @@ export function searcher(words: string[]): (block: string, wanted: Int32Array | 
     const hits = lines.flatMap((line, i) => {
       const row = order[i]!;
       if ((rowSet && !rowSet.has(row)) || !maybe(line)) return [];
-      const texts = textsOf(line);
-      return inTexts.every((test) => texts.some(test)) ? [row] : [];
+      return inTexts(textsOf(line)) ? [row] : [];
     });
     return hits.sort((a, b) => a - b);
   };

@@ -2,6 +2,7 @@
 import type { Data, RunData, RunInfo } from "../data/api";
 import { links, runAddress, useRead } from "../pages";
 import { useState } from "preact/hooks";
+import { areShares } from "../samples/shares";
 import { categoryOf, number, numberOf } from "../samples/values";
 import { Line } from "../text/text";
 import { MessagePart } from "./story";
@@ -20,9 +21,10 @@ function Verdict({ run, index, brief = false }: { run: RunData; index: number; b
     categoryOf(column(name), index),
   );
   const value = numberOf(column("score"), index);
+  const share = areShares(run, categoryOf(column("scorer"), index) ?? "");
   return (
     <>
-      <span class={`dot ${tone(outcome ?? null, value, failure ?? null)}`} aria-hidden="true" />
+      <span class={`dot ${tone(outcome ?? null, value, failure ?? null, share)}`} aria-hidden="true" />
       <span class={brief ? "unseen" : "verdict-words"}>
         <Line value={label || outcome || "–"} />{" "}
         <span class="quiet">{value === null ? "" : number(value)}</span>

@@ -5,6 +5,7 @@ import { findRun, links, type PageProps, useRead, useRun } from "../pages";
 import { listOf, rememberPlace } from "../samples/list";
 import { count, dollars, number, seconds } from "../samples/values";
 import { useKeys } from "../shell/keys";
+import { areShares } from "../samples/shares";
 import { Line, Text } from "../text/text";
 import { LabelThis } from "../views/label_this";
 import { OtherRuns, Repeats } from "./beside";
@@ -96,6 +97,28 @@ export function SamplePage({ data, parameters, go }: PageProps) {
   );
 }
 
+/** The record as a file, as it stands in samples.jsonl. */
+function DownloadRecord({ sample }: { sample: Sample }) {
+  const name = `${sample.task}-${sample.id}`.replace(/[^\p{L}\p{N}._-]+/gu, "-").slice(0, 80);
+  const file = `${name}${sample.draw ? `-${sample.draw + 1}` : ""}.json`;
+  return (
+    <p class="download">
+      <button type="button" onClick={() => download(file, JSON.stringify(sample.raw) + "\n")}>
+        Download the record
+      </button>
+    </p>
+  );
+}
+
+function download(file: string, json: string): void {
+  const url = URL.createObjectURL(new Blob([json], { type: "application/json" }));
+  const link = document.createElement("a");
+  link.href = url;
+  link.download = file;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
+}
+
 function addressOf(name: string, run: RunData, index: number, otherwise: string): string {
   const tasks = run.columns.find((column) => column.name === "task");
   const task =
@@ -124,7 +147,12 @@ function SampleDetails({
     <PicturesOf.Provider value={pictures}>
       <p class="lede">
         <span
-          class={`verdict ${tone(sample.outcome, score?.value ?? null, sample.failure ? "failed" : null)}`}
+          class={`verdict ${tone(
+            sample.outcome,
+            score?.value ?? null,
+            sample.failure ? "failed" : null,
+            areShares(run, score?.scorer ?? ""),
+          )}`}
         >
           {sample.outcome !== "answered" ? (
             outcomeInWords(sample.outcome)
@@ -154,7 +182,7 @@ function SampleDetails({
         </div>
         <div>
           <Expected sample={sample} words={words} />
-          <Scores sample={sample} words={words} />
+          <Scores run={run} sample={sample} words={words} />
           <OtherRuns data={data} info={info} task={sample.task} id={sample.id} draw={sample.draw} />
           <Facts sample={sample} />
         </div>
@@ -167,6 +195,7 @@ function SampleDetails({
             </div>
           )}
         </Fold>
+        <DownloadRecord sample={sample} />
       </MessagePart>
     </PicturesOf.Provider>
   );
@@ -176,6 +205,33 @@ const sumKnown = (values: (number | undefined)[]): number | null => {
   const numbers = values.filter((value) => value !== undefined);
   return numbers.length ? numbers.reduce((sum, value) => sum + value, 0) : null;
 };
+
+/** Longer facts have a line of their own. */
+const LONG_FACT_CHARS = 40;
+
+/** A fact in a line; a long JSON object or list is folded. */
+function FactText({ value }: { value: string }) {
+  const indented = value.length > LONG_FACT_CHARS ? indentedJson(value) : null;
+  if (indented === null) return <Line value={value} />;
+  return (
+    <Fold summary="JSON" printed={false}>
+      {() => (
+        <div class="raw">
+          <Text value={indented} label="the fact" />
+        </div>
+      )}
+    </Fold>
+  );
+}
+
+function indentedJson(text: string): string | null {
+  if (!/^[[{]/.test(text)) return null;
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return null;
+  }
+}
 
 function Facts({ sample }: { sample: Sample }) {
   const { replies } = sample;
@@ -207,12 +263,12 @@ function Facts({ sample }: { sample: Sample }) {
     <MessagePart title="Facts">
       <dl class="pairs">
         {all.slice(0, 200).map(([name, value]) => (
-          <div>
+          <div class={value.length > LONG_FACT_CHARS ? "long" : undefined}>
             <dt>
               <Line value={name} />
             </dt>
             <dd>
-              <Line value={value} />
+              <FactText value={value} />
             </dd>
           </div>
         ))}

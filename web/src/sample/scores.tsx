@@ -1,5 +1,6 @@
 /** What the answer is worth, and why: each scorer's word, and what a judge was sent and replied. */
-import type { Failure, Sample, ScoreOf } from "../data/api";
+import type { Failure, RunData, Sample, ScoreOf } from "../data/api";
+import { areShares } from "../samples/shares";
 import { number } from "../samples/values";
 import { hits, Line, Text } from "../text/text";
 import { FirstOf } from "../views/parts";
@@ -57,7 +58,15 @@ export function Targets({ targets, words = "" }: { targets: string[]; words?: st
   );
 }
 
-export function Scores({ sample, words }: { sample: Sample; words: string }) {
+export function Scores({
+  run,
+  sample,
+  words,
+}: {
+  run: RunData;
+  sample: Sample;
+  words: string;
+}) {
   if (!sample.scores.length)
     return (
       <MessagePart title="Scores">
@@ -72,13 +81,15 @@ export function Scores({ sample, words }: { sample: Sample; words: string }) {
         all={sample.scores}
         noun="scores"
         first={MOST}
-        render={(score) => <ScoreBox score={score} words={words} />}
+        render={(score) => (
+          <ScoreBox score={score} share={areShares(run, score.scorer)} words={words} />
+        )}
       />
     </MessagePart>
   );
 }
 
-function ScoreBox({ score, words }: { score: ScoreOf; words: string }) {
+function ScoreBox({ score, share, words }: { score: ScoreOf; share: boolean; words: string }) {
   const numbers = Object.entries(score.parts);
   return (
     <article class="score">
@@ -86,7 +97,7 @@ function ScoreBox({ score, words }: { score: ScoreOf; words: string }) {
         <span class="score-name">
           <Line value={score.scorer} />
         </span>
-        <span class={`verdict ${tone(null, score.value, score.failure ? "failed" : null)}`}>
+        <span class={`verdict ${tone(null, score.value, score.failure ? "failed" : null, share)}`}>
           {score.label && <Line value={score.label} />}
           {score.unsure && <span class="quiet"> unsure</span>}{" "}
           <span class="score-value">{score.value === null ? "" : number(score.value)}</span>

@@ -1,12 +1,18 @@
 /** Words and colours for what became of a sample. */
 import type { Failure, Sample, ScoreOf } from "../data/api";
 
-export type Tone = "good" | "bad" | "warn" | "quiet" | "part";
+export type Tone = "good" | "bad" | "warn" | "quiet" | "part" | "plain";
 
-/** Colour of an outcome; the words beside it say the same. */
-export function tone(outcome: string | null, score: number | null, failure: string | null): Tone {
+/** Colour of an outcome; the words beside it say the same. Scores that are no shares have none. */
+export function tone(
+  outcome: string | null,
+  score: number | null,
+  failure: string | null,
+  share = true,
+): Tone {
   if (failure || outcome === "failed") return "warn";
   if (score === null) return "quiet";
+  if (!share) return "plain";
   return score >= 1 ? "good" : score <= 0 ? "bad" : "part";
 }
 

@@ -8,6 +8,8 @@ import { columnNames, withColumns } from "./state";
 export interface TableColumn {
   name: string;
   title: string;
+  /** Stands below the title. */
+  note?: string;
   /** A track of a CSS grid. */
   width: string;
   column?: Column;
@@ -22,22 +24,44 @@ const TEXTS: TableColumn[] = [
 /** Columns that are shown where they tell samples apart, and where there is room for them. */
 const USUAL = ["task"];
 const USUAL_IN_WIDE_WINDOWS = ["task", "latency", "tokens", "cost"];
+/** Scores beside the main one that are shown without being chosen. */
+const MOST_FURTHER_SCORES = 3;
 /** The outcome has a column of its own, and is told by these. */
 const IN_THE_OUTCOME = new Set(["outcome", "label", "failure", "unsure"]);
 
+/** The scorers by which the tasks of the run are scored in the first place. */
+function mainScorersOf(run: RunData): string[] {
+  const column = run.columns.find(({ name }) => name === "scorer");
+  return column?.kind === "category" ? column.names : [];
+}
+
+/** Further scores of the same answers, shown beside the main one. */
+function furtherScores(run: RunData): string[] {
+  const main = new Set(mainScorersOf(run).map((scorer) => `score.${scorer}`));
+  return run.columns
+    .map((column) => column.name)
+    .filter((name) => name.startsWith("score.") && !main.has(name))
+    .slice(0, MOST_FURTHER_SCORES);
+}
+
 /** All that can be shown, in the order in which it is shown. */
 function allColumns(run: RunData): TableColumn[] {
+  const scorers = mainScorersOf(run);
+  const mainScorer = scorers.length === 1 && furtherScores(run).length > 0 ? scorers[0] : undefined;
   const columnOf = (column: Column): TableColumn => ({
     name: column.name,
     title: column.title,
-    width: column.name === "score" ? "4rem" : column.kind === "number" ? "5.25rem" : "minmax(6rem, .7fr)",
+    ...(column.name === "score" && mainScorer ? { note: mainScorer } : {}),
+    width: column.name === "score" ? (mainScorer ? "6rem" : "4rem") : column.kind === "number" ? "5.25rem" : "minmax(6rem, .7fr)",
     column,
   });
   const score = run.columns.filter((column) => column.name === "score");
   const others = run.columns.filter(
     (column) => column.name !== "score" && !IN_THE_OUTCOME.has(column.name),
   );
-  return [...score.map(columnOf), ...TEXTS, ...others.map(columnOf)];
+  const further = others.filter((column) => column.name.startsWith("score."));
+  const remaining = others.filter((column) => !further.includes(column));
+  return [...[...score, ...further].map(columnOf), ...TEXTS, ...remaining.map(columnOf)];
 }
 
 /** Those that the address names, or else the usual ones. */
@@ -46,7 +70,7 @@ export function shownColumns(run: RunData, query: URLSearchParams, wide: boolean
   const names = columnNames(query);
   if (names !== null)
     return all.filter((column) => column.name === "question" || names.includes(column.name));
-  const usual = wide ? USUAL_IN_WIDE_WINDOWS : USUAL;
+  const usual = [...(wide ? USUAL_IN_WIDE_WINDOWS : USUAL), ...furtherScores(run)];
   const tellsApart = (column: Column) => column.kind === "number" || column.names.length > 1;
   return all.filter(
     ({ name, column }) =>

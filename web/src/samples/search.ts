@@ -17,6 +17,12 @@ export interface Search {
  */
 const PAUSE = 120;
 
+/**
+ * Milliseconds before records are read: whoever types on asks for other words. What the list holds
+ * already is looked through at once.
+ */
+const TYPING = 120;
+
 const NONE: Search = { mask: null, hits: 0, done: 0, of: 0, error: null, part: 0 };
 
 /**
@@ -34,6 +40,7 @@ export function useSearch(
   useEffect(() => {
     if (!run || !words.trim()) return set(NONE);
     const stop = new AbortController();
+    const found = new Uint8Array(run.size);
     const mask = new Uint8Array(run.size);
     let now: Search = { mask, hits: 0, done: 0, of: run.size, error: null, part: 0 };
     let [waiting, updatedAt] = [0, -Infinity];
@@ -54,10 +61,14 @@ export function useSearch(
         words,
         places,
         (hits, done) => {
-          for (const index of hits) mask[index] = 1;
+          let more = 0;
+          for (const index of hits) {
+            found[index] = 1;
+            if (!mask[index]) [mask[index], more] = [1, more + 1];
+          }
           now = {
             ...now,
-            hits: now.hits + hits.length,
+            hits: now.hits + more,
             done: before + done,
             part: now.part + (hits.length ? 1 : 0),
           };
@@ -67,9 +78,17 @@ export function useSearch(
       );
     const timer = window.setTimeout(async () => {
       try {
+        const likely = run.likelyHits(words);
+        for (const index of likely) mask[index] = 1;
+        now = { ...now, hits: likely.length, part: now.part + (likely.length ? 1 : 0) };
+        if (likely.length) show();
+        await new Promise((go) => setTimeout(go, TYPING));
+        if (stop.signal.aborted) return;
         if (begin.length) await look(begin, 0);
         if (unread.length && !stop.signal.aborted) await look(unread, begin.length);
-        now = { ...now, done: run.size };
+        // Now the texts themselves were read: what only seemed to hold the words goes.
+        const hits = found.reduce((sum, one) => sum + one, 0);
+        now = { ...now, mask: found, hits, done: run.size, part: now.part + 1 };
       } catch (error) {
         if (stop.signal.aborted) return;
         now = {

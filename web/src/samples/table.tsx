@@ -11,6 +11,7 @@ import { Line } from "../text/text";
 import { tone } from "../sample/words";
 import type { TableColumn } from "./columns";
 import { DATE, type Order } from "./state";
+import { areShares } from "./shares";
 import { categoryOf, count, dayOf, number, numberOf } from "./values";
 
 /** Browsers end a page's height somewhere; more rows than this want a filter. */
@@ -109,15 +110,16 @@ export function Table({
   };
 
   const column = (name: string) => run.columns.find((column) => column.name === name);
-  const [outcome, label, failure, unsure, score] = [
+  const [outcome, label, failure, unsure, score, scorer] = [
     column("outcome"),
     column("label"),
     column("failure"),
     column("unsure"),
     column("score"),
+    column("scorer"),
   ];
   const template = ["minmax(7.5rem, .6fr)", ...columns.map((column) => column.width)].join(" ");
-  const head = (column: Column | undefined, title: string) => {
+  const head = (column: Column | undefined, title: string, note = "") => {
     const sorted =
       column && order?.column === column.name
         ? order.descending
@@ -137,6 +139,11 @@ export function Table({
             onClick={() => setOrder(nextOrder(order, column.name))}
           >
             {title}
+            {note && (
+              <small>
+                <Line value={note} />
+              </small>
+            )}
             <span aria-hidden="true">
               {sorted === "ascending" ? " ↑" : sorted === "descending" ? " ↓" : ""}
             </span>
@@ -168,7 +175,7 @@ export function Table({
       <div role="rowgroup" class="table-head">
         <div role="row" class="row" aria-rowindex={1}>
           {head(label ?? outcome, "Outcome")}
-          {columns.map((shown) => head(shown.column, shown.title))}
+          {columns.map((shown) => head(shown.column, shown.title, shown.note))}
         </div>
       </div>
       {rows === 0 && (
@@ -187,6 +194,7 @@ export function Table({
           const sampleIndex = places[index] ?? 0;
           const preview = run.preview(sampleIndex);
           const failed = categoryOf(failure, sampleIndex);
+          const share = areShares(run, categoryOf(scorer, sampleIndex) ?? "");
           const [labelText, happened, value] = [
             categoryOf(label, sampleIndex),
             categoryOf(outcome, sampleIndex),
@@ -204,7 +212,7 @@ export function Table({
               onPointerDown={() => setActive(index)}
             >
               <div role="gridcell" class="cell state">
-                <span class={`dot ${tone(happened, value, failed)}`} aria-hidden="true" />
+                <span class={`dot ${tone(happened, value, failed, share)}`} aria-hidden="true" />
                 <span class="clip">
                   <Line value={labelText || happened || "–"} />
                   {failed || categoryOf(unsure, sampleIndex) ? (

@@ -15,6 +15,13 @@ import { ThemeButton } from "./theme";
 /** What the address names, or that before: "#main" is a place in the page that is shown. */
 const pageAddress = (before: string) => (location.hash === "#main" ? before : location.hash);
 
+/** Pages that are about all runs. */
+const PLAIN_PAGES = [
+  ["search", "Search"],
+  ["plots", "Plots"],
+  ["labels", "Labels"],
+] as const;
+
 /**
  * The address of what is shown, for other people: without the key that `evalwright view` asks of
  * this browser alone.
@@ -102,16 +109,16 @@ export function App({ data, pages }: { data: Data; pages: Page[] }) {
           <a href={links.first()} aria-current={match?.page.pattern === "" ? "page" : undefined}>
             {firstPageName(data.catalog)}
           </a>
-          {["plots", "labels"]
-            .filter((path) => pages.some((page) => page.pattern === path))
-            .map((path) => (
+          {PLAIN_PAGES.filter(([path]) => path !== "search" || data.catalog.runs.length > 1).map(
+            ([path, name]) => (
               <a
                 href={`#/${path}`}
                 aria-current={match?.page.pattern === path ? "page" : undefined}
               >
-                {path === "plots" ? "Plots" : "Labels"}
+                {name}
               </a>
-            ))}
+            ),
+          )}
         </nav>
         <div class="shell-does">
           <ThemeButton />

@@ -17,9 +17,11 @@ import {
   Reading,
   RunChoice,
   RunLink,
+  runLabels,
   Score,
   ScrollBox,
   StateLine,
+  TaskScores,
   axisFor,
   useCatalog,
   useFirst,
@@ -103,7 +105,7 @@ export function BoardPage({ data, query, go }: PageProps) {
 const COLUMN = 116;
 const ROOMY = 188;
 const BEFORE = { wide: 570, middle: 400, narrow: 190 };
-const COUNTS = 176;
+const COUNTS = 200;
 /** Labels that the narrowest axis has room for. */
 const TICKS = 4;
 /**
@@ -141,20 +143,21 @@ function BoardView({
   const fit = Math.max(1, Math.floor(room / COLUMN));
 
   const sort = query.get("sort") ?? "";
+  const ids = columnIds(board);
   const rows = sorted(
     board.rows.flatMap((row) => {
       const run = catalog.runs.find((run) => run.key === row.run);
       return run ? [{ row, run }] : [];
     }),
     sort,
-    board.columns.map((column) => column.name),
+    ids,
   );
   const overall = rows.map(({ row }) => row.overall);
   const hasOverall = overall.some((metric) => metric !== null && metric.value !== null);
   const all = board.columns.map((column, index) => ({
     ...column,
     place: index,
-    sort: `=${column.name}`,
+    sort: `=${ids[index]}`,
   }));
   if (narrow && hasOverall)
     all.unshift({ name: "Overall", note: "", place: OVERALL, sort: "overall" });
@@ -164,8 +167,11 @@ function BoardView({
     );
     return { ...column, axis: axisFor(metrics, metrics.every((metric) => metric?.bounded ?? true)) };
   });
+  const ranked = rows.some(({ row }) => row.ranks !== null);
+  // Columns that few runs have would be paged through for the sake of dashes.
+  const inLists = !ranked && !hasOverall && all.length > fit && areMostlyEmpty(rows);
   const begin = Math.min(from, Math.max(0, all.length - fit));
-  const columns = withAxes.slice(begin, begin + fit);
+  const columns = inLists ? [] : withAxes.slice(begin, begin + fit);
   const axis = axisFor(
     overall,
     overall.every((metric) => metric === null || metric.bounded),
@@ -198,7 +204,6 @@ function BoardView({
   );
   const running = catalog.runs.filter((run) => run.state === "running").length;
   const [listed, showMore] = useFirst(rows, "runs");
-  const ranked = rows.some(({ row }) => row.ranks !== null);
   return (
     <div class="page views board-page">
       <header>
@@ -260,11 +265,11 @@ function BoardView({
             chosen={sort}
             choose={(next) => go(address(next), true)}
             options={[
-              ["", "rank"],
+              ["", ranked ? "rank" : "as listed"],
               ...(hasOverall ? [["overall", "overall"] as [string, string]] : []),
               ["items", "items"],
               ["missing", "missing"],
-              ...board.columns.map((column): [string, string] => [`=${column.name}`, column.name]),
+              ...ids.map((id): [string, string] => [`=${id}`, id]),
             ]}
           />
         )}
@@ -318,6 +323,11 @@ function BoardView({
                   )}
                 </th>
               ))}
+              {inLists && !narrow && (
+                <th scope="col" class="own-scores">
+                  Scores
+                </th>
+              )}
               {!narrow && head("items", "Items", "number count")}
               {!narrow && head("missing", "Missing", "number count")}
             </tr>
@@ -334,6 +344,7 @@ function BoardView({
                   <span class="small">
                     <StateLine run={run} brief />
                   </span>
+                  {inLists && narrow && <TaskScores run={run} />}
                   {narrow && (
                     <span class="small">
                       {itemsText(run)}
@@ -359,13 +370,18 @@ function BoardView({
                     column.place === OVERALL ? row.overall : (row.cells[column.place] ?? null);
                   return (
                     <td key={column.place} class="number">
-                      <Score metric={metric} below />
+                      {metric === null ? <NotInRun /> : <Score metric={metric} below />}
                       {metric !== null && metric.value !== null && (
                         <Bar estimate={metric} axis={column.axis} most={TICKS} />
                       )}
                     </td>
                   );
                 })}
+                {inLists && !narrow && (
+                  <td class="own-scores">
+                    <TaskScores run={run} />
+                  </td>
+                )}
                 {!narrow && <td class="number">{itemsText(run)}</td>}
                 {!narrow && (
                   <td class="number">
@@ -396,8 +412,23 @@ function BoardView({
         </ul>
       )}
       <SliceTables catalog={catalog} rows={rows} />
-      <PickPair catalog={catalog} rows={rows} go={go} />
+      <PickPair key={rows.map(({ run }) => run.key).join()} catalog={catalog} rows={rows} go={go} />
     </div>
+  );
+}
+
+/** Whether most runs have most columns not. */
+function areMostlyEmpty(rows: SortedRow[]): boolean {
+  const cells = rows.flatMap(({ row }) => row.cells);
+  return cells.filter((metric) => metric === null).length > cells.length / 2;
+}
+
+/** The cell of a run that does not have the column's task and metric; "n/a" is a score that is not there. */
+function NotInRun() {
+  return (
+    <span class="quiet" title="This run does not have it.">
+      –
+    </span>
   );
 }
 
@@ -407,8 +438,8 @@ function SliceTables({ catalog, rows }: { catalog: Catalog; rows: SortedRow[] })
   const [chosen, setChosen] = useState("");
   const choice = choices.find(({ id }) => id === chosen) ?? choices[0];
   if (choice === undefined) return null;
-  const metricOf = (run: RunInfo, name: string): Metric | null =>
-    slicesOf(run, choice.task, choice.key)?.parts.find((part) => part.name === name)?.metric ?? null;
+  const having = rows.filter(({ run }) => slicesOf(run, choice).length > 0);
+  const labels = runLabels(catalog);
   return (
     <section>
       <h2>By slice</h2>
@@ -416,7 +447,10 @@ function SliceTables({ catalog, rows }: { catalog: Catalog; rows: SortedRow[] })
         label="Slice"
         chosen={choice.id}
         choose={setChosen}
-        options={choices.map(({ id, task, key }): [string, string] => [id, `${task}: ${key}`])}
+        options={choices.map(({ id, task, key, metric }): [string, string] => [
+          id,
+          `${task}, ${metric}, by ${key}`,
+        ])}
       />
       <ScrollBox label="Scores by slice">
         <table class="plain slices">
@@ -431,14 +465,18 @@ function SliceTables({ catalog, rows }: { catalog: Catalog; rows: SortedRow[] })
             </tr>
           </thead>
           <tbody>
-            {rows.slice(0, MOST_SLICE_ROWS).map(({ run }) => (
+            {having.slice(0, MOST_SLICE_ROWS).map(({ run }) => (
               <tr key={run.key}>
                 <th scope="row">
-                  <RunLink catalog={catalog} run={run} />
+                  <a href={links.run(runAddress(catalog, run))}>
+                    <Line value={labels.get(run.key) ?? run.name} />
+                  </a>
                 </th>
                 {choice.names.map((name) => (
                   <td key={name} class="number">
-                    <Score metric={metricOf(run, name)} below />
+                    <SliceScore
+                      metric={slicesOf(run, choice).find((part) => part.name === name)?.metric}
+                    />
                   </td>
                 ))}
               </tr>
@@ -450,28 +488,40 @@ function SliceTables({ catalog, rows }: { catalog: Catalog; rows: SortedRow[] })
   );
 }
 
+function SliceScore({ metric }: { metric: Metric | undefined }) {
+  return metric === undefined ? <NotInRun /> : <Score metric={metric} below />;
+}
+
 interface SliceChoice {
   id: string;
   task: string;
+  metric: string;
   key: string;
   /** The values that any run has. */
   names: string[];
 }
 
-const slicesOf = (run: RunInfo, task: string, key: string) =>
-  run.tasks.find(({ name }) => name === task)?.slices.find((slice) => slice.key === key);
+/** The slices of a run that a choice names; none where the run has another metric there. */
+function slicesOf(run: RunInfo, choice: { task: string; metric: string; key: string }) {
+  const task = run.tasks.find(({ name }) => name === choice.task);
+  const parts = task?.slices.find(({ key }) => key === choice.key)?.parts ?? [];
+  return parts.filter((part) => part.metric.name === choice.metric);
+}
 
-/** Every task and metadata key by which some run has scores. */
+/** Every task, metric and metadata key by which some run has scores. */
 function sliceChoices(rows: SortedRow[]): SliceChoice[] {
   const choices = new Map<string, SliceChoice>();
   for (const { run } of rows)
     for (const task of run.tasks)
-      for (const { key, parts } of task.slices) {
-        const id = JSON.stringify([task.name, key]);
-        const choice = choices.get(id) ?? { id, task: task.name, key, names: [] };
-        const names = new Set([...choice.names, ...parts.map((part) => part.name)]);
-        choices.set(id, { ...choice, names: [...names].slice(0, MOST_SLICES) });
-      }
+      for (const { key, parts } of task.slices)
+        for (const part of parts) {
+          const metric = part.metric.name;
+          const id = JSON.stringify([task.name, metric, key]);
+          const choice = choices.get(id) ?? { id, task: task.name, metric, key, names: [] };
+          choices.set(id, choice);
+          if (!choice.names.includes(part.name) && choice.names.length < MOST_SLICES)
+            choice.names.push(part.name);
+        }
   return [...choices.values()];
 }
 
@@ -489,6 +539,14 @@ const itemsText = (run: RunInfo) =>
 
 const countMissing = (run: RunInfo) => run.tasks.reduce((sum, task) => sum + task.missing, 0);
 
+/** What an address calls each column: the task, with its metric where two columns have one task. */
+function columnIds(board: Board): string[] {
+  const names = board.columns.map((column) => column.name);
+  return board.columns.map(({ name, note }) =>
+    names.indexOf(name) === names.lastIndexOf(name) ? name : `${name} (${note})`,
+  );
+}
+
 /** The board with rows for runs that have no place on it yet: those that are still going. */
 function withAllRuns(board: Board, catalog: Catalog): Board {
   const placed = new Set(board.rows.map((row) => row.run));
@@ -498,7 +556,10 @@ function withAllRuns(board: Board, catalog: Catalog): Board {
     .map((row) => ({
       ...row,
       cells: board.columns.map(
-        (column) => row.cells[others.columns.findIndex(({ name }) => name === column.name)] ?? null,
+        ({ name, note }) =>
+          row.cells[
+            others.columns.findIndex((column) => column.name === name && column.note === note)
+          ] ?? null,
       ),
     }));
   return rows.length ? { ...board, rows: [...board.rows, ...rows] } : board;
@@ -506,24 +567,26 @@ function withAllRuns(board: Board, catalog: Catalog): Board {
 
 /** Without a board: the runs as they are, with the main metric of every task. */
 function boardOf(catalog: Catalog): Board {
-  const names = [...new Set(catalog.runs.flatMap((run) => run.tasks.map((task) => task.name)))];
-  const main = (run: RunInfo, name: string): Metric | null =>
-    run.tasks.find((task) => task.name === name)?.metrics[0] ?? null;
+  const columns: Board["columns"] = [];
+  const scoresByRun = catalog.runs.map((run) => {
+    const scores = new Map<number, Metric>();
+    for (const task of run.tasks) {
+      const metric = task.metrics[0];
+      if (metric === undefined) continue;
+      const note = metric.name + (metric.lowerIsBetter ? ", less is better" : "");
+      let place = columns.findIndex((column) => column.name === task.name && column.note === note);
+      if (place < 0) place = columns.push({ name: task.name, note }) - 1;
+      scores.set(place, metric);
+    }
+    return scores;
+  });
   return {
-    columns: names.map((name) => {
-      const metrics = catalog.runs
-        .map((run) => main(run, name))
-        .filter((metric) => metric !== null);
-      const metricNames = [...new Set(metrics.map((metric) => metric.name))];
-      const lowerIsBetter = metrics.some((metric) => metric.lowerIsBetter);
-      const note = metricNames.join(", ") + (lowerIsBetter ? ", lower is better" : "");
-      return { name, note };
-    }),
-    rows: catalog.runs.map((run) => ({
+    columns,
+    rows: catalog.runs.map((run, index) => ({
       run: run.key,
       ranks: null,
       overall: null,
-      cells: names.map((name) => main(run, name)),
+      cells: columns.map((_, place) => scoresByRun[index]!.get(place) ?? null),
     })),
     notes: [],
   };

@@ -12,6 +12,7 @@ import type {
   RunInfo,
   Sample,
   TaskDifference,
+  TaskInfo,
 } from "../data/api";
 import type { PageProps } from "../pages";
 import { findRun, links, runAddress, useRead, useRun } from "../pages";
@@ -20,6 +21,7 @@ import { Line, Text } from "../text/text";
 import type { Axis } from "./axis";
 import { axisOf, pointsAxis } from "./axis";
 import { Targets } from "../sample/scores";
+import { areShares } from "../samples/shares";
 import { LabelThis } from "./label_this";
 import * as numbers from "./numbers";
 import {
@@ -47,6 +49,7 @@ import {
   RunLink,
   FirstOf,
   StateLine,
+  TaskScore,
   useCatalog,
   useFirst,
 } from "./parts";
@@ -167,22 +170,26 @@ function ComparedRuns({ data, catalog, a, b, query, go }: ComparedProps) {
     () =>
       data
         .comparison(a.key, b.key)
-        .then((comparison) =>
-          comparison && comparison.a !== a.key ? flipComparison(comparison) : comparison,
-        ),
+        .then((comparison) => ({
+          comparison:
+            comparison && comparison.a !== a.key ? flipComparison(comparison) : comparison,
+        })),
     [data, a.key, b.key, runA.value, runB.value],
   );
   const error = runA.error ?? runB.error;
-  const comparison = compared.value?.refused ? null : compared.value;
+  const refused = compared.value?.comparison?.refused;
+  const comparison = refused ? null : (compared.value?.comparison ?? null);
   if (error !== null || runA.value === null || runB.value === null)
     return <Reading error={error} noun="the samples of both runs" />;
   return (
     <>
       {compared.error !== null ? (
         <Reading error={compared.error} noun="The comparison" />
-      ) : compared.value?.refused ? (
+      ) : compared.value === null ? (
+        <Reading error={null} noun="the comparison" />
+      ) : refused ? (
         <p class="note warn">
-          There is no interval of their difference. <Note text={compared.value.refused} />
+          There is no interval of their difference. <Note text={refused} />
         </p>
       ) : comparison !== null ? (
         <Summary comparison={comparison} taskOf={taskNames(runA.value)} />
@@ -193,6 +200,7 @@ function ComparedRuns({ data, catalog, a, b, query, go }: ComparedProps) {
           <code>evalwright compare</code> gives it, or says why there is none.
         </p>
       )}
+      <TasksOfOne a={a} b={b} />
       <PairedItems
         data={data}
         catalog={catalog}
@@ -208,6 +216,46 @@ function ComparedRuns({ data, catalog, a, b, query, go }: ComparedProps) {
   );
 }
 
+/** The scores on tasks, and by metrics, that one of the two runs alone has. */
+function TasksOfOne({ a, b }: { a: RunInfo; b: RunInfo }) {
+  const sides: [string, RunInfo, TaskInfo[]][] = [
+    ["A", a, tasksWithout(a, b)],
+    ["B", b, tasksWithout(b, a)],
+  ];
+  if (sides.every(([, , tasks]) => tasks.length === 0)) return null;
+  return (
+    <section>
+      <h2>What only one run has</h2>
+      <div class="alone">
+        {sides.map(
+          ([name, run, tasks]) =>
+            tasks.length > 0 && (
+              <div key={name} class={`side side-${name.toLowerCase()}`}>
+                <p class="side-name">
+                  <b>{name}</b> <Line value={run.label || run.name} />
+                </p>
+                <FirstOf
+                  all={tasks}
+                  noun="tasks"
+                  first={12}
+                  render={(task) => (
+                    <TaskScore key={task.name} name={task.name} metric={task.metrics[0] ?? null} />
+                  )}
+                />
+              </div>
+            ),
+        )}
+      </div>
+    </section>
+  );
+}
+
+const tasksWithout = (run: RunInfo, counterpart: RunInfo): TaskInfo[] =>
+  run.tasks.filter((task) => {
+    const same = counterpart.tasks.find(({ name }) => name === task.name);
+    return same === undefined || same.metrics[0]?.name !== task.metrics[0]?.name;
+  });
+
 /** An axis for differences, with 0 on it. */
 export function differenceAxis(estimates: Estimate[], bounded: boolean): Axis {
   const ends = [
@@ -215,6 +263,23 @@ export function differenceAxis(estimates: Estimate[], bounded: boolean): Axis {
     ...estimates.flatMap((estimate) => [estimate.value, estimate.low, estimate.high]),
   ].filter((end): end is number => typeof end === "number");
   return bounded ? pointsAxis(ends, [-1, 1]) : axisOf(ends, null);
+}
+
+/** bounded: whether it is of shares. */
+type DrawnAxis = Axis & { bounded: boolean };
+
+/**
+ * The axis of the differences that are drawn: of the shares, or of all where they are by one
+ * metric; null where they have no unit in common.
+ */
+function comparisonAxis({ tasks, overall }: Comparison): DrawnAxis | null {
+  const shares = tasks.filter((task) => task.bounded).map((task) => task.difference);
+  if (overall) shares.push(overall.difference);
+  if (shares.length > 0) return { ...differenceAxis(shares, true), bounded: true };
+  const metrics = new Set(tasks.map((task) => task.metric));
+  if (metrics.size !== 1) return null;
+  const differences = tasks.map((task) => task.difference);
+  return { ...differenceAxis(differences, false), bounded: false };
 }
 
 function Summary({
@@ -241,9 +306,7 @@ function Summary({
     ],
     "remarks",
   );
-  const bounded = comparison.tasks.filter((task) => task.bounded).map((task) => task.difference);
-  if (comparison.overall) bounded.push(comparison.overall.difference);
-  const axis = differenceAxis(bounded, true);
+  const axis = comparisonAxis(comparison);
   return (
     <section>
       <p class="conclusion strong">
@@ -264,9 +327,11 @@ function Summary({
               <th scope="col" class="number">
                 A − B
               </th>
-              <th class="drawn" aria-hidden="true">
-                <AxisWords axis={axis} />
-              </th>
+              {axis !== null && (
+                <th class="drawn" aria-hidden="true">
+                  <AxisWords axis={axis} />
+                </th>
+              )}
               <th scope="col" class="number">
                 p
               </th>
@@ -333,7 +398,7 @@ function Gap({
 }: {
   difference: Estimate;
   bounded: boolean;
-  axis: Axis;
+  axis: DrawnAxis | null;
 }) {
   const clear = numbers.hasInterval(difference) && (difference.low > 0 || difference.high < 0);
   return (
@@ -344,9 +409,11 @@ function Gap({
           <span class="interval">{numbers.interval(difference, bounded)}</span>
         </span>
       </td>
-      <td class="drawn" aria-hidden="true">
-        {bounded && <Bar estimate={difference} axis={axis} zero={0} />}
-      </td>
+      {axis !== null && (
+        <td class="drawn" aria-hidden="true">
+          {bounded === axis.bounded && <Bar estimate={difference} axis={axis} zero={0} />}
+        </td>
+      )}
     </>
   );
 }
@@ -357,7 +424,7 @@ function Difference({
   won,
 }: {
   task: TaskDifference;
-  axis: Axis;
+  axis: DrawnAxis | null;
   won: [a: number, b: number] | undefined;
 }) {
   return (
@@ -678,6 +745,8 @@ function Pair({ catalog, a, b, runA, runB, pairs, place, at, of, step }: PairPro
           sampleA={samples.value[0]}
           sampleB={samples.value[1]}
           scores={[pairs.scoreA[place]!, pairs.scoreB[place]!]}
+          runA={runA}
+          runB={runB}
         />
       )}
     </article>
@@ -695,6 +764,8 @@ function TwoSamples({
   sampleA,
   sampleB,
   scores,
+  runA,
+  runB,
 }: {
   catalog: Catalog;
   a: RunInfo;
@@ -702,6 +773,8 @@ function TwoSamples({
   sampleA: Sample;
   sampleB: Sample;
   scores: [number, number];
+  runA: RunData;
+  runB: RunData;
 }) {
   const [texts, reasons] = useMemo(
     () => [
@@ -745,7 +818,11 @@ function TwoSamples({
               {name} <RunLink catalog={catalog} run={run} />
             </h3>
             <p class="judged">
-              <Verdict sample={sample} score={scores[nth]!} />
+              <Verdict
+                sample={sample}
+                score={scores[nth]!}
+                share={areShares(nth ? runB : runA, sample.scores[0]?.scorer ?? "")}
+              />
             </p>
             {!same && <Question sample={sample} />}
             {sample.failure ? (
@@ -810,15 +887,16 @@ function Question({ sample }: { sample: Sample }) {
   );
 }
 
-function Verdict({ sample, score }: { sample: Sample; score: number }) {
-  const words =
-    score === 1 ? "right" : score === 0 ? "wrong" : `score ${numbers.number(score, false)}`;
+function Verdict({ sample, score, share }: { sample: Sample; score: number; share: boolean }) {
+  const right = share && score === 1;
+  const wrong = share && score === 0;
+  const words = right ? "right" : wrong ? "wrong" : `score ${numbers.number(score, false)}`;
   return (
     <>
       {Number.isNaN(score) ? (
         <span class="warn">no score</span>
       ) : (
-        <span class={score === 1 ? "good" : score === 0 ? "bad" : "strong"}>{words}</span>
+        <span class={right ? "good" : wrong ? "bad" : "strong"}>{words}</span>
       )}
       {sample.outcome && (
         <span class="quiet">

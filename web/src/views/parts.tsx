@@ -305,6 +305,47 @@ export function MetricName({ metric }: { metric: Metric }) {
   );
 }
 
+/** Scores that are shares have one axis, so that rows can be compared. */
+const POINTS_OF_100 = axisFor([], true, [0, 1]);
+
+/** The score of a task in one line, with its interval drawn where it is a share. */
+export function TaskScore({ name, metric }: { name: string; metric: Metric | null }) {
+  return (
+    <div class="task-score">
+      <span class="clip task-score-name" title={numbers.plainName(name)}>
+        <Line value={name} />
+      </span>
+      <span class="clip small task-score-metric">{metric && <Line value={metric.name} />}</span>
+      <span class="task-score-value">
+        <Score metric={metric} />
+      </span>
+      {metric?.bounded && metric.value !== null && (
+        <Bar estimate={metric} axis={POINTS_OF_100} />
+      )}
+    </div>
+  );
+}
+
+/** Tasks of a run whose scores are shown in a list of runs; the page of the run has all. */
+const SHOWN_TASKS = 3;
+
+/** The overall score where there is one, and the first tasks. */
+export function TaskScores({ run }: { run: RunInfo }) {
+  const overall =
+    run.tasks.length > 1 ? run.groups.find((group) => group.metric?.value != null) : undefined;
+  const tasks = run.tasks.slice(0, SHOWN_TASKS - (overall ? 1 : 0));
+  const hidden = run.tasks.length - tasks.length;
+  return (
+    <div class="task-scores">
+      {overall && <TaskScore name={overall.label || overall.name} metric={overall.metric} />}
+      {tasks.map((task) => (
+        <TaskScore key={task.name} name={task.name} metric={task.metrics[0] ?? null} />
+      ))}
+      {hidden > 0 && <span class="small">and {numbers.counted(hidden, "more task")}</span>}
+    </div>
+  );
+}
+
 /** A table that may be wider than the page: it scrolls in a box that the keyboard reaches. */
 export function ScrollBox({ label, children }: { label: string; children: ComponentChildren }) {
   return (

@@ -3,6 +3,7 @@ import type { Catalog, GroupInfo, Metric, RunInfo, Slice, TaskInfo } from "../da
 import { useState } from "preact/hooks";
 import type { PageProps } from "../pages";
 import { findRun, links, runAddress } from "../pages";
+import { useKeys } from "../shell/keys";
 import { Line } from "../text/text";
 import type { Axis } from "./axis";
 import * as numbers from "./numbers";
@@ -20,9 +21,11 @@ import {
 
 const FIRST_SLICES = 12;
 
-export function RunPage({ data, parameters }: PageProps) {
+export function RunPage({ data, parameters, go }: PageProps) {
   const catalog = useCatalog(data);
-  const run = findRun(catalog, parameters["RUN"] ?? "");
+  const name = parameters["RUN"] ?? "";
+  const run = findRun(catalog, name);
+  useKeys([{ keys: ["Enter", "o"], does: "All samples", run: () => go(links.samples(name)) }]);
   if (run === undefined) return null; // the shell says so
   return <RunView catalog={catalog} run={run} />;
 }

@@ -41,7 +41,9 @@ def prompt_renderer(
 
     def render(messages: Sequence[Message]) -> str | None:
         with suppress(EvalwrightError):
-            return template.render(tuple(messages))
+            text = template.render(tuple(messages))
+            if leaves_out_system or _holds_system(text, messages):
+                return text
         others = tuple(message for message in messages if message.role != "system")
         with suppress(EvalwrightError):
             return template.render(
@@ -50,6 +52,13 @@ def prompt_renderer(
         return None
 
     return render
+
+
+def _holds_system(text: str, messages: Sequence[Message]) -> bool:
+    """Tell whether a template kept the system messages, which some leave out without a word."""
+    return all(
+        message.text.strip() in text for message in messages if message.role == "system"
+    )
 
 
 def _without_template(messages: Sequence[Message]) -> None:

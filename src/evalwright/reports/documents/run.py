@@ -31,7 +31,7 @@ from evalwright.reports.text import inert, shorten
 from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult, TaskResult, faults_in_words, trees_of
 from evalwright.runs.stopping import ended_early
-from evalwright.runs.writer import RUN_FILE
+from evalwright.runs.writer import RUN_FILE, Growing
 from evalwright.statistics import Estimate
 
 MOST_SLICES = 12
@@ -93,9 +93,16 @@ def judge_sentence(run: Run) -> str:
     )
 
 
-def runs_document(runs: Sequence[Run]) -> doc.Document:
-    """Write a line per run: name, model, scores, items, missing answers and date."""
-    if not runs:
+def runs_document(
+    runs: Sequence[Run], unfinished: Sequence[tuple[Path, Growing]] = ()
+) -> doc.Document:
+    """Write a line per run: name, model, scores, items, missing answers and date.
+
+    Args:
+        runs: finished runs.
+        unfinished: the folders of runs that are going on or were interrupted; listed last.
+    """
+    if not runs and not unfinished:
         return doc.Document(
             "",
             [
@@ -119,18 +126,29 @@ def runs_document(runs: Sequence[Run]) -> doc.Document:
                 inert(run.data["started"])[:10],
             )
         )
-    return doc.Document(
-        "",
-        [
-            doc.Table(columns, rows, "Runs"),
-            doc.Notes(
-                [
-                    f"{numbers.counted(len(runs), 'run')}, with scores as recorded."
-                    f" {CHECKED_BY}"
-                ]
-            ),
-        ],
-    )
+    for folder, growing_run in unfinished:
+        description = growing_run.description
+        rows.append(
+            (
+                doc.Cell(folder.name, "strong", name=True),
+                doc.Cell(inert(str(description.get("label", ""))), name=True),
+                "going on" if growing_run.running else "interrupted",
+                numbers.NOTHING,
+                numbers.NOTHING,
+                inert(str(description.get("started", "")))[:10],
+            )
+        )
+    notes = []
+    if runs:
+        notes.append(
+            f"{numbers.counted(len(runs), 'run')}, with scores as recorded. {CHECKED_BY}"
+        )
+    if not all(growing_run.running for _, growing_run in unfinished):
+        notes.append(
+            "Interrupted: start the same command again to continue the run; answers that"
+            " it had received are kept."
+        )
+    return doc.Document("", [doc.Table(columns, rows, "Runs"), doc.Notes(notes)])
 
 
 def _main_scores(run: Run) -> str:
@@ -340,11 +358,12 @@ def unsure_notes(task: TaskResult) -> Iterator[doc.Note]:
     metric = task.metrics[0]
     ends = numbers.unsure_range(metric.estimate, numbers.unit_of(metric.kind))
     if ends:
-        readings = numbers.counted(metric.estimate.n_unsure, "reading")
+        scores = numbers.counted(metric.estimate.n_unsure, "score")
         verb = numbers.plural(metric.estimate.n_unsure, "is", "are")
         yield doc.Note(
-            f"{readings} of {metric.label} {verb} unsure: if all were wrong it would be"
-            f" {ends[0]}, if all were right {ends[1]}."
+            f"{scores} of {metric.label} {verb} unsure, because a careful reader might"
+            f" score the answer otherwise: if all were wrong it would be {ends[0]}, if"
+            f" all were right {ends[1]}."
         )
     if warning := warn_few_clusters(metric.estimate.effective_clusters):
         yield doc.Note(f"{metric.label}: {warning}", "warn")

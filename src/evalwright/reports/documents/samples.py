@@ -12,6 +12,7 @@ from evalwright.reports.text import cell_width, inert, shorten
 
 if TYPE_CHECKING:
     from evalwright.analysis.sample_search import FoundSample
+    from evalwright.models.local.recorded_prompts import RenderMessages
     from evalwright.runs.reader import Run
 
 _LONGEST_CELL = 160
@@ -54,8 +55,9 @@ def samples_document(
 
     blocks: list[doc.Block] = []
     if in_full:
+        template = _recorded_template(run)
         for match in matches:
-            blocks += _full_sample(match, against)
+            blocks += _full_sample(match, against, template)
     else:
         blocks += _short_samples(matches, against)
 
@@ -216,12 +218,40 @@ def right_answers(row: Mapping[str, Any]) -> list[str]:
 # -- everything that is recorded of a sample -------------------------------------------
 
 
-def _full_sample(match: FoundSample, against: Run | None) -> Iterator[doc.Block]:
+def _recorded_template(run: Run) -> RenderMessages | None:
+    """Return how the run's model writes messages as text; None if its record does not say."""
+    model_facts = run.data["model"]
+    if not isinstance(model_facts, Mapping) or not model_facts.get("template"):
+        return None
+    from evalwright.models.local.recorded_prompts import prompt_renderer
+
+    return prompt_renderer(model_facts)
+
+
+def _formatted_prompt(
+    row: Mapping[str, Any], template: RenderMessages | None
+) -> Iterator[doc.Text]:
+    """Show the text that the model's chat template made of the recorded messages."""
+    prompt = row.get("prompt")
+    if template is None or not prompt or isinstance(prompt, str):
+        return
+    from evalwright.core.requests import prompt_from
+
+    messages = prompt_from(prompt)
+    text = None if isinstance(messages, str) else template(messages)
+    if text is not None:
+        yield doc.Text("Prompt as the chat template writes it", text)
+
+
+def _full_sample(
+    match: FoundSample, against: Run | None, template: RenderMessages | None
+) -> Iterator[doc.Block]:
     row = match.row
     repeat = f", repeat {row['draw']}" if row.get("draw") else ""
     yield doc.Heading(f"{shorten(str(row['id']), 100)}{repeat}")
     yield doc.Facts(_full_facts(match, against))
     yield from _turns(row.get("prompt") or row["input"], "Prompt")
+    yield from _formatted_prompt(row, template)
     yield from _responses(row)
     if len(row.get("choices") or ()) > 1:
         yield doc.Text("Choices", "\n".join(_choices(row)))

@@ -53,7 +53,8 @@ def run_summary(run: Run) -> doc.Document:
     ]
     head_facts += reply_name_facts(run.data)
     head_facts += part_facts(run)
-    blocks: list[doc.Block] = [doc.Facts(head_facts), *_scores(run), *_counts(run)]
+    blocks: list[doc.Block] = [doc.Facts(head_facts), *_scores(run)]
+    blocks += _counts(run, is_range_shown=_is_unsure_range_shown(run))
     blocks += [doc.Note(text) for text in stopping_sentences(run)]
     facts = [fact for fact in usage_facts(run.data["usage"]) if fact[0] != "Tokens"]
     return doc.Document(
@@ -347,8 +348,19 @@ def _side_by_side(runs: Sequence[Run]) -> doc.Table:
     return doc.Table(columns, rows, "Scores")
 
 
-def _counts(run: Run) -> Iterator[doc.Block]:
-    """Say how many answers are missing, unsure or faulty, and what to do about it."""
+def _is_unsure_range_shown(run: Run) -> bool:
+    """Tell whether `_scores` says how many scores are unsure, and what that may change."""
+    if len(run.tasks) != 1 or run.groups or not run.tasks[0].metrics:
+        return False
+    metric = run.tasks[0].metrics[0]
+    return bool(numbers.unsure_range(metric.estimate, numbers.unit_of(metric.kind)))
+
+
+def _counts(run: Run, *, is_range_shown: bool = False) -> Iterator[doc.Block]:
+    """Say how many answers are missing, unsure or faulty, and what to do about it.
+
+    `is_range_shown` says that a line before says how many are unsure.
+    """
     if missing := missing_sentence(run):
         yield doc.Note(missing, "warn")
     for treatment, tasks in faults_by_treatment(run).items():
@@ -363,7 +375,7 @@ def _counts(run: Run) -> Iterator[doc.Block]:
     if judge := judge_sentence(run):
         yield doc.Note(judge)
     if run.n_unsure:
-        yield doc.Note(f"{_unsure_sentence(run)}")
+        yield doc.Note(_unsure_sentence(run, is_range_shown=is_range_shown))
     notes = failure_notes(run)
     yield from failure_advice(notes[:_MOST_KINDS], "warn")
     if len(notes) > _MOST_KINDS:
@@ -374,18 +386,21 @@ def _counts(run: Run) -> Iterator[doc.Block]:
         )
 
 
-def _unsure_sentence(run: Run) -> str:
+def _unsure_sentence(run: Run, *, is_range_shown: bool) -> str:
     """Say how many scores are unsure, and how to look at them or use a judge."""
+    look = f"evalwright runs samples {_run_argument(run)} --unsure"
+    ask = (
+        f", or ask a judge: evalwright score {_run_argument(run)} --judge provider/name"
+    )
+    advice = f"{look}{'' if run.data.get('roles') else ask}"
+    if is_range_shown:
+        return f"Look at them: {advice}"
     n_samples = sum(task.n_samples for task in run.tasks)
     n_unsure_text = (
         f"{numbers.count(run.n_unsure)} of {numbers.counted(n_samples, 'sample')}"
     )
     verb = numbers.plural(run.n_unsure, "is", "are")
-    look = f"evalwright runs samples {_run_argument(run)} --unsure"
-    ask = (
-        f", or ask a judge: evalwright score {_run_argument(run)} --judge provider/name"
-    )
     return (
-        f"{n_unsure_text} {verb} unsure: a careful reader might argue. Look:"
-        f" {look}{'' if run.data.get('roles') else ask}"
+        f"{n_unsure_text} {verb} unsure: a careful reader might score the answer"
+        f" otherwise. Look: {advice}"
     )

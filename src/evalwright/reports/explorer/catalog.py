@@ -122,7 +122,7 @@ def task_info(task: TaskResult, description: str) -> dict[str, Any]:
         "name": task.name,
         "description": description,
         "samples": task.n_samples,
-        "missing": task.n_missing,
+        "missing": _count_missing(task),
         "unsure": task.n_unsure,
         "outcomes": dict(task.outcomes),
         "failures": dict(task.failures),
@@ -139,6 +139,11 @@ def task_info(task: TaskResult, description: str) -> dict[str, Any]:
             for key, by_value in task.slices.items()
         ],
     }
+
+
+def _count_missing(task: TaskResult) -> int:
+    """Samples without a score; a task without metrics has none scored, and its failures count."""
+    return task.n_missing if task.metrics else sum(task.failures.values())
 
 
 def _group(group: GroupResult) -> dict[str, Any]:
@@ -184,6 +189,7 @@ def _facts(run: Run) -> list[tuple[str, str]]:
         *hardware_facts(record),
         *((f"Version of {task.name}", task.version) for task in run.tasks),
         *(("Ended", sentence) for sentence in stopping_sentences(run)),
+        *_import_facts(configuration),
         ("Images", images_sentence(run.folder, run.data)),
         ("Folder", run.name),
         ("SHA-256 of the samples", str(record["samples"].get("sha256", ""))),
@@ -191,27 +197,47 @@ def _facts(run: Run) -> list[tuple[str, str]]:
     return [(name, text) for name, text in facts if text]
 
 
+def _import_facts(configuration: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Where an imported run comes from, and what its import noticed."""
+    imported = configuration.get("imported")
+    if not isinstance(imported, Mapping):
+        return []
+    origin = ", ".join(
+        str(imported[key]) for key in ("format", "file") if imported.get(key)
+    )
+    notes = imported.get("notes")
+    if not isinstance(notes, list):
+        notes = []
+    return [
+        ("Imported from", origin),
+        *(("Noted at import", str(note)) for note in notes),
+    ]
+
+
 def board_of(runs: Sequence[tuple[str, Run]]) -> dict[str, Any] | None:
     """Build the board of some runs, each passed with its key; None for fewer than two.
 
-    Where no board can be made, its notes say why and the rows have no numbers.
+    Where no board can be made, its notes say why, and each run has its own scores without ranks.
     """
     if len(runs) < 2:
         return None
-    from evalwright.analysis.board import SIMULTANEOUS_NOTE, TIED_NOTE, make_board
+    from evalwright.analysis.board import (
+        RANK_NOTE,
+        SIMULTANEOUS_NOTE,
+        SPLIT_NOTE,
+        TIED_NOTE,
+        UNRANKED_NOTE,
+        make_board,
+    )
+    from evalwright.analysis.words import listed
 
     try:
         board = make_board([run for _, run in runs])
     except EvalwrightError as error:
-        unranked_rows: list[dict[str, Any]] = [
-            {"run": key, "ranks": None, "overall": None, "cells": []} for key, _ in runs
-        ]
-        return {
-            "columns": [],
-            "rows": unranked_rows,
-            "notes": [f"There is no board of these runs: {error}"],
-        }
+        return _unranked_board(runs, f"There is no board of these runs: {error}")
     boards = [board, *board.more]
+    # One table shows all units: ranks are those of the first, and say nothing of a run without it.
+    is_ranked = len(boards) == 1 or all(row.ranks is not None for row in board.rows)
     cells = {
         id(task): (unit_board, task)
         for unit_board in boards
@@ -240,7 +266,7 @@ def board_of(runs: Sequence[tuple[str, Run]]) -> dict[str, Any] | None:
         ]
         first = board.tasks[0]
         overall = None
-        if row.overall is not None and board.has_overall:
+        if row.overall is not None and board.has_overall and is_ranked:
             overall = {
                 "name": "Overall",
                 "bounded": first.bounded,
@@ -250,19 +276,62 @@ def board_of(runs: Sequence[tuple[str, Run]]) -> dict[str, Any] | None:
         rows.append(
             {
                 "run": runs[row.run_index][0],
-                "ranks": row.ranks,
+                "ranks": row.ranks if is_ranked else None,
                 "overall": overall,
                 "cells": [_metric(metric) if metric else None for metric in metrics],
             }
         )
-    # The page shows neither letters nor simultaneous intervals, so notes on them are dropped.
+    # The page shows neither letters nor simultaneous intervals, and all units in one table.
+    left_out = {TIED_NOTE, SIMULTANEOUS_NOTE, SPLIT_NOTE}
+    if not is_ranked:
+        left_out |= {RANK_NOTE, UNRANKED_NOTE}
     notes = dict.fromkeys(
         note
         for unit_board in boards
         for note in unit_board.notes
-        if note not in (TIED_NOTE, SIMULTANEOUS_NOTE)
+        if note not in left_out
     )
+    if len(boards) > 1:
+        note = (
+            f"Ranks are by {listed([task.name for task in board.tasks])}."
+            if is_ranked
+            else "There are no ranks, as some runs have no task of the same unit."
+        )
+        notes = dict.fromkeys(
+            [f"The tasks have different units or directions. {note}", *notes]
+        )
     return {"columns": columns, "rows": rows, "notes": list(notes)}
+
+
+def _unranked_board(runs: Sequence[tuple[str, Run]], note: str) -> dict[str, Any]:
+    """The main scores of each run, with a column for each metric of a task and no ranks."""
+    columns: dict[tuple[str, str, bool], None] = {}
+    scores_by_run: dict[str, dict[tuple[str, str, bool], MetricResult]] = {}
+    for key, run in runs:
+        scores = scores_by_run.setdefault(key, {})
+        for task in run.tasks:
+            if task.metrics:
+                metric = task.metrics[0]
+                column = (task.name, metric.label, metric.less_is_better)
+                columns.setdefault(column)
+                scores[column] = metric
+    rows = [
+        {
+            "run": key,
+            "ranks": None,
+            "overall": None,
+            "cells": [
+                _metric(scores[column]) if column in scores else None
+                for column in columns
+            ],
+        }
+        for key, scores in scores_by_run.items()
+    ]
+    heads = [
+        {"name": task, "note": metric + (", less is better" if less_is_better else "")}
+        for task, metric, less_is_better in columns
+    ]
+    return {"columns": heads, "rows": rows, "notes": [note]}
 
 
 # -- two runs --------------------------------------------------------------------------

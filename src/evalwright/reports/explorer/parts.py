@@ -8,6 +8,7 @@ held, so memory stays flat.
 from __future__ import annotations
 
 import math
+import re
 import sys
 import zlib
 from array import array
@@ -486,10 +487,14 @@ def _milliseconds(text: str) -> float:
         return NAN
 
 
+_IMAGE_WORDS = re.compile(r"\[image [^\]\n]{0,200}, SHA-256 [0-9a-f]{64}\]")
+"""What the text of an imported question has in place of an image."""
+
+
 def _question(row: Mapping[str, Any]) -> str:
     """Return the question: the sample's input, else the last turn of the prompt."""
     if row["input"]:
-        return str(row["input"])
+        return _IMAGE_WORDS.sub(" [image] ", str(row["input"]))
     prompt = prompt_from(row.get("prompt", ""))
     if isinstance(prompt, str):
         return prompt

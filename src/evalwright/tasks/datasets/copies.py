@@ -62,6 +62,23 @@ def copy_of_file(path: Path, kind: str, key: str | None) -> Path:
     )
 
 
+def copy_of_saved(folder: Path) -> Path:
+    """Return the JSONL copy of a folder that `datasets.Dataset.save_to_disk` wrote.
+
+    Raises:
+        DatasetError: it cannot be read.
+        MissingExtra: the library is not installed.
+    """
+    files = sorted(path for path in folder.iterdir() if path.is_file())
+    digest = _hash_of_file(
+        files[0], *(_hash_of_file(path, path.name) for path in files[1:])
+    )
+    most = max(MOST_BYTES, MOST_TIMES * sum(path.stat().st_size for path in files))
+    return _copy_of_rows(
+        f"{folder.name[:40]}-{digest}.jsonl", lambda: _saved_rows(folder), most
+    )
+
+
 def copy_of_hub(repository: str, revision: str, config: str | None, split: str) -> Path:
     """Return the JSONL copy of a hub dataset's split."""
     identity = (repository, revision, config or "", split, str(_VERSION))
@@ -230,22 +247,45 @@ def _hub_rows(
             raise not_here(
                 f"{subject} (there is that of revision {other_revision})", unreachable
             )
-        for (
-            name,
-            feature,
-        ) in dataset.features.items():  # images stay bytes
-            many = getattr(feature, "feature", None)
-            if isinstance(many or feature, datasets.Image):
-                image = datasets.Image(decode=False)
-                dataset = dataset.cast_column(
-                    name, type(feature)(image) if many else image
-                )
+        dataset = _with_images_as_bytes(dataset)
     except DatasetError:
         raise
     except Exception as error:
         raise OutOfReach(f"{subject} cannot be loaded: {cause_of(error)}.") from None
     for number, row in enumerate(dataset, 1):
         yield f"{repository} ({split}), row {number:,}", dict(row)
+
+
+def _with_images_as_bytes(dataset: Any) -> Any:
+    """Return a data set of the library `datasets` whose images are not decoded."""
+    import datasets
+
+    for name, feature in dataset.features.items():
+        many = getattr(feature, "feature", None)
+        if isinstance(many or feature, datasets.Image):
+            image = datasets.Image(decode=False)
+            dataset = dataset.cast_column(name, type(feature)(image) if many else image)
+    return dataset
+
+
+def _saved_rows(folder: Path) -> Iterator[tuple[str, Row]]:
+    label = shown_path(folder)
+    try:
+        import datasets
+    except ImportError:
+        raise MissingExtra(f"Reading '{label}'", "hub", "datasets") from None
+    try:
+        state = json.loads((folder / "state.json").read_text(encoding="utf-8"))
+        names = [str(file["filename"]) for file in state["_data_files"]]
+        if any(Path(name).name != name for name in names):
+            raise ValueError("it names files outside of the folder")
+        dataset = _with_images_as_bytes(datasets.load_from_disk(str(folder)))
+    except Exception as error:  # the library raises errors of many kinds
+        raise DatasetError(
+            f"The data set saved in '{label}' cannot be read: {cause_of(error)}."
+        ) from None
+    for number, row in enumerate(dataset, 1):
+        yield f"{label}, row {number:,}", dict(row)
 
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")

@@ -15,6 +15,7 @@ from typing import Any
 from evalwright.core.errors import DatasetError, MissingExtra
 from evalwright.core.private import LONGEST_LINE, lines_of
 from evalwright.tasks.datasets.jsonl_rows import DECODER, NotData, Row
+from evalwright.tasks.datasets.missing_headers import missing_header_hint
 from evalwright.tasks.datasets.spreadsheets import workbook_rows
 from evalwright.tasks.safe_files import failing_as
 from evalwright.tasks.templates import other_separator
@@ -109,11 +110,15 @@ _NAMES = {",": "CSV", "\t": "TSV"}
 
 def _check_columns(columns: list[str], label: str) -> None:
     seen: set[str] = set()
+    hint = missing_header_hint(columns)
+    advice = f" {hint}." if hint else ""
     for name in columns:
         if not name.strip():
-            raise DatasetError(f"{label}: a column of the header has no name.")
+            raise DatasetError(f"{label}: a column of the header has no name.{advice}")
         if name in seen:
-            raise DatasetError(f"{label}: the header has the column '{name}' twice.")
+            raise DatasetError(
+                f"{label}: the header has the column '{name}' twice.{advice}"
+            )
         seen.add(name)
 
 

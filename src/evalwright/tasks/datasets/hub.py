@@ -76,7 +76,8 @@ def not_here(subject: str, reason: str) -> OutOfReach:
     """Make the error for hub data that are not on this machine while the hub cannot be reached."""
     if reason == OFFLINE_IS_SET:
         advice = (
-            "Unset it once: what is fetched is kept, and later runs need no network."
+            "Run the command once without that setting and with a connection: what is"
+            " fetched is kept, and later runs need no network."
         )
     else:
         advice = (

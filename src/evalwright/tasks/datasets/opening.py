@@ -16,7 +16,8 @@ from evalwright.core.local_paths import why_not_local
 from evalwright.core.private import no_file
 from evalwright.core.secrets import mask, without_login
 from evalwright.tasks import schema, templates
-from evalwright.tasks.datasets.copies import copy_of_file, copy_of_hub
+from evalwright.tasks.datasets.copies import copy_of_file, copy_of_hub, copy_of_saved
+from evalwright.tasks.datasets.folders import paths_in_folder
 from evalwright.tasks.datasets.formats import SUFFIXES, read_rows
 from evalwright.tasks.datasets.generated import made_source
 from evalwright.tasks.datasets.jsonl_rows import (
@@ -140,6 +141,9 @@ def _files(names: list[str] | None, document: Document, at: KeyPath) -> list[Pat
                 key_path, f"'{name}' has '..' after a pattern; name the folder instead."
             )
         if not glob.has_magic(name):
+            if pattern.is_dir():
+                paths.extend(_files_of_folder(pattern, document, key_path))
+                continue
             if not pattern.is_file():
                 raise document.error(
                     key_path,
@@ -159,9 +163,25 @@ def _files(names: list[str] | None, document: Document, at: KeyPath) -> list[Pat
     return list(dict.fromkeys(paths))
 
 
+def _files_of_folder(folder: Path, document: Document, at: KeyPath) -> list[Path]:
+    try:
+        paths = paths_in_folder(folder)
+    except ValueError as error:
+        raise document.error(
+            at, f"the data file '{shown_path(folder)}' {error}."
+        ) from None
+    except OSError as error:
+        raise document.error(
+            at, f"the folder '{shown_path(folder)}' cannot be read: {error.strerror}."
+        ) from None
+    return [document.allowed(at, path) for path in paths]
+
+
 def _open_file(
     path: Path, dataset: schema.Dataset, document: Document, at: KeyPath
 ) -> Source:
+    if path.is_dir():
+        return file_source(copy_of_saved(path), shown_path(path))
     kind = dataset.format or SUFFIXES.get(path.suffix.lower())
     if kind is None:
         raise document.error(

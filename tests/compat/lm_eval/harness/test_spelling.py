@@ -150,3 +150,47 @@ def test_a_data_set_that_cannot_be_loaded_says_the_cause() -> None:
     ]
     assert "The data set 'json' cannot be loaded: " in said
     assert "JSON parse error" in said
+
+
+OPTIONS = "question,A,B,C,answer\nWhat is 2 + 2?,3,4,5,B\n"
+OPEN = "question,answer\nWhat is 2 + 2?,4\n"
+
+
+@pytest.mark.parametrize(
+    ("rows", "typed_words", "wanted"),
+    [
+        (
+            OPTIONS,
+            ("--tasks", "mine.csv"),
+            "run mine.csv --model PROVIDER/NAME -T answer.mode=letter",
+        ),
+        (
+            OPTIONS,
+            (
+                *("--model", "hf", "--model_args", "pretrained=tiny-a,dtype=float32"),
+                "--tasks=mine.csv",
+            ),
+            "run mine.csv --model hf/./tiny-a -M dtype=float32 -T answer.mode=letter",
+        ),
+        (
+            OPTIONS,
+            (
+                *("mine.csv", "--model", "demo/small", "--limit", "1"),
+                *("-T", "answer.mode=likelihood", "--batch_size", "2"),
+            ),
+            "run mine.csv --model demo/small --limit 1 -T answer.mode=likelihood"
+            " -M batch_size=2",
+        ),
+        (
+            OPEN,
+            ("--model_args", "pretrained=owner/name", "--tasks", "mine.csv"),
+            "run mine.csv --model hf/owner/name",
+        ),
+    ],
+)
+def test_a_data_file_is_no_task_of_lm_eval(
+    rows: str, typed_words: tuple[str, ...], wanted: str
+) -> None:
+    Path("tiny-a").mkdir()
+    Path("mine.csv").write_text(rows, encoding="utf-8")
+    assert meant("run", *typed_words).endswith(f"Write: evalwright {wanted}")

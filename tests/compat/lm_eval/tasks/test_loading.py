@@ -372,3 +372,54 @@ def test_a_group_in_itself_is_a_sentence(load: Load, write: Write) -> None:
     write("b.yaml", "group: b\ntask: [{group: a, num_fewshot: 1}]\n")
     with pytest.raises(TaskError, match="group 'a' is a member of itself"):
         load("a")
+
+
+@pytest.mark.parametrize(
+    ("settings", "num_fewshot", "sentences"),
+    [
+        ("", 0, []),
+        ("", 2, ["a question is never its own shot"]),
+        (
+            'doc_to_target: "{{a}}"',
+            0,
+            ["answers that are digits are not read as positions"],
+        ),
+        ('doc_to_target: "{{a}}"\ndoc_to_choice: ["no", "yes"]', 0, []),
+    ],
+)
+def test_only_corrections_that_apply_are_named(
+    settings: str,
+    num_fewshot: int,
+    sentences: list[str],
+    load: Load,
+    write: Write,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    write("mine.yaml", f"include: even.yaml\ntask: mine\n{settings}\n")
+    load("mine", num_fewshot=num_fewshot)
+    text = caplog.text
+    assert ("corrected scoring" in text) == bool(sentences)
+    for sentence in sentences:
+        assert sentence in text
+    assert "graded scores" not in text
+
+
+def test_a_file_of_the_same_name_lies_beside_the_task(
+    load: Load, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    beside = write("rows.jsonl", ROWS).parent
+    outer = beside.parent
+    (outer / "rows.jsonl").write_text("[]", encoding="utf-8")
+    monkeypatch.chdir(outer)
+    write("even.yaml", CHOICE.replace("tasks/rows.jsonl", "rows.jsonl"))
+    (task,) = load("even")
+    with pytest.raises(TaskError) as refused:
+        len(task.samples)
+    message = str(refused.value)
+    assert f"reads '{outer / 'rows.jsonl'}', which is outside its folder" in message
+    assert f"to read it, run the command in '{beside}'." in message
+    assert "To allow it, trust the task's folder: --trust" in message
+
+    monkeypatch.chdir(beside)
+    (task,) = load("even")
+    assert len(task.samples) == len(ROWS)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from shlex import join
+from types import MappingProxyType
 
 from evalwright.compat.lm_eval.harness.flags import KINDS, split_names
 from evalwright.compat.lm_eval.tables import TABLES
@@ -11,6 +13,8 @@ from evalwright.compat.lm_eval.tables import TABLES
 _NOT_NEEDED: dict[str, str] = TABLES["not_needed"]
 _GENERATION = {"max_gen_toks": "max_tokens", "until": "stop"}
 """Generation settings that our tasks name differently."""
+_PROVIDERS = {"": "hf", "hf-auto": "hf", "huggingface": "hf"}
+"""Model classes whose provider has another name here; "" is lm_eval's default class."""
 
 
 def _native_words(key: str, values: Sequence[str], foreign: bool) -> list[str] | None:
@@ -48,11 +52,30 @@ def _native_words(key: str, values: Sequence[str], foreign: bool) -> list[str] |
     return None if words is None else [word.replace("{}", first) for word in words]
 
 
+def _native_model(model: str, model_arguments: Sequence[str]) -> str:
+    """Translate a class of lm_eval and its `pretrained` to our model's name."""
+    if "/" in model:
+        return model
+    pairs = [pair for text in model_arguments for pair in text.split(",")]
+    names = [
+        name
+        for key, _, name in (pair.partition("=") for pair in pairs)
+        if key in ("pretrained", "model")
+    ]
+    if not names:
+        return f"{model or 'PROVIDER'}/NAME"
+    name = names[0]
+    if not name.startswith((".", "/", "~")) and Path(name).is_dir():
+        name = f"./{name}"
+    return f"{_PROVIDERS.get(model, model)}/{name}"
+
+
 def suggest_command(
     option: str,
     command: Sequence[str],
     arguments: Sequence[str],
     native: Mapping[str, bool],
+    data_files: Mapping[str, bool] = MappingProxyType({}),
 ) -> str | None:
     """Suggest what to write instead of lm_eval's option; None for any other option.
 
@@ -61,6 +84,8 @@ def suggest_command(
         command: the command's words, such as ("run",).
         arguments: everything that was typed after the command.
         native: the command's own options, and whether each takes a value.
+        data_files: the data files among the arguments, such as "mine.csv", and whether the
+            columns of each hold options.
     """
     name = _flag_name(option)
     if name not in KINDS or option in native:
@@ -73,8 +98,11 @@ def suggest_command(
         if not flag:
             named += values
     model = next(iter(typed.get("model", ())), "")
+    tasks = [task for text in typed.get("tasks", ()) for task in split_names(text)]
+    chosen_files = [task for task in (*tasks, *named) if task in data_files]
     if (
         command == ("run",)
+        and not chosen_files
         and "/" not in model
         and all(_flag_name(flag) in KINDS for flag in typed)
     ):
@@ -85,17 +113,22 @@ def suggest_command(
                 words += [flag, *values]
         command_line = join(["evalwright", "lm-eval", "run", *task_option, *words])
         return f"{explanation} Write: {command_line}"
-    tasks = [task for text in typed.get("tasks", ()) for task in split_names(text)]
-    foreign = bool(tasks) or any(word.startswith("lm-eval:") for word in named)
+    foreign = bool(set(tasks) - data_files.keys()) or any(
+        word.startswith("lm-eval:") for word in named
+    )
     words = [
-        task if ":" in task or task.endswith("yaml") else f"lm-eval:{task}"
+        task
+        if ":" in task or task.endswith("yaml") or task in data_files
+        else f"lm-eval:{task}"
         for task in tasks
     ]
     ignored: list[str] = []
     unsupported: list[str] = []
     for flag, values in options:
         key = _flag_name(flag)
-        if not flag or flag in native:
+        if key == "model" and chosen_files and flag in native:
+            words += ["--model", _native_model(model, typed.get("model_args", ()))]
+        elif not flag or flag in native:
             words += [flag, *values] if flag else values
         elif key in _NOT_NEEDED:
             ignored.append(f"{flag} ({_NOT_NEEDED[key]})")
@@ -110,6 +143,12 @@ def suggest_command(
             f"{explanation} `evalwright {' '.join(command)}` has nothing like"
             f" {', '.join(unsupported)}; `evalwright lm-eval --help` shows what takes it."
         )
+    if command == ("run",) and chosen_files:
+        if "model" not in typed:
+            words += ["--model", _native_model("", typed.get("model_args", ()))]
+        sets_mode = any(word.startswith("answer.mode=") for word in words)
+        if not foreign and not sets_mode and all(map(data_files.get, chosen_files)):
+            words += ["-T", "answer.mode=letter"]
     needless = f" Not needed: {', '.join(ignored)}." if ignored else ""
     command_line = join(["evalwright", *command, *words])
     return f"{explanation} Write: {command_line}{needless and '.'}{needless}"

@@ -243,15 +243,44 @@ class Library:
         for note, names in tasks_by_note.items():
             suffix = f" (and {len(names) - 1} more tasks)" if len(names) > 1 else ""
             log.warning("%s%s: %s", names[0], suffix, note)
-        if not self.options.published:
-            log.warning("%s%s: %s", PREFIX, name, CORRECTED)
+        corrections = _describe_corrections(tasks)
+        if corrections and not self.options.published:
+            log.warning("%s%s: %s", PREFIX, name, corrections)
 
 
-CORRECTED = (
-    "corrected scoring: a question is never its own shot, shots depend on the row and"
-    " not on its position, several right answers keep graded scores, and answers that"
-    " are digits are not read as positions. Published numbers: --scoring published."
-)
+def _describe_corrections(tasks: Sequence[Task]) -> str:
+    """Say which of the corrections of scoring apply to these tasks; "" if none does."""
+    corrections = []
+    if any(task.definition.get("num_fewshot") for task in tasks):
+        corrections += [
+            "a question is never its own shot",
+            "shots depend on the row and not on its position",
+        ]
+    output_types = {
+        (task.definition.get("config") or {}).get("output_type") for task in tasks
+    }
+    if "generate_until" in output_types:
+        corrections.append("several right answers keep graded scores")
+    if any(map(_may_read_digits, tasks)):
+        corrections.append("answers that are digits are not read as positions")
+    if not corrections:
+        return ""
+    return (
+        f"corrected scoring: {', '.join(corrections)}. Published numbers: --scoring"
+        " published."
+    )
+
+
+def _may_read_digits(task: Task) -> bool:
+    """Tell whether a template gives the right answer of a row, which may be digits and a choice."""
+    config = task.definition.get("config") or {}
+    choices = config.get("doc_to_choice")
+    if isinstance(choices, list) and not any(
+        str(choice).strip().isdigit() for choice in choices
+    ):
+        return False
+    target = config.get("doc_to_target")
+    return choices is not None and isinstance(target, str) and "{{" in target
 
 
 _SETTINGS = (

@@ -107,9 +107,10 @@ class Options:
         )
         if not roots:
             raise ConfigurationError(
-                "lm-evaluation-harness is not installed here, so its tasks are not"
-                " known: name the folder of its task files with --task-root (of"
-                " `evalwright lm-eval`: --include_path)."
+                "Tasks of lm-evaluation-harness need the library 'lm_eval', which is not"
+                " installed. Install it with: pip install 'evalwright[lm-eval]'. Or name"
+                " a folder of its task files with --task-root (of `evalwright lm-eval`:"
+                " --include_path)."
             )
         for root in roots:
             if not root.is_dir():

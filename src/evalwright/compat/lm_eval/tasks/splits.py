@@ -101,7 +101,9 @@ def check_source(
         return _check_untrusted(path, dataset_kwargs, folders, options)
     except _Refused as error:
         allow = (
-            f" Allow what its files name with {trust_advice(folder)}." if folder else ""
+            f" To allow it, trust the task's folder: {trust_advice(folder)}."
+            if folder
+            else ""
         )
         raise TaskError(f"The task '{config.task}' {error}.{allow}") from None
 
@@ -184,7 +186,7 @@ def _resolve_local(name: Any, folders: Sequence[Path], options: Options) -> Any:
     if ":" in text:
         raise _Refused(f"reads '{text}': addresses are not opened")
     if files := _find_files(text, folders):
-        return [_check_inside(file, folders, options) for file in files]
+        return [_check_inside(file, text, folders, options) for file in files]
     raise DatasetError(f"The data file '{text}' does not exist.")
 
 
@@ -199,16 +201,20 @@ def _find_files(text: str, folders: Sequence[Path]) -> list[str]:
     return []
 
 
-def _check_inside(file: str, folders: Sequence[Path], options: Options) -> str:
+def _check_inside(
+    file: str, name: str, folders: Sequence[Path], options: Options
+) -> str:
+    """Return the path of a file that `name` in a task file means, if the task may read it."""
     resolved = Path(file).resolve()
     if not (
         any(resolved.is_relative_to(folder.resolve()) for folder in folders)
         or options.is_beside(resolved)
     ):
         raise _Refused(
-            f"reads '{file}', which is outside its folder '{folders[0]}'; a folder that"
-            " holds both can be named with --task-root (of `evalwright lm-eval`:"
-            " --include_path; from Python: include_path)"
+            f"reads '{file}', which is outside its folder '{folders[0]}'."
+            f"{_advise_on_file_beside(name, folders)} Or name a folder that holds both:"
+            " --task-root (of `evalwright lm-eval`: --include_path; from Python:"
+            " include_path)"
         )
     try:
         with resolved.open("rb") as opened:
@@ -220,6 +226,17 @@ def _check_inside(file: str, folders: Sequence[Path], options: Options) -> str:
     if start.startswith(_ARCHIVES):
         raise _Refused(f"reads '{file}', which is compressed; unpack it")
     return str(resolved)
+
+
+def _advise_on_file_beside(name: str, folders: Sequence[Path]) -> str:
+    """Say how to read a file beside the task file rather than that of the working folder."""
+    beside = [folder for folder in folders if (folder / name).is_file()]
+    if not beside:
+        return " Move the file there."
+    return (
+        f" One of that name lies beside the task file, but names of files count from the"
+        f" working folder, as in lm_eval: to read it, run the command in '{beside[0]}'."
+    )
 
 
 class Splits:

@@ -1,0 +1,675 @@
+"""Looking into runs: the explorer beside `inspect view`, on the same logs of inspect_ai.
+
+    python benchmarks/peers_explorer.py [--peers FOLDER] [--out FOLDER] [--samples 10000]
+
+inspect_ai evaluates two scripted models on questions with options, summaries with two scores and
+questions on pictures (384 samples), and one model on 10,000 sums. Evalwright imports the logs. Both
+viewers are then driven in headless Chromium, each time with a new profile: how many clicks or keys
+a question takes, and how long until its answer is on the screen (median of three). Pictures of each
+step at 1,440 and 390 pixels, light and dark, are written to FOLDER. The table is in docs/peers.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import base64
+import os
+import re
+import shutil
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+
+import peers
+from support.browser import Tab, open_tab
+
+REPEATS = 3
+STEP_TIMEOUT_S = 60
+DESKTOP = (1440, 900)
+PHONE = (390, 844)
+
+INSPECT_TASKS = '''\
+"""Scripted models on tasks of four kinds, for both viewers."""
+import base64, random, re, struct, sys, zlib
+
+import tiktoken
+
+
+class Words:
+    def encode(self, text, **options):
+        return text.split()
+
+
+# Its token counter downloads a vocabulary; counting words instead needs no network.
+tiktoken.get_encoding = tiktoken.encoding_for_model = lambda name: Words()
+
+from inspect_ai import Task, eval, task
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.model import (
+    ChatMessageUser, ContentImage, ContentText, ModelOutput, get_model
+)
+from inspect_ai.scorer import Score, choice, includes, match, mean, scorer, stderr
+from inspect_ai.solver import generate, multiple_choice, system_message
+
+CITIES = {
+    "France": "Paris", "Peru": "Lima", "Fiji": "Suva", "Chile": "Santiago",
+    "Norway": "Oslo", "Ghana": "Accra", "Laos": "Vientiane", "Kenya": "Nairobi",
+    "Korea": "Seoul", "Cuba": "Havana", "Italy": "Rome", "Egypt": "Cairo",
+}
+COUNTRIES = list(CITIES)
+
+
+def picture(seed):
+    pixels = b"".join(
+        b"\\0" + bytes(c for x in range(48) for c in (x * 5, y * 5, seed * 77 % 256))
+        for y in range(48)
+    )
+
+    def chunk(kind, data):
+        body = kind + data
+        return struct.pack(">I", len(data)) + body + struct.pack(">I", zlib.crc32(body))
+
+    head = struct.pack(">IIBBBBB", 48, 48, 8, 2, 0, 0, 0)
+    png = chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(pixels)) + chunk(b"IEND", b"")
+    return "data:image/png;base64," + base64.b64encode(b"\\x89PNG\\r\\n\\x1a\\n" + png).decode()
+
+
+@task
+def capitals():
+    draw = random.Random(1)
+    samples = []
+    for index in range(120):
+        country = COUNTRIES[index % 12]
+        options = draw.sample([c for c in CITIES.values() if c != CITIES[country]], 3)
+        options.insert(draw.randrange(4), CITIES[country])
+        samples.append(Sample(
+            id=f"cap-{index:03d}", choices=options,
+            input=f"What is the capital of {country}? (variant {index // 12})",
+            target="ABCD"[options.index(CITIES[country])],
+            metadata={"topic": ("geography", "history", "language")[index % 3]},
+        ))
+    return Task(dataset=MemoryDataset(samples), solver=multiple_choice(), scorer=choice())
+
+
+@scorer(metrics=[mean(), stderr()])
+def word_overlap():
+    async def score(state, target):
+        answer = set(state.output.completion.lower().split())
+        expected = set(target.text.lower().split())
+        shared = len(answer & expected)
+        reason = f"{shared} of {len(answer | expected)} words are shared."
+        return Score(value=shared / len(answer | expected), explanation=reason)
+    return score
+
+
+@scorer(metrics=[mean(), stderr()])
+def length():
+    async def score(state, target):
+        return Score(value=float(len(state.output.completion.split())))
+    return score
+
+
+@task
+def summaries():
+    samples = [Sample(
+        id=f"sum-{index:03d}",
+        input=f"Summarise in one sentence: The city of {CITIES[COUNTRIES[index % 12]]} opened a"
+        f" library on Monday. It has {index + 10} rooms and was paid for by the citizens.",
+        target=f"{CITIES[COUNTRIES[index % 12]]} opened a library with {index + 10} rooms that"
+        " its citizens paid for.",
+    ) for index in range(60)]
+    solver = [system_message("You are a careful editor."), generate()]
+    return Task(
+        dataset=MemoryDataset(samples), solver=solver, scorer=[word_overlap(), length()]
+    )
+
+
+@task
+def pictures():
+    samples = [Sample(id=f"pic-{index:02d}", target="a gradient", input=[ChatMessageUser(content=[
+        ContentText(text=f"What is in picture {index}?"), ContentImage(image=picture(index))
+    ])]) for index in range(12)]
+    return Task(dataset=MemoryDataset(samples), solver=generate(), scorer=includes())
+
+
+@task
+def sums():
+    samples = [Sample(
+        id=f"add-{index:05d}", input=f"What is {index} + {index * 7 % 1000}?",
+        target=str(index + index * 7 % 1000),
+    ) for index in range(int(sys.argv[1]))]
+    return Task(dataset=MemoryDataset(samples), solver=generate(), scorer=match())
+
+
+def scripted(name, share):
+    draw = random.Random(name)
+
+    def reply(messages, tools, tool_choice, config):
+        text = messages[-1].text
+        is_right = draw.random() < share
+        if "capital of" in text:
+            city = CITIES[re.search(r"capital of (\\w+)", text)[1]]
+            letter = re.search(rf"([A-D])\\) {city}", text)[1]
+            said = city if is_right else "another city"
+            letter = letter if is_right else "BCDA"["ABCD".index(letter)]
+            answer = f"I think of {said}.\\n\\nANSWER: {letter}"
+        elif "Summarise" in text:
+            city = re.search(r"city of (\\w+)", text)[1]
+            rooms = re.search(r"has (\\d+)", text)[1]
+            answer = f"{city} opened a library with {rooms} rooms that its citizens paid for."
+            answer = answer if is_right else f"A library was opened in {city} on Monday."
+        elif "picture" in text:
+            answer = "It shows a gradient." if is_right else "It shows a cat."
+        else:
+            first, second = map(int, re.findall(r"\\d+", text)[:2])
+            answer = str(first + second if is_right else first - second)
+        return ModelOutput.from_content(name, answer)
+
+    return get_model(f"mockllm/{name}", custom_outputs=reply, memoize=False)
+
+
+shown = {"display": "none", "max_samples": 256}
+for name, share in (("strong", 0.8), ("weak", 0.6)):
+    for make in (capitals, summaries, pictures):
+        eval(make(), model=scripted(name, share), log_dir="logs", **shown)
+eval(sums(), model=scripted("strong", 0.8), log_dir="many", **shown)
+'''
+
+
+# -- the logs and the servers ----------------------------------------------------------
+
+
+def make_logs(folder: Path, samples: int) -> None:
+    """Evaluate with inspect_ai, and import its logs."""
+    peers.INSPECT.ensure()
+    (folder / "tasks.py").write_text(INSPECT_TASKS)
+    command = [str(peers.INSPECT.python), "tasks.py", str(samples)]
+    run_quietly(command, folder)
+    for logs in ("logs", "many"):
+        run_quietly(
+            [*ours(), "import", "inspect", logs, "--out", f"runs-{logs}"], folder
+        )
+
+
+def ours() -> list[str]:
+    """The command of this checkout."""
+    return [sys.executable, "-m", "evalwright"]
+
+
+def run_quietly(command: list[str], folder: Path) -> None:
+    """Run a command to its end; its output is shown where it fails."""
+    completed = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, check=False
+    )
+    if completed.returncode:
+        raise RuntimeError(f"{command} failed:\n{completed.stdout}{completed.stderr}")
+
+
+def open_address(address: str, output: str) -> str:
+    """The address that answers, "" for none; ours is printed with a key in it."""
+    printed = re.search(rf"{address}\S*", output)
+    candidate = printed[0] if printed else address
+    try:
+        urllib.request.urlopen(candidate, timeout=5).close()
+    except OSError:
+        return ""
+    return candidate
+
+
+@contextmanager
+def served(command: list[str], folder: Path, address: str) -> Iterator[str]:
+    """Run a viewer's server; yields the address, or the one that it printed."""
+    output_file = folder / "server.log"
+    with output_file.open("w") as output:
+        process = subprocess.Popen(
+            command,
+            cwd=folder,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    try:
+        deadline = time.monotonic() + STEP_TIMEOUT_S
+        while not (opened := open_address(address, output_file.read_text())):
+            if time.monotonic() > deadline:
+                raise RuntimeError(output_file.read_text())
+            time.sleep(0.1)
+        yield opened
+    finally:
+        os.killpg(process.pid, signal.SIGINT)
+        process.wait()
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def inspect_server(logs: str, port: int) -> list[str]:
+    program = str(peers.INSPECT.bin / "inspect")
+    return [program, "view", "--log-dir", logs, "--port", str(port)]
+
+
+def our_server(logs: str, port: int) -> list[str]:
+    runs = f"runs-{logs}"
+    return [*ours(), "view", "--out", runs, "--port", str(port), "--no-browser"]
+
+
+# -- a person in the browser -----------------------------------------------------------
+
+
+@dataclass
+class Person:
+    """Clicks and types in a tab, and takes the time until what it waits for is there.
+
+    Attributes:
+        actions: clicks, keys and typed texts so far.
+        seconds: how long each named step took.
+    """
+
+    tab: Tab
+    viewer: str
+    out: Path
+    actions: int = 0
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    async def wait(self, condition: str) -> None:
+        began = time.monotonic()
+        while not await self.tab.evaluate(f"!!({condition})"):
+            await asyncio.sleep(0.02)
+            if time.monotonic() - began > STEP_TIMEOUT_S:
+                text = await self.tab.evaluate("document.body?.innerText.slice(0, 600)")
+                raise RuntimeError(f"{self.viewer}: {condition} never held: {text}")
+
+    async def click(self, element: str) -> None:
+        """Click the middle of the element of a JavaScript expression, once it is there."""
+        await self.wait(element)
+        x, y = await self.tab.evaluate(
+            f"(box => [box.x + box.width / 2, box.y + box.height / 2])"
+            f"(({element}).getBoundingClientRect())"
+        )
+        for kind in ("mousePressed", "mouseReleased"):
+            await self.tab.send(
+                "Input.dispatchMouseEvent",
+                type=kind,
+                x=x,
+                y=y,
+                button="left",
+                clickCount=1,
+            )
+        self.actions += 1
+
+    async def key(self, key: str, code: int = 0, text: str = "") -> None:
+        await self.tab.press(
+            key, code or ord(key.upper()), text or (key if len(key) == 1 else "")
+        )
+        self.actions += 1
+
+    async def type(self, words: str) -> None:
+        for sign in words:
+            await self.tab.send(
+                "Input.dispatchKeyEvent", type="keyDown", text=sign, key=sign
+            )
+            await self.tab.send("Input.dispatchKeyEvent", type="keyUp", key=sign)
+        self.actions += 1
+
+    async def timed(self, step: str, action: Awaitable[object], condition: str) -> None:
+        """Do something, wait for the condition, take the time, and a picture."""
+        began = time.monotonic()
+        await action
+        await self.wait(condition)
+        self.seconds[step] = time.monotonic() - began
+        await asyncio.sleep(0.6)
+        await self.picture(step)
+
+    async def picture(self, name: str) -> None:
+        shot = await self.tab.send("Page.captureScreenshot", format="png")
+        file = self.out / f"{self.viewer}-{name.replace(' ', '-')}.png"
+        file.write_bytes(base64.b64decode(shot["data"]))
+
+    async def size(self, width: int, height: int) -> None:
+        await self.tab.send(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=False,
+        )
+        await asyncio.sleep(0.6)
+
+    async def theme(self, name: str) -> None:
+        feature = {"name": "prefers-color-scheme", "value": name}
+        await self.tab.send("Emulation.setEmulatedMedia", features=[feature])
+        await asyncio.sleep(0.6)
+
+    async def cut_texts(self) -> int:
+        """How many texts end beyond the right edge of the window."""
+        return int(await self.tab.evaluate(CUT_TEXTS))
+
+
+TEXT = "(document.body?.innerText ?? '')"
+CUT_TEXTS = """(() => {
+  let cut = 0;
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const range = document.createRange();
+    range.selectNodeContents(texts.currentNode);
+    const box = range.getBoundingClientRect();
+    const shown = texts.currentNode.data.trim() && box.width > 1 && box.height > 1;
+    if (shown && box.top < innerHeight && box.bottom > 0 && box.right > innerWidth + 1) cut++;
+  }
+  return cut;
+})()"""
+LOADED_PICTURE = (
+    "[...document.images].some(image => image.complete && image.naturalWidth === 48)"
+)
+
+
+def row(words: str) -> str:
+    """The first row of a table or list of inspect's viewer that has these words."""
+    return (
+        "[...document.querySelectorAll('[role=row]')]"
+        f".find(row => /{words}/.test(row.innerText))"
+    )
+
+
+def link(words: str) -> str:
+    """The first link or button of ours with these words."""
+    return (
+        "[...document.querySelectorAll('a, button')]"
+        f".find(link => /{words}/.test(link.innerText))"
+    )
+
+
+def samples_of(task: str) -> str:
+    """The link to the samples of the newest run of a task, in our list of runs."""
+    return (
+        f"[...document.querySelectorAll('.home-runs > li')].find(row => /{task}/"
+        ".test(row.innerText))?.querySelector('.small a')"
+    )
+
+
+def choose(name: str) -> str:
+    return f"document.querySelector('[aria-label=\"Choose {name}\"]')"
+
+
+Steps = Callable[[Person, str], Awaitable[None]]
+
+
+async def inspect_steps(person: Person, address: str) -> None:
+    tab = person.tab
+    home = f"/capitals/.test({TEXT}) && /mockllm.weak/.test({TEXT})"
+    await person.timed("home", tab.send("Page.navigate", url=address), home)
+    person.actions = 0
+    await person.timed(
+        "list", person.click(row("summaries")), f"/sum-000/.test({TEXT})"
+    )
+    reason = f"/words are shared/.test({TEXT})"
+    await person.timed("sample", person.click(row("sum-001")), reason)
+    await person.timed("next", person.key("ArrowRight", 39), f"/sum-002 /.test({TEXT})")
+    await person.size(*PHONE)
+    await person.picture("sample-phone")
+    person.seconds["cut on a phone: sample"] = await person.cut_texts()
+    await tab.evaluate("history.go(-2)")
+    await person.wait(f"/sum-003/.test({TEXT})")
+    await asyncio.sleep(0.6)
+    await person.picture("list-phone")
+    person.seconds["cut on a phone: list"] = await person.cut_texts()
+    await tab.send("Page.navigate", url=address)
+    await person.wait(home)
+    await asyncio.sleep(0.6)
+    await person.picture("home-phone")
+    person.seconds["cut on a phone: home"] = await person.cut_texts()
+    await person.size(*DESKTOP)
+    await person.click(row("capitals"))
+    await person.wait(f"/cap-003/.test({TEXT})")
+    await person.click("document.querySelector('.cm-content')")
+    filtered = f"/10 . 120 Samples/.test({TEXT})"
+    await person.timed("filter", person.type('input_contains("Peru")'), filtered)
+    await tab.send("Page.navigate", url="about:blank")
+    await tab.send("Page.navigate", url=address)
+    await person.click(row("pictures"))
+    await person.timed("picture", person.click(row("pic-01")), LOADED_PICTURE)
+    await person.theme("dark")
+    await person.picture("picture-dark")
+
+
+async def our_steps(person: Person, address: str) -> None:
+    tab = person.tab
+    home = f"/capitals/.test({TEXT}) && /mockllm.weak/.test({TEXT})"
+    await person.timed("home", tab.send("Page.navigate", url=address), home)
+    person.actions = 0
+    samples = samples_of("summaries")
+    await person.timed("list", person.click(samples), f"/sum-000/.test({TEXT})")
+    first = "document.querySelectorAll('.table-rows .row .words a')[1]"
+    await person.timed(
+        "sample", person.click(first), f"/words are shared/.test({TEXT})"
+    )
+    shown = "/sum-002/.test(location.hash) && document.querySelector('.score')"
+    await person.timed("next", person.key("j"), shown)
+    await person.size(*PHONE)
+    await person.picture("sample-phone")
+    person.seconds["cut on a phone: sample"] = await person.cut_texts()
+    await person.click(link("All samples"))
+    await person.wait("document.querySelectorAll('.table-rows .row').length > 3")
+    await asyncio.sleep(0.6)
+    await person.picture("list-phone")
+    person.seconds["cut on a phone: list"] = await person.cut_texts()
+    await person.click(link("All runs"))
+    await person.wait(home)
+    await asyncio.sleep(0.6)
+    await person.picture("home-phone")
+    person.seconds["cut on a phone: home"] = await person.cut_texts()
+    await person.size(*DESKTOP)
+    await person.click(choose("mockllm-strong--capitals"))
+    await person.click(choose("mockllm-weak--capitals"))
+    compared = "document.querySelectorAll('.answer').length === 2"
+    await person.timed("compare", person.click(link("^Compare$")), compared)
+    await person.click(link("All runs"))
+    await person.click(samples_of("capitals"))
+    await person.wait(f"/cap-003/.test({TEXT})")
+    await person.click("document.querySelector('.search')")
+    filtered = f"/10 of 120 samples/.test({TEXT})"
+    await person.timed("filter", person.type("Peru"), filtered)
+    await person.click(link("^Search$"))
+    await person.wait("document.activeElement.type === 'search'")
+    everywhere = f"/\\d+ samples in 2 runs$/m.test({TEXT})"
+    await person.timed("search of all runs", person.type("another city"), everywhere)
+    await person.click(link("All runs"))
+    await person.click(samples_of("pictures"))
+    picture = "document.querySelectorAll('.table-rows .row .words a')[1]"
+    await person.timed("picture", person.click(picture), LOADED_PICTURE)
+    await person.theme("dark")
+    await person.picture("picture-dark")
+
+
+async def inspect_keys(person: Person, address: str) -> None:
+    """From the list of runs to the second sample of the first run, with keys alone."""
+    await person.tab.send("Page.navigate", url=address)
+    await person.wait(f"/capitals/.test({TEXT})")
+    await asyncio.sleep(1)
+    for _ in range(3):
+        await person.key("ArrowDown", 40)
+        await person.key("Enter", 13, "\r")
+        await asyncio.sleep(2)
+        if await person.tab.evaluate("/sample/.test(location.hash)"):
+            break
+    person.seconds["with keys: presses to a sample"] = person.actions
+    await person.wait("/sample/.test(location.hash)")
+
+
+async def our_keys(person: Person, address: str) -> None:
+    await person.tab.send("Page.navigate", url=address)
+    await person.wait(f"/capitals/.test({TEXT})")
+    await person.key("j")
+    await person.key("s")
+    await person.wait("document.querySelectorAll('.table-rows .row').length > 1")
+    await person.key("j")
+    await person.key("Enter", 13, "\r")
+    await person.wait("/sample/.test(location.hash)")
+    person.seconds["with keys: presses to a sample"] = person.actions
+
+
+async def inspect_many(person: Person, address: str) -> None:
+    # A folder with one log opens it without a click.
+    shown = f"/add-00000/.test({TEXT})"
+    opening = person.tab.send("Page.navigate", url=address)
+    await person.timed("10,000: list", opening, shown)
+    await person.click("document.querySelector('.cm-content')")
+    filtered = f"/\\d . 10000 (rows|Samples)/i.test({TEXT})"
+    words = 'input_contains("9876 +")'
+    await person.timed("10,000: filter", person.type(words), filtered)
+    opened = f"/9876/.test({TEXT}) && /sample/.test(location.hash)"
+    await person.timed("10,000: sample", person.click(row("9876")), opened)
+
+
+async def open_first_samples(person: Person, address: str) -> None:
+    await person.tab.send("Page.navigate", url=address)
+    await person.click("document.querySelector('.home-runs .small a')")
+
+
+async def our_many(person: Person, address: str) -> None:
+    shown = f"/add-00000/.test({TEXT})"
+    opening = open_first_samples(person, address)
+    await person.timed("10,000: list", opening, shown)
+    await person.click("document.querySelector('.search')")
+    # Until the sample is on the screen; the rest is searched meanwhile.
+    filtered = (
+        "document.querySelector('.table-rows .row')?.innerText.includes('9876 +')"
+    )
+    await person.timed("10,000: filter", person.type('"9876 +"'), filtered)
+    first = "document.querySelector('.table-rows .row .words a')"
+    opened = "/sample/.test(location.hash) && document.querySelector('.score')"
+    await person.timed("10,000: sample", person.click(first), opened)
+
+
+# -- share -----------------------------------------------------------------------------
+
+
+def share(folder: Path) -> None:
+    """Print what each writes for somebody else, and whether it opens without a server."""
+    inspect = str(peers.INSPECT.bin / "inspect")
+    bundle = [inspect, "view", "bundle", "--log-dir", "logs", "--output-dir", "bundle"]
+    page = [*ours(), "view", "--html", "seen.html", "--images"]
+    page += [
+        "--out",
+        "runs-logs",
+        *sorted(run.name for run in (folder / "runs-logs").iterdir()),
+    ]
+    for name, command, opened, files in (
+        ("inspect_ai", bundle, "bundle/index.html", "bundle"),
+        ("evalwright", page, "seen.html", "seen.html"),
+    ):
+        began = time.monotonic()
+        run_quietly(command, folder)
+        seconds = time.monotonic() - began
+        written = folder / files
+        paths = [path for path in written.rglob("*") if path.is_file()] or [written]
+        size = sum(path.stat().st_size for path in paths) / 1e6
+        shows = asyncio.run(shows_runs((folder / opened).as_uri()))
+        print(
+            f"| {name} | {seconds:.1f} s | {len(paths)} files, {size:.1f} MB | opens by a"
+            f" double click: {'yes' if shows else 'no'} |",
+            flush=True,
+        )
+
+
+async def shows_runs(address: str) -> bool:
+    """Whether a file shows the runs when a browser opens it from the disk."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+        async with open_tab(Path(profile)) as tab:
+            await tab.open(address)
+            await asyncio.sleep(5)
+            return bool(await tab.evaluate(f"/mockllm/.test({TEXT})"))
+
+
+# -- all of it -------------------------------------------------------------------------
+
+
+async def do_steps(
+    steps: Steps, viewer: str, address: str, out: Path
+) -> dict[str, float]:
+    """One person with a new browser."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+        async with open_tab(Path(profile)) as tab:
+            await tab.send("Page.enable")
+            person = Person(tab, viewer, out)
+            await person.size(*DESKTOP)
+            await steps(person, address)
+            return person.seconds
+
+
+VIEWERS: dict[
+    str, tuple[Callable[[str, int], list[str]], tuple[Steps, Steps, Steps]]
+] = {
+    "inspect": (inspect_server, (inspect_steps, inspect_keys, inspect_many)),
+    "ours": (our_server, (our_steps, our_keys, our_many)),
+}
+
+
+def measure(folder: Path, out: Path, repeats: int) -> None:
+    """Print the median of each step of each viewer."""
+    for viewer, (server, (few, keys, many)) in VIEWERS.items():
+        measured: list[dict[str, float]] = []
+        for logs, all_steps in (("logs", (few, keys)), ("many", (many,))):
+            port = free_port()
+            with served(
+                server(logs, port), folder, f"http://127.0.0.1:{port}/"
+            ) as address:
+                measured += [
+                    asyncio.run(do_steps(steps, viewer, address, out))
+                    for steps in all_steps
+                    for _ in range(repeats)
+                ]
+        names = dict.fromkeys(name for timings in measured for name in timings)
+        for name in names:
+            values = [timings[name] for timings in measured if name in timings]
+            print(
+                f"| {viewer} | {name} | {statistics.median(values):.2f} |", flush=True
+            )
+
+
+def main() -> None:
+    """Make the logs, drive both viewers, print."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--peers", type=Path, help="The folder of the environments.")
+    parser.add_argument("--out", type=Path, default=Path("looking"))
+    parser.add_argument(
+        "--folder", type=Path, help="Keep the logs here, and use them again."
+    )
+    parser.add_argument("--samples", type=int, default=10_000)
+    parser.add_argument("--repeats", type=int, default=REPEATS)
+    options = parser.parse_args()
+    if options.peers:
+        peers.FOLDER = options.peers
+    options.out.mkdir(parents=True, exist_ok=True)
+    temporary = tempfile.mkdtemp()
+    folder = options.folder or Path(temporary)
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        if not (folder / "runs-many").exists():
+            make_logs(folder, options.samples)
+        measure(folder, options.out, options.repeats)
+        share(folder)
+        print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()
