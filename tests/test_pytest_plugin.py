@@ -75,7 +75,10 @@ def test_results_are_properties_in_the_xml_report(project: Path) -> None:
         "def test_prompt(evalwright_gate):\n"
         "    evalwright_gate('released', 'accuracy is below 80%', 'n_missing is above 0')\n"
     )
-    assert run_pytest(project, test, "--junitxml", "report.xml").returncode == 0
+    assert (
+        run_pytest(project, test, "--junitxml", "report.xml", "-W", "error").returncode
+        == 0
+    )
     assert (project / "report.xml").read_text().count('name="evalwright"') == 2
 
 
@@ -94,6 +97,95 @@ def test_mistakes_say_what_to_do(project: Path, call: str, words: str) -> None:
     done = run_pytest(project, test)
     assert done.returncode == 1
     assert words in done.stdout
+
+
+def test_rules_may_be_a_list_or_are_named_as_no_text(project: Path) -> None:
+    test = (
+        "def test_prompt(evalwright_gate):\n"
+        "    evalwright_gate('released', ['accuracy is below 80%', 'n_missing is above 0'])\n"
+        "def test_number(evalwright_gate):\n"
+        "    evalwright_gate('released', 80)\n"
+    )
+    done = run_pytest(project, test)
+    assert "1 failed, 1 passed" in done.stdout, done.stdout
+    assert "A rule is a text such as" in done.stdout
+    assert "AttributeError" not in done.stdout
+
+
+def test_a_bad_rule_is_refused_before_anything_runs_and_once(project: Path) -> None:
+    test = (
+        "from pathlib import Path\n"
+        "def test_prompt(evalwright_gate):\n"
+        "    Path('paid').touch()\n"
+        "    evalwright_gate('released', 'accuracy falls by 80%')\n"
+    )
+    done = run_pytest(project, test, "-rN")
+    assert done.returncode == 1
+    assert done.stdout.count("'accuracy falls by 80%' cannot be read") == 1
+    assert "--fail-if" not in done.stdout
+    assert not (project / "paid").exists()
+
+
+def test_rules_are_checked_against_tasks_before_a_run(project: Path) -> None:
+    (project / "quiz.csv").write_text("input,target\nOne?,1\n")
+    test = (
+        "RULES = ['acuracy is below 80%']\n"
+        "def test_prompt(evalwright_gate):\n"
+        "    evalwright_gate.check_rules('n_missing is above 0', tasks='quiz.csv')\n"
+        "    evalwright_gate.check_rules(RULES, tasks='quiz.csv')\n"
+    )
+    done = run_pytest(project, test)
+    assert done.returncode == 1
+    assert "Did you mean 'accuracy'" in done.stdout
+    assert "pytest_plugin.py" not in done.stdout
+
+
+def test_the_signature_is_in_the_list_of_fixtures(project: Path) -> None:
+    listed = run_pytest(project, "", "--fixtures", "-vv").stdout
+    assert "evalwright_gate(run, *rules, against=None, mode=None)" in listed
+    assert "check_rules" in listed
+
+
+def test_a_function_of_ones_own_is_evaluated_again_and_again(project: Path) -> None:
+    (project / "quiz.csv").write_text("input,target\n1+1?,2\n1+2?,3\n")
+    test = (
+        "from evalwright import evaluate\n"
+        "def mine(prompt):\n"
+        "    return '2'\n"
+        "def test_mine(evalwright_gate):\n"
+        "    (run,) = evaluate(mine, 'quiz.csv', name='mine')\n"
+        "    evalwright_gate(run, 'n_missing is above 0')\n"
+    )
+    for _ in range(2):
+        done = run_pytest(project, test)
+        assert done.returncode == 0, done.stdout
+
+
+def test_wrong_usage_of_evaluate_is_shown_at_the_line_of_the_test(
+    project: Path,
+) -> None:
+    test = (
+        "from evalwright import evaluate\n"
+        "def helper():\n"
+        "    return evaluate('no-such-task', 'demo/small')\n"
+        "def test_mine():\n"
+        "    helper()\n"
+    )
+    done = run_pytest(project, test)
+    assert done.returncode == 1
+    assert "no-such-task" in done.stdout and "test_prompt.py:3" in done.stdout
+    for frame in ("run_blocking", "asyncio", "During handling", "event loop"):
+        assert frame not in done.stdout, done.stdout
+    assert "run_blocking" in run_pytest(project, test, "--full-trace").stdout
+
+
+def test_an_unknown_reference_says_how_one_is_made_and_kept(project: Path) -> None:
+    test = (
+        "def test_prompt(evalwright_gate):\n"
+        "    evalwright_gate('candidate', 'accuracy differs', against='stable')\n"
+    )
+    done = run_pytest(project, test)
+    assert "name='stable'" in done.stdout and "cache" in done.stdout, done.stdout
 
 
 def test_pytest_alone_imports_nothing_of_the_package_that_is_heavy() -> None:

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from evalwright.analysis.gate import Mode, judge, parse_gate_rule
+from evalwright.analysis.gate import (
+    Mode,
+    check_rule_names,
+    gate_verdict,
+    judge,
+    parse_gate_rule,
+)
 from evalwright.core.errors import ConfigurationError
 from evalwright.runs.reader import Run
 from evalwright.statistics import compare_paired, macro_difference
+from evalwright.tasks.loading import load_task
 from support.runs import make_run
 
 
@@ -243,7 +251,7 @@ def test_what_failed_is_never_ruled_out(
             "60 of 120 answers of b are missing (50.0%, more than 5%)"
             in outcome.sentence
         )
-        assert "does not pass" in outcome.sentence
+        assert "is not ruled out, because the numbers are not final" in outcome.sentence
         (outcome,) = judge(one, other, [parse_gate_rule(rule)], mode="shown").outcomes
         assert not outcome.failed
     few = make_run(tmp_path, scores=[1.0] * 119 + [None], name="few")
@@ -254,3 +262,74 @@ def test_what_failed_is_never_ruled_out(
         mode="not-ruled-out",
     ).outcomes
     assert not outcome.failed
+
+
+def test_a_gate_that_passes_undecided_says_so(tmp_path: Path) -> None:
+    rule = parse_gate_rule("accuracy drops by more than 3 points")
+    few = [
+        make_run(tmp_path, scores=answers(0.8, 12, seed), name=f"few{seed}")
+        for seed in (1, 2)
+    ]
+    gate = judge(few[0], few[1], [rule])
+    assert not gate.failed
+    assert gate.verdict.startswith("passed, but too few items to decide (would catch ")
+    assert "your margin is 3)" in gate.conclusion
+
+    same = make_run(tmp_path, scores=answers(0.8, 3000, 1), name="many")
+    decided = judge(same, same, [rule])
+    assert decided.verdict == "passed"
+    assert judge(same, same, [rule], mode="not-ruled-out").verdict == "passed"
+    no_margin = judge(
+        few[0], few[1], [parse_gate_rule("accuracy drops by more than 0")]
+    )
+    assert no_margin.verdict == "passed"
+
+
+def test_a_gate_with_many_missing_answers_passes_provisionally(tmp_path: Path) -> None:
+    one = make_run(tmp_path, scores=[1, 1, 1, 0] * 30, name="a")
+    other = make_run(tmp_path, scores=[1.0] * 84 + [None] * 36, name="b")
+    gate = judge(one, other, [parse_gate_rule("accuracy drops by more than 3 points")])
+    assert gate.verdict.startswith(
+        "passed provisionally: 36 of 120 answers of b are missing"
+    )
+    assert gate_verdict(
+        [judge(one, one, [parse_gate_rule("n_missing is above 0")]), gate]
+    ) == (gate.verdict)
+
+
+def test_what_fails_for_missing_answers_does_not_say_that_it_holds(
+    tmp_path: Path,
+) -> None:
+    one = make_run(tmp_path, scores=[1, 0] * 60, name="a")
+    other = make_run(tmp_path, scores=[1.0] * 108 + [None] * 12, name="b")
+    rule = parse_gate_rule("accuracy drops by more than 3 points")
+    (outcome,) = judge(one, other, [rule], mode="not-ruled-out").outcomes
+    assert outcome.failed
+    assert "is not ruled out, because the numbers are not final" in outcome.sentence
+    assert "It holds" not in outcome.sentence
+
+
+def test_digits_are_added_where_rounding_hides_what_decides(tmp_path: Path) -> None:
+    _, _, one, other = two(tmp_path, 0.9, 0.5)
+    rule = parse_gate_rule("accuracy drops by more than 0")
+    low = re.search(
+        r"interval (\S+) to", judge(one, other, [rule]).outcomes[0].sentence
+    )
+    assert low is not None
+    margin = float(low[1]) / 100
+    gap = judge(one, other, [parse_gate_rule(f"accuracy drops by more than {margin}")])
+    shown = re.search(r"interval (\S+) to", gap.outcomes[0].sentence)
+    assert shown is not None
+    assert len(shown[1].partition(".")[2]) > 1, gap.outcomes[0].sentence
+
+
+def test_names_in_rules_are_checked_against_tasks_before_a_run(tmp_path: Path) -> None:
+    file = tmp_path / "quiz.csv"
+    file.write_text("input,target\nOne?,1\nTwo?,2\n")
+    tasks = [load_task(file)]
+    label = tasks[0].metrics[0].label
+    fitting = (f"{label} is below 80%", f"quiz.{label} differs", "n_missing is above 0")
+    check_rule_names([parse_gate_rule(rule) for rule in fitting], tasks)
+    check_rule_names([parse_gate_rule("overall differs")], tasks)
+    with pytest.raises(ConfigurationError, match=f"Did you mean '{label}'"):
+        check_rule_names([parse_gate_rule(f"{label}y is below 80%")], tasks)

@@ -415,7 +415,7 @@ def test_a_gate_shows_the_difference_as_the_comparison_does(tmp_path: Path) -> N
         a, b, [parse_gate_rule("accuracy drops by more than 2 points")]
     ).outcomes
     assert gap == pytest.approx(0.1)
-    assert "A - B in accuracy is +10.0 [" in outcome.sentence
+    assert "accuracy dropped by 10.0 points (90% interval " in outcome.sentence
     assert outcome.failed
 
 
@@ -430,7 +430,8 @@ def test_a_gate_that_passes_says_what_it_could_have_caught(tmp_path: Path) -> No
     assert outcome.smallest_caught is not None
     assert 0.02 < outcome.smallest_caught < 0.25
     assert (
-        f"would have caught is {100 * outcome.smallest_caught:.1f}." in outcome.sentence
+        f"would have caught is {100 * outcome.smallest_caught:.1f} points."
+        in outcome.sentence
     )
 
 
@@ -440,7 +441,7 @@ def test_what_is_provisional_is_not_ruled_out(tmp_path: Path) -> None:
     rule = parse_gate_rule("accuracy drops by more than 5 points")
     (strict,) = judge(a, b, [rule], mode="not-ruled-out").outcomes
     assert strict.failed
-    assert "ruled out only provisionally, which does not pass" in strict.sentence
+    assert "is not ruled out, because the numbers are not final" in strict.sentence
     (plain,) = judge(a, b, [rule], mode="shown").outcomes
     assert not plain.failed
     assert plain.provisional

@@ -191,7 +191,7 @@ def test_files_are_written_beside_what_is_shown() -> None:
         (("a", "z"), "Unknown run 'z'"),
         (
             ("a", "b", "--fail-if", "accuracy falls"),
-            'For example: --fail-if "accuracy drops by more than 0.02"',
+            'For example: "accuracy drops by more than 0.02"',
         ),
         (("a", "b", "--fail-if", "acuracy differs"), "Did you mean 'accuracy'"),
         (("a", "b", "--fail-if", "factual.acuracy differs"), "'factual.accuracy'"),
@@ -291,3 +291,44 @@ def test_one_unit_in_one_table(folder: Path) -> None:
     ]
     assert "word-perplexity" in (folder / "board.html").read_text()
     assert done.out.index("quiz") < done.out.index("word-perplexity")
+
+
+def test_a_rule_about_one_run_gates_a_single_run(tmp_path: Path) -> None:
+    passing = typed("compare", "a", "--fail-if", "n_missing is above 0")
+    assert passing.code == 0, passing.text
+    assert "Gate 'shown' of a: passed." in " ".join(passing.out.split())
+    failing = typed(
+        *("compare", "a", "--fail-if", "accuracy is below 99%", "--junit", "one.xml"),
+        "--json",
+    )
+    assert failing.code == 1, failing.text
+    assert json.loads(failing.out)["gates"][0]["failed"] is True
+    assert 'name="a"' in Path("one.xml").read_text()
+    comparing = typed("compare", "a", "--fail-if", "accuracy differs")
+    assert comparing.code == 2
+    assert "compares two runs: name the reference first" in " ".join(
+        comparing.err.split()
+    )
+
+
+def test_an_exact_tie_is_not_a_difference_that_more_items_would_show(
+    tmp_path: Path,
+) -> None:
+    halves = [1.0, 0.0] * 20
+    make_run(Path("runs"), scores=halves, name="even", model="demo/even")
+    make_run(Path("runs"), scores=halves[::-1], name="odd", model="demo/odd")
+    text = " ".join(typed("compare", "even", "odd").out.split())
+    assert "difference of 0.0" not in text
+    assert "The two score the same here" in text
+
+
+def test_a_gate_without_its_reference_says_how_one_is_made_and_kept() -> None:
+    done = typed("compare", "released", "a", "--fail-if", "accuracy differs")
+    assert done.code == 2
+    text = " ".join(done.err.split())
+    assert "Unknown run 'released'" in text
+    assert "--name released" in text and "cache" in text
+    unknown_candidate = typed(
+        "compare", "a", "candidat", "--fail-if", "accuracy differs"
+    )
+    assert "would be the reference" not in unknown_candidate.err

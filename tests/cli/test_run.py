@@ -310,3 +310,34 @@ def test_what_a_newcomer_types(words: list[str], said: str) -> None:
     done = typed(*words)
     assert done.code == 2
     assert said in " ".join(done.err.split())
+
+
+def test_a_model_without_fingerprint_is_told_how_its_missing_answers_are_sent() -> None:
+    Path("mine.py").write_text(
+        "from evalwright import RemoteModel, model\n"
+        "@model('shaky')\n"
+        "class Shaky(RemoteModel):\n"
+        "    abilities = frozenset({'generate'})\n"
+        "    def __init__(self, name):\n"
+        "        self.name = name\n"
+        "    async def answer(self, request):\n"
+        "        raise KeyError('weather')\n"
+    )
+    command = (
+        *("run", "questions.yaml", "--plugin", "mine.py", "--model", "shaky/x"),
+        *("--name", "shaky"),
+    )
+    first = typed(*command)
+    assert first.code == 1
+    text = " ".join((first.out + first.err).split())
+    assert "only these are sent" not in text
+    assert "'shaky/x' has no fingerprint" in text and "-M fingerprint=NAME" in text
+    assert "local model raised" not in text
+    again = typed(*command)
+    assert again.code == 2
+    assert "is finished. 'shaky/x' has no fingerprint" in " ".join(again.err.split())
+    assert typed(*command, "--replace").code == 1
+
+    named = (*command[:-1], "named", "-M", "fingerprint=v1")
+    assert "only these are sent" in " ".join(typed(*named).err.split())
+    assert typed(*named).code == 1

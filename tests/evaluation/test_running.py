@@ -9,6 +9,7 @@ import json
 import subprocess
 import sys
 import threading
+import traceback
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -254,7 +255,9 @@ def test_samples_are_equal_for_any_concurrency() -> None:
 def test_another_evaluation_does_not_overwrite_a_run() -> None:
     evaluate(questions(), knows(), name="mine")
     evaluate(questions(), knows(), name="mine")
-    with pytest.raises(UsageError, match=r"made from another configuration.*--replace"):
+    with pytest.raises(
+        UsageError, match=r"made from another configuration.*replace=True"
+    ):
         evaluate(questions(), knows(), name="mine", limit=3)
     assert (
         len(ids(evaluate(questions(), knows(), name="mine", limit=3, replace=True)[0]))
@@ -262,7 +265,7 @@ def test_another_evaluation_does_not_overwrite_a_run() -> None:
     )
     for text in ('{"schema": 99, "tasks": []}', "{"):
         Path("runs/mine/run.json").write_text(text)
-        with pytest.raises(UsageError, match="--replace"):
+        with pytest.raises(UsageError, match="replace=True"):
             evaluate(questions(), knows(), name="mine")
     evaluate(questions(), knows(), name="mine", replace=True)[0].verify()
 
@@ -561,3 +564,43 @@ def test_what_was_sent_arrives_when_the_run_is_interrupted(
     assert 4 <= len(store) == model.asked < 40
     store.close()
     assert not list(Path("runs").glob("*/run.json"))
+
+
+def test_a_function_without_fingerprint_replaces_its_own_run_and_no_other() -> None:
+    register_judge()
+    task = questions(scorers=["test-judge"])
+
+    def mine(prompt: str) -> str:
+        return prompt[-2]
+
+    def judge(prompt: str) -> str:
+        return "yes"
+
+    (first,) = evaluate(task, mine, name="candidate", roles={"judge": judge})
+    (again,) = evaluate(task, mine, name="candidate", roles={"judge": judge})
+    assert first.data["identity"] != again.data["identity"]
+    cases: list[tuple[Any, dict[str, Any]]] = [
+        (mine, {"limit": 3}),
+        (mine, {"seed": 1}),
+        (lambda prompt: "7", {}),
+        (knows(), {}),
+    ]
+    for model, settings in cases:
+        with pytest.raises(
+            ConfigurationError, match=r"name=, or .*replace=True"
+        ) as raised:
+            evaluate(
+                task,
+                model,
+                name="candidate",
+                roles={"judge": judge},
+                **settings,
+            )
+        assert "--" not in str(raised.value)
+
+
+def test_an_error_of_the_user_is_not_raised_during_the_handling_of_another() -> None:
+    with pytest.raises(UsageError) as raised:
+        evaluate("no-such-task", knows())
+    assert raised.value.__context__ is None or raised.value.__suppress_context__
+    assert "event loop" not in "".join(traceback.format_exception(raised.value))

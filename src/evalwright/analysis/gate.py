@@ -35,8 +35,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from statistics import NormalDist
 from typing import Any, Literal, cast
 
@@ -53,6 +54,7 @@ from evalwright.analysis.words import counted, listed, plural, points
 from evalwright.core.deprecation import warn_old_name
 from evalwright.core.errors import ConfigurationError, closest
 from evalwright.core.plain import Plain
+from evalwright.core.tasks import Task
 from evalwright.metrics.registry import BOUNDED
 from evalwright.metrics.tree import Node
 from evalwright.runs.confirmed import confirm_all, published_from
@@ -116,6 +118,11 @@ class GateRule:
         """Whether the rule limits missing answers rather than a score."""
         return self.subject.rpartition(".")[2] == N_MISSING
 
+    @property
+    def compares(self) -> bool:
+        """Whether the rule is about two runs, not about one alone."""
+        return self.verb not in ("below", "above")
+
 
 def parse_gate_rule(text: str) -> GateRule:
     """Parse a rule.
@@ -143,7 +150,7 @@ def parse_gate_rule(text: str) -> GateRule:
             )
     raise ConfigurationError(
         f"The rule '{text}' cannot be read. Rules are: {'; '.join(FORMS)}. For example:"
-        f' --fail-if "{EXAMPLE}".'
+        f' "{EXAMPLE}".'
     )
 
 
@@ -198,6 +205,8 @@ class RuleResult:
             with 80% probability; None for rules about one run.
         missing: how many missing answers would have to go against the verdict; None without any.
         unsure: how many unsure answers would have to be wrong in one direction; None without any.
+        undecided: for a rule that passed because it was not shown to be broken, though that is not
+            ruled out either: why, in a few words; "" if it is ruled out.
     """
 
     rule: str
@@ -210,6 +219,18 @@ class RuleResult:
     smallest_caught: float | None = None
     missing: TippingPoint | None = None
     unsure: TippingPoint | None = None
+    undecided: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """Whether it failed or passed, with the reservations of a rule that passed."""
+        if self.failed:
+            return "failed"
+        if self.provisional:
+            return f"passed provisionally: {self.provisional.rstrip('.')}"
+        if self.undecided:
+            return f"passed, but too few items to decide ({self.undecided})"
+        return "passed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,19 +257,27 @@ class Gate(Plain):
         return any(outcome.failed for outcome in self.outcomes)
 
     @property
+    def verdict(self) -> str:
+        """Whether it failed or passed, with the most serious reservation of a gate that passed."""
+        return gate_verdict([self])
+
+    @property
     def conclusion(self) -> str:
         """How many rules failed and what that means, in a sentence."""
         bad = sum(outcome.failed for outcome in self.outcomes)
         fails = (
-            "fails if the data show it"
+            "fails when the data show that it is broken"
             if self.mode == "shown"
-            else "fails unless the data rule it out"
+            else "fails unless the data rule out that it is broken"
         )
         total = len(self.outcomes)
         outcome_text = f"all {total} passed" if total > 1 else "passed"
         if bad:
             outcome_text = f"{bad} of {total} failed"
-        return f"Gate '{self.mode}' of {self.b} against {self.a}: {outcome_text}; a rule {fails}."
+        else:
+            outcome_text += self.verdict.removeprefix("passed")
+        names = self.b if self.a == self.b else f"{self.b} against {self.a}"
+        return f"Gate '{self.mode}' of {names}: {outcome_text}. A rule {fails}."
 
     def as_dict(self) -> dict[str, Any]:
         """Return a plain mapping for JSON."""
@@ -262,6 +291,30 @@ class Gate(Plain):
             if self.numbers_from
             else {key: fields[key] for key in fields if key != "numbers_from"}
         )
+
+
+def explain_reference(name: str, runs_folder: str | Path) -> str:
+    """Say how the run that a gate compares with is made, and where it is kept."""
+    return (
+        f"'{name}' would be the reference of this gate: evaluate the version to compare"
+        f" with once under this name (`evalwright run ... --name {name}`, in Python"
+        f" name='{name}'), and keep its folder '{Path(runs_folder) / name}' where the gate"
+        " runs: in the repository, the build's cache or a bucket."
+    )
+
+
+def gate_verdict(gates: Sequence[Gate]) -> str:
+    """Return the verdict on several gates: "failed", or the most serious reservation of those that
+    passed, or "passed"; "" without gates.
+    """
+    if any(gate.failed for gate in gates):
+        return "failed"
+    outcomes = [outcome for gate in gates for outcome in gate.outcomes]
+    reserved = [outcome for outcome in outcomes if outcome.verdict != "passed"]
+    reserved.sort(key=lambda outcome: not outcome.provisional)
+    if reserved:
+        return reserved[0].verdict
+    return "passed" if gates else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,21 +408,55 @@ def _find_targets(a: Run, b: Run, rule: GateRule) -> Iterator[_Target]:
                     () if label == N_MISSING else common_results([a, b], label)[task],
                 )
     if not is_named:
-        metric_names = dict.fromkeys(
-            label for task_labels in labels.values() for label in task_labels
-        )
-        named = [
-            f"{task}.{label}"
+        raise _unknown_metric(rule, labels, "of both runs", nodes)
+
+
+def _unknown_metric(
+    rule: GateRule,
+    labels: Mapping[str, Sequence[str]],
+    whose: str,
+    nodes: Iterable[str] = (),
+) -> ConfigurationError:
+    """The error for a rule that names no metric. labels: the metrics of each task."""
+    metric_names = dict.fromkeys(
+        label for task_labels in labels.values() for label in task_labels
+    )
+    named = [
+        f"{task}.{label}"
+        for task, task_labels in labels.items()
+        for label in task_labels
+    ]
+    names = [*metric_names, *named, OVERALL, *nodes, N_MISSING]
+    hint = " or ".join(map(repr, closest(rule.subject, names)))
+    return ConfigurationError(
+        f"The rule '{rule.text}' names '{rule.subject}', which is not a metric {whose}."
+        f" {f'Did you mean {hint}? ' if hint else ''}There are: {listed(names, 12)}."
+    )
+
+
+def check_rule_names(rules: Sequence[GateRule], tasks: Sequence[Task]) -> None:
+    """Check that rules name metrics of tasks, before anything is sent.
+
+    Nodes of a tree are known only to a run, and so are the metrics of tasks whose metrics depend on
+    their scores; rules about these are not checked.
+
+    Raises:
+        ConfigurationError: a rule names no metric of the tasks; the message has the closest names.
+    """
+    if any(task.found_metrics is not None for task in tasks):
+        return
+    labels = {task.name: [metric.label for metric in task.metrics] for task in tasks}
+    for rule in rules:
+        if rule.subject in (OVERALL, N_MISSING) or rule.subject.startswith(TREE):
+            continue
+        names = {
+            name
             for task, task_labels in labels.items()
-            for label in task_labels
-        ]
-        names = [*metric_names, *named, OVERALL, *nodes, N_MISSING]
-        hint = " or ".join(map(repr, closest(rule.subject, names)))
-        raise ConfigurationError(
-            f"The rule '{rule.text}' names '{rule.subject}', which is not a metric of both"
-            f" runs. {f'Did you mean {hint}? ' if hint else ''}There are:"
-            f" {listed(names, 12)}."
-        )
+            for label in (*task_labels, N_MISSING)
+            for name in (label, f"{task}.{label}")
+        }
+        if rule.subject not in names:
+            raise _unknown_metric(rule, labels, "of the tasks")
 
 
 def _check_rule(rule: GateRule, mode: Mode) -> None:
@@ -427,20 +514,37 @@ def _judge_score(
     # Shown: the whole interval must satisfy the rule. Ruled out: no part of it may.
     low, high = ends if mode == "shown" else ends[::-1]
     failed = high < limit if rule.verb == "below" else low > limit
+    is_undecided = not failed and mode == "shown" and ends[0] < limit < ends[1]
     verdict = _verdict_text(failed, mode)
     if provisional and mode == "not-ruled-out" and not failed:
         failed = True
         verdict = NOT_FINAL
+    digits = _deciding_digits(ends, limit, bounded)
     score_text, *limits, limit_text = (
-        _format_score(number, bounded) for number in (estimate.value, *ends, limit)
+        _format_score(number, bounded, digits=digits)
+        for number in (estimate.value, *ends, limit)
     )
     text = (
-        f"{target.task}: {metric_result.label} of {b.id} is {score_text} [{', '.join(limits)}];"
-        f" that it is {rule.verb} {limit_text} {verdict} (one-sided"
-        f" {50 + 50 * estimate.level:g}%).{_provisional_text(provisional)}"
+        f"{target.task}: {metric_result.label} of {b.id} is {score_text} ({100 * estimate.level:g}%"
+        f" interval {limits[0]} to {limits[1]}, that of a one-sided"
+        f" {50 + 50 * estimate.level:g}% test); that it is {rule.verb} {limit_text}"
+        f" {verdict}.{_provisional_text(provisional)}"
+    )
+    undecided = (
+        f"{metric_result.label} is between {limits[0]} and {limits[1]}; your limit is"
+        f" {limit_text}"
+        if is_undecided
+        else ""
     )
     return RuleResult(
-        rule.text, target.task, metric_result.label, failed, True, text, provisional
+        rule.text,
+        target.task,
+        metric_result.label,
+        failed,
+        True,
+        text,
+        provisional,
+        undecided=undecided,
     )
 
 
@@ -498,33 +602,26 @@ def _judge_difference(
         failed = True
         verdict = NOT_FINAL
     caught = None if failed else _smallest_caught(rule, gap, margin, mode, bounded)
+    undecided = ""
+    if not failed and mode == "shown":
+        undecided = _explain_undecided(rule, average, margin, caught, bounded)
     robustness = ClaimRobustness()
-    if average.paired:
+    if average.paired and verdict != NOT_FINAL:
         sides = _list_sides(rule, mode, level, bounded=bounded, fails=(drop, rise))
         robustness = measure_claim_robustness(average, sides)
-    difference_text, *ends = (
-        _format_score(number, bounded, signed=True)
-        for number in (gap.difference, gap.low, gap.high)
-    )
-    beyond = (
-        ""
-        if rule.verb == "differs"
-        else f" by more than {_format_score(margin, bounded)}"
-    )
-    sided = (
-        f"two-sided {100 * level:.4g}%"
-        if two_sided
-        else f"one-sided {50 + 50 * level:.4g}%"
-    )
+    interval_text = _change_text(gap, margin, bounded)
+    test_text = "two-sided" if two_sided else f"one-sided {50 + 50 * level:.4g}%"
     shared = f", Bonferroni over {tests} tests" if tests > 1 else ""
     text = (
-        f"A - B in {label} is {difference_text} [{', '.join(ends)}] ({gap.how}); that B"
-        f" {rule.verb}{beyond} {verdict} "
-        f"({sided}{shared}).{_caught_text(rule, caught, bounded)}{_provisional_text(provisional)}"
+        f"{label} {interval_text.change} ({100 * level:.4g}% interval"
+        f" {interval_text.low} to {interval_text.high}, that of a {test_text} test{shared};"
+        f" {gap.how}); {_claim_text(rule, margin, bounded)} {verdict}."
+        f"{_caught_text(rule, caught, bounded)}{_provisional_text(provisional)}"
     )
     if robustness.sentence:
         text += f" {robustness.sentence}"
     return RuleResult(
+        undecided=undecided,
         rule=rule.text,
         task=task,
         metric=label,
@@ -734,17 +831,102 @@ def _smallest_not_ruled_out(rule: GateRule, gap: _Gap, margin: float) -> float |
     return high
 
 
+@dataclass(frozen=True, slots=True)
+class _ChangeText:
+    """A change from A to B in words, and the ends of its interval in the same direction."""
+
+    change: str
+    low: str
+    high: str
+
+
+def _change_text(gap: _Gap, margin: float, bounded: bool) -> _ChangeText:
+    """Say by how much B's score dropped or rose from A's."""
+    digits = _deciding_digits((gap.low, gap.high), margin, bounded)
+    unit = " points" if bounded else ""
+    size = _format_score(abs(gap.difference), bounded, digits=digits)
+    dropped = gap.difference > 0
+    verb = "dropped" if dropped else "rose"
+    if float(size) == 0:
+        verb = "changed"
+    ends = (gap.low, gap.high) if dropped else (-gap.high, -gap.low)
+    low, high = (_format_score(end, bounded, digits=digits) for end in ends)
+    return _ChangeText(f"{verb} by {size}{unit}", low, high)
+
+
+def _claim_text(rule: GateRule, margin: float, bounded: bool) -> str:
+    """Say what a rule about two runs forbids, as the subject of a sentence."""
+    if rule.verb == "differs":
+        return "a difference"
+    unit = " points" if bounded else ""
+    return f"a {_noun(rule)} of more than {_format_score(margin, bounded)}{unit}"
+
+
+def _noun(rule: GateRule) -> str:
+    return {"drops": "drop", "rises": "rise", "changes": "change"}.get(
+        rule.verb, "difference"
+    )
+
+
+MAX_DECIDING_DIGITS = 3
+"""Most digits that are added to tell the end of an interval from a margin."""
+
+
+def _deciding_digits(ends: Sequence[float], margin: float, bounded: bool) -> int:
+    """How many more digits tell the ends of an interval from the margin that decides."""
+    for digits in range(MAX_DECIDING_DIGITS):
+        margin_text = _format_score(abs(margin), bounded, digits=digits)
+        looks_equal = [
+            end
+            for end in ends
+            if abs(end) != abs(margin)
+            and _format_score(abs(end), bounded, digits=digits) == margin_text
+        ]
+        if not looks_equal:
+            return digits
+    return MAX_DECIDING_DIGITS
+
+
+def _explain_undecided(
+    rule: GateRule,
+    average: Average,
+    margin: float,
+    caught: float | None,
+    bounded: bool,
+) -> str:
+    """Say why a passed rule is undecided: it would not pass the other kind of gate either.
+
+    "" if the data rule out what it says, and for a margin of 0, which no number of items rules out
+    where nothing changed.
+    """
+    if margin == 0 or rule.verb == "differs":
+        return ""
+    gap = _measure_gap(average, 1 - 2 * ALPHA)
+    drop, rise = _which_fail(gap, margin, "not-ruled-out")
+    if not {"drops": drop, "rises": rise}.get(rule.verb, drop or rise):
+        return ""
+    unit = " points" if bounded else ""
+    would_catch = (
+        f"would catch no {_noun(rule)} at all"
+        if caught is None
+        else f"would catch {_format_score(caught, bounded)}{unit}"
+    )
+    margin_text = f"{100 * margin:g}" if bounded else f"{margin:g}"
+    return f"{would_catch}; your margin is {margin_text}"
+
+
 def _caught_text(rule: GateRule, caught: float | None, bounded: bool) -> str:
     if caught is None:
         return ""
-    noun = {"drops": "drop", "rises": "rise"}.get(rule.verb, "difference")
+    noun = _noun(rule)
     if caught == 0:
         return (
             f" This gate would have failed four times out of five without any {noun}."
         )
+    unit = " points" if bounded else ""
     return (
         f" The smallest {noun} that this gate would have caught is"
-        f" {_format_score(caught, bounded)}."
+        f" {_format_score(caught, bounded)}{unit}."
     )
 
 
@@ -752,7 +934,7 @@ def _missing_text(n_missing: int) -> str:
     return f", {n_missing:,} missing" if n_missing else ""
 
 
-NOT_FINAL = "is ruled out only provisionally, which does not pass"
+NOT_FINAL = "is not ruled out, because the numbers are not final"
 
 
 def _verdict_text(failed: bool, mode: Mode) -> str:
@@ -790,6 +972,9 @@ def _fail_unjudged(target: _Target, label: str, why: str = "") -> RuleResult:
     return RuleResult(rule, target.task, label, True, False, text)
 
 
-def _format_score(score: float, bounded: bool, *, signed: bool = False) -> str:
-    text = points(score, bounded)
-    return f"+{text}" if signed and float(text) > 0 else text
+def _format_score(score: float, bounded: bool, *, digits: int = 0) -> str:
+    """Format a score or difference as `points` does, with so many more digits."""
+    if not digits:
+        return points(score, bounded)
+    text = f"{100 * score:.{1 + digits}f}" if bounded else f"{score:.{4 + digits}g}"
+    return text.removeprefix("-") if float(text) == 0 else text

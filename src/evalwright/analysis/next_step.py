@@ -152,10 +152,18 @@ def find_next_steps(
     if items_step is not None:
         steps.append(items_step)
     elif not steps:
+        if float(comparison.difference_text.split()[0].replace(",", "")) == 0:
+            reason = (
+                "The two score the same here, and more items may never tell them apart."
+            )
+        else:
+            reason = (
+                f"To show a difference of {comparison.difference_text} would take far"
+                " more items."
+            )
         sentence = (
-            f"To show a difference of {comparison.difference_text} would take far more items. If"
-            " so small a difference does not matter, test whether the two are the"
-            " same: --equivalent MARGIN."
+            f"{reason} If so small a difference does not matter, test whether the two are"
+            " the same: --equivalent MARGIN."
         )
         steps.append(NextStep("equivalence", 0, None, sentence))
     return tuple(steps)

@@ -20,6 +20,7 @@ from evalwright.cli.output import print_result, write_result
 from evalwright.core.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from evalwright.analysis.gate import GateRule
     from evalwright.reports.documents.changes import ModelChange
     from evalwright.runs.reader import Run
 
@@ -38,17 +39,17 @@ def changes(before: str, after: str, **params: Any) -> int:
     BEFORE and AFTER are the names that the suite was run with (`run --name`): runs called NAME or
     NAME-MODEL are paired by their model.
     """
+    from evalwright.analysis.gate import parse_gate_rule
     from evalwright.reports.documents.changes import changes_document
     from evalwright.reports.markdown import to_markdown
     from evalwright.runs.confirmed import confirm_all
 
     only_with(mode="rules")
+    rules = [parse_gate_rule(rule) for rule in params["rules"]]
     folder = Path(params["runs_folder"])
     runs_before = confirm_all(_runs_named(before, folder))
     runs_after = confirm_all(_runs_named(after, folder))
-    changed, unpaired = _paired(
-        runs_before, runs_after, params["rules"], params["mode"]
-    )
+    changed, unpaired = _paired(runs_before, runs_after, rules, params["mode"])
     document = changes_document(changed, unpaired=unpaired, link=params["link"] or "")
     report = {
         "models": [
@@ -85,7 +86,7 @@ def _runs_named(name: str, folder: Path) -> list[Run]:
 
 
 def _paired(
-    before: Sequence[Run], after: Sequence[Run], rules: Sequence[str], mode: Any
+    before: Sequence[Run], after: Sequence[Run], rules: Sequence[GateRule], mode: Any
 ) -> tuple[list[ModelChange], list[str]]:
     """The models that are on both sides, and the names of the runs that are on one.
 
@@ -93,11 +94,10 @@ def _paired(
         ConfigurationError: no model is on both sides, or a rule cannot be judged.
     """
     from evalwright.analysis.comparison import compare_runs
-    from evalwright.analysis.gate import judge, parse_gate_rule
+    from evalwright.analysis.gate import judge
     from evalwright.reports.conclusions import worded_comparison
     from evalwright.reports.documents.changes import ModelChange
 
-    parsed = [parse_gate_rule(rule) for rule in rules]
     by_label = {run.label: run for run in before}
     both = [run for run in after if run.label in by_label]
     changed = []
@@ -107,9 +107,7 @@ def _paired(
         labels = (f"{run.label} (after)", f"{run.label} (before)")
         comparison = worded_comparison(replace(comparison, labels=labels))
         gates = (
-            [judge(earlier, run, parsed, mode=mode, families=len(both))]
-            if parsed
-            else []
+            [judge(earlier, run, rules, mode=mode, families=len(both))] if rules else []
         )
         changed.append(ModelChange(run.label, comparison, gates))
     labels_after = {run.label for run in after}

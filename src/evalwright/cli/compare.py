@@ -22,9 +22,11 @@ from evalwright.cli.options import (
     was_typed,
 )
 from evalwright.cli.output import print_result, write_result
-from evalwright.core.errors import ConfigurationError
+from evalwright.core.errors import ConfigurationError, UnknownName, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from evalwright.analysis.best import BestRun
     from evalwright.analysis.gate import Gate, GateRule
     from evalwright.runs.reader import Run
@@ -95,8 +97,10 @@ def compare(runs: tuple[str, ...], **params: Any) -> int:
 
     The first run is A, the reference. With three or more runs all pairs are compared, with errors
     controlled over all of them. `--fail-if` makes it a gate: B against A, or every other run
-    against A. A single run with a task NAME and its twin NAME-closed-book is compared with itself:
-    what the passages add.
+    against A; rules such as "accuracy is below 80%" also gate a single run.
+
+    Without rules, a single run with a task NAME and its twin NAME-closed-book is compared with
+    itself: what the passages add.
     """
     from evalwright.analysis.comparison import Comparison
     from evalwright.analysis.gate import parse_gate_rule
@@ -125,18 +129,21 @@ def compare(runs: tuple[str, ...], **params: Any) -> int:
         and _show_gains(open_runs(*runs)[0], params["as_json"])
     ):
         return 0
+    rules = [parse_gate_rule(rule) for rule in params["rules"]]
+    if len(runs) == 1 and rules:
+        return _gate_one_run(runs[0], rules, params)
     if len(runs) < 2:
         raise ConfigurationError(
             "A comparison needs two runs or more: `evalwright compare A B`. `evalwright"
             " runs list` shows what there is."
         )
-    rules = [parse_gate_rule(rule) for rule in params["rules"]]
-    if params["plugins"]:
-        from evalwright.cli.arguments import load_plugins
-
-        load_plugins(params["plugins"])
-    opened_runs = confirm_all(open_runs(*runs))
-    baseline = confirm(open_runs(params["baseline"])[0]) if params["baseline"] else None
+    _load_plugins(params["plugins"])
+    opened_runs = confirm_all(_open_with_reference(runs, params))
+    baseline = (
+        confirm(_open_with_reference([params["baseline"]], params)[0])
+        if params["baseline"]
+        else None
+    )
     settings = {
         key: params[key]
         for key in (
@@ -186,6 +193,60 @@ def compare(runs: tuple[str, ...], **params: Any) -> int:
     if params["json_file"]:
         write_result(params["json_file"], report)
     return int(any(gate.failed for gate in gates))
+
+
+def _open_with_reference(names: Sequence[str], params: Mapping[str, Any]) -> list[Run]:
+    """Open runs, the reference first; where a gate lacks its reference, say how to make it.
+
+    Raises:
+        UsageError: a run cannot be opened.
+    """
+    from evalwright.analysis.gate import explain_reference
+
+    try:
+        return open_runs(*names)
+    except UnknownName as error:
+        if not params["rules"] or error.name != names[0]:
+            raise
+        advice = explain_reference(names[0], params["runs_folder"])
+        raise UsageError(f"{error} {advice}") from None
+
+
+def _load_plugins(files: Sequence[str]) -> None:
+    if files:
+        from evalwright.cli.arguments import load_plugins
+
+        load_plugins(files)
+
+
+def _gate_one_run(name: str, rules: list[GateRule], params: Mapping[str, Any]) -> int:
+    """Judge rules about one run, and show and write the gate.
+
+    Raises:
+        ConfigurationError: a rule compares two runs.
+    """
+    from evalwright.analysis.gate import judge
+    from evalwright.reports.document import Document
+    from evalwright.reports.documents.comparison import gate_blocks
+    from evalwright.runs.confirmed import confirm
+
+    for rule in rules:
+        if rule.compares:
+            raise ConfigurationError(
+                f"The rule '{rule.text}' compares two runs: name the reference first,"
+                f" `evalwright compare REFERENCE {name} --fail-if ...`. A rule about one"
+                ' run is "accuracy is below 80%" or "n_missing is above 0".'
+            )
+    _load_plugins(params["plugins"])
+    run = confirm(open_runs(name)[0])
+    gate = judge(run, run, rules, mode=params["mode"], missing=params["missing"])
+    report = {"gates": [gate.as_dict()]}
+    print_result(params["as_json"], report, Document(run.id, gate_blocks(gate)))
+    if params["junit"]:
+        from evalwright.reports.junit import junit_xml
+
+        write_result(params["junit"], junit_xml([gate]))
+    return int(gate.failed)
 
 
 def _best_runs(runs: list[Run], metric: str | None, *, confirm: bool) -> list[BestRun]:

@@ -325,8 +325,8 @@ def gate_options(compared: str) -> Option:
         option(
             "--gate mode",
             "",
-            "Whether a rule fails if the data show it, or unless the data rule it out"
-            " (non-inferiority).",
+            "When a rule fails: when the data show that it is broken, or unless they rule"
+            " that out (non-inferiority).",
             type=click.Choice(["shown", "not-ruled-out"]),
             default="shown",
             show_default=True,

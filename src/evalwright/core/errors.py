@@ -350,7 +350,7 @@ class PromptTooLong(Rejected):
 
 
 class ModelError(RequestError):
-    """A local model raised an error."""
+    """A model's own code raised an error, or returned what is no answer."""
 
     kind = "model error"
     party: Party = "model"

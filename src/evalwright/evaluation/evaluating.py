@@ -234,7 +234,7 @@ async def evaluate_settings(
             cluster = stack.enter_context(Cluster(settings.on, max_resident))
         with at_once():
             resolved = resolve(settings, cluster)
-            plan = make_plan(resolved)
+            plan = make_plan(resolved, in_python=settings.in_python)
         store = stack.enter_context(open_store(plan.home))
         return await run_plan(
             plan, store, progress=progress, callbacks=callbacks, grace=grace

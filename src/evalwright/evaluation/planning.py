@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.core.errors import ConfigurationError, RunError
+from evalwright.core.fingerprints import is_unknown_fingerprint
 from evalwright.core.tasks import Task
 from evalwright.evaluation.budgets import BudgetTerms, price_models, read_budget
 from evalwright.evaluation.configuration import (
@@ -16,13 +17,16 @@ from evalwright.evaluation.configuration import (
     model_file_name,
 )
 from evalwright.evaluation.prompts import named_after, prompt_record
-from evalwright.evaluation.resolving import Candidate, Resolved
+from evalwright.evaluation.resolving import Candidate, Resolved, run_identity
 from evalwright.evaluation.rules import (
     ModelRule,
     UnitOrder,
 )
 from evalwright.evaluation.sharding import Shard, share_of
-from evalwright.models.model_interface import Model, fingerprint_of
+from evalwright.models.model_interface import (
+    Model,
+    fingerprint_of,
+)
 from evalwright.runs.reader import open_run
 from evalwright.runs.writer import PLAN_FILE, RUN_FILE, read_plan, slug
 from evalwright.tasks.data_files import as_data_file
@@ -101,8 +105,13 @@ class Plan:
     remarks: tuple[str, ...]
 
 
-def make_plan(resolved: Resolved) -> Plan:
+def make_plan(resolved: Resolved, *, in_python: bool = False) -> Plan:
     """Give each model's run its name, its part of the samples and its rules, and the budget to all.
+
+    Args:
+        resolved: what the settings mean.
+        in_python: whether `evaluate` was called rather than a command. Messages then name its
+            arguments, and a model without a fingerprint replaces its own earlier run.
 
     Raises:
         UsageError: the runs cannot be made together, or not in their folders.
@@ -118,7 +127,7 @@ def make_plan(resolved: Resolved) -> Plan:
         runs = [_whole_run(candidate, roles) for candidate in candidates]
     if configuration.until or configuration.budget:
         _check_same_samples(runs)
-    _check_folders(runs, may_replace=configuration.replace)
+    _check_folders(runs, may_replace=configuration.replace, in_python=in_python)
 
     priced = [(run.spec, run.model) for run in runs]
     priced += [(configuration.roles[role], model) for role, model in roles.items()]
@@ -311,7 +320,9 @@ def _check_same_samples(runs: Sequence[PlannedRun]) -> None:
                 )
 
 
-def _check_folders(runs: Sequence[PlannedRun], *, may_replace: bool) -> None:
+def _check_folders(
+    runs: Sequence[PlannedRun], *, may_replace: bool, in_python: bool
+) -> None:
     """Raise ConfigurationError if two runs have the same folder, or another run is in it."""
     folders: set[Path] = set()
     for run in runs:
@@ -323,26 +334,95 @@ def _check_folders(runs: Sequence[PlannedRun], *, may_replace: bool) -> None:
         folders.add(run.folder)
     for run in runs:
         if not may_replace:
-            _check_folder(run)
+            _check_folder(run, in_python=in_python)
 
 
-def _check_folder(run: PlannedRun) -> None:
+def _check_folder(run: PlannedRun, *, in_python: bool) -> None:
+    """Raise ConfigurationError if another run is in the folder of this one."""
     if (run.folder / RUN_FILE).exists():
         try:
             record = open_run(run.folder).data
         except RunError as error:
-            raise ConfigurationError(
-                f"{error} Choose another --name, or replace it with --replace."
-            ) from error
-        _check_same(run, record.get("identity"), record.get("stopping"), "was made")
+            way_out = (
+                "Choose another name=, or replace it with replace=True."
+                if in_python
+                else "Choose another --name, or replace it with --replace."
+            )
+            raise ConfigurationError(f"{error} {way_out}") from None
+        if run.identity == record.get("identity"):
+            return
+        if not _differs_by_unknown_models_alone(run, record):
+            _check_same(
+                run,
+                record.get("identity"),
+                record.get("stopping"),
+                "was made",
+                in_python,
+            )
+        elif not in_python:
+            raise ConfigurationError(_explain_unknown_model(run))
     elif (run.folder / PLAN_FILE).exists():
         # The run was begun and interrupted. A rule that could be changed after some answers were
         # seen would not be valid.
         begun = read_plan(run.folder)
-        _check_same(run, begun.get("identity"), begun, "was begun")
+        _check_same(run, begun.get("identity"), begun, "was begun", in_python)
 
 
-def _check_same(run: PlannedRun, identity: Any, stopping: Any, was_done: str) -> None:
+def _differs_by_unknown_models_alone(
+    run: PlannedRun, record: Mapping[str, Any]
+) -> bool:
+    """Tell whether only fingerprints that are unknown by nature set a run apart from its record.
+
+    Models without a fingerprint get a new one for each evaluation; here they count as the same if
+    their names are. A run with stopping rules or of a shard is never alike.
+    """
+    if run.follows_rules or run.shard or "stopping" in record:
+        return False
+    fingerprint = _earlier_fingerprint(run.model, record.get("model"))
+    roles = record.get("roles")
+    role_fingerprints = {
+        role: _earlier_fingerprint(
+            judge, roles.get(role) if isinstance(roles, Mapping) else None
+        )
+        for role, judge in run.roles.items()
+    }
+    earlier_identity = run_identity(
+        fingerprint,
+        role_fingerprints,
+        run.tasks,
+        run.configuration.get("limit"),
+        run.configuration.get("seed", 0),
+    )
+    return earlier_identity == record.get("identity")
+
+
+def _earlier_fingerprint(model: Model, described: Any) -> str:
+    """Return an earlier run's fingerprint for an unknown model of the same name, or its own."""
+    if model.is_known or not isinstance(described, Mapping):
+        return model.fingerprint
+    earlier = str(described.get("fingerprint", ""))
+    is_same_name = described.get("name") == model.name
+    if is_same_name and is_unknown_fingerprint(earlier):
+        return earlier
+    return model.fingerprint
+
+
+def _explain_unknown_model(run: PlannedRun) -> str:
+    """Say why the same command is refused for a model without a fingerprint, and what to do."""
+    models = [run.model, *run.roles.values()]
+    model = next(model for model in models if not model.is_known)
+    return (
+        f"The run '{run.id}' in '{run.folder.parent}' is finished. '{model.name}' has no"
+        " fingerprint, so it cannot be known whether the same model would answer now, and"
+        " no answer is reused. To make the run again, with every request sent again, add"
+        " --replace. To have the same command send only what is missing, give the model"
+        f" a fingerprint: {model.naming}."
+    )
+
+
+def _check_same(
+    run: PlannedRun, identity: Any, stopping: Any, was_done: str, in_python: bool
+) -> None:
     """Check that a run replaces only itself, or an earlier run that stopping rules cut short."""
     full_run = stopping.get("full_run") if isinstance(stopping, Mapping) else None
     if run.identity in (identity, full_run):
@@ -350,12 +430,19 @@ def _check_same(run: PlannedRun, identity: Any, stopping: Any, was_done: str) ->
     model = run.model
     unknown = (
         ""
-        if model.is_known
-        else f" What answers behind '{model.name}' is known by {model.naming} alone."
+        if model.is_known or not run.follows_rules
+        else (
+            f" '{model.name}' has no fingerprint, so it counts as another model in every"
+            f" evaluation; to give it one: {model.naming}."
+        )
+    )
+    way_out = (
+        "Choose another name=, or replace it with replace=True."
+        if in_python
+        else "Choose another --name, or replace it with --replace."
     )
     raise ConfigurationError(
         f"The run '{run.id}' in '{run.folder.parent}' {was_done} from another"
         " configuration (model, judge or another role, task, data, seed, limit or"
-        f" stopping rule).{unknown} Choose another --name, or replace it with"
-        " --replace."
+        f" stopping rule).{unknown} {way_out}"
     )

@@ -257,7 +257,13 @@ def _candidate(
         check_task(task, model, roles)
     check_metrics(rules, tasks)
     check_tree(configuration.tree, [task.name for task in tasks])
-    identity = _identity(model, roles, tasks, configuration.limit, configuration.seed)
+    identity = run_identity(
+        model.fingerprint,
+        {role: judge.fingerprint for role, judge in roles.items()},
+        tasks,
+        configuration.limit,
+        configuration.seed,
+    )
     for task in tasks:
         key = task.name, task.samples.content_hash
         if key not in orders:
@@ -307,9 +313,9 @@ def _simulated(tasks: Sequence[Task], model: Model) -> Sequence[Task]:
     ]
 
 
-def _identity(
-    model: Model,
-    roles: Mapping[str, Model],
+def run_identity(
+    model_fingerprint: str,
+    role_fingerprints: Mapping[str, str],
     tasks: Sequence[Task],
     limit: float | None,
     seed: int,
@@ -317,8 +323,8 @@ def _identity(
     """Compute a digest of all that decides the numbers of a run."""
     return fingerprint_of(
         {
-            "model": model.fingerprint,
-            "roles": {role: judge.fingerprint for role, judge in roles.items()},
+            "model": model_fingerprint,
+            "roles": dict(role_fingerprints),
             "tasks": [
                 [task.name, task.definition, task.samples.content_hash]
                 for task in tasks

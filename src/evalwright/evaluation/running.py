@@ -138,6 +138,19 @@ async def interruptible(
         raise
 
 
+def _is_in_event_loop() -> bool:
+    """Tell whether an event loop runs in this thread.
+
+    Apart from its caller, so that an error raised there is not shown as raised "during handling"
+    of the RuntimeError for a missing loop.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
 def run_blocking(make: Callable[[], Any]) -> Any:
     """Run a coroutine to its end, even if an event loop is already running (a notebook).
 
@@ -155,9 +168,7 @@ def run_blocking(make: Callable[[], Any]) -> Any:
         with cancellable():
             return await make()
 
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
+    if not _is_in_event_loop():
         try:
             return asyncio.run(cancelled_by_signals())
         except asyncio.CancelledError:

@@ -104,6 +104,11 @@ class Settings:
     on: Placement | None = None
     sandbox: str | None = None
 
+    @property
+    def in_python(self) -> bool:
+        """Whether `evaluate` was called with these settings, rather than a command."""
+        return any(origin.source == "Python" for origin in self.origins.values())
+
     def __post_init__(self) -> None:
         configuration = self.configuration
         limit = configuration.limit

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from evalwright.core.errors import Failure, ModelError
+from evalwright.core.fingerprints import UNKNOWN_PREFIX, is_unknown_fingerprint
 from evalwright.core.requests import OPTIONS, Ability, Generate, Request, images_of
 from evalwright.core.responses import Response, TokenLogProb
 from evalwright.models.remote.prices import Price
@@ -25,8 +26,6 @@ from evalwright.models.reply_names import NameRule
 
 if TYPE_CHECKING:
     from evalwright.models.local.tokens import Reader
-
-_UNKNOWN = "unknown-"
 
 IMAGES = "images"
 EVERY_OPTION = frozenset((*OPTIONS, IMAGES))
@@ -70,7 +69,7 @@ class Model(ABC):
     @property
     def is_known(self) -> bool:
         """Whether the model's identity is known, so that answers are shared with other runs."""
-        return not self.fingerprint.startswith(_UNKNOWN)
+        return not is_unknown_fingerprint(self.fingerprint)
 
     def describe(self) -> dict[str, Any]:
         """Describe the model for the run record: plain JSON, never a secret."""
@@ -379,7 +378,7 @@ def answers_tokens(
 
 def unknown_fingerprint() -> str:
     """Make a fingerprint equal to no other, for a model whose identity cannot be known."""
-    return f"{_UNKNOWN}{uuid.uuid4().hex}"
+    return f"{UNKNOWN_PREFIX}{uuid.uuid4().hex}"
 
 
 def fingerprint_of(parts: Mapping[str, Any]) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 
 from evalwright.analysis.words import counted, listed
 from evalwright.core.errors import Failure, RunError
+from evalwright.core.fingerprints import is_unknown_fingerprint
 from evalwright.core.outcomes import CUT, FILTERED, TOO_LONG, UNFINISHED
 from evalwright.reports.text import shorten
 from evalwright.runs.accepted_failures import (
@@ -142,7 +143,26 @@ def _repeat_advice(labels: Collection[str], runs: Sequence[Run]) -> Iterator[str
             " score the run again."
         )
     elif labels:
-        yield "Run the same command again: only these are sent."
+        yield next(filter(None, map(unknown_model_advice, runs)), AGAIN_TO_JUDGE)
+
+
+def unknown_model_advice(run: Run) -> str:
+    """Say how to send a run's missing answers where its model has no fingerprint; else "".
+
+    Such a model's answers are used by no other run, so the same command sends all of them.
+    """
+    described = [run.data["model"], *run.data.get("roles", {}).values()]
+    for model in described:
+        if is_unknown_fingerprint(str(model.get("fingerprint", ""))):
+            return (
+                f"'{model['name']}' has no fingerprint, so its answers cannot be reused:"
+                " the same command with --replace (in Python, replace=True) sends every"
+                " request again. Give it a fingerprint (-M fingerprint=NAME, for a judge"
+                " -R ROLE.fingerprint=NAME, in Python"
+                " @evalwright.model(fingerprint=NAME)), and from the next run on only"
+                " what is missing is sent."
+            )
+    return ""
 
 
 def _missing_sentence(n_missing: int, labels: Mapping[str, int]) -> str:
@@ -357,7 +377,7 @@ def _judge_sentence(runs: Sequence[Run]) -> str:
     if not n_failed:
         return ""
     reason = _first_judge_failure(runs).rstrip(".")
-    advice = AGAIN_TO_JUDGE
+    advice = next(filter(None, map(unknown_model_advice, runs)), AGAIN_TO_JUDGE)
     if reason.startswith(BAD_VERDICT.removeprefix("judge: ")):
         advice = UNREADABLE_VERDICTS
     return (
@@ -453,16 +473,19 @@ def failure_notes(run: Run) -> list[FailureNote]:
         FailureNote(
             label,
             n,
-            IMPORTED_ADVICE if is_imported else _advice(label),
+            IMPORTED_ADVICE if is_imported else _advice(label, run),
             shorten(examples.get(label, ""), MAX_EXAMPLE_CELLS),
         )
         for label, n in sorted_counts
     ]
 
 
-def _advice(label: str) -> str:
+def _advice(label: str, run: Run) -> str:
     """Return the advice on a failure; for a judge's failure, that for a model's if it has none."""
-    return ADVICE.get(label) or ADVICE.get(label.removeprefix("judge: "), AGAIN_ADVICE)
+    advice = ADVICE.get(label) or ADVICE.get(
+        label.removeprefix("judge: "), AGAIN_ADVICE
+    )
+    return advice.replace(AGAIN_ADVICE, unknown_model_advice(run) or AGAIN_ADVICE)
 
 
 def _first_messages(run: Run, kinds: Iterable[str]) -> dict[str, str]:

@@ -24,7 +24,7 @@ def junit_xml(gates: Sequence[Gate]) -> str:
         suite = ElementTree.SubElement(
             root,
             "testsuite",
-            name=_text(f"{gate.b} against {gate.a}"),
+            name=_text(gate.b if gate.a == gate.b else f"{gate.b} against {gate.a}"),
             tests=str(len(gate.outcomes)),
             failures=str(sum(outcome.failed for outcome in judged)),
             errors=str(len(gate.outcomes) - len(judged)),

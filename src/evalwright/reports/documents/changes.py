@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from evalwright.analysis.comparison import Comparison
-from evalwright.analysis.gate import Gate
+from evalwright.analysis.gate import Gate, gate_verdict
+from evalwright.analysis.words import counted
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.conclusions import headline
@@ -54,19 +55,28 @@ def changes_document(
         blocks.append(doc.Note(f"Only on one side, so not compared: {names}.", "warn"))
     if link:
         blocks.append(doc.Link("Every answer, before and after", link))
-    failed = sum(change.failed for change in changes)
-    gated = any(change.gates for change in changes)
     title = "Evaluation of this change"
-    if gated:
-        title += ": gate failed" if failed else ": gate passed"
+    if verdict := gate_verdict([gate for change in changes for gate in change.gates]):
+        title += f": gate {verdict}"
     return doc.Document(title, blocks)
+
+
+def _failure_sentence(gates: Sequence[Gate]) -> str:
+    """Say which rule failed and why, and how many more did."""
+    failed = [outcome for gate in gates for outcome in gate.outcomes if outcome.failed]
+    more = f" {counted(len(failed) - 1, 'more rule')} failed." if failed[1:] else ""
+    return f"Failed: {failed[0].rule}. {failed[0].sentence}{more}"
 
 
 def _blocks_of(change: ModelChange, *, named: bool) -> Iterator[doc.Block]:
     comparison = change.comparison
     if named:
         yield doc.Heading(change.model)
-    yield doc.Conclusion(headline(comparison), "bad" if change.failed else "")
+    if change.failed:
+        yield doc.Conclusion(_failure_sentence(change.gates), "bad")
+        yield doc.Note(headline(comparison))
+    else:
+        yield doc.Conclusion(headline(comparison), "")
     columns = doc.columns("Task*", "Before>", "After>", "Change>", "Items>")
     rows: list[Sequence[doc.Content]] = []
     for task in comparison.tasks:
