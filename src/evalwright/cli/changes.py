@@ -207,7 +207,16 @@ def _judge_alone(run: Run, rules: Sequence[GateRule], mode: Mode) -> ModelAlone:
     from evalwright.analysis.gate import judge
     from evalwright.reports.documents.changes import ModelAlone
 
-    absolute_rules = [rule for rule in rules if rule.verb in ("above", "below")]
-    unjudged = tuple(rule.text for rule in rules if rule not in absolute_rules)
-    gate = judge(run, run, absolute_rules, mode=mode) if absolute_rules else None
-    return ModelAlone(run, gate, unjudged)
+    if not rules:
+        return ModelAlone(run, None, ())
+    comparing = {rule.text for rule in rules if rule.verb not in ("above", "below")}
+    # Against itself, so that a rule that cannot be read is an error here too.
+    gate = judge(run, run, rules, mode=mode)
+    outcomes = tuple(
+        outcome for outcome in gate.outcomes if outcome.rule not in comparing
+    )
+    return ModelAlone(
+        run=run,
+        gate=replace(gate, outcomes=outcomes) if outcomes else None,
+        unjudged=tuple(rule.text for rule in rules if rule.text in comparing),
+    )

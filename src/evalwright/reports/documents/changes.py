@@ -71,13 +71,7 @@ class ModelAlone:
         """How many of the judged rules failed, in a sentence."""
         if self.gate is None:
             return ""
-        outcomes = self.gate.outcomes
-        n_failed = sum(outcome.failed for outcome in outcomes)
-        if n_failed:
-            return f"{n_failed} of {counted(len(outcomes), 'rule')} failed."
-        if len(outcomes) == 1:
-            return "The rule that needs no comparison passed."
-        return f"All {len(outcomes)} rules that need no comparison passed."
+        return self.gate.conclusion.replace(f" against {self.gate.a}:", " alone:")
 
     def as_dict(self) -> dict[str, Any]:
         """Return a plain mapping for JSON."""
@@ -115,7 +109,7 @@ def changes_document(
     if not changes:
         blocks.append(
             doc.Note(
-                "There was nothing to compare with: the base has no such suite. These are"
+                "There was nothing to compare with: no such suite was run before it. These are"
                 " the scores of this change alone.",
                 "warn",
             )
@@ -168,9 +162,8 @@ def _blocks_alone(model: ModelAlone, *, named: bool) -> Iterator[doc.Block]:
         yield from (heading, outcomes, doc.Conclusion(model.conclusion, tone))
     if model.unjudged:
         names = ", ".join(f"'{rule}'" for rule in model.unjudged)
-        verb = plural(len(model.unjudged), "needs", "need")
         yield doc.Note(
-            f"Not judged, because {verb} something to compare with: {names}.", "warn"
+            f"Not judged, as there is nothing to compare with: {names}.", "warn"
         )
 
 
