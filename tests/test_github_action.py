@@ -290,6 +290,48 @@ def test_a_branch_that_changes_its_model_is_compared_with_the_model_before(
     assert "scripted/echo after the change with scripted/constant before" in compared
 
 
+BOT = """\
+from pathlib import Path
+
+def answer(question: str) -> str:
+    with Path("COUNT").open("a") as file:
+        file.write("x")
+    return "Paris"
+"""
+
+
+@needs_git
+@pytest.mark.parametrize(
+    "option", ["--trust-file suite.yaml", "--trust-file=suite.yaml"]
+)
+def test_a_function_takes_the_place_of_a_model_and_is_asked_once(
+    clone: Path, option: str
+) -> None:
+    count = clone.parent / "count"
+    bot = BOT.replace("COUNT", str(count))
+    (clone / "support_bot.py").write_text(bot, encoding="utf-8")
+    change_suite(clone, "tasks: [task.yaml]\nmodels: [python/support_bot.py:answer]\n")
+    # The base's suite asks for no permission, and the branch's does.
+    variables = {"SUITE": "suite.yaml", "BASE_REF": "main", "OPTIONS": option}
+    done = step(clone, "evaluate.sh", **variables)
+    assert done.returncode == 0, done.stderr
+    assert "python/support_bot.py:answer after the change" in html.unescape(
+        comment_of(clone)
+    )
+    assert len(count.read_text()) == len(ROWS)
+    # On a branch that leaves the file as it is, nothing is sent again.
+    git(clone, "add", "support_bot.py", "suite.yaml")
+    git(clone, "commit", "-m", "A function")
+    git(clone, "push", "origin", "HEAD:base")
+    done = step(clone, "evaluate.sh", **{**variables, "BASE_REF": "base"})
+    assert done.returncode == 0, done.stderr
+    assert len(count.read_text()) == len(ROWS)
+    # Without permission it stops, and says what to add.
+    done = step(clone, "evaluate.sh", SUITE="suite.yaml", BASE_REF="main")
+    assert done.returncode == 2
+    assert "--trust-file 'suite.yaml'" in comment_of(clone)
+
+
 @needs_git
 def test_several_models_are_paired_by_their_label(clone: Path) -> None:
     before = """\

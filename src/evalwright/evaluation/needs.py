@@ -89,9 +89,9 @@ def is_from_hub(definition: Any) -> bool:
 def files_of(configuration: Configuration) -> list[str]:
     """List the user's own files that the evaluation reads.
 
-    They are relative to the working folder, with forward slashes: plug-ins, functions, task files with what
-    they include, prompts, data, and files of given-up samples. Files of this package are left out.
-    Patterns of names stay patterns.
+    They are relative to the working folder, with forward slashes: plug-ins, functions, task files
+    with what they include, prompts, data, and files of given-up samples. Files of this package are
+    left out. Patterns of names stay patterns.
     """
     files = [Path(file) for file in configuration.plugins]
     files += [Path(id_file) for id_file in configuration.give_up if is_id_file(id_file)]

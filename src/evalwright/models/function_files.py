@@ -157,7 +157,7 @@ def _load_module(path: Path, content: bytes) -> ModuleType:
     sys.modules[module_name] = module
     try:
         # What was hashed is what is run: no compiled copy, and no second reading.
-        exec(compile(content, str(resolved), "exec"), module.__dict__)  # noqa: S102
+        exec(compile(content, str(resolved), "exec"), module.__dict__)
     except EvalwrightError:
         sys.modules.pop(module_name, None)
         raise
