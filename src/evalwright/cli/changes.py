@@ -92,7 +92,8 @@ def changes(before: str, after: str, **params: Any) -> int:
     print_result(params["as_json"], report, document)
     if params["markdown"]:
         write_result(params["markdown"], to_markdown(document, 2))
-    return int(any(model.failed for model in (*changed, *alone)))
+    has_failed = any(change.failed for change in changed)
+    return int(has_failed or any(single.failed for single in alone))
 
 
 def _runs_named(name: str, folder: Path, *, may_be_none: bool = False) -> list[Run]:

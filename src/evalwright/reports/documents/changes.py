@@ -130,7 +130,9 @@ def changes_document(
         )
     if link:
         blocks.append(doc.Link("Every answer, before and after", link))
-    failed = any(model.failed for model in (*changes, *alone))
+    failed = any(change.failed for change in changes) or any(
+        model.failed for model in alone
+    )
     title = "Evaluation of this change"
     if any(change.gates for change in changes) or any(model.gate for model in alone):
         title += ": gate failed" if failed else ": gate passed"
@@ -158,8 +160,9 @@ def _blocks_alone(model: ModelAlone, *, named: bool) -> Iterator[doc.Block]:
     yield doc.Table(doc.columns("Task*", "After>", "Items>"), rows, "Scores after")
     if model.gate is not None:
         heading, outcomes, _ = gate_blocks(model.gate)
-        tone = "bad" if model.failed else "good"
-        yield from (heading, outcomes, doc.Conclusion(model.conclusion, tone))
+        yield heading
+        yield outcomes
+        yield doc.Conclusion(model.conclusion, "bad" if model.failed else "good")
     if model.unjudged:
         names = ", ".join(f"'{rule}'" for rule in model.unjudged)
         yield doc.Note(
