@@ -301,6 +301,34 @@ def test_a_pull_request_is_evaluated_by_the_action_as_the_workflow_says(
     assert "failed=false" in (tmp_path / "output").read_text()
 
 
+def test_a_pull_request_is_gated_by_a_function_of_ones_own() -> None:
+    Path("support_bot.py").write_text(
+        "def answer(question: str) -> str:\n    return 'Paris'\n", encoding="utf-8"
+    )
+    job = ("init", "--job", "pull-request", "--task", "questions.csv")
+    unknown = typed(*job, "--model", "python/support_bot.py:anwser")
+    assert unknown.code == 2 and "answer" in unknown.err, unknown.text
+    assert not Path("suite.yaml").exists()
+    done = typed(*job, "--model", "python/support_bot.py:answer", "--no-run")
+    assert done.code == 0, done.text
+    assert "each a call of your function" in done.err
+    assert "support_bot.py, test_evaluation.py, and open a pull request" in done.out
+    workflow = yaml.safe_load(Path(".github/workflows/evaluate.yml").read_text())
+    settings = workflow["jobs"]["evaluate"]["steps"][1]["with"]
+    assert settings["options"] == "--trust-file suite.yaml"
+    assert settings["fail-if"].splitlines()[0] == "n_missing is above 0"
+    first = next(iter(next_commands(done)))
+    run_all([first])
+    assert [run.name for run in list_runs(Path("runs"))] == ["released"]
+
+
+def test_the_help_names_the_workflow_of_each_job() -> None:
+    text = " ".join(typed("init", "--help").out.split())
+    text = text.replace("- ", "-")
+    assert "pull-request writes .github/workflows/evaluate.yml" in text
+    assert "leaderboard (and no --job) .github/workflows/evalwright.yml" in text
+
+
 def test_a_suite_that_is_there_is_what_the_pull_request_is_measured_by() -> None:
     assert answered("\n\n", "--job", "prompts").code == 0
     before = Path("suite.yaml").read_text(encoding="utf-8")

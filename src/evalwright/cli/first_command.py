@@ -71,6 +71,7 @@ def say_price(suite: ComposedSuite) -> None:
         return
     from evalwright.analysis.power.settings import read_assumptions
     from evalwright.api import plan
+    from evalwright.models.function_files import function_file
 
     try:
         forecast = plan(
@@ -94,6 +95,8 @@ def say_price(suite: ComposedSuite) -> None:
             if dollars is None
             else f"about {dollars * suite.n_prompts:.2g} USD"
         )
+        if function_file(model) is not None:
+            price = "each a call of your function; what that costs is not known"
         say(f"  {model}: {n_requests:,.0f} requests, {price}")
     bound_by_role = {judge.role: judge.money.most for judge in forecast.judges}
     for role, spec in suite.roles.items():

@@ -10,7 +10,13 @@ import click
 
 from evalwright.cli.exit_codes import say
 from evalwright.cli.first_command import suite_command
-from evalwright.cli.init_jobs import JOBS, ask_job, check_options, set_up
+from evalwright.cli.init_jobs import (
+    JOBS,
+    PULL_REQUEST_WORKFLOW,
+    ask_job,
+    check_options,
+    set_up,
+)
 from evalwright.cli.options import (
     COLUMNS,
     JUDGES,
@@ -46,7 +52,8 @@ WITHOUT_JOB = ("task", "models", "judges", "rubric", "columns", "no_workflow")
     "--job",
     "JOB",
     f"What it is for: {', '.join(JOBS)}. Its files are written, and its first command is"
-    " run where it costs nothing.",
+    f" run where it costs nothing. pull-request writes {PULL_REQUEST_WORKFLOW}, leaderboard"
+    f" (and no --job) {WORKFLOW}; the others write no workflow.",
 )
 @option(
     "--task",

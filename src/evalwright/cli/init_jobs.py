@@ -268,6 +268,8 @@ def _set_up_leaderboard(params: Params) -> int:
 
 
 def _set_up_pull_request(params: Params) -> int:
+    from evalwright.models.function_files import function_file
+
     is_new = not Path(SUITE).exists() or any(
         params[name] for name in ("task", "models", "judges", "rubric")
     )
@@ -291,7 +293,13 @@ def _set_up_pull_request(params: Params) -> int:
     if is_plain:
         suite.files[TEST_FILE] = _test_text(suite, metric, runs, command)
     write_files(suite.files, params["replace"])
-    next_steps = [f"commit {', '.join(sorted(suite.files))}, and open a pull request"]
+    function_files = [
+        file.as_posix()
+        for spec in suite.all_models.models
+        if (file := function_file(spec.model)) is not None
+    ]
+    committed = ", ".join(sorted({*suite.files, *function_files}))
+    next_steps = [f"commit {committed}, and open a pull request"]
     if is_plain:
         next_steps.append(f"python -m pytest {TEST_FILE}")
     else:
@@ -546,7 +554,8 @@ def _start(
         show_missing_keys(suite.keys)
         if suite.needs_trust:
             say(
-                f"Note: {SUITE} says where prompts and keys go, as you asked."
+                f"Note: {SUITE} says where prompts and keys go, or what Python is run, as you"
+                " asked."
                 " --trust-file says that you agree."
             )
     return _show_next([command, *next_steps], 0)

@@ -153,7 +153,8 @@ def check_task(task: str, params: Mapping[str, Any]) -> None:
 
 
 def check_models(names: Sequence[str]) -> None:
-    """Raise UnknownName for an unknown provider, or an unknown demonstration model."""
+    """Raise UsageError for a provider, a demonstration model or a function that there is not."""
+    from evalwright.models.function_files import PROVIDER, python_function
     from evalwright.models.local.demo import check_demo_name
     from evalwright.models.registry import parse_name, providers
 
@@ -168,6 +169,8 @@ def check_models(names: Sequence[str]) -> None:
             )
         if provider == "demo":
             check_demo_name(model)
+        if provider == PROVIDER:
+            python_function(model)
 
 
 def compose_suite(

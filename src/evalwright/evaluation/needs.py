@@ -14,6 +14,7 @@ import evalwright
 from evalwright.evaluation.configuration import Configuration, ModelSpec
 from evalwright.evaluation.origins import FILES, listed
 from evalwright.models.built_in import EXTRAS, KEYS
+from evalwright.models.function_files import function_file
 from evalwright.models.remote.keys import key_variables
 from evalwright.models.remote.providers import Provider, find, may_have_keys
 from evalwright.runs.accepted_failures import is_id_file
@@ -106,12 +107,15 @@ def is_from_hub(definition: Any) -> bool:
 def files_of(configuration: Configuration) -> list[str]:
     """List the user's own files that the evaluation reads.
 
-    They are relative to the working folder, with forward slashes: plug-ins, task files with what
-    they include, prompts, data, and files of given-up samples. Files of this package are left out.
-    Patterns of names stay patterns.
+    They are relative to the working folder, with forward slashes: plug-ins, functions, task files
+    with what they include, prompts, data, and files of given-up samples. Files of this package are
+    left out. Patterns of names stay patterns.
     """
     files = [Path(file) for file in configuration.plugins]
     files += [Path(id_file) for id_file in configuration.give_up if is_id_file(id_file)]
+    specs = (*configuration.models, *configuration.roles.values())
+    function_files = (function_file(spec.model) for spec in specs)
+    files += [file for file in function_files if file is not None]
     files += [Path(name) for name in _named_in(nested(configuration.overrides))]
     for definition in _definitions(configuration):
         files += _files_of_task(definition)

@@ -22,6 +22,7 @@ from evalwright.core.errors import ConfigurationError
 from evalwright.core.private import check_ordinary
 from evalwright.core.secrets import mask
 from evalwright.models.built_in import OPEN_ARGUMENTS
+from evalwright.models.function_files import PROVIDER as PYTHON_FUNCTIONS
 from evalwright.models.remote import providers
 from evalwright.models.remote.keys import find_key
 from evalwright.models.trust import trust_path, trusted
@@ -211,9 +212,14 @@ def require_allowed(
 def _digest(file: Path, settings: Sequence[Setting], folder: Path) -> str:
     """Return the digest of the file and the plug-ins that it names.
 
-    It is "" if the file trusts folders, whose Python may change at any time.
+    It is "" if the file trusts folders or runs functions, whose Python may change at any time,
+    as may what it imports.
     """
-    if any(setting.path[:2] == ("dialect", "trust") for setting in settings):
+    if any(
+        setting.path[:2] == ("dialect", "trust")
+        or (isinstance(setting.value, str) and runs_python(setting.value))
+        for setting in settings
+    ):
         return ""
     digest = hashlib.sha256(check_ordinary(file).read_bytes())
     for setting in settings:
@@ -278,13 +284,39 @@ def _proposed(
             )
 
 
+def runs_python(name: str) -> bool:
+    """Return whether opening the model of this name runs a Python file that the name gives."""
+    provider, _, path = name.partition("/")
+    if provider in _AROUND_MODELS:
+        return runs_python(path)
+    return provider == PYTHON_FUNCTIONS
+
+
+def refuse_recorded_python(name: str, option: str) -> None:
+    """Raise ConfigurationError for a model of a record that runs Python.
+
+    A record may come from anywhere, so it decides on no code.
+
+    Args:
+        name: the model's name in the record.
+        option: what stands before a model's name on the command line, such as "--model ".
+    """
+    if runs_python(name):
+        raise ConfigurationError(
+            f"The record names the model '{name}', which runs Python of a file here, and"
+            f" only you may decide that. If you agree, name it yourself: {option}{name}."
+        )
+
+
 def _stays_here(name: str, folder: Path) -> bool:
     """Return whether a model's name stays inside the file's folder and the working folder.
 
-    It may not lead to a hidden file or folder either. A repository of the hub (`hf/org/name`) looks
-    like a folder in the working folder.
+    It may not lead to a hidden file or folder either, nor to Python that is run. A repository of
+    the hub (`hf/org/name`) looks like a folder in the working folder.
     """
     provider, _, path = name.partition("/")
+    if runs_python(name):
+        return False
     if providers.find(provider) is not None or provider in _WITHOUT_FILES:
         return True
     if provider in _AROUND_MODELS:

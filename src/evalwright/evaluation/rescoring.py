@@ -23,6 +23,7 @@ from evalwright.evaluation.derived import Derived
 from evalwright.evaluation.effects import check_sandbox
 from evalwright.evaluation.objects import ModelLike, Objects
 from evalwright.evaluation.opening import open_roles
+from evalwright.evaluation.origins import refuse_recorded_python
 from evalwright.evaluation.running import at_the_same_time, interruptible, run_blocking
 from evalwright.evaluation.scoring import score_record
 from evalwright.evaluation.settings import OLD_NAMES
@@ -155,6 +156,7 @@ def _specs(
                 f"The scorers use a model in the role '{role}': name it with --role"
                 f" {role}=...{hint}"
             )
+        refuse_recorded_python(str(spec["model"]), f"--role {role}=")
         specs[role] = ModelSpec(spec["model"], label=spec.get("label", ""))
     return specs
 

@@ -83,8 +83,8 @@ class FunctionModel(Model):
         self.function = function
         self.signature = signature
         self.name = name
-        self._options: dict[str, Any] = {"name": name, "fingerprint": fingerprint}
-        self._options |= {"batch_size": batch_size, "concurrency": concurrency}
+        self.options: dict[str, Any] = {"name": name, "fingerprint": fingerprint}
+        self.options |= {"batch_size": batch_size, "concurrency": concurrency}
         self.batch_size = batch_size or DEFAULT_BATCH_SIZE
         self.concurrency = concurrency
         chat: tuple[Ability, ...] = ("chat",) if signature.messages else ()
@@ -109,7 +109,7 @@ class FunctionModel(Model):
         `name` replaces its own name.
         """
         return function_model(
-            self.function, **{**self._options, **({"name": name} if name else {})}
+            self.function, **{**self.options, **({"name": name} if name else {})}
         )
 
     def describe(self) -> dict[str, Any]:

@@ -29,6 +29,7 @@ _MODEL_MAKERS = (
 """Providers that serve models under their bare names, the makers of models first."""
 
 _OTHER_SEPARATOR = re.compile(r"(?P<provider>[\w-]+)(?::/*|\s+|\\)(?P<model>\S+)")
+_PYTHON_FILE = re.compile(r"[^:]+\.py(?::[\w.]*)?")
 _BUILT_IN_MODELS = {"small": "demo/small", "large": "demo/large"}
 _ALL_LISTED = "`evalwright models list` shows all {count}"
 
@@ -63,6 +64,9 @@ def unknown_provider(
     provider: str, model: str, providers: Collection[str]
 ) -> UnknownName:
     """Make the error for `provider/model` with an unknown provider; `model` may be ""."""
+    if model and (function := _suggest_function(f"{provider}/{model}")):
+        hint = f"A function in a Python file is named '{function}'."
+        return UnknownName("model provider", provider, (), hint)
     near = closest(provider, providers)
     hint = (
         f"{_ALL_LISTED.format(count=len(providers))}."
@@ -80,6 +84,8 @@ def unknown_provider(
 
 def suggest_model(name: str, providers: Collection[str]) -> str:
     """Return the full name that a bare one most likely stands for, "" if none is likely."""
+    if function := _suggest_function(name):
+        return function
     if name.lower() in _BUILT_IN_MODELS:
         return _BUILT_IN_MODELS[name.lower()]
     match = _OTHER_SEPARATOR.fullmatch(name)
@@ -92,6 +98,14 @@ def suggest_model(name: str, providers: Collection[str]) -> str:
         if closest(name, prices.names_of(provider), 1):
             return f"{provider}/{closest(name, prices.names_of(provider), 1)[0]}"
     return ""
+
+
+def _suggest_function(name: str) -> str:
+    """Return the full name of a function for `FILE.py:FUNCTION` or `FILE.py`; "" for others."""
+    if not _PYTHON_FILE.fullmatch(name):
+        return ""
+    file, _, function = name.partition(":")
+    return f"python/{file}:{function or 'FUNCTION'}"
 
 
 def _priced(providers: Collection[str]) -> Iterator[str]:

@@ -15,6 +15,7 @@ from evalwright.evaluation.effects import check_effects
 from evalwright.evaluation.evaluating import evaluate_settings
 from evalwright.evaluation.objects import settings_from_python
 from evalwright.evaluation.opening import open_roles, open_under_test
+from evalwright.evaluation.origins import refuse_recorded_python
 from evalwright.evaluation.planning import make_plan
 from evalwright.evaluation.prompts import prompt_record, with_prompt
 from evalwright.evaluation.resolving import resolve
@@ -159,6 +160,7 @@ def list_models(sources: Sequence[MeasuredRun]) -> tuple[ModelSpec, ...]:
                 {"model": named} if isinstance(named, str) else named
             )
             name = str(fields.get("model", source.run.model))
+            refuse_recorded_python(name, "--model ")
             specs[source.run.model] = ModelSpec(
                 name, fields.get("arguments", {}), fields.get("label", "")
             )
