@@ -291,11 +291,13 @@ def _other_metrics_sentence(task: TaskComparison, name_a: str, name_b: str) -> s
         comparison = metric_comparison.result
         if comparison.low > 0 or comparison.high < 0:
             a_is_higher = comparison.difference > 0
-            a_is_better = a_is_higher != metric_comparison.lower_is_better
-            better_run = name_a if a_is_better else name_b
+            # Of some classes of answers it is not known whether more of them is better.
+            a_leads = a_is_higher != metric_comparison.lower_is_better
+            leading_run = name_a if a_leads else name_b
+            lead = "better" if metric_comparison.has_direction else "higher"
             p_text = _p_text(comparison.p_value)
             clauses.append(
-                f"'{metric_comparison.metric}' (p {p_text}, {better_run} is better)"
+                f"'{metric_comparison.metric}' (p {p_text}, {leading_run} is {lead})"
             )
     if not clauses:
         return ""

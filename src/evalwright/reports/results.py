@@ -291,10 +291,11 @@ def _run_view(run: Run) -> PlotView:
     ]
     if first is None or not rows:
         raise ConfigurationError("There is nothing to plot: no task has a score.")
-    direction = "lower" if first.less_is_better else "higher"
-    return _view(
-        title, f"{first.label} · {direction} is better", rows, _in_points(first), notes
-    )
+    subject = first.label
+    if first.has_direction:
+        direction = "lower" if first.less_is_better else "higher"
+        subject += f" · {direction} is better"
+    return _view(title, subject, rows, _in_points(first), notes)
 
 
 def _slice_scores(task: TaskResult, label: str) -> Iterator[tuple[str, MetricResult]]:

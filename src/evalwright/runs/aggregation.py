@@ -19,7 +19,12 @@ from evalwright.core.responses import Usage
 from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import MetricSpec, Scorer
 from evalwright.metrics.registry import BOUNDED, MEANS, Column, compute, slice_keys
-from evalwright.runs.results import SELDOM, MetricResult, TaskResult
+from evalwright.runs.results import (
+    SELDOM,
+    MetricResult,
+    TaskResult,
+    is_lower_by_class,
+)
 from evalwright.runs.score_tables import (
     MOST_VALUES,
     ItemColumns,
@@ -359,7 +364,11 @@ class TaskTally(ItemColumns):
             estimate = estimate_of(spec, columns[spec.scorer])
             results.append(
                 MetricResult(
-                    spec.label, spec.kind, spec.scorer, estimate, spec.lower_is_better
+                    spec.label,
+                    spec.kind,
+                    spec.scorer,
+                    estimate,
+                    spec.lower_is_better or is_lower_by_class(spec.kind, spec.options),
                 )
             )
         return tuple(results)

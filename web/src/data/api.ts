@@ -23,6 +23,8 @@ export interface Metric extends Estimate {
   /** Of shares: shown in points of 100. */
   bounded: boolean;
   lowerIsBetter: boolean;
+  /** Whether it is unknown which values are better; left out where it is known. */
+  noDirection?: boolean;
 }
 
 export interface Slice {

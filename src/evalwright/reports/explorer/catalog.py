@@ -161,6 +161,7 @@ def _metric(metric: MetricResult) -> dict[str, Any]:
         "name": metric.label,
         "bounded": bounded,
         "lowerIsBetter": metric.less_is_better,
+        **({} if metric.has_direction else {"noDirection": True}),
         **estimate_json(metric.estimate),
     }
 
