@@ -302,7 +302,7 @@ class GroupResult:
             for key in ("average", "n_tasks", "ignores_missing")
             if key in data
         }
-        metrics = _metrics_from(data["metrics"])
+        metrics = tuple(map(MetricResult.from_dict, data["metrics"]))
         return cls(
             name=data["name"], label=data["label"], metrics=metrics, **lists, **optional
         )

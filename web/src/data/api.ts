@@ -295,6 +295,8 @@ export interface TaskDifference {
   b: number | null;
   difference: Estimate;
   pValue: number | null;
+  /** Whether the conclusion claims that the two differ; absent in pages of earlier versions. */
+  claimed?: boolean;
   onlyA: number;
   onlyB: number;
   /** What the numbers mean. */
@@ -307,7 +309,7 @@ export interface Comparison {
   /** Why the two are not compared; the rest is then empty. */
   refused?: string;
   tasks: TaskDifference[];
-  overall: { difference: Estimate; sentence: string } | null;
+  overall: { difference: Estimate; pValue?: number | null } | null;
   /** The verdict in one line; absent in pages of earlier versions. */
   headline?: string;
   conclusion: string;

@@ -12,7 +12,7 @@ from evalwright.analysis.several import PairTable, SeveralComparison
 from evalwright.analysis.words import merge_remarks, warn_few_clusters
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
-from evalwright.reports.conclusions import gain_sentence
+from evalwright.reports.conclusions import claimed_differences, gain_sentence
 from evalwright.reports.text import shorten
 from evalwright.runs.slices import SliceComparison
 from evalwright.statistics import Estimate, MacroDifference
@@ -138,9 +138,10 @@ _COLUMNS = (
 def _differences(comparison: Comparison) -> Iterator[doc.Table]:
     """Build one table for all tasks in points, and one for each metric in another unit."""
     units: dict[str, list[Sequence[doc.Content]]] = {}
-    for task in comparison.tasks:
+    claimed = claimed_differences(comparison)
+    for task, is_claimed in zip(comparison.tasks, claimed, strict=True):
         units.setdefault("" if task.bounded else task.metric, []).append(
-            _difference(task)
+            _difference(task, is_claimed)
         )
     for group in comparison.groups:
         units.setdefault("", []).append(
@@ -208,7 +209,7 @@ def _mean_row(
     )
 
 
-def _difference(task: TaskComparison) -> Sequence[doc.Content]:
+def _difference(task: TaskComparison, is_claimed: bool) -> Sequence[doc.Content]:
     comparison = task.result
     paired = task.paired
     discordant = (
@@ -225,16 +226,13 @@ def _difference(task: TaskComparison) -> Sequence[doc.Content]:
         n_items = (
             f"{numbers.count(task.unpaired.n_a)} and {numbers.count(task.unpaired.n_b)}"
         )
-    significant = comparison.p_value < 1 - comparison.level and (
-        comparison.low > 0 or comparison.high < 0
-    )
     difference = numbers.gap(comparison.difference, comparison, bounded=task.bounded)
     return (
         f"{task.task} ({task.metric}{direction_note(task)})",
         *(_mean(mean, task.bounded) for mean in (comparison.mean_a, comparison.mean_b)),
         doc.Cell(
             difference,
-            "strong" if significant else "",
+            "strong" if is_claimed else "",
             note=PROVISIONAL if task.provisional else "",
         ),
         numbers.p_value(comparison.p_value),
