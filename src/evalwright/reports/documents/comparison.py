@@ -13,8 +13,9 @@ from evalwright.analysis.words import merge_remarks, warn_few_clusters
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.conclusions import claimed_differences, gain_sentence
+from evalwright.reports.documents.run import FEW_ITEMS
 from evalwright.reports.text import shorten
-from evalwright.runs.slices import SliceComparison
+from evalwright.runs.slices import SliceComparison, SlicePart
 from evalwright.statistics import Estimate, MacroDifference
 
 PROVISIONAL = "provisional"
@@ -25,9 +26,16 @@ MOST_FLIPS = 5
 
 
 def comparison_document(
-    comparison: Comparison, gates: Sequence[Gate] = (), most_flips: int = MOST_FLIPS
+    comparison: Comparison,
+    gates: Sequence[Gate] = (),
+    most_flips: int = MOST_FLIPS,
+    *,
+    all_slices: bool = False,
 ) -> doc.Document:
-    """Compare two runs: means, differences, tests, slices, flipped items, conclusion and gates."""
+    """Compare two runs: means, differences, tests, slices, flipped items, conclusion and gates.
+
+    Slices that are too small to show anything are counted in one line, unless `all_slices`.
+    """
     paired = all(task.paired for task in comparison.tasks)
     blocks: list[doc.Block] = [
         doc.Facts([("A", comparison.a), ("B", comparison.b)]),
@@ -38,7 +46,7 @@ def comparison_document(
     ]
     for task in comparison.tasks:
         for sliced in task.slices:
-            blocks += _slices(task, sliced) if sliced.parts else []
+            blocks += _slices(task, sliced, all_slices) if sliced.parts else []
     for task in comparison.tasks:
         blocks += _flips(task, most_flips)
     if comparison.differences:
@@ -279,32 +287,44 @@ def _remarks_on(task: TaskComparison) -> Iterator[str]:
     yield from task.warnings
 
 
-def _slices(task: TaskComparison, sliced: SliceComparison) -> Iterator[doc.Block]:
-    columns = [
-        doc.Column(sliced.key, folds=True, key=True),
-        *doc.columns(
-            "A>", "B>", "A - B>", "p>", "p adjusted>", "Min. detectable>", "Items>"
-        ),
+def _is_finding(subset: SlicePart) -> bool:
+    return subset.paired.verdict != "no difference seen"
+
+
+def _is_too_small(subset: SlicePart) -> bool:
+    """Whether a slice has so few items that it could hardly show a difference, and shows none."""
+    if _is_finding(subset):
+        return False
+    return subset.paired.n < FEW_ITEMS or math.isnan(subset.paired.p_value)
+
+
+def _slices(
+    task: TaskComparison, sliced: SliceComparison, all_slices: bool
+) -> Iterator[doc.Block]:
+    """Show a comparison by slice: findings first, and slices that are too small as a count."""
+    title = f"{task.task} by {sliced.key}"
+    too_small = [
+        subset for subset in sliced.parts if not all_slices and _is_too_small(subset)
     ]
-    rows: list[Sequence[doc.Content]] = []
-    for subset in sliced.parts:
-        paired = subset.paired
-        difference = numbers.gap(paired.difference, paired, bounded=task.bounded)
-        rows.append(
-            (
-                subset.value,
-                _mean(paired.mean_a, task.bounded),
-                _mean(paired.mean_b, task.bounded),
-                doc.Cell(
-                    difference,
-                    "" if paired.verdict == "no difference seen" else "strong",
-                ),
-                numbers.p_value(paired.p_value),
-                numbers.p_value(subset.p_adjusted),
-                detectable_text(paired.smallest_visible_difference, task.bounded),
-                numbers.items(paired.n, paired.n_missing, paired.n_clusters),
-            )
+    if len(too_small) < 2:
+        too_small = []
+    shown = sorted(
+        (subset for subset in sliced.parts if subset not in too_small),
+        key=lambda subset: not _is_finding(subset),
+    )
+    yield doc.Heading(title)
+    if shown:
+        yield _slice_table(task, sliced.key, shown)
+    if too_small:
+        n_items = sum(subset.paired.n for subset in too_small)
+        scope = "All" if not shown else f"{len(too_small)} of the"
+        yield doc.Note(
+            f"{scope} {len(sliced.parts)} values of '{sliced.key}' have under"
+            f" {FEW_ITEMS} items, or nothing to test, and no finding"
+            f" ({numbers.counted(n_items, 'item')}): --all-slices shows them."
         )
+    if not shown:
+        return
     level = sliced.parts[0].paired.level
     note = (
         f"Adjustment: {sliced.correction}. A slice differs where the adjusted p is"
@@ -317,9 +337,38 @@ def _slices(task: TaskComparison, sliced: SliceComparison) -> Iterator[doc.Block
             f" {without} without a value {numbers.plural(sliced.without, 'is', 'are')}"
             " in no slice."
         )
-    yield doc.Heading(f"{task.task} by {sliced.key}")
-    yield doc.Table(columns, rows, f"{task.task} by {sliced.key}")
     yield doc.Note(note, "quiet")
+
+
+def _slice_table(
+    task: TaskComparison, key: str, subsets: Sequence[SlicePart]
+) -> doc.Table:
+    columns = [
+        doc.Column(key, folds=True, key=True),
+        *doc.columns(
+            "A>", "B>", "A - B>", "p>", "p adjusted>", "Min. detectable>", "Items>"
+        ),
+    ]
+    rows: list[Sequence[doc.Content]] = []
+    for subset in subsets:
+        paired = subset.paired
+        difference = numbers.gap(paired.difference, paired, bounded=task.bounded)
+        rows.append(
+            (
+                subset.value,
+                _mean(paired.mean_a, task.bounded),
+                _mean(paired.mean_b, task.bounded),
+                doc.Cell(
+                    difference,
+                    "strong" if _is_finding(subset) else "",
+                ),
+                numbers.p_value(paired.p_value),
+                numbers.p_value(subset.p_adjusted),
+                detectable_text(paired.smallest_visible_difference, task.bounded),
+                numbers.items(paired.n, paired.n_missing, paired.n_clusters),
+            )
+        )
+    return doc.Table(columns, rows, f"{task.task} by {key}")
 
 
 def _flips(task: TaskComparison, most: int) -> Iterator[doc.Block]:
