@@ -165,15 +165,15 @@ def robustness_sentence(robustness: Robustness, higher: str, lower: str) -> str:
                 " against it"
             )
     if (unsure := robustness.unsure) is not None:
-        answers = f"{unsure.n:,} unsure {plural(unsure.n, 'answer')}"
+        unsure_items = f"{counted(unsure.n, 'item')} with an unsure answer"
         if unsure.fewest is None:
             holds.append(
-                f"even if the {answers} {plural(unsure.n, 'was', 'were all')} misread"
+                f"even if the {unsure_items} {plural(unsure.n, 'was', 'were all')} misread"
             )
         else:
             direction = direction_words(high=higher, low=lower)
             falls.append(
-                f"{unsure.fewest:,} of the {answers} would have to be misread,"
+                f"{unsure.fewest:,} of the {unsure_items} would have to be misread,"
                 f" {direction}"
             )
     clauses = [f"It holds {listed(holds)}"] if holds else []

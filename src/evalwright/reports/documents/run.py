@@ -84,8 +84,8 @@ def judge_sentence(run: Run) -> str:
     )
     if not n_judged:
         return (
-            f"A judge failed on all {numbers.counted(n_failed, 'unsure answer')}: the"
-            " rules' scores stand."
+            f"A judge failed on all {numbers.counted(n_failed, 'unsure answer')} that it"
+            " was sent: the rules' scores stand."
         )
     return (
         f"A judge scored {numbers.counted(n_judged, 'answer')} of which the rules were"
