@@ -263,7 +263,7 @@ def claimed_differences(comparison: Comparison) -> list[bool]:
 def _holm_significant(results: Sequence[Result]) -> list[bool]:
     adjusted = holm([result.p_value for result in results])
     return [
-        p_value < 0.05 and (result.low > 0 or result.high < 0)
+        bool(p_value < 0.05 and (result.low > 0 or result.high < 0))
         for result, p_value in zip(results, adjusted, strict=True)
     ]
 
@@ -330,7 +330,7 @@ def _tasks_headline(comparison: Comparison) -> str:
 
 def _is_significant(difference: Result | MacroDifference) -> bool:
     """Whether the interval and the p-value agree that there is a difference."""
-    return (
+    return bool(
         difference.p_value < 1 - difference.level
         and difference.low * difference.high > 0
     )
