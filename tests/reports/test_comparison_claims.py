@@ -13,7 +13,7 @@ from evalwright.reports.document import Cell, Table
 from evalwright.reports.documents.comparison import comparison_document
 from evalwright.reports.results import picture
 from support.runs import make_run
-from support.shown import compare_two
+from support.shown import compare_two, terminal
 
 MAX_HEADLINE_WORDS = 25
 """Beside the names of runs and tasks."""
@@ -117,3 +117,20 @@ def test_a_figure_emphasises_claims_names_all_metrics_and_has_the_mean(
     }
     assert view.rows[-1].label == "Mean of 4 tasks"
     assert view.subtitle.startswith("difference in accuracy or exact-match")
+
+
+def test_a_test_that_few_know_is_explained_where_it_is_used(tmp_path: Path) -> None:
+    graded = [
+        make_run(
+            tmp_path,
+            scores=[(index * step % 7) / 7 for index in range(40)],
+            model=f"demo/{step}",
+        )
+        for step in (2, 3)
+    ]
+    shown = terminal(comparison_document(compare_two(*graded)))
+    assert "skewness-adjusted t" in shown
+    assert "docs/reference/paired-tests.md" in shown
+
+    plain = terminal(comparison_document(compare_by_task(tmp_path, {"x": (40, 20)})))
+    assert "paired-tests.md" not in plain

@@ -21,6 +21,8 @@ from evalwright.statistics import Estimate, MacroDifference
 PROVISIONAL = "provisional"
 """The note on a difference for which too many answers are missing."""
 
+SKEWNESS_TEST = "skewness-adjusted t"
+
 MOST_FLIPS = 5
 """Most flipped items shown per task and direction; the JSON form has more."""
 
@@ -43,6 +45,7 @@ def comparison_document(
         *_remarks(comparison.tasks),
         *_others(comparison.tasks),
         doc.Note(comparison.estimand, "quiet"),
+        *_test_notes(comparison.tasks),
     ]
     for task in comparison.tasks:
         for sliced in task.slices:
@@ -253,6 +256,16 @@ def _difference(task: TaskComparison, is_claimed: bool) -> Sequence[doc.Content]
 
 def _mean(mean: float, bounded: bool) -> str:
     return numbers.points(mean) if bounded else numbers.number(mean, "plain", 3)
+
+
+def _test_notes(tasks: Sequence[TaskComparison]) -> Iterator[doc.Note]:
+    """Say where a test that few readers know by name is described."""
+    if any(SKEWNESS_TEST in task.result.test for task in tasks):
+        yield doc.Note(
+            f"'{SKEWNESS_TEST}': Student's t, corrected for a few large differences"
+            " (docs/reference/paired-tests.md).",
+            "quiet",
+        )
 
 
 def _remarks(tasks: Sequence[TaskComparison]) -> Iterator[doc.Note]:
