@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from evalwright.analysis.board import Board, make_board
+from evalwright.analysis.board import Board, _spread_over_runs, make_board
 from evalwright.core.errors import RunError
 from evalwright.core.samples import Score
 from evalwright.reports.documents.board import board_document, coverage
@@ -427,3 +427,18 @@ def test_the_models_own_faults_are_counted_by_kind(tmp_path: Path) -> None:
     assert "| Cut |" in to_markdown(board_document(board)).replace(
         " (the model's own fault)", ""
     )
+
+
+@pytest.mark.parametrize(
+    ("counts", "spread"),
+    [
+        ([7], ""),
+        ([10, 71], " (10 and 71)"),
+        ([4, 4], " (4 in each run)"),
+        ([3, 9, 5], " (from 3 to 9 a run)"),
+    ],
+)
+def test_a_total_says_how_it_is_spread_over_the_runs(
+    counts: list[int], spread: str
+) -> None:
+    assert _spread_over_runs(counts) == spread

@@ -56,6 +56,10 @@ def test_a_board_of_factual_runs_has_their_columns() -> None:
         "b.md",
     )
     assert done.code == 0
+    assert "Refused or corrected" in " ".join(Path("b.md").read_text().split())
+    assert "Accuracy is over the questions that have an answer" in " ".join(
+        done.out.split()
+    )
     for word in ("Accuracy", "Hallucinated", "Refused"):
         assert (
             word in done.out

@@ -104,7 +104,7 @@ def test_missing_and_unsure_answers_that_could_overturn_it_are_counted(
     assert unsure is not None
     assert (unsure.n_unsure_a, unsure.n_unsure_b, unsure.missing) == (6, 0, None)
     assert (
-        "unsure answers would have to be misread, with demo/a scored too high or demo/b too low."
+        "items with an unsure answer would have to be misread, with demo/a scored too high or demo/b too low."
         in compared(*pair(tmp_path / "again", doubtful, second)).conclusion
     )
     turned = next(

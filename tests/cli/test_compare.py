@@ -5,6 +5,7 @@ refused.
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -45,6 +46,52 @@ def test_two_runs_with_slices_flips_and_equivalence() -> None:
         "the mean difference A - B for items drawn like these, paired by item" in text
     )
     assert "score differently" not in typed("compare", "a", "b", "--flips", "0").out
+
+
+def test_small_slices_are_counted_in_a_line_and_findings_come_first(
+    folder: Path,
+) -> None:
+    domains = (
+        ["plain"] * 20 + ["unlike"] * 20 + [f"few {number}" for number in range(6)]
+    )
+    for name, unlike in (("one", 20), ("two", 0)):
+        make_run(
+            folder / "runs",
+            scores=[1.0] * 20 + [1.0] * unlike + [0.0] * (20 - unlike) + [1.0] * 6,
+            name=name,
+            domains=domains,
+        )
+    by_domain = typed("compare", "one", "two", "--slice", "domain")
+    text = " ".join(by_domain.out.split())
+    assert (by_domain.code, by_domain.err) == (0, "")
+    assert by_domain.out.index("  unlike") < by_domain.out.index("  plain")
+    assert "few 1" not in text
+    assert (
+        "6 of the 8 values of 'domain' have under 5 items, or nothing to test, and no"
+        " finding (6 items): --all-slices shows them."
+    ) in text
+    assert "over the 8 values" in text
+
+    all_slices = typed("compare", "one", "two", "--slice", "domain", "--all-slices")
+    assert all(f"few {number}" in all_slices.out for number in range(6))
+    assert "--all-slices" not in all_slices.out
+
+
+def test_a_run_shows_fourteen_slices_and_pooled_ones_without_an_empty_interval(
+    folder: Path,
+) -> None:
+    names = [f"area {number}" for number in range(14)]
+    make_run(
+        folder / "runs",
+        scores=[1.0, 0.0] * 42 + [0.0] * 8,
+        name="areas",
+        domains=names * 6 + ["few"] * 4 + ["fewer"] * 4,
+        cluster_size=2,
+    )
+    shown = typed("runs", "show", "areas", "--details").out
+    assert all(f"  {name} " in shown for name in names)
+    assert re.search(r"2 values with under 5 items each +0\.0 +8", shown)
+    assert "[n/a]" not in shown
 
 
 @pytest.mark.parametrize(

@@ -151,3 +151,35 @@ def test_by_the_command_line() -> None:
         "run", "quiz.yaml", "--model", "scripted/echo", "--where", "domain=geography"
     )
     assert done.code == 2 and "There are: science (2)" in done.err
+
+
+def test_a_tasks_own_metadata_filters_its_samples_and_is_a_slice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [dict(row, tags=None, language="") for row in ROWS]
+    for name, tags in (("open", "[closed-book, facts]"), ("shut", "[grounded]")):
+        path = write_task(tmp_path, name, rows)
+        text = path.read_text() + f"metadata: {{tags: {tags}, language: th}}\n"
+        path.write_text(text)
+    command = ("run", "open.yaml", "shut.yaml", "--model", "scripted/echo")
+    chosen = typed(*command, "--where", "tags=closed-book", "--name", "tagged")
+    assert chosen.code == 0, chosen.text
+    assert [task["name"] for task in record("tagged")["tasks"]] == ["open"]
+    unknown = typed(*command, "--where", "tags=closed-boo")
+    assert unknown.code == 2
+    assert "Did you mean 'closed-book'?" in unknown.err
+
+    for name in ("first", "second"):
+        assert typed(*command, "--name", name).code == 0
+    searched = typed("runs", "samples", "first", "--where", "tags=grounded", "--json")
+    tasks = {sample["record"]["task"] for sample in json.loads(searched.out)["samples"]}
+    assert tasks == {"shut"}
+    compared = typed("compare", "first", "second", "--slice", "tags", "--all-slices")
+    assert compared.code == 0, compared.text
+    assert "closed-book, facts" in compared.out
+
+
+def record(run: str) -> dict[str, Any]:
+    run_record: dict[str, Any] = json.loads(Path(f"runs/{run}/run.json").read_text())
+    return run_record

@@ -126,6 +126,11 @@ REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
     "aggregate slice": (("aggregate", "r", "--slice", "nothing"), "nothing"),
     "gate": (("compare", "r", "r2", "--gate", "not-ruled-out"), "--fail-if"),
     "flips": (("compare", "r", "r2", "r3", "--flips", "2"), "--flips"),
+    "all slices": (("compare", "r", "r2", "--all-slices"), "--slice"),
+    "all slices of three": (
+        ("compare", "r", "r2", "r3", "--slice", "domain", "--all-slices"),
+        "every slice is listed",
+    ),
     "one run": (("compare", "r", "--json-file", "x.json"), "two runs"),
     "compare slice": (("compare", "r", "r2", "--slice", "nothing"), "nothing"),
     "date key": (("contamination", "r", "--date-key", "x"), "--cut-off"),

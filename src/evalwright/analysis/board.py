@@ -558,6 +558,19 @@ def _lacks_many_answers(run: Run, cells: Mapping[str, MetricResult]) -> bool:
     return bool(shares) and sum(shares) / len(shares) > MAX_MISSING_SHARE
 
 
+def _spread_over_runs(counts: Sequence[int]) -> str:
+    """How a total is spread over the runs, in brackets; "" for a single run."""
+    low = min(counts)
+    high = max(counts)
+    if len(counts) == 1:
+        return ""
+    if low == high:
+        return f" ({high:,} in each run)"
+    if len(counts) == 2:
+        return f" ({counts[0]:,} and {counts[1]:,})"
+    return f" (from {low:,} to {high:,} a run)"
+
+
 def _sort_key(row: BoardRow, first: BoardTask) -> float:
     """The sort key of a row, lowest for the best.
 
@@ -642,13 +655,8 @@ def _list_notes(
     unsure_counts = [row.n_unsure for row in rows]
     if sum(unsure_counts):
         answers = counted(sum(unsure_counts), "unsure answer")
-        low = min(unsure_counts)
-        high = max(unsure_counts)
-        spread = "" if len(rows) == 1 else f" ({low:,} to {high:,} in each run)"
-        if len(rows) > 1 and low == high:
-            spread = f" ({high:,} in each run)"
         yield (
-            f"{answers}{spread}: scored, but a careful reader might score"
+            f"{answers}{_spread_over_runs(unsure_counts)}: scored, but a careful reader might score"
             f" {plural(sum(unsure_counts), 'it', 'them')} otherwise. `evalwright runs samples"
             " RUN --unsure` lists them; a judge can read them (`evalwright score RUN"
             " --judge provider/name`)."
@@ -679,9 +687,14 @@ def _list_notes(
     yield from early_notes(runs)
     if any(row.shares for row in rows):
         yield (
-            "Hallucinated and refused are shares of the stress questions, which have no"
-            " answer: refused (or corrected) is right."
+            "Hallucinated and 'refused or corrected' are shares of the stress questions,"
+            " which have no answer: refusing or correcting is right."
         )
+        if any(row.overall for row in rows):
+            yield (
+                "Accuracy is over the questions that have an answer; the overall score is the"
+                " mean over all tasks, those with stress questions included."
+            )
     if any(row.n_missing for row in rows):
         ranked = (
             "; ranks come from the items that two models both have"

@@ -341,6 +341,7 @@ class TaskComparison(Plain):
             task.
         others: the same task by its other metrics, where their numbers differ.
         sentence: what the numbers mean, filled in by `reports.conclusions`.
+        has_direction: whether it is known which values of the metric are better.
     """
 
     task: str
@@ -367,6 +368,7 @@ class TaskComparison(Plain):
     next_steps: tuple[NextStep, ...] = ()
     others: tuple[TaskComparison, ...] = ()
     sentence: str = ""
+    has_direction: bool = True
 
     @property
     def result(self) -> PairedComparison | UnpairedComparison:
@@ -925,6 +927,7 @@ def _compare_task(
         scorer=measure.scorer,
         bounded=measure.bounded,
         lower_is_better=measure.lower_is_better,
+        has_direction=measure.has_direction,
         paired=paired,
         unpaired=None if paired else unpaired_of(matrix),
         only_a=int((of_items.was_asked[0] & ~of_items.was_asked[1]).sum()),

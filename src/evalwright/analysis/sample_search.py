@@ -16,6 +16,7 @@ from typing import Any
 
 from evalwright.core.errors import ConfigurationError, UnknownName, closest
 from evalwright.core.plain import plain
+from evalwright.core.tasks import with_task_metadata
 from evalwright.runs.reader import Run
 from evalwright.runs.score_tables import item_scores
 from evalwright.runs.scores import hashed, paired_scores
@@ -193,8 +194,10 @@ class Search:
         )
         unknown = {condition.key for condition in self.conditions} - {*_FIELDS}
         seen = set[str]()
+        task_metadata = _metadata_by_task(run)
         for row in run.rows():
-            names = {*keys_of(row)} - {*_FIELDS}
+            searched_row = _with_task_metadata(row, task_metadata)
+            names = {*keys_of(searched_row)} - {*_FIELDS}
             seen |= names
             unknown -= names
             scorer = scorers.get(row["task"], "")
@@ -207,7 +210,7 @@ class Search:
             ):  # equal keys with "=" are alternatives, as in `run --where`
                 group = (condition.key, "=" if condition.operator == "=" else condition)
                 is_met[group] = is_met.get(group, False) or condition.holds(
-                    values_of(row, condition.key, score)
+                    values_of(searched_row, condition.key, score)
                 )
             if not all(is_met.values()):
                 continue
@@ -229,6 +232,21 @@ def keys_of(row: Mapping[str, Any]) -> Iterator[str]:
         yield from row.get(section) or ()
 
 
+def _metadata_by_task(run: Run) -> dict[str, Mapping[str, Any]]:
+    return {task["name"]: task.get("metadata") or {} for task in run.data["tasks"]}
+
+
+def _with_task_metadata(
+    row: Mapping[str, Any], task_metadata: Mapping[str, Mapping[str, Any]]
+) -> Mapping[str, Any]:
+    """Return a record with its task's own metadata, such as its tags, under the sample's."""
+    of_task = task_metadata.get(row["task"])
+    if not of_task:
+        return row
+    metadata = with_task_metadata(row.get("metadata") or {}, of_task)
+    return {**row, "metadata": metadata}
+
+
 def check_sample(run: Run, name: str) -> None:
     """Raise UnknownName with the closest ids if the run has no sample of that id."""
     ids = dict.fromkeys(str(row["id"]) for row in run.rows())
@@ -248,7 +266,9 @@ def suggest_values(run: Run, conditions: Sequence[Condition]) -> list[str]:
         for condition in conditions
         if condition.operator == "=" and condition.key not in _OWN_EACH
     }
-    for row in run.rows():
+    task_metadata = _metadata_by_task(run)
+    for recorded_row in run.rows():
+        row = _with_task_metadata(recorded_row, task_metadata)
         score = _as_number(
             row["scores"].get(scorers.get(row["task"], ""), {}).get("value")
         )

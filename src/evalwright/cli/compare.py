@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 @repeatable_option(
     "--slice slices", "KEY", "Compare by the values of this metadata key too."
 )
+@flag("--all-slices", "List slices that are too small to show a difference, too.")
 @option(
     "--slices-adjust",
     "",
@@ -111,7 +112,7 @@ def compare(runs: tuple[str, ...], **params: Any) -> int:
     )
     from evalwright.runs.confirmed import confirm, confirm_all, kept_note, numbers_from
 
-    only_with(mode="rules", junit="rules", slices_adjust="slices")
+    only_with(mode="rules", junit="rules", slices_adjust="slices", all_slices="slices")
     for name in ("baseline", "metric", "slices", "equivalent", "json_file"):
         if len(runs) == 1 and params[name]:
             option_name = name.removesuffix("s").replace("_", "-")
@@ -122,6 +123,11 @@ def compare(runs: tuple[str, ...], **params: Any) -> int:
     if len(runs) > 2 and was_typed("flips"):
         raise ConfigurationError(
             "--flips names items of two runs; with more it has no effect. Leave it out."
+        )
+    if len(runs) > 2 and params["all_slices"]:
+        raise ConfigurationError(
+            "--all-slices is about two runs; with more every slice is listed. Leave it"
+            " out."
         )
     if (
         len(runs) == 1
@@ -175,7 +181,9 @@ def compare(runs: tuple[str, ...], **params: Any) -> int:
     if gates:
         report["gates"] = [gate.as_dict() for gate in gates]
     document = (
-        comparison_document(comparison, gates, params["flips"])
+        comparison_document(
+            comparison, gates, params["flips"], all_slices=params["all_slices"]
+        )
         if isinstance(comparison, Comparison)
         else several_document(comparison, gates)
     )

@@ -274,19 +274,22 @@ def import_command(name: str, importer: Importer) -> click.Command:
         plugins: tuple[str, ...],
         as_json: bool,
         **options: Any,
-    ) -> None:
+    ) -> int:
         if plugins:
             from evalwright.cli.arguments import load_plugins
 
             load_plugins(plugins)
         imported = importer.make(Path(path), Path(folder), name, **options)
+        for sentence in imported.failed:
+            say(f"Not imported: {sentence}")
         if as_json:
             print_json(imported.record)
-            return
+            return int(bool(imported.failed))
         for line in imported.lines:
             echo(line)
         for sentence in imported.left_out:
             say(f"Left out: {sentence}")
+        return int(bool(imported.failed))
 
     import_results.params[-1:-1] = importer.options
     return import_results

@@ -145,6 +145,31 @@ def _checked_range(spec: MetricSpec) -> tuple[float | None, float | None]:
     return ends[0], ends[1]
 
 
+def with_task_metadata(
+    sample_metadata: Mapping[str, Any], task_metadata: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """Return a sample's metadata, with its task's own where the sample has no value of a key."""
+    if not task_metadata:
+        return sample_metadata
+    of_sample = {
+        key: value
+        for key, value in sample_metadata.items()
+        if value is not None and value != ""
+    }
+    return {**sample_metadata, **task_metadata, **of_sample}
+
+
+def metadata_texts(value: Any) -> list[str]:
+    """Return a metadata value as texts; of a list, one for each element; none for nothing."""
+    if value is None or value == "":
+        return []
+    if isinstance(value, list | tuple):
+        return list(dict.fromkeys(str(member) for member in value))
+    if isinstance(value, bool):
+        return ["true" if value else "false"]
+    return [str(value)]
+
+
 @dataclass(frozen=True, slots=True)
 class Task:
     """A dataset, a strategy, scorers and metrics: what models are evaluated on.

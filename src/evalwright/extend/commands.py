@@ -67,11 +67,14 @@ class ImportSummary:
         lines: the lines to print.
         record: what `--json` prints, as plain JSON.
         left_out: a sentence for each thing that was not imported.
+        failed: a sentence for each thing that should have been imported and could not be; with any
+            the command exits with 1.
     """
 
     lines: Sequence[str]
     record: Any
     left_out: Sequence[str] = ()
+    failed: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from inspect import iscoroutinefunction
 from math import nan
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from evalwright.core.errors import ConfigurationError, UsageError
 from evalwright.core.registry import Registry, positional_count
@@ -41,6 +41,33 @@ LOWER_IS_BETTER = _metrics_with("better", "lower", "") | {"brier-score", "perple
 
 For some of them the scores behind (log-likelihoods, consistency) are better when higher.
 """
+
+Direction = Literal["higher", "lower", "unknown"]
+"""Which values of a metric are better."""
+
+
+def direction_of(kind: str, options: Mapping[str, Any]) -> Direction:
+    """Tell which values of a metric are better, as far as its kind and options show.
+
+    A share of answers of one class is better or worse by that class ("fabricated", "answered");
+    of many classes ("partial") neither is known, nor of a metric that a task or plug-in defines.
+
+    Args:
+        kind: the metric's kind.
+        options: its options.
+    """
+    if kind in LOWER_IS_BETTER:
+        return "lower"
+    row = _TABLE.get(kind)
+    if row is None or row.get("direction") == "unknown":
+        return "unknown"
+    if "class_option" not in row:
+        return "higher"
+    answer_class = options.get(row["class_option"], row.get("default_class"))
+    if answer_class in row.get("lower_classes", ()):
+        return "lower"
+    return "higher" if answer_class in row.get("higher_classes", ()) else "unknown"
+
 
 BOUNDED = _metrics_with("bounded", True, True)
 """Metrics between 0 and 1 (below 0 for worse than guessing), shown in percentage points.
@@ -266,6 +293,11 @@ def item_values(
         return None
     values: NDArray[np.float64] = _bind_options(name, options)(column)
     return values
+
+
+def is_of_items(kind: str) -> bool:
+    """Whether `item_values` supports the metric."""
+    return "items" in _TABLE.get(kind, {})
 
 
 def is_of_sums(kind: str) -> bool:

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from evalwright.analysis.factual import HALLUCINATED, SHARES
+from evalwright.analysis.factual import ACCURACY, HALLUCINATED, REFUSED, SHARES
 from evalwright.reports import numbers
 from evalwright.reports.text import inert
 
@@ -21,6 +21,13 @@ if TYPE_CHECKING:
     from evalwright.statistics import Estimate
 
 HALLUCINATION = "hallucination-rate"
+
+SHARE_TITLES = {
+    ACCURACY: "Accuracy",
+    HALLUCINATED: "Hallucinated",
+    REFUSED: "Refused or corrected",
+}
+"""Titles of a factual board's columns. A task's metric `refused` leaves corrections out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +157,9 @@ def _share_column(board: Board, name: str) -> ScoreColumn:
     It belongs to no single task, because some shares are about the stress questions.
     """
     estimates = tuple(row.shares.get(name) for row in board.rows)
+    title = SHARE_TITLES[name]
     return ScoreColumn(
-        name, name.capitalize(), "", name, "", "points", name == HALLUCINATED, estimates
+        name, title, "", name, "", "points", name == HALLUCINATED, estimates
     )
 
 

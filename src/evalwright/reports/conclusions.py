@@ -165,15 +165,15 @@ def robustness_sentence(robustness: Robustness, higher: str, lower: str) -> str:
                 " against it"
             )
     if (unsure := robustness.unsure) is not None:
-        answers = f"{unsure.n:,} unsure {plural(unsure.n, 'answer')}"
+        unsure_items = f"{counted(unsure.n, 'item')} with an unsure answer"
         if unsure.fewest is None:
             holds.append(
-                f"even if the {answers} {plural(unsure.n, 'was', 'were all')} misread"
+                f"even if the {unsure_items} {plural(unsure.n, 'was', 'were all')} misread"
             )
         else:
             direction = direction_words(high=higher, low=lower)
             falls.append(
-                f"{unsure.fewest:,} of the {answers} would have to be misread,"
+                f"{unsure.fewest:,} of the {unsure_items} would have to be misread,"
                 f" {direction}"
             )
     clauses = [f"It holds {listed(holds)}"] if holds else []
@@ -207,9 +207,10 @@ def verdict(comparison: Comparison) -> str:
 
 
 def headline(comparison: Comparison) -> str:
-    """The verdict in one line: who is better and by how much, without what it rests on.
+    """The verdict in one line: who is better and by how much, with the interval.
 
-    It has at most 25 words beside the names of the runs.
+    It says where tasks disagree with the mean over them. It has at most 25 words beside the names
+    of the runs and tasks.
     """
     name_a, name_b = comparison.labels
     difference: Result | MacroDifference
@@ -228,15 +229,86 @@ def headline(comparison: Comparison) -> str:
         return f"{name_a} and {name_b} cannot be compared: there is no interval."
     opening = "Provisional: " if about.provisional else ""
     ending = "; stopped early, see below" if about.stopped_early else ""
-    if not _is_significant(difference):
+    is_significant = _is_significant(difference)
+    disagreement = _disagreement(comparison, difference if is_significant else None)
+    if not is_significant:
         no = "no" if opening else "No"
+        interval = _short_interval(difference, bounded)
         return (
             f"{opening}{no} significant difference between {name_a} and {name_b} was"
-            f" found{remark}{ending}."
+            f" found{interval}{remark}{disagreement}{ending}."
         )
-    higher, lower = (name_a, name_b) if difference.difference > 0 else (name_b, name_a)
+    a_is_higher = difference.difference > 0
+    higher, lower = (name_a, name_b) if a_is_higher else (name_b, name_a)
     size = _difference_size(difference, bounded)
-    return f"{opening}{higher} scores {size} higher than {lower}{remark}{ending}."
+    interval = _short_interval(difference, bounded, of_higher=True)
+    return (
+        f"{opening}{higher} scores {size} higher than"
+        f" {lower}{interval}{remark}{disagreement}{ending}."
+    )
+
+
+def claimed_differences(comparison: Comparison) -> list[bool]:
+    """Tell of each task whether the conclusion claims that the two runs differ on it.
+
+    Beside a mean over several tasks they are tested at 5% after Holm's correction, else each by
+    itself.
+    """
+    results = [task.result for task in comparison.tasks]
+    if comparison.overall is None or len(results) == 1:
+        return [_is_significant(result) for result in results]
+    return _holm_significant(results)
+
+
+def _holm_significant(results: Sequence[Result]) -> list[bool]:
+    adjusted = holm([result.p_value for result in results])
+    return [
+        bool(p_value < 0.05 and (result.low > 0 or result.high < 0))
+        for result, p_value in zip(results, adjusted, strict=True)
+    ]
+
+
+def _disagreement(comparison: Comparison, mean: Result | MacroDifference | None) -> str:
+    """Say on which tasks a mean over them misleads; "" if no task differs the other way.
+
+    `mean` is the significant difference of the means, None where there is none.
+    """
+    if comparison.overall is None or len(comparison.tasks) < 2:
+        return ""
+    name_a, name_b = comparison.labels
+    claims = zip(comparison.tasks, claimed_differences(comparison), strict=True)
+    claimed_tasks = [task for task, is_claimed in claims if is_claimed]
+    for_a = [task.task for task in claimed_tasks if task.result.difference > 0]
+    for_b = [task.task for task in claimed_tasks if task.result.difference < 0]
+    if mean is None:
+        if not (for_a and for_b):
+            return ""
+        return (
+            f"; tasks disagree: {name_a} is higher on {len(for_a)}, {name_b} on"
+            f" {len(for_b)}"
+        )
+    against, lower = (for_b, name_b) if mean.difference > 0 else (for_a, name_a)
+    if not against:
+        return ""
+    total = len(comparison.tasks)
+    where = against[0] if len(against) == 1 else f"{len(against)} of {total}"
+    return f", but tasks disagree: {lower} is higher on {where}"
+
+
+def _short_interval(
+    difference: Result | MacroDifference, bounded: bool, of_higher: bool = False
+) -> str:
+    """The interval of A minus B, or of the higher run minus the lower one, in brackets."""
+    low, high = difference.low, difference.high
+    if not math.isfinite(low):
+        return ""
+    if of_higher and difference.difference < 0:
+        low, high = -high, -low
+    ends = [
+        f"{100 * end + 0.0:.1f}" if bounded else numbers.number(end, "plain", 3)
+        for end in (low, high)
+    ]
+    return f" ({100 * difference.level:g}% interval {ends[0]} to {ends[1]})"
 
 
 def _tasks_headline(comparison: Comparison) -> str:
@@ -258,7 +330,7 @@ def _tasks_headline(comparison: Comparison) -> str:
 
 def _is_significant(difference: Result | MacroDifference) -> bool:
     """Whether the interval and the p-value agree that there is a difference."""
-    return (
+    return bool(
         difference.p_value < 1 - difference.level
         and difference.low * difference.high > 0
     )
@@ -291,11 +363,13 @@ def _other_metrics_sentence(task: TaskComparison, name_a: str, name_b: str) -> s
         comparison = metric_comparison.result
         if comparison.low > 0 or comparison.high < 0:
             a_is_higher = comparison.difference > 0
-            a_is_better = a_is_higher != metric_comparison.lower_is_better
-            better_run = name_a if a_is_better else name_b
+            # Of some classes of answers it is not known whether more of them is better.
+            a_leads = a_is_higher != metric_comparison.lower_is_better
+            leading_run = name_a if a_leads else name_b
+            lead = "better" if metric_comparison.has_direction else "higher"
             p_text = _p_text(comparison.p_value)
             clauses.append(
-                f"'{metric_comparison.metric}' (p {p_text}, {better_run} is better)"
+                f"'{metric_comparison.metric}' (p {p_text}, {leading_run} is {lead})"
             )
     if not clauses:
         return ""
@@ -553,10 +627,10 @@ def conclusion(
         name_a: The name of run A.
         name_b: The name of run B.
     """
-    adjusted = holm([comparison.p_value for comparison in tasks.values()])
+    claimed = _holm_significant([*tasks.values()])
     higher: dict[str, list[str]] = {name_a: [], name_b: []}
-    for (task, comparison), p_value in zip(tasks.items(), adjusted, strict=True):
-        if p_value < 0.05 and (comparison.low > 0 or comparison.high < 0):
+    for (task, comparison), is_claimed in zip(tasks.items(), claimed, strict=True):
+        if is_claimed:
             size = f"{task} (by {100 * abs(comparison.difference):.1f})"
             higher[name_a if comparison.difference > 0 else name_b].append(size)
     clauses = [

@@ -23,6 +23,7 @@ from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.axis import axis_of
 from evalwright.reports.board_files import board_json, board_rows
+from evalwright.reports.conclusions import claimed_differences
 from evalwright.reports.documents.analysis import run_report
 from evalwright.reports.documents.board import board_document, board_labels
 from evalwright.reports.documents.comparison import (
@@ -291,10 +292,11 @@ def _run_view(run: Run) -> PlotView:
     ]
     if first is None or not rows:
         raise ConfigurationError("There is nothing to plot: no task has a score.")
-    direction = "lower" if first.less_is_better else "higher"
-    return _view(
-        title, f"{first.label} · {direction} is better", rows, _in_points(first), notes
-    )
+    subject = first.label
+    if first.has_direction:
+        direction = "lower" if first.less_is_better else "higher"
+        subject += f" · {direction} is better"
+    return _view(title, subject, rows, _in_points(first), notes)
 
 
 def _slice_scores(task: TaskResult, label: str) -> Iterator[tuple[str, MetricResult]]:
@@ -398,42 +400,64 @@ def _comparison_rows(comparison: Comparison) -> Iterator[dict[str, Any]]:
 def _comparison_view(comparison: Comparison) -> PlotView:
     """Make a bar for each task's difference; for a single task, also for each slice."""
     bounded = comparison.tasks[0].bounded
-    differences: list[tuple[str, Any]] = [
-        (task.task, task.result) for task in comparison.tasks if task.bounded == bounded
+    shown_tasks = [task for task in comparison.tasks if task.bounded == bounded]
+    claims = zip(comparison.tasks, claimed_differences(comparison), strict=True)
+    claimed_tasks = {task.task for task, is_claimed in claims if is_claimed}
+    differences: list[tuple[str, Any, bool]] = [
+        (task.task, task.result, task.task in claimed_tasks) for task in shown_tasks
     ]
-    if len(comparison.tasks) == 1:
-        slices = comparison.tasks[0].slices
+    overall = comparison.overall
+    if overall is not None and bounded and overall.n_tasks > 1:
+        differs = overall.p_value < 1 - overall.level and overall.low * overall.high > 0
+        differences.append((f"Mean of {overall.n_tasks} tasks", overall, differs))
+    has_slices = len(comparison.tasks) == 1 and bool(comparison.tasks[0].slices)
+    if has_slices:
         differences += [
-            (f"{sliced.key}: {subset.value}", subset.paired)
-            for sliced in slices
+            (
+                f"{sliced.key}: {subset.value}",
+                subset.paired,
+                subset.paired.verdict != "no difference seen",
+            )
+            for sliced in comparison.tasks[0].slices
             for subset in sliced.parts
         ]
     rows = [
-        difference_bar(
-            name, difference, bounded, leads=difference.low > 0 or difference.high < 0
-        )
-        for name, difference in differences
+        difference_bar(name, difference, bounded, leads=is_claimed)
+        for name, difference, is_claimed in differences
         if math.isfinite(difference.difference)
     ]
     title = f"{comparison.labels[0]} minus {comparison.labels[1]}"
-    note = (
-        "Intervals of slices are adjusted for their number."
-        if len(differences) > len(comparison.tasks)
-        else ""
-    )
-    return _differences(title, comparison.tasks[0].metric, rows, bounded, note)
+    remarks = ["Dark bars: the runs differ significantly."]
+    if overall is not None and len(comparison.tasks) > 1:
+        remarks = [
+            "Dark bars: the runs differ significantly, on tasks after Holm's correction."
+        ]
+    if has_slices:
+        remarks.append("Intervals of slices are adjusted for their number.")
+    metrics = [*dict.fromkeys(task.metric for task in shown_tasks)]
+    return _differences(title, metrics, rows, bounded, " ".join(remarks))
+
+
+MOST_NAMED_METRICS = 3
+"""So many metrics are named on an axis; more are "the tasks' metrics"."""
 
 
 def _differences(
-    title: str, metric: str, rows: Sequence[PlotRow], bounded: bool, remark: str = ""
+    title: str,
+    metrics: Sequence[str],
+    rows: Sequence[PlotRow],
+    bounded: bool,
+    note: str,
 ) -> PlotView:
     if not rows:
         raise ConfigurationError(
             "There is nothing to plot: no difference has a number."
         )
     unit = ", points of 100" if bounded else ""
-    note = f"Dark bars: the interval excludes 0. {remark}".rstrip()
-    return _view(title, f"difference in {metric}{unit}", rows, bounded, [note])
+    subject = " or ".join(metrics)
+    if len(metrics) > MOST_NAMED_METRICS:
+        subject = "the tasks' metrics"
+    return _view(title, f"difference in {subject}{unit}", rows, bounded, [note])
 
 
 def _several_line(comparison: SeveralComparison) -> str:
@@ -489,9 +513,9 @@ def _several_view(comparison: SeveralComparison) -> PlotView:
         for pair in table.pairs
         if not math.isnan(pair.difference)
     ]
-    note = "Intervals hold for all pairs at once."
+    note = "Dark bars: the interval excludes 0. Intervals hold for all pairs at once."
     return _differences(
-        table.task or "Mean over tasks", table.metric, rows, table.bounded, note
+        table.task or "Mean over tasks", [table.metric], rows, table.bounded, note
     )
 
 

@@ -19,7 +19,12 @@ from evalwright.core.responses import Usage
 from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import MetricSpec, Scorer
 from evalwright.metrics.registry import BOUNDED, MEANS, Column, compute, slice_keys
-from evalwright.runs.results import SELDOM, MetricResult, TaskResult
+from evalwright.runs.results import (
+    SELDOM,
+    MetricResult,
+    TaskResult,
+    is_lower_by_class,
+)
 from evalwright.runs.score_tables import (
     MOST_VALUES,
     ItemColumns,
@@ -160,6 +165,7 @@ class TaskTally(ItemColumns):
         self.indices = array("q")
         self.draws = array("i")
         self.scores = {name: ScoreColumn() for name in scorers}
+        self.has_failed = array("b")
         self.failures: Counter[str] = Counter()
         self.outcomes: Counter[str] = Counter()
         for record in records:
@@ -189,6 +195,7 @@ class TaskTally(ItemColumns):
                     score.label,
                     bool(score.unsure),
                 )
+        self.has_failed.append(record.failure is not None)
         self.outcomes[record.outcome] += 1
         if record.failure is not None:
             self.failures[record.failure.label] += 1
@@ -221,6 +228,7 @@ class TaskTally(ItemColumns):
             label = score.get("label") or ""
             unsure = bool(score.get("unsure"))
             scores.add(count, value, parts, score.get("item"), label, unsure)
+        self.has_failed.append(bool(row.get("failure")))
         if outcome := row.get("outcome"):
             self.outcomes[outcome] += 1
         for failure in filter(None, [row.get("failure"), *score_failures.values()]):
@@ -318,12 +326,17 @@ class TaskTally(ItemColumns):
         """Count missing items and unsure items.
 
         An item is missing if at least one scorer has no value in any draw, and unsure if one draw
-        has an unsure score. `first` has the position at which each item's rows begin.
+        has an unsure score. Without any scorer (a log whose samples all failed before scoring) an
+        item is missing if all its draws failed. `first` has the position at which each item's rows
+        begin.
         """
         import numpy as np
 
         missing = np.zeros(len(first), dtype=bool)
         unsure = np.zeros(len(first), dtype=bool)
+        if not self.scores and len(first):
+            has_failed = np.frombuffer(self.has_failed, np.int8)[rows] > 0
+            missing = np.asarray(np.logical_and.reduceat(has_failed, first))
         for scores in self.scores.values():
             missing |= _missing_items(scores, rows, first)
             unsure |= _unsure_items(scores, rows, first)
@@ -359,7 +372,11 @@ class TaskTally(ItemColumns):
             estimate = estimate_of(spec, columns[spec.scorer])
             results.append(
                 MetricResult(
-                    spec.label, spec.kind, spec.scorer, estimate, spec.lower_is_better
+                    spec.label,
+                    spec.kind,
+                    spec.scorer,
+                    estimate,
+                    spec.lower_is_better or is_lower_by_class(spec.kind, spec.options),
                 )
             )
         return tuple(results)

@@ -22,6 +22,7 @@ from evalwright.metrics.registry import (
     LOWER_IS_BETTER,
     OF_BOUNDED,
     Groups,
+    is_of_items,
     is_of_sums,
 )
 from evalwright.runs.pairing import Pairing, pair_items
@@ -60,6 +61,8 @@ class Measure:
         form: how the metric derives from the scores.
         declared_range: that of the scores as shown, where the task declares one for a metric that
             has none by its kind.
+        has_direction: whether it is known which values are better; where it is not,
+            `lower_is_better` is false.
     """
 
     task: str
@@ -70,6 +73,7 @@ class Measure:
     lower_is_better: bool
     form: Form
     declared_range: tuple[float, float] | None = None
+    has_direction: bool = True
 
     @property
     def value_range(self) -> tuple[float, float] | None:
@@ -301,6 +305,7 @@ def make_matrix(
         main.less_is_better,
         form,
         shown_range,
+        all(metric.has_direction for metric in results),
     )
     codes_by_key = {
         key: codes
@@ -786,7 +791,7 @@ def _forms(main: MetricResult) -> tuple[Form, ...]:
     """
     if main.kind in ("balanced-accuracy", "chance-normalised", "macro-f1"):
         return ()
-    if not main.less_is_better:
+    if not main.less_is_better or is_of_items(main.kind):
         return ("score",)
     return (
         ("complement", "score", "negated")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from evalwright.core.outcomes import NO_ANSWER, WORDS, Outcome
 from evalwright.core.plain import plain_fields
-from evalwright.metrics.registry import LOWER_IS_BETTER
+from evalwright.metrics.registry import LOWER_IS_BETTER, Direction, direction_of
 from evalwright.metrics.tree import AVERAGES, Node, coverage
 from evalwright.statistics import Estimate
 
@@ -24,6 +24,8 @@ class MetricResult:
         estimate: the number, with n, the interval and what is missing.
         lower_is_better: set where lower values are better and the kind does not imply it; of the
             items' scores, higher is still better.
+        has_direction: whether it is known which values are better. Records do not state it: it
+            follows from the task's metrics and scorers.
     """
 
     label: str
@@ -31,6 +33,7 @@ class MetricResult:
     scorer: str
     estimate: Estimate
     lower_is_better: bool = False
+    has_direction: bool = True
 
     @property
     def less_is_better(self) -> bool:
@@ -66,6 +69,11 @@ class MetricResult:
         )
 
 
+def is_lower_by_class(kind: str, options: Mapping[str, Any]) -> bool:
+    """Whether the metric is the share of a class of answers of which less is better."""
+    return kind not in LOWER_IS_BETTER and direction_of(kind, options) == "lower"
+
+
 def _ends(ends: Any, name: str) -> tuple[float, float]:
     """Check the lower and the upper end of a range. Raises ValueError for anything else."""
     numbers = isinstance(ends, (list, tuple)) and all(
@@ -77,8 +85,44 @@ def _ends(ends: Any, name: str) -> tuple[float, float]:
     return low, high
 
 
-def _metrics_from(metrics: Any) -> tuple[MetricResult, ...]:
-    return tuple(map(MetricResult.from_dict, metrics))
+def _metrics_from(
+    metrics: Any, direction_by_label: Mapping[str, Direction]
+) -> tuple[MetricResult, ...]:
+    """Rebuild metrics, with the directions that the task's definition shows."""
+    return tuple(
+        _with_direction(
+            MetricResult.from_dict(metric), direction_by_label.get(metric["label"])
+        )
+        for metric in metrics
+    )
+
+
+def _with_direction(metric: MetricResult, direction: Direction | None) -> MetricResult:
+    if metric.less_is_better:
+        return metric
+    if direction == "lower":
+        return replace(metric, lower_is_better=True)
+    return replace(metric, has_direction=direction != "unknown")
+
+
+WORD_COUNT = "words"
+"""The kind of scorer that counts words: neither more nor fewer of them are better."""
+
+
+def _directions(record: Mapping[str, Any]) -> dict[str, Direction]:
+    """Find which values of each metric are better, by its label, from a task's record."""
+    word_counts = {
+        scorer["name"]
+        for scorer in record.get("scorers") or ()
+        if scorer.get("kind") == WORD_COUNT
+    }
+    directions: dict[str, Direction] = {}
+    for spec in record.get("metric_specs") or ():
+        direction = direction_of(spec["kind"], spec.get("options") or {})
+        if spec["scorer"] in word_counts:
+            direction = "unknown"
+        directions[spec["label"]] = direction
+    return directions
 
 
 Slices = Mapping[str, Mapping[str, tuple[MetricResult, ...]]]
@@ -164,16 +208,22 @@ class TaskResult:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> TaskResult:
-        """Rebuild the result from `as_dict`."""
+        """Rebuild the result from `as_dict`, or from a task's whole record in `run.json`.
+
+        Which values are better follows from the metrics' definitions, since records of older
+        versions do not state that less of a class of answers is better.
+        """
+        directions = _directions(data)
         return cls(
             **{
                 key: data[key]
                 for key in ("name", "version", "n_samples", "n_missing", "failures")
             },
-            metrics=_metrics_from(data["metrics"]),
+            metrics=_metrics_from(data["metrics"], directions),
             slices={
                 key: {
-                    value: _metrics_from(metrics) for value, metrics in by_value.items()
+                    value: _metrics_from(metrics, directions)
+                    for value, metrics in by_value.items()
                 }
                 for key, by_value in data["slices"].items()
             },
@@ -252,7 +302,7 @@ class GroupResult:
             for key in ("average", "n_tasks", "ignores_missing")
             if key in data
         }
-        metrics = _metrics_from(data["metrics"])
+        metrics = tuple(map(MetricResult.from_dict, data["metrics"]))
         return cls(
             name=data["name"], label=data["label"], metrics=metrics, **lists, **optional
         )

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile
 
+from evalwright.core.tasks import metadata_texts
 from evalwright.runs.reader import Run
 from evalwright.runs.scores import (
     NAN,
@@ -53,7 +54,9 @@ def item_scores(
 ) -> dict[str, ItemScores]:
     """Compute mean scores by item of some tasks, with the values of some metadata keys.
 
-    A key that no item has, or that has more than MOST_VALUES values, is not among the slices.
+    A key that no item has, or that has more than MOST_VALUES values, is not among the slices. Where
+    no item of a task has a key that the task's own metadata has (its tags), all of them have that
+    value.
 
     Args:
         run: the run.
@@ -67,8 +70,29 @@ def item_scores(
     scores_by_task = {}
     for task, scorer in scorers.items():
         table = tables.get(task)
-        scores_by_task[task] = means_of(table, scorer, slices) if table else _nothing()
+        scores = means_of(table, scorer, slices) if table else _nothing()
+        scores_by_task[task] = _with_task_slices(run, task, scores, slices)
     return scores_by_task
+
+
+def _with_task_slices(
+    run: Run, task: str, scores: ItemScores, slices: Sequence[str]
+) -> ItemScores:
+    """Add slices by keys of the task's own metadata that none of its items has."""
+    import numpy as np
+
+    if not slices:
+        return scores
+    task_metadata = run.record(task).get("metadata") or {}
+    task_slices = {}
+    for key in slices:
+        values = metadata_texts(task_metadata.get(key))
+        if key not in scores.slices and values:
+            codes = np.zeros(len(scores.keys), np.int32)
+            task_slices[key] = SliceCodes((", ".join(values),), codes)
+    if not task_slices:
+        return scores
+    return replace(scores, slices={**scores.slices, **task_slices})
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from typing import Any
 
 from evalwright.core.errors import ConfigurationError, closest
 from evalwright.core.samples import Sample
-from evalwright.core.tasks import SampleSource, Task
+from evalwright.core.tasks import SampleSource, Task, metadata_texts, with_task_metadata
 
 _MOST_SHOWN = 12
 
@@ -70,7 +70,8 @@ class Filtered:
 def filtered(tasks: Sequence[Task], conditions: Sequence[Condition]) -> Filtered:
     """Keep the samples that meet the conditions.
 
-    The definition of a task then includes the filter, and so does its content hash.
+    Where a sample has no value of a key, its task's own metadata counts, such as its tags. The
+    definition of a task then includes the filter, and so does its content hash.
 
     Raises:
         ConfigurationError: no sample of any task has that key or value (the message has the closest
@@ -79,7 +80,7 @@ def filtered(tasks: Sequence[Task], conditions: Sequence[Condition]) -> Filtered
     if not conditions:
         return Filtered(tuple(tasks), ())
     counts: dict[str, Counter[str]] = {}
-    chosen = [_choose(task.samples, conditions, counts) for task in tasks]
+    chosen = [_choose(task, conditions, counts) for task in tasks]
     _check_known(conditions, counts, [task.name for task in tasks])
     if not any(chosen):
         raise ConfigurationError(
@@ -106,21 +107,22 @@ def filtered(tasks: Sequence[Task], conditions: Sequence[Condition]) -> Filtered
 
 
 def _choose(
-    samples: SampleSource,
+    task: Task,
     conditions: Sequence[Condition],
     counts: dict[str, Counter[str]],
 ) -> array[int]:
-    """Return the indices of the samples that are kept.
+    """Return the indices of a task's samples that are kept.
 
     `counts` collects how many samples have which value of every key.
     """
     rows = array("q")
-    for index, sample in enumerate(samples):
-        for key, value in sample.metadata.items():
+    for index, sample in enumerate(task.samples):
+        metadata = with_task_metadata(sample.metadata, task.metadata)
+        for key, value in metadata.items():
             value_counts = counts.setdefault(str(key), Counter())
             if len(value_counts) < 10_000:
-                value_counts.update(_values(value))
-        if meets(sample.metadata, conditions):
+                value_counts.update(metadata_texts(value))
+        if meets(metadata, conditions):
             rows.append(index)
     return rows
 
@@ -132,23 +134,12 @@ def meets(metadata: Mapping[str, Any], conditions: Sequence[Condition]) -> bool:
     """
     met_by_key: dict[str, bool] = {}
     for condition in conditions:
-        there = condition.value in _values(metadata.get(condition.key))
+        there = condition.value in metadata_texts(metadata.get(condition.key))
         if condition.equal:
             met_by_key[condition.key] = met_by_key.get(condition.key, False) or there
         elif there:
             return False
     return all(met_by_key.values())
-
-
-def _values(value: Any) -> list[str]:
-    """Return a value as texts; of a list, one for each element."""
-    if value is None or value == "":
-        return []
-    if isinstance(value, list | tuple):
-        return list(dict.fromkeys(str(member) for member in value))
-    if isinstance(value, bool):
-        return ["true" if value else "false"]
-    return [str(value)]
 
 
 def _check_known(

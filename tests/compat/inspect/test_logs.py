@@ -5,6 +5,7 @@ tests/data/inspect).
 from __future__ import annotations
 
 import json
+import sys
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -281,6 +282,71 @@ def test_of_several_tries_the_last_is_taken(tmp_path: Path) -> None:
     runs, left = import_inspect(tmp_path, tmp_path / "runs")
     assert [run.data["configuration"]["imported"]["file"] for run in runs] == ["0.json"]
     assert len(left) == 2
+
+
+def test_a_log_that_cannot_be_read_does_not_keep_the_others_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    (logs / "letters.json").write_bytes((LOGS / "letters.json").read_bytes())
+    (logs / "cut.eval").write_bytes((LOGS / "sums.eval").read_bytes()[:9000])
+    done = typed("import", "inspect", "logs")
+    assert done.code == 1, done.text
+    assert "Not imported: logs/cut.eval cannot be read as an archive" in done.err
+    assert len(list((tmp_path / "runs").glob("*/run.json"))) == 1
+
+    (logs / "letters.json").unlink()
+    only_broken = typed("import", "inspect", "logs", "--out", "none")
+    assert only_broken.code == 2
+    assert "cut.eval cannot be read" in only_broken.err
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.skipif(
+    hasattr(zipfile, "ZIP_ZSTANDARD"), reason="this Python reads zstandard by itself"
+)
+def test_a_log_that_needs_a_library_does_not_keep_the_others_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    for name in ("letters.json", "sums.eval"):
+        (logs / name).write_bytes((LOGS / name).read_bytes())
+    done = typed("import", "inspect", "logs", "--json")
+    assert done.code == 1, done.text
+    assert "Not imported: Reading logs/sums.eval" in done.err
+    assert "pip install" in done.err
+    assert len(json.loads(done.out)["runs"]) == 1
+
+
+LONG_ERROR = (
+    "ConnectionError: HTTPConnectionPool(host='models.invalid', port=80): Max retries"
+    ' exceeded with url: /v1/chat (Caused by NameResolutionError("Failed to resolve'
+    " 'models.invalid' ([Errno -2] Name or service not known)\"))"
+)
+
+
+def test_samples_that_all_failed_are_missing_and_the_error_is_whole(
+    tmp_path: Path,
+) -> None:
+    log = json.loads((LOGS / "letters.json").read_text(encoding="utf-8"))
+    log |= {"status": "error", "error": {"message": LONG_ERROR}}
+    log.pop("results", None)
+    log.pop("reductions", None)
+    for logged_sample in log["samples"]:
+        logged_sample["scores"] = {}
+        logged_sample["error"] = {"message": LONG_ERROR}
+    file = tmp_path / "failed.json"
+    file.write_text(json.dumps(log), encoding="utf-8")
+    (run,), _ = import_inspect(file, tmp_path / "runs")
+    assert run.tasks[0].n_samples == run.n_missing > 0
+    assert LONG_ERROR in notes(run)
+    listed = typed("runs", "list", "--out", str(tmp_path / "runs")).out
+    assert f"  {run.n_missing}  " in listed
 
 
 def hostile(folder: Path, parts: Mapping[str, bytes], name: str = "bad.eval") -> Path:

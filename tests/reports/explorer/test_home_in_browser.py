@@ -223,3 +223,61 @@ def test_what_was_expected_is_in_the_preview_in_whole_words() -> None:
     assert _preview_text("two   words", 20) == "two words"
     assert _preview_text("a long sentence of words", 12) == "a long…"
     assert _preview_text("x" * 30, 12) == "x" * 12 + "…"
+
+
+@in_chromium
+@pytest.mark.browser
+def test_a_comparison_emphasises_its_claims_and_prints_its_conclusion_once(
+    tmp_path: Path,
+) -> None:
+    counts = {
+        "clear": (50, 5),
+        "against": (10, 40),
+        "doubtful": (13, 8),
+        "none": (9, 9),
+    }
+    for side, name in enumerate("ab"):
+        scores = {
+            task: [1.0] * pair[side] + [0.0] * (60 - pair[side])
+            for task, pair in counts.items()
+        }
+        make_run(tmp_path / "runs", scores=scores, name=name, model=f"demo/{name}")
+
+    async def steps(tab: Tab) -> None:
+        await until(tab, f"{TEXT}.includes('2 runs')")
+        await tab.evaluate("location.hash = '#/compare/a/b'")
+        await until(tab, "document.querySelector('.differences') !== null")
+        text = await tab.evaluate(
+            "document.querySelector('.compare-page section').textContent"
+        )
+        assert text.count("Over all tasks") == 1
+        assert "95% interval" in await tab.evaluate(
+            "document.querySelector('.conclusion').innerText"
+        )
+        strong_rows = await tab.evaluate(
+            "[...document.querySelectorAll('.differences tr')]"
+            ".filter(row => row.querySelector('.measure.strong'))"
+            ".map(row => row.querySelector('th').innerText.trim().split(/\\s/)[0])"
+        )
+        assert set(strong_rows) & set(counts) == {"clear", "against"}
+        assert "< 0.001" in text
+        assert "< 0.0001" not in text
+
+    with serving(tmp_path / "runs") as server:
+        _in_browser(server, tmp_path, steps)
+
+
+@in_chromium
+@pytest.mark.browser
+def test_repeats_are_answers_to_samples(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow", reason="the log is compressed with zstandard")
+    from evalwright.compat.inspect.importing import import_inspect
+
+    logs = Path(__file__).parents[2] / "data" / "inspect"
+    import_inspect(logs / "reduced.eval", tmp_path / "runs", "repeated")
+
+    async def steps(tab: Tab) -> None:
+        await until(tab, f"{TEXT}.includes('answers to 6 samples')")
+
+    with serving(tmp_path / "runs") as server:
+        _in_browser(server, tmp_path, steps)

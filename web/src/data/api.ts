@@ -23,6 +23,8 @@ export interface Metric extends Estimate {
   /** Of shares: shown in points of 100. */
   bounded: boolean;
   lowerIsBetter: boolean;
+  /** Whether it is unknown which values are better; left out where it is known. */
+  noDirection?: boolean;
 }
 
 export interface Slice {
@@ -302,6 +304,8 @@ export interface TaskDifference {
   b: number | null;
   difference: Estimate;
   pValue: number | null;
+  /** Whether the conclusion claims that the two differ; absent in pages of earlier versions. */
+  claimed?: boolean;
   onlyA: number;
   onlyB: number;
   /** What the numbers mean. */
@@ -314,7 +318,7 @@ export interface Comparison {
   /** Why the two are not compared; the rest is then empty. */
   refused?: string;
   tasks: TaskDifference[];
-  overall: { difference: Estimate; sentence: string } | null;
+  overall: { difference: Estimate; pValue?: number | null } | null;
   /** The verdict in one line; absent in pages of earlier versions. */
   headline?: string;
   conclusion: string;

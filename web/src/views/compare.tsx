@@ -293,8 +293,9 @@ function Summary({
   const [tasks, moreTasks] = useFirst(comparison.tasks, "tasks");
   const [notes, moreNotes] = useFirst(
     [
-      ...comparison.tasks.map((task) => task.sentence),
-      ...(comparison.overall ? [comparison.overall.sentence] : []),
+      ...comparison.tasks
+        .map((task) => task.sentence)
+        .filter((sentence) => !comparison.conclusion.includes(sentence)),
       ...comparison.tasks
         .filter((task) => task.onlyA || task.onlyB)
         .map(({ task, onlyA, onlyB }) => {
@@ -357,8 +358,15 @@ function Summary({
                 <th scope="row">Mean over tasks</th>
                 <td class="number" />
                 <td class="number" />
-                <Gap difference={comparison.overall.difference} bounded axis={axis} />
-                <td />
+                <Gap
+                  difference={comparison.overall.difference}
+                  bounded
+                  axis={axis}
+                  claimed={undefined}
+                />
+                <td class="number" data-title="p">
+                  {numbers.pValue(comparison.overall.pValue ?? null)}
+                </td>
                 <td />
                 <td class="number" data-title="Items">
                   {numbers.basisText(comparison.overall.difference)}
@@ -395,12 +403,17 @@ function Gap({
   difference,
   bounded,
   axis,
+  claimed,
 }: {
   difference: Estimate;
   bounded: boolean;
   axis: DrawnAxis | null;
+  /** What the conclusion claims, which counts the other tests; the interval alone where unknown. */
+  claimed: boolean | undefined;
 }) {
-  const clear = numbers.hasInterval(difference) && (difference.low > 0 || difference.high < 0);
+  const clear =
+    claimed ??
+    (numbers.hasInterval(difference) && (difference.low > 0 || difference.high < 0));
   return (
     <>
       <td class="number" data-title="A − B">
@@ -443,7 +456,12 @@ function Difference({
       <td class="number" data-title="B">
         {numbers.number(task.b, task.bounded)}
       </td>
-      <Gap difference={task.difference} bounded={task.bounded} axis={axis} />
+      <Gap
+        difference={task.difference}
+        bounded={task.bounded}
+        axis={axis}
+        claimed={task.claimed}
+      />
       <td class="number" data-title="p">
         {numbers.pValue(task.pValue)}
       </td>

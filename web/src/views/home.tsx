@@ -6,7 +6,16 @@ import { links, runAddress } from "../pages";
 import { useKeys } from "../shell/keys";
 import { Line } from "../text/text";
 import * as numbers from "./numbers";
-import { Choice, EmptyNote, RunLink, StateLine, TaskScores, useCatalog, useFirst } from "./parts";
+import {
+  Choice,
+  EmptyNote,
+  recordedText,
+  RunLink,
+  StateLine,
+  TaskScores,
+  useCatalog,
+  useFirst,
+} from "./parts";
 
 /** As many as the server makes a board of. */
 const MOST_CHOSEN = 200;
@@ -214,7 +223,7 @@ function HomeRow(props: {
             <>
               {run.started && " · "}
               <a href={links.samples(runAddress(props.catalog, run))}>
-                {numbers.counted(run.records, "sample")}
+                {recordedText(run)}
               </a>
             </>
           )}

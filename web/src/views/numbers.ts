@@ -129,10 +129,10 @@ export function duration(seconds: number | null): string {
   return `${count(Math.floor(minutes / 60))} h${minutes % 60 ? ` ${minutes % 60} min` : ""}`;
 }
 
-/** A probability: "< 0.0001", "0.013", "0.40"; more digits where two would round it onto 5%. */
+/** A probability: "< 0.001", "0.013", "0.40"; more digits where two would round it onto 5%. */
 export function pValue(p: number | null): string {
   if (p === null || Number.isNaN(p)) return NOTHING;
-  if (p < 0.0001) return "< 0.0001";
+  if (p < 0.001) return "< 0.001";
   if (p > 0.0495 && p < 0.0505) return String(Number(p.toPrecision(4)));
   return p < 0.0995 ? String(Number(p.toPrecision(2))) : p.toFixed(2);
 }

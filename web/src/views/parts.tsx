@@ -145,13 +145,21 @@ export function Choice(props: {
   );
 }
 
+/** How much a run recorded: "60 answers to 30 samples" where samples were repeated. */
+export function recordedText(run: RunInfo): string {
+  const samples = run.tasks.reduce((total, task) => total + task.samples, 0);
+  if (run.state !== "running" && samples > 0 && run.records > samples)
+    return `${numbers.counted(run.records, "answer")} to ${numbers.counted(samples, "sample")}`;
+  return numbers.counted(run.records, "sample");
+}
+
 /** How far a run is: n of m samples, running, finished or stopped. */
 export function StateLine({ run, brief = false }: { run: RunInfo; brief?: boolean }) {
   const hasTotal = run.expected !== null && run.expected > 0;
   const many =
     hasTotal && run.records < run.expected!
       ? `${numbers.count(run.records)} of ${numbers.counted(run.expected!, "sample")}`
-      : numbers.counted(run.records, "sample");
+      : recordedText(run);
   const took = run.seconds === null ? "" : ` in ${numbers.duration(run.seconds)}`;
   const words =
     run.state === "running"

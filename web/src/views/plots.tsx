@@ -193,6 +193,7 @@ function Numbers({ children, open = false }: { children: ComponentChildren; open
 function unit(metric: Metric | null): string {
   if (metric === null) return "";
   const scale = metric.bounded ? ", points of 100" : "";
+  if (metric.noDirection) return `${numbers.plainName(metric.name)}${scale}`;
   const direction = metric.lowerIsBetter ? "lower" : "higher";
   return `${numbers.plainName(metric.name)}${scale}, ${direction} is better`;
 }

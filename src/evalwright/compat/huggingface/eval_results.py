@@ -137,10 +137,11 @@ def _notes(run: Run, task: TaskResult, metric: MetricResult, unit: str) -> str:
     """The unit, then the uncertainty of the number and what it is computed from."""
     estimate = metric.estimate
     unit_text = UNITS[unit] if metric.kind in BOUNDED_METRICS else "its own unit"
-    notes = [
-        f"{metric.label} in {unit_text}, {'lower' if metric.less_is_better else 'higher'}"
-        " is better"
-    ]
+    unit_note = f"{metric.label} in {unit_text}"
+    if metric.has_direction:
+        direction = "lower" if metric.less_is_better else "higher"
+        unit_note += f", {direction} is better"
+    notes = [unit_note]
     as_published = run.is_as_published(task.name, metric.label)
     if as_published:
         notes.append(AS_PUBLISHED)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
+from textwrap import shorten
 from typing import Any, Literal, get_args, get_type_hints
 
 from evalwright import (
@@ -42,6 +44,7 @@ from evalwright.extend import (
     ImportDestination,
     ImportSummary,
     MetricSpec,
+    MissingExtra,
     RunError,
     RunFacts,
     TaskResult,
@@ -78,10 +81,14 @@ _CULPRITS: tuple[tuple[str, Literal["provider", "sandbox"]], ...] = (
 
 def imports(path: Path, runs_folder: Path, name: str = "") -> ImportSummary:
     """Import every log at `path`, for the command line."""
-    runs, left_out = import_inspect(path, runs_folder, name)
-    return summarise_import(
-        runs, _describe_run, ("format", "file", "status", "notes"), left_out
+    imported = import_logs(path, runs_folder, name)
+    summary = summarise_import(
+        imported.runs,
+        _describe_run,
+        ("format", "file", "status", "notes"),
+        imported.left_out,
     )
+    return replace(summary, failed=imported.failed)
 
 
 def _describe_run(run: Run) -> list[str]:
@@ -94,16 +101,65 @@ def _describe_run(run: Run) -> list[str]:
     return [f"({run.model}: {counts}{'; ' if figures else ''}{figures})"]
 
 
+@dataclass(frozen=True, slots=True)
+class ImportedLogs:
+    """The runs that logs became.
+
+    Attributes:
+        runs: the runs.
+        left_out: a sentence for each file that is left out of a folder.
+        failed: a sentence for each log of a folder that cannot be read.
+    """
+
+    runs: tuple[Run, ...]
+    left_out: tuple[str, ...]
+    failed: tuple[str, ...]
+
+
+def import_logs(path: Path, runs_folder: Path, name: str = "") -> ImportedLogs:
+    """Import a log, or every log in a folder.
+
+    In a folder, a log that cannot be read does not keep the others from being imported.
+
+    Raises:
+        RunError: no log can be imported.
+        MissingExtra: no log can be imported without an optional library.
+    """
+    folder = find_logs(path)
+    destination = ImportDestination(runs_folder, name, alone=len(folder.logs) == 1)
+    runs = []
+    failed = [*folder.failed]
+    first_error: RunError | MissingExtra | None = None
+    for log in folder.logs:
+        try:
+            runs.append(_Import(log).run(destination))
+        except (RunError, MissingExtra) as error:
+            first_error = first_error or error
+            failed.append(str(error))
+    if not runs and first_error is not None:
+        raise first_error
+    return ImportedLogs(tuple(runs), folder.left_out, tuple(failed))
+
+
 def import_inspect(
     path: Path, runs_folder: Path, name: str = ""
 ) -> tuple[tuple[Run, ...], list[str]]:
-    """Import a log, or every log in a folder; return the runs and what was left out.
+    """Import as `import_logs`; return the runs, and what is left out or cannot be read.
 
     Raises RunError.
     """
-    logs, left_out = find_logs(path)
-    destination = ImportDestination(runs_folder, name, alone=len(logs) == 1)
-    return tuple(_Import(log).run(destination) for log in logs), left_out
+    imported = import_logs(path, runs_folder, name)
+    return imported.runs, [*imported.left_out, *imported.failed]
+
+
+MAX_REASON_CHARS = 600
+"""So much of the error of a log is in its note; the log has all of it."""
+
+
+def _reason(error: str) -> str:
+    """An error's message on one line, cut between words where it is long."""
+    line = shorten(error, MAX_REASON_CHARS, placeholder=" ...")
+    return "".join(char if char.isprintable() else "?" for char in line)
 
 
 _NOTED_FACTS = {
@@ -543,7 +599,7 @@ class _Import:
                 " inspect_ai."
             )
         if status != "success":
-            reason = f": {printable(str(error))}" if error else ""
+            reason = f": {_reason(str(error))}" if error else ""
             notes.append(
                 f"Its status is '{printable(str(status))}', with {len(self.places)} of"
                 f" {n_samples} samples{reason}."

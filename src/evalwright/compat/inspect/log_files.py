@@ -199,17 +199,40 @@ def read_log(path: Path) -> Log:
     return Log(path, header_fields, document)
 
 
-def find_logs(path: Path) -> tuple[list[Log], list[str]]:
-    """Find the logs at a path, and list what was left out of a folder.
+@dataclass(frozen=True, slots=True)
+class LogFolder:
+    """The logs at a path.
 
-    Of several attempts at one task, the last counts. Raises RunError.
+    Attributes:
+        logs: those to import.
+        left_out: a sentence for each file that is left out of a folder, as it is no log or an
+            earlier try.
+        failed: a sentence for each log of a folder that cannot be read.
+    """
+
+    logs: tuple[Log, ...]
+    left_out: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
+
+
+def find_logs(path: Path) -> LogFolder:
+    """Find the logs at a path.
+
+    Of several attempts at one task, the last counts. In a folder, logs that cannot be read do not
+    keep others from being imported.
+
+    Raises:
+        RunError: there is no log, or none can be read.
+        MissingExtra: none can be read without an optional library.
     """
     if not path.exists():
         raise nothing_at(path, ADVICE)
     if not path.is_dir():
-        return [read_log(path)], []
+        return LogFolder((read_log(path),))
     logs: list[Log] = []
     left_out = []
+    failed = []
+    first_error: RunError | MissingExtra | None = None
     for file in sorted(
         child
         for child in path.rglob("*")
@@ -217,10 +240,12 @@ def find_logs(path: Path) -> tuple[list[Log], list[str]]:
     ):
         try:
             logs.append(read_log(file))
-        except RunError as error:
+        except (RunError, MissingExtra) as error:
             if file.suffix == ".eval":
-                raise
-            left_out.append(f"{file.name} ({printable(str(error))})")
+                first_error = first_error or error
+                failed.append(str(error))
+            else:
+                left_out.append(f"{file.name} ({printable(str(error))})")
     last: dict[str, Log] = {}
     for log in sorted(logs, key=lambda log: str(log.spec.get("created", ""))):
         task_id = str(log.spec.get("task_id") or log.path)
@@ -230,9 +255,11 @@ def find_logs(path: Path) -> tuple[list[Log], list[str]]:
                 " repeats."
             )
         last[task_id] = log
+    if not last and first_error is not None:
+        raise first_error
     if not last:
         raise RunError(f"'{path}' has no logs of inspect_ai. {ADVICE}")
-    return list(last.values()), left_out
+    return LogFolder(tuple(last.values()), tuple(left_out), tuple(failed))
 
 
 class _Archive:

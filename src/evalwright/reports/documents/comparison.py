@@ -12,13 +12,16 @@ from evalwright.analysis.several import PairTable, SeveralComparison
 from evalwright.analysis.words import merge_remarks, warn_few_clusters
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
-from evalwright.reports.conclusions import gain_sentence
+from evalwright.reports.conclusions import claimed_differences, gain_sentence
+from evalwright.reports.documents.run import FEW_ITEMS
 from evalwright.reports.text import shorten
-from evalwright.runs.slices import SliceComparison
+from evalwright.runs.slices import SliceComparison, SlicePart
 from evalwright.statistics import Estimate, MacroDifference
 
 PROVISIONAL = "provisional"
 """The note on a difference for which too many answers are missing."""
+
+SKEWNESS_TEST = "skewness-adjusted t"
 
 MOST_FLIPS = 5
 """Most flipped items shown per task and direction; the JSON form has more."""
@@ -28,9 +31,16 @@ QUESTION_CELLS = 60
 
 
 def comparison_document(
-    comparison: Comparison, gates: Sequence[Gate] = (), most_flips: int = MOST_FLIPS
+    comparison: Comparison,
+    gates: Sequence[Gate] = (),
+    most_flips: int = MOST_FLIPS,
+    *,
+    all_slices: bool = False,
 ) -> doc.Document:
-    """Compare two runs: means, differences, tests, slices, flipped items, conclusion and gates."""
+    """Compare two runs: means, differences, tests, slices, flipped items, conclusion and gates.
+
+    Slices that are too small to show anything are counted in one line, unless `all_slices`.
+    """
     paired = all(task.paired for task in comparison.tasks)
     blocks: list[doc.Block] = [
         doc.Facts([("A", comparison.a), ("B", comparison.b)]),
@@ -38,10 +48,11 @@ def comparison_document(
         *_remarks(comparison.tasks),
         *_others(comparison.tasks),
         doc.Note(comparison.estimand, "quiet"),
+        *_test_notes(comparison.tasks),
     ]
     for task in comparison.tasks:
         for sliced in task.slices:
-            blocks += _slices(task, sliced) if sliced.parts else []
+            blocks += _slices(task, sliced, all_slices) if sliced.parts else []
     for task in comparison.tasks:
         blocks += _flips(task, most_flips)
     if comparison.differences:
@@ -141,9 +152,10 @@ _COLUMNS = (
 def _differences(comparison: Comparison) -> Iterator[doc.Table]:
     """Build one table for all tasks in points, and one for each metric in another unit."""
     units: dict[str, list[Sequence[doc.Content]]] = {}
-    for task in comparison.tasks:
+    claimed = claimed_differences(comparison)
+    for task, is_claimed in zip(comparison.tasks, claimed, strict=True):
         units.setdefault("" if task.bounded else task.metric, []).append(
-            _difference(task)
+            _difference(task, is_claimed)
         )
     for group in comparison.groups:
         units.setdefault("", []).append(
@@ -211,7 +223,7 @@ def _mean_row(
     )
 
 
-def _difference(task: TaskComparison) -> Sequence[doc.Content]:
+def _difference(task: TaskComparison, is_claimed: bool) -> Sequence[doc.Content]:
     comparison = task.result
     paired = task.paired
     discordant = (
@@ -228,16 +240,13 @@ def _difference(task: TaskComparison) -> Sequence[doc.Content]:
         n_items = (
             f"{numbers.count(task.unpaired.n_a)} and {numbers.count(task.unpaired.n_b)}"
         )
-    significant = comparison.p_value < 1 - comparison.level and (
-        comparison.low > 0 or comparison.high < 0
-    )
     difference = numbers.gap(comparison.difference, comparison, bounded=task.bounded)
     return (
         f"{task.task} ({task.metric}{direction_note(task)})",
         *(_mean(mean, task.bounded) for mean in (comparison.mean_a, comparison.mean_b)),
         doc.Cell(
             difference,
-            "strong" if significant else "",
+            "strong" if is_claimed else "",
             note=PROVISIONAL if task.provisional else "",
         ),
         numbers.p_value(comparison.p_value),
@@ -250,6 +259,16 @@ def _difference(task: TaskComparison) -> Sequence[doc.Content]:
 
 def _mean(mean: float, bounded: bool) -> str:
     return numbers.points(mean) if bounded else numbers.number(mean, "plain", 3)
+
+
+def _test_notes(tasks: Sequence[TaskComparison]) -> Iterator[doc.Note]:
+    """Say where a test that few readers know by name is described."""
+    if any(SKEWNESS_TEST in task.result.test for task in tasks):
+        yield doc.Note(
+            f"'{SKEWNESS_TEST}': Student's t, corrected for a few large differences"
+            " (docs/reference/paired-tests.md).",
+            "quiet",
+        )
 
 
 def _remarks(tasks: Sequence[TaskComparison]) -> Iterator[doc.Note]:
@@ -284,32 +303,44 @@ def _remarks_on(task: TaskComparison) -> Iterator[str]:
     yield from task.warnings
 
 
-def _slices(task: TaskComparison, sliced: SliceComparison) -> Iterator[doc.Block]:
-    columns = [
-        doc.Column(sliced.key, folds=True, key=True),
-        *doc.columns(
-            "A>", "B>", "A - B>", "p>", "p adjusted>", "Min. detectable>", "Items>"
-        ),
+def _is_finding(subset: SlicePart) -> bool:
+    return subset.paired.verdict != "no difference seen"
+
+
+def _is_too_small(subset: SlicePart) -> bool:
+    """Whether a slice has so few items that it could hardly show a difference, and shows none."""
+    if _is_finding(subset):
+        return False
+    return subset.paired.n < FEW_ITEMS or math.isnan(subset.paired.p_value)
+
+
+def _slices(
+    task: TaskComparison, sliced: SliceComparison, all_slices: bool
+) -> Iterator[doc.Block]:
+    """Show a comparison by slice: findings first, and slices that are too small as a count."""
+    title = f"{task.task} by {sliced.key}"
+    too_small = [
+        subset for subset in sliced.parts if not all_slices and _is_too_small(subset)
     ]
-    rows: list[Sequence[doc.Content]] = []
-    for subset in sliced.parts:
-        paired = subset.paired
-        difference = numbers.gap(paired.difference, paired, bounded=task.bounded)
-        rows.append(
-            (
-                subset.value,
-                _mean(paired.mean_a, task.bounded),
-                _mean(paired.mean_b, task.bounded),
-                doc.Cell(
-                    difference,
-                    "" if paired.verdict == "no difference seen" else "strong",
-                ),
-                numbers.p_value(paired.p_value),
-                numbers.p_value(subset.p_adjusted),
-                detectable_text(paired.smallest_visible_difference, task.bounded),
-                numbers.items(paired.n, paired.n_missing, paired.n_clusters),
-            )
+    if len(too_small) < 2:
+        too_small = []
+    shown = sorted(
+        (subset for subset in sliced.parts if subset not in too_small),
+        key=lambda subset: not _is_finding(subset),
+    )
+    yield doc.Heading(title)
+    if shown:
+        yield _slice_table(task, sliced.key, shown)
+    if too_small:
+        n_items = sum(subset.paired.n for subset in too_small)
+        scope = "All" if not shown else f"{len(too_small)} of the"
+        yield doc.Note(
+            f"{scope} {len(sliced.parts)} values of '{sliced.key}' have under"
+            f" {FEW_ITEMS} items, or nothing to test, and no finding"
+            f" ({numbers.counted(n_items, 'item')}): --all-slices shows them."
         )
+    if not shown:
+        return
     level = sliced.parts[0].paired.level
     note = (
         f"Adjustment: {sliced.correction}. A slice differs where the adjusted p is"
@@ -322,9 +353,38 @@ def _slices(task: TaskComparison, sliced: SliceComparison) -> Iterator[doc.Block
             f" {without} without a value {numbers.plural(sliced.without, 'is', 'are')}"
             " in no slice."
         )
-    yield doc.Heading(f"{task.task} by {sliced.key}")
-    yield doc.Table(columns, rows, f"{task.task} by {sliced.key}")
     yield doc.Note(note, "quiet")
+
+
+def _slice_table(
+    task: TaskComparison, key: str, subsets: Sequence[SlicePart]
+) -> doc.Table:
+    columns = [
+        doc.Column(key, folds=True, key=True),
+        *doc.columns(
+            "A>", "B>", "A - B>", "p>", "p adjusted>", "Min. detectable>", "Items>"
+        ),
+    ]
+    rows: list[Sequence[doc.Content]] = []
+    for subset in subsets:
+        paired = subset.paired
+        difference = numbers.gap(paired.difference, paired, bounded=task.bounded)
+        rows.append(
+            (
+                subset.value,
+                _mean(paired.mean_a, task.bounded),
+                _mean(paired.mean_b, task.bounded),
+                doc.Cell(
+                    difference,
+                    "strong" if _is_finding(subset) else "",
+                ),
+                numbers.p_value(paired.p_value),
+                numbers.p_value(subset.p_adjusted),
+                detectable_text(paired.smallest_visible_difference, task.bounded),
+                numbers.items(paired.n, paired.n_missing, paired.n_clusters),
+            )
+        )
+    return doc.Table(columns, rows, f"{task.task} by {key}")
 
 
 def _flips(task: TaskComparison, most: int) -> Iterator[doc.Block]:

@@ -37,7 +37,7 @@ from evalwright.runs.stopping import ended_early
 from evalwright.runs.writer import RUN_FILE, Growing
 from evalwright.statistics import Estimate
 
-MOST_SLICES = 12
+MOST_SLICES = 40
 """Number of values of a slice key shown by default, largest first; `run.json` has all."""
 
 SHORT_HASH_CHARS = 8
@@ -87,8 +87,8 @@ def judge_sentence(run: Run) -> str:
     )
     if not n_judged:
         return (
-            f"A judge failed on all {numbers.counted(n_failed, 'unsure answer')}: the"
-            " rules' scores stand."
+            f"A judge failed on all {numbers.counted(n_failed, 'unsure answer')} that it"
+            " was sent: the rules' scores stand."
         )
     return (
         f"A judge scored {numbers.counted(n_judged, 'answer')} of which the rules were"
@@ -453,11 +453,10 @@ def _slices(
             metric_by_label = {metric.label: metric for metric in metrics}
             main = metric_by_label.get(shown_metrics[0].label)
             scores = [
-                doc.Number(
-                    metric_by_label[metric.label].estimate
-                    if metric.label in metric_by_label
-                    else None,
+                _slice_score(
+                    metric_by_label.get(metric.label),
                     numbers.unit_of(metric.kind),
+                    is_pooled=slice_value not in by_value,
                 )
                 for metric in shown_metrics
             ]
@@ -480,6 +479,17 @@ def _slices(
             f" {RUN_FILE} has all.",
             "quiet",
         )
+
+
+def _slice_score(
+    metric: MetricResult | None, unit: numbers.Unit, *, is_pooled: bool
+) -> doc.Content:
+    """The score of a slice; of several small ones pooled, the mean alone has no interval."""
+    if metric is None:
+        return doc.Number(None, unit)
+    if is_pooled and numbers.limits(metric.estimate, unit) is None:
+        return numbers.value(metric.estimate, unit)
+    return doc.Number(metric.estimate, unit)
 
 
 FEW_ITEMS = 5

@@ -176,6 +176,7 @@ def _metric(metric: MetricResult) -> dict[str, Any]:
         "name": metric.label,
         "bounded": bounded,
         "lowerIsBetter": metric.less_is_better,
+        **({} if metric.has_direction else {"noDirection": True}),
         **estimate_json(metric.estimate),
     }
 
@@ -358,7 +359,11 @@ def comparison_part(a: tuple[str, Run, Samples], b: tuple[str, Run, Samples]) ->
     Where the runs cannot be compared, it says why.
     """
     from evalwright.analysis.comparison import compare_runs
-    from evalwright.reports.conclusions import headline, worded_comparison
+    from evalwright.reports.conclusions import (
+        claimed_differences,
+        headline,
+        worded_comparison,
+    )
 
     try:
         comparison = worded_comparison(compare_runs(a[1], b[1], most_flips=0))
@@ -368,12 +373,17 @@ def comparison_part(a: tuple[str, Run, Samples], b: tuple[str, Run, Samples]) ->
     if comparison.overall is not None:
         overall = {
             "difference": _difference(comparison.overall),
-            "sentence": comparison.conclusion,
+            "pValue": number_json(comparison.overall.p_value),
         }
     head = {
         "a": a[0],
         "b": b[0],
-        "tasks": [_task_difference(task) for task in comparison.tasks],
+        "tasks": [
+            _task_difference(task, is_claimed)
+            for task, is_claimed in zip(
+                comparison.tasks, claimed_differences(comparison), strict=True
+            )
+        ],
         "overall": overall,
         "headline": headline(comparison),
         "conclusion": comparison.conclusion,
@@ -395,7 +405,7 @@ def _warnings(tasks: Iterable[TaskComparison]) -> Iterable[str]:
         yield from (f"{task.task}: {warning}" for warning in task.warnings)
 
 
-def _task_difference(task: TaskComparison) -> dict[str, Any]:
+def _task_difference(task: TaskComparison, is_claimed: bool) -> dict[str, Any]:
     comparison = task.result
     return {
         "task": task.task,
@@ -407,6 +417,7 @@ def _task_difference(task: TaskComparison) -> dict[str, Any]:
         "b": number_json(comparison.mean_b),
         "difference": _difference(comparison),
         "pValue": number_json(comparison.p_value),
+        "claimed": is_claimed,
         "onlyA": task.only_a,
         "onlyB": task.only_b,
         "sentence": task.sentence,
