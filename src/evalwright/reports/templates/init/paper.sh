@@ -11,6 +11,9 @@ evalwright compare "$@" --json-file comparison.json --latex comparison.tex --csv
 # Scores and ranks for LaTeX (booktabs, graphicx; \input{table}), and as CSV with all tasks.
 evalwright leaderboard "$@" --title Results --latex table.tex --csv table.csv
 
+# What the methods section has to say: models, tasks, prompts, settings, statistics, citations.
+evalwright export methods "$@" --into methods.txt
+
 # Figures, also as .png or .pdf. They need the extra plot.
 evalwright runs plot scores "$@" --into scores.svg
 evalwright runs plot differences "$@" --into differences.svg
