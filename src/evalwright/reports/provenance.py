@@ -6,10 +6,11 @@ A record of another program lacks some, and then so do the lists.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
+from hashlib import blake2b
 from typing import Any
 
-from evalwright.models.model_interface import fingerprint_of
 from evalwright.reports.text import inert, inert_lines
 from evalwright.runs.reader import Run
 
@@ -91,7 +92,16 @@ def template_text(record: Mapping[str, Any]) -> str:
 def prompt_hash(record: Mapping[str, Any]) -> str:
     """Hash a task's prompt with its few-shot examples; "" where the record has none."""
     prompt = as_section(as_section(record.get("definition")).get("prompt"))
-    return fingerprint_of(prompt) if prompt else ""
+    if not prompt:
+        return ""
+    text = json.dumps(
+        prompt,
+        sort_keys=True,
+        separators=(",", ":"),
+        ensure_ascii=False,
+        default=str,
+    )
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def few_shot_text(record: Mapping[str, Any]) -> str:
