@@ -127,7 +127,10 @@ def test_a_value_that_no_sample_has_is_said_with_those_that_there_are(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("runs", "samples", "a", "item-1", "--limit", "2"), "leave out --limit"),
+        (
+            ("runs", "samples", "a", "item-1", "--limit", "2"),
+            "leave out --limit. To list samples by their ids: --where 'id~item-1' --limit 2.",
+        ),
         (("runs", "samples", "a", "--flipped-against", "runs/a"), "names 'a' itself"),
         (("leaderboard", "a", "runs/a"), "named more than once"),
         (("plot", "scores", "a", "a", "--into", "f.svg"), "named more than once"),

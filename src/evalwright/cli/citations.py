@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,12 @@ import click
 from evalwright.cli.exit_codes import say
 from evalwright.cli.options import open_runs, option, repeatable_option
 from evalwright.cli.output import echo
-from evalwright.core.errors import TaskError
+from evalwright.core.errors import (
+    ConfigurationError,
+    EvalwrightError,
+    TaskError,
+    UnknownName,
+)
 from evalwright.core.tasks import Task
 from evalwright.tasks.safe_files import failing_as, write_file
 
@@ -56,10 +62,10 @@ def citations(
         raise click.UsageError(
             "Name at least one task, for example gsm8k, or a run with --run."
         )
-    rows = [
-        *(row for name in tasks for row in _cite_task(name)),
-        *(row for opened_run in open_runs(*run) for row in _cite_run(opened_run)),
-    ]
+    run_rows = [row for opened_run in open_runs(*run) for row in cite_run(opened_run)]
+    rows = merge_cited(
+        [*(row for name in tasks for row in _cite_task(name)), *run_rows]
+    )
     path = Path(output) if output else None
     if path is not None and path.suffix not in (".tex", ".bib"):
         raise click.UsageError(f"--into ends in .tex or .bib, not '{path.suffix}'.")
@@ -86,7 +92,16 @@ def _cite_task(name: str) -> Iterator[Cited]:
     from evalwright.tasks.citations import cited
     from evalwright.tasks.loading import find_definitions
 
-    for definition in find_definitions(name):
+    try:
+        definitions = find_definitions(name)
+    except UnknownName as error:
+        if not _is_run(name):
+            raise
+        raise ConfigurationError(
+            f"'{name}' is a run, not a task. For the tasks of a run: `evalwright export"
+            f" citations --run {shlex.quote(name)}`."
+        ) from error
+    for definition in definitions:
         metadata = (
             definition.metadata
             if isinstance(definition, Task)
@@ -95,7 +110,38 @@ def _cite_task(name: str) -> Iterator[Cited]:
         yield cited(definition.name, metadata if isinstance(metadata, dict) else {})
 
 
-def _cite_run(run: Run) -> Iterator[Cited]:
+def _is_run(name: str) -> bool:
+    try:
+        open_runs(name)
+    except EvalwrightError:
+        return False
+    return True
+
+
+def merge_cited(rows: Sequence[Cited]) -> list[Cited]:
+    """List each task once: its rows that agree but for the number of samples become one.
+
+    Runs that used different numbers of samples keep a row each.
+    """
+    merged: dict[tuple[Any, ...], Cited] = {}
+    for row in rows:
+        citation = (row.name, row.licence, tuple(row.entries.items()), row.why)
+        uncounted = (*citation, None)
+        if row.samples is None and any(key[:-1] == citation for key in merged):
+            continue
+        if row.samples is not None and uncounted in merged:
+            # The run says how many samples: its row takes the place of the task's.
+            merged = {
+                (*citation, row.samples) if key == uncounted else key: (
+                    row if key == uncounted else kept
+                )
+                for key, kept in merged.items()
+            }
+        merged.setdefault((*citation, row.samples), row)
+    return list(merged.values())
+
+
+def cite_run(run: Run) -> Iterator[Cited]:
     from evalwright.tasks.citations import cited, cited_benchmark
 
     benchmarks_by_task: dict[str, Counter[str]] = {}

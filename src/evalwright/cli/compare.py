@@ -93,6 +93,16 @@ if TYPE_CHECKING:
 )
 @AS_JSON
 @option("--json-file", "FILE", "Write the comparison as JSON to a file.")
+@option(
+    "--latex",
+    "FILE",
+    "Write the comparison as a LaTeX table (booktabs), to \\input into a paper.",
+)
+@option(
+    "--csv",
+    "FILE",
+    "Write the comparison as CSV: a line per task, metric, slice and pair of runs.",
+)
 def compare(runs: tuple[str, ...], **params: Any) -> int:
     """Compare RUNS on the items that they share: differences, intervals, tests, and what flipped.
 
@@ -113,7 +123,15 @@ def compare(runs: tuple[str, ...], **params: Any) -> int:
     from evalwright.runs.confirmed import confirm, confirm_all, kept_note, numbers_from
 
     only_with(mode="rules", junit="rules", slices_adjust="slices", all_slices="slices")
-    for name in ("baseline", "metric", "slices", "equivalent", "json_file"):
+    for name in (
+        "baseline",
+        "metric",
+        "slices",
+        "equivalent",
+        "json_file",
+        "latex",
+        "csv",
+    ):
         if len(runs) == 1 and params[name]:
             option_name = name.removesuffix("s").replace("_", "-")
             raise ConfigurationError(
@@ -200,6 +218,14 @@ def compare(runs: tuple[str, ...], **params: Any) -> int:
         write_result(params["junit"], junit_xml(gates))
     if params["json_file"]:
         write_result(params["json_file"], report)
+    if params["latex"]:
+        from evalwright.reports.paper_tables import comparison_latex
+
+        write_result(params["latex"], comparison_latex(comparison))
+    if params["csv"]:
+        from evalwright.reports.paper_tables import comparison_csv
+
+        write_result(params["csv"], comparison_csv(comparison))
     return int(any(gate.failed for gate in gates))
 
 

@@ -93,6 +93,10 @@ OWN_EXPORTS = {
         "evalwright.cli.citations:citations",
         "LaTeX and BibTeX of what to cite for tasks.",
     ),
+    "methods": (
+        "evalwright.cli.methods:methods",
+        "What a paper's methods section says of runs, with what to cite.",
+    ),
 }
 """Exports of our own, which belong to no foreign system."""
 CHECKERS = (

@@ -15,6 +15,7 @@ from evalwright.cli.options import (
     AS_JSON,
     RUNS_FOLDER,
     combine_options,
+    flag,
     only_with,
     open_runs,
     option,
@@ -57,6 +58,17 @@ def judge() -> None:
     type=click.Choice(["random", "stratified"]),
     default="random",
     show_default=True,
+)
+@flag(
+    "--unsure",
+    "Draw from the answers of which the scorer is unsure. Their labels say how the judge"
+    " did on these, and correct no score.",
+)
+@option(
+    "--flipped",
+    "RUN",
+    "Draw from the answers that this other run scored differently; as --unsure, and with"
+    " it from both.",
 )
 @option(
     "--seed",
@@ -113,6 +125,7 @@ def calibrate(
         calibrate_difference,
         calibrate_judge,
         compare_chosen_labels,
+        compare_disputed_labels,
         write_calibration,
     )
     from evalwright.analysis.judge_validation.labels import read_label_files
@@ -130,6 +143,12 @@ def calibrate(
             chosen_labels = compare_chosen_labels(first, tables, scorer)
             print_result(
                 as_json, chosen_labels.as_dict(), chosen_document(chosen_labels)
+            )
+            return
+        disputed_labels = compare_disputed_labels(first, tables, scorer)
+        if disputed_labels is not None:
+            print_result(
+                as_json, disputed_labels.as_dict(), chosen_document(disputed_labels)
             )
             return
 
@@ -220,6 +239,8 @@ def _draw_labels(
     tasks: Sequence[str] = (),
     size: int | None = None,
     design: Any = "random",
+    unsure: bool = False,
+    flipped: str | None = None,
     seed: int = 0,
     to: str | None = None,
     page: str | None = None,
@@ -227,6 +248,7 @@ def _draw_labels(
 ) -> dict[str, Any]:
     """Draw answers to label, write the table or page, and store the sets beside their runs."""
     from evalwright.analysis.judge_validation.drawing import (
+        draw_disputed_set,
         draw_set,
         draw_sets,
         sheet_rows,
@@ -235,14 +257,28 @@ def _draw_labels(
     from evalwright.analysis.judge_validation.verdicts import read_verdicts
     from evalwright.reports.labelling import QUESTION, label_html, sheet_csv
 
+    if unsure or flipped:
+        _check_disputed(run2, design)
     run_names = [name for name in (run, run2) if name is not None]
     runs = open_runs(*run_names, writes_beside=True)
     verdicts = [read_verdicts(drawn_run, scorer, tasks) for drawn_run in runs]
-    sets: tuple[LabelSet, ...] = (
-        draw_sets(verdicts[0], verdicts[1], size, design, seed)
-        if len(verdicts) == 2
-        else (draw_set(verdicts[0], size, design, seed),)
-    )
+    sets: tuple[LabelSet, ...]
+    if unsure or flipped:
+        other_verdicts = None
+        if flipped:
+            first = verdicts[0]
+            other_verdicts = read_verdicts(
+                open_runs(flipped)[0], first.scorer, first.tasks
+            )
+        sets = (
+            draw_disputed_set(
+                verdicts[0], size, seed, unsure=unsure, flipped=other_verdicts
+            ),
+        )
+    elif len(verdicts) == 2:
+        sets = draw_sets(verdicts[0], verdicts[1], size, design, seed)
+    else:
+        sets = (draw_set(verdicts[0], size, design, seed),)
     files = {
         "table": (
             to or (None if page else f"{runs[0].folder.resolve().name}.labels.csv")
@@ -285,6 +321,19 @@ def _draw_labels(
         **files,
         "next": command,
     }
+
+
+def _check_disputed(run2: str | None, design: str) -> None:
+    """Raise UsageError for what does not go with a draw from disputed answers."""
+    if run2:
+        raise click.UsageError(
+            "--unsure and --flipped draw answers of one run. For the answers on which"
+            f" the two differ: --flipped {shlex.quote(run2)}, without RUN2."
+        )
+    if design != "random":
+        raise click.UsageError(
+            "--unsure and --flipped draw at random: leave out --design."
+        )
 
 
 def _check_free(files: dict[str, str | None], command: str) -> None:

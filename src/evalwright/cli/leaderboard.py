@@ -50,7 +50,11 @@ def _check_text_file(
 @option(
     "--latex",
     "FILE",
-    "Write the board as LaTeX tables (booktabs), to \\input into a paper.",
+    "Write the board as a LaTeX table (booktabs), to \\input into a paper.",
+)
+@flag(
+    "--task-scores",
+    "Give each task a column in --latex too, where the board shows shares in its place.",
 )
 @option("--pdf", "FILE", "Write the board as PDF (the extra plot).")
 @option("--csv", "FILE", "Write the board as CSV.")
@@ -124,6 +128,7 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
         least_answered="plots",
         examples="pages",
         title=title_users,
+        task_scores="latex",
     )
     if params["workflow"]:
         write_workflow(runs, params)

@@ -195,9 +195,9 @@ def _render_texts(
     from evalwright.reports.board_files import board_csv, board_json
     from evalwright.reports.documents.board import board_document
     from evalwright.reports.html import to_html
-    from evalwright.reports.latex import to_latex
     from evalwright.reports.markdown import to_markdown
     from evalwright.reports.model_pages import link_to
+    from evalwright.reports.paper_tables import board_latex
     from evalwright.reports.pdf import to_pdf
     from evalwright.runs.writer import to_json
 
@@ -213,7 +213,7 @@ def _render_texts(
         document = board_document(board, runs, title=title, links=links(file))
         texts[Path(file)] = to_html(document)
     if file := params["latex"]:
-        texts[Path(file)] = to_latex(board_document(board, title=title))
+        texts[Path(file)] = board_latex(board, title, task_scores=params["task_scores"])
     if file := params["pdf"]:
         texts[Path(file)] = to_pdf(board_document(board, title=title))
     if file := params["csv"]:

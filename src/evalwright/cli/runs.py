@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -277,6 +278,8 @@ def _check_samples_options(
     if limit is not None and sample is not None:
         raise click.UsageError(
             "A sample that is named is the only one that is shown: leave out --limit."
+            f" To list samples by their ids: --where {shlex.quote(f'id~{sample}')}"
+            f" --limit {limit}."
         )
 
 

@@ -10,7 +10,12 @@ from typing import Any
 
 from evalwright.analysis.board import Board
 from evalwright.core.outcomes import NO_ANSWER
-from evalwright.reports.columns import ScoreColumn, as_of, data_columns
+from evalwright.reports.columns import (
+    ScoreColumn,
+    as_of,
+    columns_with_tasks,
+    data_columns,
+)
 from evalwright.reports.documents.board import board_labels
 from evalwright.reports.frames import csv_of
 from evalwright.reports.text import inert
@@ -18,7 +23,7 @@ from evalwright.reports.text import inert
 
 def board_rows(board: Board) -> list[dict[str, Any]]:
     """Convert the board to one dictionary per model; None where there is no number."""
-    columns = data_columns(board)
+    columns = columns_with_tasks(board)
     machines = any(row.hardware for row in board.rows)
     prompts = any(row.prompt for row in board.rows)
     rows = []
@@ -43,6 +48,8 @@ def board_rows(board: Board) -> list[dict[str, Any]]:
         for column in columns:
             estimate = column.estimates[i]
             name = inert(column.name.replace(" ", "_"))
+            if name in record:  # a task may be called like a share, or like one of ours
+                name = f"task.{name}"
             record[name] = _number(estimate.value) if estimate else None
             record[f"{name}_low"], record[f"{name}_high"] = (
                 (_number(estimate.low), _number(estimate.high))
@@ -51,7 +58,10 @@ def board_rows(board: Board) -> list[dict[str, Any]]:
             )
         record |= {"items": row.n, "asked": row.n_asked, "not_asked": row.n_not_asked}
         record |= {"missing": row.n_missing, "unsure": row.n_unsure}
-        record |= {outcome: row.outcomes.get(outcome, 0) for outcome in NO_ANSWER}
+        for outcome in NO_ANSWER:
+            # A factual board has the share of refused questions under the same name.
+            name = f"{outcome}_answers" if outcome in record else outcome
+            record[name] = row.outcomes.get(outcome, 0)
         record |= {
             "cost": _number(row.cost),
             **({"hardware": inert(row.hardware)} if machines else {}),

@@ -8,6 +8,7 @@ matter which program recorded the runs.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -140,15 +141,39 @@ def _group_column(board: Board, group: BoardTask) -> ScoreColumn:
 
 def data_columns(board: Board) -> tuple[ScoreColumn, ...]:
     """Return all score columns in the order of the board's rows, including those in other units."""
-    columns = list(score_columns(board))
-    for unit_board in board.more:
+    return _in_order_of(board, tasks=False)
+
+
+def columns_with_tasks(board: Board) -> tuple[ScoreColumn, ...]:
+    """Return what `data_columns` does, and a column for each task that has none there."""
+    return _in_order_of(board, tasks=True)
+
+
+def _in_order_of(board: Board, *, tasks: bool) -> tuple[ScoreColumn, ...]:
+    columns: list[ScoreColumn] = []
+    for unit_board in (board, *board.more):
+        unit_columns = list(score_columns(unit_board))
+        if tasks:
+            unit_columns += task_columns(unit_board, unit_columns)
         places = {row.run_index: i for i, row in enumerate(unit_board.rows)}
         order = [places[row.run_index] for row in board.rows]
         columns += [
             replace(column, estimates=tuple(column.estimates[i] for i in order))
-            for column in score_columns(unit_board)
+            for column in unit_columns
         ]
     return tuple(columns)
+
+
+def task_columns(
+    board: Board, shown_columns: Sequence[ScoreColumn]
+) -> tuple[ScoreColumn, ...]:
+    """Return a column for each task of the board that none of these columns is about."""
+    shown_tasks = {column.task for column in shown_columns}
+    return tuple(
+        _task_column(board, task)
+        for task in board.tasks
+        if task.name not in shown_tasks
+    )
 
 
 def _share_column(board: Board, name: str) -> ScoreColumn:

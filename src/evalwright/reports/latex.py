@@ -17,11 +17,19 @@ from evalwright.reports.text import inert
 
 ROOM = 96
 """Characters of small print that fit on a line of an A4 page."""
+PAPER_ROOM = 76
+"""Characters in \\small that fit on a line of a paper."""
+SHRUNK_ROOM = 130
+"""Characters of a table that is shrunk to the line; with more it is set in several parts."""
 _LONGEST_NAME = 34
 _LONGEST_TITLE = 14
 _MOST_ROWS = 45
 _HEAD = r"""% Made with evalwright. In the preamble: \usepackage{booktabs,longtable}
 \providecommand{\evalwrightletters}[2]{\ifdefined\Umathcode#1\else#2\fi}
+"""
+_PAPER_HEAD = r"""% Made with evalwright. In the preamble: \usepackage{booktabs,longtable,graphicx}
+\providecommand{\evalwrightletters}[2]{\ifdefined\Umathcode#1\else#2\fi}
+\providecommand{\evalwrightfit}[1]{\ifdefined\resizebox\resizebox{\linewidth}{!}{#1}\else#1\fi}
 """
 _ESCAPES = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#",
@@ -131,12 +139,84 @@ def _tables(table: doc.Table, title: str) -> Iterator[str]:
         )
 
 
+def table_latex(table: doc.Table, notes: Sequence[str], label: str) -> str:
+    r"""Render one table for a paper: a single float whose caption explains it.
+
+    A wide table is shrunk to the line; one that would become too small to read is set in several
+    parts, one below the other, in the same float. One with more rows than a page holds is a
+    longtable, or several.
+
+    Args:
+        table: the table; its caption is the first sentence of the caption.
+        notes: further sentences of the caption.
+        label: what \ref refers to, such as "tab:board". No user's text.
+    """
+    columns, cells = table.cells()
+    texts = [[cell_text(cell) for cell in row] for row in cells]
+    widths = [
+        _width(column, [row[i] for row in texts]) + 2
+        for i, column in enumerate(columns)
+    ]
+    is_long = len(cells) > _MOST_ROWS
+    room = PAPER_ROOM if is_long else SHRUNK_ROOM
+    parts = list(doc.Table(columns, cells, table.caption).split_to_fit(widths, room))
+    short_title = escape(table.caption)
+    sentences = [f"{table.caption.rstrip('.')}.", *notes]
+    caption = rf"\caption[{{{short_title}}}]{{{escape(' '.join(sentences))}}}"
+    caption += rf"\label{{{label}}}"
+    if is_long:
+        return "\n".join(
+            _longtable(
+                part, rf"\caption[]{{{short_title} (continued)}}" if i else caption
+            )
+            for i, part in enumerate(parts)
+        )
+    tabulars = "\n\n\\medskip\n".join(_tabular(part) for part in parts)
+    if sum(widths) > PAPER_ROOM:
+        tabulars = "\n\n\\medskip\n".join(
+            f"\\evalwrightfit{{%\n{_tabular(part)}}}" for part in parts
+        )
+    return (
+        f"\\begin{{table}}[htbp]\n\\centering\\small\n{caption}\n{tabulars}\n"
+        "\\end{table}\n"
+    )
+
+
+def paper_latex(tables: Sequence[str]) -> str:
+    """Put tables of `table_latex` together as a fragment for \\input."""
+    return "\n".join([_PAPER_HEAD, *tables])
+
+
 def _width(column: doc.Column, cells: Sequence[str]) -> int:
     longest = max(map(len, cells), default=0)
     return max(min(longest, _LONGEST_NAME), min(len(column.heading), _LONGEST_TITLE))
 
 
 def _table(table: doc.Table, part_index: int, caption: str) -> str:
+    caption_line = (
+        rf"\caption{{{escape(caption)}{' (continued)' if part_index else ''}}}"
+    )
+    if len(table.rows) > _MOST_ROWS:
+        return _longtable(table, caption_line)
+    inner = _tabular(table)
+    return f"\\begin{{table}}[htbp]\n\\centering\\small\n{caption_line}\n{inner}\n\\end{{table}}\n"
+
+
+def _longtable(table: doc.Table, caption_line: str) -> str:
+    spec, head, body = _table_lines(table)
+    return (
+        f"{{\\small\\begin{{longtable}}{spec}\n{caption_line}"
+        f" \\\\\n{head}\n\\endhead\n{body}\n\\bottomrule\n\\end{{longtable}}}}\n"
+    )
+
+
+def _tabular(table: doc.Table) -> str:
+    spec, head, body = _table_lines(table)
+    return f"\\begin{{tabular}}{spec}\n{head}\n{body}\n\\bottomrule\n\\end{{tabular}}"
+
+
+def _table_lines(table: doc.Table) -> tuple[str, str, str]:
+    """Return the specification of a table's columns, its head and its rows."""
     columns, cells = table.cells()
     alignments = []
     heads = []
@@ -152,18 +232,8 @@ def _table(table: doc.Table, part_index: int, caption: str) -> str:
         " & ".join(map(_cell, row, alignments)) + r" \tabularnewline" for row in cells
     ]
     head = "\n".join([r"\toprule", " & ".join(heads) + r" \\", r"\midrule"])
-    caption_line = (
-        rf"\caption{{{escape(caption)}{' (continued)' if part_index else ''}}}"
-    )
     spec = f"{{@{{}}{''.join(alignments)}@{{}}}}"
-    body = "\n".join(rows)
-    if len(rows) > _MOST_ROWS:
-        return (
-            f"{{\\small\\begin{{longtable}}{spec}\n{caption_line}"
-            f" \\\\\n{head}\n\\endhead\n{body}\n\\bottomrule\n\\end{{longtable}}}}\n"
-        )
-    inner = f"\\begin{{tabular}}{spec}\n{head}\n{body}\n\\bottomrule\n\\end{{tabular}}"
-    return f"\\begin{{table}}[htbp]\n\\centering\\small\n{caption_line}\n{inner}\n\\end{{table}}\n"
+    return spec, head, "\n".join(rows)
 
 
 def _heading(title: str, side: str) -> str:

@@ -35,6 +35,7 @@ from evalwright.reports.frames import csv_of, frame_of, run_rows
 from evalwright.reports.html import to_html, to_notebook
 from evalwright.reports.latex import to_latex
 from evalwright.reports.markdown import to_markdown
+from evalwright.reports.paper_tables import board_latex
 from evalwright.reports.pdf import to_pdf
 from evalwright.reports.plot import check_plot, draw_for_reader, draw_plot
 from evalwright.reports.plot_view import (
@@ -178,6 +179,8 @@ def save(result: Any, file: str | Path) -> Path:
     suffix = Path(file).suffix.lower()
     if suffix in (".svg", ".png"):
         return picture(result).save(file)
+    if suffix == ".tex" and isinstance(result, Board):
+        return _write(file, board_latex(result))
     if suffix in REPORTS:
         return report(result).save(file)
     if suffix == ".csv":

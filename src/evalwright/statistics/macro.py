@@ -132,7 +132,8 @@ class MacroDifference(Plain):
     Fields as in `PairedComparison`: with the policy "scored", `low`, `high` and `p_value` are those
     of the items that both models have; with "worst-case" they hold whatever the `n_missing` items
     would have scored. `tasks_are` is "fixed" if the interval is about these tasks with other items,
-    "sample" if it is about tasks like these (`task_sample`).
+    "sample" if it is about tasks like these (`task_sample`). `mean_a` and `mean_b` are the same
+    average of each model's scores on the items that both have.
     """
 
     difference: float
@@ -151,6 +152,8 @@ class MacroDifference(Plain):
     worst_high: float = math.nan
     missing_policy: MissingPolicy = "scored"
     tasks_are: TasksAre = "fixed"
+    mean_a: float = math.nan
+    mean_b: float = math.nan
 
 
 def macro_difference(
@@ -259,6 +262,8 @@ def macro_difference(
         worst_low=worst_low,
         worst_high=worst_high,
         missing_policy=policy,
+        mean_a=float(share @ [part.mean_a for part in parts]),
+        mean_b=float(share @ [part.mean_b for part in parts]),
     )
 
 
@@ -295,6 +300,8 @@ def _from_single_task(part: PairedComparison) -> MacroDifference:
         worst_low=part.worst_low,
         worst_high=part.worst_high,
         missing_policy=part.missing_policy,
+        mean_a=part.mean_a,
+        mean_b=part.mean_b,
     )
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
+from evalwright._version import __version__
 from evalwright.tasks.index import LIBRARY
 
 MISSING = "citation missing"
@@ -211,8 +212,11 @@ def _end(text: str, start: int) -> int:
 
 @cache
 def library_entries() -> Mapping[str, str]:
-    """Return the entries of the bundled tasks, by key."""
-    return entries_of((LIBRARY / "citations.bib").read_text(encoding="utf-8"))
+    """Return the entries of the bundled tasks, by key; our own names the version in use."""
+    entries = entries_of((LIBRARY / "citations.bib").read_text(encoding="utf-8"))
+    own_entry = entries[SELF].removesuffix("}").rstrip()
+    entries[SELF] = f"{own_entry},\n  note = {{Version {__version__}}}\n}}"
+    return entries
 
 
 @cache

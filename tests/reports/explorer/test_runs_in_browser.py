@@ -442,3 +442,21 @@ def test_a_score_worse_than_guessing_is_drawn_left_of_zero(tmp_path: Path) -> No
         assert 0 < first < second
 
     in_browser(tmp_path, (open_run(run.folder),), "#/run/low", steps)
+
+
+def test_a_template_is_folded_among_the_facts_of_a_run(tmp_path: Path) -> None:
+    run = make_run(tmp_path, scores=[1.0, 0.0], name="a")
+    with edited(run.folder) as data:
+        data["tasks"][0]["definition"] = {
+            "prompt": {"system": "Be brief.", "user": "Q: {{ input }}\nA:"}
+        }
+        data["environment"]["git_commit"] = "0123456789abcdef"
+    folded = "document.querySelector('.facts details')"
+
+    async def steps(tab: Tab) -> None:
+        await until(tab, f"{TEXT}.includes('0123456789abcdef')")
+        assert not await tab.evaluate(f"{folded}.open")
+        await tab.evaluate(f"{folded}.querySelector('summary').click()")
+        await until(tab, f"{folded}.innerText.includes('Q: {{{{ input }}}}')")
+
+    in_browser(tmp_path, (open_run(run.folder),), "#/run/a", steps)

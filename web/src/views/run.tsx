@@ -471,12 +471,29 @@ function Facts({ run }: { run: RunInfo }) {
               <Line value={name} />
             </dt>
             <dd>
-              <Line value={value} />
+              <FactText value={value} />
             </dd>
           </div>
         ))}
       </dl>
       {showMore}
     </section>
+  );
+}
+
+/** A fact's text; one of several lines, such as a prompt's template, is folded. */
+function FactText({ value }: { value: string }) {
+  if (!value.includes("\n")) return <Line value={value} />;
+  return (
+    <details>
+      <summary>
+        <Line value={value.slice(0, value.indexOf("\n"))} most={80} />
+      </summary>
+      <div class="said-text">
+        {value.split("\n").map((line, index) => (
+          <div key={index}>{line ? <Line value={line} /> : "\u00a0"}</div>
+        ))}
+      </div>
+    </details>
   );
 }

@@ -22,6 +22,7 @@ from evalwright.analysis.judge_validation.labels import (
     LabelFile,
     find_sets,
     gather_evidence,
+    name_answers,
     read_label_files,
 )
 from evalwright.analysis.judge_validation.probes import probe_judge
@@ -469,6 +470,7 @@ class ChosenLabels(Plain):
         lower: verdicts below it.
         labellers: number of labels by person.
         apart: the answers on which they differ.
+        only: which answers these were drawn from, in words; "" if they were chosen by hand.
     """
 
     run: str
@@ -480,12 +482,36 @@ class ChosenLabels(Plain):
     lower: int
     labellers: Mapping[str, int]
     apart: tuple[ChosenAnswer, ...]
+    only: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return a plain mapping for JSON; `only` is there where it says something."""
+        return plain_fields(self, () if self.only else ("only",))
 
 
 def are_chosen_by_hand(files: Sequence[LabelFile]) -> bool:
     """Tell whether the tables name answers picked by hand, and no row of a labelling set."""
     rows = [label.answer is not None for file in files for label in file.labels]
     return bool(rows) and all(rows)
+
+
+def compare_disputed_labels(
+    run: Run, files: Sequence[LabelFile], scorer: str = ""
+) -> ChosenLabels | None:
+    """Compare the judge's verdicts with labels of a set of disputed answers.
+
+    Returns:
+        The comparison; None if the labels are of a set drawn from all answers.
+
+    Raises:
+        ConfigurationError: the labels are of other answers, or there are none.
+    """
+    sets = find_sets(files, [run])
+    if not any(drawn.only for drawn in sets.values()):
+        return None
+    drawn, named_files = name_answers(run, files, sets)
+    chosen_labels = compare_chosen_labels(run, named_files, scorer or drawn.scorer)
+    return replace(chosen_labels, only=drawn.only)
 
 
 def compare_chosen_labels(

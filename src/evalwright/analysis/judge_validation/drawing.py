@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Literal
@@ -26,7 +26,7 @@ from evalwright.analysis.judge_validation.verdicts import (
     shown_answer,
 )
 from evalwright.core.errors import ConfigurationError, RunError
-from evalwright.core.plain import Plain
+from evalwright.core.plain import Plain, plain_fields
 from evalwright.runs.reader import Run
 from evalwright.runs.writer import write_json
 from evalwright.statistics import draw_labelling_set
@@ -58,6 +58,8 @@ class LabelSet(Plain):
         left_out: positions that could not be drawn for lack of a verdict.
         partner: the other run's set if two runs were drawn together, else "".
         schema: version of the file's format.
+        only: which answers could be drawn, in words, if not all with a verdict: such a set says
+            nothing of the run's score.
     """
 
     name: str
@@ -75,6 +77,11 @@ class LabelSet(Plain):
     left_out: tuple[int, ...]
     partner: str = ""
     schema: Literal[1] = 1
+    only: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON form; `only` is there where it says something."""
+        return plain_fields(self, () if self.only else ("only",))
 
     def row_name(self, number: int) -> str:
         """The name of a row in sheets, which spreadsheets do not mistake for a number or date."""
@@ -129,6 +136,57 @@ def draw_set(
         [verdicts], [positions], verdicts.values, confidence, size, design, seed
     )
     return drawn
+
+
+def draw_disputed_set(
+    verdicts: Verdicts,
+    size: int | None,
+    seed: int,
+    *,
+    unsure: bool = False,
+    flipped: Verdicts | None = None,
+) -> LabelSet:
+    """Draw at random from the disputed answers of a run alone.
+
+    Args:
+        verdicts: the judge's verdicts.
+        size: number of answers; None means 200, or all if there are fewer.
+        seed: seeds the draw.
+        unsure: whether those count of which the scorer is unsure.
+        flipped: verdicts on another run; answers of items that it scored differently count.
+
+    Raises:
+        ConfigurationError: no answer is disputed, or the size cannot be drawn.
+    """
+    disputed = np.zeros(len(verdicts.values), dtype=np.bool_)
+    kinds = []
+    if unsure:
+        disputed |= verdicts.unsure
+        kinds.append("unsure answers")
+    if flipped is not None:
+        _, positions, others = np.intersect1d(
+            verdicts.keys, flipped.keys, return_indices=True
+        )
+        gaps = verdicts.values[positions] - flipped.values[others]
+        disputed[positions] |= np.nan_to_num(gaps) != 0
+        kinds.append(f"answers that '{flipped.run.id}' scored differently")
+    values = np.where(disputed, verdicts.values, np.nan)
+    only = " and ".join(kinds)
+    if np.isnan(values).all():
+        raise ConfigurationError(
+            f"The scorer '{verdicts.scorer}' gave the run '{verdicts.run.id}' no"
+            f" {only.replace(' and ', ' or ')}: there is nothing to draw."
+        )
+    (drawn,) = _draw_label_sets(
+        [replace(verdicts, values=values)],
+        [np.arange(len(values))],
+        values,
+        None,
+        size,
+        "random",
+        seed,
+    )
+    return replace(drawn, only=only)
 
 
 def draw_sets(

@@ -13,13 +13,17 @@ import io
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evalwright.analysis.judge_validation.drawing import LabelSet, find_set
+from evalwright.analysis.judge_validation.drawing import (
+    LabelSet,
+    find_set,
+    sheet_rows,
+)
 from evalwright.analysis.judge_validation.verdicts import Verdicts, read_verdicts
 from evalwright.core.errors import ConfigurationError, closest
 from evalwright.core.private import check_ordinary
@@ -327,6 +331,14 @@ def gather_evidence(
     """
     labels = [label for file in files for label in file.labels]
     drawn, verdicts = _find_own_set(run, labels, sets, scorer)
+    if drawn.only:
+        raise ConfigurationError(
+            f"The labelling set '{drawn.name}' was drawn from {drawn.only} alone, so it"
+            f" cannot correct a score of '{run.id}'. `evalwright check judge calibrate"
+            f" {run.id} --labels FILE` says how the judge did on these answers; to"
+            " correct the score, label answers drawn from all: `evalwright check judge"
+            f" sample {run.id}`."
+        )
     for label in labels:
         if label.set not in (drawn.name, drawn.partner):
             raise ConfigurationError(
@@ -338,6 +350,37 @@ def gather_evidence(
     return _make_evidence(
         verdicts, drawn, [label for label in labels if label.set == drawn.name]
     )
+
+
+def name_answers(
+    run: Run, files: Sequence[LabelFile], sets: Mapping[str, LabelSet]
+) -> tuple[LabelSet, list[LabelFile]]:
+    """Name the answers of a set of disputed ones, as if they had been chosen by hand.
+
+    Returns:
+        The set, and the tables with task, id and draw in each row.
+
+    Raises:
+        ConfigurationError: the labels are of other answers, or of several sets.
+    """
+    labels = [label for file in files for label in file.labels]
+    drawn, _ = _find_own_set(run, labels, sets, "")
+    strange = next((label for label in labels if label.set != drawn.name), None)
+    if strange is not None:
+        raise ConfigurationError(
+            f"{strange.where}: this row is of the labelling set '{strange.set}', and"
+            f" others are of '{drawn.name}': hand them in by themselves."
+        )
+    answers = [(row.task, row.id, int(row.draw)) for row in sheet_rows([(run, drawn)])]
+    return drawn, [
+        replace(
+            file,
+            labels=tuple(
+                replace(label, answer=answers[label.number]) for label in file.labels
+            ),
+        )
+        for file in files
+    ]
 
 
 def _find_own_set(

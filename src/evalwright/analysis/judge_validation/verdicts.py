@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evalwright.analysis.words import counted
 from evalwright.core.errors import (
     ConfigurationError,
     EvalwrightError,
@@ -253,7 +255,26 @@ def _choose_scorer(run: Run, scorers: Mapping[str, None], scorer_name: str) -> s
             return candidates[0]
     listed = ", ".join(names)
     raise ConfigurationError(
-        f"The run '{run.id}' has several scorers: {listed}. Name one with --scorer."
+        f"The run '{run.id}' has several scorers: {listed}. Name one with --scorer"
+        f"{_suggest_scorer(run, names, asking)}."
+    )
+
+
+def _suggest_scorer(run: Run, names: Sequence[str], asking: Sequence[str]) -> str:
+    """Suggest a scorer: one that asks a model, else the one behind most main metrics."""
+    if asking:
+        return f", such as {asking[0]}, which asks a model"
+    counts = Counter(
+        task.main.scorer
+        for task in run.tasks
+        if task.main and task.main.scorer in names
+    )
+    if not counts:
+        return ""
+    ((scorer, n_tasks),) = counts.most_common(1)
+    return (
+        f", such as {scorer}, which gives the main metric of {n_tasks} of"
+        f" {counted(len(run.tasks), 'task')}"
     )
 
 

@@ -101,18 +101,22 @@ def chosen_document(chosen_labels: ChosenLabels) -> doc.Document:
         if chosen_labels.without_verdict
         else ""
     )
+    origin = "These answers were chosen by hand"
+    if chosen_labels.only:
+        origin = f"These answers were drawn from {chosen_labels.only} alone"
     blocks.append(
         doc.Conclusion(
             f"The judge said what people said of {chosen_labels.alike} of"
             f" {counted(n_judged, 'answer')}, scored {chosen_labels.higher} higher and"
-            f" {chosen_labels.lower} lower than they{unjudged}. These answers were chosen by"
-            " hand, so this says nothing of the run's score: for that, label answers"
-            f" drawn by chance (evalwright check judge sample {chosen_labels.run})."
+            f" {chosen_labels.lower} lower than they{unjudged}. {origin}, so this says"
+            " nothing of the run's score: for that, label answers drawn by chance"
+            f" (evalwright check judge sample {chosen_labels.run})."
         )
     )
     facts = f"{counted(chosen_labels.labelled, 'answer')} labelled by {people}"
     return doc.Document(
-        f"The judge '{chosen_labels.scorer}' beside people, on chosen answers",
+        f"The judge '{chosen_labels.scorer}' beside people, on"
+        f" {chosen_labels.only or 'chosen answers'}",
         blocks,
         facts,
     )

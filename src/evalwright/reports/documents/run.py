@@ -30,6 +30,7 @@ from evalwright.reports.endings import (
     stopping_sentences,
 )
 from evalwright.reports.hardware_view import hardware_facts
+from evalwright.reports.provenance import TEMPLATE, import_section, provenance_facts
 from evalwright.reports.text import inert, shorten
 from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult, TaskResult, faults_in_words, trees_of
@@ -55,11 +56,22 @@ def run_document(run: Run) -> doc.Document:
     files = [("Record", str(run.folder / RUN_FILE)), ("Samples", str(run.samples_file))]
     blocks = [
         *run_blocks(run, MOST_SLICES),
+        *_provenance(run),
         doc.Heading("Files"),
         doc.Facts(files),
         *_unsure(run),
     ]
     return doc.Document(f"Run {run.id}", blocks)
+
+
+def _provenance(run: Run) -> Iterator[doc.Block]:
+    """Show how the run was made: settings and software, and the prompts' templates below."""
+    facts = provenance_facts(run)
+    yield doc.Heading("How it was made")
+    yield doc.Facts([fact for fact in facts if not fact[0].startswith(TEMPLATE)])
+    for name, text in facts:
+        if name.startswith(TEMPLATE):
+            yield doc.Text(name, text)
 
 
 def _unsure(run: Run) -> Iterator[doc.Block]:
@@ -311,7 +323,8 @@ def _run_facts(run: Run) -> Iterator[tuple[str, str]]:
     started = str(record["started"])[:16].replace("T", " ")
     took = numbers.duration(float(record["seconds"]))
     version = record["evalwright"]
-    phrases = [started, f"took {took}", f"evalwright {version}"]
+    importing = "imported by " if import_section(run) else ""
+    phrases = [started, f"took {took}", f"{importing}evalwright {version}"]
     phrases += [
         f"{key} {configuration[key]}"
         for key in ("seed", "limit")

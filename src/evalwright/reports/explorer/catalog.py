@@ -22,6 +22,7 @@ from evalwright.reports.explorer.plots import (
     number_json,
 )
 from evalwright.reports.hardware_view import hardware_facts
+from evalwright.reports.provenance import TEMPLATE, import_section, provenance_facts
 from evalwright.runs.results import GroupResult, MetricResult, TaskResult
 
 if TYPE_CHECKING:
@@ -41,6 +42,9 @@ from evalwright.runs.pairing import pair_items
 from evalwright.runs.reader import Run
 from evalwright.runs.score_tables import item_scores
 
+MOST_TEMPLATES = 6
+"""Most prompt templates among a run's facts."""
+MOST_TEMPLATE_CHARS = 1_000
 MOST_PAIRED = 8
 """Most runs for which a page includes the comparison of every pair."""
 
@@ -200,12 +204,16 @@ def _facts(run: Run) -> list[tuple[str, str]]:
             for key in ("seed", "limit", "where", "format")
             if configuration.get(key) is not None
         ),
-        ("Evalwright", str(record.get("evalwright", ""))),
+        (
+            "Imported by" if import_section(run) else "Made with",
+            f"Evalwright {record.get('evalwright', '')}",
+        ),
+        *_shortened_templates(provenance_facts(run)),
         *usage_facts(record),
         *hardware_facts(record),
         *((f"Version of {task.name}", task.version) for task in run.tasks),
         *(("Ended", sentence) for sentence in stopping_sentences(run)),
-        *_import_facts(configuration),
+        *_import_notes(run),
         ("Images", images_sentence(run.folder, run.data)),
         ("Folder", run.name),
         ("SHA-256 of the samples", str(record["samples"].get("sha256", ""))),
@@ -213,21 +221,27 @@ def _facts(run: Run) -> list[tuple[str, str]]:
     return [(name, text) for name, text in facts if text]
 
 
-def _import_facts(configuration: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Where an imported run comes from, and what its import noticed."""
-    imported = configuration.get("imported")
-    if not isinstance(imported, Mapping):
-        return []
-    origin = ", ".join(
-        str(imported[key]) for key in ("format", "file") if imported.get(key)
-    )
-    notes = imported.get("notes")
+def _shortened_templates(facts: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Shorten the prompts' templates: the catalog has the facts of every run of a folder."""
+    n_templates = 0
+    kept_facts = []
+    for name, text in facts:
+        if name.startswith(TEMPLATE):
+            n_templates += 1
+            if n_templates > MOST_TEMPLATES:
+                continue
+            if len(text) > MOST_TEMPLATE_CHARS:
+                text = f"{text[:MOST_TEMPLATE_CHARS]}\n… (run.json has all of it)"
+        kept_facts.append((name, text))
+    return kept_facts
+
+
+def _import_notes(run: Run) -> list[tuple[str, str]]:
+    """List what a run's import noticed."""
+    notes = import_section(run).get("notes")
     if not isinstance(notes, list):
-        notes = []
-    return [
-        ("Imported from", origin),
-        *(("Noted at import", str(note)) for note in notes),
-    ]
+        return []
+    return [("Noted at import", str(note)) for note in notes]
 
 
 def board_of(runs: Sequence[tuple[str, Run]]) -> dict[str, Any] | None:
