@@ -95,6 +95,21 @@ class Verification:
         """Whether nothing is wrong."""
         return not self.problems
 
+    @property
+    def n_judged(self) -> int:
+        """The number of answers that a judge read, by what the file says."""
+        return sum(
+            isinstance(row, Mapping) and bool(row.get("judged"))
+            for row in self.submission.document["samples"]
+        )
+
+    @property
+    def judges(self) -> list[str]:
+        """The names of the judges that the file has, made printable."""
+        names = self.submission.run.get("judges")
+        listed = names if isinstance(names, list) else []
+        return [printable(name)[:200] for name in listed[:20] if isinstance(name, str)]
+
     def wrong(self, kind: str, message: str, task: str = "", id: str = "") -> None:
         """Add a problem; texts from the file are made printable."""
         self.problems.append(Problem(kind, message, printable(task), printable(id)))
@@ -107,6 +122,7 @@ class Verification:
             "sha256": self.submission.hash,
             "rows": len(self.submission.document["samples"]),
             "scored_again": len(self.records),
+            **({"read_by_judge": self.n_judged} if self.n_judged else {}),
             "metrics": {
                 task_result.name: {
                     metric.label: metric.estimate.as_dict()
