@@ -14,7 +14,7 @@ import evalwright
 from evalwright.evaluation.configuration import Configuration, ModelSpec
 from evalwright.evaluation.origins import FILES, listed
 from evalwright.models.built_in import EXTRAS, KEYS
-from evalwright.models.remote.providers import find
+from evalwright.models.remote.providers import Provider, find, may_have_keys
 from evalwright.runs.accepted_failures import is_id_file
 from evalwright.tasks.definitions import Definition
 from evalwright.tasks.dialects import named
@@ -49,13 +49,27 @@ def _keys_of(spec: ModelSpec) -> Iterator[str]:
         if provider in KEYS and not named_keys:
             yield KEYS[provider]
         return
-    if row.key and not named_keys:
+    if row.key and not named_keys and _gets_keys(spec, row):
         yield row.key[0]
     placed_variables = spec.arguments.get("variables")
     placed = placed_variables if isinstance(placed_variables, Mapping) else {}
     for name, variables in row.variables.items():
-        if name not in placed and not spec.arguments.get("base_url"):
+        if name not in placed and not _addresses(spec):
             yield variables.partition("|")[0]
+
+
+def _gets_keys(spec: ModelSpec, row: Provider) -> bool:
+    """Return whether the provider's key is sent to a model; a server of one's own gets none."""
+    addresses = _addresses(spec)
+    return not addresses or any(may_have_keys(row, address) for address in addresses)
+
+
+def _addresses(spec: ModelSpec) -> list[str]:
+    """List the addresses of servers that a model's name or arguments give."""
+    in_name = spec.model.partition("/")[2].partition("#")[0]
+    addresses = [in_name] if in_name.startswith(("http://", "https://")) else []
+    base_url = spec.arguments.get("base_url")
+    return [*addresses, str(base_url)] if base_url else addresses
 
 
 def _replicas(arguments: Mapping[str, Any]) -> list[Mapping[str, Any]]:

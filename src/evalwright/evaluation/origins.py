@@ -254,8 +254,13 @@ def _proposed(
     specs: list[tuple[KeyPath, Any]] = [
         (("models", i), spec) for i, spec in enumerate(models)
     ]
+    judges = listed(values.get("judge") or ())
+    judge_specs: list[tuple[KeyPath, Any]] = [
+        (("judge", i), spec) for i, spec in enumerate(judges)
+    ]
     names = {_provider_of(spec) for _, spec in specs}
     roles = values.get("roles")
+    specs += judge_specs
     specs += (
         [(("roles", role), spec) for role, spec in roles.items()]
         if isinstance(roles, Mapping)

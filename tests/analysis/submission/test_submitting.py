@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -388,15 +389,17 @@ def test_a_judge_of_unsure_answers_is_sent_beside_the_rules(agrees: bool) -> Non
             return "It is either Lyon or Paris."
         return "Rome"
 
+    def judge(request: Any) -> str:
+        (mark,) = set(re.findall(r'mark="(\w+)"', str(request.prompt)))
+        verdict = "incorrect" if agrees else "correct"
+        return json.dumps({"check": mark, "reason": "it is so", "class": verdict})
+
     (run,) = evaluate(
         "capitals.csv",
         ScriptedModel(answer, name="scripted/me"),
         name="mine",
         roles={
-            "judge": ScriptedModel(
-                lambda request: "GRADE: " + ("I" if agrees else "C"),
-                name="scripted/judge-1",
-            )
+            "judge": ScriptedModel(judge, name="scripted/judge-1", version="1")
         },
         unsure={"scorer": "judge-correct"},
     )

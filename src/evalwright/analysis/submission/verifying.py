@@ -32,10 +32,12 @@ from evalwright.core.tasks import Task
 from evalwright.core.text import printable
 from evalwright.evaluation.scoring import evaluate_sample
 from evalwright.evaluation.task_choice import sample_order
+from evalwright.models.answers import RECORDED
 from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.impossible import has_control, impossible_amounts
 from evalwright.runs.results import TaskResult
 from evalwright.strategies.sampling import TARGET
+from evalwright.tasks.data_files import as_data_file
 from evalwright.tasks.filtering import filtered, read_conditions
 from evalwright.tasks.index import TaskIndex
 from evalwright.tasks.loading import load_tasks
@@ -154,7 +156,11 @@ def verify_submission(
     for file in task_files:
         tasks_of_files |= {
             task.name: task
-            for task in load_tasks(str(file), **_prompt_settings(submission))
+            for task in load_tasks(
+                str(file),
+                overrides=_data_file_overrides(submission, file),
+                **_prompt_settings(submission),
+            )
         }
     claims = _read_claims(verification)
     found_tasks = {
@@ -240,6 +246,17 @@ def _prompt_settings(submission: Submission) -> dict[str, Any]:
     abilities = as_mapping(submission.run.get("model")).get("abilities")
     chat = isinstance(abilities, list) and "chat" in abilities
     return {"prompt_format": form if form in ("chat", "text") else "auto", "chat": chat}
+
+
+def _data_file_overrides(submission: Submission, file: Path) -> dict[str, Any] | None:
+    """Return the settings with which a data file is a task whose questions a model answers.
+
+    It is None for task files, and for recorded answers, which the data file itself holds.
+    """
+    name = str(as_mapping(submission.run.get("model")).get("name"))
+    if name.startswith(RECORDED) or not as_data_file(str(file)):
+        return None
+    return {"answer.mode": "generate"}
 
 
 def _find_task(
