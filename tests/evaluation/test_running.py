@@ -561,3 +561,24 @@ def test_what_was_sent_arrives_when_the_run_is_interrupted(
     assert 4 <= len(store) == model.asked < 40
     store.close()
     assert not list(Path("runs").glob("*/run.json"))
+
+
+def test_a_changed_configuration_says_what_changed() -> None:
+    def made(limit: int = 2, **more: Any) -> None:
+        evaluate("factual-closed-book", "demo/small", name="x", limit=limit, **more)
+
+    made(judge="demo/small")
+    with pytest.raises(UsageError) as other_judge:
+        made(judge="demo/large")
+    assert "configuration: judge: demo/small, now demo/large. Choose" in str(
+        other_judge.value
+    )
+    assert "`evalwright score runs/x --judge demo/large`" in str(other_judge.value)
+    with pytest.raises(UsageError) as no_judge:
+        made()
+    assert "configuration: judge: demo/small, now none. Choose" in str(no_judge.value)
+    with pytest.raises(UsageError) as other_limit:
+        made(3, judge="demo/small")
+    assert "configuration: limit: 2, now 3. Choose" in str(other_limit.value)
+    with pytest.raises(UsageError, match=r"tasks: factual-closed-book, now factual-ch"):
+        evaluate("factual-choice", "demo/small", name="x", limit=2)

@@ -42,6 +42,7 @@ from evalwright.analysis.words import (
 )
 from evalwright.core.errors import RunError
 from evalwright.core.plain import plain, plain_fields
+from evalwright.core.secrets import without_address
 from evalwright.core.shown import Shown
 from evalwright.metrics.registry import BOUNDED, RATES_OF_ALL, RATES_OF_ALL_NOTE
 from evalwright.metrics.tree import distinct
@@ -68,6 +69,8 @@ RANK_NOTE = (
 )
 UNRANKED_NOTE = "Models without a rank have no score on at least one of the tasks."
 TIED_NOTE = "Models that share a letter are tied: the data cannot separate them."
+_OF_UNSURE = frozenset(("unsure", "undecided"))
+"""Options, by their present and old name, for a judge of unsure answers."""
 SIMULTANEOUS_NOTE = (
     "A score's interval is its own; the simultaneous ones hold for all models at once."
 )
@@ -112,6 +115,7 @@ class BoardRow:
         n_unsure: how many have an unsure score.
         n_not_asked: further items that a budget or a stopping rule left out.
         provisional: whether more than 5% of the answers are missing.
+        other_judge: whether a judge scored answers of it, and another judge those of another run.
         cost: US dollars that the answers cost; None if unknown.
         outcomes: number of answers by outcome.
         faults: the model's own faults, by kind.
@@ -139,6 +143,7 @@ class BoardRow:
     n_unsure: int = 0
     n_not_asked: int = 0
     provisional: bool = False
+    other_judge: bool = False
     cost: float | None
     outcomes: Mapping[str, int] = field(default_factory=dict)
     faults: Mapping[str, int] = field(default_factory=dict)
@@ -163,6 +168,7 @@ class BoardRow:
             "groups",
             "n_not_asked",
             "provisional",
+            "other_judge",
         )
         left_out = (
             "metrics",
@@ -335,6 +341,7 @@ def _make_unit_board(
         }
     )
     factual = metric is None and tasks[0].bounded and is_factual(runs)
+    differing_roles = _differing_roles(runs)
     rows = []
     for run_index, run in enumerate(runs):
         position = places.get(id(run))
@@ -348,6 +355,7 @@ def _make_unit_board(
         run_groups = {group.name: group for group in run.groups}
         row = replace(
             row,
+            other_judge=not differing_roles.isdisjoint(_scoring_roles(run)),
             groups={
                 name: run_groups[name].metrics[0]
                 for name in inner
@@ -506,7 +514,7 @@ def _make_row(
     return BoardRow(
         run=run.id,
         label=run.label,
-        model=run.model,
+        model=run.shown_model,
         date=str(run.data["started"])[:10],
         cells=cells,
         n=sum(estimate.n for estimate in estimates),
@@ -698,8 +706,12 @@ def _list_notes(
         ):
             yield RATES_OF_ALL_NOTE
     yield from _given_up_notes(runs, called(runs))
+    if unanswered := [row.label for row in rows if row.provisional and not row.n]:
+        yield f"All answers of {listed(unanswered)} are missing. {how_to_fill(runs)}"
     if provisional := [
-        f"{row.label} ({_missing_percent(row)})" for row in rows if row.provisional
+        f"{row.label} ({_missing_percent(row)})"
+        for row in rows
+        if row.provisional and row.n
     ]:
         their = (
             "their scores and ranks are"
@@ -853,12 +865,7 @@ def _order_notes(rows: Sequence[BoardRow]) -> Iterator[str]:
 
 
 def _differing_notes(runs: Sequence[Run], labels: Sequence[str]) -> Iterator[str]:
-    """Write what differed between the runs, by task, and roles filled by different models."""
-    roles: dict[str, dict[str, str]] = {}
-    for run in runs:
-        for role, model in run.data.get("roles", {}).items():
-            name = str(model.get("name", ""))
-            roles.setdefault(role, {})[str(model.get("fingerprint", name))] = name
+    """Write what differed between the runs, by task, and which models scored answers."""
     task_names = dict.fromkeys(
         task["name"] for run in runs for task in run.data["tasks"]
     )
@@ -870,10 +877,54 @@ def _differing_notes(runs: Sequence[Run], labels: Sequence[str]) -> Iterator[str
         (name, difference) for name, difference in differences if difference
     ):
         yield f"The runs were not all given the same on {tasks}: {difference}."
-    for role, models in roles.items():
-        if len(models) > 1:
-            names = ", ".join(sorted(set(models.values())))
-            yield (
-                f"Different models played the role '{role}' ({names}): scores that they"
-                " gave are not comparable."
-            )
+    yield from _judge_notes(runs, labels)
+
+
+def _scoring_roles(run: Run) -> dict[str, tuple[str, str]]:
+    """Return fingerprint and name of the models that gave scores, by their role.
+
+    A judge of unsure answers that had none to read gave none.
+    """
+    roles = run.data.get("roles", {})
+    scorers = [scorer for task in run.data["tasks"] for scorer in task["scorers"]]
+    has_reader = any(_OF_UNSURE & scorer.get("options", {}).keys() for scorer in scorers)
+    has_scoring = any(str(scorer.get("kind")).startswith("judge") for scorer in scorers)
+    if has_reader and not has_scoring and not any(task.n_judged for task in run.tasks):
+        return {}
+    scoring_roles = {}
+    for role, model in roles.items():
+        name = str(model.get("name", ""))
+        shown_name = str(model.get("label") or without_address(name))
+        scoring_roles[role] = (str(model.get("fingerprint", name)), shown_name)
+    return scoring_roles
+
+
+def _differing_roles(runs: Sequence[Run]) -> set[str]:
+    """Find the roles in which different models scored answers of the runs."""
+    fingerprints: dict[str, set[str]] = {}
+    for run in runs:
+        for role, (fingerprint, _) in _scoring_roles(run).items():
+            fingerprints.setdefault(role, set()).add(fingerprint)
+    return {role for role, models in fingerprints.items() if len(models) > 1}
+
+
+def _judge_notes(runs: Sequence[Run], labels: Sequence[str]) -> Iterator[str]:
+    """Name the models that scored answers; where they differ, the runs of each."""
+    labels_by_role: dict[str, dict[tuple[str, str], list[str]]] = {}
+    for run, label in zip(runs, labels, strict=True):
+        for role, model in _scoring_roles(run).items():
+            labels_by_role.setdefault(role, {}).setdefault(model, []).append(label)
+    for role, labels_by_model in labels_by_role.items():
+        if len(labels_by_model) == 1:
+            ((_, name),) = labels_by_model
+            yield f"Scored with {name} in the role '{role}'."
+            continue
+        of_each = [
+            f"{name} for {listed(scored, 5)}"
+            for (_, name), scored in labels_by_model.items()
+        ]
+        yield (
+            f"Different models played the role '{role}' ({'; '.join(of_each)}): scores"
+            " that they gave are not comparable, and neither are the ranks marked †. Score"
+            " all alike: `evalwright score RUN --judge provider/name`."
+        )

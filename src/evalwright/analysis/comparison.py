@@ -637,13 +637,16 @@ def caveats(runs: Sequence[Run], task_matrices: Sequence[Matrix]) -> Iterator[st
             for run in runs
             if any(task["name"] == matrix.measure.task for task in run.data["tasks"])
         ]
-        sides = {run.id: run.task(matrix.measure.task).n_judged > 0 for run in having}
-        if len(set(sides.values())) < 2:
-            continue
-        judged = [name for name, is_judged in sides.items() if is_judged]
-        unjudged = [run for run in having if not sides[run.id]]
-        n_unsure = sum(run.task(matrix.measure.task).n_unsure for run in unjudged)
-        if not n_unsure:
+        results = {run.id: run.task(matrix.measure.task) for run in having}
+        judged = [run.id for run in having if results[run.id].n_judged]
+        # A run that had a judge, or had nothing for one to read, is scored like the judged ones.
+        unjudged = [
+            run
+            for run in having
+            if results[run.id].n_unsure and not results[run.id].n_judged
+        ]
+        n_unsure = sum(results[run.id].n_unsure for run in unjudged)
+        if not judged or not unjudged:
             continue
         commands = [
             f"`evalwright score {run.name} --judge provider/name`" for run in unjudged

@@ -9,6 +9,7 @@ from typing import Any
 
 from evalwright.core.errors import ConfigurationError, RunError
 from evalwright.core.tasks import Task
+from evalwright.evaluation.changed_settings import describe_changes
 from evalwright.evaluation.budgets import BudgetTerms, price_models, read_budget
 from evalwright.evaluation.configuration import (
     Configuration,
@@ -334,7 +335,9 @@ def _check_folder(run: PlannedRun) -> None:
             raise ConfigurationError(
                 f"{error} Choose another --name, or replace it with --replace."
             ) from error
-        _check_same(run, record.get("identity"), record.get("stopping"), "was made")
+        _check_same(
+            run, record.get("identity"), record.get("stopping"), "was made", record
+        )
     elif (run.folder / PLAN_FILE).exists():
         # The run was begun and interrupted. A rule that could be changed after some answers were
         # seen would not be valid.
@@ -342,8 +345,17 @@ def _check_folder(run: PlannedRun) -> None:
         _check_same(run, begun.get("identity"), begun, "was begun")
 
 
-def _check_same(run: PlannedRun, identity: Any, stopping: Any, was_done: str) -> None:
-    """Check that a run replaces only itself, or an earlier run that stopping rules cut short."""
+def _check_same(
+    run: PlannedRun,
+    identity: Any,
+    stopping: Any,
+    was_done: str,
+    record: Mapping[str, Any] | None = None,
+) -> None:
+    """Check that a run replaces only itself, or an earlier run that stopping rules cut short.
+
+    `record` is that of a finished run, from which the message says what changed.
+    """
     full_run = stopping.get("full_run") if isinstance(stopping, Mapping) else None
     if run.identity in (identity, full_run):
         return
@@ -353,9 +365,34 @@ def _check_same(run: PlannedRun, identity: Any, stopping: Any, was_done: str) ->
         if model.is_known
         else f" What answers behind '{model.name}' is known by {model.naming} alone."
     )
+    changes = (
+        []
+        if record is None
+        else describe_changes(
+            record,
+            model=run.model,
+            roles=run.roles,
+            tasks=run.tasks,
+            configuration=run.configuration,
+        )
+    )
+    what = (
+        f": {'; '.join(changes)}."
+        if changes
+        else " (model, judge or another role, task, data, seed, limit or stopping rule)."
+    )
+    # Where only the judge is another one, no answer has to be asked for again.
+    is_judge_alone = bool(changes) and all(
+        change.startswith("judge") for change in changes
+    )
+    rescore = (
+        f" To have the answers that are there read by the new judge: `evalwright score"
+        f" {run.folder} --judge {run.roles['judge'].name}`."
+        if is_judge_alone and "judge" in run.roles
+        else ""
+    )
     raise ConfigurationError(
         f"The run '{run.id}' in '{run.folder.parent}' {was_done} from another"
-        " configuration (model, judge or another role, task, data, seed, limit or"
-        f" stopping rule).{unknown} Choose another --name, or replace it with"
-        " --replace."
+        f" configuration{what}{unknown} Choose another --name, or replace it with"
+        f" --replace.{rescore}"
     )

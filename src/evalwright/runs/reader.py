@@ -24,7 +24,7 @@ from evalwright.core.errors import ConfigurationError, RunError, UnknownName
 from evalwright.core.local_paths import scheme_of
 from evalwright.core.private import check_ordinary, lines_of
 from evalwright.core.samples import SampleRecord
-from evalwright.core.secrets import mask, without_login
+from evalwright.core.secrets import mask, without_address, without_login
 from evalwright.core.shown import Shown
 from evalwright.core.tasks import MetricSpec
 from evalwright.core.text import printable
@@ -95,9 +95,14 @@ class Run(Shown):
         return str(self.data["model"]["name"])
 
     @property
+    def shown_model(self) -> str:
+        """The model's name without the address of a server, as pages show it."""
+        return without_address(self.model)
+
+    @property
     def label(self) -> str:
-        """The name on boards: the configured label, else the model's name."""
-        label = str(self.data["model"].get("label") or self.model)
+        """The name on boards: the configured label, else the model's name without an address."""
+        label = str(self.data["model"].get("label") or self.shown_model)
         label += " (SIMULATION)" if self.simulated else ""
         return f"{label} ({self.part})" if self.part else label
 

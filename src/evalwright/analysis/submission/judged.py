@@ -13,6 +13,7 @@ from typing import Any
 from evalwright.core.requests import Request
 from evalwright.core.responses import Response
 from evalwright.core.samples import SampleRecord, Score
+from evalwright.core.secrets import without_address
 from evalwright.core.tasks import Scorer
 from evalwright.evaluation.rescoring import rules_without_judge
 from evalwright.evaluation.running import run_blocking
@@ -113,7 +114,7 @@ async def _refuse(role: str, request: Request) -> Response:
 def judge_names(run_data: Mapping[str, Any]) -> list[str]:
     """Name the models in the roles of judges, as the record has them."""
     return [
-        str(model.get("label") or model.get("name") or "")
+        without_address(str(model.get("label") or model.get("name") or ""))
         for role, model in run_data.get("roles", {}).items()
         if role.startswith("judge")
     ]

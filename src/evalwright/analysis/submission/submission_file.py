@@ -29,6 +29,7 @@ from evalwright.core.secrets import (
     holds_secret,
     mask_message,
     remember_environment,
+    without_address,
 )
 from evalwright.models.remote.keys import read_env_file
 from evalwright.runs.confirmed import confirm
@@ -239,7 +240,7 @@ def _remove_paths(content: Any) -> Any:
     # such as hf//home/me/model or onnx/./folder
     if slash and provider.isidentifier() and _PATH.match(remainder):
         return f"{provider}/{_last_name(remainder)}"
-    return mask_message(content)
+    return mask_message(without_address(content))
 
 
 def _last_name(path: str) -> str:

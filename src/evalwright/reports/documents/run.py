@@ -10,6 +10,7 @@ from shlex import quote
 from typing import Any
 
 from evalwright.analysis.words import warn_few_clusters
+from evalwright.core.secrets import without_address
 from evalwright.metrics.registry import BOUNDED, RATES_OF_ALL, RATES_OF_ALL_NOTE
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
@@ -273,7 +274,8 @@ def _run_facts(run: Run) -> Iterator[tuple[str, str]]:
     """List what was run, when and with which settings."""
     record = run.data
     configuration = record["configuration"]
-    yield "Model", run.model if run.model == run.label else f"{run.label} ({run.model})"
+    model = run.shown_model
+    yield "Model", model if model == run.label else f"{run.label} ({model})"
     shots = configuration.get("num_fewshot")
     if shots is not None:
         yield "Prompts", numbers.counted(shots, "shot")
@@ -282,7 +284,7 @@ def _run_facts(run: Run) -> Iterator[tuple[str, str]]:
     yield "Fingerprint", str(record["model"].get("fingerprint", numbers.NOTHING))
     yield from part_facts(run)
     for role, model in record.get("roles", {}).items():
-        yield f"Role {role}", str(model.get("name", ""))
+        yield f"Role {role}", without_address(str(model.get("name", "")))
     yield from reply_name_facts(record)
     started = str(record["started"])[:16].replace("T", " ")
     took = numbers.duration(float(record["seconds"]))
