@@ -149,6 +149,8 @@ def board_summary(board: Board, verdict: str = "") -> doc.Document:
     ]
     if any(row.provisional for row in board.rows):
         notes.insert(0, "* provisional: more than 5% of the answers are missing.")
+    if any(row.other_judge for row in board.rows):
+        notes.insert(0, "† another judge scored answers: these ranks are not comparable.")
     return doc.Document(
         "Leaderboard", [doc.Table(columns, rows, "Ranks"), doc.Notes(notes), *closing]
     )
