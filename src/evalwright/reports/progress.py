@@ -298,5 +298,7 @@ def usage_parts(counts: Counts) -> list[str]:
         f"{numbers.count(counts.sent)} sent, {numbers.count(counts.stored)} from the"
         " store"
     )
+    if counts.retries:
+        phrases.append(numbers.counted(counts.retries, "retry", "retries"))
     n_tokens = counts.usage.input_tokens + counts.usage.output_tokens
     return [*phrases, f"{numbers.tokens(n_tokens)} tokens"] if n_tokens else phrases

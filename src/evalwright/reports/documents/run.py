@@ -289,7 +289,12 @@ def _run_facts(run: Run) -> Iterator[tuple[str, str]]:
     started = str(record["started"])[:16].replace("T", " ")
     took = numbers.duration(float(record["seconds"]))
     version = record["evalwright"]
-    phrases = [started, f"took {took}", f"evalwright {version}"]
+    # A command that repeats a run answers from the store: its seconds are not the answers'.
+    stored = int(record["usage"].get("stored", 0))
+    duration = (
+        f"{numbers.count(stored)} replies from earlier commands" if stored else f"took {took}"
+    )
+    phrases = [started, duration, f"evalwright {version}"]
     phrases += [
         f"{key} {configuration[key]}"
         for key in ("seed", "limit")
@@ -578,6 +583,25 @@ def failure_advice(
             yield doc.Note(f"First: {note.example}", "quiet")
 
 
+def _tokens_text(token_counts: Mapping[str, int]) -> str:
+    """Write numbers of tokens: "3,293 in, 282 out (20 reasoning)"."""
+    token_texts = []
+    for side, token_field, words in (
+        ("input", "cached_tokens", "cached"),
+        ("output", "reasoning_tokens", "reasoning"),
+    ):
+        cached_text = (
+            f" ({numbers.count(token_counts[token_field])} {words})"
+            if token_counts.get(token_field)
+            else ""
+        )
+        token_texts.append(
+            f"{numbers.count(token_counts.get(f'{side}_tokens', 0))}"
+            f" {'in' if side == 'input' else 'out'}{cached_text}"
+        )
+    return ", ".join(token_texts)
+
+
 def usage_facts(usage: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """List requests by how they ended, tokens, and the cost where it is known."""
     ending_labels = (
@@ -600,21 +624,20 @@ def usage_facts(usage: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         )
     yield "Requests", ", ".join(requests)
     token_counts: Mapping[str, int] = usage.get("usage", {})
-    token_texts = []
-    for side, token_field, words in (
-        ("input", "cached_tokens", "cached"),
-        ("output", "reasoning_tokens", "reasoning"),
+    of_answers: Mapping[str, int] = {
+        name: usage.get("answers", {}).get(name, 0)
+        for name in ("input_tokens", "output_tokens")
+    }
+    if token_counts or not any(of_answers.values()):
+        tokens = _tokens_text(token_counts) if token_counts else "none reported"
+        n_estimated_tokens = usage.get("estimated", {}).get("tokens", 0)
+        if n_estimated_tokens:
+            tokens += f", of them {numbers.count(n_estimated_tokens)} estimated"
+        yield "Tokens", tokens
+    if any(of_answers.values()) and _tokens_text(of_answers) != _tokens_text(
+        token_counts
     ):
-        cached_text = (
-            f" ({numbers.count(token_counts[token_field])} {words})"
-            if token_counts.get(token_field)
-            else ""
-        )
-        token_texts.append(
-            f"{numbers.count(token_counts.get(f'{side}_tokens', 0))}"
-            f" {'in' if side == 'input' else 'out'}{cached_text}"
-        )
-    yield "Tokens", ", ".join(token_texts) if token_counts else "none reported"
+        yield "Tokens of the answers", _tokens_text(of_answers)
     n_estimated = usage.get("estimated", {}).get("sendings", 0)
     if usage.get("cost") is not None:
         words = (
