@@ -501,3 +501,17 @@ def test_a_model_whose_answers_are_all_missing_is_not_provisional(
     notes = " ".join(make_board(runs).notes)
     assert "All answers of demo/b are missing." in notes
     assert "marked *" not in notes
+
+
+def test_a_board_of_one_task_has_no_note_of_another(tmp_path: Path) -> None:
+    scores = {"factual": [1.0, 0.0] * 10, "other": [1.0, 0.0] * 10}
+    runs = [
+        make_run(tmp_path, scores=scores, model=f"demo/{name}", name=name)
+        for name in "ab"
+    ]
+    with edited(runs[1].folder) as record:
+        record["tasks"][1]["definition"]["answer"] = {"max_tokens": 7}
+    runs = [open_run(run.folder) for run in runs]
+    assert any("'other'" in note for note in make_board(runs).notes)
+    board = make_board(runs, metric="factual.accuracy")
+    assert not any("'other'" in note for note in board.notes)

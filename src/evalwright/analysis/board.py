@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,6 +21,7 @@ import numpy as np
 from evalwright.analysis.comparison import caveats, unknown_metric
 from evalwright.analysis.differing import describe_task_differences
 from evalwright.analysis.factual import factual_shares, hardware_of, is_factual
+from evalwright.analysis.judges_used import differing_roles_of, scoring_roles
 from evalwright.analysis.pairs import note_other_questions_by_pair, pairing_notes
 from evalwright.analysis.ranking import Ranking, rank
 from evalwright.analysis.ratings import Ratings, make_ratings
@@ -42,7 +43,6 @@ from evalwright.analysis.words import (
 )
 from evalwright.core.errors import RunError
 from evalwright.core.plain import plain, plain_fields
-from evalwright.core.secrets import without_address
 from evalwright.core.shown import Shown
 from evalwright.metrics.registry import BOUNDED, RATES_OF_ALL, RATES_OF_ALL_NOTE
 from evalwright.metrics.tree import distinct
@@ -69,8 +69,6 @@ RANK_NOTE = (
 )
 UNRANKED_NOTE = "Models without a rank have no score on at least one of the tasks."
 TIED_NOTE = "Models that share a letter are tied: the data cannot separate them."
-_OF_UNSURE = frozenset(("unsure", "undecided"))
-"""Options, by their present and old name, for a judge of unsure answers."""
 SIMULTANEOUS_NOTE = (
     "A score's interval is its own; the simultaneous ones hold for all models at once."
 )
@@ -341,7 +339,7 @@ def _make_unit_board(
         }
     )
     factual = metric is None and tasks[0].bounded and is_factual(runs)
-    differing_roles = _differing_roles(runs)
+    differing_roles = differing_roles_of(runs)
     rows = []
     for run_index, run in enumerate(runs):
         position = places.get(id(run))
@@ -355,7 +353,7 @@ def _make_unit_board(
         run_groups = {group.name: group for group in run.groups}
         row = replace(
             row,
-            other_judge=not differing_roles.isdisjoint(_scoring_roles(run)),
+            other_judge=not differing_roles.isdisjoint(scoring_roles(run)),
             groups={
                 name: run_groups[name].metrics[0]
                 for name in inner
@@ -682,7 +680,8 @@ def _list_notes(
             (f"'{task}'", warn_few_clusters(min(filter(None, cells), default=None)))
         )
     yield from (f"On {tasks} {note}" for tasks, note in merge_remarks(few) if note)
-    yield from _differing_notes(runs, called(runs))
+    shown_tasks = {name for row in rows for name in row.cells}
+    yield from _differing_notes(runs, called(runs), shown_tasks)
     yield from _order_notes(rows)
     yield from early_notes(runs)
     if any(row.shares for row in rows):
@@ -864,10 +863,15 @@ def _order_notes(rows: Sequence[BoardRow]) -> Iterator[str]:
         )
 
 
-def _differing_notes(runs: Sequence[Run], labels: Sequence[str]) -> Iterator[str]:
+def _differing_notes(
+    runs: Sequence[Run], labels: Sequence[str], shown_tasks: Collection[str]
+) -> Iterator[str]:
     """Write what differed between the runs, by task, and which models scored answers."""
     task_names = dict.fromkeys(
-        task["name"] for run in runs for task in run.data["tasks"]
+        task["name"]
+        for run in runs
+        for task in run.data["tasks"]
+        if task["name"] in shown_tasks
     )
     differences = (
         (f"'{name}'", describe_task_differences(runs, labels, name))
@@ -880,39 +884,11 @@ def _differing_notes(runs: Sequence[Run], labels: Sequence[str]) -> Iterator[str
     yield from _judge_notes(runs, labels)
 
 
-def _scoring_roles(run: Run) -> dict[str, tuple[str, str]]:
-    """Return fingerprint and name of the models that gave scores, by their role.
-
-    A judge of unsure answers that had none to read gave none.
-    """
-    roles = run.data.get("roles", {})
-    scorers = [scorer for task in run.data["tasks"] for scorer in task["scorers"]]
-    has_reader = any(_OF_UNSURE & scorer.get("options", {}).keys() for scorer in scorers)
-    has_scoring = any(str(scorer.get("kind")).startswith("judge") for scorer in scorers)
-    if has_reader and not has_scoring and not any(task.n_judged for task in run.tasks):
-        return {}
-    scoring_roles = {}
-    for role, model in roles.items():
-        name = str(model.get("name", ""))
-        shown_name = str(model.get("label") or without_address(name))
-        scoring_roles[role] = (str(model.get("fingerprint", name)), shown_name)
-    return scoring_roles
-
-
-def _differing_roles(runs: Sequence[Run]) -> set[str]:
-    """Find the roles in which different models scored answers of the runs."""
-    fingerprints: dict[str, set[str]] = {}
-    for run in runs:
-        for role, (fingerprint, _) in _scoring_roles(run).items():
-            fingerprints.setdefault(role, set()).add(fingerprint)
-    return {role for role, models in fingerprints.items() if len(models) > 1}
-
-
 def _judge_notes(runs: Sequence[Run], labels: Sequence[str]) -> Iterator[str]:
     """Name the models that scored answers; where they differ, the runs of each."""
     labels_by_role: dict[str, dict[tuple[str, str], list[str]]] = {}
     for run, label in zip(runs, labels, strict=True):
-        for role, model in _scoring_roles(run).items():
+        for role, model in scoring_roles(run).items():
             labels_by_role.setdefault(role, {}).setdefault(model, []).append(label)
     for role, labels_by_model in labels_by_role.items():
         if len(labels_by_model) == 1:

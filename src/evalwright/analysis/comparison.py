@@ -63,7 +63,7 @@ from evalwright.runs.measures import (
     paired_of,
     unpaired_of,
 )
-from evalwright.runs.reader import Run, check_named_once
+from evalwright.runs.reader import Run, check_named_once, ids_or_folders
 from evalwright.runs.results import (
     MetricResult,
     TaskResult,
@@ -460,7 +460,8 @@ def compare_runs(
     """
     check_named_once([a, b])
     a, b = confirm_all([a, b])
-    names = (a.label, b.label) if a.label != b.label else (a.id, b.id)
+    id_a, id_b = ids_or_folders([a, b])
+    names = (a.label, b.label) if a.label != b.label else (id_a, id_b)
     matrices = read_matrices([a, b], slices, metric, missing)
     tasks = tuple(
         _compare_task(a, b, matrix, names, most_flips, slices_adjust, equivalent)
@@ -548,8 +549,8 @@ def compare_runs(
         provisional = tasks[0].provisional
         judge = tasks[0].one_sided_judge
     return Comparison(
-        a=a.id,
-        b=b.id,
+        a=id_a,
+        b=id_b,
         labels=names,
         tasks=tasks,
         overall=overall,

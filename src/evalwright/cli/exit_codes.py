@@ -69,6 +69,16 @@ def _old_names_as_notes() -> Iterator[None]:
         yield
 
 
+_ONE_TASK = (
+    "`evalwright leaderboard` has no {}. To rank by one task, name its metric: --metric"
+    " TASK.METRIC, for example --metric capitals.accuracy."
+)
+OPTION_HINTS = {
+    ("leaderboard", option): _ONE_TASK.format(option) for option in ("--task", "--rank-by")
+}
+"""What to write instead of an option that a command does not have, by both."""
+
+
 def _run_reporting_errors(
     command: Callable[[], Any], stop: StopSignals, arguments: Sequence[str] | None
 ) -> int:
@@ -128,7 +138,7 @@ def _suggest_option(error: click.NoSuchOption, arguments: Sequence[str]) -> str 
         )
         if suggestion:
             return suggestion
-    return None
+    return OPTION_HINTS.get((" ".join(path), error.option_name))
 
 
 def _report_failure(error: Exception) -> int:

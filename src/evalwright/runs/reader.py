@@ -621,8 +621,19 @@ def called(runs: Sequence[Run]) -> list[str]:
     """Return the runs' labels, with the run's name added where two share one."""
     labels = [run.label for run in runs]
     return [
-        run.label if labels.count(run.label) == 1 else f"{run.label} ({run.name})"
-        for run in runs
+        run.label if labels.count(run.label) == 1 else f"{run.label} ({name})"
+        for run, name in zip(
+            runs, ids_or_folders(runs, [run.name for run in runs]), strict=True
+        )
+    ]
+
+
+def ids_or_folders(runs: Sequence[Run], names: Sequence[str] = ()) -> list[str]:
+    """Return the runs' ids, or `names`; the folder where two runs of two folders share one."""
+    names = names or [run.id for run in runs]
+    return [
+        name if names.count(name) == 1 else str(run.folder)
+        for run, name in zip(runs, names, strict=True)
     ]
 
 
