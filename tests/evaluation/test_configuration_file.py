@@ -318,7 +318,10 @@ def test_a_judge_in_a_suite_of_a_file_and_one_on_the_command_line() -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("judge: demo/a\nroles: {judge: demo/b}", "suite.yaml:1: 'judge' and 'roles' both"),
+        (
+            "judge: demo/a\nroles: {judge: demo/b}",
+            "suite.yaml:1: 'judge' and 'roles' both",
+        ),
         ("judge: 7", "a model's name or a mapping with 'model'"),
         ("judge: {modle: demo/a}", "Did you mean 'model'"),
     ],

@@ -239,7 +239,9 @@ def test_a_judge_by_its_own_setting_reads_what_rules_are_unsure_of() -> None:
     assert run.data["roles"]["judge"]["name"] == "scripted/judge-1"
     assert run.data["configuration"]["unsure"] == {"scorer": "judge-correct"}
     assert len(asked) == run.tasks[0].n_judged == 1
-    (run,) = evaluate(rows, answering, target="answer", judge=[judging, "demo/small"], name="two")
+    (run,) = evaluate(
+        rows, answering, target="answer", judge=[judging, "demo/small"], name="two"
+    )
     assert list(run.data["roles"]) == ["judge", "judge-2"]
 
 

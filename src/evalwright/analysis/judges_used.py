@@ -18,7 +18,9 @@ def scoring_roles(run: Run) -> dict[str, tuple[str, str]]:
     """
     roles = run.data.get("roles", {})
     scorers = [scorer for task in run.data["tasks"] for scorer in task["scorers"]]
-    has_reader = any(_OF_UNSURE & scorer.get("options", {}).keys() for scorer in scorers)
+    has_reader = any(
+        _OF_UNSURE & scorer.get("options", {}).keys() for scorer in scorers
+    )
     has_scoring = any(str(scorer.get("kind")).startswith("judge") for scorer in scorers)
     if has_reader and not has_scoring and not any(task.n_judged for task in run.tasks):
         return {}

@@ -74,7 +74,8 @@ _ONE_TASK = (
     " TASK.METRIC, for example --metric capitals.accuracy."
 )
 OPTION_HINTS = {
-    ("leaderboard", option): _ONE_TASK.format(option) for option in ("--task", "--rank-by")
+    ("leaderboard", option): _ONE_TASK.format(option)
+    for option in ("--task", "--rank-by")
 }
 """What to write instead of an option that a command does not have, by both."""
 

@@ -194,8 +194,8 @@ def require_allowed(
         return
     lines = [
         (
-            f"'{file}' sets what only you may decide: code that is run, where keys and"
-            " prompts go, what is read and written. Nothing was done. It wants:"
+            f"'{file}' has settings that need your permission, because they run code, send"
+            " keys and prompts somewhere, or read and write files. Nothing was done. They are:"
         ),
         *(setting.describe(at) for setting in settings),
         f"If you agree, add --trust-file '{file}'.",

@@ -398,9 +398,7 @@ def test_a_judge_of_unsure_answers_is_sent_beside_the_rules(agrees: bool) -> Non
         "capitals.csv",
         ScriptedModel(answer, name="scripted/me"),
         name="mine",
-        roles={
-            "judge": ScriptedModel(judge, name="scripted/judge-1", version="1")
-        },
+        roles={"judge": ScriptedModel(judge, name="scripted/judge-1", version="1")},
         unsure={"scorer": "judge-correct"},
     )
     assert run.tasks[0].n_judged == 1

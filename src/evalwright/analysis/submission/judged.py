@@ -88,7 +88,9 @@ async def _score_all(
             and scorer.name in record.scores
             and JUDGE_READ in record.scores[scorer.name].parts
         ]
-        judge_scores.append({scorer.name: record.scores[scorer.name] for scorer in scorers})
+        judge_scores.append(
+            {scorer.name: record.scores[scorer.name] for scorer in scorers}
+        )
         if scorers:
             record = await _replace_scores(record, scorers, rules[record.task])
         records.append(record)

@@ -280,15 +280,22 @@ def _find_task(
     except (ConfigurationError, ValueError) as error:
         verification.wrong("filter", f"its filter cannot be used: {error}", name)
         return None
-    claimed = [str(claim.get(key)) for key in ("version", "content_hash")]
-    if claimed != [task.version, task.samples.content_hash]:
-        version, content = map(printable, claimed)
-        verification.wrong(
-            "another version",
-            f"made with version {version} of the task's data ({content[:12]}), here it"
-            f" is version {task.version} ({task.samples.content_hash[:12]})",
-            name,
+    version, content = (
+        printable(str(claim.get(key))) for key in ("version", "content_hash")
+    )
+    here = task.samples.content_hash
+    difference = ""
+    if version != task.version:
+        difference = (
+            f"made with version {version} of the task, here it is {task.version}"
         )
+    elif content != here:
+        difference = (
+            f"made with other data of the same version {version} of the task (SHA-256"
+            f" {content[:12]}, here {here[:12]})"
+        )
+    if difference:
+        verification.wrong("another version", difference, name)
     return task
 
 

@@ -292,7 +292,9 @@ def _run_facts(run: Run) -> Iterator[tuple[str, str]]:
     # A command that repeats a run answers from the store: its seconds are not the answers'.
     stored = int(record["usage"].get("stored", 0))
     duration = (
-        f"{numbers.count(stored)} replies from earlier commands" if stored else f"took {took}"
+        f"{numbers.count(stored)} replies from earlier commands"
+        if stored
+        else f"took {took}"
     )
     phrases = [started, duration, f"evalwright {version}"]
     phrases += [

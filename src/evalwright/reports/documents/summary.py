@@ -145,12 +145,14 @@ def board_summary(board: Board, verdict: str = "") -> doc.Document:
         )
     ]
     notes = [
-        "Rank ranges hold jointly (95%). The full board: evalwright leaderboard RUN..."
+        "All rank ranges hold at once (95%). The full board: evalwright leaderboard RUN..."
     ]
     if any(row.provisional for row in board.rows):
         notes.insert(0, "* provisional: more than 5% of the answers are missing.")
     if any(row.other_judge for row in board.rows):
-        notes.insert(0, "† another judge scored answers: these ranks are not comparable.")
+        notes.insert(
+            0, "† another judge scored answers: these ranks are not comparable."
+        )
     return doc.Document(
         "Leaderboard", [doc.Table(columns, rows, "Ranks"), doc.Notes(notes), *closing]
     )
