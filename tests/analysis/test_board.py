@@ -15,8 +15,8 @@ from scipy import stats
 from evalwright.analysis.board import Board, make_board
 from evalwright.core.errors import RunError
 from evalwright.core.samples import Score
-from evalwright.reports.documents.board import board_document, coverage
 from evalwright.reports.board_files import board_csv
+from evalwright.reports.documents.board import board_document, coverage
 from evalwright.reports.documents.run import run_document
 from evalwright.reports.documents.summary import board_summary
 from evalwright.reports.markdown import to_markdown

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from evalwright.analysis.words import counted, listed
 from evalwright.cli.groups import CommandGroup
 from evalwright.cli.options import (
     AS_JSON,
@@ -17,7 +18,6 @@ from evalwright.cli.options import (
     option,
     repeatable_option,
 )
-from evalwright.analysis.words import counted, listed
 from evalwright.cli.output import echo, print_json
 
 if TYPE_CHECKING:

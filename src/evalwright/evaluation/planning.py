@@ -9,8 +9,8 @@ from typing import Any
 
 from evalwright.core.errors import ConfigurationError, RunError
 from evalwright.core.tasks import Task
-from evalwright.evaluation.changed_settings import describe_changes
 from evalwright.evaluation.budgets import BudgetTerms, price_models, read_budget
+from evalwright.evaluation.changed_settings import describe_changes
 from evalwright.evaluation.configuration import (
     Configuration,
     ModelSpec,
