@@ -15,10 +15,13 @@ from scipy import stats
 from evalwright.analysis.board import Board, _spread_over_runs, make_board
 from evalwright.core.errors import RunError
 from evalwright.core.samples import Score
+from evalwright.reports.board_files import board_csv
 from evalwright.reports.documents.board import board_document, coverage
 from evalwright.reports.documents.run import run_document
+from evalwright.reports.documents.summary import board_summary
 from evalwright.reports.markdown import to_markdown
 from evalwright.runs.reader import Run, open_run
+from evalwright.scorers.registry import JUDGE_READ
 from support.runs import edited, make_run, rewrite
 
 
@@ -442,3 +445,88 @@ def test_a_total_says_how_it_is_spread_over_the_runs(
     counts: list[int], spread: str
 ) -> None:
     assert _spread_over_runs(counts) == spread
+
+
+def test_a_board_shows_no_address_of_a_server(tmp_path: Path) -> None:
+    address = "openai/http://127.0.0.1:8931/v1#beta"
+    runs = [
+        make_run(tmp_path, scores=[1.0, 0.0] * 10, model=address, name="plain"),
+        make_run(tmp_path, scores=[1.0] * 20, model=address, name="labelled"),
+    ]
+    with edited(runs[1].folder) as record:
+        record["model"]["label"] = "Beta"
+    runs = [open_run(run.folder) for run in runs]
+    assert [run.label for run in runs] == ["openai/beta", "Beta"]
+    assert runs[0].model == address, "the record stays as it is"
+    board = make_board(runs)
+    pages = [
+        json.dumps(board.as_dict()),
+        to_markdown(board_document(board)),
+        board_csv(board),
+        *(to_markdown(run_document(run)) for run in runs),
+    ]
+    for page in pages:
+        assert "127.0.0.1" not in page and "eta" in page
+
+
+def judged_by(folder: Path, judges: dict[str, str], n_judged: int = 3) -> list[Run]:
+    """Runs of models, of each of which a judge read some unsure answers."""
+    runs = []
+    for name, judge in judges.items():
+        read = [Score(1.0, "correct", parts={JUDGE_READ: 1.0})] * n_judged
+        scores: list[Any] = [*read, *[1.0, 0.0] * 20]
+        run = make_run(folder, scores=scores, model=f"demo/{name}", name=name)
+        with edited(run.folder) as record:
+            scorer = record["tasks"][0]["scorers"][0]
+            scorer["options"] = {"unsure": {"scorer": "judge-correct"}}
+            record["roles"] = {"judge": {"name": judge, "fingerprint": judge}}
+        runs.append(open_run(run.folder))
+    return runs
+
+
+def test_ranks_that_two_judges_gave_are_marked(tmp_path: Path) -> None:
+    one = make_board(judged_by(tmp_path / "one", {"a": "x/j1", "b": "x/j1"}))
+    page = to_markdown(board_document(one))
+    assert "Scored with x/j1 in the role 'judge'." in page and "†" not in page
+    judges = {"a": "x/j1", "b": "x/j2", "c": "x/j2"}
+    board = make_board(judged_by(tmp_path / "two", judges))
+    assert all(row.other_judge for row in board.rows)
+    page = to_markdown(board_document(board))
+    assert "x/j1 for demo/a; x/j2 for demo/b and demo/c" in page
+    assert page.count("1–3 †") == 3 and "ranks marked †" in page
+    summary = to_markdown(board_summary(board))
+    assert "† another judge" in summary
+
+
+def test_a_judge_without_unsure_answers_is_no_difference(tmp_path: Path) -> None:
+    runs = judged_by(tmp_path, {"a": "x/j1"})
+    runs += judged_by(tmp_path, {"b": "x/j1", "c": "x/j2"}, n_judged=0)
+    board = make_board(runs)
+    assert not any(row.other_judge for row in board.rows)
+    assert not any("not those of" in note for note in board.notes)
+
+
+def test_a_model_whose_answers_are_all_missing_is_not_provisional(
+    tmp_path: Path,
+) -> None:
+    runs = [
+        make_run(tmp_path, scores=[1.0, 0.0] * 10, model="demo/a", name="a"),
+        make_run(tmp_path, scores=[None] * 20, model="demo/b", name="b"),
+    ]
+    notes = " ".join(make_board(runs).notes)
+    assert "All answers of demo/b are missing." in notes
+    assert "marked *" not in notes
+
+
+def test_a_board_of_one_task_has_no_note_of_another(tmp_path: Path) -> None:
+    scores = {"factual": [1.0, 0.0] * 10, "other": [1.0, 0.0] * 10}
+    runs = [
+        make_run(tmp_path, scores=scores, model=f"demo/{name}", name=name)
+        for name in "ab"
+    ]
+    with edited(runs[1].folder) as record:
+        record["tasks"][1]["definition"]["answer"] = {"max_tokens": 7}
+    runs = [open_run(run.folder) for run in runs]
+    assert any("'other'" in note for note in make_board(runs).notes)
+    board = make_board(runs, metric="factual.accuracy")
+    assert not any("'other'" in note for note in board.notes)

@@ -21,7 +21,7 @@ from evalwright.reports.conclusions import verdict, worded_comparison, worded_se
 from evalwright.reports.documents.run import run_document
 from evalwright.reports.documents.summary import run_summary
 from evalwright.reports.markdown import to_markdown
-from evalwright.runs.reader import Run, open_run
+from evalwright.runs.reader import Run, called, open_run
 from evalwright.scorers.registry import JUDGE_FAILED, JUDGE_READ
 from evalwright.statistics import compare_paired, equivalence_paired
 from evalwright.statistics.designs import Design
@@ -456,3 +456,28 @@ def test_the_old_name_of_missing_answers_is_read_with_a_warning(tmp_path: Path) 
     assert rule.subject == "factual.n_missing"
     a, b = pair(tmp_path, [1.0] * 10, [*[1.0] * 9, None])
     assert judge(a, b, [rule]).failed
+
+
+def test_runs_of_one_name_are_told_apart_by_their_folders(tmp_path: Path) -> None:
+    runs = [
+        make_run(tmp_path / folder, scores=[1.0, 0.0] * 10, model="demo/a", name="same")
+        for folder in ("runs", "runs_j1")
+    ]
+    found = compared(*runs)
+    assert (found.a, found.b) == (str(runs[0].folder), str(runs[1].folder))
+    assert f"between {runs[0].folder} and {runs[1].folder}" in found.conclusion
+    assert called(runs) == [f"demo/a ({run.folder})" for run in runs]
+
+
+def test_two_judges_make_a_verdict_provisional(tmp_path: Path) -> None:
+    read: list[Any] = [Score(1.0, "correct", parts={JUDGE_READ: 1.0})] * 10
+    runs = list(pair(tmp_path, [*read, *[1.0] * 40], [*read, *[0.0] * 40]))
+    for run, judge_name in zip(runs, ("x/j1", "x/j2"), strict=True):
+        with edited(run.folder) as record:
+            record["roles"] = {"judge": {"name": judge_name, "fingerprint": judge_name}}
+    a, b = (open_run(run.folder) for run in runs)
+    found = compared(a, b)
+    assert "Different judges scored the runs (x/j1 for demo/a, x/j2 for demo/b)" in (
+        found.conclusion
+    )
+    assert "Provisional: " in found.conclusion

@@ -106,6 +106,27 @@ def test_extras_keys_and_watched_files_are_in_the_workflow(
     ] == ["suite.yaml"]
 
 
+@pytest.mark.parametrize("role", ["--model", "--judge"])
+@pytest.mark.parametrize("job", [(), ("--job", "leaderboard"), ("--job", "prompts")])
+def test_a_server_of_ones_own_needs_no_key_and_its_suite_is_trusted(
+    role: str, job: tuple[str, ...]
+) -> None:
+    Path("capitals.csv").write_text("question,answer\nCapital of France?,Paris\n")
+    address = "openai/http://127.0.0.1:8931/v1#alpha"
+    other = ("--judge" if role == "--model" else "--model", "demo/small")
+    done = typed("init", "--task", "capitals.csv", role, address, *other, *job)
+    assert done.code == 0 and "Error" not in done.err
+    assert "OPENAI_API_KEY" not in done.out + done.err
+    assert "The endpoint's address" not in done.err
+    assert "evalwright run --config suite.yaml --trust-file suite.yaml" in done.out
+    if WORKFLOW.exists():
+        assert "--trust-file suite.yaml" in steps()["Run"]["run"]
+        assert "env" not in steps()["Run"]
+    configuration = read_configuration(Path("suite.yaml"), trust_file="suite.yaml")
+    specs = (*configuration.models, *configuration.roles.values())
+    assert {spec.model for spec in specs} == {address, "demo/small"}
+
+
 def test_columns_of_any_name_a_rubric_and_a_judge() -> None:
     Path("data").mkdir()
     rows = [

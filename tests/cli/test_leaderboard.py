@@ -188,6 +188,7 @@ def test_the_secrets_of_a_workflow_are_those_that_its_models_ask_for(
     (folder / "suite.yaml").write_text(
         "tasks: [questions.yaml]\n"
         "models:\n  - openai/gpt-4o-mini\n  - {model: openai/other, arguments: {api_key_env: OTHER_KEY}}\n  - scripted/echo\n"
+        "  - anthropic/http://127.0.0.1:8931/v1#mine\n"
         "roles: {judge: openai/gpt-4o}\n"
     )
     done = typed(
@@ -439,3 +440,9 @@ def test_ratings_are_a_table_of_their_own_whatever_the_tasks_are_in(
     assert (folder / "c.json").read_bytes() == (folder / "b.json").read_bytes()
     alone = typed("leaderboard", "one", "--ratings")
     assert alone.code == 2 and "at least two models" in alone.err
+
+
+@pytest.mark.parametrize("option", ["--task", "--rank-by"])
+def test_the_option_to_rank_by_one_task_is_named(option: str) -> None:
+    done = typed("leaderboard", "a", option, "capitals")
+    assert done.code == 2 and "--metric capitals.accuracy" in done.err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,11 @@ from hypothesis import strategies as st
 from evalwright.core.errors import ConfigurationError, UsageError
 from evalwright.core.private import home_folder
 from evalwright.evaluation.configuration import Configuration, ModelSpec
-from evalwright.evaluation.configuration_file import read_configuration, read_settings
+from evalwright.evaluation.configuration_file import (
+    KEYS,
+    read_configuration,
+    read_settings,
+)
 from evalwright.evaluation.settings import Origin
 
 pytestmark = pytest.mark.usefixtures("own_folder")
@@ -264,3 +269,69 @@ def test_settings_of_tasks_and_their_files_lie_beside_the_suite(tmp_path: Path) 
     suite.write_text("overrides: [a]\n", encoding="utf-8")
     with pytest.raises(ConfigurationError, match="'overrides' must be a mapping"):
         read_configuration(suite)
+
+
+@pytest.mark.parametrize(
+    ("text", "roles", "panel"),
+    [
+        ("judge: demo/large", {"judge": ModelSpec("demo/large")}, {}),
+        (
+            "judge: {model: demo/large, arguments: {temperature: 0}, label: J}",
+            {"judge": ModelSpec("demo/large", {"temperature": 0}, "J")},
+            {},
+        ),
+        (
+            "judge: [demo/large, demo/small]",
+            {"judge": ModelSpec("demo/large"), "judge-2": ModelSpec("demo/small")},
+            {"judges": ["judge", "judge-2"]},
+        ),
+        (
+            "judge: demo/large\nroles: {gpt: demo/small}",
+            {"judge": ModelSpec("demo/large"), "gpt": ModelSpec("demo/small")},
+            {},
+        ),
+    ],
+)
+def test_a_judge_means_what_the_option_means(
+    text: str, roles: dict[str, ModelSpec], panel: dict[str, list[str]]
+) -> None:
+    configuration = read_configuration(written(text))
+    assert configuration.roles == roles
+    assert configuration.unsure == {"scorer": "judge-correct", **panel}
+    Path("run.json").write_text(json.dumps(configuration.as_dict()))
+    assert read_configuration(Path("run.json")).roles == roles
+
+
+def test_a_judge_in_a_suite_of_a_file_and_one_on_the_command_line() -> None:
+    path = written("judge: demo/large\nsuites: {a: {judge: demo/small}, b: {}}")
+    for suite, model in (("a", "demo/small"), ("b", "demo/large")):
+        configuration = read_configuration(path, suite)
+        assert configuration.roles == {"judge": ModelSpec(model)}
+    flags = {"roles": {"judge": ModelSpec("scripted/echo")}}
+    address = "judge: openai/http://10.0.0.7/v1#one"
+    settings = read_settings(str(written(address)), flags)
+    assert settings.configuration.roles == flags["roles"]
+    with pytest.raises(ConfigurationError, match=r"judge.0: .*10\.0\.0\.7"):
+        read_configuration(written(address))
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (
+            "judge: demo/a\nroles: {judge: demo/b}",
+            "suite.yaml:1: 'judge' and 'roles' both",
+        ),
+        ("judge: 7", "a model's name or a mapping with 'model'"),
+        ("judge: {modle: demo/a}", "Did you mean 'model'"),
+    ],
+)
+def test_a_judge_that_cannot_be_read(text: str, says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        read_configuration(written(text))
+
+
+def test_the_page_of_suites_lists_all_keys() -> None:
+    page = Path(__file__).parents[2].joinpath("docs", "suites.md").read_text()
+    listed = set(re.findall(r"`(\w+)`", page.partition("## Keys")[2]))
+    assert set(KEYS) - listed == set()

@@ -604,3 +604,24 @@ def test_an_error_of_the_user_is_not_raised_during_the_handling_of_another() -> 
         evaluate("no-such-task", knows())
     assert raised.value.__context__ is None or raised.value.__suppress_context__
     assert "event loop" not in "".join(traceback.format_exception(raised.value))
+
+
+def test_a_changed_configuration_says_what_changed() -> None:
+    def made(limit: int = 2, **more: Any) -> None:
+        evaluate("factual-closed-book", "demo/small", name="x", limit=limit, **more)
+
+    made(judge="demo/small")
+    with pytest.raises(UsageError) as other_judge:
+        made(judge="demo/large")
+    assert "configuration: judge: demo/small, now demo/large. Choose" in str(
+        other_judge.value
+    )
+    assert "`evalwright score runs/x --judge demo/large`" in str(other_judge.value)
+    with pytest.raises(UsageError) as no_judge:
+        made()
+    assert "configuration: judge: demo/small, now none. Choose" in str(no_judge.value)
+    with pytest.raises(UsageError) as other_limit:
+        made(3, judge="demo/small")
+    assert "configuration: limit: 2, now 3. Choose" in str(other_limit.value)
+    with pytest.raises(UsageError, match=r"tasks: factual-closed-book, now factual-ch"):
+        evaluate("factual-choice", "demo/small", name="x", limit=2)

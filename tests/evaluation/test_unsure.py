@@ -4,13 +4,19 @@ judge where there is one.
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Any
 
 import pytest
 
 from evalwright import ScriptedModel, evaluate, open_run, score_run, scorer
 from evalwright.core.ask import Ask
-from evalwright.core.errors import AuthenticationFailed, Overloaded
+from evalwright.core.errors import (
+    AuthenticationFailed,
+    ConfigurationError,
+    Overloaded,
+)
 from evalwright.core.requests import Generate
 from evalwright.core.samples import Answer, NoScore, Sample, Score
 from evalwright.core.tasks import Task
@@ -216,3 +222,29 @@ def test_a_judge_with_nothing_to_read_gets_no_request() -> None:
     )
     assert judging.asked == 0
     assert remarks([made]) == ["The judge got no request: no answer was unsure."]
+
+
+def test_a_judge_by_its_own_setting_reads_what_rules_are_unsure_of() -> None:
+    rows = [{"question": "Capital of France?", "answer": "Paris"}]
+    asked: list[str] = []
+
+    def judge(request: Any) -> str:
+        asked.append(str(request.prompt))
+        (mark,) = set(re.findall(r'mark="(\w+)"', str(request.prompt)))
+        return json.dumps({"check": mark, "reason": "it is so", "class": "correct"})
+
+    judging = ScriptedModel(judge, name="scripted/judge-1", version="1")
+    answering = ScriptedModel("Either Lyon or Paris.", name="scripted/me", version="1")
+    (run,) = evaluate(rows, answering, target="answer", judge=judging, name="one")
+    assert run.data["roles"]["judge"]["name"] == "scripted/judge-1"
+    assert run.data["configuration"]["unsure"] == {"scorer": "judge-correct"}
+    assert len(asked) == run.tasks[0].n_judged == 1
+    (run,) = evaluate(
+        rows, answering, target="answer", judge=[judging, "demo/small"], name="two"
+    )
+    assert list(run.data["roles"]) == ["judge", "judge-2"]
+
+
+def test_a_role_that_nothing_uses_says_how_to_name_a_judge() -> None:
+    with pytest.raises(ConfigurationError, match=r"with --judge \('judge' in a file\)"):
+        evaluate("factual-closed-book", "demo/small", roles={"judge": "demo/large"})

@@ -51,7 +51,7 @@ TIMEOUT_SECONDS = 1800
 
 PROGRESS = re.compile(
     r"^(?:.+: [\d,]+ (?:answers|samples|of [\d,]+)\b.*(?:\bsent\b|from the store|/s\b)"
-    r"|.*: scores from this machine's table of the same samples\.$).*\n",
+    r"|.*: scores looked up on this machine, where they were computed earlier .*$).*\n",
     re.MULTILINE,
 )
 """The lines that a run writes while it goes on and at its end (how many answers, how fast), and that

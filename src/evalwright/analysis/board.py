@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,6 +21,7 @@ import numpy as np
 from evalwright.analysis.comparison import caveats, unknown_metric
 from evalwright.analysis.differing import describe_task_differences
 from evalwright.analysis.factual import factual_shares, hardware_of, is_factual
+from evalwright.analysis.judges_used import differing_roles_of, scoring_roles
 from evalwright.analysis.pairs import note_other_questions_by_pair, pairing_notes
 from evalwright.analysis.ranking import Ranking, rank
 from evalwright.analysis.ratings import Ratings, make_ratings
@@ -112,6 +113,7 @@ class BoardRow:
         n_unsure: how many have an unsure score.
         n_not_asked: further items that a budget or a stopping rule left out.
         provisional: whether more than 5% of the answers are missing.
+        other_judge: whether a judge scored answers of it, and another judge those of another run.
         cost: US dollars that the answers cost; None if unknown.
         outcomes: number of answers by outcome.
         faults: the model's own faults, by kind.
@@ -139,6 +141,7 @@ class BoardRow:
     n_unsure: int = 0
     n_not_asked: int = 0
     provisional: bool = False
+    other_judge: bool = False
     cost: float | None
     outcomes: Mapping[str, int] = field(default_factory=dict)
     faults: Mapping[str, int] = field(default_factory=dict)
@@ -163,6 +166,7 @@ class BoardRow:
             "groups",
             "n_not_asked",
             "provisional",
+            "other_judge",
         )
         left_out = (
             "metrics",
@@ -335,6 +339,7 @@ def _make_unit_board(
         }
     )
     factual = metric is None and tasks[0].bounded and is_factual(runs)
+    differing_roles = differing_roles_of(runs)
     rows = []
     for run_index, run in enumerate(runs):
         position = places.get(id(run))
@@ -348,6 +353,7 @@ def _make_unit_board(
         run_groups = {group.name: group for group in run.groups}
         row = replace(
             row,
+            other_judge=not differing_roles.isdisjoint(scoring_roles(run)),
             groups={
                 name: run_groups[name].metrics[0]
                 for name in inner
@@ -506,7 +512,7 @@ def _make_row(
     return BoardRow(
         run=run.id,
         label=run.label,
-        model=run.model,
+        model=run.shown_model,
         date=str(run.data["started"])[:10],
         cells=cells,
         n=sum(estimate.n for estimate in estimates),
@@ -682,7 +688,8 @@ def _list_notes(
             (f"'{task}'", warn_few_clusters(min(filter(None, cells), default=None)))
         )
     yield from (f"On {tasks} {note}" for tasks, note in merge_remarks(few) if note)
-    yield from _differing_notes(runs, called(runs))
+    shown_tasks = {name for row in rows for name in row.cells}
+    yield from _differing_notes(runs, called(runs), shown_tasks)
     yield from _order_notes(rows)
     yield from early_notes(runs)
     if any(row.shares for row in rows):
@@ -711,8 +718,12 @@ def _list_notes(
         ):
             yield RATES_OF_ALL_NOTE
     yield from _given_up_notes(runs, called(runs))
+    if unanswered := [row.label for row in rows if row.provisional and not row.n]:
+        yield f"All answers of {listed(unanswered)} are missing. {how_to_fill(runs)}"
     if provisional := [
-        f"{row.label} ({_missing_percent(row)})" for row in rows if row.provisional
+        f"{row.label} ({_missing_percent(row)})"
+        for row in rows
+        if row.provisional and row.n
     ]:
         their = (
             "their scores and ranks are"
@@ -865,15 +876,15 @@ def _order_notes(rows: Sequence[BoardRow]) -> Iterator[str]:
         )
 
 
-def _differing_notes(runs: Sequence[Run], labels: Sequence[str]) -> Iterator[str]:
-    """Write what differed between the runs, by task, and roles filled by different models."""
-    roles: dict[str, dict[str, str]] = {}
-    for run in runs:
-        for role, model in run.data.get("roles", {}).items():
-            name = str(model.get("name", ""))
-            roles.setdefault(role, {})[str(model.get("fingerprint", name))] = name
+def _differing_notes(
+    runs: Sequence[Run], labels: Sequence[str], shown_tasks: Collection[str]
+) -> Iterator[str]:
+    """Write what differed between the runs, by task, and which models scored answers."""
     task_names = dict.fromkeys(
-        task["name"] for run in runs for task in run.data["tasks"]
+        task["name"]
+        for run in runs
+        for task in run.data["tasks"]
+        if task["name"] in shown_tasks
     )
     differences = (
         (f"'{name}'", describe_task_differences(runs, labels, name))
@@ -883,10 +894,26 @@ def _differing_notes(runs: Sequence[Run], labels: Sequence[str]) -> Iterator[str
         (name, difference) for name, difference in differences if difference
     ):
         yield f"The runs were not all given the same on {tasks}: {difference}."
-    for role, models in roles.items():
-        if len(models) > 1:
-            names = ", ".join(sorted(set(models.values())))
-            yield (
-                f"Different models played the role '{role}' ({names}): scores that they"
-                " gave are not comparable."
-            )
+    yield from _judge_notes(runs, labels)
+
+
+def _judge_notes(runs: Sequence[Run], labels: Sequence[str]) -> Iterator[str]:
+    """Name the models that scored answers; where they differ, the runs of each."""
+    labels_by_role: dict[str, dict[tuple[str, str], list[str]]] = {}
+    for run, label in zip(runs, labels, strict=True):
+        for role, model in scoring_roles(run).items():
+            labels_by_role.setdefault(role, {}).setdefault(model, []).append(label)
+    for role, labels_by_model in labels_by_role.items():
+        if len(labels_by_model) == 1:
+            ((_, name),) = labels_by_model
+            yield f"Scored with {name} in the role '{role}'."
+            continue
+        of_each = [
+            f"{name} for {listed(scored, 5)}"
+            for (_, name), scored in labels_by_model.items()
+        ]
+        yield (
+            f"Different models played the role '{role}' ({'; '.join(of_each)}): scores"
+            " that they gave are not comparable, and neither are the ranks marked †. Score"
+            " all alike: `evalwright score RUN --judge provider/name`."
+        )

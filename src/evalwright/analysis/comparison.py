@@ -64,7 +64,7 @@ from evalwright.runs.measures import (
     paired_of,
     unpaired_of,
 )
-from evalwright.runs.reader import Run, check_named_once
+from evalwright.runs.reader import Run, check_named_once, ids_or_folders
 from evalwright.runs.results import (
     MetricResult,
     TaskResult,
@@ -477,7 +477,8 @@ def compare_runs(
     """
     check_named_once([a, b])
     a, b = confirm_all([a, b])
-    names = (a.label, b.label) if a.label != b.label else (a.id, b.id)
+    id_a, id_b = ids_or_folders([a, b])
+    names = (a.label, b.label) if a.label != b.label else (id_a, id_b)
     matrices = read_matrices([a, b], slices, metric, missing)
     tasks = tuple(
         _compare_task(a, b, matrix, names, most_flips, slices_adjust, equivalent)
@@ -565,8 +566,8 @@ def compare_runs(
         provisional = tasks[0].provisional
         judge = tasks[0].one_sided_judge
     return Comparison(
-        a=a.id,
-        b=b.id,
+        a=id_a,
+        b=id_b,
         labels=names,
         tasks=tasks,
         overall=overall,
@@ -654,13 +655,16 @@ def caveats(runs: Sequence[Run], task_matrices: Sequence[Matrix]) -> Iterator[st
             for run in runs
             if any(task["name"] == matrix.measure.task for task in run.data["tasks"])
         ]
-        sides = {run.id: run.task(matrix.measure.task).n_judged > 0 for run in having}
-        if len(set(sides.values())) < 2:
-            continue
-        judged = [name for name, is_judged in sides.items() if is_judged]
-        unjudged = [run for run in having if not sides[run.id]]
-        n_unsure = sum(run.task(matrix.measure.task).n_unsure for run in unjudged)
-        if not n_unsure:
+        results = {run.id: run.task(matrix.measure.task) for run in having}
+        judged = [run.id for run in having if results[run.id].n_judged]
+        # A run that had a judge, or had nothing for one to read, is scored like the judged ones.
+        unjudged = [
+            run
+            for run in having
+            if results[run.id].n_unsure and not results[run.id].n_judged
+        ]
+        n_unsure = sum(results[run.id].n_unsure for run in unjudged)
+        if not judged or not unjudged:
             continue
         commands = [
             f"`evalwright score {run.name} --judge provider/name`" for run in unjudged

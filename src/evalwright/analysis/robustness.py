@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from evalwright.analysis.judges_used import differing_roles_of, scoring_roles
 from evalwright.analysis.trees import Average
 from evalwright.analysis.words import count, counted, listed
 from evalwright.core.outcomes import FILTERED
@@ -206,7 +207,7 @@ def direction_words(*, high: str, low: str) -> str:
 def explain_one_sided_judge(
     runs: tuple[Run, Run], tasks: Sequence[str], names: tuple[str, str]
 ) -> str:
-    """Explain why a verdict is provisional if a judge scored one run only, with the remedy.
+    """Explain why a verdict is provisional if one judge did not score both runs, with the remedy.
 
     Else "".
 
@@ -231,6 +232,13 @@ def explain_one_sided_judge(
                 " the difference may be the judge's; score both alike: `evalwright"
                 f" score {runs[unjudged].name} --judge provider/name`."
             )
+    for role in sorted(differing_roles_of(runs)):
+        judges = [scoring_roles(run)[role][1] for run in runs]
+        sentences.append(
+            f"Different judges scored the runs ({judges[0]} for {names[0]}, {judges[1]} for"
+            f" {names[1]}), so part of the difference may be theirs; score both alike:"
+            " `evalwright score RUN --judge provider/name`."
+        )
     return " ".join(sentences)
 
 

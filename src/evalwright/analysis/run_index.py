@@ -54,7 +54,7 @@ def _index_record(run: Run) -> dict[str, Any]:
     record = {
         "folder": run.folder.name,
         "run": run.id,
-        "model": run.model,
+        "model": run.shown_model,
         "label": run.label,
         "fingerprint": run.data["model"].get("fingerprint"),
         "hardware": hardware_of(run),

@@ -13,6 +13,7 @@ from typing import Any
 
 from evalwright.core.errors import ConfigurationError
 from evalwright.evaluation.configuration import ModelSpec
+from evalwright.evaluation.judge_setting import judge_roles, unsure_scorer
 from evalwright.evaluation.prompts import prompts_from_files
 from evalwright.scorers.judge.criteria import read_criteria
 from evalwright.tasks.data_files import as_data_file, named_columns
@@ -113,14 +114,6 @@ def role_specs(
     }
 
 
-def judge_roles(judges: Sequence[str]) -> list[str]:
-    """Return the roles of several judges: judge, judge-2, ..."""
-    return [
-        "judge" if number == 1 else f"judge-{number}"
-        for number in range(1, len(judges) + 1)
-    ]
-
-
 def judge_settings(
     params: Mapping[str, Any], overrides: Mapping[str, Any]
 ) -> dict[str, Any]:
@@ -166,7 +159,7 @@ def judge_settings(
             "metrics": metrics,
         }
     elif params["judges"]:
-        settings["unsure"] = {"scorer": "judge-correct", **panel}
+        settings["unsure"] = unsure_scorer(params["judges"])
     if params["columns"]:
         if not any(map(as_data_file, params.get("tasks") or ())):
             raise ConfigurationError(

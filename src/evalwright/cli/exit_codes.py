@@ -69,6 +69,17 @@ def _old_names_as_notes() -> Iterator[None]:
         yield
 
 
+_ONE_TASK = (
+    "`evalwright leaderboard` has no {}. To rank by one task, name its metric: --metric"
+    " TASK.METRIC, for example --metric capitals.accuracy."
+)
+OPTION_HINTS = {
+    ("leaderboard", option): _ONE_TASK.format(option)
+    for option in ("--task", "--rank-by")
+}
+"""What to write instead of an option that a command does not have, by both."""
+
+
 def _run_reporting_errors(
     command: Callable[[], Any], stop: StopSignals, arguments: Sequence[str] | None
 ) -> int:
@@ -120,8 +131,10 @@ def _suggest_option(error: click.NoSuchOption, arguments: Sequence[str]) -> str 
 
     if error.ctx is None:
         return None
-    own_suggestion = suggest_own_option(error)
     path = error.ctx.command_path.split()[1:]
+    if hint := OPTION_HINTS.get((" ".join(path), error.option_name)):
+        return hint
+    own_suggestion = suggest_own_option(error)
     native = {
         option: not (isinstance(param, click.Option) and (param.is_flag or param.count))
         for param in error.ctx.command.params

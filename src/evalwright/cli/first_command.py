@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
+from evalwright.analysis.words import counted
 from evalwright.cli.exit_codes import say
 from evalwright.cli.output import echo
 from evalwright.cli.scaffold import SUITE, ComposedSuite
@@ -88,7 +89,7 @@ def say_price(suite: ComposedSuite) -> None:
         f"Nothing was sent. The whole suite, with answers of {ASSUMED_OUTPUT_TOKENS} tokens:"
     )
     for model, needed in forecast.models.items():
-        n_requests = (needed.requests.most or 0) * suite.n_prompts
+        n_requests = round((needed.requests.most or 0) * suite.n_prompts)
         dollars = needed.money.most
         price = (
             "no price is known (--price IN/OUT, in dollars for a million tokens)"
@@ -97,7 +98,7 @@ def say_price(suite: ComposedSuite) -> None:
         )
         if function_file(model) is not None:
             price = "each a call of your function; what that costs is not known"
-        say(f"  {model}: {n_requests:,.0f} requests, {price}")
+        say(f"  {model}: {counted(n_requests, 'request')}, {price}")
     bound_by_role = {judge.role: judge.money.most for judge in forecast.judges}
     for role, spec in suite.roles.items():
         dollars = bound_by_role.get(role)

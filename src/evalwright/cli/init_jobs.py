@@ -195,7 +195,9 @@ def _ask_judge(task: str, params: Params) -> Params:
 
 def _ask_endpoint(models: Sequence[str], params: Params) -> Params:
     """Ask where models behind OpenAI's interface listen, unless -M says it."""
-    is_named = any("base_url" in argument for argument in params["arguments"])
+    is_named = any("base_url" in argument for argument in params["arguments"]) or any(
+        model.partition("/")[2].startswith(("http://", "https://")) for model in models
+    )
     if is_named or not all(model.startswith("openai/") for model in models):
         return params
     address = ask(

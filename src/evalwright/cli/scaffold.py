@@ -70,12 +70,7 @@ class ComposedSuite:
         """Environment variables with keys; an endpoint's own address needs none by itself."""
         from evalwright.evaluation.needs import keys_of
 
-        specs = [
-            spec
-            for spec in self.all_models.models
-            if "base_url" not in spec.arguments or "api_key_env" in spec.arguments
-        ]
-        return keys_of(Configuration(models=tuple(specs)))
+        return keys_of(self.all_models)
 
 
 def ask_task(params: Mapping[str, Any], default: str = EXAMPLES) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from evalwright.analysis.words import counted, listed
 from evalwright.cli.groups import CommandGroup
 from evalwright.cli.options import (
     AS_JSON,
@@ -55,6 +57,13 @@ def make(run: str, into: str, allow_key_like: bool, **_: Any) -> None:
         f"Written: {into} ({len(submission.document['samples']):,} answers, SHA-256"
         f" {submission.document['sha256'][:16]})"
     )
+    n_judged = sum("judged" in row for row in submission.document["samples"])
+    if n_judged:
+        judges = listed(submission.run["judges"])
+        echo(
+            f"{counted(n_judged, 'answer')} read by a judge ({judges}): the file has both"
+            " its scores and those of the rules, which are the ones that others can verify."
+        )
 
 
 @submit.command()
@@ -91,6 +100,9 @@ def add(file: str, folder: str, tasks: tuple[str, ...]) -> int:
         return 1
     run = add_submission(verification, Path(folder))
     echo(f"Added: {run.folder}")
+    if verification.n_judged:
+        command = f"evalwright score {quote(str(run.folder))} --judge provider/name"
+        echo(f"Its scores are those of the rules. With a judge of yours: `{command}`.")
     return 0
 
 
@@ -121,7 +133,21 @@ def _show(verification: Verification) -> None:
         )
     if verification.ok:
         echo(f"Verified: all {total:,} answers have the scores given in the file.")
+        _show_judged(verification)
     else:
         echo(
             f"Not verified: {len(verification.problems):,} problems in {total:,} rows."
         )
+
+
+def _show_judged(verification: Verification) -> None:
+    """Say which scores were verified where a judge read answers."""
+    n_judged = verification.n_judged
+    if not n_judged:
+        return
+    judges = listed(verification.judges) or "not named"
+    echo(
+        f"{counted(n_judged, 'answer')} read by a judge ({judges}): verified are the scores"
+        " by the rules, not the judge's. After `add`: `evalwright score RUN --judge"
+        " provider/name`."
+    )

@@ -103,6 +103,8 @@ _SHAPES = re.compile(
     r"|\beyJ[A-Za-z0-9_-]{16,300}\.eyJ[A-Za-z0-9_-]{16}"
     r"|\b(?:Bearer|Basic) (?=[A-Za-z._~+/-]{0,200}\d)[A-Za-z0-9._~+/-]{20,2000}"
 )
+_ADDRESS_BEFORE_NAME = re.compile(r"https?://[^\s#]*#(?=.)", re.IGNORECASE)
+"""The address of a server in a model's name, which has the name there after '#'."""
 _LOGIN = re.compile(r"(?<=://)([^/?#\s]{1,1000})@")
 _CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _NOT_NAME = re.compile(r"[^a-z0-9]+")
@@ -426,6 +428,13 @@ def masked_arguments(value: Any, name: str = "") -> Any:
 def without_login(url: str) -> str:
     """Remove user and password from a URL, or from the URLs in a text."""
     return _LOGIN.sub("", url)
+
+
+def without_address(name: str) -> str:
+    """Remove a server's address from a model's name: "openai/http://host:8000/v1#beta" is shown as
+    "openai/beta".
+    """
+    return _ADDRESS_BEFORE_NAME.sub("", name)
 
 
 def digested_arguments(value: Any, name: str = "") -> Any:

@@ -7,7 +7,7 @@ of `Configuration` besides tasks and models, and where local models have their r
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, SupportsFloat, SupportsIndex, TypedDict, TypeVar
 
@@ -27,6 +27,7 @@ class EvaluationSettings(TypedDict, total=False):
     out: str | PurePath | None
     home: str | PurePath | None
     prompts: Any
+    judge: ModelLike | Sequence[ModelLike] | None
     roles: Mapping[str, ModelLike] | None
     where: Texts | None
     overrides: Mapping[str, Any] | None

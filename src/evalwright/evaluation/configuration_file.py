@@ -7,6 +7,7 @@
       - model: openai/gpt-4o-mini
         arguments: {temperature: 0.7}   # take precedence over the common ones
         label: GPT-4o mini
+    judge: openai/gpt-4.1               # or several, or mappings like those of models
     limit: 100
     tree: {average: macro, parts: [factual, {name: mine, average: pooled, parts: [law, logic]}]}
     suites:                             # by name, what differs from the above
@@ -27,6 +28,7 @@ from typing import Any
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.core.private import no_file
 from evalwright.evaluation.configuration import Configuration, ModelSpec, PromptSpec
+from evalwright.evaluation.judge_setting import roles_with_judges, unsure_scorer
 from evalwright.evaluation.origins import FILES, listed, proposed, require_allowed
 from evalwright.evaluation.prompts import checked
 from evalwright.evaluation.settings import (
@@ -45,7 +47,7 @@ from evalwright.tasks.overrides import nested
 from evalwright.tasks.safe_files import is_within, read_json
 from evalwright.tasks.yaml_files import Document, KeyPath, read_document
 
-KEYS = ("tasks", "models", "prompts", *TEXTS, *KINDS)
+KEYS = ("tasks", "models", "prompts", "judge", *TEXTS, *KINDS)
 
 
 def read_settings(
@@ -215,6 +217,12 @@ class _Reader:
         dialect = fields.get("dialect", {})
         if "num_fewshot" in dialect:  # its place before it applied to every task
             fields.setdefault("num_fewshot", dialect.pop("num_fewshot"))
+        judges = fields.pop("judge", ())
+        if judges:
+            fields["roles"] = roles_with_judges(
+                judges, fields.get("roles", {}), f"{self.at(('judge',))}: "
+            )
+            fields.setdefault("unsure", unsure_scorer(judges))
         common = fields.pop("common", {})
         if common:
             fields["models"] = tuple(
@@ -232,6 +240,8 @@ class _Reader:
         }
         if "models" in flags:
             remaining.pop("common", None)
+        if "roles" in flags:
+            remaining.pop("judge", None)
         if "dialect" in flags and "dialect" in settings:
             remaining["dialect"] = _without(
                 settings["dialect"], dict.fromkeys(flags["dialect"])
@@ -318,10 +328,9 @@ class _Reader:
             return tuple(
                 self._task(task, ("tasks", i)) for i, task in enumerate(listed(setting))
             )
-        if key == "models":
+        if key in ("models", "judge"):
             return tuple(
-                self._model(model, ("models", i))
-                for i, model in enumerate(listed(setting))
+                self._model(model, (key, i)) for i, model in enumerate(listed(setting))
             )
         if key == "prompts":
             return checked(

@@ -73,11 +73,17 @@ def check_roles_used(roles: Collection[str], tasks: Sequence[Task]) -> None:
                 if used
                 else "they use none"
             )
+            to_read_unsure = (
+                ", or name it with --judge ('judge' in a file) in place of the role: it"
+                " then reads what rules are unsure of"
+                if role.partition("-")[0] == "judge"
+                else ""
+            )
             raise ConfigurationError(
                 "No scorer or strategy of"
                 f" {', '.join(repr(task.name) for task in tasks[:6])} uses a model in"
                 f" the role '{role}'; {usable}. Leave out --role {role}=... (`roles` in"
-                " a file), or add a scorer that uses it."
+                f" a file), or add a scorer that uses it{to_read_unsure}."
             )
 
 

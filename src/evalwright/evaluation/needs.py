@@ -51,25 +51,33 @@ def _keys_of(spec: ModelSpec) -> Iterator[str]:
         if provider in KEYS and not named_keys:
             yield KEYS[provider]
         return
+    urls = [*_address_in_name(spec), *_base_urls(arguments)]
     if row.key and not named_keys:
-        yield from dict.fromkeys(_provider_keys(row, arguments))
+        yield from dict.fromkeys(_provider_keys(row, urls))
     placed_variables = spec.arguments.get("variables")
     placed = placed_variables if isinstance(placed_variables, Mapping) else {}
     for name, variables in row.variables.items():
-        if name not in placed and not spec.arguments.get("base_url"):
+        if name not in placed and not urls:
             yield variables.partition("|")[0]
 
 
-def _provider_keys(
-    provider: Provider, arguments: Sequence[Mapping[str, Any]]
-) -> Iterator[str]:
+def _address_in_name(spec: ModelSpec) -> list[str]:
+    """Return the address of a server that a model's name gives, if it gives one."""
+    address = spec.model.partition("/")[2].partition("#")[0]
+    return [address] if address.startswith(("http://", "https://")) else []
+
+
+def _base_urls(arguments: Sequence[Mapping[str, Any]]) -> list[str]:
+    return [
+        str(mapping["base_url"]) for mapping in arguments if mapping.get("base_url")
+    ]
+
+
+def _provider_keys(provider: Provider, urls: Sequence[str]) -> Iterator[str]:
     """List the variable of a provider's key, unless requests go to addresses without it.
 
     A provider's key is only sent to its own hosts, and to those that the user's trust file allows.
     """
-    urls = [
-        str(mapping["base_url"]) for mapping in arguments if mapping.get("base_url")
-    ]
     if not urls:
         yield provider.key[0]
     for url in urls:

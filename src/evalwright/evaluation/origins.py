@@ -195,8 +195,8 @@ def require_allowed(
         return
     lines = [
         (
-            f"'{file}' sets what only you may decide: code that is run, where keys and"
-            " prompts go, what is read and written. Nothing was done. It wants:"
+            f"'{file}' has settings that need your permission, because they run code, send"
+            " keys and prompts somewhere, or read and write files. Nothing was done. They are:"
         ),
         *(setting.describe(at) for setting in settings),
         f"If you agree, add --trust-file '{file}'.",
@@ -260,8 +260,13 @@ def _proposed(
     specs: list[tuple[KeyPath, Any]] = [
         (("models", i), spec) for i, spec in enumerate(models)
     ]
+    judges = listed(values.get("judge") or ())
+    judge_specs: list[tuple[KeyPath, Any]] = [
+        (("judge", i), spec) for i, spec in enumerate(judges)
+    ]
     names = {_provider_of(spec) for _, spec in specs}
     roles = values.get("roles")
+    specs += judge_specs
     specs += (
         [(("roles", role), spec) for role, spec in roles.items()]
         if isinstance(roles, Mapping)

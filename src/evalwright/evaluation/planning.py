@@ -11,6 +11,7 @@ from evalwright.core.errors import ConfigurationError, RunError
 from evalwright.core.fingerprints import is_unknown_fingerprint
 from evalwright.core.tasks import Task
 from evalwright.evaluation.budgets import BudgetTerms, price_models, read_budget
+from evalwright.evaluation.changed_settings import describe_changes
 from evalwright.evaluation.configuration import (
     Configuration,
     ModelSpec,
@@ -358,6 +359,7 @@ def _check_folder(run: PlannedRun, *, in_python: bool) -> None:
                 record.get("stopping"),
                 "was made",
                 in_python,
+                record,
             )
         elif not in_python:
             raise ConfigurationError(_explain_unknown_model(run))
@@ -421,9 +423,17 @@ def _explain_unknown_model(run: PlannedRun) -> str:
 
 
 def _check_same(
-    run: PlannedRun, identity: Any, stopping: Any, was_done: str, in_python: bool
+    run: PlannedRun,
+    identity: Any,
+    stopping: Any,
+    was_done: str,
+    in_python: bool,
+    record: Mapping[str, Any] | None = None,
 ) -> None:
-    """Check that a run replaces only itself, or an earlier run that stopping rules cut short."""
+    """Check that a run replaces only itself, or an earlier run that stopping rules cut short.
+
+    `record` is that of a finished run, from which the message says what changed.
+    """
     full_run = stopping.get("full_run") if isinstance(stopping, Mapping) else None
     if run.identity in (identity, full_run):
         return
@@ -441,8 +451,33 @@ def _check_same(
         if in_python
         else "Choose another --name, or replace it with --replace."
     )
+    changes = (
+        []
+        if record is None
+        else describe_changes(
+            record,
+            model=run.model,
+            roles=run.roles,
+            tasks=run.tasks,
+            configuration=run.configuration,
+        )
+    )
+    what = (
+        f": {'; '.join(changes)}."
+        if changes
+        else " (model, judge or another role, task, data, seed, limit or stopping rule)."
+    )
+    # Where only the judge is another one, no answer has to be asked for again.
+    is_judge_alone = bool(changes) and all(
+        change.startswith("judge") for change in changes
+    )
+    rescore = (
+        f" To have the answers that are there read by the new judge: `evalwright score"
+        f" {run.folder} --judge {run.roles['judge'].name}`."
+        if is_judge_alone and "judge" in run.roles
+        else ""
+    )
     raise ConfigurationError(
         f"The run '{run.id}' in '{run.folder.parent}' {was_done} from another"
-        " configuration (model, judge or another role, task, data, seed, limit or"
-        f" stopping rule).{unknown} {way_out}"
+        f" configuration{what}{unknown} {way_out}{rescore}"
     )

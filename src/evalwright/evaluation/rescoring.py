@@ -533,6 +533,16 @@ def _without_absent_judges(
     return by_task
 
 
+def rules_without_judge(task: Mapping[str, Any]) -> ScoringRules:
+    """Return how a recorded task is scored if no judge reads what its rules are unsure of."""
+    scorers, metrics = _scorers(task, ())
+    by_rules = [
+        _by_rules_alone(scorer) if "unsure" in scorer.options else scorer
+        for scorer in scorers
+    ]
+    return with_votes(ScoringRules(by_rules, metrics, lambda names: metrics))
+
+
 def _by_rules_alone(scorer: Scorer) -> Scorer:
     """Return a scorer without its second one.
 

@@ -218,13 +218,14 @@ def fields_from_python(settings: Mapping[str, Any]) -> dict[str, Any]:
         ConfigurationError: a value has another type.
     """
     known_keys = [key for key in (*TEXTS, *KINDS, "prompts") if key != "common"]
+    all_keys = ["judge", *known_keys]  # `judge` is read before
     fields: dict[str, Any] = {}
     for key, setting in present_names(settings, "The setting").items():
         if key == "prompts" and setting is not None:
             fields[key] = prompts_from_python(setting)
             continue
         if key not in known_keys:
-            raise UnknownName("setting", key, known_keys, known_names(key, known_keys))
+            raise UnknownName("setting", key, all_keys, known_names(key, all_keys))
         if setting is None:
             continue
         plain = _as_written(setting)

@@ -302,5 +302,7 @@ def usage_parts(counts: Counts, requests_text: str = "") -> list[str]:
     phrases = [] if counts.cost is None else [f"{numbers.money(counts.cost)} paid"]
     phrases.append(requests_text or f"{numbers.count(counts.sent)} sent")
     phrases.append(f"{numbers.count(counts.stored)} from the store")
+    if counts.retries:
+        phrases.append(numbers.counted(counts.retries, "retry", "retries"))
     n_tokens = counts.usage.input_tokens + counts.usage.output_tokens
     return [*phrases, f"{numbers.tokens(n_tokens)} tokens"] if n_tokens else phrases

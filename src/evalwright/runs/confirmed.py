@@ -766,4 +766,8 @@ def kept_note(runs: Sequence[Run]) -> str:
     if not count:
         return ""
     which = "1 run" if count == 1 else f"{count:,} runs"
-    return f"{which}: {KEPT_TABLE}."
+    their = "its" if count == 1 else "their"
+    return (
+        f"{which}: scores looked up on this machine, where they were computed earlier from"
+        f" {their} samples."
+    )

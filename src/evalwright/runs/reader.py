@@ -25,7 +25,7 @@ from evalwright.core.errors import ConfigurationError, RunError, UnknownName
 from evalwright.core.local_paths import scheme_of
 from evalwright.core.private import check_ordinary, lines_of
 from evalwright.core.samples import SampleRecord
-from evalwright.core.secrets import mask, without_login
+from evalwright.core.secrets import mask, without_address, without_login
 from evalwright.core.shown import Shown
 from evalwright.core.tasks import MetricSpec
 from evalwright.core.text import printable
@@ -102,9 +102,14 @@ class Run(Shown):
         return str(self.data["model"]["name"])
 
     @property
+    def shown_model(self) -> str:
+        """The model's name without the address of a server, as pages show it."""
+        return without_address(self.model)
+
+    @property
     def label(self) -> str:
-        """The name on boards: the configured label, else the model's name."""
-        label = str(self.data["model"].get("label") or self.model)
+        """The name on boards: the configured label, else the model's name without an address."""
+        label = str(self.data["model"].get("label") or self.shown_model)
         label += " (SIMULATION)" if self.simulated else ""
         return f"{label} ({self.part})" if self.part else label
 
@@ -656,8 +661,19 @@ def called(runs: Sequence[Run]) -> list[str]:
     """Return the runs' labels, with the run's name added where two share one."""
     labels = [run.label for run in runs]
     return [
-        run.label if labels.count(run.label) == 1 else f"{run.label} ({run.name})"
-        for run in runs
+        run.label if labels.count(run.label) == 1 else f"{run.label} ({name})"
+        for run, name in zip(
+            runs, ids_or_folders(runs, [run.name for run in runs]), strict=True
+        )
+    ]
+
+
+def ids_or_folders(runs: Sequence[Run], names: Sequence[str] = ()) -> list[str]:
+    """Return the runs' ids, or `names`; the folder where two runs of two folders share one."""
+    names = names or [run.id for run in runs]
+    return [
+        name if names.count(name) == 1 else str(run.folder)
+        for run, name in zip(runs, names, strict=True)
     ]
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -374,3 +375,54 @@ def test_filters_options_and_draws_are_verified_too() -> None:
         problem.kind in ("wrong answer", "wrong score", "wrong metric")
         for problem in found.problems
     )
+
+
+@pytest.mark.parametrize("agrees", [False, True])
+def test_a_judge_of_unsure_answers_is_sent_beside_the_rules(agrees: bool) -> None:
+    """The rules' scores are verified; nobody else can compute the judge's from the file."""
+    Path("capitals.csv").write_text(
+        "question,answer\nCapital of France?,Paris\nCapital of Italy?,Rome\n"
+    )
+
+    def answer(request: Any) -> str:
+        if "France" in str(request.prompt):
+            return "It is either Lyon or Paris."
+        return "Rome"
+
+    def judge(request: Any) -> str:
+        (mark,) = set(re.findall(r'mark="(\w+)"', str(request.prompt)))
+        verdict = "incorrect" if agrees else "correct"
+        return json.dumps({"check": mark, "reason": "it is so", "class": verdict})
+
+    (run,) = evaluate(
+        "capitals.csv",
+        ScriptedModel(answer, name="scripted/me"),
+        name="mine",
+        roles={"judge": ScriptedModel(judge, name="scripted/judge-1", version="1")},
+        unsure={"scorer": "judge-correct"},
+    )
+    assert run.tasks[0].n_judged == 1
+    done = typed("runs", "submit", "make", "mine", "--into", "s.json")
+    assert done.code == 0 and "1 answer read by a judge (scripted/judge-1)" in done.out
+    data = json.loads(Path("s.json").read_text())
+    (row,) = [row for row in data["samples"] if "judged" in row]
+    assert row["scores"]["short-answer"]["value"] == 0.0
+    assert row["judged"]["short-answer"]["value"] == float(not agrees)
+    assert data["tasks"][0]["metrics"][0]["value"] == 0.5
+    assert data["tasks"][0]["judged_metrics"][0]["value"] == (0.5 if agrees else 1.0)
+
+    verify = ("runs", "submit", "verify", "s.json", "--task", "capitals.csv")
+    done = typed(*verify)
+    assert (done.code, done.err) == (0, "")
+    assert "1 answer read by a judge (scripted/judge-1): verified are" in done.out
+    assert "evalwright score RUN --judge" in done.out
+    assert json.loads(typed(*verify, "--json").out)["read_by_judge"] == 1
+    add = ("runs", "submit", "add", "s.json", "--task", "capitals.csv")
+    done = typed(*add, "--to", "board")
+    assert done.code == 0 and "`evalwright score board/mine --judge" in done.out
+    added = open_run("board/mine")
+    assert (added.tasks[0].n_unsure, added.tasks[0].n_judged) == (1, 0)
+
+    row["scores"] = row["judged"] = {"short-answer": {"value": 1.0, "label": "correct"}}
+    signed(data)
+    assert typed(*verify).code == 1

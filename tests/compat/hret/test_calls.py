@@ -265,7 +265,7 @@ def test_defect_24_a_parser_is_loaded_by_its_name(
         "custom_cot_parser": "own_parsers.last",
     }
     Path("c.json").write_text(json.dumps(config), encoding="utf-8")
-    with pytest.raises(Exception, match="only you may decide"):
+    with pytest.raises(Exception, match="settings that need your permission"):
         run_from_config("c.json")
     assert (
         run_from_config("c.json", trust=True).samples[0]["chain_of_thought"]
@@ -670,7 +670,7 @@ def test_a_configuration_file_runs_no_code_and_sends_nothing_elsewhere(
     setting: str,
 ) -> None:
     Path("strange.yaml").write_text(setting)
-    with pytest.raises(ConfigurationError, match="only you may decide"):
+    with pytest.raises(ConfigurationError, match="settings that need your permission"):
         run_from_config("strange.yaml")
 
 

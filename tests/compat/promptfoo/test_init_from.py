@@ -493,7 +493,7 @@ def test_an_address_is_the_users_to_allow_and_a_key_is_never_copied() -> None:
     )
     ran = typed("run", "--config", "suite.yaml", "--name", "x")
     assert ran.code == 2
-    assert "what only you may decide" in ran.err
+    assert "settings that need your permission" in ran.err
 
 
 def test_graders_become_roles() -> None:

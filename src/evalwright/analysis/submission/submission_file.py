@@ -12,26 +12,29 @@ import hashlib
 import json
 import re
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
 from evalwright._version import __version__
+from evalwright.analysis.submission.judged import judge_names, score_by_rules
 from evalwright.bounded import from_json
 from evalwright.core.errors import RunError
 from evalwright.core.private import check_ordinary
 from evalwright.core.requests import Prompt, prompt_payload
-from evalwright.core.samples import Sample, SampleRecord
+from evalwright.core.samples import Sample, SampleRecord, Score
 from evalwright.core.secrets import (
     find_key_prefix,
     holds_secret,
     mask_message,
     remember_environment,
+    without_address,
 )
 from evalwright.models.remote.keys import read_env_file
 from evalwright.runs.confirmed import confirm
 from evalwright.runs.reader import Run
+from evalwright.runs.results import MetricResult
 from evalwright.runs.writer import to_json
 from evalwright.tasks.safe_files import failing_as, write_bytes
 
@@ -91,19 +94,25 @@ def make_submission(
     run = confirm(run)
     remember_environment()
     remember_environment(read_env_file(Path(".env")))
+    by_rules = score_by_rules(run)
     content = {
         "format": FORMAT,
         "version": VERSION,
         "evalwright": __version__,
         "run": _check_secrets(_describe_run(run), "run.json", allow_key_like),
-        "tasks": [_describe_task(task) for task in run.data["tasks"]],
+        "tasks": [
+            _describe_task(task, by_rules.metrics.get(task["name"]))
+            for task in run.data["tasks"]
+        ],
         "samples": [
             _check_secrets(
-                _describe_sample(record),
+                _describe_sample(record, judge_scores),
                 f"Line {number} of samples.jsonl",
                 allow_key_like,
             )
-            for number, record in enumerate(run.samples(), 1)
+            for number, (record, judge_scores) in enumerate(
+                zip(by_rules.records, by_rules.judge_scores, strict=True), 1
+            )
         ],
     }
     # Convert to the form in which it will be read, so that the hash is over the same values.
@@ -192,6 +201,8 @@ def _describe_run(run: Run) -> dict[str, Any]:
         "environment": {key: run_data["environment"].get(key) for key in _ENVIRONMENT},
         "usage": run_data["usage"],
     }
+    if any(task.n_judged for task in run.tasks):
+        run_part["judges"] = judge_names(run_data)
     if isinstance(run_data.get("hardware"), dict):
         run_part["hardware"] = run_data["hardware"]
     cleaned: dict[str, Any] = _remove_paths(run_part)
@@ -229,7 +240,7 @@ def _remove_paths(content: Any) -> Any:
     # such as hf//home/me/model or onnx/./folder
     if slash and provider.isidentifier() and _PATH.match(remainder):
         return f"{provider}/{_last_name(remainder)}"
-    return mask_message(content)
+    return mask_message(without_address(content))
 
 
 def _last_name(path: str) -> str:
@@ -237,27 +248,42 @@ def _last_name(path: str) -> str:
     return mask_message(PurePosixPath(PureWindowsPath(path).as_posix()).name or "local")
 
 
-def _describe_task(task: Mapping[str, Any]) -> dict[str, Any]:
-    return {
+def _describe_task(
+    task: Mapping[str, Any], metrics_by_rules: Sequence[MetricResult] | None
+) -> dict[str, Any]:
+    """Describe a task with its metrics: by the rules, and beside them with a judge's scores."""
+    recorded_metrics = [_describe_metric(metric) for metric in task["metrics"]]
+    described = {
         "name": task["name"],
         "version": task["version"],
         "content_hash": task["content_hash"],
         "n_samples": task["n_samples"],
         "draws": task["draws"],
-        "metrics": [
-            {
-                key: metric.get(key)
-                for key in ("label", "value", "low", "high", "n", "n_missing")
-            }
-            for metric in task["metrics"]
-        ],
+        "metrics": recorded_metrics,
+    }
+    if metrics_by_rules is None:
+        return described
+    return {
+        **described,
+        "metrics": [_describe_metric(metric.as_dict()) for metric in metrics_by_rules],
+        "judged_metrics": recorded_metrics,
     }
 
 
-def _describe_sample(record: SampleRecord) -> dict[str, Any]:
+def _describe_metric(metric: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        key: metric.get(key)
+        for key in ("label", "value", "low", "high", "n", "n_missing")
+    }
+
+
+def _describe_sample(
+    record: SampleRecord, judge_scores: Mapping[str, Score]
+) -> dict[str, Any]:
     """Describe a sample with what is needed to score it again.
 
-    The question is the reader's own copy; a hash shows that it is the same.
+    The question is the reader's own copy; a hash shows that it is the same. The scores are those
+    of the rules; a judge's are beside them.
     """
     answer = record.answer
     if answer is None:
@@ -266,7 +292,7 @@ def _describe_sample(record: SampleRecord) -> dict[str, Any]:
     for response in responses:
         for name in ("cost", "latency", "model"):
             response.pop(name, None)
-    return {
+    described = {
         "task": record.task,
         "id": record.sample.id,
         "draw": record.draw,
@@ -274,13 +300,20 @@ def _describe_sample(record: SampleRecord) -> dict[str, Any]:
         "prompt_sha256": prompt_hash(answer.prompt),
         "responses": responses,
         "answer": answer.text,
-        "scores": {
-            name: {
-                "value": score.value,
-                **({"label": score.label} if score.label else {}),
-            }
-            for name, score in record.scores.items()
-        },
+        "scores": _describe_scores(record.scores),
+    }
+    if judge_scores:
+        described["judged"] = _describe_scores(judge_scores)
+    return described
+
+
+def _describe_scores(scores: Mapping[str, Score]) -> dict[str, Any]:
+    return {
+        name: {
+            "value": score.value,
+            **({"label": score.label} if score.label else {}),
+        }
+        for name, score in scores.items()
     }
 
 

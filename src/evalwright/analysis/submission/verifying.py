@@ -32,10 +32,12 @@ from evalwright.core.tasks import Task
 from evalwright.core.text import printable
 from evalwright.evaluation.scoring import evaluate_sample
 from evalwright.evaluation.task_choice import sample_order
+from evalwright.models.answers import RECORDED
 from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.impossible import has_control, impossible_amounts
 from evalwright.runs.results import TaskResult
 from evalwright.strategies.sampling import TARGET
+from evalwright.tasks.data_files import as_data_file
 from evalwright.tasks.filtering import filtered, read_conditions
 from evalwright.tasks.index import TaskIndex
 from evalwright.tasks.loading import load_tasks
@@ -95,6 +97,21 @@ class Verification:
         """Whether nothing is wrong."""
         return not self.problems
 
+    @property
+    def n_judged(self) -> int:
+        """The number of answers that a judge read, by what the file says."""
+        return sum(
+            isinstance(row, Mapping) and bool(row.get("judged"))
+            for row in self.submission.document["samples"]
+        )
+
+    @property
+    def judges(self) -> list[str]:
+        """The names of the judges that the file has, made printable."""
+        names = self.submission.run.get("judges")
+        listed = names if isinstance(names, list) else []
+        return [printable(name)[:200] for name in listed[:20] if isinstance(name, str)]
+
     def wrong(self, kind: str, message: str, task: str = "", id: str = "") -> None:
         """Add a problem; texts from the file are made printable."""
         self.problems.append(Problem(kind, message, printable(task), printable(id)))
@@ -107,6 +124,7 @@ class Verification:
             "sha256": self.submission.hash,
             "rows": len(self.submission.document["samples"]),
             "scored_again": len(self.records),
+            **({"read_by_judge": self.n_judged} if self.n_judged else {}),
             "metrics": {
                 task_result.name: {
                     metric.label: metric.estimate.as_dict()
@@ -138,7 +156,11 @@ def verify_submission(
     for file in task_files:
         tasks_of_files |= {
             task.name: task
-            for task in load_tasks(str(file), **_prompt_settings(submission))
+            for task in load_tasks(
+                str(file),
+                overrides=_data_file_overrides(submission, file),
+                **_prompt_settings(submission),
+            )
         }
     claims = _read_claims(verification)
     found_tasks = {
@@ -226,6 +248,17 @@ def _prompt_settings(submission: Submission) -> dict[str, Any]:
     return {"prompt_format": form if form in ("chat", "text") else "auto", "chat": chat}
 
 
+def _data_file_overrides(submission: Submission, file: Path) -> dict[str, Any] | None:
+    """Return the settings with which a data file is a task whose questions a model answers.
+
+    It is None for task files, and for recorded answers, which the data file itself holds.
+    """
+    name = str(as_mapping(submission.run.get("model")).get("name"))
+    if name.startswith(RECORDED) or not as_data_file(str(file)):
+        return None
+    return {"answer.mode": "generate"}
+
+
 def _find_task(
     verification: Verification,
     claim: Mapping[str, Any],
@@ -247,15 +280,22 @@ def _find_task(
     except (ConfigurationError, ValueError) as error:
         verification.wrong("filter", f"its filter cannot be used: {error}", name)
         return None
-    claimed = [str(claim.get(key)) for key in ("version", "content_hash")]
-    if claimed != [task.version, task.samples.content_hash]:
-        version, content = map(printable, claimed)
-        verification.wrong(
-            "another version",
-            f"made with version {version} of the task's data ({content[:12]}), here it"
-            f" is version {task.version} ({task.samples.content_hash[:12]})",
-            name,
+    version, content = (
+        printable(str(claim.get(key))) for key in ("version", "content_hash")
+    )
+    here = task.samples.content_hash
+    difference = ""
+    if version != task.version:
+        difference = (
+            f"made with version {version} of the task, here it is {task.version}"
         )
+    elif content != here:
+        difference = (
+            f"made with other data of the same version {version} of the task (SHA-256"
+            f" {content[:12]}, here {here[:12]})"
+        )
+    if difference:
+        verification.wrong("another version", difference, name)
     return task
 
 

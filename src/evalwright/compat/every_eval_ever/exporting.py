@@ -131,7 +131,7 @@ def _aggregate(
     )
     started = str(run.data["started"])
     stamp = str(datetime.fromisoformat(started).timestamp())
-    name = model_id(run.model)
+    name = model_id(run.shown_model)
     return {
         "schema_version": SCHEMA,
         "evaluation_id": f"{task['name']}/{name}/{stamp}",
@@ -148,7 +148,7 @@ def _aggregate(
             },
         },
         "model_info": {
-            "name": run.model,
+            "name": run.shown_model,
             "id": name,
             "developer": name.partition("/")[0],
             "additional_details": {

@@ -179,7 +179,7 @@ def run_from_config(
         proposed := list(_proposed(config, Path(config_path).resolve().parent))
     ):
         raise ConfigurationError(
-            f"{config_path} sets what only you may decide:\n"
+            f"{config_path} has settings that need your permission:\n"
             + "\n".join(proposed)
             + "\nRead it, then add --trust (in Python trust=True)."
         )

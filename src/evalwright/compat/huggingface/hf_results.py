@@ -103,7 +103,7 @@ def export_hf_results(
         "evalwright": {
             "version": __version__,
             "run": run.id,
-            "model": run.model,
+            "model": run.shown_model,
             "task": task_result.name,
             "started": run.data["started"],
             "rates": "percent",
@@ -157,9 +157,9 @@ def hub_name(model: str) -> str:
 
 def labelled_name(run: Run) -> str:
     """company/model, with the run's label instead of the model's name if it has one."""
-    name = hub_name(run.model)
+    name = hub_name(run.shown_model)
     label = run.label
-    if label in ("", run.model, name):
+    if label in ("", run.model, run.shown_model, name):
         return name
     is_full_name = re.fullmatch(r"[^/\s]+/[^/\s]+", label)
     return label if is_full_name else f"{name.split('/')[0]}/{label.replace('/', '-')}"

@@ -42,6 +42,8 @@ LEAST_SLICES.
 LEAST_SLICES = 5
 
 PROVISIONAL_MARK = " *"
+JUDGE_MARK = " †"
+"""Beside the rank of a run that another judge scored than others of the board."""
 """Appended to the rank of a model that lacks more than 5% of the answers; a note explains it."""
 
 FAULT_TITLES: Mapping[str, str] = {
@@ -318,10 +320,16 @@ def _rank(row: BoardRow, total: int) -> doc.Cell:
         return doc.Cell(numbers.NOTHING)
     best, worst = row.ranks
     stretch = ((best - 1) / total, (worst - best + 1) / total) if total > 1 else None
-    mark = PROVISIONAL_MARK if row.provisional else ""
+    mark = rank_mark(row)
     return doc.Cell(
         f"{numbers.ranks(row.ranks)}{mark}", sort=best + worst / 10000, stretch=stretch
     )
+
+
+def rank_mark(row: BoardRow) -> str:
+    """Return the marks of a rank that does not stand as it is."""
+    provisional = PROVISIONAL_MARK if row.provisional else ""
+    return provisional + (JUDGE_MARK if row.other_judge else "")
 
 
 def _has_ties(board: Board) -> bool:

@@ -13,6 +13,7 @@ from typing import Any
 
 from evalwright.analysis.words import warn_few_clusters
 from evalwright.core.errors import RunError
+from evalwright.core.secrets import without_address
 from evalwright.metrics.registry import BOUNDED, RATES_OF_ALL, RATES_OF_ALL_NOTE
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
@@ -309,7 +310,8 @@ def _run_facts(run: Run) -> Iterator[tuple[str, str]]:
     """List what was run, when and with which settings."""
     record = run.data
     configuration = record["configuration"]
-    yield "Model", run.model if run.model == run.label else f"{run.label} ({run.model})"
+    model = run.shown_model
+    yield "Model", model if model == run.label else f"{run.label} ({model})"
     shots = configuration.get("num_fewshot")
     if shots is not None:
         yield "Prompts", numbers.counted(shots, "shot")
@@ -318,13 +320,20 @@ def _run_facts(run: Run) -> Iterator[tuple[str, str]]:
     yield "Fingerprint", str(record["model"].get("fingerprint", numbers.NOTHING))
     yield from part_facts(run)
     for role, model in record.get("roles", {}).items():
-        yield f"Role {role}", str(model.get("name", ""))
+        yield f"Role {role}", without_address(str(model.get("name", "")))
     yield from reply_name_facts(record)
     started = str(record["started"])[:16].replace("T", " ")
     took = numbers.duration(float(record["seconds"]))
     version = record["evalwright"]
+    # A command that repeats a run answers from the store: its seconds are not the answers'.
+    stored = int(record["usage"].get("stored", 0))
+    duration = (
+        f"{numbers.count(stored)} replies from earlier commands"
+        if stored
+        else f"took {took}"
+    )
     importing = "imported by " if import_section(run) else ""
-    phrases = [started, f"took {took}", f"{importing}evalwright {version}"]
+    phrases = [started, duration, f"{importing}evalwright {version}"]
     phrases += [
         f"{key} {configuration[key]}"
         for key in ("seed", "limit")
@@ -624,6 +633,25 @@ def failure_advice(
             yield doc.Note(f"First: {note.example}", "quiet")
 
 
+def _tokens_text(token_counts: Mapping[str, int]) -> str:
+    """Write numbers of tokens: "3,293 in, 282 out (20 reasoning)"."""
+    token_texts = []
+    for side, token_field, words in (
+        ("input", "cached_tokens", "cached"),
+        ("output", "reasoning_tokens", "reasoning"),
+    ):
+        cached_text = (
+            f" ({numbers.count(token_counts[token_field])} {words})"
+            if token_counts.get(token_field)
+            else ""
+        )
+        token_texts.append(
+            f"{numbers.count(token_counts.get(f'{side}_tokens', 0))}"
+            f" {'in' if side == 'input' else 'out'}{cached_text}"
+        )
+    return ", ".join(token_texts)
+
+
 def usage_facts(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """List a run's requests by how they ended, tokens, and the cost where it is known.
 
@@ -653,22 +681,19 @@ def usage_facts(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         )
     yield "Requests", ", ".join(requests)
     token_counts: Mapping[str, int] = usage.get("usage", {})
-    token_texts = []
-    for side, token_field, words in (
-        ("input", "cached_tokens", "cached"),
-        ("output", "reasoning_tokens", "reasoning"),
-    ):
-        cached_text = (
-            f" ({numbers.count(token_counts[token_field])} {words})"
-            if token_counts.get(token_field)
-            else ""
-        )
-        token_texts.append(
-            f"{numbers.count(token_counts.get(f'{side}_tokens', 0))}"
-            f" {'in' if side == 'input' else 'out'}{cached_text}"
-        )
+    of_answers: Mapping[str, int] = {
+        name: usage.get("answers", {}).get(name, 0)
+        for name in ("input_tokens", "output_tokens")
+    }
     no_tokens = "none reported" if n_sent else "none sent"
-    yield "Tokens", ", ".join(token_texts) if token_counts else no_tokens
+    tokens = _tokens_text(token_counts) if token_counts else no_tokens
+    if n_estimated_tokens := usage.get("estimated", {}).get("tokens", 0):
+        tokens += f", of them {numbers.count(n_estimated_tokens)} estimated"
+    yield "Tokens", tokens
+    if any(of_answers.values()) and _tokens_text(of_answers) != _tokens_text(
+        token_counts
+    ):
+        yield "Tokens of the answers", _tokens_text(of_answers)
     n_estimated = usage.get("estimated", {}).get("sendings", 0)
     if usage.get("cost") is not None:
         words = (

@@ -14,10 +14,10 @@ from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.columns import score_columns
 from evalwright.reports.documents.board import (
-    PROVISIONAL_MARK,
     board_document,
     board_labels,
     coverage,
+    rank_mark,
 )
 from evalwright.reports.documents.run import (
     failure_advice,
@@ -125,7 +125,7 @@ def board_summary(board: Board, verdict: str = "") -> doc.Document:
         (
             numbers.ranks(row.ranks),
             doc.Cell(
-                f"{label}{PROVISIONAL_MARK if row.provisional else ''}",
+                f"{label}{rank_mark(row)}",
                 "strong",
                 name=True,
             ),
@@ -145,10 +145,14 @@ def board_summary(board: Board, verdict: str = "") -> doc.Document:
         )
     ]
     notes = [
-        "Rank ranges hold jointly (95%). The full board: evalwright leaderboard RUN..."
+        "All rank ranges hold at once (95%). The full board: evalwright leaderboard RUN..."
     ]
     if any(row.provisional for row in board.rows):
         notes.insert(0, "* provisional: more than 5% of the answers are missing.")
+    if any(row.other_judge for row in board.rows):
+        notes.insert(
+            0, "† another judge scored answers: these ranks are not comparable."
+        )
     return doc.Document(
         "Leaderboard", [doc.Table(columns, rows, "Ranks"), doc.Notes(notes), *closing]
     )
@@ -183,15 +187,22 @@ def _run_argument(run: Run) -> str:
 
 def _requests_text(run: Run) -> str:
     return next(
-        text.replace(" sent", " requests sent", 1)
+        _with_requests(text)
         for name, text in usage_facts(run.data)
         if name == "Requests"
     )
 
 
+def _with_requests(text: str) -> str:
+    """Say what was sent: "1 sent, 2 from the store" becomes "1 request sent, ..."."""
+    word = "request" if text.partition(" ")[0] == "1" else "requests"
+    return text.replace(" sent", f" {word} sent", 1)
+
+
 def _model(run: Run) -> str:
     configuration = run.data["configuration"]
-    phrases = [run.model if run.model == run.label else f"{run.label} ({run.model})"]
+    is_unlabelled = run.label in (run.model, run.shown_model)
+    phrases = [run.model if is_unlabelled else f"{run.label} ({run.model})"]
     shots = configuration.get("num_fewshot")
     if shots is not None:
         phrases.append(numbers.counted(shots, "shot"))

@@ -1,0 +1,41 @@
+"""Which models gave the scores of runs, and in which roles those differ."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from evalwright.core.secrets import without_address
+from evalwright.runs.reader import Run
+
+_OF_UNSURE = frozenset(("unsure", "undecided"))
+"""Options, by their present and old name, for a judge of unsure answers."""
+
+
+def scoring_roles(run: Run) -> dict[str, tuple[str, str]]:
+    """Return fingerprint and name of the models that gave scores, by their role.
+
+    A judge of unsure answers that had none to read gave none.
+    """
+    roles = run.data.get("roles", {})
+    scorers = [scorer for task in run.data["tasks"] for scorer in task["scorers"]]
+    has_reader = any(
+        _OF_UNSURE & scorer.get("options", {}).keys() for scorer in scorers
+    )
+    has_scoring = any(str(scorer.get("kind")).startswith("judge") for scorer in scorers)
+    if has_reader and not has_scoring and not any(task.n_judged for task in run.tasks):
+        return {}
+    model_by_role = {}
+    for role, model in roles.items():
+        name = str(model.get("name", ""))
+        shown_name = str(model.get("label") or without_address(name))
+        model_by_role[role] = (str(model.get("fingerprint", name)), shown_name)
+    return model_by_role
+
+
+def differing_roles_of(runs: Sequence[Run]) -> set[str]:
+    """Find the roles in which different models scored answers of the runs."""
+    fingerprints: dict[str, set[str]] = {}
+    for run in runs:
+        for role, (fingerprint, _) in scoring_roles(run).items():
+            fingerprints.setdefault(role, set()).add(fingerprint)
+    return {role for role, models in fingerprints.items() if len(models) > 1}
