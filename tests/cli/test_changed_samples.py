@@ -18,8 +18,8 @@ from support.runs import edited, make_run, rewrite
 from support.typed import typed
 
 ECHO = ("run", "questions.yaml", "--model", "scripted/echo", "--name")
-LISTING = {"runs show", "runs samples", "runs rename", "export citations"}
-"""Commands that make no number of the samples: they show what is recorded."""
+LISTING = {"runs show", "runs samples", "runs rename", "export citations", "init"}
+"""Commands that make no number of the samples: they show what is recorded, or write commands."""
 
 READERS: dict[str, list[tuple[str, ...]]] = {
     "plan": [("plan", "questions.yaml", "--from", "a")],
@@ -58,6 +58,7 @@ READERS: dict[str, list[tuple[str, ...]]] = {
     "runs plot": [("runs", "plot", "scores", "a", "--into", "p.svg")],
     "view": [("view", "a", "--html", "p.html")],
     "export site": [("export", "site", "a", "--out", "site")],
+    "export methods": [("export", "methods", "a", "--into", "methods.txt")],
     "export scores": [("export", "scores", "a", "--out", "exported")],
     "export inspect": [("export", "inspect", "a", "--out", "exported")],
     "export every-eval-ever": [("export", "every-eval-ever", "a", "--out", "exported")],

@@ -146,14 +146,14 @@ def distance(sample: Sample, answer: Answer) -> Score:
     return Score(float(answer.text != sample.target))
 
 
-@scorer("test-length", worst=None)
+@scorer("test-counted-length", worst=None)
 async def length(sample: Sample, answer: Answer, ask: Ask) -> Score:
     """A length is neither good nor bad."""
     return Score(float(len(answer.text)))
 
 
 def test_a_plug_in_declares_its_worst() -> None:
-    assert scored(bind("test-length"), FAULTS["cut"]).scores == {}
+    assert scored(bind("test-counted-length"), FAULTS["cut"]).scores == {}
     assert (
         scored(bind("test-distance"), FAULTS["cut"]).scores["test-distance"].value
         == 1.0

@@ -33,9 +33,10 @@ def methods(runs: tuple[str, ...], output: str | None, **_: Any) -> None:
     """
     from evalwright.cli.citations import cite_run, merge_cited
     from evalwright.reports.methods import methods_text
+    from evalwright.runs.confirmed import confirm_all
     from evalwright.tasks.citations import bib_text
 
-    opened_runs = open_runs(*runs)
+    opened_runs = confirm_all(open_runs(*runs))
     text = methods_text(opened_runs, _compared(opened_runs))
     rows = merge_cited([row for run in opened_runs for row in cite_run(run)])
     with failing_as(TaskError, "The citations cannot be put together", ValueError):
