@@ -6,7 +6,8 @@ inspect_ai evaluates two scripted models on questions with options, summaries wi
 questions on pictures (384 samples), and one model on 10,000 sums. Evalwright imports the logs. Both
 viewers are then driven in headless Chromium, each time with a new profile: how many clicks or keys
 a question takes, and how long until its answer is on the screen (median of three). Pictures of each
-step at 1,440 and 390 pixels, light and dark, are written to FOLDER. The table is in docs/peers.md.
+step at 1,440 and 390 pixels, light and dark, are written to FOLDER. The table is in
+docs/reference/explorer-measured.md.
 """
 
 from __future__ import annotations
