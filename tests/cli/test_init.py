@@ -112,7 +112,7 @@ def test_a_server_of_ones_own_needs_no_key_and_its_suite_is_trusted(
     role: str, job: tuple[str, ...]
 ) -> None:
     Path("capitals.csv").write_text("question,answer\nCapital of France?,Paris\n")
-    address = "openai/http://127.0.0.1:8931/v1#alpha"
+    address = "openai/http://10.0.0.5:8931/v1#alpha"
     other = ("--judge" if role == "--model" else "--model", "demo/small")
     done = typed("init", "--task", "capitals.csv", role, address, *other, *job)
     assert done.code == 0 and "Error" not in done.err

@@ -170,7 +170,11 @@ def tutorial_server() -> Iterator[tuple[str, list[Any]]]:
         server.server_close()
 
 
-def test_two_prompts_behind_an_endpoint_as_the_tutorial_has_them() -> None:
+def test_two_prompts_behind_an_endpoint_as_the_tutorial_has_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Without a trust file that allows keys for servers on this machine, as a newcomer has none.
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     with tutorial_server() as (address, requests):
         done = answered(
             f"support.csv\nopenai/my-model\n127.0.0.1\n{address}\n",

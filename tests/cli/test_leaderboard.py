@@ -188,7 +188,7 @@ def test_the_secrets_of_a_workflow_are_those_that_its_models_ask_for(
     (folder / "suite.yaml").write_text(
         "tasks: [questions.yaml]\n"
         "models:\n  - openai/gpt-4o-mini\n  - {model: openai/other, arguments: {api_key_env: OTHER_KEY}}\n  - scripted/echo\n"
-        "  - anthropic/http://127.0.0.1:8931/v1#mine\n"
+        "  - anthropic/http://10.0.0.5:8931/v1#mine\n"
         "roles: {judge: openai/gpt-4o}\n"
     )
     done = typed(
