@@ -248,6 +248,8 @@ def fetched(url: str) -> Image:
         with _opener().open(url, timeout=_TIMEOUT) as reply:
             content = reply.read(MOST_BYTES + 1)
     except (OSError, ValueError, urllib.error.URLError) as error:
+        if isinstance(error, urllib.error.HTTPError):
+            error.close()  # it is the reply, too
         reason = getattr(error, "reason", None) or error
         raise DatasetError(
             f"The image {_short(printed_url)} cannot be fetched: {_short(str(reason), 200)}."
