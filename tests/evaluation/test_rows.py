@@ -114,8 +114,8 @@ def test_a_notebook_sees_every_setting_by_its_name() -> None:
     assert {"limit", "roles", "prompts", "budget", "input"} <= set(shown)
     assert "settings" not in shown
     fields = set(Configuration.__dataclass_fields__) - {"tasks", "models"}
-    placement = {"on", "replicas", "gpus_per_replica"}
-    assert set(EvaluationSettings.__annotations__) == fields | placement
+    of_calls = {"on", "replicas", "gpus_per_replica", "judge"}
+    assert set(EvaluationSettings.__annotations__) == fields | of_calls
 
 
 def test_in_an_event_loop() -> None:

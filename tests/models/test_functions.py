@@ -88,13 +88,15 @@ def test_nothing_is_shared_between_runs_unless_a_fingerprint_is_named() -> None:
     assert calls_of(evalwright.model(fingerprint="two")) == 12
 
 
-def test_a_named_run_is_not_overwritten_by_a_function_that_may_be_another() -> None:
-    evaluate("sums.csv", doubled, name="one", limit=2)
-    with pytest.raises(
-        ConfigurationError, match=r"@evalwright.model\(fingerprint=NAME\)"
-    ):
-        evaluate("sums.csv", doubled, name="one", limit=2)
-    evaluate("sums.csv", doubled, name="one", limit=2, replace=True)
+def test_a_named_run_is_replaced_by_its_own_function_alone() -> None:
+    (first,) = evaluate("sums.csv", doubled, name="one", limit=2)
+    (again,) = evaluate("sums.csv", doubled, name="one", limit=2)
+    assert first.data["identity"] != again.data["identity"]
+    with pytest.raises(ConfigurationError, match="replace=True"):
+        evaluate("sums.csv", doubled, name="one", limit=1)
+    with pytest.raises(ConfigurationError, match="replace=True"):
+        evaluate("sums.csv", lambda prompt: "7", name="one", limit=2)
+    evaluate("sums.csv", doubled, name="one", limit=1, replace=True)
 
 
 def test_one_function_in_two_roles_is_one_model() -> None:
