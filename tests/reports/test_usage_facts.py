@@ -22,21 +22,22 @@ def test_estimated_tokens_are_counted_among_the_others() -> None:
         "estimated": {"sendings": 28, "tokens": 114_688, "dollars": 0.0},
         "answers": {"input_tokens": 3293, "output_tokens": 282},
     }
-    facts = dict(usage_facts(usage))
+    facts = dict(usage_facts({"usage": usage}))
     assert facts["Tokens"] == "3,293 in, 114,970 out, of them 114,688 estimated"
     assert facts["Tokens of the answers"] == "3,293 in, 282 out"
     usage = {**usage, "estimated": {}, "answers": usage["usage"]}
-    facts = dict(usage_facts(usage))
+    facts = dict(usage_facts({"usage": usage}))
     assert facts["Tokens"] == "3,293 in, 114,970 out"
     assert "Tokens of the answers" not in facts
 
 
 def test_a_progress_line_counts_retries() -> None:
     assert usage_parts(Counts(sent=9, retries=2)) == [
-        "9 sent, 0 from the store",
+        "9 sent",
+        "0 from the store",
         "2 retries",
     ]
-    assert usage_parts(Counts(sent=9)) == ["9 sent, 0 from the store"]
+    assert usage_parts(Counts(sent=9)) == ["9 sent", "0 from the store"]
 
 
 def test_a_repeated_command_does_not_hide_what_the_answers_took() -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
 
-from evalwright.reports.text import inert, inert_lines
+from evalwright.reports.text import inert, inert_lines, shorten
 from evalwright.runs.reader import Run
 
 Facts = list[tuple[str, str]]
@@ -20,6 +20,8 @@ TEMPLATE = "Prompt template"
 """How the names of facts begin whose text is a template, of several lines."""
 MOST_TASK_NAMES = 4
 """Names of tasks that a fact lists before it counts the others."""
+MOST_OF_CELLS = 32
+"""Width of the tasks in the name of a fact; a name does not wrap."""
 
 
 def provenance_facts(run: Run) -> Facts:
@@ -155,11 +157,12 @@ def _by_tasks(run: Run, describe: Any) -> list[tuple[str, str]]:
     tasks = run.data.get("tasks") or []
     for record in tasks:
         names_by_text.setdefault(describe(record), []).append(str(record["name"]))
-    return [
-        ("" if len(names) == len(tasks) else f" of {shortened_list(names)}", text)
-        for text, names in names_by_text.items()
-        if text
-    ]
+    described = []
+    for text, names in names_by_text.items():
+        of = shorten(inert(f" of {shortened_list(names)}"), MOST_OF_CELLS)
+        if text:
+            described.append(("" if len(names) == len(tasks) else of, text))
+    return described
 
 
 def shortened_list(names: Sequence[str]) -> str:
