@@ -63,11 +63,11 @@ class Placed:
     ) -> None:
         self.name = name
         self.place = document.at(at)
-        self.column_names = templates.names_in(source)
         try:
             self._render = compiled(source)
         except templates.TemplateError as error:
             raise document.error(at, f"{error}.") from None
+        self.column_names = templates.names_in(source)
 
     def __call__(
         self, context: Mapping[str, Any], columns: Mapping[str, Any] | None = None
