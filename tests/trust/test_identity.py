@@ -458,7 +458,7 @@ LOCAL = {
     "hf": "hf", "onnx": "onnx", "nli": "nli", "minicheck": "minicheck", "hhem": "hhem", "hdm2": "hdm2", "st": "st", "replay": "replay",
     "demo": "small", "scripted": "echo", "oracle": "gold", "baseline": "lexical", "answers": "mine", "lm_eval": "hf",
     "reward": "reward", "metricx": "metricx", "bertscore": "bertscore", "comet": "comet", "likelihood": "demo/small",
-    "verdict": "demo/small", "vllm-local": "vllm-local",
+    "verdict": "demo/small", "vllm-local": "vllm-local", "python": "bot.py:reply",
 }  # fmt: skip
 
 
@@ -482,6 +482,10 @@ def test_no_argument_is_swallowed(
         if backend in FILES
         else LOCAL[backend]
     )
+    if backend == "python":
+        function_file = tmp_path / "bot.py"
+        function_file.write_text("def reply(prompt):\n    return prompt\n")
+        name = f"{function_file}:reply"
     needed: dict[str, dict[str, Any]] = {
         "lm_eval": {"pretrained": str(tmp_path)},
         "bertscore": {"layer": 9},
