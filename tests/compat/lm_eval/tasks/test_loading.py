@@ -106,6 +106,20 @@ def test_digits_as_answers(load: Load, write: Write) -> None:
     assert scored(load("digits", scoring="published")[0], script)["acc"] == 0.0
 
 
+def test_numbers_as_options(load: Load, write: Write) -> None:
+    """A CSV gives numbers, which lm_eval sends as texts and then cannot score."""
+    rows = [{"q": "Half of 4?", "right": 2, "wrong": 3.5, "a": 0}]
+    write("rows.jsonl", rows)
+    write(
+        "numbers.yaml",
+        "include: even.yaml\ntask: numbers\ndoc_to_target: a\n"
+        'doc_to_choice: "{{[right, wrong]}}"\n',
+    )
+    for scoring in ("corrected", "published"):
+        (task,) = load("numbers", scoring=scoring)
+        assert scored(task, {"Half of 4?": " 2"})["acc"] == 1.0
+
+
 def test_several_right_answers_keep_graded_scores_only_when_corrected(
     load: Load, write: Write
 ) -> None:

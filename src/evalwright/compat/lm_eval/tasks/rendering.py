@@ -127,7 +127,14 @@ class Fields:
         if isinstance(setting, Mapping):
             return list(setting.values())
         content, rendered = self._evaluate_setting("doc_to_choice", doc, setting, list)
-        return ast.literal_eval(content) if rendered else content
+        options = ast.literal_eval(content) if rendered else content
+        if not isinstance(options, list | tuple):
+            return options
+        # Numbers, as from a CSV; lm_eval sends them as texts, too, but cannot score them.
+        return [
+            str(option) if isinstance(option, int | float) else option
+            for option in options
+        ]
 
     def _choice_number(self, digits: str, doc: Doc) -> Any:
         """Convert digits to a choice's index.
