@@ -9,6 +9,7 @@ from evalwright.core.secrets import without_address
 from evalwright.core.tasks import Task
 from evalwright.core.text import printable
 from evalwright.models.model_interface import Model, fingerprint_of
+from evalwright.tasks.panels import is_panel_metric
 
 NO_MODEL = "none"
 MAX_TASKS_NAMED = 5
@@ -79,20 +80,29 @@ def _describe_tasks(
             yield f"the definition of '{name}'"
 
 
+_OF_JUDGES = frozenset(("unsure", "judges", "combine", "needs"))
+"""Options of scorers that say who judges, and how several decide."""
+
+
 def _definition(definition: Any) -> str:
     """Compute a digest of a task's definition without its judges, which are listed by role."""
     content = dict(_mapping(definition))
     scorers = content.get("scorers")
     if isinstance(scorers, list):
         content["scorers"] = [_without_judge(scorer) for scorer in scorers]
+    metrics = content.get("metrics")
+    if isinstance(metrics, list):
+        content["metrics"] = [
+            metric for metric in metrics if not is_panel_metric(_mapping(metric))
+        ]
     return fingerprint_of(content)
 
 
 def _without_judge(scorer: Any) -> Any:
     options = _mapping(_mapping(scorer).get("options"))
-    if "unsure" not in options:
+    if _OF_JUDGES.isdisjoint(options):
         return scorer
-    kept = {name: option for name, option in options.items() if name != "unsure"}
+    kept = {name: option for name, option in options.items() if name not in _OF_JUDGES}
     return {**scorer, "options": kept}
 
 

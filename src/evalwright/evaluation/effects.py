@@ -75,7 +75,7 @@ def check_roles_used(roles: Collection[str], tasks: Sequence[Task]) -> None:
             )
             to_read_unsure = (
                 ", or name it with --judge ('judge' in a file) in place of the role: it"
-                " then reads what rules are unsure of"
+                " then scores, or reads what rules are unsure of"
                 if role.partition("-")[0] == "judge"
                 else ""
             )

@@ -174,7 +174,7 @@ def _complete(settings: Settings) -> tuple[Settings, list[str]]:
         models=models, give_up=read_given_up(configuration.give_up)
     )
     if configuration.no_judge:
-        settings = settings.having(roles={}, unsure={})
+        settings = settings.having(roles={}, panel={}, unsure={})
     if not models:
         settings = settings.having(models=_recorded_models(settings))
     return settings, refusals
