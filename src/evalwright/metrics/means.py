@@ -88,6 +88,10 @@ def hallucination_rate(
             without that judge's verdict is missing.
         level: confidence level of the interval.
     """
+    if part.endswith(" verdict") and part not in column.parts:
+        # A judge of a panel that gave no verdict at all.
+        missing = replace(column, n_missing=column.n_missing + len(column.values))
+        return nothing_scored(missing, level)
     consistency = accuracy(column, part=part, level=level)
     bounds = consistency.bounds and (
         1 - consistency.bounds[1],

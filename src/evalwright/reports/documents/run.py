@@ -386,12 +386,13 @@ def unsure_notes(task: TaskResult) -> Iterator[doc.Note]:
     metric = task.metrics[0]
     ends = numbers.unsure_range(metric.estimate, numbers.unit_of(metric.kind))
     if ends:
+        at_wrong, at_right = reversed(ends) if metric.less_is_better else ends
         scores = numbers.counted(metric.estimate.n_unsure, "score")
         verb = numbers.plural(metric.estimate.n_unsure, "is", "are")
         yield doc.Note(
             f"{scores} of {metric.label} {verb} unsure, because a careful reader might"
-            f" score the answer otherwise: if all were wrong it would be {ends[0]}, if"
-            f" all were right {ends[1]}."
+            f" score the answer otherwise: if all were wrong it would be {at_wrong}, if"
+            f" all were right {at_right}."
         )
     if warning := warn_few_clusters(metric.estimate.effective_clusters):
         yield doc.Note(f"{metric.label}: {warning}", "warn")
