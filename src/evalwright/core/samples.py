@@ -138,8 +138,8 @@ class Score:
             same, and the number of unsure scores is shown beside every metric.
         sentences: the verdicts of judges on sentences of the answer, in order: `span` of the
             sentence in the answer's text, and `verdicts` by the judge's role, each with
-            `supported` (a probability), and where known `reason`, `relation`, `evidence` (spans of
-            the source) and `refused`.
+            `supported`, its `probability`, and where known `reason`, `relation`, `evidence` (spans
+            of the source) and `refused`.
     """
 
     value: float

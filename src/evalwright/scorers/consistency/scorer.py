@@ -154,11 +154,14 @@ async def consistency(
     )
     score = _combine_opinions(verdicts, threshold, combine)
     offset = len(answer.text) - len(answer.text.lstrip())
-    return replace(score, sentences=_record_sentences(verdicts, spans, offset))
+    return replace(score, sentences=_record_sentences(verdicts, spans, offset, threshold))
 
 
 def _record_sentences(
-    verdicts: PanelVerdicts[Opinion], spans: Sequence[tuple[int, int]], offset: int
+    verdicts: PanelVerdicts[Opinion],
+    spans: Sequence[tuple[int, int]],
+    offset: int,
+    threshold: float,
 ) -> list[dict[str, Any]]:
     """Return the verdicts on sentences for the record; none if no judge was asked about them."""
     opinions = [opinion for opinion in verdicts.by_role.values() if opinion.units]
@@ -168,15 +171,19 @@ def _record_sentences(
         {
             "span": [start + offset, end + offset],
             "verdicts": {
-                opinion.role: _record_unit(opinion.units[index]) for opinion in opinions
+                opinion.role: _record_unit(opinion.units[index], threshold)
+                for opinion in opinions
             },
         }
         for index, (start, end) in enumerate(spans[:MAX_RECORDED_SENTENCES])
     ]
 
 
-def _record_unit(unit: Unit) -> dict[str, Any]:
-    verdict: dict[str, Any] = {"supported": unit.probability}
+def _record_unit(unit: Unit, threshold: float) -> dict[str, Any]:
+    verdict: dict[str, Any] = {
+        "supported": unit.probability >= threshold,
+        "probability": unit.probability,
+    }
     if unit.reason:
         verdict["reason"] = unit.reason
     if unit.evidence is None:
