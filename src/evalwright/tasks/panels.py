@@ -154,6 +154,11 @@ _PARTS_BY_KIND = {
 """By kind of scorer: the part of a score that is one judge's own value."""
 
 
+def part_of_judge(scorer_kind: str, role: str) -> str:
+    """Return the part of a panel's scores that is one judge's own value; "" if there is none."""
+    return _PARTS_BY_KIND.get(scorer_kind, "").format(role=role)
+
+
 def _is_of(metric: MetricSpec, scorer: str) -> bool:
     return (
         metric.scorer == scorer

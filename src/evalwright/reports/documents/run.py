@@ -11,6 +11,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
+from evalwright.analysis.judge_panels import panel_sentences
 from evalwright.analysis.words import warn_few_clusters
 from evalwright.core.errors import RunError
 from evalwright.core.secrets import without_address
@@ -209,6 +210,7 @@ def run_blocks(run: Run, most_slices: int, slice_metrics: int = 1) -> list[doc.B
         slice_metrics: Scores in each row of a table of slices.
     """
     blocks: list[doc.Block] = [doc.Facts(list(_run_facts(run)))]
+    blocks += [doc.Note(sentence) for sentence in panel_sentences(run)]
     if judge := judge_sentence(run):
         blocks.append(doc.Note(judge))
     for task in run.tasks:
