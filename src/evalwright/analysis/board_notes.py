@@ -9,6 +9,7 @@ import numpy as np
 from evalwright.analysis.board_rows import BoardRow
 from evalwright.analysis.comparison import caveats
 from evalwright.analysis.differing import describe_task_differences
+from evalwright.analysis.judge_panels import panel_notes
 from evalwright.analysis.judges_used import scoring_roles
 from evalwright.analysis.pairs import note_other_questions_by_pair, pairing_notes
 from evalwright.analysis.ranking import Ranking
@@ -318,6 +319,7 @@ def _differing_notes(
     ):
         yield f"The runs were not all given the same on {tasks}: {difference}."
     yield from _judge_notes(runs, labels)
+    yield from panel_notes(runs)
 
 
 def _judge_notes(runs: Sequence[Run], labels: Sequence[str]) -> Iterator[str]:
