@@ -104,8 +104,16 @@ def test_forged_places_in_a_record_show_nothing_of_others() -> None:
     row = json.loads(json.dumps(next(iter(run.rows()))))
     for sentence in row["scores"]["consistency"]["sentences"]:
         for verdict in sentence["verdicts"].values():
-            verdict["evidence"] = [{"passage": 99, "span": [0, 10**9]}]
+            verdict["evidence"] = [
+                {"passage": 99, "span": [0, 10**9]},
+                {"passage": "0", "span": [0, 5]},
+                {"passage": 0, "span": [-5, None]},
+                "text",
+            ]
     assert list(sentence_blocks(row, judge_names(run)))
+    sentences = row["scores"]["consistency"]["sentences"]
+    sentences[:] = ["text", {"span": [0, 5], "verdicts": {"judge": {}}}, {"span": 3}]
+    assert not list(sentence_blocks(row, judge_names(run)))
 
 
 def test_an_answer_without_sentences_has_no_table() -> None:

@@ -1,4 +1,4 @@
-"""Panels of judges in finished runs: who judged, how often they differ, and what each says alone."""
+"""Panels of judges in finished runs: who judged, how often they differ, what each says alone."""
 
 from __future__ import annotations
 
@@ -88,7 +88,9 @@ def _panel_of(
     if not isinstance(judges, list) or len(judges) < 2:
         return None
     specs = [
-        spec for spec in task.get("metric_specs") or () if spec["scorer"] == scorer["name"]
+        spec
+        for spec in task.get("metric_specs") or ()
+        if spec["scorer"] == scorer["name"]
     ]
     results = {metric.label: metric for metric in run.task(task["name"]).metrics}
     labels = {spec["kind"]: spec["label"] for spec in specs}
@@ -106,7 +108,12 @@ def _panel_of(
         label = label_by_part.get(part_of_judge(scorer["kind"], role), "")
         alone = results.get(label)
         panel_judges.append(
-            PanelJudge(role, _name(run, role), label, alone and alone.estimate)
+            PanelJudge(
+                role,
+                _name(run, role),
+                label,
+                None if alone is None else alone.estimate,
+            )
         )
     return TaskPanel(
         task["name"],

@@ -40,8 +40,9 @@ def describe_changes(
     for role in dict.fromkeys([*recorded_roles, *roles]):
         recorded = _mapping(recorded_roles.get(role))
         changes.append(_describe_model(role, recorded, roles.get(role)))
-    changes += _describe_tasks(record, tasks)
     before = _mapping(record.get("configuration"))
+    changes.append(_describe_panel(before, configuration))
+    changes += _describe_tasks(record, tasks)
     for key in ("limit", "seed"):
         if key in before and before[key] != configuration.get(key):
             changes.append(f"{key}: {before[key]}, now {configuration.get(key)}")
@@ -57,6 +58,20 @@ def _describe_model(role: str, recorded: Mapping[str, Any], model: Model | None)
     if model is None or recorded.get("fingerprint") == model.fingerprint:
         return ""
     return f"{role}: {name} with other arguments, version or address"
+
+
+def _describe_panel(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """Say how several judges decided, and decide now; "" if it is the same."""
+    recorded, present = (
+        ", ".join(
+            f"{key} {setting}"
+            for key, setting in _mapping(configuration.get("panel")).items()
+            if key != "judges"
+        )
+        or "the usual"
+        for configuration in (before, now)
+    )
+    return "" if recorded == present else f"judges decide by {recorded}, now {present}"
 
 
 def _describe_tasks(
@@ -80,8 +95,8 @@ def _describe_tasks(
             yield f"the definition of '{name}'"
 
 
-_OF_JUDGES = frozenset(("unsure", "judges", "combine", "needs"))
-"""Options of scorers that say who judges, and how several decide."""
+_OF_PANELS = frozenset(("judges", "combine", "needs"))
+"""Options of scorers that say who is in a panel, and how it decides."""
 
 
 def _definition(definition: Any) -> str:
@@ -100,9 +115,10 @@ def _definition(definition: Any) -> str:
 
 def _without_judge(scorer: Any) -> Any:
     options = _mapping(_mapping(scorer).get("options"))
-    if _OF_JUDGES.isdisjoint(options):
+    of_judges = {"unsure"} | (_OF_PANELS if "judges" in options else set())
+    if of_judges.isdisjoint(options):
         return scorer
-    kept = {name: option for name, option in options.items() if name not in _OF_JUDGES}
+    kept = {name: option for name, option in options.items() if name not in of_judges}
     return {**scorer, "options": kept}
 
 

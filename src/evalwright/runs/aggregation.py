@@ -35,8 +35,8 @@ from evalwright.runs.score_tables import (
 )
 from evalwright.runs.scores import NAN, row_content, sample_content
 from evalwright.scorers.registry import JUDGE_FAILED, JUDGE_READ
-from evalwright.tasks.panels import is_of_panel
 from evalwright.statistics import Estimate
+from evalwright.tasks.panels import is_of_panel
 
 if TYPE_CHECKING:
     import numpy as np

@@ -50,7 +50,7 @@ def sentence_blocks(
         nothing if there are none.
     """
     for scorer, score in row.get("scores", {}).items():
-        sentences = score.get("sentences") or ()
+        sentences = [*filter(_is_complete, score.get("sentences") or ())]
         if not sentences:
             continue
         roles = list(
@@ -67,6 +67,27 @@ def sentence_blocks(
             f"{prefix}Sentences, as judged for {scorer}",
         )
         yield doc.Note(_legend(sentences, roles, names), "quiet")
+
+
+def _is_complete(sentence: Any) -> bool:
+    """Tell whether an entry of a record, which anybody may have written, can be shown."""
+    if not isinstance(sentence, Mapping) or not _is_span(sentence.get("span")):
+        return False
+    verdicts = sentence.get("verdicts")
+    return isinstance(verdicts, Mapping) and all(
+        isinstance(verdict, Mapping)
+        and isinstance(verdict.get("supported"), bool)
+        and isinstance(verdict.get("probability"), int | float)
+        for verdict in verdicts.values()
+    )
+
+
+def _is_span(span: Any) -> bool:
+    return (
+        isinstance(span, list | tuple)
+        and len(span) == 2
+        and all(type(end) is int and end >= 0 for end in span)
+    )
 
 
 def _sentence_row(
@@ -95,8 +116,11 @@ def _source_text(row: Mapping[str, Any], verdicts: Mapping[str, Any]) -> str:
     roles_by_quote: dict[str, list[str]] = {}
     refusals = []
     for role, verdict in verdicts.items():
-        relation = _RELATIONS.get(verdict.get("relation", ""), "")
-        for place in verdict.get("evidence") or ():
+        relation = _RELATIONS.get(str(verdict.get("relation", "")), "")
+        places = verdict.get("evidence")
+        for place in places if isinstance(places, list) else ():
+            if not isinstance(place, Mapping) or not _is_span(place.get("span")):
+                continue
             quote = f"{relation}: “{_quote(row, place)}”"
             roles_by_quote.setdefault(quote, []).append(role)
         if refused := verdict.get("refused"):
@@ -114,7 +138,8 @@ def _quote(row: Mapping[str, Any], place: Mapping[str, Any]) -> str:
     if "passage" in place:
         passages = row.get("passages") or ()
         index = place["passage"]
-        text = str(passages[index]["text"]) if index < len(passages) else ""
+        is_there = type(index) is int and 0 <= index < len(passages)
+        text = str(passages[index]["text"]) if is_there else ""
     return shorten(" ".join(text[start:end].split()), MAX_QUOTE_CHARS)
 
 
