@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
-from evalwright.core.errors import ConfigurationError, check_known
+from evalwright.core.errors import ConfigurationError, UnknownName, check_known
 from evalwright.core.secrets import without_address
 from evalwright.tasks.panels import Panel
 
@@ -60,15 +60,16 @@ def panel_setting(
         ConfigurationError: the options are wrong, or there are not several judges.
     """
     chosen = dict(options or {})
-    check_known(f"{where}key of a panel", chosen, PANEL_OPTIONS, "")
+    try:
+        check_known("key of a panel", chosen, PANEL_OPTIONS, "")
+        if "combine" in chosen:
+            check_known("value of 'combine' of a panel", [chosen["combine"]], COMBINED)
+    except UnknownName as error:
+        raise ConfigurationError(f"{where}{error}") from None
     if chosen and len(judges) < 2:
         raise ConfigurationError(
             f"{where}'{next(iter(chosen))}' says how several judges decide, and there"
             f" {'is one' if judges else 'is none'}: name several, or leave it out."
-        )
-    if "combine" in chosen:
-        check_known(
-            f"{where}value of 'combine' of a panel", [chosen["combine"]], COMBINED
         )
     if "needs" in chosen:
         _check_needs(chosen["needs"], len(judges), where)
@@ -131,7 +132,7 @@ def read_panel(setting: Mapping[str, Any], roles: Mapping[str, Any]) -> Panel | 
         )
     options = {key: option for key, option in setting.items() if key != "judges"}
     panel_setting(judges, options)
-    specs = {str(role): roles.get(role) for role in judges}
+    specs = {str(role): roles.get(str(role)) for role in judges}
     names = {role: _short_name(spec, role) for role, spec in specs.items()}
     taken = list(names.values())
     unique_names = {
