@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from evalwright import ScriptedModel, evaluate
-from evalwright.core.errors import Failure
+from evalwright.core.errors import ModelError
 from evalwright.core.requests import Classify, Request
 from evalwright.core.tasks import Task
 from evalwright.runs.reader import Run
@@ -53,11 +53,11 @@ class CountingJudge(ScriptedModel):
     def __init__(self, name: str, probability: float, fails_on: str = "") -> None:
         self.pairs: list[Classify] = []
 
-        def judge(request: Request) -> list[float] | Failure:
+        def judge(request: Request) -> list[float] | ModelError:
             assert isinstance(request, Classify)
             self.pairs.append(request)
             if fails_on and fails_on in request.hypothesis:
-                return Failure("model error", "model", "It cannot be read.")
+                return ModelError("It cannot be read.")
             return [1 - probability, probability]
 
         super().__init__(judge, name=name, version="1", abilities=["classify"])

@@ -154,7 +154,9 @@ async def consistency(
     )
     score = _combine_opinions(verdicts, threshold, combine)
     offset = len(answer.text) - len(answer.text.lstrip())
-    return replace(score, sentences=_record_sentences(verdicts, spans, offset, threshold))
+    return replace(
+        score, sentences=_record_sentences(verdicts, spans, offset, threshold)
+    )
 
 
 def _record_sentences(
