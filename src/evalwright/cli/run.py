@@ -32,7 +32,16 @@ SECTIONS = {
         *("--until", "--budget", "--config"),
     ),
     "Models and judges": (
-        *("--role", "-R", "--no-judge", "--format", "--price", "--batch", "--plugin"),
+        *(
+            "--role",
+            "-R",
+            "--panel",
+            "--no-judge",
+            "--format",
+            "--price",
+            "--batch",
+            "--plugin",
+        ),
         "--sandbox",
     ),
     "Tasks and samples": (

@@ -110,6 +110,8 @@ class Configuration:
         hardware: your name for the machine, for the record.
         shard: which part of the samples to take: "2/8" for the second of eight, "auto/8" in an
             array of jobs, "auto" in processes launched together.
+        panel: several judges for the scorers that ask one: their roles as `judges`, and `combine`
+            and `needs`.
         unsure: the scorer that reads again what tasks' rules are unsure of ({"scorer":
             "judge-correct"}).
         accept_failures: how many samples of each task may stay without an answer or score: "2%" or
@@ -147,6 +149,7 @@ class Configuration:
     plugins: tuple[str, ...] = ()
     hardware: str = ""
     shard: str = ""
+    panel: Mapping[str, Any] = field(default_factory=dict)
     unsure: Mapping[str, Any] = field(default_factory=dict)
     accept_failures: str = ""
     give_up: tuple[str, ...] = ()
@@ -197,6 +200,8 @@ class Configuration:
             settings["dialect"] = dict(self.dialect)
         if self.tree:
             settings["tree"] = dict(self.tree)
+        if self.panel:
+            settings["panel"] = dict(self.panel)
         if self.unsure:
             settings["unsure"] = dict(self.unsure)
         for key in ("where", "until", "budget", "price", "plugins", "give_up"):

@@ -422,6 +422,18 @@ def _explain_unknown_model(run: PlannedRun) -> str:
     )
 
 
+def _new_judges(run: PlannedRun) -> str:
+    """Name the present judges and the command that has recorded answers read by them."""
+    judges = [
+        model.name
+        for role, model in run.roles.items()
+        if role == "judge" or role.startswith("judge-")
+    ]
+    who = "the new judge" if len(judges) == 1 else "the new judges"
+    names = " ".join(f"--judge {name}" for name in judges)
+    return f"{who}: `evalwright score {run.folder} {names}"
+
+
 def _check_same(
     run: PlannedRun,
     identity: Any,
@@ -472,8 +484,7 @@ def _check_same(
         change.startswith("judge") for change in changes
     )
     rescore = (
-        f" To have the answers that are there read by the new judge: `evalwright score"
-        f" {run.folder} --judge {run.roles['judge'].name}`."
+        f" To have the answers that are there read by {_new_judges(run)}`."
         if is_judge_alone and "judge" in run.roles
         else ""
     )

@@ -174,7 +174,7 @@ def _complete(settings: Settings) -> tuple[Settings, list[str]]:
         models=models, give_up=read_given_up(configuration.give_up)
     )
     if configuration.no_judge:
-        settings = settings.having(roles={}, unsure={})
+        settings = settings.having(roles={}, panel={}, unsure={})
     if not models:
         settings = settings.having(models=_recorded_models(settings))
     return settings, refusals
@@ -256,7 +256,7 @@ def _candidate(
     for task in tasks:
         check_task(task, model, roles)
     check_metrics(rules, tasks)
-    check_tree(configuration.tree, [task.name for task in tasks])
+    check_tree(configuration.tree, tasks)
     identity = run_identity(
         model.fingerprint,
         {role: judge.fingerprint for role, judge in roles.items()},

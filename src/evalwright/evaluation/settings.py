@@ -42,6 +42,7 @@ KINDS: dict[str, tuple[Any, str]] = {
     "roles": (Mapping, "a mapping of roles to models"),
     "dialect": (Mapping, "a mapping of settings for other frameworks' tasks"),
     "overrides": (Mapping, "a mapping of settings of tasks"),
+    "panel": (Mapping, "the panel of a recorded run; in a suite write it as 'judge'"),
     "unsure": (
         Mapping,
         (
@@ -52,8 +53,8 @@ KINDS: dict[str, tuple[Any, str]] = {
     "tree": (
         Mapping,
         (
-            "a tree of tasks: a mapping with 'parts', and 'name' and 'average' where"
-            " wanted"
+            "a tree of tasks: a mapping with 'parts' or 'by', and 'name' and 'average'"
+            " where wanted"
         ),
     ),
 }
