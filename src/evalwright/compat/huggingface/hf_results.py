@@ -25,7 +25,7 @@ from evalwright.extend import (
     RunError,
     TaskResult,
     check_known,
-    read_yaml,
+    read_facts_rows,
     require_scores,
     to_json,
     write_text,
@@ -166,20 +166,13 @@ def labelled_name(run: Run) -> str:
 
 
 def read_annotations(file: Path) -> Annotations:
-    """Read annotations by model from a YAML file.
+    """Read annotations by model, as they are written, from a table of facts.
 
     Raises ConfigurationError naming what is wrong.
     """
     if not file.is_file():
         raise ConfigurationError(f"The annotations '{file}' do not exist.")
-    table = read_yaml(file, "file of annotations").value
-    for name, fields in table.items():
-        if not isinstance(fields, Mapping):
-            raise ConfigurationError(
-                f"{file}: '{name}' must be a mapping, for example {{model_size: small,"
-                " accessibility: open}."
-            )
-    return {str(name): dict(fields) for name, fields in table.items()}
+    return {name: dict(row.written) for name, row in read_facts_rows(file).items()}
 
 
 def is_annotated(annotations: Annotations, run: Run) -> bool:
