@@ -24,6 +24,7 @@ from evalwright.analysis.board_tree import (
     make_tree,
 )
 from evalwright.analysis.comparison import unknown_metric
+from evalwright.analysis.extra_columns import ExtraColumn
 from evalwright.analysis.factual import factual_shares, is_factual
 from evalwright.analysis.judges_used import differing_roles_of, scoring_roles
 from evalwright.analysis.ranking import rank
@@ -79,6 +80,8 @@ class Board(Shown):
         tree: every number of the board as a tree; the first root has the headline number.
         dimensions: keys by which the nodes of the tree differ.
         rank_by: id of the node by which the rows are sorted and ranked.
+        preset: name of the preset by which it is shown; "" without one.
+        extra_columns: columns that are no scores, in the order of the rows.
     """
 
     tasks: tuple[BoardTask, ...]
@@ -91,6 +94,8 @@ class Board(Shown):
     tree: tuple[BoardNode, ...] = ()
     dimensions: tuple[Dimension, ...] = ()
     rank_by: str = ""
+    preset: str = ""
+    extra_columns: tuple[ExtraColumn, ...] = ()
 
     @property
     def has_overall(self) -> bool:

@@ -62,6 +62,22 @@ def _check_text_file(
     "--json-file", "FILE", "Write the board as JSON, with the columns of the table."
 )
 @repeatable_option("--plot plots", "FILE", "Draw the board: FILE.svg, .png or .pdf.")
+@option(
+    "--preset",
+    "NAME",
+    "Show the board as a known leaderboard does: hhem, sea-helm, hret, open-llm, factual."
+    " Other options take precedence.",
+)
+@option(
+    "--facts",
+    "FILE",
+    "Facts about the models (size, licence, ...) by label or name: YAML, JSON or CSV.",
+)
+@option(
+    "--colour-by",
+    "FACT",
+    "Colour the bars of --plot by a fact, such as family, provider or licence.",
+)
 @option("--best", "N", "Models in the plot. Default: 25.", type=int)
 @option(
     "--least-answered",
@@ -116,6 +132,11 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
     """Make a leaderboard of RUNS (folders or names): every score with its interval, ranks as
     ranges.
     """
+    from evalwright.cli.board_presets import (
+        metric_of_preset,
+        read_preset,
+        show_preset,
+    )
     from evalwright.cli.publishing import publish, write_workflow
 
     workflow_options = dict.fromkeys(
@@ -129,7 +150,9 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
         examples="pages",
         title=title_users,
         task_scores="latex",
+        colour_by="plots",
     )
+    params, preset, facts_table = read_preset(params)
     if params["workflow"]:
         write_workflow(runs, params)
         return 0
@@ -155,8 +178,12 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
         ranked_runs = kept_runs(ranked_runs, Path(params["kept"]))
     ranked_runs = confirm_all(ranked_runs)
     board = make_board(
-        ranked_runs, params["metric"], params["tasks_are"], ratings=params["ratings"]
+        ranked_runs,
+        params["metric"] or metric_of_preset(preset, ranked_runs),
+        params["tasks_are"],
+        ratings=params["ratings"],
     )
+    board, fact_sentences = show_preset(board, ranked_runs, preset, facts_table)
     file_sentences, missing_sentences = publish(board, ranked_runs, params)
     if params["kept"]:
         keep_runs(ranked_runs, Path(params["kept"]))
@@ -169,7 +196,13 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
         board_document(board, title=params["title"], costs=True),
     )
     for line in filter(
-        None, (*file_sentences, *missing_sentences, kept_note(ranked_runs))
+        None,
+        (
+            *fact_sentences,
+            *file_sentences,
+            *missing_sentences,
+            kept_note(ranked_runs),
+        ),
     ):
         say(line)
     return int(bool(missing_sentences))

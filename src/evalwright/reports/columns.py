@@ -7,17 +7,20 @@ matter which program recorded the runs.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from evalwright.analysis.factual import ACCURACY, HALLUCINATED, REFUSED, SHARES
+from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.text import inert
 
 if TYPE_CHECKING:
     from evalwright.analysis.board import Board, BoardRow, BoardTask
+    from evalwright.analysis.extra_columns import ExtraColumn
     from evalwright.runs.results import MetricResult
     from evalwright.statistics import Estimate
 
@@ -239,6 +242,36 @@ def _task_column(board: Board, task: BoardTask) -> ScoreColumn:
     return ScoreColumn(
         task.name, inert(task.name), task.name, task.metric, "", unit, less, estimates
     )
+
+
+def extra_heading(column: ExtraColumn) -> doc.Column:
+    """Return the head of a column that is no score."""
+    better = "lower is better" if column.lower_is_better else ""
+    note = ", ".join(phrase for phrase in (column.measure, better) if phrase)
+    return doc.Column(
+        inert(column.title),
+        note,
+        folds=bool(column.texts),
+        ascending=bool(column.lower_is_better),
+        moves=True,
+    )
+
+
+def extra_cell(column: ExtraColumn, row: int) -> doc.Cell:
+    """Return a row's cell of a column that is no score.
+
+    A number that was measured once is shown without an interval; the reason is small print.
+    """
+    if column.texts:
+        return doc.Cell(column.texts[row], name=True)
+    estimate = column.estimates[row]
+    reason = column.reasons.get(row, "")
+    if estimate is None:
+        return doc.Cell(numbers.NOTHING if reason else "", note=reason)
+    if math.isnan(estimate.low):
+        text = numbers.value(estimate, column.unit)
+        return doc.Cell(text, note=reason, sort=estimate.value)
+    return doc.Cell(doc.Number(estimate, column.unit))
 
 
 def as_of(board: Board) -> str:

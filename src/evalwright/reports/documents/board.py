@@ -26,6 +26,8 @@ from evalwright.reports.columns import (
     HALLUCINATION_COLUMNS,
     ScoreColumn,
     as_of,
+    extra_cell,
+    extra_heading,
     is_hallucination_board,
     score_columns,
 )
@@ -209,6 +211,7 @@ def _table(
             _column(column, moves=len(others) > len(HALLUCINATION_COLUMNS))
             for column in others
         ),
+        *(extra_heading(column) for column in board.extra_columns),
         doc.Column("Items", right=True),
         doc.Column("Missing", right=True),
         doc.Column("Unsure", right=True),
@@ -255,6 +258,7 @@ def _table(
                 row.letters if tied else "",
                 *([_score(first, i), simultaneous_interval]),
                 *(_score(column, i) for column in others),
+                *(extra_cell(column, i) for column in board.extra_columns),
                 doc.Cell(coverage(row), sort=row.n),
                 missing_cell(row.n_missing, "above 5%" if row.provisional else ""),
                 numbers.count(row.n_unsure) if any_unsure else "",
