@@ -66,7 +66,9 @@ def presets() -> Mapping[str, Preset]:
     by_name = {}
     for name, row in tomllib.loads(TABLE.read_text(encoding="utf-8")).items():
         assert not row.keys() - known, f"{TABLE.name}: {row.keys() - known}"
-        lists = {key: tuple(entry) for key, entry in row.items() if isinstance(entry, list)}
+        lists = {
+            key: tuple(entry) for key, entry in row.items() if isinstance(entry, list)
+        }
         options = {key: row[key] for key in OPTIONS if key in row}
         by_name[name] = Preset(name=name, options=options, **(row | lists))
     return by_name
