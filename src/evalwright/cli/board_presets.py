@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,4 +59,15 @@ def show_preset(
     """Add facts about the models, and what the preset shows beside scores."""
     from evalwright.reports.presets import apply_preset
 
-    return apply_preset(board, runs, preset, facts_table)
+    board, sentences = apply_preset(board, runs, preset, facts_table)
+    if preset is not None and preset.over_runs:
+        from evalwright.cli.notebook_numbers import NOTE, notebook_columns
+
+        columns = notebook_columns([runs[row.run_index] for row in board.rows])
+        if columns:
+            board = replace(
+                board,
+                extra_columns=(*columns, *board.extra_columns),
+                notes=(*board.notes, NOTE),
+            )
+    return board, sentences

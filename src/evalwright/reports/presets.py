@@ -53,6 +53,7 @@ class Preset:
     by: str = ""
     rank_by: str = ""
     prefers: str = ""
+    over_runs: bool = False
     slices: tuple[str, ...] = ()
     readme: str = ""
     extra: tuple[str, ...] = ()
