@@ -69,7 +69,9 @@ def test_facts_of_a_table_are_columns_and_sentences(folder: Path) -> None:
     (folder / "facts.csv").write_text(
         "model,licence,size,stars\nx/b,MIT,3B,4\nx/qwen-a8B,none,,\n"
     )
-    done = typed("leaderboard", "a", "b", "--facts", "facts.csv", "--json-file", "b.json")
+    done = typed(
+        "leaderboard", "a", "b", "--facts", "facts.csv", "--json-file", "b.json"
+    )
     assert done.code == 0, done.err
     assert "facts.csv:3: no model of this board is called 'x/qwen-a8B'." in done.err
     assert "Did you mean 'x/qwen-a-8B'" in done.err

@@ -41,13 +41,54 @@ def read_preset(
     return merged, preset, facts_table
 
 
-def metric_of_preset(preset: Preset | None, runs: Sequence[Run]) -> str | None:
-    """Return the metric that a preset shows; None for the main ones."""
-    if preset is None:
-        return None
-    from evalwright.reports.presets import preferred_metric
+def settle_preset(
+    params: Mapping[str, Any], preset: Preset | None, runs: Sequence[Run]
+) -> dict[str, Any]:
+    """Return the parameters with what a preset sets as far as the runs allow it.
 
-    return preferred_metric(preset, runs)
+    These are `metric`, `by` and `rank_by`, each only if it was not typed.
+    """
+    settled = dict(params)
+    if preset is None:
+        return settled
+    from evalwright.reports.presets import (
+        preferred_keys,
+        preferred_metric,
+        preferred_node,
+    )
+
+    if not params["metric"]:
+        settled["metric"] = preferred_metric(preset, runs)
+    if not params.get("by"):
+        settled["by"] = ",".join(preferred_keys(preset, runs))
+    if not params.get("rank_by"):
+        settled["rank_by"] = preferred_node(preset, runs)
+    return settled
+
+
+def facts_about(
+    runs: Sequence[Run], facts_table: FactsTable | None
+) -> list[Mapping[str, Any]]:
+    """Return what is known of each run's model, for `make_board`."""
+    from evalwright.analysis.model_facts import facts_of_runs
+
+    facts, _ = facts_of_runs(runs, facts_table)
+    return [known.facts for known in facts]
+
+
+def runs_of_board(board: Board, runs: Sequence[Run]) -> list[Run]:
+    """Return the runs that are on a board, in the order of the runs.
+
+    A board with `where` has some of them only.
+    """
+    if len(board.rows) == len(runs):
+        return list(runs)
+    rows = sorted(board.rows, key=lambda row: row.run_index)
+    remaining = iter(runs)
+    return [
+        next(run for run in remaining if (run.id, run.label) == (row.run, row.label))
+        for row in rows
+    ]
 
 
 def show_preset(

@@ -133,8 +133,9 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
     ranges.
     """
     from evalwright.cli.board_presets import (
-        metric_of_preset,
+        facts_about,
         read_preset,
+        settle_preset,
         show_preset,
     )
     from evalwright.cli.publishing import publish, write_workflow
@@ -177,11 +178,15 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
     if params["kept"]:
         ranked_runs = kept_runs(ranked_runs, Path(params["kept"]))
     ranked_runs = confirm_all(ranked_runs)
+    params = settle_preset(params, preset, ranked_runs)
     board = make_board(
         ranked_runs,
-        params["metric"] or metric_of_preset(preset, ranked_runs),
+        params["metric"],
         params["tasks_are"],
         ratings=params["ratings"],
+        by=list(filter(None, (params.get("by") or "").split(","))),
+        rank_by=params.get("rank_by") or "",
+        facts=facts_about(ranked_runs, facts_table),
     )
     board, fact_sentences = show_preset(board, ranked_runs, preset, facts_table)
     file_sentences, missing_sentences = publish(board, ranked_runs, params)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.analysis.board import Board
-from evalwright.analysis.extra_columns import MeasuredModel
+from evalwright.analysis.extra_columns import MeasuredModel, has_value
 from evalwright.analysis.measured_columns import make_extra_columns
 from evalwright.analysis.model_facts import (
     FROM_NAME,
@@ -29,8 +29,8 @@ from evalwright.runs.reader import Run
 
 TABLE = Path(__file__).with_name("presets.toml")
 
-OPTIONS = ("best", "least_answered", "colour_by", "by", "rank_by", "title")
-"""Options of the command that a preset may set."""
+OPTIONS = ("best", "least_answered", "colour_by", "title")
+"""Options of the command that a preset sets whatever the runs are."""
 
 NEVER_COLUMNS = frozenset(
     {"provider", "family", "url", "price_in", "price_out", "context"}
@@ -50,7 +50,7 @@ class Preset:
     best: int | None = None
     least_answered: float | None = None
     colour_by: str = ""
-    by: str = ""
+    by: tuple[str, ...] = ()
     rank_by: str = ""
     prefers: str = ""
     over_runs: bool = False
@@ -100,6 +100,37 @@ def preferred_metric(preset: Preset, runs: Sequence[Run]) -> str | None:
         for task in run.tasks
     }
     return labels.pop() if len(labels) == 1 and "" not in labels else None
+
+
+def preferred_keys(preset: Preset, runs: Sequence[Run]) -> tuple[str, ...]:
+    """Return the metadata keys of the preset by which the board's tree can be made.
+
+    Runs that record averages over their tasks keep the tree of these.
+    """
+    if any(run.groups for run in runs):
+        return ()
+    keys_by_run = [_keys_of(run) for run in runs]
+    return tuple(key for key in preset.by if all(key in keys for keys in keys_by_run))
+
+
+def _keys_of(run: Run) -> set[str]:
+    """Return the metadata keys of a run's tasks, and those that divide their samples."""
+    keys: set[str] = set()
+    for task in run.data["tasks"]:
+        for holder in (task.get("metadata"), task.get("definition")):
+            keys |= {*holder} if isinstance(holder, Mapping) else set()
+    return keys | {key for task in run.tasks for key in task.slices}
+
+
+def preferred_node(preset: Preset, runs: Sequence[Run]) -> str:
+    """Return the recorded average by which the preset ranks models; "" if no run has it."""
+    has_number = any(
+        group.name.endswith(f":{preset.rank_by}")
+        and any(has_value(metric.estimate) for metric in group.metrics)
+        for run in runs
+        for group in run.groups
+    )
+    return preset.rank_by if preset.rank_by and has_number else ""
 
 
 def apply_preset(
