@@ -19,6 +19,7 @@ from evalwright.analysis.words import listed
 from evalwright.bounded import from_json
 from evalwright.core.errors import ConfigurationError, closest
 from evalwright.core.private import check_ordinary
+from evalwright.models.built_in import BUILT_IN
 from evalwright.runs.model_facts import (
     KNOWN_KEYS,
     Fact,
@@ -39,27 +40,9 @@ LARGEST_TABLE_BYTES = 1 << 26
 NAME_COLUMNS = ("model", "label", "name")
 """Columns of a CSV, and keys in a list, that name the model; the first one there counts."""
 
-SERVERS = frozenset(
-    {
-        "answers",
-        "command",
-        "demo",
-        "function",
-        "gguf",
-        "hf",
-        "llamacpp",
-        "lm",
-        "lm_eval",
-        "ollama",
-        "onnx",
-        "oracle",
-        "scripted",
-        "sglang",
-        "tgi",
-        "vllm",
-        "vllm-local",
-    }
-)
+LOCAL_SERVERS = ("gguf", "llama-cpp", "lmstudio", "ollama", "sglang", "tgi", "vllm")
+
+SERVERS = ({*BUILT_IN} | {*LOCAL_SERVERS}) - {"vectara"}
 """First parts of names that say how a model is reached, not who made it."""
 
 FAMILIES: Mapping[str, str] = {

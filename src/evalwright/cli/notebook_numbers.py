@@ -10,14 +10,12 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from evalwright.analysis.extra_columns import ExtraColumn, column_of_estimates
+from evalwright.cli.foreign import NOTEBOOKS
 from evalwright.core.errors import ConfigurationError, RunError
 from evalwright.statistics import Estimate
 
 if TYPE_CHECKING:
     from evalwright.runs.reader import Run
-
-EXPORT = "evalwright.compat.sea_helm.exporting:export_sea_helm"
-"""What writes a run as SEA-HELM's result folders, with the notebook's numbers beside them."""
 
 NUMBERS_FILE = "*_scores.yaml"
 
@@ -81,11 +79,12 @@ def _numbers_of(run: Run) -> Mapping[str, Any] | str:
     dialects = {
         (task.get("definition") or {}).get("dialect") for task in run.data["tasks"]
     }
-    if "sea-helm" not in dialects:
+    exports = [NOTEBOOKS[dialect] for dialect in dialects if dialect in NOTEBOOKS]
+    if not exports:
         return "no task of SEA-HELM"
     if run.has_published_scores:
         return "the run was published without its samples"
-    export = resolve_name(EXPORT)
+    export = resolve_name(exports[0])
     with tempfile.TemporaryDirectory() as folder:
         try:
             export([run], Path(folder), over_runs=True)

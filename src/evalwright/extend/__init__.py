@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from evalwright.analysis.answers import AnsweredItem, split_words
     from evalwright.analysis.answers import analyse as analyse_answers
-    from evalwright.analysis.model_facts import read_facts_rows
     from evalwright.analysis.run_checks import RunCheck
     from evalwright.bounded import LimitExceeded
     from evalwright.bounded import Process as LimitedProcess
@@ -158,7 +157,6 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "analysis.answers": "AnsweredItem analyse:analyse_answers split_words",
-    "analysis.model_facts": "read_facts_rows",
     "analysis.run_checks": "RunCheck",
     "bounded": (
         "LimitExceeded Process:LimitedProcess Raised:RaisedInProcess"
@@ -379,7 +377,6 @@ __all__ = [
     "printable",
     "program_slots",
     "prompt_renderer",
-    "read_facts_rows",
     "read_json",
     "read_json_lines",
     "read_rows",
