@@ -60,7 +60,7 @@ def hallucination_runs(folder: Path) -> list[Run]:
 
 
 def shown(runs: list[Run], name: str) -> Board:
-    return apply_preset(make_board(runs), runs, find_preset(name))[0]
+    return apply_preset(make_board(runs), runs, find_preset(name))
 
 
 def test_the_table_of_presets_is_whole() -> None:
@@ -149,7 +149,7 @@ def test_only_the_largest_groups_have_a_colour(tmp_path: Path) -> None:
         make_run(tmp_path, name=f"r{i}", model=f"maker{i // 2}/m{i}", scores=[1, 0, 1])
         for i in range(20)
     ]
-    board = apply_preset(make_board(runs), runs, None)[0]
+    board = apply_preset(make_board(runs), runs, None)
     view = plot_view(board, "T", colour_by="provider")
     assert len(view.groups) == 8
     assert view.groups[-1] == OTHER_GROUP

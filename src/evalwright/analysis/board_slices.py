@@ -99,17 +99,20 @@ class SliceMaker:
         self._scores = scores
         self._ids = ids
 
-    def below(self, node: BoardNode) -> BoardNode:
-        """Add slices below the innermost groups of a node, or below a task that stands alone."""
+    def at(self, node: BoardNode, keys: Sequence[str]) -> BoardNode:
+        """Add slices by some keys to the parts of a node."""
+        return replace(node, parts=(*self._slices(node, keys, {}), *node.parts))
+
+    def below(self, node: BoardNode, keys: Sequence[str]) -> BoardNode:
+        """Add slices to the innermost groups of a node, or to a task that stands alone."""
         groups = [part for part in node.parts if part.kind == "group"]
         if groups:
             parts = (
-                self.below(part) if part.kind == "group" else part
+                self.below(part, keys) if part.kind == "group" else part
                 for part in node.parts
             )
             return replace(node, parts=tuple(parts))
-        slices = self._slices(node, self._scores.keys, {})
-        return replace(node, parts=(*slices, *node.parts))
+        return self.at(node, keys)
 
     def _slices(
         self, node: BoardNode, keys: Sequence[str], selected: Mapping[str, str]

@@ -11,7 +11,7 @@ from evalwright.cli.options import was_typed
 
 if TYPE_CHECKING:
     from evalwright.analysis.board import Board
-    from evalwright.analysis.model_facts import FactsTable
+    from evalwright.analysis.model_facts import FactsTable, ModelFacts
     from evalwright.reports.presets import Preset
     from evalwright.runs.reader import Run
 
@@ -66,14 +66,18 @@ def settle_preset(
     return settled
 
 
-def facts_about(
-    runs: Sequence[Run], facts_table: FactsTable | None
-) -> list[Mapping[str, Any]]:
-    """Return what is known of each run's model, for `make_board`."""
-    from evalwright.analysis.model_facts import facts_of_runs
+def facts_of_some(
+    shown_runs: Sequence[Run], runs: Sequence[Run], facts: Sequence[ModelFacts]
+) -> list[ModelFacts]:
+    """Select the facts of the runs that are on a board.
 
-    facts, _ = facts_of_runs(runs, facts_table)
-    return [known.facts for known in facts]
+    Args:
+        shown_runs: some of the runs.
+        runs: all runs.
+        facts: of all runs, in their order.
+    """
+    by_run = {id(run): known for run, known in zip(runs, facts, strict=True)}
+    return [by_run[id(run)] for run in shown_runs]
 
 
 def runs_of_board(board: Board, runs: Sequence[Run]) -> list[Run]:
@@ -95,20 +99,28 @@ def show_preset(
     board: Board,
     runs: Sequence[Run],
     preset: Preset | None,
-    facts_table: FactsTable | None,
-) -> tuple[Board, list[str]]:
-    """Add facts about the models, and what the preset shows beside scores."""
+    facts: Sequence[ModelFacts],
+) -> Board:
+    """Add facts about the models, and what the preset shows beside scores.
+
+    Args:
+        board: the board.
+        runs: the runs on it, in the order in which they were passed to `make_board`.
+        preset: the preset, if any.
+        facts: the facts about the runs' models, in the same order.
+    """
     from evalwright.reports.presets import apply_preset
 
-    board, sentences = apply_preset(board, runs, preset, facts_table)
-    if preset is not None and preset.over_runs:
-        from evalwright.cli.notebook_numbers import NOTE, notebook_columns
+    board = apply_preset(board, runs, preset, facts)
+    if preset is None or not preset.over_runs:
+        return board
+    from evalwright.cli.notebook_numbers import NOTE, notebook_columns
 
-        columns = notebook_columns([runs[row.run_index] for row in board.rows])
-        if columns:
-            board = replace(
-                board,
-                extra_columns=(*columns, *board.extra_columns),
-                notes=(*board.notes, NOTE),
-            )
-    return board, sentences
+    columns = notebook_columns([runs[row.run_index] for row in board.rows])
+    if not columns:
+        return board
+    return replace(
+        board,
+        extra_columns=(*columns, *board.extra_columns),
+        notes=(*board.notes, NOTE),
+    )

@@ -18,7 +18,7 @@ from evalwright.analysis.measured_columns import make_extra_columns
 from evalwright.analysis.model_facts import (
     FROM_NAME,
     FROM_TABLE,
-    FactsTable,
+    ModelFacts,
     facts_of_runs,
 )
 from evalwright.analysis.words import listed
@@ -137,25 +137,23 @@ def apply_preset(
     board: Board,
     runs: Sequence[Run],
     preset: Preset | None,
-    table: FactsTable | None = None,
-) -> tuple[Board, list[str]]:
+    facts: Sequence[ModelFacts] = (),
+) -> Board:
     """Add facts about models, and what a preset shows beside scores.
 
     Args:
         board: the board.
         runs: its runs, in the order in which they were passed to `make_board`.
         preset: the preset, if any.
-        table: a table of facts about the models, if any.
-
-    Returns:
-        The board, and sentences on rows of the table and models without a partner.
+        facts: what is known of the runs' models, in the same order; by default what their records
+            and names say.
 
     Raises:
-        ConfigurationError: the runs are none that the preset can show, or the table fits no model.
+        ConfigurationError: the runs are none that the preset can show.
     """
     if preset is not None:
         check_fit(preset, board, runs)
-    facts, sentences = facts_of_runs(runs, table)
+    facts = facts or facts_of_runs(runs)[0]
     with_facts = _with_facts(board, facts)
     models = [
         MeasuredModel(runs[row.run_index], facts[row.run_index].facts)
@@ -164,18 +162,15 @@ def apply_preset(
     names = [*(preset.extra if preset else ()), *_fact_columns(with_facts)]
     extra_columns = make_extra_columns(tuple(dict.fromkeys(names)), models)
     notes = dict.fromkeys(column.note for column in extra_columns if column.note)
-    return (
-        replace(
-            with_facts,
-            preset=preset.name if preset else "",
-            extra_columns=extra_columns,
-            notes=(*board.notes, *notes, *_name_notes(with_facts, names)),
-        ),
-        sentences,
+    return replace(
+        with_facts,
+        preset=preset.name if preset else "",
+        extra_columns=extra_columns,
+        notes=(*board.notes, *notes, *_name_notes(with_facts, names)),
     )
 
 
-def _with_facts(board: Board, facts: Sequence[Any]) -> Board:
+def _with_facts(board: Board, facts: Sequence[ModelFacts]) -> Board:
     rows = tuple(
         replace(
             row,
