@@ -114,6 +114,42 @@ def test_mistakes(folder: Path, arguments: tuple[str, ...], message: str) -> Non
 
 
 @pytest.mark.usefixtures("two_runs")
+def test_facts_filter_models_and_stay_with_their_runs(folder: Path) -> None:
+    make_run(
+        folder / "runs", name="c", model="x/c", scores={"one": [1.0], "two": [0.0]}
+    )
+    (folder / "facts.csv").write_text("model,size\nx/b,3B\nx/c,1B\n")
+    done = typed(
+        "leaderboard", "a", "b", "c", "--facts", "facts.csv", "--where", "size<=4",
+        "--preset", "open-llm", "--json-file", "b.json", "--pages", "pages",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    models = json.loads((folder / "b.json").read_text())["models"]
+    extra = {model["label"]: model["extra"] for model in models}
+    assert extra == {"x/b": {"size": "3B"}, "x/c": {"size": "1B"}}
+    assert sorted(page.name for page in (folder / "pages").iterdir()) == [
+        "x-b.html",
+        "x-c.html",
+    ]
+
+
+@pytest.mark.usefixtures("two_runs")
+def test_a_workflow_keeps_preset_and_facts(folder: Path) -> None:
+    (folder / "suite.yaml").write_text(
+        "tasks: [questions.yaml]\nmodels: [scripted/echo]\n"
+    )
+    (folder / "facts.yaml").write_text("scripted/echo: {size: 1B}\n")
+    done = typed(
+        "leaderboard", "--workflow", "w.yml", "--config", "suite.yaml", "--into",
+        "README.md", "--preset", "open-llm", "--facts", "facts.yaml",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    text = (folder / "w.yml").read_text()
+    assert "--preset open-llm --facts facts.yaml" in text
+    assert text.count("facts.yaml") > 1
+
+
+@pytest.mark.usefixtures("two_runs")
 def test_typed_options_win_over_those_of_a_preset(folder: Path) -> None:
     first = typed("leaderboard", "a", "b", "--preset", "open-llm")
     assert first.code == 0, first.err

@@ -66,35 +66,6 @@ def settle_preset(
     return settled
 
 
-def facts_of_some(
-    shown_runs: Sequence[Run], runs: Sequence[Run], facts: Sequence[ModelFacts]
-) -> list[ModelFacts]:
-    """Select the facts of the runs that are on a board.
-
-    Args:
-        shown_runs: some of the runs.
-        runs: all runs.
-        facts: of all runs, in their order.
-    """
-    by_run = {id(run): known for run, known in zip(runs, facts, strict=True)}
-    return [by_run[id(run)] for run in shown_runs]
-
-
-def runs_of_board(board: Board, runs: Sequence[Run]) -> list[Run]:
-    """Return the runs that are on a board, in the order of the runs.
-
-    A board with `where` has some of them only.
-    """
-    if len(board.rows) == len(runs):
-        return list(runs)
-    rows = sorted(board.rows, key=lambda row: row.run_index)
-    remaining = iter(runs)
-    return [
-        next(run for run in remaining if (run.id, run.label) == (row.run, row.label))
-        for row in rows
-    ]
-
-
 def show_preset(
     board: Board,
     runs: Sequence[Run],
@@ -105,7 +76,7 @@ def show_preset(
 
     Args:
         board: the board.
-        runs: the runs on it, in the order in which they were passed to `make_board`.
+        runs: the runs in the order in which they were passed to `make_board`.
         preset: the preset, if any.
         facts: the facts about the runs' models, in the same order.
     """

@@ -198,9 +198,7 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
     ranges.
     """
     from evalwright.cli.board_presets import (
-        facts_of_some,
         read_preset,
-        runs_of_board,
         settle_preset,
         show_preset,
     )
@@ -260,22 +258,19 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
         where=params["filters"],
         ranks_below=bool(params["html"] or params["json_file"] or params["pages"]),
     )
-    shown_runs = runs_of_board(board, ranked_runs)
-    board = show_preset(
-        board, shown_runs, preset, facts_of_some(shown_runs, ranked_runs, facts)
-    )
+    board = show_preset(board, ranked_runs, preset, facts)
     pivots = None
     if params["pivot"]:
         from evalwright.analysis.pivots import make_pivots
 
         pivots = make_pivots(
             board,
-            shown_runs,
+            ranked_runs,
             _split_keys(params["pivot"]),
             params["metric"],
             params["model"],
         )
-    file_sentences, missing_sentences = publish(board, shown_runs, params, pivots)
+    file_sentences, missing_sentences = publish(board, ranked_runs, params, pivots)
     if params["kept"]:
         keep_runs(ranked_runs, Path(params["kept"]))
     record = (board if pivots is None else pivots).as_dict() | (

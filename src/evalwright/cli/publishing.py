@@ -331,7 +331,15 @@ def write_workflow(runs: Sequence[str], params: Mapping[str, Any]) -> None:
         published=tuple(_published_files(params)),
         secrets=tuple(dict.fromkeys((*keys_of(configuration), *params["secrets"]))),
         extras=extras,
-        watched=tuple(dict.fromkeys((*params["plugins"], *files_of(configuration)))),
+        watched=tuple(
+            dict.fromkeys(
+                (
+                    *params["plugins"],
+                    *filter(None, [params["facts"]]),
+                    *files_of(configuration),
+                )
+            )
+        ),
         plugins=params["plugins"],
         trusted=params["trust_file"] is not None,
         requirements=params["install"] or (requirement.text,),
