@@ -14,6 +14,7 @@ from evalwright.analysis.extra_columns import MeasuredModel, fact_text
 from evalwright.analysis.measured_columns import BUILDERS, make_extra_columns
 from evalwright.compat.hhem.importing import import_hhem
 from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.reports.document import Table
 from evalwright.reports.documents.preset_board import preset_readme, slice_tables
 from evalwright.reports.markdown import to_markdown
 from evalwright.reports.plot_view import OTHER_GROUP, plot_view
@@ -23,7 +24,6 @@ from evalwright.reports.presets import (
     find_preset,
     presets,
 )
-from evalwright.reports.document import Table
 from evalwright.runs.reader import Run, open_run
 from support.runs import edited, make_run
 
@@ -115,7 +115,7 @@ def test_the_readme_of_hhem_has_the_columns_of_the_original(tmp_path: Path) -> N
 def test_tables_by_slice_have_the_runs_own_numbers(tmp_path: Path) -> None:
     runs = hallucination_runs(tmp_path)
     board = shown(runs, "hhem")
-    heading, table, *_ = slice_tables(board, runs)
+    _heading, table, *_ = slice_tables(board, runs)
     assert isinstance(table, Table)
     assert [column.title for column in table.columns] == ["Model", "law", "sport"]
     task = board.tasks[0].name
@@ -219,10 +219,15 @@ def test_the_preferred_metric_is_shown_if_all_tasks_have_it(tmp_path: Path) -> N
     preset = find_preset("open-llm")
     run = make_run(tmp_path, scores={"a": [1, 0], "b": [1, 0]})
     assert preferred_metric(preset, [run]) is None
+    normalised = {"kind": "chance-normalised", "label": "above-chance"}
     with edited(run.folder) as data:
         for task in data["tasks"]:
-            task["metrics"][0] |= {"kind": "chance-normalised", "label": "above-chance"}
+            task["metrics"].append({**task["metrics"][0], **normalised})
     assert preferred_metric(preset, [open_run(run.folder)]) == "above-chance"
+    with edited(run.folder) as data:
+        for task in data["tasks"]:
+            task["metrics"].reverse()
+    assert preferred_metric(preset, [open_run(run.folder)]) is None
 
 
 def test_json_of_extra_columns(tmp_path: Path) -> None:

@@ -51,12 +51,19 @@ class ExtraColumn:
         numbers = [estimate for estimate in self.estimates if has_value(estimate)]
         return not numbers and not any(self.texts)
 
+    @property
+    def scale(self) -> str:
+        """The scale of its numbers in words; "text" for a column of texts."""
+        if self.texts:
+            return "text"
+        return "0 to 1" if self.unit == "points" else self.measure or "its own"
+
     def as_dict(self) -> dict[str, Any]:
         """Return a plain mapping for JSON, without the rows' values."""
         return {
             "name": self.name,
             "title": self.title,
-            "scale": "0 to 1" if self.unit == "points" else self.measure or "text",
+            "scale": self.scale,
             "lower_is_better": self.lower_is_better,
             "note": self.note,
         }

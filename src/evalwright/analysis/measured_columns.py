@@ -69,7 +69,6 @@ def speed_columns(models: Sequence[MeasuredModel]) -> list[ExtraColumn]:
             [_speed(model.run) for model in models],
             name="tokens_per_second",
             title="Tokens a second",
-            measure="output tokens per second",
             lower_is_better=False,
             note=(
                 "Tokens a second are output tokens over the time in which answers were"

@@ -130,7 +130,11 @@ def shown_columns(board: Board) -> ShownColumns:
     parts, as many as can be read.
     """
     columns = _default_columns(board)
-    is_asked_for = bool(board.by) or board.is_ranked_elsewhere
+    is_asked_for = (
+        bool(board.by)
+        or board.is_ranked_elsewhere
+        or (bool(board.preset) and bool(board.tree) and bool(board.tree[0].parts))
+    )
     if _is_special(board) and (board.preset or not is_asked_for):
         return ShownColumns(columns)
     if not is_asked_for and len(board.tasks) <= MOST_COLUMNS:

@@ -88,8 +88,13 @@ def find_preset(name: str) -> Preset:
 
 
 def preferred_metric(preset: Preset, runs: Sequence[Run]) -> str | None:
-    """Return the label of the preset's kind of metric if every task has it under that label."""
-    if not preset.prefers:
+    """Return the label of the preset's kind of metric if every task has it under that label.
+
+    None if it is the main metric of all tasks already, or not every task has it.
+    """
+    mains = [task.main for run in runs for task in run.tasks]
+    are_preferred = all(main and main.kind == preset.prefers for main in mains)
+    if not preset.prefers or are_preferred:
         return None
     labels = {
         next(

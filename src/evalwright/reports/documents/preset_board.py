@@ -85,7 +85,7 @@ def _hallucination_readme(board: Board, links: Sequence[str]) -> doc.Table:
         doc.Column("Judged", right=True),
         doc.Column("Missing", right=True),
     ]
-    rows = [
+    rows: list[Sequence[doc.Content]] = [
         (
             doc.Cell(label, name=True, link=links[i] if links else ""),
             *(_rate_cell(row, task, column) for column in HALLUCINATION_COLUMNS),
@@ -188,7 +188,7 @@ def _slice_table(
         doc.Column("Model", key=True, folds=True),
         *(doc.Column(value, right=True, name=True) for value in sorted(values)),
     ]
-    rows = [
+    rows: list[Sequence[doc.Content]] = [
         (
             doc.Cell(name, name=True, link=links[i] if links else ""),
             *(
