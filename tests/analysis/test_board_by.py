@@ -242,7 +242,7 @@ def test_a_task_without_a_later_key_is_a_part_of_the_node_above(tmp_path: Path) 
 
 def test_a_task_in_two_places_counts_in_both(tmp_path: Path) -> None:
     scores = {"th-reading": [1, 1], "translation": [1, 0]}
-    metadata = {
+    metadata: dict[str, dict[str, Any]] = {
         "th-reading": {"language": "th"},
         "translation": {"language": ["th", "vi"]},
     }
@@ -291,7 +291,7 @@ def test_runs_of_a_suite_by_metadata_share_its_tree(
 
 
 def test_units_are_not_mixed(tmp_path: Path) -> None:
-    scores = {
+    scores: dict[str, list[float]] = {
         "th-reading": [1, 0, 1],
         "vi-reading": [1, 1, 0],
         "th-prose": [-5.0, -4.0],
