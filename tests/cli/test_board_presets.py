@@ -246,6 +246,8 @@ def test_the_factual_preset(folder: Path) -> None:
     assert board.code == 0, board.err
     assert board.out.startswith("Factual questions\n")
     assert "my laptop" in board.out
+    head = board.out.splitlines()[3].split()
+    assert head[:4] == ["Rank", "Model", "Accuracy", "Hallucinated"]
     (row,) = csv.DictReader(io.StringIO((folder / "b.csv").read_text()))
     assert float(row["tokens_per_second"]) > 0
     assert float(row["memory"]) > 0

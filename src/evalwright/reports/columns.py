@@ -136,7 +136,7 @@ def shown_columns(board: Board) -> ShownColumns:
         or (bool(board.preset) and bool(board.tree) and bool(board.tree[0].parts))
     )
     if _is_special(board) and (board.preset or not is_asked_for):
-        return ShownColumns(columns)
+        return ShownColumns(_headline_first(board, columns))
     if not is_asked_for and len(board.tasks) <= MOST_COLUMNS:
         return ShownColumns(columns)
     node = board.headline
@@ -147,6 +147,19 @@ def shown_columns(board: Board) -> ShownColumns:
         first = replace(first, name="overall", title="Overall")
     level = (first, *(node_column(part) for part in parts[:most]))
     return ShownColumns(level, True, _how_to_see_more(board, node, parts, most))
+
+
+def _headline_first(
+    board: Board, columns: tuple[ScoreColumn, ...]
+) -> tuple[ScoreColumn, ...]:
+    """Put the number that orders the rows before the others, in place of the overall score."""
+    if not board.is_ranked_elsewhere:
+        return columns
+    headline = node_column(board.headline)
+    others = [column for column in columns if column.name != "overall"]
+    same = [column for column in others if column.estimates == headline.estimates]
+    first = same[0] if same else headline
+    return (first, *(column for column in others if column is not first))
 
 
 def _parts_to_show(board: Board, node: BoardNode) -> list[BoardNode]:

@@ -128,7 +128,19 @@ def _keys_of(run: Run) -> set[str]:
 
 
 def preferred_node(preset: Preset, runs: Sequence[Run]) -> str:
-    """Return the recorded average by which the preset ranks models; "" if no run has it."""
+    """Return the node by which the preset ranks models; "" if the runs have none.
+
+    It is a recorded average, or the only task whose main metric is of a kind ("kind:accuracy").
+    """
+    _, is_kind, kind = preset.rank_by.partition("kind:")
+    if is_kind:
+        names = {
+            task.name
+            for run in runs
+            for task in run.tasks
+            if task.main and task.main.kind == kind
+        }
+        return names.pop() if len(names) == 1 else ""
     has_number = any(
         group.name.endswith(f":{preset.rank_by}")
         and any(has_value(metric.estimate) for metric in group.metrics)
