@@ -204,7 +204,7 @@ def cost_of_right_answer(run: Run) -> Estimate | str:
     if run.cost is None:
         return "the price of some answers is not known"
     costs_by_task = {
-        name: _Costs(scorer) for name, scorer in _accuracy_scorers(run).items()
+        name: _Costs(scorer) for name, scorer in accuracy_scorers(run).items()
     }
     if not costs_by_task:
         return "no task has an accuracy"
@@ -224,7 +224,7 @@ def cost_of_right_answer(run: Run) -> Estimate | str:
     return estimate
 
 
-def _accuracy_scorers(run: Run) -> dict[str, str]:
+def accuracy_scorers(run: Run) -> dict[str, str]:
     """Return the scorer of each task whose main metric is an accuracy, without stress tasks."""
     stress = {
         task["name"]
@@ -332,7 +332,7 @@ def _cutoff_sides(model: MeasuredModel) -> _CutOffSides:
 
 
 def _divide_tasks(run: Run, control: Control) -> list[CutOff]:
-    accuracy_tasks = _accuracy_scorers(run)
+    accuracy_tasks = accuracy_scorers(run)
     reports = [
         _divide(items, control)
         for name, items in read_items(run).items()

@@ -14,7 +14,10 @@ from typing import Any
 
 from evalwright.analysis.board import Board
 from evalwright.analysis.extra_columns import MeasuredModel, has_value
-from evalwright.analysis.measured_columns import make_extra_columns
+from evalwright.analysis.measured_columns import (
+    accuracy_scorers,
+    make_extra_columns,
+)
 from evalwright.analysis.model_facts import (
     FROM_NAME,
     FROM_TABLE,
@@ -31,6 +34,9 @@ TABLE = Path(__file__).with_name("presets.toml")
 
 OPTIONS = ("best", "least_answered", "colour_by", "title")
 """Options of the command that a preset sets whatever the runs are."""
+
+ONLY_ACCURACY = "the only accuracy"
+"""As `rank_by` of a preset: the only task whose main metric is an accuracy."""
 
 NEVER_COLUMNS = frozenset(
     {"provider", "family", "url", "price_in", "price_out", "context"}
@@ -130,16 +136,10 @@ def _keys_of(run: Run) -> set[str]:
 def preferred_node(preset: Preset, runs: Sequence[Run]) -> str:
     """Return the node by which the preset ranks models; "" if the runs have none.
 
-    It is a recorded average, or the only task whose main metric is of a kind ("kind:accuracy").
+    It is a recorded average, or the only task with an accuracy, stress questions left out.
     """
-    _, is_kind, kind = preset.rank_by.partition("kind:")
-    if is_kind:
-        names = {
-            task.name
-            for run in runs
-            for task in run.tasks
-            if task.main and task.main.kind == kind
-        }
+    if preset.rank_by == ONLY_ACCURACY:
+        names = {name for run in runs for name in accuracy_scorers(run)}
         return names.pop() if len(names) == 1 else ""
     has_number = any(
         group.name.endswith(f":{preset.rank_by}")
