@@ -6,12 +6,15 @@ Values are in the metric's own scale, with all digits: a rate of 3.3% is 0.03300
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 from evalwright.analysis.board import Board
-from evalwright.analysis.extra_columns import ExtraColumn
 from evalwright.core.outcomes import NO_ANSWER
+from evalwright.reports.board_extras import (
+    extra_fields,
+    extra_of_model,
+    extra_record,
+)
 from evalwright.reports.columns import (
     ScoreColumn,
     as_of,
@@ -64,8 +67,7 @@ def board_rows(board: Board) -> list[dict[str, Any]]:
             # A factual board has the share of refused questions under the same name.
             name = f"{outcome}_answers" if outcome in record else outcome
             record[name] = row.outcomes.get(outcome, 0)
-        for extra_column in board.extra_columns:
-            record |= _extra_fields(extra_column, i, record)
+        record |= extra_fields(board, i, record)
         record |= {
             "cost": _number(row.cost),
             **({"hardware": inert(row.hardware)} if machines else {}),
@@ -74,24 +76,6 @@ def board_rows(board: Board) -> list[dict[str, Any]]:
             record["numbers_from"] = inert(board.numbers_from.get(row.run, "samples"))
         rows.append(record)
     return rows
-
-
-def _extra_fields(
-    column: ExtraColumn, row: int, record: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Return a row's fields of a column that is no score, by names that are not taken yet."""
-    name = inert(column.name.replace(" ", "_"))
-    if name in record:
-        name = f"extra.{name}"
-    if column.texts:
-        return {name: inert(column.texts[row])}
-    estimate = column.estimates[row]
-    ends = (estimate.low, estimate.high) if estimate else (None, None)
-    return {
-        name: _number(estimate.value) if estimate else None,
-        f"{name}_low": _number(ends[0]),
-        f"{name}_high": _number(ends[1]),
-    }
 
 
 def board_csv(board: Board) -> str:
@@ -133,12 +117,7 @@ def board_json(
             }
             for column in columns
         ],
-        **({"preset": board.preset} if board.preset else {}),
-        **(
-            {"extra_columns": [column.as_dict() for column in board.extra_columns]}
-            if board.extra_columns
-            else {}
-        ),
+        **extra_record(board),
         "models": [
             {
                 "rank": list(row.ranks) if row.ranks else None,
@@ -158,18 +137,7 @@ def board_json(
                 "outcomes": dict(row.outcomes),
                 "cost": row.cost,
                 **({"hardware": row.hardware} if row.hardware else {}),
-                **({"facts": dict(row.facts)} if row.facts else {}),
-                **({"fact_sources": dict(row.fact_sources)} if row.facts else {}),
-                **(
-                    {
-                        "extra": {
-                            column.name: column.value_of(i)
-                            for column in board.extra_columns
-                        }
-                    }
-                    if board.extra_columns
-                    else {}
-                ),
+                **extra_of_model(board, i),
                 **({"page": pages[i]} if pages else {}),
             }
             for i, (row, label) in enumerate(
