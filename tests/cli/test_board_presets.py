@@ -235,6 +235,39 @@ def test_prices_of_the_record_are_facts(folder: Path) -> None:
     assert (model["facts"]["price_in"], model["facts"]["price_out"]) == (0.15, 0.6)
 
 
+def test_imported_runs_have_the_speed_of_their_answers(folder: Path) -> None:
+    row = {"is_correct": True, "timestamp": "2026-01-02T03:04:06", "metadata": None}
+    rows = [
+        {**row, "task_id": f"q{i}", "model_response": "Au", "latency_ms": 100.0 + i, "tokens_generated": 2 + i % 2}
+        for i in range(6)
+    ]  # fmt: skip
+    stress = {**row, "is_correct": None, "task_id": "false_1", "model_response": "King Harald", "latency_ms": 300.0,
+              "tokens_generated": 4, "metadata": {"hallucination_label": "hallucination_candidate"}}  # fmt: skip
+    record = {
+        "run_id": "run_20260102_030405",
+        "config": {"model_id": "acme/small", "eval_type": "factual_qa", "max_new_tokens": 64, "temperature": 0.0,
+                   "hardware": "T4 16GB", "seed": 0, "extra": None},
+        "summary": {"total_tasks": 7, "auto_graded": 6, "correct": 6, "accuracy": 1.0, "skipped": 1,
+                    "hallucination_tasks": 1, "hallucinated": 1, "refused": 0, "unclear": 0},
+        "results": [*rows, stress],
+    }  # fmt: skip
+    (folder / "results").mkdir()
+    file = folder / "results/run_20260102_030405_acme-small.json"
+    file.write_text(json.dumps(record))
+    done = typed("import", "open-factual-bench", "results", "--name", "p", "--scoring", "published")  # fmt: skip
+    assert done.code == 0, done.err
+    board = typed("leaderboard", "p", "--preset", "factual", "--json-file", "b.json")
+    assert board.code == 0, board.err
+    assert "T4 16GB" in board.out
+    (model,) = json.loads((folder / "b.json").read_text())["models"]
+    speed = model["extra"]["tokens_per_second"]
+    n_tokens = sum(2 + i % 2 for i in range(6)) + 4
+    seconds = (sum(100 + i for i in range(6)) + 300) / 1000
+    assert speed["value"] == pytest.approx(n_tokens / seconds)
+    assert speed["low"] < speed["value"] < speed["high"]
+    assert speed["n"] == 7
+
+
 def test_the_factual_preset(folder: Path) -> None:
     tasks = ("factual-closed-book", "factual-stress")
     done = typed("run", *tasks, "--model", "demo/small", "--limit", "12", "--name", "f",
@@ -249,7 +282,7 @@ def test_the_factual_preset(folder: Path) -> None:
     head = board.out.splitlines()[3].split()
     assert head[:4] == ["Rank", "Model", "Accuracy", "Hallucinated"]
     (row,) = csv.DictReader(io.StringIO((folder / "b.csv").read_text()))
-    assert float(row["tokens_per_second"]) > 0
+    assert float(row["tokens_per_second"]) > 0  # in a new store, so all answers are new
     assert float(row["memory"]) > 0
     assert row["accuracy_before_cutoff"] or row["accuracy_after_cutoff"]
     assert "cost_per_correct" not in row

@@ -182,6 +182,14 @@ def test_speed_and_memory_are_those_of_the_record(tmp_path: Path) -> None:
     assert (memory.name, memory.value_of(0)["value"]) == ("memory", 1.5)
 
 
+def test_waiting_times_of_stored_answers_are_no_speed(tmp_path: Path) -> None:
+    hardware = {"model": {"local": True, "device": "cpu"}, "throughput": None}
+    model = measured(with_record(tmp_path, hardware=hardware))
+    (column,) = BUILDERS["speed"]([model])
+    reason = "no answer was made in the run: all came from the store"
+    assert column.value_of(0) == {"value": None, "reason": reason}
+
+
 def test_a_remote_model_has_no_memory(tmp_path: Path) -> None:
     hardware = {
         "model": {"local": False},
