@@ -237,3 +237,15 @@ def test_unknown_models_come_with_the_closest_ones(tmp_path: Path) -> None:
 def test_a_record_that_was_edited_has_no_facts(tmp_path: Path) -> None:
     run = run_of(tmp_path, "demo/small", facts={"open": "x"}, parameters="many")
     assert facts_of_runs([run])[0][0].facts == {}
+
+
+def test_many_unknown_names_are_counted_and_found_quickly(tmp_path: Path) -> None:
+    runs = [run_of(tmp_path, f"maker/model-{i:03}") for i in range(12)]
+    table = tmp_path / "facts.csv"
+    rows = "".join(f"maker/model-{i:03}x,1\n" for i in range(1, 9_000))
+    table.write_text(f"model,stars\nmaker/model-000,1\n{rows}")
+    facts, sentences = facts_of_runs(runs, read_facts(table))
+    assert facts[0].facts["stars"] == 1.0
+    assert len(sentences) == 7
+    assert sentences[0].startswith(f"{table}:3: no model of this board is called")
+    assert "more such names" in sentences[5]

@@ -37,6 +37,12 @@ FROM_NAME = "the name"
 
 LARGEST_TABLE_BYTES = 1 << 26
 
+MAX_COMPARED_NAMES = 30_000
+"""Most pairs of names that are compared to find misspelt ones: about a second."""
+
+MAX_MISSPELT_ROWS = 5
+"""Most misspelt names that are reported one by one."""
+
 NAME_COLUMNS = ("model", "label", "name")
 """Columns of a CSV, and keys in a list, that name the model; the first one there counts."""
 
@@ -334,23 +340,33 @@ def _mismatches(
     names = [name for run in lacking for name in names_of(run)]
     if len(lacking) == len(runs):
         raise _no_common_model(runs, unused, names)
-    resembling = [(row, closest(row.name, names, 2)) for row in unused]
-    for row, near in resembling:
-        if near:
-            meant = " or ".join(f"'{name}'" for name in near)
-            yield (
-                f"{row.where}: no model of this board is called '{row.name}'. Did you"
-                f" mean {meant}?"
-            )
+    misspelt = [pair for pair in _closest_names(unused, names) if pair[1]]
+    for row, near in misspelt[:MAX_MISSPELT_ROWS]:
+        meant = " or ".join(f"'{name}'" for name in near)
+        yield (
+            f"{row.where}: no model of this board is called '{row.name}'. Did you"
+            f" mean {meant}?"
+        )
+    if len(misspelt) > MAX_MISSPELT_ROWS:
+        n_more = len(misspelt) - MAX_MISSPELT_ROWS
+        yield f"{shown_path(table.path)} has {n_more:,} more such names."
     if lacking:
         labels = listed(list(dict.fromkeys(run.label for run in lacking)), 5)
         yield f"{shown_path(table.path)} has no facts about {labels}."
 
 
+def _closest_names(
+    rows: Sequence[FactsRow], names: Sequence[str]
+) -> list[tuple[FactsRow, list[str]]]:
+    """Find the models' names that resemble those of rows, as far as it is quick."""
+    n_rows = max(1, MAX_COMPARED_NAMES // max(1, len(names)))
+    return [(row, closest(row.name, names, 2)) for row in rows[:n_rows]]
+
+
 def _no_common_model(
     runs: Sequence[Run], rows: Sequence[FactsRow], names: Sequence[str]
 ) -> ConfigurationError:
-    near_by_row = [(row, closest(row.name, names, 2)) for row in rows]
+    near_by_row = _closest_names(rows, names)
     row, near = next((pair for pair in near_by_row if pair[1]), near_by_row[0])
     meant = " or ".join(f"'{name}'" for name in near)
     question = f" Did you mean {meant}?" if near else ""
