@@ -37,6 +37,7 @@ from evalwright.analysis.board_tree import (
     replace_node,
 )
 from evalwright.analysis.comparison import unknown_metric
+from evalwright.analysis.extra_columns import ExtraColumn
 from evalwright.analysis.fact_filters import (
     FactFilter,
     Facts,
@@ -86,6 +87,8 @@ class Board(Shown):
         tree: every number of the board as a tree; the first root has the headline number.
         dimensions: keys by which the nodes of the tree differ.
         rank_by: id of the node by which the rows are sorted and ranked.
+        preset: name of the preset by which it is shown; "" without one.
+        extra_columns: columns that are no scores, in the order of the rows.
         by: metadata keys that the tree was asked to be made of.
         task_keys: metadata keys by which the tasks differ.
     """
@@ -100,6 +103,8 @@ class Board(Shown):
     tree: tuple[BoardNode, ...] = ()
     dimensions: tuple[Dimension, ...] = ()
     rank_by: str = ""
+    preset: str = ""
+    extra_columns: tuple[ExtraColumn, ...] = ()
     by: tuple[str, ...] = ()
     task_keys: tuple[str, ...] = ()
 

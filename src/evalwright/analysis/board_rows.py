@@ -64,6 +64,7 @@ class BoardRow:
         hardware: the run's name for its machine.
         prompt: name and SHA-256 of the prompt in place of the tasks' own, where there is one.
         facts: what is known of the model: provider, size, licence, price and so on.
+        fact_sources: what each fact was taken from: a table, the run's record, or the name.
         corrected: the headline score corrected by human labels, where there are labels.
         judge_errors: the judge's rates of false alarms and misses, where there are labels.
     """
@@ -99,6 +100,7 @@ class BoardRow:
     hardware: str = ""
     prompt: Mapping[str, str] = field(default_factory=dict)
     facts: Mapping[str, str | float | bool | None] = field(default_factory=dict)
+    fact_sources: Mapping[str, str] = field(default_factory=dict)
     corrected: Estimate | None = None
     judge_errors: Mapping[str, Any] = field(default_factory=dict)
 
@@ -115,6 +117,7 @@ class BoardRow:
             "provisional",
             "other_judge",
             "facts",
+            "fact_sources",
             "corrected",
             "judge_errors",
         )

@@ -127,6 +127,22 @@ def _read_filters(
     "--json-file", "FILE", "Write the board as JSON, with the columns of the table."
 )
 @repeatable_option("--plot plots", "FILE", "Draw the board: FILE.svg, .png or .pdf.")
+@option(
+    "--preset",
+    "NAME",
+    "Show the board as a known leaderboard does: hhem, sea-helm, hret, open-llm, factual."
+    " Other options take precedence.",
+)
+@option(
+    "--facts",
+    "FILE",
+    "Facts about the models (size, licence, ...) by label or name: YAML, JSON or CSV.",
+)
+@option(
+    "--colour-by",
+    "FACT",
+    "Colour the bars of --plot by a fact, such as family, provider or licence.",
+)
 @option("--best", "N", "Models in the plot. Default: 25.", type=int)
 @option(
     "--least-answered",
@@ -181,6 +197,11 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
     """Make a leaderboard of RUNS (folders or names): every score with its interval, ranks as
     ranges.
     """
+    from evalwright.cli.board_presets import (
+        read_preset,
+        settle_preset,
+        show_preset,
+    )
     from evalwright.cli.publishing import publish, write_workflow
 
     workflow_options = dict.fromkeys(
@@ -194,8 +215,10 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
         examples="pages",
         title=title_users,
         task_scores="latex",
+        colour_by="plots",
         model="pivot",
     )
+    params, preset, facts_table = read_preset(params)
     if params["workflow"]:
         write_workflow(runs, params)
         return 0
@@ -204,6 +227,7 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
             "Missing argument 'RUNS...'. `evalwright runs list` shows what there is."
         )
     from evalwright.analysis.board import make_board
+    from evalwright.analysis.model_facts import facts_of_runs
     from evalwright.reports.documents.board import board_document
     from evalwright.reports.documents.pivot import pivot_document
     from evalwright.runs.confirmed import confirm_all, kept_note, numbers_from
@@ -221,6 +245,8 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
     if params["kept"]:
         ranked_runs = kept_runs(ranked_runs, Path(params["kept"]))
     ranked_runs = confirm_all(ranked_runs)
+    params = settle_preset(params, preset, ranked_runs)
+    facts, fact_sentences = facts_of_runs(ranked_runs, facts_table)
     board = make_board(
         ranked_runs,
         params["metric"],
@@ -228,9 +254,11 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
         ratings=params["ratings"],
         by=_split_keys(params["by"]),
         rank_by=params["rank_by"] or "",
+        facts=[known.facts for known in facts],
         where=params["filters"],
         ranks_below=bool(params["html"] or params["json_file"] or params["pages"]),
     )
+    board = show_preset(board, ranked_runs, preset, facts)
     pivots = None
     if params["pivot"]:
         from evalwright.analysis.pivots import make_pivots
@@ -256,7 +284,13 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
         else pivot_document(pivots, title=params["title"]),
     )
     for line in filter(
-        None, (*file_sentences, *missing_sentences, kept_note(ranked_runs))
+        None,
+        (
+            *fact_sentences,
+            *file_sentences,
+            *missing_sentences,
+            kept_note(ranked_runs),
+        ),
     ):
         say(line)
     return int(bool(missing_sentences))

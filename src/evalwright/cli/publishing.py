@@ -188,7 +188,13 @@ def _draw_plots(board: Board, params: Mapping[str, Any]) -> dict[Path, bytes]:
     from evalwright.reports.plot_view import DEFAULT_BEST, plot_view
 
     best = DEFAULT_BEST if params["best"] is None else params["best"]
-    view = plot_view(board, params["title"], best, params["least_answered"])
+    view = plot_view(
+        board,
+        params["title"],
+        best,
+        params["least_answered"],
+        params["colour_by"] or "",
+    )
     plot_formats = [check_plot(file) for file in params["plots"]]
     return {
         Path(file): draw_plot(view, plot_format)
@@ -201,6 +207,7 @@ def _render_texts(
 ) -> dict[Path, bytes | str]:
     from evalwright.reports.board_files import board_csv, board_json
     from evalwright.reports.documents.board import board_document
+    from evalwright.reports.documents.preset_board import with_slice_tables
     from evalwright.reports.html import to_html
     from evalwright.reports.markdown import to_markdown
     from evalwright.reports.model_pages import link_to
@@ -215,9 +222,11 @@ def _render_texts(
     texts: dict[Path, bytes | str] = {}
     if file := params["markdown"]:
         document = board_document(board, links=links(file))
+        document = with_slice_tables(document, board, runs, links(file))
         texts[Path(file)] = to_markdown(document, level=0)
     if file := params["html"]:
         document = board_document(board, runs, title=title, links=links(file))
+        document = with_slice_tables(document, board, runs, links(file))
         texts[Path(file)] = to_html(document)
     if file := params["latex"]:
         texts[Path(file)] = board_latex(board, title, task_scores=params["task_scores"])
@@ -229,7 +238,7 @@ def _render_texts(
         record = board_json(board, title, links(file))
         texts[Path(file)] = to_json(record, indent=2) + "\n"
     if file := params["into"]:
-        texts[Path(file)] = _render_into(board, params, links(file))
+        texts[Path(file)] = _render_into(board, runs, params, links(file))
     return texts
 
 
@@ -248,9 +257,13 @@ def _render_pivots(
 
 
 def _render_into(
-    board: Board, params: Mapping[str, Any], links: Sequence[str]
+    board: Board,
+    runs: Sequence[Run],
+    params: Mapping[str, Any],
+    links: Sequence[str],
 ) -> bytes:
     from evalwright.reports.documents.board import readme_document
+    from evalwright.reports.documents.preset_board import preset_readme
     from evalwright.reports.markdown import escape, to_markdown
     from evalwright.reports.markers import put_between
     from evalwright.reports.model_pages import link_to
@@ -258,7 +271,11 @@ def _render_into(
     file = Path(params["into"])
     plots = sorted(params["plots"], key=lambda plot: not plot.lower().endswith(".svg"))
     picture = link_to(Path(plots[0]), file) if plots else ""
-    block = to_markdown(readme_document(board, links, picture, params["title"]), 0)
+    title = params["title"]
+    document = preset_readme(board, runs, links, picture, title) or readme_document(
+        board, links, picture, title
+    )
+    block = to_markdown(document, 0)
     try:
         return put_between(read_file(file), block, escape(params["title"]))
     except ConfigurationError as error:
@@ -314,7 +331,15 @@ def write_workflow(runs: Sequence[str], params: Mapping[str, Any]) -> None:
         published=tuple(_published_files(params)),
         secrets=tuple(dict.fromkeys((*keys_of(configuration), *params["secrets"]))),
         extras=extras,
-        watched=tuple(dict.fromkeys((*params["plugins"], *files_of(configuration)))),
+        watched=tuple(
+            dict.fromkeys(
+                (
+                    *params["plugins"],
+                    *filter(None, [params["facts"]]),
+                    *files_of(configuration),
+                )
+            )
+        ),
         plugins=params["plugins"],
         trusted=params["trust_file"] is not None,
         requirements=params["install"] or (requirement.text,),

@@ -14,6 +14,7 @@ from evalwright.core.secrets import (
     remember_within_address,
     without_login,
 )
+from evalwright.runs.model_facts import Fact
 
 PromptFormat = Literal["auto", "chat", "text"]
 FORMATS: tuple[PromptFormat, ...] = get_args(PromptFormat)
@@ -31,6 +32,7 @@ class ModelSpec:
             backend may refuse those.
         occurrence: which of several objects of that name it is, if objects were passed in Python;
             never in a file.
+        facts: what boards show of the model beside its scores, such as its size and licence.
     """
 
     model: str
@@ -38,6 +40,7 @@ class ModelSpec:
     label: str = ""
     common: tuple[str, ...] = field(default=(), compare=False)
     occurrence: int = 0
+    facts: Mapping[str, Fact] = field(default_factory=dict, compare=False)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the form for a suite file, without secrets."""
@@ -46,6 +49,8 @@ class ModelSpec:
             fields["arguments"] = masked_arguments(self.arguments)
         if self.label:
             fields["label"] = self.label
+        if self.facts:
+            fields["facts"] = dict(self.facts)
         return fields
 
 

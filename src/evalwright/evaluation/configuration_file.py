@@ -7,6 +7,7 @@
       - model: openai/gpt-4o-mini
         arguments: {temperature: 0.7}   # take precedence over the common ones
         label: GPT-4o mini
+        facts: {licence: proprietary, open: no, released: 2024-07-18}  # shown on boards
     judge: openai/gpt-4.1               # or several, or mappings like those of models, or
                                         # {panel: [...], combine: majority, needs: 2}
     limit: 100
@@ -48,6 +49,7 @@ from evalwright.evaluation.settings import (
 )
 from evalwright.models.remote.providers import add_file
 from evalwright.runs.accepted_failures import is_id_file
+from evalwright.runs.model_facts import check_facts
 from evalwright.tasks.data_files import as_data_file
 from evalwright.tasks.definitions import merged
 from evalwright.tasks.overrides import nested
@@ -462,7 +464,7 @@ class _Reader:
         self._check_kind(
             model, Mapping, "a model's name or a mapping with 'model'", where
         )
-        self._check_keys(model, ("model", "arguments", "label"), where)
+        self._check_keys(model, ("model", "arguments", "label", "facts"), where)
         if "model" not in model:
             raise ConfigurationError(
                 f"{self.at(where)}: the key 'model' is missing, for example 'model:"
@@ -472,10 +474,13 @@ class _Reader:
         self._check_kind(
             model.get("arguments", {}), Mapping, "a mapping", (*where, "arguments")
         )
+        facts = model.get("facts") or {}
+        self._check_kind(facts, Mapping, "a mapping", (*where, "facts"))
         return ModelSpec(
             model["model"],
             dict(model.get("arguments", {})),
             str(model.get("label", "")),
+            facts=check_facts(facts, self.at((*where, "facts"))),
         )
 
     def _check_keys(

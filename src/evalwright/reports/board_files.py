@@ -10,6 +10,11 @@ from typing import Any
 
 from evalwright.analysis.board import Board
 from evalwright.core.outcomes import NO_ANSWER
+from evalwright.reports.board_extras import (
+    extra_fields,
+    extra_of_model,
+    extra_record,
+)
 from evalwright.reports.columns import (
     ScoreColumn,
     as_of,
@@ -62,6 +67,7 @@ def board_rows(board: Board) -> list[dict[str, Any]]:
             # A factual board has the share of refused questions under the same name.
             name = f"{outcome}_answers" if outcome in record else outcome
             record[name] = row.outcomes.get(outcome, 0)
+        record |= extra_fields(board, i, record)
         record |= {
             "cost": _number(row.cost),
             **({"hardware": inert(row.hardware)} if machines else {}),
@@ -111,6 +117,7 @@ def board_json(
             }
             for column in columns
         ],
+        **extra_record(board),
         "models": [
             {
                 "rank": list(row.ranks) if row.ranks else None,
@@ -130,6 +137,7 @@ def board_json(
                 "outcomes": dict(row.outcomes),
                 "cost": row.cost,
                 **({"hardware": row.hardware} if row.hardware else {}),
+                **extra_of_model(board, i),
                 **({"page": pages[i]} if pages else {}),
             }
             for i, (row, label) in enumerate(

@@ -7,6 +7,7 @@ matter which program recorded the runs.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,11 +15,13 @@ from typing import TYPE_CHECKING
 
 from evalwright.analysis.board_tree import OVERALL, find_in
 from evalwright.analysis.factual import ACCURACY, HALLUCINATED, REFUSED, SHARES
+from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.text import inert
 
 if TYPE_CHECKING:
     from evalwright.analysis.board import Board, BoardNode, BoardRow, BoardTask
+    from evalwright.analysis.extra_columns import ExtraColumn
     from evalwright.runs.results import MetricResult
     from evalwright.statistics import Estimate
 
@@ -127,9 +130,13 @@ def shown_columns(board: Board) -> ShownColumns:
     parts, as many as can be read.
     """
     columns = _default_columns(board)
-    is_asked_for = bool(board.by) or board.is_ranked_elsewhere
-    if not is_asked_for and _is_special(board):
-        return ShownColumns(columns)
+    is_asked_for = (
+        bool(board.by)
+        or board.is_ranked_elsewhere
+        or (bool(board.preset) and bool(board.tree) and bool(board.tree[0].parts))
+    )
+    if _is_special(board) and (board.preset or not is_asked_for):
+        return ShownColumns(_headline_first(board, columns))
     if not is_asked_for and len(board.tasks) <= MOST_COLUMNS:
         return ShownColumns(columns)
     node = board.headline
@@ -140,6 +147,19 @@ def shown_columns(board: Board) -> ShownColumns:
         first = replace(first, name="overall", title="Overall")
     level = (first, *(node_column(part) for part in parts[:most]))
     return ShownColumns(level, True, _how_to_see_more(board, node, parts, most))
+
+
+def _headline_first(
+    board: Board, columns: tuple[ScoreColumn, ...]
+) -> tuple[ScoreColumn, ...]:
+    """Put the number that orders the rows before the others, in place of the overall score."""
+    if not board.is_ranked_elsewhere:
+        return columns
+    headline = node_column(board.headline)
+    others = [column for column in columns if column.name != "overall"]
+    same = [column for column in others if column.estimates == headline.estimates]
+    first = same[0] if same else headline
+    return (first, *(column for column in others if column is not first))
 
 
 def _parts_to_show(board: Board, node: BoardNode) -> list[BoardNode]:
@@ -362,6 +382,36 @@ def _task_column(board: Board, task: BoardTask) -> ScoreColumn:
     return ScoreColumn(
         task.name, inert(task.name), task.name, task.metric, "", unit, less, estimates
     )
+
+
+def extra_heading(column: ExtraColumn) -> doc.Column:
+    """Return the head of a column that is no score."""
+    better = "lower is better" if column.lower_is_better else ""
+    note = ", ".join(phrase for phrase in (column.measure, better) if phrase)
+    return doc.Column(
+        inert(column.title),
+        note,
+        folds=bool(column.texts),
+        ascending=bool(column.lower_is_better),
+        moves=True,
+    )
+
+
+def extra_cell(column: ExtraColumn, row: int) -> doc.Cell:
+    """Return a row's cell of a column that is no score.
+
+    A number that was measured once is shown without an interval; the reason is small print.
+    """
+    if column.texts:
+        return doc.Cell(column.texts[row], name=True)
+    estimate = column.estimates[row]
+    reason = column.reasons.get(row, "")
+    if estimate is None:
+        return doc.Cell(numbers.NOTHING if reason else "", note=reason)
+    if math.isnan(estimate.low):
+        text = numbers.value(estimate, column.unit)
+        return doc.Cell(text, note=reason, sort=estimate.value)
+    return doc.Cell(doc.Number(estimate, column.unit))
 
 
 def as_of(board: Board) -> str:

@@ -90,7 +90,10 @@ RESULTS = Exporter(
         option(
             "--annotations",
             metavar="FILE",
-            help="A YAML table: annotations by model, such as its size.",
+            help=(
+                "Annotations by model, such as its size: a table of facts (YAML, JSON or"
+                " CSV), as for leaderboard --facts."
+            ),
         ),
         _text(
             "--category", "KEY", "The metadata key for category_results.", "category"

@@ -5,11 +5,13 @@ Given the runs, the document also has their tasks and a section for each model.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from evalwright.analysis.board import SIMULTANEOUS_NOTE, Board, BoardRow, BoardTask
+from evalwright.analysis.board_tree import find_in
 from evalwright.analysis.ratings import Ratings
+from evalwright.analysis.words import listed
 from evalwright.core.outcomes import (
     CUT,
     EMPTY,
@@ -26,7 +28,10 @@ from evalwright.reports.columns import (
     HALLUCINATION_COLUMNS,
     ScoreColumn,
     as_of,
+    extra_cell,
+    extra_heading,
     is_hallucination_board,
+    node_column,
     score_columns,
     shown_columns,
 )
@@ -41,6 +46,9 @@ LEAST_SLICES.
 """
 
 LEAST_SLICES = 5
+
+MOST_REASONS = 6
+"""Most sentences below a table on numbers that are not there."""
 
 PROVISIONAL_MARK = " *"
 JUDGE_MARK = " †"
@@ -89,8 +97,7 @@ def board_document(
     ]
     blocks: list[doc.Block] = [
         _table(board, by_id, links, costs),
-        *_how_to_see_more(board),
-        doc.Notes(notes),
+        *_notes(board, notes),
     ]
     pages = {row.run_index: link for row, link in zip(board.rows, links, strict=False)}
     for unit_board in board.more:
@@ -99,8 +106,7 @@ def board_document(
         blocks += [
             doc.Heading(unit_board.tasks[0].metric),
             _table(unit_board, {}, board_links, False),
-            *_how_to_see_more(unit_board),
-            doc.Notes(own_notes),
+            *_notes(unit_board, own_notes),
         ]
     if board.ratings:
         blocks += [
@@ -189,9 +195,31 @@ def _summary_line(board: Board) -> str:
     return f"{models}, {tasks}, {date_range}"
 
 
-def _how_to_see_more(board: Board) -> list[doc.Note]:
-    note = shown_columns(board).note
-    return [doc.Note(note)] if note else []
+def _notes(board: Board, notes: Sequence[str]) -> list[doc.Block]:
+    """Say how to see what the table leaves out, why numbers are not there, and all else."""
+    shown = shown_columns(board)
+    blocks: list[doc.Block] = [doc.Note(shown.note)] if shown.note else []
+    reasons = list(_reasons(board, {column.name for column in shown.columns}))
+    if len(reasons) > MOST_REASONS:
+        further = len(reasons) - MOST_REASONS
+        reasons = [*reasons[:MOST_REASONS], f"{further} more numbers are not there."]
+    return [*blocks, doc.Notes([*reasons, *notes])]
+
+
+def _reasons(board: Board, names: Collection[str]) -> Iterator[str]:
+    """Say why tasks and slices of a table have no number or no interval for some models.
+
+    Averages that lack tasks are among the board's notes.
+    """
+    labels = board_labels(board)
+    models_by_reason: dict[tuple[str, str], list[str]] = {}
+    for node in find_in(board.tree):
+        if node.kind == "group" or node_column(node).name not in names:
+            continue
+        for row, reason in node.reasons.items():
+            models_by_reason.setdefault((node.title, reason), []).append(labels[row])
+    for (title, reason), models in models_by_reason.items():
+        yield f"'{title}' of {listed(models, 5)}: {reason}."
 
 
 def _simultaneous(board: Board) -> bool:
@@ -219,11 +247,12 @@ def _table(
         *(
             _column(
                 column,
-                moves=len(others) > len(HALLUCINATION_COLUMNS) and not shown.is_level,
+                moves=len(others) > len(HALLUCINATION_COLUMNS),
                 optional=shown.is_level,
             )
             for column in others
         ),
+        *(extra_heading(column) for column in board.extra_columns),
         doc.Column("Items", right=True),
         doc.Column("Missing", right=True),
         doc.Column("Unsure", right=True),
@@ -270,6 +299,7 @@ def _table(
                 row.letters if tied else "",
                 *([_score(first, i), simultaneous_interval]),
                 *(_score(column, i) for column in others),
+                *(extra_cell(column, i) for column in board.extra_columns),
                 doc.Cell(coverage(row), sort=row.n),
                 missing_cell(row.n_missing, "above 5%" if row.provisional else ""),
                 numbers.count(row.n_unsure) if any_unsure else "",
