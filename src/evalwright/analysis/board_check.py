@@ -49,7 +49,10 @@ class BoardDifference:
     def sentence(self) -> str:
         """A sentence with both."""
         of_model = f"{self.model}, " if self.model else ""
-        return f"{of_model}{self.number}: {self.published} in the file, {self.computed} from the runs"  # fmt: skip
+        return (
+            f"{of_model}{self.number}: {self.published} in the file, {self.computed} from"
+            " the runs"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +86,9 @@ class BoardCheck:
         }
 
 
-def check_board(published: Mapping[str, Any], computed: Mapping[str, Any]) -> BoardCheck:  # fmt: skip
+def check_board(
+    published: Mapping[str, Any], computed: Mapping[str, Any]
+) -> BoardCheck:
     """Compare the numbers of two boards.
 
     Args:
@@ -137,8 +142,11 @@ class _Checker:
         label = ours["label"]
         if theirs.get("samples_sha256") and ours.get("samples_sha256"):
             self._compare(
-                label, "samples_sha256", theirs["samples_sha256"], ours["samples_sha256"]
-            )  # fmt: skip
+                label,
+                "samples_sha256",
+                theirs["samples_sha256"],
+                ours["samples_sha256"],
+            )
         for name in MODEL_NUMBERS:
             self._compare(label, name, theirs.get(name), ours.get(name))
         scores = {**(theirs.get("scores") or {}), **(ours.get("scores") or {})}

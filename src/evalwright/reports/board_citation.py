@@ -95,7 +95,9 @@ def cited_tasks(runs: Sequence[Run]) -> list[Cited]:
             mark = json.dumps([name, metadata], sort_keys=True, default=str)
             if mark not in rows:
                 rows[mark] = _without_conflicts(cited(name, metadata), entry_by_key)
-    distinct = {(row.name, row.licence, tuple(row.entries), row.why): row for row in rows.values()}  # fmt: skip
+    distinct: dict[tuple[Any, ...], Cited] = {}
+    for row in rows.values():
+        distinct.setdefault((row.name, row.licence, *row.entries, row.why), row)
     return list(distinct.values())
 
 
@@ -154,9 +156,7 @@ def board_bibtex(board: Board, title: str, runs: Sequence[Run]) -> str:
 
 def _board_entry(board: Board, title: str, runs: Sequence[Run]) -> str:
     date = as_of(board)
-    judges = list(
-        dict.fromkeys(judge["name"] for judge in judge_dicts(board, runs))
-    )
+    judges = list(dict.fromkeys(judge["name"] for judge in judge_dicts(board, runs)))
     notes = [
         f"Leaderboard of {numbers.counted(len(board.rows), 'model')}",
         f"newest run of {date}",

@@ -24,7 +24,8 @@ MAX_PARTS = 6
 """Most parts of the ranking node that get a column; with more, only the node itself does."""
 HOW_TO = """\
 <!-- Paste this into a page, or show the file in a frame:
-<iframe src="FILE" title="Leaderboard" sandbox="" loading="lazy" style="width: 100%; height: 40rem; border: 0"></iframe>
+<iframe src="FILE" title="Leaderboard" sandbox="" loading="lazy"
+  style="width: 100%; height: 40rem; border: 0"></iframe>
 -->
 """
 """What the file says first. Without permissions a frame can run, send and open nothing."""

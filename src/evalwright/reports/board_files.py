@@ -187,6 +187,10 @@ def node_rows(board: Board, runs: Sequence[Run] = ()) -> Iterator[dict[str, Any]
     hashes: Sequence[str | None] = [None] * len(board.rows)
     if runs:
         hashes = [samples_hash(run) for run in runs_of_rows(board, runs)]
+    parents = [
+        "" if placed.parent is None else inert(placed_nodes[placed.parent].node.id)
+        for placed in placed_nodes
+    ]
     for i, row in enumerate(board.rows):
         model = {
             "model": inert(row.model),
@@ -195,8 +199,7 @@ def node_rows(board: Board, runs: Sequence[Run] = ()) -> Iterator[dict[str, Any]
             "samples_sha256": hashes[i],
         }
         for placed in placed_nodes:
-            above = placed_nodes[placed.parent].node.id if placed.parent is not None else ""  # fmt: skip
-            yield model | _node_row(placed, i, inert(above))
+            yield model | _node_row(placed, i, parents[placed.index])
 
 
 def _node_row(placed: PlacedNode, row: int, parent: str) -> dict[str, Any]:

@@ -68,9 +68,7 @@ def write_pages(
         back = link_to(board_page, file) if board_page else ""
         run = runs[board.rows[index].run_index]
         neighbours = _neighbours(labels, files, index)
-        document = model_document(
-            board, index, run, title, back, examples, neighbours
-        )
+        document = model_document(board, index, run, title, back, examples, neighbours)
         page = to_html(document).replace(
             _FIRST_META, f"{_FIRST_META}\n{_mark(board, title)}", 1
         )

@@ -218,9 +218,7 @@ class _TaskReader:
         self._by_slice = {part.name: _Lowest(1) for part in self._slices}
         self._n_judged = 0
         self._n_disputed = 0
-        self._judge_counts = {
-            (judge.scorer, judge.name): [0, 0, 0] for judge in judges
-        }
+        self._judge_counts = {(judge.scorer, judge.name): [0, 0, 0] for judge in judges}
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Add the next record of the task."""
@@ -379,10 +377,8 @@ def read_verdicts(
     """Read what each judge said of a sample's answer; judges without a verdict are left out."""
     for judge in judges:
         score = row["scores"].get(judge.scorer) or {}
-        if judge.part:
-            verdict = _part_verdict(judge, score)
-        else:
-            verdict = _whole_verdict(judge, score)
+        read_verdict = _part_verdict if judge.part else _whole_verdict
+        verdict = read_verdict(judge, score)
         if verdict is not None:
             yield verdict
 

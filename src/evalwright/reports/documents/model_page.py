@@ -312,7 +312,9 @@ class _ModelPage:
             position = samples.lowest_by_slice.get(inner.anchor)
             if position is not None:
                 lowest = doc.Cell(
-                    samples.samples[position].id, name=True, link=f"#{anchors[position]}"
+                    samples.samples[position].id,
+                    name=True,
+                    link=f"#{anchors[position]}",
                 )
             rows.append(
                 self._number_row(
