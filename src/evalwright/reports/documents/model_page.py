@@ -7,6 +7,7 @@ every number to the samples that it is made of.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -91,6 +92,10 @@ class _ModelPage:
         self._run = run
         self._nodes = place_nodes(board)
         self._samples = read_samples(run, examples, list(self._slices()))
+        metrics = Counter(
+            placed.node.metric for placed in self._nodes if placed.node.kind != "group"
+        )
+        self._usual_metric = metrics.most_common(1)[0][0] if metrics else ""
 
     def _slices(self) -> Iterator[SliceKeys]:
         """List the slices of the board, with the keys that a task's samples have."""
@@ -136,6 +141,8 @@ class _ModelPage:
         if not shown:
             return
         with_section = {placed.index for placed, _ in self._sections()}
+        if len(shown) == 1 and shown[0].index in with_section:
+            return  # its section has everything
         rows = [
             self._number_row(
                 placed,
@@ -148,6 +155,12 @@ class _ModelPage:
         yield doc.Table(
             self._number_columns(shown), rows, "Scores, as the tasks are grouped"
         )
+        if self._usual_metric:
+            yield doc.Note(
+                f"{self._usual_metric.capitalize()} where no metric is named. Ranks are"
+                " of the models of the board, as ranges that hold together at 95%.",
+                "quiet",
+            )
 
     def _number_columns(self, nodes: Sequence[PlacedNode]) -> list[doc.Column]:
         return [
@@ -181,7 +194,8 @@ class _ModelPage:
         node = placed.node
         estimate = node.estimates[self._row]
         depth = placed.depth if indent is None else indent
-        direction = ", lower is better" if node.lower_is_better else ""
+        metric = "" if node.metric == self._usual_metric else node.metric
+        direction = "lower is better" if node.lower_is_better else ""
         return (
             doc.Cell(
                 f"{INDENT * depth}{node.title}",
@@ -191,7 +205,7 @@ class _ModelPage:
                 anchor=anchor,
             ),
             doc.Cell(doc.Number(estimate, placed.unit), "strong"),
-            f"{node.metric}{direction}",
+            ", ".join(phrase for phrase in (metric, direction) if phrase),
             self._rank_text(placed),
             letters_at(node, self._row),
             numbers.count(estimate.n) if estimate else "",
@@ -248,7 +262,7 @@ class _ModelPage:
                 yield from blocks
                 continue
             n_shown = numbers.counted(len(samples.samples), "sample")
-            marks = (numbers.score(estimate, placed.unit), n_shown)
+            marks = ("", f"{numbers.score(estimate, placed.unit)}, {n_shown}")
             yield doc.Fold(placed.index, node.title, marks, blocks, placed.anchor)
 
     def _selection_text(self) -> str:
@@ -285,7 +299,9 @@ class _ModelPage:
         score = numbers.score(estimate, placed.unit)
         phrases = [f"{node.metric or node.title}: {score}"]
         if estimate:
-            phrases.append(numbers.items(estimate.n, estimate.n_missing, None, 0))
+            phrases.append(numbers.counted(estimate.n, "item"))
+        if estimate and estimate.n_missing:
+            phrases.append(f"{numbers.count(estimate.n_missing)} missing")
         if rank := self._rank_text(placed):
             phrases.append(f"rank {rank}")
         if reason := reason_at(node, self._row):
@@ -443,7 +459,10 @@ def _judge_blocks(samples: TaskSamples) -> Iterator[doc.Block]:
         f" {numbers.counted(samples.n_judged, 'answer')} that at least two of them read"
         f" ({share:.1f}%)."
     )
-    columns = doc.columns("Judge*", "Scorer~", "Answers>", "Passed>", "Alone>")
+    columns = [
+        *doc.columns("Judge*", "Scorer~", "Answers>", "Passed>"),
+        doc.Column("Alone", "all others say the opposite", right=True),
+    ]
     yield doc.Table(
         columns, [_judge_row(counts) for counts in samples.judges], "Judges' verdicts"
     )
