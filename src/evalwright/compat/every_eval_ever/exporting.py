@@ -1,8 +1,8 @@
 """Exports runs as records of Every Eval Ever, schema 0.3.0.
 
 There is an aggregate for each task and for each average over tasks, and a row for each sample, draw
-and scorer. The same run gives the same bytes. The schema has no place for a number that does not exist or a sample that failed:
-both are left out and counted.
+and scorer. The same run gives the same bytes. The schema has no place for a number that does not
+exist or a sample that failed: both are left out and counted.
 """
 
 from __future__ import annotations
