@@ -117,12 +117,12 @@ def test_a_board_is_checked_with_its_own_settings(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("[]", "is no board"),
+        ("[]", "is not a board"),
         ("{", "not valid JSON"),
         ('{"models": []}', "earlier version"),
         ('{"schema": 99, "models": []}', "schema 99"),
-        ('{"schema": 1, "models": {}, "nodes": []}', "'models' is no list"),
-        ('{"schema": 1, "models": [1], "nodes": []}', "models[0] is no mapping"),
+        ('{"schema": 1, "models": {}, "nodes": []}', "'models' is not a list"),
+        ('{"schema": 1, "models": [1], "nodes": []}', "models[0] is not a mapping"),
         ('{"schema": 1, "models": [{"run": "a"}], "nodes": []}', "no 'label'"),
         ('{"schema": 1, "models": [], "nodes": [{"title": "a"}]}', "no 'id'"),
     ],

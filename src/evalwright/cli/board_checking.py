@@ -56,7 +56,7 @@ def read_published(file: str, params: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises:
         UsageError: other options would write files.
-        ConfigurationError: the file is no `board.json` that this version knows.
+        ConfigurationError: the file is not a `board.json` that this version knows.
     """
     for name in FILE_OPTIONS:
         if params.get(name):
@@ -69,7 +69,7 @@ def read_published(file: str, params: Mapping[str, Any]) -> dict[str, Any]:
     published = read_json(Path(file), ConfigurationError, f"'{file}'")
     if not isinstance(published, dict) or "models" not in published:
         raise ConfigurationError(
-            f"'{file}' is no board: name a file that `evalwright leaderboard --json-file`"
+            f"'{file}' is not a board: name a file that `evalwright leaderboard --json-file`"
             " wrote."
         )
     schema = published.get("schema")
@@ -96,18 +96,18 @@ def _fault(published: Mapping[str, Any]) -> str:
     for name, texts in (("models", _MODEL_TEXTS), ("nodes", _NODE_TEXTS)):
         entries = published.get(name)
         if not isinstance(entries, list):
-            return f"'{name}' is no list"
+            return f"'{name}' is not a list"
         for index, entry in enumerate(entries):
             if not isinstance(entry, Mapping):
-                return f"{name}[{index}] is no mapping"
+                return f"{name}[{index}] is not a mapping"
             for text in texts:
                 if not isinstance(entry.get(text), str):
                     return f"{name}[{index}] has no '{text}'"
     for index, model in enumerate(published["models"]):
         if not isinstance(model.get("scores") or {}, Mapping):
-            return f"the scores of models[{index}] are no mapping"
+            return f"the scores of models[{index}] are not a mapping"
     if not isinstance(published.get("settings") or {}, Mapping):
-        return "'settings' is no mapping"
+        return "'settings' is not a mapping"
     return ""
 
 
