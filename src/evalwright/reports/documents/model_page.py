@@ -24,7 +24,7 @@ from evalwright.reports.board_nodes import (
     rank_at,
     reason_at,
 )
-from evalwright.reports.columns import HALLUCINATION, ScoreColumn, score_columns
+from evalwright.reports.columns import HALLUCINATION, ScoreColumn, shown_columns
 from evalwright.reports.documents.board import board_labels, coverage, score_note
 from evalwright.reports.documents.run import run_blocks
 from evalwright.reports.model_samples import (
@@ -95,7 +95,7 @@ def board_context(board: Board, title: str) -> BoardContext:
         board=board,
         title=title,
         nodes=nodes,
-        columns=score_columns(board)[:MOST_COLUMNS],
+        columns=shown_columns(board).columns[:MOST_COLUMNS],
         labels=board_labels(board),
         n_ranked=[
             sum(ranks is not None for ranks in placed.node.ranks) for placed in nodes
