@@ -169,7 +169,7 @@ def test_hostile_names_and_texts_are_text(tmp_path: Path) -> None:
 
 def _several_tasks(folder: Path, n_tasks: int = 3) -> list[Run]:
     unsure = Score(0.0, "incorrect", unsure="the reply names two years")
-    scores = [1.0, 0.0, unsure, None, 1.0, 0.0] * 3
+    scores: list[Score | float | str | None] = [1.0, 0.0, unsure, None, 1.0, 0.0] * 3
     tasks = {f"task-{i}": scores for i in range(n_tasks)}
     fewer = dict(list(tasks.items())[:-1])
     return [

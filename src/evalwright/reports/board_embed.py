@@ -7,6 +7,7 @@ ASCII, so that it reads the same in a page of any encoding, and in a frame.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from evalwright.analysis.board import Board
@@ -14,7 +15,7 @@ from evalwright.analysis.board_tree import BoardNode, find_in
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.axis import axis_of
-from evalwright.reports.board_nodes import letters_at, rank_at
+from evalwright.reports.board_nodes import letters_at, rank_at, reason_at
 from evalwright.reports.columns import as_of
 from evalwright.reports.documents.board import board_labels
 from evalwright.reports.html import to_notebook
@@ -80,8 +81,8 @@ def _table(board: Board, node: BoardNode) -> doc.Table:
                 numbers.ranks(rank_at(node, i)),
                 doc.Cell(label, "strong", name=True),
                 letters_at(node, i),
-                doc.Cell(doc.Number(estimate, unit), "strong"),
-                *(_part_number(part, i) for part in shown_parts),
+                _score(node, i, "strong"),
+                *(_score(part, i) for part in shown_parts),
                 numbers.count(estimate.n) if estimate else "",
                 numbers.count(estimate.n_missing) if estimate else "",
             )
@@ -89,11 +90,22 @@ def _table(board: Board, node: BoardNode) -> doc.Table:
     return doc.Table(columns, rows, node.title)
 
 
-def _part_number(part: BoardNode, row: int) -> doc.Number:
-    return doc.Number(part.estimates[row], "points" if part.bounded else "plain")
+def _score(node: BoardNode, row: int, tone: doc.Tone = "") -> doc.Cell:
+    """Show a number with its interval, or why there is none."""
+    estimate = node.estimates[row]
+    if estimate is None or math.isnan(estimate.value):
+        return doc.Cell(numbers.NOTHING, tone, note=reason_at(node, row))
+    return doc.Cell(doc.Number(estimate, "points" if node.bounded else "plain"), tone)
 
 
 def _note_of(node: BoardNode) -> str:
-    direction = "lower is better" if node.lower_is_better else ""
+    """Say how a column's numbers are made, of how many items, and which are better."""
     metric = "" if node.metric == "accuracy" else node.metric
-    return ", ".join(phrase for phrase in (node.measure or metric, direction) if phrase)
+    counts = [estimate.n for estimate in node.estimates if estimate]
+    items = ""
+    if counts:
+        ends = dict.fromkeys((min(counts), max(counts)))
+        items = f"{' to '.join(map(numbers.count, ends))} items"
+    direction = "lower is better" if node.lower_is_better else ""
+    phrases = (node.measure or metric, items, direction)
+    return ", ".join(phrase for phrase in phrases if phrase)
