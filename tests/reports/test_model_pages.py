@@ -19,6 +19,7 @@ from evalwright.core.samples import Score
 from evalwright.reports.board_files import board_json
 from evalwright.reports.model_pages import page_files, write_pages
 from evalwright.runs.reader import Run
+from reports.test_examples import panel_run
 from support.browser import Tab, chromium, drive
 from support.hostile import ACTIVE, HOSTILE, as_task_name
 from support.runs import make_run
@@ -228,6 +229,42 @@ def test_unsure_samples_say_why_and_neighbours_are_linked(tmp_path: Path) -> Non
         nav = page.partition('<nav class="neighbours"')[2].partition("</nav>")[0]
         wanted = [files[j].name for j in (i - 1, i + 1) if 0 <= j < len(files)]
         assert re.findall(r'href="([^"]*)"', nav) == wanted
+
+
+@pytest.mark.usefixtures("own_folder")
+def test_judges_verdicts_are_beside_each_sample_and_disputes_counted() -> None:
+    a = [0.9, 0.8, 0.2, 0.5, 0.1, 0.7]
+    b = [0.8, 0.4, 0.3, 0.6, 0.2, 0.1]
+    run = panel_run(a=a, b=b)
+    (file,) = write_pages(make_board([run]), [run], Path("pages"))
+    text = _text(file.read_text(encoding="utf-8"))
+    assert (
+        "The judges disagree on 2 of 6 answers that at least two of them read (33.3%)."
+        in text
+    )
+    assert "judge-a (consistency): pass, 0.7 judge-b (consistency): fail, 0.1" in text
+    assert "scored low, the judges disagree" in text
+
+
+def test_what_is_known_of_a_model_is_on_its_page(tmp_path: Path) -> None:
+    runs = _several_tasks(tmp_path)
+    facts = [
+        {"size": 8.0, "open": True, "licence": "MIT <b>", "context": None} for _ in runs
+    ]
+    board = make_board(runs, facts=facts)
+    for file in write_pages(board, runs, tmp_path / "pages"):
+        html = file.read_text(encoding="utf-8")
+        text = _text(html)
+        assert "Size 8" in text and "Open yes" in text and "Context" not in text
+        assert "MIT &lt;b&gt;" in html
+
+
+def test_without_examples_a_page_has_numbers_and_no_texts(tmp_path: Path) -> None:
+    runs = _several_tasks(tmp_path, 5)
+    for file in write_pages(make_board(runs), runs, tmp_path / "pages", examples=0):
+        text = _text(file.read_text(encoding="utf-8"))
+        assert "Task by task" in text and "Samples to look at" not in text
+        assert "an answer" not in text and "two years" not in text
 
 
 def test_samples_are_read_once_for_a_page(

@@ -336,6 +336,7 @@ def write_workflow(runs: Sequence[str], params: Mapping[str, Any]) -> None:
     extras = (
         *extras_of(configuration),
         *(["plot"] if params["plots"] or params["pdf"] else []),
+        *(["parquet"] if params["parquet"] else []),
     )
     requirement = requirement_here(extras)
     publication = Publication(

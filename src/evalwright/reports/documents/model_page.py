@@ -298,8 +298,10 @@ class _ModelPage:
         sections = self._sections()
         if not sections:
             return
-        yield doc.Heading("Samples to look at")
-        yield doc.Note(self._selection_text(), "quiet")
+        has_samples = any(samples.samples for samples in self._samples.values())
+        yield doc.Heading("Samples to look at" if has_samples else "Task by task")
+        if has_samples:
+            yield doc.Note(self._selection_text(), "quiet")
         for placed, slices in sections:
             node = placed.node
             samples = self._samples[node.tasks[0]]
@@ -309,8 +311,10 @@ class _ModelPage:
                 yield doc.Heading(node.title, 3, placed.anchor)
                 yield from blocks
                 continue
-            n_shown = numbers.counted(len(samples.samples), "sample")
-            marks = ("", f"{numbers.score(estimate, placed.unit)}, {n_shown}")
+            score = numbers.score(estimate, placed.unit)
+            if samples.samples:
+                score += f", {numbers.counted(len(samples.samples), 'sample')}"
+            marks = ("", score)
             yield doc.Fold(placed.index, node.title, marks, blocks, placed.anchor)
 
     def _selection_text(self) -> str:
