@@ -126,6 +126,19 @@ def _read_filters(
 @option(
     "--json-file", "FILE", "Write the board as JSON, with the columns of the table."
 )
+@option(
+    "--parquet",
+    "FILE",
+    "Write every number as Parquet, a row for each model and node (the extra parquet).",
+)
+@option("--embed", "FILE", "Write the board as an HTML fragment for another page.")
+@option("--citation", "FILE", "Write how to cite the board: FILE.bib or FILE.cff.")
+@option(
+    "--check",
+    "FILE",
+    "Write nothing: say which numbers of a board that --json-file wrote differ from"
+    " those of RUNS. Exit code 1 if any does.",
+)
 @repeatable_option("--plot plots", "FILE", "Draw the board: FILE.svg, .png or .pdf.")
 @option(
     "--preset",
@@ -207,7 +220,7 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
     workflow_options = dict.fromkeys(
         ("config", "suite", "secrets", "trust_file", "install"), "workflow"
     )
-    title_users = "into html latex pdf json_file plots pages workflow"
+    title_users = "into html latex pdf json_file embed citation plots pages workflow"
     only_with(
         **workflow_options,
         best="plots",
@@ -218,6 +231,12 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
         colour_by="plots",
         model="pivot",
     )
+    published = None
+    if params["check"]:
+        from evalwright.cli.board_checking import read_published, with_settings
+
+        published = read_published(params["check"], params)
+        params = with_settings(params, published)
     params, preset, facts_table = read_preset(params)
     if params["workflow"]:
         write_workflow(runs, params)
@@ -228,6 +247,7 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
         )
     from evalwright.analysis.board import make_board
     from evalwright.analysis.model_facts import facts_of_runs
+    from evalwright.cli.board_checking import print_check
     from evalwright.reports.documents.board import board_document
     from evalwright.reports.documents.pivot import pivot_document
     from evalwright.runs.confirmed import confirm_all, kept_note, numbers_from
@@ -256,9 +276,19 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
         rank_by=params["rank_by"] or "",
         facts=[known.facts for known in facts],
         where=params["filters"],
-        ranks_below=bool(params["html"] or params["json_file"] or params["pages"]),
+        ranks_below=any(
+            params[name] for name in ("html", "json_file", "pages", "parquet", "check")
+        ),
     )
     board = show_preset(board, ranked_runs, preset, facts)
+    if published is not None:
+        return print_check(
+            params["check"],
+            published,
+            board,
+            ranked_runs,
+            as_json=params["as_json"],
+        )
     pivots = None
     if params["pivot"]:
         from evalwright.analysis.pivots import make_pivots

@@ -34,19 +34,17 @@ def extra_fields(board: Board, row: int, record: Mapping[str, Any]) -> dict[str,
 
 
 def extra_record(board: Board) -> dict[str, Any]:
-    """Return what a board's JSON says of its preset and of columns that are no scores."""
-    record: dict[str, Any] = {"preset": board.preset} if board.preset else {}
-    if board.extra_columns:
-        record["extra_columns"] = [column.as_dict() for column in board.extra_columns]
-    return record
+    """Return what a board's JSON says of columns that are no scores."""
+    if not board.extra_columns:
+        return {}
+    return {"extra_columns": [column.as_dict() for column in board.extra_columns]}
 
 
 def extra_of_model(board: Board, row: int) -> dict[str, Any]:
-    """Return a model's facts, what each was taken from, and its columns that are no scores."""
+    """Return what each fact about a model was taken from, and its columns that are no scores."""
     board_row = board.rows[row]
     fields: dict[str, Any] = {}
     if board_row.facts:
-        fields["facts"] = dict(board_row.facts)
         fields["fact_sources"] = dict(board_row.fact_sources)
     if board.extra_columns:
         fields["extra"] = {
