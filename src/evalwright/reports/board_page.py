@@ -1,0 +1,210 @@
+"""The page of a leaderboard: one self-contained HTML file, read with or without scripts.
+
+The headline table, the notes and what is below them are in the HTML. With scripts the page has one
+JSON block, the board's record as `board_files` writes it, and `templates/board.js` makes tabs,
+filters and tables of it. Everything in the record is made inert here and escaped where it is shown.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evalwright.reports import document as doc
+from evalwright.reports import numbers
+from evalwright.reports.html import fill_page
+from evalwright.reports.text import inert
+
+SIGNIFICANT_DIGITS = 6
+"""Digits of a number in the page's copy of the record; `board.json` has all of them."""
+
+MAX_STATIC_CELLS = 6_000
+"""Cells of parts in the table that is read without scripts; beyond it, the headline is shown alone."""
+
+POINTS_SCALE = "0 to 1"
+"""The scale of a node whose values are shown in points of 100."""
+
+LEFT_OUT = frozenset({"columns", "ratings"})
+"""What the page's copy of a record lacks, because the nodes or the HTML have it."""
+
+LEFT_OUT_OF_MODELS = frozenset({"scores", "outcomes"})
+
+
+@dataclass(frozen=True, slots=True)
+class StaticScore:
+    """A number of the static table. absence: why there is no number, or no interval."""
+
+    value: str
+    interval: str
+    absence: str
+
+
+@dataclass(frozen=True, slots=True)
+class StaticRow:
+    """A row of the static table."""
+
+    rank: str
+    label: str
+    page: str
+    scores: tuple[StaticScore, ...]
+
+
+def board_page(
+    record: Mapping[str, Any], lede: str = "", below: Sequence[doc.Block] = ()
+) -> str:
+    """Render the page of a board. The same record gives the same bytes.
+
+    Args:
+        record: The board's record, as `board_json` makes it: nodes in pre-order, and for each node
+            its numbers in the order of the models.
+        lede: The line below the title.
+        below: What follows the notes: tasks, ratings, details of the models.
+    """
+    from markupsafe import Markup
+
+    page_record = compact_record(record)
+    data = json.dumps(page_record, ensure_ascii=False, separators=(",", ":"))
+    shown_nodes = _static_nodes(page_record)
+    return fill_page(
+        "board",
+        page_record["title"],
+        styles=("page.css", "board.css"),
+        scripts=("page.js", "board.js"),
+        lede=lede,
+        # No "<" of a name may end the block or begin a comment in it.
+        data=Markup(data.replace("<", "\\u003c")),
+        notes=doc.Notes(page_record.get("notes", ())),
+        heads=[_static_head(node) for node in shown_nodes],
+        rows=_static_rows(page_record, shown_nodes),
+        judges=_listed_facts(page_record.get("judges") or ()),
+        citation=_texts(page_record.get("citation") or {}),
+        below=below,
+    )
+
+
+def compact_record(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the page's copy of a record: texts are inert, numbers have six digits.
+
+    What the page does not read is left out: each model's scores by column, which the nodes have
+    too.
+    """
+    copy: dict[str, Any] = {
+        key: _compact(content)
+        for key, content in record.items()
+        if key not in LEFT_OUT
+    }
+    for model in copy["models"]:
+        for key in LEFT_OUT_OF_MODELS:
+            model.pop(key, None)
+    return copy
+
+
+def _compact(content: Any) -> Any:
+    if isinstance(content, float):
+        return _rounded(content)
+    if isinstance(content, str):
+        return inert(content)
+    if isinstance(content, Mapping):
+        return {inert(key): _compact(inner) for key, inner in content.items()}
+    if isinstance(content, (list, tuple)):
+        return [_compact(inner) for inner in content]
+    return content
+
+
+def _rounded(number: float) -> float | int | None:
+    if not math.isfinite(number):
+        return None
+    rounded = float(f"{number:.{SIGNIFICANT_DIGITS}g}")
+    # 1 is shorter than 1.0, and the same number in JSON
+    return int(rounded) if rounded.is_integer() and abs(rounded) < 1e15 else rounded
+
+
+# -- the table that is read without scripts ---------------------------------------------
+
+
+def _static_nodes(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Choose the columns: the node that ranks, its parts, and the other roots."""
+    nodes = record["nodes"]
+    if not nodes:
+        return []
+    headline = next((node for node in nodes if node["id"] == record["rank_by"]), nodes[0])
+    columns = [node for node in nodes if node["parent"] == headline["id"]]
+    columns += [node for node in nodes if node["parent"] is None and node is not headline]
+    if len(columns) * len(record["models"]) > MAX_STATIC_CELLS:
+        columns = []
+    return [headline, *columns]
+
+
+def _static_head(node: Mapping[str, Any]) -> tuple[str, str]:
+    """Return a column's title and its small print."""
+    metric = node["metric"] if node["metric"] != "accuracy" else ""
+    direction = "lower is better" if node["lower_is_better"] else ""
+    small_print = [node["measure"] or metric, direction]
+    return node["title"], ", ".join(filter(None, small_print))
+
+
+def _static_rows(
+    record: Mapping[str, Any], shown_nodes: Sequence[Mapping[str, Any]]
+) -> list[StaticRow]:
+    rows = []
+    for i, model in enumerate(record["models"]):
+        ranks = shown_nodes[0].get("rank") if shown_nodes else ()
+        rank = ranks[i] if ranks else None
+        rows.append(
+            StaticRow(
+                rank=numbers.ranks((rank[0], rank[1]) if rank else None)
+                + (numbers_marks(model) if rank else ""),
+                label=model["label"],
+                page=model.get("page") or "",
+                scores=tuple(_static_score(node, i) for node in shown_nodes),
+            )
+        )
+    return rows
+
+
+def numbers_marks(model: Mapping[str, Any]) -> str:
+    """Return the marks of a model whose rank does not stand as it is."""
+    provisional = " *" if model.get("provisional") else ""
+    return provisional + (" †" if model.get("other_judge") else "")
+
+
+def _static_score(node: Mapping[str, Any], row: int) -> StaticScore:
+    reason = (node.get("reasons") or {}).get(str(row), "")
+    score, low, high = (_at(node, name, row) for name in ("value", "low", "high"))
+    if score is None:
+        return StaticScore(numbers.NOTHING, "", reason or "no number")
+    unit: numbers.Unit = "points" if node["scale"] == POINTS_SCALE else "plain"
+    if low is None or high is None:
+        decimals = numbers.count_decimals(score, math.nan, math.nan, unit)
+        text = numbers.number(score, unit, decimals)
+        return StaticScore(text, "", reason or "no interval")
+    decimals = numbers.count_decimals(score, low, high, unit)
+    value_text, low_text, high_text = (
+        numbers.number(amount, unit, decimals) for amount in (score, low, high)
+    )
+    return StaticScore(value_text, f"[{low_text}, {high_text}]", reason)
+
+
+def _at(node: Mapping[str, Any], name: str, row: int) -> float | None:
+    column = node.get(name) or ()
+    return column[row] if row < len(column) else None
+
+
+def _listed_facts(judges: Sequence[Any]) -> list[doc.Facts]:
+    """Make facts of the judges: their fields that are texts or numbers."""
+    return [
+        doc.Facts(list(_texts(judge).items())) for judge in judges if _texts(judge)
+    ]
+
+
+def _texts(fields: Any) -> dict[str, str]:
+    if not isinstance(fields, Mapping):
+        return {}
+    return {
+        str(key): str(content)
+        for key, content in fields.items()
+        if isinstance(content, (str, int, float)) and content != ""
+    }
