@@ -61,6 +61,19 @@ def _check_text_file(
 @option(
     "--json-file", "FILE", "Write the board as JSON, with the columns of the table."
 )
+@option(
+    "--parquet",
+    "FILE",
+    "Write every number as Parquet, a row for each model and node (the extra parquet).",
+)
+@option("--embed", "FILE", "Write the board as an HTML fragment for another page.")
+@option("--citation", "FILE", "Write how to cite the board: FILE.bib or FILE.cff.")
+@option(
+    "--check",
+    "FILE",
+    "Write nothing: say which numbers of a board that --json-file wrote differ from"
+    " those of RUNS. Exit code 1 if any does.",
+)
 @repeatable_option("--plot plots", "FILE", "Draw the board: FILE.svg, .png or .pdf.")
 @option("--best", "N", "Models in the plot. Default: 25.", type=int)
 @option(
@@ -121,7 +134,7 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
     workflow_options = dict.fromkeys(
         ("config", "suite", "secrets", "trust_file", "install"), "workflow"
     )
-    title_users = "into html latex pdf json_file plots pages workflow"
+    title_users = "into html latex pdf json_file embed citation plots pages workflow"
     only_with(
         **workflow_options,
         best="plots",
@@ -138,6 +151,11 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
             "Missing argument 'RUNS...'. `evalwright runs list` shows what there is."
         )
     from evalwright.analysis.board import make_board
+    from evalwright.cli.board_checking import (
+        print_check,
+        read_published,
+        with_settings,
+    )
     from evalwright.reports.documents.board import board_document
     from evalwright.runs.confirmed import confirm_all, kept_note, numbers_from
     from evalwright.runs.keeping import keep_runs, kept_runs
@@ -147,6 +165,9 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
         from evalwright.cli.arguments import load_plugins
 
         load_plugins(params["plugins"])
+    published = read_published(params["check"], params) if params["check"] else None
+    if published is not None:
+        params = with_settings(params, published)
     ranked_runs = open_runs(*runs)
     if not params["with_simulations"]:
         refuse_mixture(ranked_runs)
@@ -157,6 +178,14 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
     board = make_board(
         ranked_runs, params["metric"], params["tasks_are"], ratings=params["ratings"]
     )
+    if published is not None:
+        return print_check(
+            params["check"],
+            published,
+            board,
+            ranked_runs,
+            as_json=params["as_json"],
+        )
     file_sentences, missing_sentences = publish(board, ranked_runs, params)
     if params["kept"]:
         keep_runs(ranked_runs, Path(params["kept"]))

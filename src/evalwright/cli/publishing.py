@@ -36,7 +36,18 @@ _WORKFLOW_OPTIONS = frozenset(
     }
 )
 """Parameters that are about the workflow itself, or that it sets: its board has all others."""
-_FILE_OPTIONS = ("into", "markdown", "html", "latex", "pdf", "csv", "json_file")
+_FILE_OPTIONS = (
+    "into",
+    "markdown",
+    "html",
+    "latex",
+    "pdf",
+    "csv",
+    "json_file",
+    "parquet",
+    "embed",
+    "citation",
+)
 
 
 def publish(
@@ -52,6 +63,7 @@ def publish(
     Returns:
         A sentence for each file written, and one for each that could not be drawn.
     """
+    from evalwright.reports.board_citation import check_citation_file
     from evalwright.reports.model_pages import (
         DEFAULT_EXAMPLES,
         page_files,
@@ -61,6 +73,8 @@ def publish(
     from evalwright.reports.plot_view import NothingToPlot
 
     _check_distinct(params)
+    if params["citation"]:
+        check_citation_file(params["citation"])
     pages = page_files(board, Path(params["pages"])) if params["pages"] else []
     params, missing = _without_undrawable(params)
     try:
@@ -140,8 +154,16 @@ def _without_undrawable(
     params: Mapping[str, Any],
 ) -> tuple[Mapping[str, Any], list[str]]:
     """Leave out files that need a library that is not installed, with a sentence for each."""
+    from evalwright.reports.board_files import check_parquet
     from evalwright.reports.plot import check_plot
 
+    sentences = []
+    if params["parquet"]:
+        try:
+            check_parquet()
+        except MissingExtra as error:
+            sentences.append(f"Not written: {params['parquet']}. {error}")
+            params = {**params, "parquet": None}
     picture_files = [*params["plots"], *([params["pdf"]] if params["pdf"] else [])]
     try:
         for file in params["plots"]:
@@ -149,10 +171,9 @@ def _without_undrawable(
         if params["pdf"]:
             check_plot("board.pdf")
     except MissingExtra as error:
-        return {**params, "plots": (), "pdf": None}, [
-            f"Not written: {file}. {error}" for file in picture_files
-        ]
-    return params, []
+        sentences += [f"Not written: {file}. {error}" for file in picture_files]
+        return {**params, "plots": (), "pdf": None}, sentences
+    return params, sentences
 
 
 def _check_distinct(params: Mapping[str, Any]) -> None:
@@ -192,7 +213,10 @@ def _draw_plots(board: Board, params: Mapping[str, Any]) -> dict[Path, bytes]:
 def _render_texts(
     board: Board, runs: Sequence[Run], params: Mapping[str, Any], pages: Sequence[Path]
 ) -> dict[Path, bytes | str]:
-    from evalwright.reports.board_files import board_csv, board_json
+    from evalwright.cli.board_checking import board_settings
+    from evalwright.reports.board_citation import citation_text
+    from evalwright.reports.board_embed import board_embed
+    from evalwright.reports.board_files import board_csv, board_json, board_parquet
     from evalwright.reports.documents.board import board_document
     from evalwright.reports.html import to_html
     from evalwright.reports.markdown import to_markdown
@@ -219,8 +243,15 @@ def _render_texts(
     if file := params["csv"]:
         texts[Path(file)] = board_csv(board)
     if file := params["json_file"]:
-        record = board_json(board, title, links(file))
+        settings = board_settings(params)
+        record = board_json(board, title, links(file), runs, settings)
         texts[Path(file)] = to_json(record, indent=2) + "\n"
+    if file := params["parquet"]:
+        texts[Path(file)] = board_parquet(board, runs)
+    if file := params["embed"]:
+        texts[Path(file)] = board_embed(board, title)
+    if file := params["citation"]:
+        texts[Path(file)] = citation_text(board, title, runs, file)
     if file := params["into"]:
         texts[Path(file)] = _render_into(board, params, links(file))
     return texts
@@ -268,7 +299,7 @@ def write_workflow(runs: Sequence[str], params: Mapping[str, Any]) -> None:
         raise click.UsageError(
             "--workflow needs --config FILE, the suite file that is run."
         )
-    for name in ("kept", "with_simulations", "ratings", "as_json"):
+    for name in ("kept", "with_simulations", "ratings", "check", "as_json"):
         if params[name]:
             option_name = name.removeprefix("as_").replace("_", "-")
             raise click.UsageError(f"--{option_name} has no effect with --workflow.")

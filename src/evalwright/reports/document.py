@@ -45,6 +45,7 @@ class Cell:
         note: Small print that only an HTML page has room for.
         sort: The number by which a page sorts, instead of the content.
         stretch: A (start, length) share of a line that a page draws.
+        anchor: The name by which a page links to the cell.
     """
 
     content: str | Number = ""
@@ -54,6 +55,7 @@ class Cell:
     note: str = ""
     sort: float | None = None
     stretch: tuple[float, float] | None = None
+    anchor: str = ""
 
 
 Content = Cell | Number | str
@@ -185,10 +187,11 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """The title of a section, or of a subsection with level 3."""
+    """The title of a section, or of a subsection with level 3; `anchor` is what a page links to."""
 
     text: str
     level: int = 2
+    anchor: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,12 +284,14 @@ class Fold:
         title: Its title.
         marks: The texts before and after the title.
         blocks: Its content.
+        anchor: What it is linked by in place of its position.
     """
 
     number: int
     title: str
     marks: tuple[str, str]
     blocks: Sequence[Block]
+    anchor: str = ""
 
 
 Block = (
@@ -313,12 +318,14 @@ class Document:
         blocks: Its content.
         lede: One line below the title.
         back: The title and address of the page that this one belongs to.
+        neighbours: Titles and addresses of the pages before and after this one.
     """
 
     title: str
     blocks: Sequence[Block]
     lede: str = ""
     back: tuple[str, str] | None = None
+    neighbours: Sequence[tuple[str, str]] = ()
 
     def words(self) -> dict[str, Any]:
         """Return the document's notes and conclusion, for JSON."""
