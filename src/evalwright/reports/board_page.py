@@ -13,10 +13,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from evalwright.analysis.board import Board, BoardRow
+from evalwright.analysis.board_tree import OVERALL
+from evalwright.core.plain import plain
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
+from evalwright.reports.board_files import board_json
+from evalwright.reports.documents.board import (
+    FAULT_TITLES,
+    JUDGE_MARK,
+    PROVISIONAL_MARK,
+    page_sections,
+    summary_line,
+)
 from evalwright.reports.html import fill_page
 from evalwright.reports.text import inert
+from evalwright.runs.reader import Run
 
 SIGNIFICANT_DIGITS = 6
 """Digits of a number in the page's copy of the record; `board.json` has all of them."""
@@ -27,10 +39,10 @@ MAX_STATIC_CELLS = 6_000
 POINTS_SCALE = "0 to 1"
 """The scale of a node whose values are shown in points of 100."""
 
-LEFT_OUT = frozenset({"columns", "ratings"})
+LEFT_OUT = frozenset({"columns", "ratings", "settings", "citation", "judges"})
 """What the page's copy of a record lacks, because the nodes or the HTML have it."""
 
-LEFT_OUT_OF_MODELS = frozenset({"scores", "outcomes"})
+LEFT_OUT_OF_MODELS = frozenset({"scores", "outcomes", "samples_sha256"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +62,44 @@ class StaticRow:
     label: str
     page: str
     scores: tuple[StaticScore, ...]
+
+
+def leaderboard_page(
+    board: Board,
+    runs: Sequence[Run] = (),
+    *,
+    title: str = "Leaderboard",
+    links: Sequence[str] = (),
+) -> str:
+    """Render a board with its runs as a page.
+
+    Args:
+        board: The board.
+        runs: Its runs, in the order in which it was made of them. Their tasks and, where models
+            have no pages, their details are below the table.
+        title: The page's title.
+        links: The address of each row's own page, if there are such pages.
+    """
+    record = board_json(board, title, list(links) or None, runs)
+    for model, row in zip(record["models"], board.rows, strict=True):
+        model |= plain(_page_fields(row))
+    sections = page_sections(board, runs, links)
+    return board_page(record, summary_line(board), sections)
+
+
+def _page_fields(row: BoardRow) -> dict[str, Any]:
+    """Return what the page says of a model beside what `board.json` does."""
+    together = row.together
+    faults = {
+        FAULT_TITLES[outcome]: row.faults[outcome]
+        for outcome in FAULT_TITLES
+        if row.faults.get(outcome)
+    }
+    return {
+        **({"other_judge": True} if row.other_judge else {}),
+        **({"faults": faults} if faults else {}),
+        **({"simultaneous": [together.low, together.high]} if together else {}),
+    }
 
 
 def board_page(
@@ -79,8 +129,7 @@ def board_page(
         notes=doc.Notes(page_record.get("notes", ())),
         heads=[_static_head(node) for node in shown_nodes],
         rows=_static_rows(page_record, shown_nodes),
-        judges=_listed_facts(page_record.get("judges") or ()),
-        citation=_texts(page_record.get("citation") or {}),
+        bibtex=str((record.get("citation") or {}).get("bibtex", "")),
         below=below,
     )
 
@@ -96,10 +145,70 @@ def compact_record(record: Mapping[str, Any]) -> dict[str, Any]:
         for key, content in record.items()
         if key not in LEFT_OUT
     }
+    _name_as_columns(copy["nodes"], record)
+    copy["nodes"] += _nodes_of_columns(record)
     for model in copy["models"]:
         for key in LEFT_OUT_OF_MODELS:
             model.pop(key, None)
     return copy
+
+
+def _name_as_columns(nodes: Sequence[dict[str, Any]], record: Mapping[str, Any]) -> None:
+    """Give roots the titles of their columns: "Hallucination rate" in place of its task's name."""
+    for node, original in zip(nodes, record["nodes"], strict=True):
+        if node["parent"] is not None or not (node["kind"] == "task" or node["id"] == OVERALL):
+            continue
+        for column in record.get("columns", ()):
+            if _numbers_of(_column_numbers(record, column)) == _numbers_of(original):
+                node["title"] = inert(column["title"])
+                break
+
+
+def _nodes_of_columns(record: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Make further roots of the columns that no node has the numbers of.
+
+    These are the further metrics of a hallucination board, and the shares of a factual one. They
+    have no anchors on the models' pages.
+    """
+    numbers_of_nodes = {_numbers_of(node) for node in record["nodes"]}
+    further_nodes = []
+    for column in record.get("columns", ()):
+        node = {
+            "id": f"column: {column['name']}",
+            "parent": None,
+            "title": column["title"],
+            "kind": "task" if column["task"] else "group",
+            "keys": {},
+            "metric": column["metric"],
+            "scale": column["scale"],
+            "measure": "" if column["scale"] in (POINTS_SCALE, "its own") else column["scale"],
+            "lower_is_better": column["lower_is_better"],
+            "tasks": [column["task"]] if column["task"] else [],
+            **_column_numbers(record, column),
+            "rank": [],
+            "tied": [],
+            "reasons": {},
+            "has_anchor": False,
+        }  # fmt: skip
+        if _numbers_of(node) not in numbers_of_nodes:
+            further_nodes.append(_compact(node))
+    return further_nodes
+
+
+def _column_numbers(
+    record: Mapping[str, Any], column: Mapping[str, Any]
+) -> dict[str, list[Any]]:
+    """Return the arrays of a column's numbers, as nodes have them."""
+    scores = [model["scores"].get(column["name"]) for model in record["models"]]
+    fields = {"value": "value", "low": "low", "high": "high", "n": "n", "missing": "n_missing"}  # fmt: skip
+    return {
+        name: [score[field] if score else None for score in scores]
+        for name, field in fields.items()
+    }
+
+
+def _numbers_of(node: Mapping[str, Any]) -> tuple[tuple[float | None, ...], ...]:
+    return tuple(tuple(node[name]) for name in ("value", "low"))
 
 
 def _compact(content: Any) -> Any:
@@ -156,7 +265,7 @@ def _static_rows(
         rows.append(
             StaticRow(
                 rank=numbers.ranks((rank[0], rank[1]) if rank else None)
-                + (numbers_marks(model) if rank else ""),
+                + (_marks(model) if rank else ""),
                 label=model["label"],
                 page=model.get("page") or "",
                 scores=tuple(_static_score(node, i) for node in shown_nodes),
@@ -165,10 +274,10 @@ def _static_rows(
     return rows
 
 
-def numbers_marks(model: Mapping[str, Any]) -> str:
+def _marks(model: Mapping[str, Any]) -> str:
     """Return the marks of a model whose rank does not stand as it is."""
-    provisional = " *" if model.get("provisional") else ""
-    return provisional + (" †" if model.get("other_judge") else "")
+    provisional = PROVISIONAL_MARK if model.get("provisional") else ""
+    return provisional + (JUDGE_MARK if model.get("other_judge") else "")
 
 
 def _static_score(node: Mapping[str, Any], row: int) -> StaticScore:
@@ -191,20 +300,3 @@ def _static_score(node: Mapping[str, Any], row: int) -> StaticScore:
 def _at(node: Mapping[str, Any], name: str, row: int) -> float | None:
     column = node.get(name) or ()
     return column[row] if row < len(column) else None
-
-
-def _listed_facts(judges: Sequence[Any]) -> list[doc.Facts]:
-    """Make facts of the judges: their fields that are texts or numbers."""
-    return [
-        doc.Facts(list(_texts(judge).items())) for judge in judges if _texts(judge)
-    ]
-
-
-def _texts(fields: Any) -> dict[str, str]:
-    if not isinstance(fields, Mapping):
-        return {}
-    return {
-        str(key): str(content)
-        for key, content in fields.items()
-        if isinstance(content, (str, int, float)) and content != ""
-    }

@@ -318,7 +318,7 @@
 
   // -- Columns of the table ------------------------------------------------------------------------
 
-  const addressOf = (node, row) => (models[row].page ? `${models[row].page}#n-${node.index}` : "");
+  const addressOf = (node, row) => (models[row].page ? `${models[row].page}${node.has_anchor === false ? "" : `#n-${node.index}`}` : "");
 
   function numberCell(score, inPoints, address = "") {
     if (score.value === null) return html`<span class="none">${NOTHING}</span><span class="more">${score.reason || "no number"}</span>`;
@@ -329,13 +329,18 @@
     return html`${shown}<span class="more">${interval || score.reason || "no interval"}${size && html`<br>${size}`}</span>`;
   }
 
+  /* What stands below a column's title: its unit or metric, unless the title says it. */
+  function noteOf(node, isHeadline = false) {
+    const bare = (text) => text.toLowerCase().replace(/[\s_-]+/g, " ");
+    const isSaid = node.metric === "accuracy" || bare(node.metric) === bare(node.title) || (node.kind === "group" && !isHeadline);
+    return [node.measure || (isSaid ? "" : node.metric), node.lower_is_better ? "lower is better" : ""].filter(Boolean).join(", ");
+  }
+
   function nodeColumn(node, unfoldedFrom = null) {
-    const metric = node.metric === "accuracy" || node.kind === "group" ? "" : node.metric;
     const scores = (row) => scoreOf(node, row);
     return {
       key: `node:${node.id}`, node, title: node.title, isName: true, unfoldedFrom,
-      note: [node.measure || metric, node.lower_is_better ? "lower is better" : ""].filter(Boolean).join(", "),
-      kind: "number", first: node.lower_is_better ? "ascending" : "descending",
+      note: noteOf(node), kind: "number", first: node.lower_is_better ? "ascending" : "descending",
       sortBy: (row) => (node.value[row] === undefined ? null : node.value[row]),
       cell: (row) => numberCell(scores(row), node.inPoints, addressOf(node, row)),
       tip: (row) => numberTip(models[row].label, pathText(node), scores(row), node),
@@ -364,7 +369,7 @@
     const ticks = axis.ticks.map(([x]) => html`<line class="tick" x1="${x}" x2="${x}" y1="0" y2="100%"/>`);
     return {
       ...plain, kind: "drawn", width: null, axis,
-      note: [node.measure || (node.metric === "accuracy" ? "" : node.metric), node.lower_is_better ? "lower is better" : ""].filter(Boolean).join(", "),
+      note: noteOf(node, true),
       cell: (row) => {
         const score = scoreOf(node, row);
         if (score.value === null) return numberCell(score, node.inPoints);
@@ -407,8 +412,8 @@
   }
 
   function modelWidth() {
-    const longest = Math.max(8, ...models.map((model) => Math.max(model.label.length, 0.85 * smallPrint(model).length)));
-    return Math.min(20, Math.max(11, 0.52 * longest + 3.2));
+    const longest = models.reduce((most, model) => Math.max(most, model.label.length, 0.85 * smallPrint(model).length), 8);
+    return Math.min(19, Math.max(11, 0.52 * longest + 3.2));
   }
 
   function plainColumn(key, title, note, textOf, more = {}) {
@@ -458,11 +463,10 @@
     if (some((model) => model.unsure)) columns.push(plainColumn("unsure", "Unsure", "", (row) => count(models[row].unsure || 0), { sortBy: (row) => models[row].unsure ?? 0 }));
     const faults = new Set(models.flatMap((model) => Object.keys(model.faults || {})));
     for (const fault of faults) {
-      const title = fault.charAt(0).toUpperCase() + fault.slice(1).replaceAll("_", " ");
-      columns.push(plainColumn(`fault:${fault}`, title, "the model's own fault", (row) => count((models[row].faults || {})[fault] || 0), { sortBy: (row) => (models[row].faults || {})[fault] || 0 }));
+      columns.push(plainColumn(`fault:${fault}`, fault, "the model's own fault", (row) => count((models[row].faults || {})[fault] || 0), { sortBy: (row) => (models[row].faults || {})[fault] || 0 }));
     }
     if (some((model) => typeof model.cost === "number")) {
-      columns.push(plainColumn("cost", "Cost", "$", (row) => (typeof models[row].cost === "number" ? format(models[row].cost, false, models[row].cost < 1 ? 4 : 2) : ""), { sortBy: (row) => models[row].cost ?? null, first: "ascending" }));
+      columns.push(plainColumn("cost", "Cost", "$", (row) => (typeof models[row].cost === "number" ? format(models[row].cost, false, models[row].cost < 1 ? 4 : 2) : ""), { sortBy: (row) => models[row].cost ?? null, first: "ascending", isOff: true }));
     }
     if (some((model) => model.hardware)) columns.push(plainColumn("hardware", "Hardware", "", (row) => models[row].hardware || "", { kind: "words", first: "ascending", sortBy: (row) => models[row].hardware || null }));
     for (const fact of facts) columns.push(factColumn(fact));
@@ -507,8 +511,9 @@
     if (!narrow.matches) return [...first, ...others];
     const second = others.find((column) => column.key === state.second) || others[0];
     const [rank, model, number] = first;
-    const numberRoom = Math.max(4.4, 0.8 * numberWidth(state.node));
-    return [{ ...rank, width: 2.9 }, { ...model, width: null }, { ...number, width: numberRoom }, ...(second ? [{ ...second, width: Math.min(6, Math.max(4.4, second.kind === "number" ? 4.4 : second.width)) }] : [])];
+    const room = (column, least) => Math.min(6, Math.max(4.4, 0.9 * titleWidth(column.title), least));
+    const numberRoom = room(number, 0.8 * numberWidth(state.node));
+    return [{ ...rank, width: 2.9 }, { ...model, width: null }, { ...number, width: numberRoom }, ...(second ? [{ ...second, width: room(second, second.kind === "number" ? 0 : second.width) }] : [])];
   }
 
   // -- The pivot -------------------------------------------------------------------------------------
@@ -563,7 +568,7 @@
     entries = entries.filter((column) => column.row !== undefined || rows.some((entry) => hasNumber(at(entry, column))));
     const heat = heatOf(rows, entries, at);
     const columns = entries.map((entry, index) => ({
-      key: `at:${index}`, title: entry.title, isName: true, note: "", kind: "heat", first: "descending", width: Math.max(5, titleWidth(entry.title)),
+      key: `at:${index}`, title: entry.title, isName: true, note: "", kind: "heat", first: "descending", width: Math.max(state.intervals ? 6.2 : 5, titleWidth(entry.title)),
       sortBy: (rowEntry) => { const cell = at(rowEntry, entry); return cell ? cell.score.value : null; },
       cell: (rowEntry) => {
         const cell = at(rowEntry, entry);
@@ -586,7 +591,7 @@
     return { rows: isSorted ? sorted(rows, all) : rows, columns: all, sort: isSorted ? state.sort : "" };
   }
 
-  /* The class of a cell's colour: the better the darker, over all cells in the commonest unit. */
+  /* The class of a cell's colour: the better the stronger, over all cells in the commonest unit. */
   function heatOf(rows, entries, at) {
     const cells = rows.flatMap((row) => entries.map((entry) => at(row, entry))).filter((cell) => cell && cell.score.value !== null);
     const unitOf = (cell) => `${cell.node.scale} ${cell.node.measure} ${cell.node.lower_is_better}`;
@@ -666,7 +671,7 @@
     }
     const focus = focusKey();
     const isLong = models.some((model) => model.label.length > LONG_NAME);
-    table.className = `scores ${state.view === "pivot" ? "pivot" : "list"}${state.intervals ? " printed" : ""}${isLong ? " long-names" : ""}${narrow.matches ? " narrow" : ""}${view.columns.length > 14 ? " many" : ""}`;
+    table.className = `scores ${state.view === "pivot" ? "pivot" : "list"}${state.intervals ? " printed" : ""}${isLong ? " long-names" : ""}${models.some(smallPrint) ? " two-lines" : ""}${narrow.matches ? " narrow" : ""}${view.columns.length > 14 ? " many" : ""}`;
     table.setAttribute("aria-rowcount", String(view.rows.length + 1));
     table.caption.innerHTML = captionText().text;
     drawColumns();
@@ -677,7 +682,7 @@
   }
 
   function captionText() {
-    if (state.view === "pivot") return html`Darker is better. Point at a number for its interval.`;
+    if (state.view === "pivot") return html`The stronger the colour, the better. Point at a number for its interval.`;
     const shown = view.rows.length;
     const among = shown === models.length ? counted(shown, "model") : `${shown} of ${counted(models.length, "model")}${state.node.isRanked ? "; ranks are among all" : ""}`;
     return html`${among}. Dots are scores, bars their 95% intervals.`;
@@ -691,7 +696,7 @@
       return col;
     }));
     // The column that is drawn takes what is left, and has room enough where nothing is.
-    const widths = view.columns.reduce((sum, column) => sum + (column.width ?? (narrow.matches ? 9 : 17)), 0);
+    const widths = view.columns.reduce((sum, column) => sum + (column.width ?? (narrow.matches ? 9 : 14)), 0);
     const hasDrawn = view.columns.some((column) => !column.width);
     const size = narrow.matches && state.view !== "pivot" ? "100%" : `${widths}rem`;
     table.style.width = hasDrawn ? "100%" : size;
@@ -830,7 +835,7 @@ ${nodes.length > 1 && html`<label>Rank by <select id="rank-by">${options}</selec
 ${facts.some((fact) => fact.kind !== "link") && html`<details class="menu" id="filters"><summary>Filters <span class="number-of"></span></summary><div class="menu-inside">${facts.filter((fact) => fact.kind !== "link").map(filterMarkup)}<p><button type="button" data-clear="1">Clear the filters</button></p></div></details>`}
 <details class="menu" id="columns"><summary>Columns</summary><div class="menu-inside" id="columns-inside"></div></details>
 <label class="switch"><input type="checkbox" id="intervals"> Intervals</label>
-<span class="views" role="group" aria-label="View">${viewButton("table", "Table")}${dimensions.length > 0 && viewButton("pivot", "Pivot")}${plotFacts().length > 0 && viewButton("plot", "Plot")}</span>
+<span class="views" role="group" aria-label="View"${!dimensions.length && !plotFacts().length && html` hidden`}>${viewButton("table", "Table")}${dimensions.length > 0 && viewButton("pivot", "Pivot")}${plotFacts().length > 0 && viewButton("plot", "Plot")}</span>
 </div>
 <div id="pivot-choice" class="bar-of-controls"></div>
 <nav class="trail" aria-label="Where this is"></nav>`.text;
@@ -1185,6 +1190,15 @@ ${facts.some((fact) => fact.kind !== "link") && html`<details class="menu" id="f
     else if (!event.target.closest?.("#tip")) hideTip();
   }
 
+  /* A menu that would reach over the edge of the page is moved to the left. */
+  function onToggle(event) {
+    const inside = event.target.open && event.target.querySelector(":scope > .menu-inside");
+    if (!inside || narrow.matches) return;
+    inside.style.left = "0px";
+    const over = inside.getBoundingClientRect().right + 16 - document.documentElement.clientWidth;
+    if (over > 0) inside.style.left = `${-over}px`;
+  }
+
   function onOutside(event) {
     for (const menu of controls.querySelectorAll("details.menu[open]")) if (!menu.contains(event.target)) menu.open = false;
   }
@@ -1197,6 +1211,7 @@ ${facts.some((fact) => fact.kind !== "link") && html`<details class="menu" id="f
     document.addEventListener("click", onClick);
     document.addEventListener("click", onOutside);
     controls.addEventListener("input", onInput);
+    controls.addEventListener("toggle", onToggle, true);
     document.addEventListener("keydown", onKey);
     document.addEventListener("pointerover", onPoint);
     document.addEventListener("focusin", onPoint);
