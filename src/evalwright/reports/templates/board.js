@@ -4,8 +4,9 @@
   const board = JSON.parse(source.textContent);
   const models = board.models;
 
-  const DRAWN_CELLS = 3000;  // a table with more draws only the rows that are on the screen
-  const SPARE_ROWS = 12;  // rows drawn above and below the screen
+  const DRAWN_CELLS = 1000;  // a table with more draws only the rows and columns that are on the screen
+  const SPARE_ROWS = 8;  // rows drawn above and below the screen
+  const SPARE_COLUMNS = 4;  // columns drawn on its left and right
   const MOST_TABS = 24;
   const LONG_NAME = 34;  // characters that fit on a line of the models' column
   const HEAT_STEPS = 9;
@@ -326,7 +327,7 @@
     const interval = intervalText(score, inPoints);
     const shown = address ? html`<a class="value" href="${address}" tabindex="-1">${text}</a>` : html`<span class="value">${text}</span>`;
     const size = score.n === null ? "" : `n ${count(score.n)}`;
-    return html`${shown}<span class="more">${interval || score.reason || "no interval"}${size && html`<br>${size}`}</span>`;
+    return html`${shown}<span class="more">${interval || score.reason || "no interval"}${size && `\n${size}`}</span>`;
   }
 
   /* What stands below a column's title: its unit or metric, unless the title says it. */
@@ -336,17 +337,28 @@
     return [node.measure || (isSaid ? "" : node.metric), node.lower_is_better ? "lower is better" : ""].filter(Boolean).join(", ");
   }
 
-  function nodeColumn(node, unfoldedFrom = null) {
+  /* What a function of nodes returns, computed once for each: models and numbers do not change. */
+  function remembered(compute) {
+    const known = new Map();
+    return (key) => {
+      if (!known.has(key)) known.set(key, compute(key));
+      return known.get(key);
+    };
+  }
+
+  const nodeColumn = (node, unfoldedFrom = null) => ({ ...columnOfNode(node), unfoldedFrom });
+
+  const columnOfNode = remembered((node) => {
     const scores = (row) => scoreOf(node, row);
     return {
-      key: `node:${node.id}`, node, title: node.title, isName: true, unfoldedFrom,
+      key: `node:${node.id}`, node, title: node.title, isName: true, unfoldedFrom: null,
       note: noteOf(node), kind: "number", first: node.lower_is_better ? "ascending" : "descending",
       sortBy: (row) => (node.value[row] === undefined ? null : node.value[row]),
       cell: (row) => numberCell(scores(row), node.inPoints, addressOf(node, row)),
       tip: (row) => numberTip(models[row].label, pathText(node), scores(row), node),
       width: Math.max(titleWidth(node.title), numberWidth(node)),
     };
-  }
+  });
 
   /* Widths are in rem: of a title in bold small type whose words are not broken, and of the cells. */
   const titleWidth = (title) => Math.min(9, 0.56 * Math.max(...title.split(/[\s/_-]+/).map((word) => word.length)) + 1.3);
@@ -363,7 +375,7 @@
     return Math.min(12, Math.max(5.6, 0.43 * longest + 0.9));
   }
 
-  function headlineColumn(node) {
+  const headlineColumn = remembered((node) => {
     const axis = axisOf(node);
     const plain = nodeColumn(node);
     const ticks = axis.ticks.map(([x]) => html`<line class="tick" x1="${x}" x2="${x}" y1="0" y2="100%"/>`);
@@ -377,9 +389,9 @@
         return html`<div class="pair"><span class="numbers">${numberCell(score, node.inPoints, addressOf(node, row))}</span><svg class="bar" aria-hidden="true" focusable="false">${ticks}<line class="range" x1="${axis.place(low)}" x2="${axis.place(high)}" y1="50%" y2="50%"/><circle class="point" cx="${axis.place(score.value)}" cy="50%" r="3.5"/></svg></div>`;
       },
     };
-  }
+  });
 
-  function rankColumn(node) {
+  const rankColumn = remembered((node) => {
     const places = orderOf(node);
     const total = models.filter((_, row) => node.isRanked && node.rank[row]).length;
     return {
@@ -397,24 +409,24 @@
       },
       tip: (row) => (node.isRanked && node.rank[row] ? rankTip(node, row) : null),
     };
-  }
+  });
 
   function modelColumn() {
     return {
-      key: "model", title: "Model", kind: "head", first: "ascending", width: modelWidth(), sortBy: (row) => models[row].label,
+      key: "model", title: "Model", kind: "head", first: "ascending", width: modelWidth, sortBy: (row) => models[row].label,
       cell: (row) => {
         const model = models[row];
         const label = nameOf(model.label);
         const isOpen = state.unfolded.has(row);
-        return html`<div class="who"><button type="button" class="fold" data-row="${row}" aria-expanded="${isOpen}" aria-label="All of ${shortened(model.label, 80)}"></button><span class="names"><span class="name" title="${model.label.length > LONG_NAME ? shortened(model.label, 400) : ""}">${model.page ? html`<a href="${model.page}">${label}</a>` : label}</span><span class="small">${smallPrint(model)}</span></span></div>`;
+        return html`<div class="who"><button type="button" class="fold" data-row="${row}" aria-expanded="${isOpen}" aria-label="All of ${shortened(model.label, 80)}"></button><span class="names"><span class="name" title="${model.label.length > LONG_NAME ? shortened(model.label, 400) : ""}">${model.page ? html`<a href="${model.page}">${label}</a>` : label}</span><span class="small">${smallPrints[row]}</span></span></div>`;
       },
     };
   }
 
-  function modelWidth() {
-    const longest = models.reduce((most, model) => Math.max(most, model.label.length, 0.85 * smallPrint(model).length), 8);
-    return Math.min(19, Math.max(11, 0.52 * longest + 3.2));
-  }
+  const smallPrints = models.map(smallPrint);
+  const hasLongNames = models.some((model) => model.label.length > LONG_NAME);
+  const longestName = models.reduce((most, model, row) => Math.max(most, model.label.length, 0.85 * smallPrints[row].length), 8);
+  const modelWidth = Math.min(19, Math.max(11, 0.52 * longestName + 3.2));
 
   function plainColumn(key, title, note, textOf, more = {}) {
     const cells = models.map((_, row) => textOf(row));
@@ -432,7 +444,7 @@
   }
 
   /* Columns about the runs, in the order of the table. isOff: shown only if the reader chooses it. */
-  function extraColumns(node) {
+  const extraColumns = remembered((node) => {
     const columns = [];
     const some = (test) => models.some(test);
     if (node === headline && some((model) => model.corrected && typeof model.corrected.value === "number")) {
@@ -472,7 +484,7 @@
     for (const fact of facts) columns.push(factColumn(fact));
     if (some((model) => model.date)) columns.push(plainColumn("date", "Run on", "", (row) => models[row].date || "", { kind: "words", sortBy: (row) => models[row].date || null }));
     return columns;
-  }
+  });
 
   function factColumn(fact) {
     const isLink = fact.kind === "link";
@@ -511,7 +523,7 @@
     if (!narrow.matches) return [...first, ...others];
     const second = others.find((column) => column.key === state.second) || others[0];
     const [rank, model, number] = first;
-    const room = (column, least) => Math.min(6, Math.max(4.4, 0.9 * titleWidth(column.title), least));
+    const room = (column, least) => Math.min(5.2, Math.max(4.4, 0.9 * titleWidth(column.title), least));
     const numberRoom = room(number, 0.8 * numberWidth(state.node));
     return [{ ...rank, width: 2.9 }, { ...model, width: null }, { ...number, width: numberRoom }, ...(second ? [{ ...second, width: room(second, second.kind === "number" ? 0 : second.width) }] : [])];
   }
@@ -543,8 +555,10 @@
     return candidates.find((node) => node.root === state.node.root) || candidates[0] || null;
   }
 
+  const NO_KEYS = {};
+
   function pivotEntries(key) {
-    if (key === "model") return sorted(shownModels(), [rankColumn(state.node)]).map((row) => ({ row, title: models[row].label, keys: {} }));
+    if (key === "model") return sorted(shownModels(), [rankColumn(state.node)]).map((row) => ({ row, title: models[row].label, keys: NO_KEYS }));
     const dimension = dimensionOf(key);
     return [{ title: "All", keys: {}, isAll: true }, ...dimension.values.map(([value, title]) => ({ title, keys: { [key]: value } }))];
   }
@@ -556,8 +570,10 @@
       const isAxis = dimension.key === choice.rows || dimension.key === choice.columns;
       if (!isAxis && state.fixed[dimension.key]) fixedKeys[dimension.key] = state.fixed[dimension.key];
     }
+    // Models have no keys: their cells in a row or column are of one node.
+    const nodesOfRow = remembered((rowKeys) => remembered((columnKeys) => nodeOfKeys({ ...fixedKeys, ...rowKeys, ...columnKeys })));
     const at = (rowEntry, columnEntry) => {
-      const node = nodeOfKeys({ ...fixedKeys, ...rowEntry.keys, ...columnEntry.keys });
+      const node = nodesOfRow(rowEntry.keys)(columnEntry.keys);
       const row = rowEntry.row ?? columnEntry.row ?? state.model;
       return node ? { node, row, score: scoreOf(node, row) } : null;
     };
@@ -582,7 +598,7 @@
       },
     }));
     const head = {
-      key: "title", title: pivotAxes.find(([key]) => key === choice.rows)[1], note: "", kind: "head", first: "ascending", width: narrow.matches ? 8 : choice.rows === "model" ? modelWidth() : 12,
+      key: "title", title: pivotAxes.find(([key]) => key === choice.rows)[1], note: "", kind: "head", first: "ascending", width: narrow.matches ? 8 : choice.rows === "model" ? modelWidth : 12,
       sortBy: (entry) => (entry.isAll ? null : entry.title),
       cell: (entry) => html`<span class="name${entry.isAll ? " all" : ""}">${entry.row !== undefined && models[entry.row].page ? html`<a href="${models[entry.row].page}">${nameOf(entry.title)}</a>` : nameOf(entry.title)}</span>`,
     };
@@ -657,11 +673,14 @@
   const table = by("board");
   let view = { rows: [], columns: [], sort: "" };
   let rowHeight = 44;
-  let drawn = [0, 0];
+  let drawn = { rows: [0, 0], columns: [0, 0] };
+  const rowHeights = new Map();  // by the classes of the table
   const detailHeights = new Map();
 
   function drawTable() {
     hideTip();
+    // Everything is read from the screen before anything is written: one layout is enough.
+    const screen = readScreen();
     if (state.view === "pivot") {
       view = pivotView();
     } else {
@@ -669,16 +688,21 @@
       const isKnown = columns.some((column) => column.key === state.sort);
       view = { columns, rows: sorted(shownModels(), columns), sort: isKnown ? state.sort : "rank" };
     }
-    const focus = focusKey();
-    const isLong = models.some((model) => model.label.length > LONG_NAME);
-    table.className = `scores ${state.view === "pivot" ? "pivot" : "list"}${state.intervals ? " printed" : ""}${isLong ? " long-names" : ""}${models.some(smallPrint) ? " two-lines" : ""}${narrow.matches ? " narrow" : ""}${view.columns.length > 14 ? " many" : ""}`;
+    table.className = `scores ${state.view === "pivot" ? "pivot" : "list"}${state.intervals ? " printed" : ""}${hasLongNames ? " long-names" : ""}${smallPrints.some(Boolean) ? " two-lines" : ""}${narrow.matches ? " narrow" : ""}`;
     table.setAttribute("aria-rowcount", String(view.rows.length + 1));
-    table.caption.innerHTML = captionText().text;
+    table.setAttribute("aria-colcount", String(view.columns.length));
+    replaceMarkup(table.caption, captionText());
     drawColumns();
-    table.tHead.innerHTML = html`<tr>${view.columns.map(headCell)}</tr>`.text;
-    drawn = [0, 0];
-    drawRows(true);
-    refocus(focus);
+    replaceMarkup(table.tHead, html`<tr>${view.columns.map(headCell)}</tr>`);
+    drawRows(true, screen);
+  }
+
+  /* Where the screen is over the rows, in pixels from the first one's top, and over the columns. */
+  function readScreen() {
+    const box = sheet.getBoundingClientRect();
+    const top = Math.max(box.top, 0) - table.tBodies[0].getBoundingClientRect().top;
+    const height = Math.max(0, Math.min(box.bottom, innerHeight) - Math.max(box.top, 0));
+    return { top, height: Math.max(height, 300), left: sheet.scrollLeft, width: sheet.clientWidth };
   }
 
   function captionText() {
@@ -701,6 +725,9 @@
     const size = narrow.matches && state.view !== "pivot" ? "100%" : `${widths}rem`;
     table.style.width = hasDrawn ? "100%" : size;
     table.style.minWidth = size;
+    let x = 0;
+    const rem = Number.parseFloat(getComputedStyle(document.documentElement).fontSize);
+    view.edges = view.columns.map((column) => { x += (column.width ?? 14) * rem; return x; });
     const [first] = view.columns;
     sheet.style.setProperty("--rank", first.kind === "rank" ? `${first.width}rem` : "0rem");
   }
@@ -725,57 +752,85 @@
     return html`<span class="acts">${unfold}<button type="button" class="rank-by" data-by="${node.index}" data-focus="by ${node.index}" aria-label="Rank by ${shortened(node.title, 60)}">rank by</button></span>`;
   }
 
-  function rowMarkup(row, index) {
+  function rowMarkup(row, index, [from, to]) {
     const isUnfolded = typeof row === "number" && state.unfolded.has(row);
-    const cells = view.columns.map((column, place) => {
+    const pinned = pinnedColumns();
+    const cell = (column, place) => {
       const content = column.cell(row);
-      if (column.kind === "head") return html`<th scope="row" class="head">${content}</th>`;
+      const position = view.isWide && html` aria-colindex="${place + 1}"`;
+      if (column.kind === "head") return html`<th scope="row" class="head"${position}>${content}</th>`;
       const more = column.className ? ` ${column.className(row)}` : "";
-      return html`<td class="${column.kind}${more}"${column.tip && html` data-column="${place}" tabindex="-1"`}>${content}</td>`;
-    });
+      return html`<td class="${column.kind}${more}"${position}${column.tip && html` data-column="${place}" tabindex="-1"`}>${content}</td>`;
+    };
+    const gap = (size) => (size > 0 ? html`<td colspan="${size}"></td>` : "");
+    const cells = [
+      view.columns.slice(0, pinned).map(cell), gap(from - pinned),
+      view.columns.slice(from, to).map((column, i) => cell(column, from + i)), gap(view.columns.length - to),
+    ];
     const detail = isUnfolded && html`<tr class="detail" data-detail="${row}"><td colspan="${view.columns.length}"><div class="detail-inside">${detailMarkup(row)}</div></td></tr>`;
     return html`<tr data-index="${index}" aria-rowindex="${index + 2}"${isUnfolded && html` class="unfolded"`}>${cells}</tr>${detail}`;
   }
 
+  /* How many columns stay in place when the others move: rank and model. */
+  const pinnedColumns = () => view.columns.findIndex((column) => column.kind === "head") + 1;
+
   const heightOf = (row) => rowHeight + (typeof row === "number" && state.unfolded.has(row) ? detailHeights.get(row) || 400 : 0);
 
-  /* The range of rows that are on the screen, with spare ones above and below. */
-  function rangeOnScreen() {
+  /* The ranges of rows and columns that are on the screen. */
+  function rangesOnScreen(screen) {
     const total = view.rows.length;
-    if (isPrinting || total * view.columns.length <= DRAWN_CELLS) return [0, total];
-    const box = sheet.getBoundingClientRect();
-    const top = Math.max(box.top, 0) - table.tBodies[0].getBoundingClientRect().top;
-    const bottom = top + Math.min(box.bottom, innerHeight) - Math.max(box.top, 0);
+    const all = { rows: [0, total], columns: [pinnedColumns(), view.columns.length] };
+    if (isPrinting || total * view.columns.length <= DRAWN_CELLS) return all;
+    const bottom = screen.top + screen.height;
     let y = 0;
     let first = 0;
-    while (first < total && y + heightOf(view.rows[first]) < top) { y += heightOf(view.rows[first]); first += 1; }
+    while (first < total && y + heightOf(view.rows[first]) < screen.top) { y += heightOf(view.rows[first]); first += 1; }
     let last = first;
     while (last < total && y < bottom) { y += heightOf(view.rows[last]); last += 1; }
-    return [first, last];
+    // Fewer rows than before may leave the screen below the last one until it is scrolled back.
+    if (first === total) first = Math.max(0, total - Math.ceil(screen.height / rowHeight));
+    return { rows: [first, last], columns: view.isWide ? columnsOnScreen(screen) : all.columns };
+  }
+
+  function columnsOnScreen(screen) {
+    const pinned = pinnedColumns();
+    let first = view.edges.findIndex((edge, place) => place >= pinned && edge > screen.left + view.edges[pinned - 1]);
+    if (first < 0) first = pinned;
+    let last = view.edges.findIndex((edge) => edge > screen.left + screen.width);
+    if (last < 0) last = view.columns.length - 1;
+    return [Math.max(pinned, first), Math.min(view.columns.length, last + 1)];
   }
 
   const sumOfHeights = (from, to) => view.rows.slice(from, to).reduce((sum, row) => sum + heightOf(row), 0);
 
-  function drawRows(isNew = false) {
+  function drawRows(isNew = false, screen = readScreen()) {
     const total = view.rows.length;
-    const [first, last] = rangeOnScreen();
-    const isCovered = first >= drawn[0] && last <= drawn[1];
+    view.isWide = !narrow.matches && view.columns.length > 24 && view.edges.at(-1) > screen.width;
+    rowHeight = rowHeights.get(table.className) || rowHeight;
+    const { rows: [first, last], columns: [left, right] } = rangesOnScreen(screen);
+    const isCovered = first >= drawn.rows[0] && last <= drawn.rows[1] && left >= drawn.columns[0] && right <= drawn.columns[1];
     if (!isNew && isCovered) return;
-    const from = Math.max(0, first - SPARE_ROWS);
-    const to = Math.min(total, last + SPARE_ROWS);
-    drawn = [from, to];
+    const [from, to] = [Math.max(0, first - SPARE_ROWS), Math.min(total, last + SPARE_ROWS)];
+    const columns = [Math.max(pinnedColumns(), left - SPARE_COLUMNS), Math.min(view.columns.length, right + SPARE_COLUMNS)];
+    drawn = { rows: [from, to], columns };
     const focus = isNew ? null : focusedCell();
     const spacer = (height) => (height > 0 ? html`<tr class="space" aria-hidden="true"><td colspan="${view.columns.length}" height="${Math.round(height)}"></td></tr>` : "");
-    const rows = view.rows.slice(from, to).map((row, i) => rowMarkup(row, from + i));
+    const rows = view.rows.slice(from, to).map((row, i) => rowMarkup(row, from + i, columns));
     const empty = total ? "" : html`<tr><td class="empty" colspan="${view.columns.length}">No models match. <button type="button" data-clear="1">Clear the filters</button></td></tr>`;
     const body = table.tBodies[0];
     body.innerHTML = html`${spacer(sumOfHeights(0, from))}${rows}${spacer(sumOfHeights(to, total))}${empty}`.text;
-    const sample = body.querySelector("tr[data-index]:not(.unfolded)");
-    if (sample) rowHeight = sample.getBoundingClientRect().height || rowHeight;
-    for (const detail of body.querySelectorAll("tr.detail")) detailHeights.set(Number(detail.dataset.detail), detail.getBoundingClientRect().height);
+    measureRows(body);
     const entrance = body.querySelector("td[data-column]");
     if (entrance) entrance.tabIndex = 0;
     if (focus) focusCell(focus.index, focus.column, false);
+  }
+
+  function measureRows(body) {
+    for (const detail of body.querySelectorAll("tr.detail")) detailHeights.set(Number(detail.dataset.detail), detail.getBoundingClientRect().height);
+    const sample = body.querySelector("tr[data-index]:not(.unfolded)");
+    if (!sample || rowHeights.has(table.className)) return;
+    rowHeight = sample.getBoundingClientRect().height || rowHeight;
+    rowHeights.set(table.className, rowHeight);
   }
 
   let isWaiting = false;
@@ -849,7 +904,7 @@ ${facts.some((fact) => fact.kind !== "link") && html`<details class="menu" id="f
     if (fact.kind === "range" || fact.kind === "date") {
       const ordered = [...fact.contents].sort((a, b) => (a < b ? -1 : Number(a > b)));
       const ends = [["from", "from", ordered[0]], ["to", "to", ordered.at(-1)]];
-      return html`<fieldset data-fact="${fact.key}"><legend>${fact.title}${note}</legend>${ends.map(([end, word, example]) => html`<label>${word} <input ${fact.kind === "range" ? html`type="number" step="any"` : html`type="text" size="10"`} data-end="${end}" placeholder="${example}"></label>`)}</fieldset>`;
+      return html`<fieldset data-fact="${fact.key}"><legend>${fact.title}${note}</legend>${ends.map(([end, word, example]) => html`<label><span class="end">${word}</span> <input ${fact.kind === "range" ? html`type="number" step="any"` : html`type="text" size="10"`} data-end="${end}" placeholder="${example}"></label>`)}</fieldset>`;
     }
     const counts = new Map();
     for (const content of fact.contents) counts.set(factText(fact, content), (counts.get(factText(fact, content)) || 0) + 1);
@@ -912,11 +967,19 @@ ${facts.some((fact) => fact.kind !== "link") && html`<details class="menu" id="f
   function fillColumns() {
     const scores = scoreColumns();
     const extras = extraColumns(state.node);
+    fillSecond(scores, extras);
+    if (!by("columns").open) return;
     const boxes = (columns) => columns.map((column) => html`<label><input type="checkbox" data-column-key="${column.key}" data-focus="column ${column.key}"${isShown(column) && html` checked`}> ${nameOf(shortened(column.title, 60))}</label>`);
     replaceMarkup(by("columns-inside"), html`${scores.length > 0 && html`<fieldset><legend>${shortened(state.node.title, 40)}</legend><p><button type="button" data-all="1" data-focus="all">All</button> <button type="button" data-all="0" data-focus="none">None</button></p><div class="choices">${boxes(scores)}</div></fieldset>`}<fieldset><legend>About the models</legend><div class="choices">${boxes(extras)}</div></fieldset>`);
+  }
+
+  /* The column that a narrow screen shows beside the headline. */
+  function fillSecond(scores, extras) {
     const second = [...scores, ...extras.filter((column) => !column.isOff)];
     const select = by("second");
-    select.closest("label").hidden = !narrow.matches || state.view !== "table" || second.length < 2;
+    const isUsed = narrow.matches && state.view === "table" && second.length > 1;
+    select.closest("label").hidden = !isUsed;
+    if (!isUsed) return;
     select.innerHTML = html`${second.map((column) => html`<option value="${column.key}">${shortened(column.title, 60)}</option>`)}`.text;
     select.value = second.some((column) => column.key === state.second) ? state.second : second[0]?.key || "";
   }
@@ -938,8 +1001,12 @@ ${facts.some((fact) => fact.kind !== "link") && html`<details class="menu" id="f
     replaceMarkup(place, html`${axis("rows", "Rows")}${axis("columns", "Columns")}${model}${others}`);
   }
 
-  /* Replace what an element has, and keep the focus on what had it. */
+  const shownMarkup = new WeakMap();
+
+  /* Replace what an element has if it is another, and keep the focus on what had it. */
   function replaceMarkup(element, markup) {
+    if (shownMarkup.get(element) === markup.text) return;
+    shownMarkup.set(element, markup.text);
     const focus = element.contains(document.activeElement) ? focusKey() : null;
     element.innerHTML = markup.text;
     refocus(focus);
@@ -1192,6 +1259,7 @@ ${facts.some((fact) => fact.kind !== "link") && html`<details class="menu" id="f
 
   /* A menu that would reach over the edge of the page is moved to the left. */
   function onToggle(event) {
+    if (event.target.id === "columns") fillColumns();
     const inside = event.target.open && event.target.querySelector(":scope > .menu-inside");
     if (!inside || narrow.matches) return;
     inside.style.left = "0px";
