@@ -224,9 +224,18 @@ def _compact(content: Any) -> Any:
 
 
 def _rounded(number: float) -> float | int | None:
+    """Round a number so that it looks the same when it is rounded again, for the reader.
+
+    A last digit of 5 could come from below: 0.77749976 would be 77.7, but 0.7775 is 77.8.
+    """
     if not math.isfinite(number):
         return None
-    rounded = float(f"{number:.{SIGNIFICANT_DIGITS}g}")
+    rounded = number
+    for digits in (SIGNIFICANT_DIGITS, 9, 12):
+        text = f"{number:.{digits}g}"
+        if not text.partition("e")[0].endswith("5") or float(text) == number:
+            rounded = float(text)
+            break
     # 1 is shorter than 1.0, and the same number in JSON
     return int(rounded) if rounded.is_integer() and abs(rounded) < 1e15 else rounded
 
