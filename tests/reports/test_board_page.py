@@ -138,7 +138,7 @@ def test_no_name_ends_the_block_or_acts(name: str) -> None:
     assert len(re.findall(r"<h1", html)) == 1
     plain = board_page(board_record(models=2, languages=1, tasks=2))
     tags = re.compile(r"<(table|tr|td|th|ul|li|img|svg|style|a)\b")
-    shown = [tag for tag in tags.findall(plain)]
+    shown = list(tags.findall(plain))
     shown.remove("li")  # it has two notes
     assert sorted(tags.findall(html)) == sorted(shown)
 

@@ -123,7 +123,9 @@ def test_the_policy_allows_exactly_what_the_page_carries(tmp_path: Path) -> None
 def test_nothing_points_outside(tmp_path: Path) -> None:
     html = page(tmp_path)
     # The citation has addresses that are only text, and scripts have comments.
-    rest = re.sub(r'<pre class="bibtex">.*?</pre>|<script>.*?</script>', "", html, flags=re.DOTALL)
+    rest = re.sub(
+        r'<pre class="bibtex">.*?</pre>|<script>.*?</script>', "", html, flags=re.DOTALL
+    )
     assert "evalwright" in rest and len(rest) > 10_000
     assert not re.search(r"https?:|//\w|url\(|@import|\ssrc=|style=|\son\w+=", rest)
     assert all(

@@ -22,9 +22,7 @@ from support.shown import board_html
 
 pytestmark = IN_BROWSER
 
-LABELS = (
-    "[...document.querySelectorAll('#board tbody th.head .name')].map(a => a.textContent)"
-)
+LABELS = "[...document.querySelectorAll('#board tbody th.head .name')].map(a => a.textContent)"
 HEADS = "[...document.querySelectorAll('#board thead th')]"
 
 
@@ -288,7 +286,9 @@ def test_nothing_is_cut_at_the_side(tmp_path: Path, width: int) -> None:
         numbers = "document.querySelectorAll('#board td.number .value').length"
         is_phone = width < 720
         assert await tab.evaluate(numbers) == 3 * (1 if is_phone else len(tasks))
-        sideways = "(s => s.scrollWidth > s.clientWidth + 1)(document.getElementById('sheet'))"
+        sideways = (
+            "(s => s.scrollWidth > s.clientWidth + 1)(document.getElementById('sheet'))"
+        )
         assert await tab.evaluate(sideways) == (not is_phone)
         await tab.evaluate("document.querySelector('.fold').click()")
         listed = "document.querySelectorAll('.numbers-of li').length"

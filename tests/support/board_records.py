@@ -55,7 +55,9 @@ def board_record(
         tasks_below_root: Put all tasks below the root, as a suite without a tree has them.
     """
     generator = random.Random(seed)
-    abilities = sorted((generator.uniform(0.2, 0.9) for _ in range(models)), reverse=True)
+    abilities = sorted(
+        (generator.uniform(0.2, 0.9) for _ in range(models)), reverse=True
+    )
     model_records = _models(generator, models, labels, pages, facts)
     nodes: list[dict[str, Any]] = []
 
@@ -77,9 +79,7 @@ def board_record(
         for i in range(languages)
     ]  # fmt: skip
     root = add_node("Overall", None, "group", {})
-    task_names = [
-        names[i] if i < len(names) else f"task-{i + 1}" for i in range(tasks)
-    ]
+    task_names = [names[i] if i < len(names) else f"task-{i + 1}" for i in range(tasks)]
     by_language = [
         [name for i, name in enumerate(task_names) if i % languages == place]
         for place in range(languages)
@@ -143,7 +143,11 @@ def board_record(
 
 
 def _models(
-    generator: random.Random, count: int, labels: Sequence[str], pages: bool, facts: bool
+    generator: random.Random,
+    count: int,
+    labels: Sequence[str],
+    pages: bool,
+    facts: bool,
 ) -> list[dict[str, Any]]:
     records: list[dict[str, Any]] = []
     for i in range(count):

@@ -14,9 +14,9 @@ from evalwright.analysis.board import Board
 from evalwright.analysis.comparison import Comparison, compare_runs
 from evalwright.analysis.gate import Gate
 from evalwright.analysis.several import SeveralComparison
+from evalwright.reports.board_page import leaderboard_page
 from evalwright.reports.conclusions import worded_comparison
 from evalwright.reports.document import Document
-from evalwright.reports.board_page import leaderboard_page
 from evalwright.reports.documents.board import board_document
 from evalwright.reports.documents.comparison import (
     comparison_document,

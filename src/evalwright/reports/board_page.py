@@ -34,7 +34,7 @@ SIGNIFICANT_DIGITS = 6
 """Digits of a number in the page's copy of the record; `board.json` has all of them."""
 
 MAX_STATIC_CELLS = 6_000
-"""Cells of parts in the table that is read without scripts; beyond it, the headline is shown alone."""
+"""Most cells of parts in the table for readers without scripts; else it has the headline alone."""
 
 POINTS_SCALE = "0 to 1"
 """The scale of a node whose values are shown in points of 100."""
@@ -141,9 +141,7 @@ def compact_record(record: Mapping[str, Any]) -> dict[str, Any]:
     too.
     """
     copy: dict[str, Any] = {
-        key: _compact(content)
-        for key, content in record.items()
-        if key not in LEFT_OUT
+        key: _compact(content) for key, content in record.items() if key not in LEFT_OUT
     }
     _name_as_columns(copy["nodes"], record)
     copy["nodes"] += _nodes_of_columns(record)
@@ -153,10 +151,14 @@ def compact_record(record: Mapping[str, Any]) -> dict[str, Any]:
     return copy
 
 
-def _name_as_columns(nodes: Sequence[dict[str, Any]], record: Mapping[str, Any]) -> None:
+def _name_as_columns(
+    nodes: Sequence[dict[str, Any]], record: Mapping[str, Any]
+) -> None:
     """Give roots the titles of their columns: "Hallucination rate" in place of its task's name."""
     for node, original in zip(nodes, record["nodes"], strict=True):
-        if node["parent"] is not None or not (node["kind"] == "task" or node["id"] == OVERALL):
+        if node["parent"] is not None or not (
+            node["kind"] == "task" or node["id"] == OVERALL
+        ):
             continue
         for column in record.get("columns", ()):
             if _numbers_of(_column_numbers(record, column)) == _numbers_of(original):
@@ -200,11 +202,12 @@ def _column_numbers(
 ) -> dict[str, list[Any]]:
     """Return the arrays of a column's numbers, as nodes have them."""
     scores = [model["scores"].get(column["name"]) for model in record["models"]]
-    fields = {"value": "value", "low": "low", "high": "high", "n": "n", "missing": "n_missing"}  # fmt: skip
-    return {
-        name: [score[field] if score else None for score in scores]
-        for name, field in fields.items()
+    arrays = {
+        name: [score[name] if score else None for score in scores]
+        for name in ("value", "low", "high", "n")
     }
+    arrays["missing"] = [score["n_missing"] if score else None for score in scores]
+    return arrays
 
 
 def _numbers_of(node: Mapping[str, Any]) -> tuple[tuple[float | None, ...], ...]:
@@ -248,9 +251,13 @@ def _static_nodes(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     nodes = record["nodes"]
     if not nodes:
         return []
-    headline = next((node for node in nodes if node["id"] == record["rank_by"]), nodes[0])
+    headline = next(
+        (node for node in nodes if node["id"] == record["rank_by"]), nodes[0]
+    )
     columns = [node for node in nodes if node["parent"] == headline["id"]]
-    columns += [node for node in nodes if node["parent"] is None and node is not headline]
+    columns += [
+        node for node in nodes if node["parent"] is None and node is not headline
+    ]
     if len(columns) * len(record["models"]) > MAX_STATIC_CELLS:
         columns = []
     return [headline, *columns]

@@ -41,14 +41,6 @@ LEAST_SLICES.
 
 LEAST_SLICES = 5
 
-MAX_TASKS_IN_FOLDS = 1500
-"""Most tasks of all runs together for which a board's page has the details of each model."""
-
-FOLDS_LEFT_OUT = (
-    "The details of so many models and tasks would make this page slow;"
-    " `evalwright leaderboard --pages DIR` writes a page for each model."
-)
-
 PROVISIONAL_MARK = " *"
 JUDGE_MARK = " †"
 """Beside the rank of a run that another judge scored than others of the board."""
@@ -115,41 +107,6 @@ def board_document(
         blocks.append(doc.Heading("Model by model"))
         blocks += _folds(board, by_id, links, _slices_each(page_runs))
     return doc.Document(title, blocks, summary_line(board))
-
-
-def page_sections(
-    board: Board, runs: Sequence[Run] = (), links: Sequence[str] = ()
-) -> list[doc.Block]:
-    """Build what the page of a board has below its table and notes.
-
-    Each model's details are left out where the models have pages of their own, which have them,
-    and where they would be more than a reader can use on one page.
-
-    Args:
-        board: The board.
-        runs: The runs of the board.
-        links: The address of each row's own page, if there are such pages.
-    """
-    blocks: list[doc.Block] = []
-    if board.ratings:
-        blocks += [
-            doc.Heading("Ratings"),
-            _ratings(board.ratings),
-            doc.Notes(board.ratings.notes),
-        ]
-    by_id = {run.id: run for run in runs}
-    page_runs = [by_id[row.run] for row in board.rows if row.run in by_id]
-    if not page_runs:
-        return blocks
-    blocks += _tasks(board, page_runs)
-    if links:
-        return blocks
-    blocks.append(doc.Heading("Model by model"))
-    if sum(len(run.tasks) for run in page_runs) > MAX_TASKS_IN_FOLDS:
-        blocks.append(doc.Note(FOLDS_LEFT_OUT, "quiet"))
-        return blocks
-    blocks += _folds(board, by_id, links, _slices_each(page_runs))
-    return blocks
 
 
 def readme_document(
@@ -383,6 +340,49 @@ def _has_ties(board: Board) -> bool:
 
 
 # -- below the table -------------------------------------------------------------------
+
+MAX_TASKS_IN_FOLDS = 1500
+"""Most tasks of all runs together for which a board's page has the details of each model."""
+
+FOLDS_LEFT_OUT = (
+    "The details of so many models and tasks would make this page slow;"
+    " `evalwright leaderboard --pages DIR` writes a page for each model."
+)
+
+
+def page_sections(
+    board: Board, runs: Sequence[Run] = (), links: Sequence[str] = ()
+) -> list[doc.Block]:
+    """Build what the page of a board has below its table and notes.
+
+    Each model's details are left out where the models have pages of their own, which have them,
+    and where they would be more than a reader can use on one page.
+
+    Args:
+        board: The board.
+        runs: The runs of the board.
+        links: The address of each row's own page, if there are such pages.
+    """
+    blocks: list[doc.Block] = []
+    if board.ratings:
+        blocks += [
+            doc.Heading("Ratings"),
+            _ratings(board.ratings),
+            doc.Notes(board.ratings.notes),
+        ]
+    by_id = {run.id: run for run in runs}
+    page_runs = [by_id[row.run] for row in board.rows if row.run in by_id]
+    if not page_runs:
+        return blocks
+    blocks += _tasks(board, page_runs)
+    if links:
+        return blocks
+    blocks.append(doc.Heading("Model by model"))
+    if sum(len(run.tasks) for run in page_runs) > MAX_TASKS_IN_FOLDS:
+        blocks.append(doc.Note(FOLDS_LEFT_OUT, "quiet"))
+        return blocks
+    blocks += _folds(board, by_id, links, _slices_each(page_runs))
+    return blocks
 
 
 def _tasks(board: Board, runs: Sequence[Run]) -> Iterator[doc.Block]:
