@@ -27,6 +27,8 @@ def runs(folder: Path) -> None:
             model=f"x/{name}",
             scores={"f": f, "g": g, "h": f},
             more_metrics=["mean"],
+            domains=["law", "art"],
+            cost=0.5,
         )
 
 
@@ -117,12 +119,12 @@ def test_a_board_is_checked_with_its_own_settings(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("[]", "is no board"),
+        ("[]", "is not a board"),
         ("{", "not valid JSON"),
         ('{"models": []}', "earlier version"),
         ('{"schema": 99, "models": []}', "schema 99"),
-        ('{"schema": 1, "models": {}, "nodes": []}', "'models' is no list"),
-        ('{"schema": 1, "models": [1], "nodes": []}', "models[0] is no mapping"),
+        ('{"schema": 1, "models": {}, "nodes": []}', "'models' is not a list"),
+        ('{"schema": 1, "models": [1], "nodes": []}', "models[0] is not a mapping"),
         ('{"schema": 1, "models": [{"run": "a"}], "nodes": []}', "no 'label'"),
         ('{"schema": 1, "models": [], "nodes": [{"title": "a"}]}', "no 'id'"),
     ],
@@ -148,3 +150,21 @@ def test_hostile_boards_do_not_reach_a_terminal(folder: Path) -> None:
     publish(folder, record)
     done = typed(*CHECK)
     assert done.code == 1 and "\x1b" not in done.out
+
+
+def test_a_board_by_metadata_with_filters_is_checked_as_it_was_made(
+    folder: Path,
+) -> None:
+    options = ("--by", "domain", "--rank-by", "overall/g", "--where", "cost<1")
+    done = typed(*WRITE, *options)
+    assert done.code == 0, done.err
+    settings = published(folder)["settings"]
+    assert settings == {"by": "domain", "rank_by": "overall/g", "where": ["cost<1"]}
+    assert any(node["kind"] == "slice" for node in published(folder)["nodes"])
+    done = typed(*CHECK)
+    assert done.code == 0, done.out + done.err
+    record = published(folder)
+    record["settings"]["where"] = ["nonsense"]
+    publish(folder, record)
+    done = typed(*CHECK)
+    assert done.code == 2 and "nonsense" in done.err

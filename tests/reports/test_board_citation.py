@@ -8,12 +8,14 @@ import pytest
 import yaml
 
 from evalwright.analysis.board import make_board
+from evalwright.analysis.fact_filters import read_filter
 from evalwright.core.errors import ConfigurationError
 from evalwright.reports.board_citation import (
     board_version,
     citation_dict,
     citation_text,
 )
+from evalwright.reports.board_files import board_json
 from evalwright.runs.reader import Run, open_run
 from evalwright.tasks.citations import entries_of
 from support.hostile import ACTIVE, HOSTILE
@@ -61,6 +63,26 @@ def test_the_order_of_runs_changes_nothing_and_other_samples_do(
     )
     further = make_run(tmp_path, name="c", model="x/c", scores={"f": [1.0, 1.0]})
     assert board_version(runs) != board_version([runs[0], further])
+
+
+def test_a_filtered_board_cites_the_runs_that_it_shows(tmp_path: Path) -> None:
+    runs = [
+        make_run(tmp_path, name=name, model=f"x/{name}", scores=scores, cost=cost)
+        for name, scores, cost in (
+            ("a", {"f": [1.0], "old": [1.0]}, 5.0),
+            ("b", {"f": [1.0, 0.0]}, 0.5),
+            ("c", {"f": [0.0, 0.0]}, 0.6),
+        )
+    ]
+    board = make_board(runs, where=[read_filter("cost<1")])
+    citation = citation_dict(board, "T", runs)
+    assert citation["version"] == board_version(runs[1:])
+    assert [task["task"] for task in citation["tasks"]] == ["f"]
+    hashes = [
+        model["samples_sha256"] for model in board_json(board, "T", runs=runs)["models"]
+    ]
+    by_run = {run.id: run.data["samples"]["sha256"] for run in runs}
+    assert hashes == [by_run[row.run] for row in board.rows]
 
 
 def test_what_cannot_be_cited_is_said(tmp_path: Path) -> None:

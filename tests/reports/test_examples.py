@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from compat.hhem.hhem_trees import PLACEHOLDERS, REFUSAL, Line, Model, text_of
-from evalwright.compat.hhem.importing import import_hhem
 from evalwright import ScriptedModel, evaluate
+from evalwright.compat.hhem.importing import import_hhem
 from evalwright.core.requests import Classify
 from evalwright.core.samples import Score
 from evalwright.reports.documents.model_page import LONGEST_TEXT_CHARS, sample_texts

@@ -64,6 +64,7 @@ __all__ = [
     "BoardRow",
     "BoardTask",
     "Dimension",
+    "board_columns",
     "make_board",
 ]
 
@@ -86,6 +87,7 @@ class Board(Shown):
         dimensions: keys by which the nodes of the tree differ.
         rank_by: id of the node by which the rows are sorted and ranked.
         by: metadata keys that the tree was asked to be made of.
+        task_keys: metadata keys by which the tasks differ.
     """
 
     tasks: tuple[BoardTask, ...]
@@ -99,6 +101,7 @@ class Board(Shown):
     dimensions: tuple[Dimension, ...] = ()
     rank_by: str = ""
     by: tuple[str, ...] = ()
+    task_keys: tuple[str, ...] = ()
 
     @property
     def headline(self) -> BoardNode:
@@ -133,6 +136,8 @@ class Board(Shown):
             "more": plain(self.more),
             "ratings": plain(self.ratings),
             "numbers_from": dict(self.numbers_from),
+            "rank_by": self.rank_by if self.is_ranked_elsewhere else "",
+            "by": list(self.by),
         }
         return {
             name: content
@@ -181,12 +186,13 @@ def make_board(
     runs = confirm_all(runs)
     facts_by_run = facts_of(runs, facts)
     where_notes: list[str] = []
+    selected = list(range(len(runs)))
     if where:
         selected, where_notes = select_by_facts(runs, facts_by_run, called(runs), where)
         runs = [runs[index] for index in selected]
         facts_by_run = [facts_by_run[index] for index in selected]
 
-    columns = _find_columns(runs, metric)
+    columns = board_columns(runs, metric)
     plan = plan_board(runs, columns, metric, tasks_are, by, rank_by)
     if ranks_below:
         plan = rank_cheap_nodes(plan)
@@ -199,11 +205,17 @@ def make_board(
     order = [row.run_index for row in first.rows]
     roots = replace_node(plan.roots, _ranked_nodes(plan, boards))
     tree = tuple(reorder(root, order) for root in roots)
+    further = [
+        _with_tree(board, unit, roots)
+        for board, unit in zip(further, plan.units[1:], strict=True)
+    ]
+    rows = (replace(row, facts=facts_by_run[row.run_index]) for row in first.rows)
+    further = [
+        replace(board, rows=_reindexed(board.rows, selected)) for board in further
+    ]
     return replace(
         first,
-        rows=tuple(
-            replace(row, facts=facts_by_run[row.run_index]) for row in first.rows
-        ),
+        rows=_reindexed(rows, selected),
         notes=(*where_notes, *first.notes, *published_notes(runs)),
         more=tuple(further),
         ratings=rated,
@@ -212,7 +224,25 @@ def make_board(
         dimensions=dimensions_of(tree),
         rank_by=plan.target.id,
         by=tuple(by),
+        task_keys=plan.task_keys,
     )
+
+
+def _reindexed(
+    rows: Iterable[BoardRow], run_indices: Sequence[int]
+) -> tuple[BoardRow, ...]:
+    """Count the rows' runs by their positions before models were selected."""
+    return tuple(replace(row, run_index=run_indices[row.run_index]) for row in rows)
+
+
+def _with_tree(board: Board, unit: UnitPlan, roots: Sequence[BoardNode]) -> Board:
+    """Give the board of a further unit the part of the tree that is about its tasks."""
+    names = {task.name for task in unit.tasks}
+    order = [row.run_index for row in board.rows]
+    tree = tuple(reorder(root, order) for root in roots if {*root.tasks} <= names)
+    ids = [node.id for node in find_in(tree)]
+    rank_by = unit.ranked_node if unit.ranked_node in ids else "".join(ids[:1])
+    return replace(board, tree=tree, rank_by=rank_by)
 
 
 def _ranked_nodes(plan: BoardPlan, boards: Sequence[Board]) -> dict[str, BoardNode]:
@@ -346,7 +376,13 @@ def _find_group_columns(
             )
 
 
-def _find_columns(runs: Sequence[Run], metric: str | None) -> tuple[BoardTask, ...]:
+def board_columns(runs: Sequence[Run], metric: str | None) -> tuple[BoardTask, ...]:
+    """List the tasks of some runs with the metric that a board shows.
+
+    Raises:
+        RunError: a task is shown by different metrics, or there is none.
+        UnknownName: no run has the metric.
+    """
     columns: dict[str, BoardTask] = {}
     for run in runs:
         for task in run.tasks:

@@ -95,8 +95,14 @@ def _with_keys(nodes: Sequence[BoardNode], selected: dict[str, str]) -> list[Boa
             for key, value in node.keys.items()
         )
     ]
-    inner = {id(part) for node in matching for part in node.parts}
-    return [node for node in matching if id(node) not in inner]
+    # The outermost one of the headline's tree, where several have these keys.
+    depths = [node.id.count(SEPARATOR) for node in matching]
+    roots = [node.id.partition(SEPARATOR)[0] for node in matching]
+    return [
+        node
+        for node, depth, root in zip(matching, depths, roots, strict=True)
+        if root == roots[0] and depth == min(depths)
+    ]
 
 
 def _ends_with(node_id: str, wanted: str) -> bool:

@@ -111,6 +111,7 @@ class BoardPlan:
         target: the node by which models are sorted and ranked.
         trees: the trees of the board's tasks.
         sources: by id of a node of `roots`, the node of these trees.
+        task_keys: the metadata keys by which the tasks differ, fewest values first.
         made_by: whether the board's tree was made from metadata.
         metric: the metric shown, None for the main ones.
         tasks_are: as in `compare_runs`.
@@ -122,6 +123,7 @@ class BoardPlan:
     target: BoardNode
     trees: tuple[Node, ...]
     sources: Mapping[str, Node]
+    task_keys: tuple[str, ...]
     made_by: bool
     metric: str | None
     tasks_are: TasksAre
@@ -212,7 +214,9 @@ class _Planner:
         maker = TreeMaker(self.runs, unit_scores, trees, self.metric)
         roots = self._add_slices(maker)
         units = [self._rank_default(draft, roots) for draft in drafts]
-        target = find_node(roots, self.rank_by) if self.rank_by else roots[0]
+        target = (
+            find_node(roots, self._without_main_metric()) if self.rank_by else roots[0]
+        )
         cells: Sequence[Cells] = self.cells
         if target is None:
             target, cells = self._metric_target(maker, roots)
@@ -226,10 +230,31 @@ class _Planner:
             target=target,
             trees=tuple(trees),
             sources=maker.sources,
+            task_keys=self._dividing_keys(),
             made_by=made_by,
             metric=self.metric,
             tasks_are=self.tasks_are,
         )
+
+    def _without_main_metric(self) -> str:
+        """Return the node to rank by; a task alone where its metric is the one that is shown."""
+        for column in self.columns:
+            if self.rank_by == f"{column.name}.{column.metric}":
+                return column.name
+        return self.rank_by
+
+    def _dividing_keys(self) -> tuple[str, ...]:
+        """List the metadata keys by which the tasks fall into groups, fewest values first."""
+        n_values: dict[str, int] = {}
+        for key in sorted(self.task_keys):
+            texts = [
+                metadata_texts(values.get(key)) for values in self.metadata.values()
+            ]
+            n_different = len({text for task_texts in texts for text in task_texts})
+            n_tasks = sum(map(bool, texts))
+            if 1 < n_different < n_tasks:
+                n_values[key] = n_different
+        return tuple(sorted(n_values, key=lambda key: n_values[key]))
 
     # -- trees -------------------------------------------------------------------------
 
@@ -272,11 +297,7 @@ class _Planner:
     def _add_selected_tree(self) -> None:
         """Add the average of the tasks that `key=value` selects, where no level has that key."""
         selected = split_keys(self.rank_by)
-        if (
-            not selected
-            or not {*selected} <= self.task_keys
-            or {*selected} <= {*self.by}
-        ):
+        if not selected or not {*selected} <= self.task_keys:
             return
         for tree in self.trees:
             if any(dict(node.keys).keys() == {*selected} for node in tree.nodes()):
@@ -309,18 +330,31 @@ class _Planner:
         return [*self.trees, *common]
 
     def _add_slices(self, maker: TreeMaker) -> tuple[BoardNode, ...]:
-        """Build the tree, with slices by the keys that are no task's."""
+        """Build the tree, with slices by the keys that are no task's.
+
+        Slices stand in the innermost groups that `by` makes of the tasks, else in the roots.
+        """
         roots = maker.roots()
-        selected = [key for key in split_keys(self.rank_by) if key not in self.by]
-        asked = dict.fromkeys([*self.by, *selected])
-        keys = tuple(key for key in asked if key not in self.task_keys)
+        by = tuple(key for key in self.by if key not in self.task_keys)
+        selected = tuple(split_keys(self.rank_by))
+        is_known = bool(selected) and find_node(roots, self.rank_by) is not None
+        if is_known or {*selected} & self.task_keys:
+            selected = ()
+        keys = tuple(dict.fromkeys([*by, *selected]))
         if not keys:
             return roots
         scores = SliceScores(self.runs, self.cells, keys)
         tasks = [column.name for column in self.columns]
         check_keys(self.runs, keys, self.task_keys, scores, tasks)
         slices = SliceMaker(scores, maker.ids)
-        return tuple(slices.below(root) for root in roots)
+        goes_by_tasks = len(by) < len(self.by)
+        if by:
+            add_slices = slices.below if goes_by_tasks else slices.at
+            roots = tuple(add_slices(root, by) for root in roots)
+        has_selected = any(part.keys.keys() == {*selected} for part in roots[0].parts)
+        if selected and not has_selected:
+            roots = (slices.at(roots[0], selected), *roots[1:])
+        return roots
 
     # -- numbers -----------------------------------------------------------------------
 

@@ -53,11 +53,9 @@ class SliceScores:
     def matrix(self, task: str) -> tuple[Matrix, dict[int, int]] | None:
         """Return a task's scores, and the row of each run that has any; None for no run."""
         if task not in self._matrices:
-            indices = [
-                index
-                for index, run_cells in enumerate(self.cells)
-                if task in run_cells and has_number(run_cells[task])
-            ]
+            with_task = [i for i, cells in enumerate(self.cells) if task in cells]
+            with_score = [i for i in with_task if has_number(self.cells[i][task])]
+            indices = with_score or with_task
             if not indices:
                 return None
             (scores,) = matrices(
@@ -99,17 +97,22 @@ class SliceMaker:
         self._scores = scores
         self._ids = ids
 
-    def below(self, node: BoardNode) -> BoardNode:
-        """Add slices below the innermost groups of a node, or below a task that stands alone."""
+    def at(self, node: BoardNode, keys: Sequence[str]) -> BoardNode:
+        """Add slices by some keys to the parts of a node; none to an average as published."""
+        if node.kind == "group" and not node.parts:
+            return node
+        return replace(node, parts=(*self._slices(node, keys, {}), *node.parts))
+
+    def below(self, node: BoardNode, keys: Sequence[str]) -> BoardNode:
+        """Add slices to the innermost groups of a node, or to a task that stands alone."""
         groups = [part for part in node.parts if part.kind == "group"]
         if groups:
             parts = (
-                self.below(part) if part.kind == "group" else part
+                self.below(part, keys) if part.kind == "group" else part
                 for part in node.parts
             )
             return replace(node, parts=tuple(parts))
-        slices = self._slices(node, self._scores.keys, {})
-        return replace(node, parts=(*slices, *node.parts))
+        return self.at(node, keys)
 
     def _slices(
         self, node: BoardNode, keys: Sequence[str], selected: Mapping[str, str]

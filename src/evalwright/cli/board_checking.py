@@ -18,8 +18,16 @@ if TYPE_CHECKING:
     from evalwright.analysis.board import Board
     from evalwright.runs.reader import Run
 
-BOARD_SETTINGS = ("metric", "tasks_are", "ratings", "by", "rank_by", "where", "preset")
-"""Parameters that decide a board's numbers, as far as the command has them."""
+BOARD_SETTINGS = {
+    "metric": "metric",
+    "tasks_are": "tasks_are",
+    "ratings": "ratings",
+    "by": "by",
+    "rank_by": "rank_by",
+    "where": "filters",
+    "preset": "preset",
+}
+"""Settings in `board.json` that decide its numbers, and the command's parameters for them."""
 FILE_OPTIONS = (
     "into",
     "markdown",
@@ -37,6 +45,7 @@ FILE_OPTIONS = (
     "workflow",
 )
 """Parameters that write files, which a check does not do."""
+_FLAGS = frozenset({"ratings"})
 _MODEL_TEXTS = ("label", "run")
 _NODE_TEXTS = ("id", "title")
 
@@ -44,11 +53,18 @@ _NODE_TEXTS = ("id", "title")
 def board_settings(params: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings that a board was made with, for `board.json`; defaults are left out."""
     settings = {}
-    for name in BOARD_SETTINGS:
-        setting = params.get(name)
-        if setting and (name == "ratings" or was_typed(name)):
-            settings[name] = list(setting) if isinstance(setting, tuple) else setting
+    for name, parameter in BOARD_SETTINGS.items():
+        setting = params.get(parameter)
+        if setting and (parameter in _FLAGS or was_typed(parameter)):
+            settings[name] = _plain_setting(setting)
     return settings
+
+
+def _plain_setting(setting: Any) -> Any:
+    """Return a setting as it was typed, for JSON."""
+    if isinstance(setting, tuple):
+        return [_plain_setting(part) for part in setting]
+    return setting if isinstance(setting, bool | int | float | str) else str(setting)
 
 
 def read_published(file: str, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -56,7 +72,7 @@ def read_published(file: str, params: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises:
         UsageError: other options would write files.
-        ConfigurationError: the file is no `board.json` that this version knows.
+        ConfigurationError: the file is not a `board.json` that this version knows.
     """
     for name in FILE_OPTIONS:
         if params.get(name):
@@ -69,7 +85,7 @@ def read_published(file: str, params: Mapping[str, Any]) -> dict[str, Any]:
     published = read_json(Path(file), ConfigurationError, f"'{file}'")
     if not isinstance(published, dict) or "models" not in published:
         raise ConfigurationError(
-            f"'{file}' is no board: name a file that `evalwright leaderboard --json-file`"
+            f"'{file}' is not a board: name a file that `evalwright leaderboard --json-file`"
             " wrote."
         )
     schema = published.get("schema")
@@ -96,18 +112,18 @@ def _fault(published: Mapping[str, Any]) -> str:
     for name, texts in (("models", _MODEL_TEXTS), ("nodes", _NODE_TEXTS)):
         entries = published.get(name)
         if not isinstance(entries, list):
-            return f"'{name}' is no list"
+            return f"'{name}' is not a list"
         for index, entry in enumerate(entries):
             if not isinstance(entry, Mapping):
-                return f"{name}[{index}] is no mapping"
+                return f"{name}[{index}] is not a mapping"
             for text in texts:
                 if not isinstance(entry.get(text), str):
                     return f"{name}[{index}] has no '{text}'"
     for index, model in enumerate(published["models"]):
         if not isinstance(model.get("scores") or {}, Mapping):
-            return f"the scores of models[{index}] are no mapping"
+            return f"the scores of models[{index}] are not a mapping"
     if not isinstance(published.get("settings") or {}, Mapping):
-        return "'settings' is no mapping"
+        return "'settings' is not a mapping"
     return ""
 
 
@@ -123,9 +139,10 @@ def with_settings(
     options = {option.name: option for option in context.command.params}
     settings = published.get("settings") or {}
     merged = dict(params)
-    for name in BOARD_SETTINGS:
-        if name in settings and name in options and not was_typed(name):
-            merged[name] = options[name].process_value(context, settings[name])
+    for name, parameter in BOARD_SETTINGS.items():
+        if name not in settings or parameter not in options or was_typed(parameter):
+            continue
+        merged[parameter] = options[parameter].process_value(context, settings[name])
     return merged
 
 

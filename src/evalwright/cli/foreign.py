@@ -79,6 +79,10 @@ EXPORTERS = _entry_points(
         "evalwright.compat.huggingface.huggingface_command:EVAL_RESULTS",
         "A result for a model repository on the Hugging Face Hub.",
     ),
+    "model-card": (
+        "evalwright.compat.huggingface.huggingface_command:MODEL_CARD",
+        "Results as the metadata of a model card on the Hugging Face Hub.",
+    ),
 }
 OWN_EXPORTS = {
     "site": (

@@ -118,11 +118,11 @@ def citation_dict(board: Board, title: str, runs: Sequence[Run]) -> dict[str, An
         title: Its title.
         runs: Its runs, in the order in which the board was made of them.
     """
-    rows = cited_tasks(runs)
+    rows = cited_tasks(runs_of_rows(board, runs))
     return {
         "title": inert(title),
         "date": inert(as_of(board)),
-        "version": board_version(runs),
+        "version": board_version(runs_of_rows(board, runs)),
         "models": len(board.rows),
         "software": f"evalwright {__version__}",
         "tasks": [
@@ -141,7 +141,7 @@ def citation_dict(board: Board, title: str, runs: Sequence[Run]) -> dict[str, An
 
 def board_bibtex(board: Board, title: str, runs: Sequence[Run]) -> str:
     """Write BibTeX entries of a board, its tasks and this program, for a reader to copy."""
-    rows = cited_tasks(runs)
+    rows = cited_tasks(runs_of_rows(board, runs))
     entries = {key: entry for row in rows for key, entry in row.entries.items()}
     missing = [
         f"% {MISSING}: {escape(row.name)}{f' ({escape(row.why)})' if row.why else ''}"
@@ -160,7 +160,7 @@ def _board_entry(board: Board, title: str, runs: Sequence[Run]) -> str:
     notes = [
         f"Leaderboard of {numbers.counted(len(board.rows), 'model')}",
         f"newest run of {date}",
-        f"version {board_version(runs)}",
+        f"version {board_version(runs_of_rows(board, runs))}",
         *([f"judged by {', '.join(judges)}"] if judges else []),
     ]
     fields = {

@@ -148,7 +148,7 @@ def _nodes_without_column(
 ) -> list[PlacedNode]:
     """List the nodes whose numbers are in none of the columns."""
     tasks = {(column.task, column.metric) for column in columns if column.task}
-    groups = {column.name for column in columns if not column.task}
+    names = {column.name for column in columns}
     without = []
     for placed in place_nodes(board):
         node = placed.node
@@ -156,10 +156,10 @@ def _nodes_without_column(
             is_shown = any((task, node.metric) in tasks for task in node.tasks)
         elif node.kind == "group":
             is_headline = placed.index == 0 and board.has_overall
-            is_shown = is_headline or f"tree.{node.title}" in groups
+            is_shown = is_headline or f"tree.{node.title}" in names
         else:
             is_shown = False
-        if not is_shown:
+        if not is_shown and node.id not in names:
             without.append(placed)
     return without
 

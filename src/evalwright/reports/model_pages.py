@@ -14,7 +14,7 @@ from urllib.parse import quote
 from evalwright.analysis.board import Board
 from evalwright.core.errors import ConfigurationError
 from evalwright.reports.documents.board import board_labels
-from evalwright.reports.documents.model_page import model_document
+from evalwright.reports.documents.model_page import board_context, model_document
 from evalwright.reports.html import to_html
 from evalwright.runs.reader import Run
 from evalwright.tasks.safe_files import failing_as, write_file
@@ -63,12 +63,12 @@ def write_pages(
     if examples < 0:
         raise ConfigurationError(f"--examples must be 0 or more, not {examples}.")
     files = page_files(board, folder)
-    labels = board_labels(board)
+    context = board_context(board, title)
     for index, file in enumerate(files):
         back = link_to(board_page, file) if board_page else ""
         run = runs[board.rows[index].run_index]
-        neighbours = _neighbours(labels, files, index)
-        document = model_document(board, index, run, title, back, examples, neighbours)
+        neighbours = _neighbours(context.labels, files, index)
+        document = model_document(context, index, run, back, examples, neighbours)
         page = to_html(document).replace(
             _FIRST_META, f"{_FIRST_META}\n{_mark(board, title)}", 1
         )

@@ -160,19 +160,21 @@ def read_samples(
     Raises:
         RunError: the samples cannot be read.
     """
-    n_tasks = max(1, len(run.tasks))
+    tasks = run.tasks
+    n_tasks = max(1, len(tasks))
     fair_share = max(1, MAX_PAGE_SAMPLES // (REASONS * n_tasks))
     judges = list(list_judges(run, ""))
+    records = {str(record["name"]): record for record in run.data["tasks"]}
     readers = {
         task.name: _TaskReader(
             task.name,
             task.main,
             most,
             min(most, fair_share),
-            _judges_of(run.record(task.name), judges),
+            _judges_of(records[task.name], judges),
             [part for part in slices if part.task == task.name],
         )
-        for task in run.tasks
+        for task in tasks
     }
     for row in run.rows():
         if reader := readers.get(str(row["task"])):

@@ -5,11 +5,13 @@ Given the runs, the document also has their tasks and a section for each model.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from evalwright.analysis.board import SIMULTANEOUS_NOTE, Board, BoardRow, BoardTask
+from evalwright.analysis.board_tree import find_in
 from evalwright.analysis.ratings import Ratings
+from evalwright.analysis.words import listed
 from evalwright.core.outcomes import (
     CUT,
     EMPTY,
@@ -27,7 +29,9 @@ from evalwright.reports.columns import (
     ScoreColumn,
     as_of,
     is_hallucination_board,
+    node_column,
     score_columns,
+    shown_columns,
 )
 from evalwright.reports.documents.run import missing_cell, prompt_text, run_blocks
 from evalwright.runs.reader import Run
@@ -40,6 +44,9 @@ LEAST_SLICES.
 """
 
 LEAST_SLICES = 5
+
+MOST_REASONS = 6
+"""Most sentences below a table on numbers that are not there."""
 
 PROVISIONAL_MARK = " *"
 JUDGE_MARK = " †"
@@ -86,7 +93,11 @@ def board_document(
         for note in board.notes
         if _simultaneous(board) or note != SIMULTANEOUS_NOTE
     ]
-    blocks: list[doc.Block] = [_table(board, by_id, links, costs), doc.Notes(notes)]
+    blocks: list[doc.Block] = [
+        _table(board, by_id, links, costs),
+        *_how_to_see_more(board),
+        doc.Notes(notes),
+    ]
     pages = {row.run_index: link for row, link in zip(board.rows, links, strict=False)}
     for unit_board in board.more:
         board_links = [pages[row.run_index] for row in unit_board.rows] if links else []
@@ -94,6 +105,7 @@ def board_document(
         blocks += [
             doc.Heading(unit_board.tasks[0].metric),
             _table(unit_board, {}, board_links, False),
+            *_how_to_see_more(unit_board),
             doc.Notes(own_notes),
         ]
     if board.ratings:
@@ -184,6 +196,33 @@ def summary_line(board: Board) -> str:
     return f"{models}, {tasks}, {date_range}"
 
 
+def _how_to_see_more(board: Board) -> list[doc.Block]:
+    """Say how to see the numbers that the table has not, and why some are not there."""
+    shown = shown_columns(board)
+    blocks: list[doc.Block] = [doc.Note(shown.note)] if shown.note else []
+    reasons = list(_reasons(board, {column.name for column in shown.columns}))
+    if len(reasons) > MOST_REASONS:
+        further = len(reasons) - MOST_REASONS
+        reasons = [*reasons[:MOST_REASONS], f"{further} more numbers are not there."]
+    return [*blocks, *([doc.Notes(reasons)] if reasons else [])]
+
+
+def _reasons(board: Board, names: Collection[str]) -> Iterator[str]:
+    """Say why tasks and slices of a table have no number or no interval for some models.
+
+    Averages that lack tasks are among the board's notes.
+    """
+    labels = board_labels(board)
+    models_by_reason: dict[tuple[str, str], list[str]] = {}
+    for node in find_in(board.tree):
+        if node.kind == "group" or node_column(node).name not in names:
+            continue
+        for row, reason in node.reasons.items():
+            models_by_reason.setdefault((node.title, reason), []).append(labels[row])
+    for (title, reason), models in models_by_reason.items():
+        yield f"'{title}' of {listed(models, 5)}: {reason}."
+
+
 def _simultaneous(board: Board) -> bool:
     return any(row.together for row in board.rows) and not is_hallucination_board(board)
 
@@ -191,8 +230,8 @@ def _simultaneous(board: Board) -> bool:
 def _table(
     board: Board, runs: Mapping[str, Run], links: Sequence[str], costs: bool
 ) -> doc.Table:
-    scores = score_columns(board)
-    first, *others = scores
+    shown = shown_columns(board)
+    first, *others = shown.columns
     faults = [
         outcome
         for outcome in FAULT_TITLES
@@ -207,7 +246,11 @@ def _table(
         _column(first, axis),
         doc.Column("Simultaneous", under=True),
         *(
-            _column(column, moves=len(others) > len(HALLUCINATION_COLUMNS))
+            _column(
+                column,
+                moves=len(others) > len(HALLUCINATION_COLUMNS) and not shown.is_level,
+                optional=shown.is_level,
+            )
             for column in others
         ),
         doc.Column("Items", right=True),
@@ -293,7 +336,11 @@ def _ratings(ratings: Ratings) -> doc.Table:
 
 
 def _column(
-    column: ScoreColumn, axis: Any = None, *, moves: bool = False
+    column: ScoreColumn,
+    axis: Any = None,
+    *,
+    moves: bool = False,
+    optional: bool = False,
 ) -> doc.Column:
     return doc.Column(
         column.title,
@@ -303,6 +350,7 @@ def _column(
         ticks=axis is not None,
         ascending=bool(column.lower_is_better),
         moves=moves,
+        optional=optional,
     )
 
 

@@ -7,7 +7,9 @@ every number to the samples that it is made of.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from evalwright.analysis.board import Board
@@ -22,7 +24,7 @@ from evalwright.reports.board_nodes import (
     rank_at,
     reason_at,
 )
-from evalwright.reports.columns import HALLUCINATION, ScoreColumn, score_columns
+from evalwright.reports.columns import HALLUCINATION, ScoreColumn, shown_columns
 from evalwright.reports.documents.board import board_labels, coverage, score_note
 from evalwright.reports.documents.run import run_blocks
 from evalwright.reports.model_samples import (
@@ -39,6 +41,7 @@ from evalwright.reports.model_samples import (
     read_samples,
 )
 from evalwright.runs.reader import Run
+from evalwright.runs.results import TaskResult
 
 LONGEST_TEXT_CHARS = 700
 """Longest text on a page, in characters."""
@@ -59,11 +62,52 @@ REASON_WORDS: Mapping[str, str] = {
 """Why a sample is shown, in the words of the page."""
 
 
+@dataclass(frozen=True, slots=True)
+class BoardContext:
+    """What the pages of all models of a board share, so that it is computed once.
+
+    Attributes:
+        board: The board.
+        title: Its title.
+        nodes: The nodes of its tree.
+        columns: The columns that become cards.
+        labels: The models' labels.
+        n_ranked: By node, how many models have a rank.
+        usual_metric: The metric of most tasks, which is not named at each.
+    """
+
+    board: Board
+    title: str
+    nodes: Sequence[PlacedNode]
+    columns: Sequence[ScoreColumn]
+    labels: Sequence[str]
+    n_ranked: Sequence[int]
+    usual_metric: str
+
+
+def board_context(board: Board, title: str) -> BoardContext:
+    """Compute what the pages of all models of a board share."""
+    nodes = place_nodes(board)
+    metrics = Counter(
+        placed.node.metric for placed in nodes if placed.node.kind != "group"
+    )
+    return BoardContext(
+        board=board,
+        title=title,
+        nodes=nodes,
+        columns=shown_columns(board).columns[:MOST_COLUMNS],
+        labels=board_labels(board),
+        n_ranked=[
+            sum(ranks is not None for ranks in placed.node.ranks) for placed in nodes
+        ],
+        usual_metric=metrics.most_common(1)[0][0] if metrics else "",
+    )
+
+
 def model_document(
-    board: Board,
+    context: BoardContext,
     row_index: int,
     run: Run,
-    title: str,
     back: str = "",
     examples: int = 5,
     neighbours: Sequence[tuple[str, str]] = (),
@@ -71,25 +115,29 @@ def model_document(
     """Build the page of one row of a board.
 
     Args:
-        board: The board.
+        context: The board, with what its pages share.
         row_index: The row's index on the board.
         run: The run behind the row.
-        title: The board's title.
         back: The address of the board's page.
         examples: How many low-scored samples of each task to show.
         neighbours: Titles and addresses of the pages of the models above and below on the board.
     """
-    return _ModelPage(board, row_index, run, examples).document(title, back, neighbours)
+    return _ModelPage(context, row_index, run, examples).document(back, neighbours)
 
 
 class _ModelPage:
     """Builds the page of one model; the run's samples are read once."""
 
-    def __init__(self, board: Board, row_index: int, run: Run, examples: int) -> None:
-        self._board = board
+    def __init__(
+        self, context: BoardContext, row_index: int, run: Run, examples: int
+    ) -> None:
+        self._context = context
+        self._board = context.board
+        self._nodes = context.nodes
         self._row = row_index
         self._run = run
-        self._nodes = place_nodes(board)
+        # `run.tasks` rebuilds all results each time.
+        self._results = {task.name: task for task in run.tasks}
         self._samples = read_samples(run, examples, list(self._slices()))
 
     def _slices(self) -> Iterator[SliceKeys]:
@@ -109,22 +157,21 @@ class _ModelPage:
                     yield SliceKeys(placed.anchor, task, keys)
 
     def document(
-        self, title: str, back: str, neighbours: Sequence[tuple[str, str]]
+        self, back: str, neighbours: Sequence[tuple[str, str]]
     ) -> doc.Document:
         """Put the page together."""
-        columns = score_columns(self._board)[:MOST_COLUMNS]
         blocks: list[doc.Block] = [
-            doc.Cards([_card(column, self._row) for column in columns])
+            doc.Cards([_card(column, self._row) for column in self._context.columns])
         ]
         blocks += self._score_table()
         blocks += self._facts()
         blocks += self._task_sections()
         blocks += self._run_section()
         return doc.Document(
-            board_labels(self._board)[self._row],
+            self._context.labels[self._row],
             blocks,
             _lede(self._board, self._row),
-            (title, back),
+            (self._context.title, back),
             neighbours,
         )
 
@@ -132,10 +179,14 @@ class _ModelPage:
 
     def _score_table(self) -> Iterator[doc.Block]:
         """Build the table of all averages and tasks, indented as the tree is."""
-        shown = [placed for placed in self._nodes if placed.node.kind != "slice"]
+        sections = self._sections()
+        with_section = {placed.index for placed, _ in sections}
+        below = {inner.index for _, slices in sections for inner in slices}
+        shown = [placed for placed in self._nodes if placed.index not in below]
         if not shown:
             return
-        with_section = {placed.index for placed, _ in self._sections()}
+        if len(shown) == 1 and shown[0].index in with_section:
+            return  # its section has everything
         rows = [
             self._number_row(
                 placed,
@@ -148,6 +199,12 @@ class _ModelPage:
         yield doc.Table(
             self._number_columns(shown), rows, "Scores, as the tasks are grouped"
         )
+        if self._context.usual_metric:
+            yield doc.Note(
+                f"{self._context.usual_metric.capitalize()} where no metric is named. Ranks are"
+                " of the models of the board, as ranges that hold together at 95%.",
+                "quiet",
+            )
 
     def _number_columns(self, nodes: Sequence[PlacedNode]) -> list[doc.Column]:
         return [
@@ -173,6 +230,7 @@ class _ModelPage:
         self,
         placed: PlacedNode,
         *,
+        title: str = "",
         link: str = "",
         anchor: str = "",
         indent: int | None = None,
@@ -181,17 +239,18 @@ class _ModelPage:
         node = placed.node
         estimate = node.estimates[self._row]
         depth = placed.depth if indent is None else indent
-        direction = ", lower is better" if node.lower_is_better else ""
+        metric = "" if node.metric == self._context.usual_metric else node.metric
+        direction = "lower is better" if node.lower_is_better else ""
         return (
             doc.Cell(
-                f"{INDENT * depth}{node.title}",
+                f"{INDENT * depth}{title or node.title}",
                 "strong" if node.kind == "group" else "",
                 name=True,
                 link=link,
                 anchor=anchor,
             ),
             doc.Cell(doc.Number(estimate, placed.unit), "strong"),
-            f"{node.metric}{direction}",
+            ", ".join(phrase for phrase in (metric, direction) if phrase),
             self._rank_text(placed),
             letters_at(node, self._row),
             numbers.count(estimate.n) if estimate else "",
@@ -204,8 +263,7 @@ class _ModelPage:
         ranks = rank_at(placed.node, self._row)
         if ranks is None:
             return ""
-        total = sum(ranks is not None for ranks in placed.node.ranks)
-        return f"{numbers.ranks(ranks)} of {total}"
+        return f"{numbers.ranks(ranks)} of {self._context.n_ranked[placed.index]}"
 
     def _facts(self) -> Iterator[doc.Block]:
         """Show what is known of the model, such as its size and licence."""
@@ -221,16 +279,19 @@ class _ModelPage:
 
     # -- the tasks ---------------------------------------------------------------------
 
-    def _sections(self) -> list[tuple[PlacedNode, TaskSamples]]:
-        """List the tasks that the run has, each at its first node."""
-        sections: dict[str, tuple[PlacedNode, TaskSamples]] = {}
+    def _sections(self) -> list[tuple[PlacedNode, list[PlacedNode]]]:
+        """List the tasks that the run has, each at its first node, with the task's slices."""
+        sections: dict[str, tuple[PlacedNode, list[PlacedNode]]] = {}
         for placed in self._nodes:
             node = placed.node
-            if node.kind != "task" or len(node.tasks) != 1:
-                continue
-            (task,) = node.tasks
-            if task in self._samples:
-                sections.setdefault(task, (placed, self._samples[task]))
+            if node.kind == "task" and node.title in self._samples:
+                sections.setdefault(node.title, (placed, []))
+        for placed in self._nodes:
+            node = placed.node
+            if node.kind == "slice" and len(node.tasks) == 1:
+                (task,) = node.tasks
+                if task in sections:
+                    sections[task][1].append(placed)
         return list(sections.values())
 
     def _task_sections(self) -> Iterator[doc.Block]:
@@ -239,16 +300,17 @@ class _ModelPage:
             return
         yield doc.Heading("Samples to look at")
         yield doc.Note(self._selection_text(), "quiet")
-        for placed, samples in sections:
-            blocks = list(self._task_blocks(placed, samples))
+        for placed, slices in sections:
             node = placed.node
+            samples = self._samples[node.tasks[0]]
+            blocks = list(self._task_blocks(placed, slices, samples))
             estimate = node.estimates[self._row]
             if len(sections) <= MAX_UNFOLDED_TASKS:
                 yield doc.Heading(node.title, 3, placed.anchor)
                 yield from blocks
                 continue
             n_shown = numbers.counted(len(samples.samples), "sample")
-            marks = (numbers.score(estimate, placed.unit), n_shown)
+            marks = ("", f"{numbers.score(estimate, placed.unit)}, {n_shown}")
             yield doc.Fold(placed.index, node.title, marks, blocks, placed.anchor)
 
     def _selection_text(self) -> str:
@@ -260,16 +322,16 @@ class _ModelPage:
         )
 
     def _task_blocks(
-        self, placed: PlacedNode, samples: TaskSamples
+        self, placed: PlacedNode, slices: Sequence[PlacedNode], samples: TaskSamples
     ) -> Iterator[doc.Block]:
         node = placed.node
         yield doc.Note(self._number_sentence(placed))
-        yield from self._slice_table(placed, samples)
+        yield from self._slice_table(placed, slices, samples)
         many = len(self._board.tasks) > 1
         for outcomes in samples.outcomes:
             if len(outcomes.counts) > 1 or many:
                 yield doc.Heading(f"{outcomes.task}, by {outcomes.scorer}", 4)
-                yield _outcomes(outcomes, self._run)
+                yield _outcomes(outcomes, self._results.get(outcomes.task))
         yield from _judge_blocks(samples)
         anchors = self._sample_anchors(placed, samples)
         yield from _samples_section(node.title, samples, anchors, self._input_title())
@@ -285,7 +347,9 @@ class _ModelPage:
         score = numbers.score(estimate, placed.unit)
         phrases = [f"{node.metric or node.title}: {score}"]
         if estimate:
-            phrases.append(numbers.items(estimate.n, estimate.n_missing, None, 0))
+            phrases.append(numbers.counted(estimate.n, "item"))
+        if estimate and estimate.n_missing:
+            phrases.append(f"{numbers.count(estimate.n_missing)} missing")
         if rank := self._rank_text(placed):
             phrases.append(f"rank {rank}")
         if reason := reason_at(node, self._row):
@@ -298,11 +362,9 @@ class _ModelPage:
         return [f"s-{placed.index}-{i}" for i in range(len(samples.samples))]
 
     def _slice_table(
-        self, placed: PlacedNode, samples: TaskSamples
+        self, placed: PlacedNode, slices: Sequence[PlacedNode], samples: TaskSamples
     ) -> Iterator[doc.Block]:
         """Build the table of a task's slices, each with an anchor and its lowest sample."""
-        below = list(_below(self._nodes, placed))
-        slices = [inner for inner in below if inner.node.kind == "slice"]
         if not slices:
             return
         anchors = self._sample_anchors(placed, samples)
@@ -319,8 +381,9 @@ class _ModelPage:
             rows.append(
                 self._number_row(
                     inner,
+                    title=_slice_title(inner, placed.node.title),
                     anchor=inner.anchor,
-                    indent=inner.depth - placed.depth - 1,
+                    indent=0,
                     lowest=lowest,
                 )
             )
@@ -340,19 +403,18 @@ class _ModelPage:
         blocks += [doc.Heading("Settings"), doc.Facts(settings)] if settings else []
         blocks += [doc.Heading("Prompts"), *prompts] if prompts else []
         yield doc.Heading("The run")
-        if len(self._run.tasks) <= MAX_UNFOLDED_TASKS:
+        if len(self._results) <= MAX_UNFOLDED_TASKS:
             yield from blocks
             return
         title = "All metrics and slices, settings, prompts and usage"
         yield doc.Fold(0, title, ("", ""), blocks, "run-0")
 
 
-def _below(nodes: Sequence[PlacedNode], placed: PlacedNode) -> Iterator[PlacedNode]:
-    """Iterate over the nodes below a node; `nodes` are in pre-order."""
-    for inner in nodes[placed.index + 1 :]:
-        if inner.depth <= placed.depth:
-            return
-        yield inner
+def _slice_title(placed: PlacedNode, task: str) -> str:
+    """Name a slice of a task: its title, or its keys where its title is that of the task."""
+    if placed.node.title != task:
+        return placed.node.title
+    return ", ".join(f"{key} {text}" for key, text in placed.node.keys.items())
 
 
 def _fact_text(fact: object) -> str:
@@ -391,9 +453,8 @@ def _card(column: ScoreColumn, row_index: int) -> doc.Card:
     )
 
 
-def _outcomes(outcomes: Outcomes, run: Run) -> doc.Table:
+def _outcomes(outcomes: Outcomes, task: TaskResult | None) -> doc.Table:
     """Build the table of one scorer's outcomes, each as a share of the rates' denominator."""
-    task = next((task for task in run.tasks if task.name == outcomes.task), None)
     n_labelled = sum(count for _, count in outcomes.counts)
     n_unlabelled = max(0, task.n_samples - n_labelled) if task else 0
     # Samples without a label failed before they were scored, or the scorer does not apply to them.
@@ -443,7 +504,10 @@ def _judge_blocks(samples: TaskSamples) -> Iterator[doc.Block]:
         f" {numbers.counted(samples.n_judged, 'answer')} that at least two of them read"
         f" ({share:.1f}%)."
     )
-    columns = doc.columns("Judge*", "Scorer~", "Answers>", "Passed>", "Alone>")
+    columns = [
+        *doc.columns("Judge*", "Scorer~", "Answers>", "Passed>"),
+        doc.Column("Alone", "all others say the opposite", right=True),
+    ]
     yield doc.Table(
         columns, [_judge_row(counts) for counts in samples.judges], "Judges' verdicts"
     )

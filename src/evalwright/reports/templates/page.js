@@ -45,7 +45,10 @@
       return parts.map((node) => node.textContent.trim()).filter(Boolean).join(", ");
     });
     for (const row of table.tBodies[0].rows) {
-      [...row.cells].forEach((cell, column) => { cell.dataset.label = titles[column]; });
+      [...row.cells].forEach((cell, column) => {
+        cell.dataset.label = titles[column];
+        if (!cell.textContent.trim() && !cell.firstElementChild) cell.dataset.empty = "";
+      });
     }
     table.dataset.labelled = "";
   }
