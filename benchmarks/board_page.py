@@ -17,6 +17,7 @@ import sys
 import tempfile
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
@@ -87,7 +88,7 @@ async def measure(tab: Tab, url: str, rounds: int) -> dict[str, list[float]]:
     return times
 
 
-async def _promised(tab: Tab, expression: str) -> object:
+async def _promised(tab: Tab, expression: str) -> Any:
     reply = await tab.send(
         "Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True
     )

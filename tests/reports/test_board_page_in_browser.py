@@ -233,6 +233,33 @@ def test_pivot_of_any_two_dimensions(tmp_path: Path) -> None:
     show(tmp_path, record, steps)
 
 
+def test_opens_as_the_pivot_that_was_asked_for(tmp_path: Path) -> None:
+    record = board_record(models=3, languages=2, tasks=4)
+    for node in record["nodes"]:
+        if node["kind"] == "task":
+            node["tasks"] = [node["title"]]
+            del node["keys"]["task"]
+    tasks = [[f"task-{i}", f"task-{i}"] for i in range(1, 5)]
+    record["dimensions"].append({"key": "task", "title": "Task", "values": tasks})
+    record["view"] = {"view": "pivot", "rows": "model", "columns": "task"}
+
+    async def steps(tab: Tab, url: str) -> None:
+        await tab.open(url)
+        assert await tab.evaluate(HEADS) == ["Model", "All"]
+        # tasks are of a language and a competency here
+        await tab.evaluate(type_into("[data-fixed=language]", "thai"))
+        await tab.evaluate(type_into("[data-fixed=competency]", "understanding"))
+        assert await tab.evaluate(HEADS) == ["Model", "All", "task-1"]
+        await tab.evaluate(click("[data-view=table]"))
+        address = await tab.evaluate("location.href")
+        assert "view=table" in address and "rows=" not in address
+        await tab.open("about:blank")
+        await tab.open(address)
+        assert (await tab.evaluate(HEADS))[0] == "Rank"
+
+    show(tmp_path, record, steps)
+
+
 def test_each_number_has_its_interval_and_n_or_says_why_not(tmp_path: Path) -> None:
     record = board_record(models=6, languages=2, missing_share=0.4, pages=True, corrected=True, seed=3)  # fmt: skip
     nodes = record["nodes"]

@@ -242,7 +242,7 @@ def _render_texts(
         texts[Path(file)] = to_markdown(document, level=0)
     if file := params["html"]:
         texts[Path(file)] = leaderboard_page(
-            board, runs, title=title, links=links(file)
+            board, runs, title=title, links=links(file), pivot=_pivot_keys(params)
         )
     if file := params["latex"]:
         texts[Path(file)] = board_latex(board, title, task_scores=params["task_scores"])
@@ -277,6 +277,12 @@ def _render_pivots(
     if file := params["csv"]:
         texts[Path(file)] = pivot_csv(pivots)
     return texts
+
+
+def _pivot_keys(params: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(
+        key.strip() for key in (params.get("pivot") or "").split(",") if key.strip()
+    )
 
 
 def _render_into(

@@ -70,6 +70,7 @@ def leaderboard_page(
     *,
     title: str = "Leaderboard",
     links: Sequence[str] = (),
+    pivot: Sequence[str] = (),
 ) -> str:
     """Render a board with its runs as a page.
 
@@ -79,10 +80,14 @@ def leaderboard_page(
             have no pages, their details are below the table.
         title: The page's title.
         links: The address of each row's own page, if there are such pages.
+        pivot: The keys of the rows and the columns, if the page opens as a pivot.
     """
     record = board_json(board, title, list(links) or None, runs)
     for model, row in zip(record["models"], board.rows, strict=True):
         model |= plain(_page_fields(row))
+    if pivot:
+        rows, columns = pivot
+        record["view"] = {"view": "pivot", "rows": rows, "columns": columns}
     sections = page_sections(board, runs, links)
     return board_page(record, summary_line(board), sections)
 

@@ -51,8 +51,15 @@
     }
     node.root = node.above ? node.above.root : node;
     node.allKeys = { ...(node.above ? node.above.allKeys : {}), ...node.keys };
+    const letters = (node.tied || []).filter(Boolean).join("");
+    node.hasTies = new Set(letters).size < letters.length;
     node.inPoints = node.scale === "0 to 1";
     node.isRanked = (node.rank || []).some(Boolean);
+  }
+  for (const node of nodes) {
+    // A task, or the slice of one, is selected by its name too.
+    const isOfTask = node.kind === "task" || (node.kind === "slice" && !node.parts.length);
+    if (isOfTask && node.tasks && node.tasks.length === 1) node.allKeys = { ...node.allKeys, task: node.tasks[0] };
   }
   const roots = nodes.filter((node) => !node.above);
   const headline = nodeOfId.get(board.rank_by) || nodes[0];
@@ -187,7 +194,7 @@
 
   const DEFAULTS = () => ({
     node: headline, view: "table", sort: "rank", down: false, open: new Set(), on: new Set(), off: new Set(), search: "", intervals: false,
-    filters: {}, rows: "", columns: "", fixed: {}, model: 0, second: "", across: "", unfolded: new Set(),
+    filters: {}, rows: "", columns: "", ...board.view, fixed: {}, model: 0, second: "", across: "", unfolded: new Set(),
   });
   let state = DEFAULTS();
 
@@ -204,8 +211,8 @@
     wanted.off = new Set(parameters.getAll("off"));
     wanted.search = parameters.get("q") || "";
     wanted.intervals = parameters.get("intervals") === "1";
-    wanted.rows = parameters.get("rows") || "";
-    wanted.columns = parameters.get("columns") || "";
+    wanted.rows = parameters.get("rows") || wanted.rows;
+    wanted.columns = parameters.get("columns") || wanted.columns;
     wanted.second = parameters.get("second") || "";
     wanted.across = parameters.get("across") || "";
     wanted.model = Math.max(0, models.findIndex((model) => model.label === parameters.get("model")));
@@ -227,15 +234,16 @@
 
   function fragment() {
     const parameters = new URLSearchParams();
-    const set = (name, text, common = "") => { if (text !== common) parameters.set(name, text); };
+    const usual = DEFAULTS();
+    const set = (name, text) => { if (text !== usual[name]) parameters.set(name, text); };
     if (state.node !== headline) parameters.set("by", state.node.id);
-    set("view", state.view, "table");
-    set("sort", state.sort, "rank");
+    set("view", state.view);
+    set("sort", state.sort);
     if (state.down) parameters.set("down", "1");
     for (const node of state.open) parameters.append("open", node.id);
     for (const key of state.on) parameters.append("on", key);
     for (const key of state.off) parameters.append("off", key);
-    set("q", state.search);
+    if (state.search) parameters.set("q", state.search);
     if (state.intervals) parameters.set("intervals", "1");
     set("rows", state.rows);
     set("columns", state.columns);
@@ -333,7 +341,7 @@
   /* What stands below a column's title: its unit or metric, unless the title says it. */
   function noteOf(node, isHeadline = false) {
     const bare = (text) => text.toLowerCase().replace(/[\s_-]+/g, " ");
-    const isSaid = node.metric === "accuracy" || bare(node.metric) === bare(node.title) || (node.kind === "group" && !isHeadline);
+    const isSaid = node.metric === "accuracy" || bare(node.metric) === bare(node.title) || (node.parts.length > 0 && !isHeadline);
     return [node.measure || (isSaid ? "" : node.metric), node.lower_is_better ? "lower is better" : ""].filter(Boolean).join(", ");
   }
 
@@ -355,7 +363,7 @@
       note: noteOf(node), kind: "number", first: node.lower_is_better ? "ascending" : "descending",
       sortBy: (row) => (node.value[row] === undefined ? null : node.value[row]),
       cell: (row) => numberCell(scores(row), node.inPoints, addressOf(node, row)),
-      tip: (row) => numberTip(models[row].label, pathText(node), scores(row), node),
+      tip: (row) => numberTip(models[row].label, pathText(node), scores(row), node, node === headline ? models[row].simultaneous : null),
       width: Math.max(titleWidth(node.title), numberWidth(node)),
     };
   });
@@ -403,7 +411,7 @@
         const rank = node.rank[row];
         if (!rank) return html`<span class="none">${NOTHING}</span>`;
         const marks = (models[row].provisional ? " *" : "") + (models[row].other_judge ? " †" : "");
-        const tied = node.tied && node.tied[row];
+        const tied = node.hasTies && node.tied[row];
         const strip = total > 1 && html`<svg class="strip" aria-hidden="true" focusable="false"><rect class="all" width="100%" height="100%" rx="1.5"/><rect class="own" x="${(100 * (rank[0] - 1) / total).toFixed(2)}%" width="${Math.max(4, 100 * (rank[1] - rank[0] + 1) / total).toFixed(2)}%" height="100%" rx="1.5"/></svg>`;
         return html`${rankText(rank)}${marks}${tied && tied.length <= 3 && html`<sup class="tied"><span class="unseen">tied </span>${tied}</sup>`}${strip}`;
       },
@@ -465,7 +473,7 @@
         return ends ? intervalText({ value: 0, low: ends[0], high: ends[1] }, node.inPoints) : "";
       }, { isOff: true }));
     }
-    if (node.tied && node.tied.some((letters) => letters && letters.length > 3)) {
+    if (node.hasTies && node.tied.some((letters) => letters && letters.length > 3)) {
       columns.push(plainColumn("tied", "Tied", "share a letter", (row) => node.tied[row] || "", { isOff: true }));
     }
     if (some((model) => model.asked !== undefined)) {
@@ -628,16 +636,16 @@
 
   const tipLine = (what, content) => (content ? html`<div><dt>${what}</dt><dd>${content}</dd></div>` : "");
 
-  function numberTip(label, title, score, node) {
+  function numberTip(label, title, score, node, together = null) {
     const isNumber = score.value !== null;
     const interval = intervalText(score, node.inPoints);
     const unit = [node.measure || (node.metric !== "accuracy" ? node.metric : ""), node.lower_is_better ? "lower is better" : ""].filter(Boolean).join(", ");
-    return html`<p class="tip-title">${nameOf(shortened(label, 120))}</p><p class="small">${nameOf(shortened(title, 200))}${unit && ` (${unit})`}</p><dl>${tipLine("Score", isNumber ? valueText(score, node.inPoints) : "none")}${tipLine("95% interval", isNumber && (interval || `none${score.reason && `: ${score.reason}`}`))}${tipLine("Items", score.n !== null && count(score.n))}${tipLine("Missing", score.missing ? count(score.missing) : "")}${tipLine("Rank", score.rank && rankText(score.rank))}${tipLine("Note", score.reason && (interval || !isNumber) && score.reason)}</dl>`;
+    return html`<p class="tip-title">${nameOf(shortened(label, 120))}</p><p class="small">${nameOf(shortened(title, 200))}${unit && ` (${unit})`}</p><dl>${tipLine("Score", isNumber ? valueText(score, node.inPoints) : "none")}${tipLine("95% interval", isNumber && (interval || `none${score.reason && `: ${score.reason}`}`))}${tipLine("For all models at once", together && intervalText({ ...score, low: together[0], high: together[1] }, node.inPoints))}${tipLine("Items", score.n !== null && count(score.n))}${tipLine("Missing", score.missing ? count(score.missing) : "")}${tipLine("Rank", score.rank && rankText(score.rank))}${tipLine("Note", score.reason && (interval || !isNumber) && score.reason)}</dl>`;
   }
 
   function rankTip(node, row) {
     const model = models[row];
-    const tied = node.tied && node.tied[row];
+    const tied = node.hasTies && node.tied[row];
     return html`<p class="tip-title">${nameOf(shortened(model.label, 120))}</p><dl>${tipLine("Best rank", node.rank[row][0])}${tipLine("Worst rank", node.rank[row][1])}${tipLine("Tied", tied && shortened(tied, 60))}${tipLine("*", model.provisional && "More than 5% of its answers are missing.")}${tipLine("†", model.other_judge && "Another judge scored it.")}</dl>`;
   }
 
