@@ -19,6 +19,7 @@ from evalwright.core.plain import plain
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.board_files import board_json
+from evalwright.reports.columns import normalise_label
 from evalwright.reports.documents.board import (
     FAULT_TITLES,
     JUDGE_MARK,
@@ -270,7 +271,8 @@ def _static_nodes(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def _static_head(node: Mapping[str, Any]) -> tuple[str, str]:
     """Return a column's title and its small print."""
-    metric = node["metric"] if node["metric"] != "accuracy" else ""
+    said = ("accuracy", normalise_label(node["title"]))
+    metric = "" if normalise_label(node["metric"]) in said else node["metric"]
     direction = "lower is better" if node["lower_is_better"] else ""
     small_print = [node["measure"] or metric, direction]
     return node["title"], ", ".join(filter(None, small_print))

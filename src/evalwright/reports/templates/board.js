@@ -354,7 +354,12 @@
     };
   }
 
-  const nodeColumn = (node, unfoldedFrom = null) => ({ ...columnOfNode(node), unfoldedFrom });
+  const PRINTED_WIDTH = 6.3;  // rem, for an interval such as [99.9, 100.0]
+
+  function nodeColumn(node, unfoldedFrom = null) {
+    const column = columnOfNode(node);
+    return { ...column, unfoldedFrom, width: state.intervals ? Math.max(PRINTED_WIDTH, column.width) : column.width };
+  }
 
   const columnOfNode = remembered((node) => {
     const scores = (row) => scoreOf(node, row);
@@ -531,7 +536,7 @@
     if (!narrow.matches) return [...first, ...others];
     const second = others.find((column) => column.key === state.second) || others[0];
     const [rank, model, number] = first;
-    const room = (column, least) => Math.min(5.2, Math.max(4.4, 0.9 * titleWidth(column.title), least));
+    const room = (column, least) => Math.min(5.3, Math.max(state.intervals ? 5.3 : 4.4, 0.9 * titleWidth(column.title), least));
     const numberRoom = room(number, 0.8 * numberWidth(state.node));
     return [{ ...rank, width: 2.9 }, { ...model, width: null }, { ...number, width: numberRoom }, ...(second ? [{ ...second, width: room(second, second.kind === "number" ? 0 : second.width) }] : [])];
   }
@@ -592,7 +597,7 @@
     entries = entries.filter((column) => column.row !== undefined || rows.some((entry) => hasNumber(at(entry, column))));
     const heat = heatOf(rows, entries, at);
     const columns = entries.map((entry, index) => ({
-      key: `at:${index}`, title: entry.title, isName: true, note: "", kind: "heat", first: "descending", width: Math.max(state.intervals ? 6.2 : 5, titleWidth(entry.title)),
+      key: `at:${index}`, title: entry.title, isName: true, note: "", kind: "heat", first: "descending", width: Math.max(state.intervals ? PRINTED_WIDTH : 5, titleWidth(entry.title)),
       sortBy: (rowEntry) => { const cell = at(rowEntry, entry); return cell ? cell.score.value : null; },
       cell: (rowEntry) => {
         const cell = at(rowEntry, entry);
@@ -728,14 +733,15 @@
       return col;
     }));
     // The column that is drawn takes what is left, and has room enough where nothing is.
-    const widths = view.columns.reduce((sum, column) => sum + (column.width ?? (narrow.matches ? 9 : 14)), 0);
+    const drawnWidth = narrow.matches ? 9 : state.intervals ? 17.5 : 14;
+    const widths = view.columns.reduce((sum, column) => sum + (column.width ?? drawnWidth), 0);
     const hasDrawn = view.columns.some((column) => !column.width);
     const size = narrow.matches && state.view !== "pivot" ? "100%" : `${widths}rem`;
     table.style.width = hasDrawn ? "100%" : size;
     table.style.minWidth = size;
     let x = 0;
     const rem = Number.parseFloat(getComputedStyle(document.documentElement).fontSize);
-    view.edges = view.columns.map((column) => { x += (column.width ?? 14) * rem; return x; });
+    view.edges = view.columns.map((column) => { x += (column.width ?? drawnWidth) * rem; return x; });
     const [first] = view.columns;
     sheet.style.setProperty("--rank", first.kind === "rank" ? `${first.width}rem` : "0rem");
   }
