@@ -230,9 +230,9 @@ def _render_texts(
     from evalwright.reports.board_citation import citation_text
     from evalwright.reports.board_embed import board_embed
     from evalwright.reports.board_files import board_csv, board_json, board_parquet
+    from evalwright.reports.board_page import leaderboard_page
     from evalwright.reports.documents.board import board_document
     from evalwright.reports.documents.preset_board import with_slice_tables
-    from evalwright.reports.html import to_html
     from evalwright.reports.markdown import to_markdown
     from evalwright.reports.model_pages import link_to
     from evalwright.reports.paper_tables import board_latex
@@ -249,9 +249,9 @@ def _render_texts(
         document = with_slice_tables(document, board, runs, links(file))
         texts[Path(file)] = to_markdown(document, level=0)
     if file := params["html"]:
-        document = board_document(board, runs, title=title, links=links(file))
-        document = with_slice_tables(document, board, runs, links(file))
-        texts[Path(file)] = to_html(document)
+        texts[Path(file)] = leaderboard_page(
+            board, runs, title=title, links=links(file), pivot=_pivot_keys(params)
+        )
     if file := params["latex"]:
         texts[Path(file)] = board_latex(board, title, task_scores=params["task_scores"])
     if file := params["pdf"]:
@@ -285,6 +285,12 @@ def _render_pivots(
     if file := params["csv"]:
         texts[Path(file)] = pivot_csv(pivots)
     return texts
+
+
+def _pivot_keys(params: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(
+        key.strip() for key in (params.get("pivot") or "").split(",") if key.strip()
+    )
 
 
 def _render_into(

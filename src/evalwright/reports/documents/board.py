@@ -118,7 +118,7 @@ def board_document(
         blocks += _tasks(board, page_runs)
         blocks.append(doc.Heading("Model by model"))
         blocks += _folds(board, by_id, links, _slices_each(page_runs))
-    return doc.Document(title, blocks, _summary_line(board))
+    return doc.Document(title, blocks, summary_line(board))
 
 
 def readme_document(
@@ -178,7 +178,8 @@ def score_note(column: ScoreColumn) -> str:
     return ", ".join(phrase for phrase in (column.measure or metric, less) if phrase)
 
 
-def _summary_line(board: Board) -> str:
+def summary_line(board: Board) -> str:
+    """Say in a line how many models and tasks a board has, and of which dates."""
     dates = sorted({row.date for row in board.rows})
     date_range = " to ".join(dict.fromkeys((dates[0], dates[-1]))) if dates else ""
     models = numbers.counted(len(board.rows), "model")
@@ -389,6 +390,49 @@ def _has_ties(board: Board) -> bool:
 
 
 # -- below the table -------------------------------------------------------------------
+
+MAX_TASKS_IN_FOLDS = 1500
+"""Most tasks of all runs together for which a board's page has the details of each model."""
+
+FOLDS_LEFT_OUT = (
+    "The details of so many models and tasks would make this page slow;"
+    " `evalwright leaderboard --pages DIR` writes a page for each model."
+)
+
+
+def page_sections(
+    board: Board, runs: Sequence[Run] = (), links: Sequence[str] = ()
+) -> list[doc.Block]:
+    """Build what the page of a board has below its table and notes.
+
+    Each model's details are left out where the models have pages of their own, which have them,
+    and where they would be more than a reader can use on one page.
+
+    Args:
+        board: The board.
+        runs: The runs of the board.
+        links: The address of each row's own page, if there are such pages.
+    """
+    blocks: list[doc.Block] = []
+    if board.ratings:
+        blocks += [
+            doc.Heading("Ratings"),
+            _ratings(board.ratings),
+            doc.Notes(board.ratings.notes),
+        ]
+    by_id = {run.id: run for run in runs}
+    page_runs = [by_id[row.run] for row in board.rows if row.run in by_id]
+    if not page_runs:
+        return blocks
+    blocks += _tasks(board, page_runs)
+    if links:
+        return blocks
+    blocks.append(doc.Heading("Model by model"))
+    if sum(len(run.tasks) for run in page_runs) > MAX_TASKS_IN_FOLDS:
+        blocks.append(doc.Note(FOLDS_LEFT_OUT, "quiet"))
+        return blocks
+    blocks += _folds(board, by_id, links, _slices_each(page_runs))
+    return blocks
 
 
 def _tasks(board: Board, runs: Sequence[Run]) -> Iterator[doc.Block]:
