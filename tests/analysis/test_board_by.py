@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evalwright.analysis.board import Board, make_board
-from evalwright.analysis.board_plan import rank_cheap_nodes
+from evalwright.analysis.board import Board, board_columns, make_board
+from evalwright.analysis.board_plan import plan_board, rank_cheap_nodes
 from evalwright.analysis.board_tree import find_in
 from evalwright.core.errors import EvalwrightError, UnknownName, UsageError
-from evalwright.runs.reader import Run
+from evalwright.runs.reader import Run, open_run
 from support.board_checks import check_nodes, node_of
-from support.runs import make_run
+from support.runs import edited, make_run
 from support.tagged_runs import language_metadata, make_tagged_run
 
 TASKS = ("th-reading", "th-safety", "vi-reading", "vi-safety")
@@ -381,7 +381,6 @@ def test_everything_missing(tmp_path: Path) -> None:
 
 
 def test_a_published_average_sorts_without_ranks(tmp_path: Path) -> None:
-    from support.runs import edited
 
     runs = languages(tmp_path, SHARES)
     metric = {
@@ -400,7 +399,6 @@ def test_a_published_average_sorts_without_ranks(tmp_path: Path) -> None:
                     "average": "",
                 }
             ]
-    from evalwright.runs.reader import open_run
 
     board = make_board([open_run(run.folder) for run in runs], rank_by="ALL")
     check_nodes(board)
@@ -417,8 +415,6 @@ def test_a_published_average_sorts_without_ranks(tmp_path: Path) -> None:
 
 
 def test_further_nodes_have_ranks_while_they_are_cheap(tmp_path: Path) -> None:
-    from evalwright.analysis.board import board_columns
-    from evalwright.analysis.board_plan import plan_board
 
     runs = languages(tmp_path, SHARES)
     board = make_board(runs, by=["language"], ranks_below=True)
@@ -442,3 +438,35 @@ def test_another_metric_has_averages_too(tmp_path: Path) -> None:
     check_nodes(board)
     (estimate,) = node_of(board, "overall/Thai").estimates
     assert estimate and math.isclose(estimate.value, 2 / 3)
+
+
+def test_a_metric_without_a_better_direction_sorts_without_ranks(
+    tmp_path: Path,
+) -> None:
+    runs = [
+        make_run(
+            tmp_path,
+            scores={"x": [1, 0]},
+            more_metrics=["mean"],
+            model=f"demo/{name}",
+            name=name,
+        )
+        for name in "ab"
+    ]
+    for run in runs:
+        with edited(run.folder) as record:
+            for task in record["tasks"]:
+                task["metric_specs"].append(
+                    {"label": "words", "kind": "mean", "scorer": "words", "options": {}}
+                )
+                task["scorers"].append(
+                    {"name": "words", "kind": "words", "options": {}}
+                )
+                task["metrics"].append(
+                    {**task["metrics"][1], "label": "words", "scorer": "words"}
+                )
+    plan = plan_board(runs, board_columns(runs, None), None, "fixed", (), "x.mean")
+    assert plan.units[0].ranked_node == "x.mean"
+    runs = [open_run(run.folder) for run in runs]
+    words = plan_board(runs, board_columns(runs, None), None, "fixed", (), "x.words")
+    assert words.units[0].why_unranked == "neither more nor less of it is better"

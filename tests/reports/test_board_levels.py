@@ -109,6 +109,7 @@ def test_latex_has_one_table_of_scores(board: Board) -> None:
     assert text.count("Overall") == 1
     assert 0 < text.count("task-") <= MOST_COLUMNS + 6
     assert "No room here for" in text
+    assert "The table has the overall score with 8 of 54 parts." in text
     assert to_latex(board_document(board)).count("Overall") == 1
 
 

@@ -10,8 +10,8 @@ from evalwright.core.errors import UnknownName, UsageError
 from evalwright.core.text import printable
 from evalwright.metrics.tree import value_title
 
-NAME_ENDS = (SEPARATOR, ":")
-"""What may stand before the end of an id: "sea-helm:SEA" is found by "SEA"."""
+PREFIX_END = ":"
+"""Between a dialect and its name: "sea-helm:SEA" is found by "SEA"."""
 
 MOST_NAMED = 12
 
@@ -44,6 +44,8 @@ def find_node(roots: Sequence[BoardNode], wanted: str) -> BoardNode | None:
     for matching in (
         [node for node in nodes if node.id == wanted],
         _with_keys(nodes, split_keys(wanted)),
+        [node for node in nodes if node.title == wanted],
+        [node for node in nodes if node.title.endswith(f"{PREFIX_END}{wanted}")],
         [node for node in nodes if _ends_with(node.id, wanted)],
         [node for node in nodes if _ends_with(node.id.lower(), wanted.lower())],
     ):
@@ -106,18 +108,17 @@ def _with_keys(nodes: Sequence[BoardNode], selected: dict[str, str]) -> list[Boa
 
 
 def _ends_with(node_id: str, wanted: str) -> bool:
-    return node_id.endswith(tuple(f"{sign}{wanted}" for sign in NAME_ENDS))
+    return node_id.endswith((f"{SEPARATOR}{wanted}", f"{PREFIX_END}{wanted}"))
 
 
 def _only(matching: Sequence[BoardNode], wanted: str) -> BoardNode:
-    """Return the only node, or the first place of a task that stands in several."""
+    """Return the only node, or the first place of one that stands in several."""
     first = matching[0]
-    same = all(
-        (node.kind, node.tasks, dict(node.keys) if node.kind == "slice" else {})
-        == (first.kind, first.tasks, dict(first.keys) if first.kind == "slice" else {})
+    if all(
+        (node.kind, node.title, node.tasks, node.estimates)
+        == (first.kind, first.title, first.tasks, first.estimates)
         for node in matching
-    )
-    if len(matching) == 1 or (first.kind != "group" and same):
+    ):
         return first
     ids = listed([f"'{node.id}'" for node in matching], MOST_NAMED)
     raise UsageError(

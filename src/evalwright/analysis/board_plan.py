@@ -483,6 +483,8 @@ class _Planner:
         nothing = NodeScores({}, (), None, self.tasks_are)
         if target.kind == "group" and source is None:
             return nothing, AS_PUBLISHED
+        if target.lower_is_better is None and any(target.estimates):
+            return nothing, "neither more nor less of it is better"
         slices = (
             {
                 key: value

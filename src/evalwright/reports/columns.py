@@ -103,12 +103,19 @@ class ShownColumns:
     Attributes:
         columns: The columns, with the one that orders the rows first.
         is_level: Whether these are one level of the tree, and not all numbers of the board.
-        note: How to see the other numbers, "" if all are shown.
+        extent: What they are, "" if all numbers are shown.
+        remedy: How to see the others.
     """
 
     columns: tuple[ScoreColumn, ...]
     is_level: bool = False
-    note: str = ""
+    extent: str = ""
+    remedy: str = ""
+
+    @property
+    def note(self) -> str:
+        """What the table has, and how to see the rest."""
+        return f"{self.extent} {self.remedy}".strip()
 
 
 def score_columns(board: Board) -> tuple[ScoreColumn, ...]:
@@ -146,7 +153,7 @@ def shown_columns(board: Board) -> ShownColumns:
     if node.kind == "group" and not board.is_ranked_elsewhere:
         first = replace(first, name="overall", title="Overall")
     level = (first, *(node_column(part) for part in parts[:most]))
-    return ShownColumns(level, True, _how_to_see_more(board, node, parts, most))
+    return ShownColumns(level, True, *_how_to_see_more(board, node, parts, most))
 
 
 def _headline_first(
@@ -188,10 +195,11 @@ def _parts_to_show(board: Board, node: BoardNode) -> list[BoardNode]:
 
 def _how_to_see_more(
     board: Board, node: BoardNode, parts: Sequence[BoardNode], most: int
-) -> str:
+) -> tuple[str, str]:
+    """Say what a level of the tree has, and how to see the rest; nothing if there is none."""
     n_numbers = sum(1 for other in find_in(board.tree) if any(other.estimates))
     if 1 + len(parts[:most]) >= n_numbers:
-        return ""
+        return "", ""
     is_default = node.kind == "group" and not board.is_ranked_elsewhere
     title = "the overall score" if is_default else f"'{node.title}'"
     beside = f"{title} with {most} of {len(parts)} parts"
@@ -200,8 +208,9 @@ def _how_to_see_more(
     keys = ", ".join(inert(key) for key in board.task_keys[:4])
     grouped = f"; `--by KEY` groups tasks ({keys})" if keys and not board.by else ""
     return (
-        f"The table has {inert(beside)}. `--rank-by NAME` shows another node with its"
-        f" parts{grouped}; `--csv FILE` has all {n_numbers:,} scores of a model."
+        f"The table has {inert(beside)}.",
+        f"`--rank-by NAME` shows another node with its parts{grouped}; `--csv FILE` has"
+        f" all {n_numbers:,} scores of a model.",
     )
 
 
