@@ -27,6 +27,7 @@ from evalwright.statistics import (
 from evalwright.statistics.macro import TasksAre
 from evalwright.statistics.many_models_macro import all_macro_differences
 from evalwright.statistics.task_sample import all_sampled_differences
+from evalwright.statistics.units import F64, Bools
 
 PairVerdict = Literal["better", "worse", "no difference seen", "not compared"]
 
@@ -221,7 +222,12 @@ def rank(
         lower_is_better,
         ranks,
         own_ranks,
-        _letter_groups(differences, lower_is_better),
+        letter_groups(
+            differences.differs,
+            differences.difference,
+            ~np.isnan(differences.low).all(axis=1),
+            lower_is_better,
+        ),
     )
 
 
@@ -276,16 +282,20 @@ def _smallest_visible(
     return min(span, seen * (1 + missing_share) + missing_share * span)
 
 
-def _letter_groups(
-    differences: AllDifferences, lower_is_better: bool
+def letter_groups(
+    differs: Bools, difference: F64, compared: Bools, lower_is_better: bool
 ) -> tuple[str, ...]:
     """Assign letters by "insert and absorb" (Piepho 2004).
 
     Every pair that differs splits the groups that contain both of its runs.
+
+    Args:
+        differs: (runs, runs), which pairs differ significantly.
+        difference: (runs, runs), row minus column.
+        compared: (runs,), which runs could be compared with any other.
+        lower_is_better: whether lower values are better.
     """
-    runs = len(differences.difference)
-    differs = differences.differs
-    compared = [not np.isnan(row).all() for row in differences.low]
+    runs = len(difference)
     groups = [sum(1 << i for i in range(runs) if compared[i])]
     if not groups[0]:
         return ("",) * runs
@@ -305,7 +315,7 @@ def _letter_groups(
             return ()
     if len(groups) > MOST_LETTERS:
         return ()
-    score = np.nan_to_num(np.nan_to_num(differences.difference).mean(axis=1)) * (
+    score = np.nan_to_num(np.nan_to_num(difference).mean(axis=1)) * (
         -1 if lower_is_better else 1
     )
     members = [[i for i in range(runs) if group >> i & 1] for group in groups]

@@ -219,7 +219,7 @@ def _average_pairs(
     many: ManyTasks, share: F64, counts: Sequence[_Counts], span: float
 ) -> AllPairs:
     """Average all differences over all tasks."""
-    (mean,) = many.means([TaskMean(np.arange(len(share)), share)])
+    mean = many.mean(TaskMean(np.arange(len(share)), share))
     models = len(counts[0].n)
     rows, columns = many.pairs
     is_half = len(rows) < models * (models - 1)

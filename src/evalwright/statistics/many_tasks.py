@@ -9,9 +9,10 @@ time, and only tasks that share units have correlations, set by set.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -91,6 +92,18 @@ def task_pairs(
         value_range: the range of a score, None if unknown.
         level: that of the intervals of the mean over tasks.
     """
+    pairs, places = scored_pairs(scores, codes, value_range)
+    return pairs_of_task(pairs, level, places)
+
+
+def scored_pairs(
+    scores: F64, codes: I64 | None, value_range: Range | None
+) -> tuple[AllPairs, Places]:
+    """Compare all pairs with row < column as `common_differences`, pairs that are alike once.
+
+    Returns:
+        The distinct pairs, and the position of each pair among them, (pairs,).
+    """
     starts = None
     if codes is not None:
         order, starts = grouped(codes)
@@ -100,7 +113,7 @@ def task_pairs(
     pairs = pairs_of_sums(
         sums, range_width(value_range), none_missing, starts is not None
     )
-    return pairs_of_task(pairs, level, places)
+    return pairs, places
 
 
 def pairs_of_task(
@@ -174,10 +187,42 @@ class TaskMean(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PairMeans:
-    """The differences of pairs on a mean over tasks, and the spread of these; arrays (pairs,)."""
+    """The differences of pairs on a mean over tasks; arrays (pairs,).
+
+    Attributes:
+        difference: row minus column.
+        units: common units, summed over tasks.
+        spread: the spread of the differences.
+    """
 
     difference: F64
+    units: I64
     spread: MeanSpread
+
+    @property
+    def columns(self) -> tuple[npt.NDArray[Any], ...]:
+        """All arrays."""
+        return self.difference, self.units, *self.spread
+
+    @property
+    def p_values(self) -> F64:
+        """The two-sided p-values of no difference, as `AllPairs.p_values`."""
+        nothing = np.zeros(self.difference.shape)
+        return AllPairs(
+            difference=self.difference,
+            error=self.spread.error,
+            freedom=self.spread.freedom,
+            asymmetry=self.spread.asymmetry,
+            n=self.units,
+            units=self.units,
+            effective_units=nothing,
+            counts=None,
+            span=math.nan,
+            n_missing=self.units,
+            counted=nothing.astype(bool),
+            differing=nothing,
+            skewness=nothing,
+        ).p_values()
 
 
 class ManyTasks:
@@ -208,40 +253,46 @@ class ManyTasks:
             [unit_sums(np.zeros(len(task_units)), task_units) for task_units in units]
         ).overlap
 
-    def means(self, nodes: Sequence[TaskMean]) -> list[PairMeans]:
-        """Compute the mean over tasks of every pair, for several choices of tasks at once."""
+    def means(self, nodes: Sequence[TaskMean]) -> Iterator[tuple[slice, list[PairMeans]]]:
+        """Compute the mean over tasks of every pair, for several choices of tasks at once.
+
+        Yields:
+            Some of the pairs, and for each node their means.
+        """
         sets_by_node = [self._connected(node) for node in nodes]
         unit_sums_by_set = [
             _SetSums(self, tasks)
             for tasks in _largest({tasks for sets in sets_by_node for tasks in sets})
         ]
-        count = len(self.pairs[0])
-        columns = [np.full((5, count), np.nan) for _ in nodes]
         for block in self._blocks(nodes, unit_sums_by_set):
             correlations = [
                 set_sums.correlations(*(side[block] for side in self.pairs))
                 for set_sums in unit_sums_by_set
             ]
-            for node, sets, column in zip(nodes, sets_by_node, columns, strict=True):
-                in_sets = {task for tasks in sets for task in tasks}
-                among = SetCorrelations(
-                    [
-                        _part_of(node, tasks, unit_sums_by_set, correlations)
-                        for tasks in sets
-                    ],
-                    np.array([task not in in_sets for task in node.tasks.tolist()]),
-                )
-                column[0, block], *spread = self._mean(node, among, block)
-                for row, part in enumerate(spread, 1):
-                    column[row, block] = part
-        return [
-            PairMeans(column[0], MeanSpread(*_without_nan(*column[1:])))
-            for column in columns
+            yield (
+                block,
+                [
+                    self._mean(
+                        node,
+                        _set_correlations(node, sets, unit_sums_by_set, correlations),
+                        block,
+                    )
+                    for node, sets in zip(nodes, sets_by_node, strict=True)
+                ],
+            )
+
+    def mean(self, node: TaskMean) -> PairMeans:
+        """Compute one mean over tasks of every pair."""
+        parts = [means[0] for _, means in self.means([node])]
+        columns = [
+            np.concatenate(column)
+            for column in zip(*(part.columns for part in parts), strict=True)
         ]
+        return PairMeans(columns[0], columns[1], MeanSpread(*columns[2:]))
 
     def _mean(
         self, node: TaskMean, among: SetCorrelations, block: slice
-    ) -> tuple[F64, F64, F64, F64, F64]:
+    ) -> PairMeans:
         tasks = [self.pairs_by_task[task] for task in node.tasks.tolist()]
         difference = sum(
             weight * task.of_pairs("difference", block)
@@ -260,7 +311,14 @@ class ManyTasks:
             among,
             self.level,
         )
-        return np.asarray(difference), *spread
+        units: I64 = np.sum([task.of_pairs("units", block) for task in tasks], axis=0)
+        asymmetry = np.nan_to_num(spread.asymmetry)
+        freedom = np.fmax(spread.freedom, 1.0)
+        return PairMeans(
+            np.asarray(difference),
+            units,
+            spread._replace(asymmetry=asymmetry, freedom=freedom),
+        )
 
     def _connected(self, node: TaskMean) -> list[tuple[int, ...]]:
         """Find the tasks of a node that shared units connect, set by set."""
@@ -284,10 +342,18 @@ class ManyTasks:
         return (slice(begin, begin + step) for begin in range(0, count, step))
 
 
-def _without_nan(
-    standard_error: F64, error: F64, asymmetry: F64, freedom: F64
-) -> tuple[F64, F64, F64, F64]:
-    return standard_error, error, np.nan_to_num(asymmetry), np.fmax(freedom, 1.0)
+def _set_correlations(
+    node: TaskMean,
+    sets: Sequence[tuple[int, ...]],
+    unit_sums_by_set: Sequence[_SetSums],
+    correlations: Sequence[F64],
+) -> SetCorrelations:
+    """The correlations of a node's tasks, from those of sets that contain the node's sets."""
+    in_sets = {task for tasks in sets for task in tasks}
+    return SetCorrelations(
+        [_part_of(node, tasks, unit_sums_by_set, correlations) for tasks in sets],
+        np.array([task not in in_sets for task in node.tasks.tolist()]),
+    )
 
 
 def _largest(sets: set[tuple[int, ...]]) -> list[tuple[int, ...]]:
