@@ -299,6 +299,8 @@ def letter_groups(
     groups = [sum(1 << i for i in range(runs) if compared[i])]
     if not groups[0]:
         return ("",) * runs
+    if _has_many_groups(differs, groups[0]):
+        return ()
     for a, b in zip(
         *(side.tolist() for side in np.triu(differs).nonzero()), strict=True
     ):
@@ -325,3 +327,30 @@ def letter_groups(
         "".join(name for name, group in zip(names, members, strict=True) if i in group)
         for i in range(runs)
     )
+
+
+def _has_many_groups(differs: Bools, members: int) -> bool:
+    """Tell whether there certainly are more groups than letters, without finding all of them.
+
+    Args:
+        differs: (runs, runs), which pairs differ significantly.
+        members: bits of the runs that could be compared.
+    """
+    alike = [
+        members & ~sum(1 << other for other in np.flatnonzero(row).tolist())
+        for row in differs
+    ]
+    some_groups = set()
+    for run in range(len(differs)):
+        if not members >> run & 1:
+            continue
+        group = 1 << run
+        candidates = alike[run] & ~group
+        while candidates:
+            first = candidates & -candidates
+            group |= first
+            candidates &= alike[first.bit_length() - 1] & ~first
+        some_groups.add(group)
+        if len(some_groups) > MOST_LETTERS:
+            return True
+    return False
