@@ -317,7 +317,7 @@ def run_command(arguments: Sequence[str], profile: str) -> dict[str, Any]:
     if profile:
         import cProfile
 
-        profiler = cProfile.Profile()
+        profiler = cProfile.Profile(time.process_time)
         profiler.enable()
     try:
         code: Any = evalwright_command()

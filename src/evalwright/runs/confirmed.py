@@ -166,7 +166,9 @@ def _confirm(run: Run, digest: str) -> Run:
             **confirmed_data["usage"],
             "answers": dict(confirmation.answers),
         }
-    return replace(run, data=confirmed_data, numbers_from=source, _confirmed={})
+    return replace(
+        run, data=confirmed_data, numbers_from=source, _confirmed={}, _results={}
+    )
 
 
 def _from_scores(run: Run) -> Confirmation:

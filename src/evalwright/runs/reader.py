@@ -11,7 +11,7 @@ import hashlib
 import io
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import cache, reduce
@@ -82,6 +82,10 @@ class Run(Shown):
     """SHA-256 of verified files of scores, by the file's state."""
     _confirmed: dict[str, Run] = field(default_factory=dict, compare=False, repr=False)
     """This run with recomputed numbers, by the SHA-256 of the file that they were computed from."""
+    _results: dict[str, tuple[Any, Any]] = field(
+        default_factory=dict, compare=False, repr=False
+    )
+    """By key of `data`: the part of `data` there, and the results that were built from it."""
 
     @property
     def id(self) -> str:
@@ -142,14 +146,25 @@ class Run(Shown):
     @property
     def tasks(self) -> tuple[TaskResult, ...]:
         """Results by task, in the order of the configuration."""
-        return tuple(TaskResult.from_dict(task) for task in self.data["tasks"])
+        tasks: tuple[TaskResult, ...] = self._built("tasks", TaskResult.from_dict)
+        return tasks
 
     @property
     def groups(self) -> tuple[GroupResult, ...]:
         """Averages over groups of tasks, inner groups first; empty if no group was requested."""
-        return tuple(
-            GroupResult.from_dict(group) for group in self.data.get("groups", ())
-        )
+        groups: tuple[GroupResult, ...] = self._built("groups", GroupResult.from_dict)
+        return groups
+
+    def _built(self, key: str, build: Callable[[Any], Any]) -> tuple[Any, ...]:
+        """Build results from the records in a part of `data`, once.
+
+        A board asks each of its runs a dozen times, and a run may have hundreds of results.
+        """
+        records = self.data.get(key, ()) if key == "groups" else self.data[key]
+        if key not in self._results or self._results[key][0] is not records:
+            self._results[key] = records, tuple(build(record) for record in records)
+        built: tuple[Any, ...] = self._results[key][1]
+        return built
 
     @property
     def n_missing(self) -> int:
@@ -746,6 +761,7 @@ def _read(file: Path) -> Run:
             f"{file} is not as records of runs are ({type(error).__name__}:"
             f" {printable(str(error))[:200]})."
         ) from error
+    run._results.clear()  # most commands use the confirmed run, which has results of its own
     return run
 
 
