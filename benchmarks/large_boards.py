@@ -270,7 +270,7 @@ def _tree() -> dict[str, Any]:
 
 
 class Timer:
-    """Seconds, calls and peak memory after each part of the command."""
+    """Seconds, CPU seconds, calls and peak memory after each part of the command."""
 
     def __init__(self) -> None:
         self.parts: dict[str, list[float]] = {}
@@ -281,13 +281,15 @@ class Timer:
         @functools.wraps(function)
         def wrapper(*arguments: Any, **options: Any) -> Any:
             began = time.perf_counter()
+            cpu = time.process_time()
             output = function(*arguments, **options)
             if isinstance(output, Iterator):
                 output = list(output)
-            part = self.parts.setdefault(name, [0.0, 0, 0.0])
+            part = self.parts.setdefault(name, [0.0, 0.0, 0, 0.0])
             part[0] += time.perf_counter() - began
-            part[1] += 1
-            part[2] = peak_mib()
+            part[1] += time.process_time() - cpu
+            part[2] += 1
+            part[3] = peak_mib()
             return output
 
         return wrapper
@@ -383,9 +385,10 @@ def print_report(label: str, report: dict[str, Any]) -> None:
         f"\n{label}: {report['seconds']:.1f} s, {report['cpu']:.1f} CPU s, peak"
         f" {report['mib']:.0f} MiB, exit code {report['code']}\n"
     )
-    print("| part | seconds | calls | peak so far, MiB |\n|---|---|---|---|")
-    for name, (seconds, calls, mib) in report["parts"].items():
-        print(f"| {name} | {seconds:.2f} | {calls:.0f} | {mib:.0f} |")
+    print("| part | seconds | CPU seconds | calls | peak so far, MiB |")
+    print("|---|---|---|---|---|")
+    for name, (seconds, cpu, calls, mib) in report["parts"].items():
+        print(f"| {name} | {seconds:.1f} | {cpu:.1f} | {calls:.0f} | {mib:.0f} |")
     sizes = ", ".join(
         f"{name} {size / 1e6:.2f} MB" for name, size in report["sizes"].items()
     )

@@ -21,6 +21,7 @@ from evalwright.cli.options import (
     repeatable_option,
 )
 from evalwright.cli.output import print_result
+from evalwright.cli.steps import steps
 
 
 def _check_text_file(
@@ -153,11 +154,17 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
     refuse_baseline_judges(ranked_runs, params["allow_baseline_judge"])
     if params["kept"]:
         ranked_runs = kept_runs(ranked_runs, Path(params["kept"]))
-    ranked_runs = confirm_all(ranked_runs)
-    board = make_board(
-        ranked_runs, params["metric"], params["tasks_are"], ratings=params["ratings"]
-    )
-    file_sentences, missing_sentences = publish(board, ranked_runs, params)
+    with steps() as show_step:
+        ranked_runs = confirm_all(ranked_runs, show_step)
+        show_step(f"Comparing {len(ranked_runs):,} runs")
+        board = make_board(
+            ranked_runs,
+            params["metric"],
+            params["tasks_are"],
+            ratings=params["ratings"],
+        )
+        show_step("Writing the board")
+        file_sentences, missing_sentences = publish(board, ranked_runs, params)
     if params["kept"]:
         keep_runs(ranked_runs, Path(params["kept"]))
     record = board.as_dict() | (

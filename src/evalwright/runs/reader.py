@@ -244,6 +244,9 @@ class Run(Shown):
 
     def task(self, name: str) -> TaskResult:
         """Return one task's results; raises UnknownName with the closest ones."""
+        by_name = {task.name: task for task in self.tasks}
+        if name in by_name:
+            return by_name[name]
         return TaskResult.from_dict(self.record(name))
 
     def metric_specs(self, name: str) -> tuple[MetricSpec, ...]:
