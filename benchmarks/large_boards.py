@@ -93,7 +93,10 @@ class Records:
         self.lines: list[list[list[bytes]]] = []
         for task, language, competency in self.tasks:
             records = [
-                [_record(task, language, competency, index, kind) for kind in self.KINDS]
+                [
+                    _record(task, language, competency, index, kind)
+                    for kind in self.KINDS
+                ]
                 for index in range(SAMPLES)
             ]
             self.records.append(records)

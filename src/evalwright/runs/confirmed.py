@@ -122,7 +122,9 @@ def confirm_all(
     confirmed_runs = []
     for number, run in enumerate(runs, 1):
         if progress is not None:
-            progress(f"Checking the scores of run {number:,} of {len(runs):,}: {run.id}")
+            progress(
+                f"Checking the scores of run {number:,} of {len(runs):,}: {run.id}"
+            )
         confirmed_runs.append(confirm(run))
     return confirmed_runs
 

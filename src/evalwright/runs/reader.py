@@ -795,7 +795,7 @@ def _metric_spec_fault(data: Mapping[str, Any]) -> str:
 
 
 def _certainly_fits(record: Mapping[str, Any]) -> bool:
-    """Tell quickly whether `_misfit` finds nothing; it decides about records of which this is false.
+    """Tell quickly whether `_misfit` finds nothing; where this is false, `_misfit` decides.
 
     A board of 500 runs checks 3 million values.
     """

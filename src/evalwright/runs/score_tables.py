@@ -411,8 +411,8 @@ def _tables(
 class _PackedArrays:
     """Arrays one after the other, each at a multiple of 8 bytes after a head that describes them.
 
-    A `.npz` file would be read ten times as slowly: it opens and describes each array by itself, and
-    a run of 60 tasks has 360 of them.
+    A `.npz` file would be read ten times as slowly: it opens and describes each array by itself,
+    and a run of 60 tasks has 360 of them.
     """
 
     def __init__(self, packed: bytes) -> None:
@@ -462,9 +462,7 @@ def _unpacked(
         tables = {}
         for task_number, (task, columns, there, has_all_keys) in enumerate(tasks):
             wanted_columns = [
-                (number, name)
-                for number, name in enumerate(columns)
-                if name in scorers
+                (number, name) for number, name in enumerate(columns) if name in scorers
             ]
             tables[task] = ScoreTable(
                 arrays.array(f"{task_number}.keys"),

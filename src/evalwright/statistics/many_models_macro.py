@@ -132,9 +132,7 @@ def mean_over_tasks(
         counts.append(_Counts.of_scores(rows, codes, n_missing))
         if policy_is_worst:
             filled = worst_case(rows, codes, value_range, is_missing).worst
-            worst.append(
-                filled and pairs_of_task(selected_pairs(filled, every), level)
-            )
+            worst.append(filled and pairs_of_task(selected_pairs(filled, every), level))
             worst_counts.append(
                 counts[-1]
                 if filled is None
@@ -187,7 +185,7 @@ class _Counts:
 
 
 def _ordered_pairs(models: int) -> Pairs:
-    """Rows and columns of all pairs in both directions: those of the upper triangle, then turned."""
+    """Rows and columns of all pairs: those of the upper triangle, then the same turned."""
     rows, columns = np.triu_indices(models, 1)
     return np.concatenate([rows, columns]), np.concatenate([columns, rows])
 

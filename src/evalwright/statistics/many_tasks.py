@@ -76,9 +76,7 @@ class TaskPairs:
     def of_pairs(self, name: str, block: slice) -> F64:
         """A column for some of the pairs, (pairs,)."""
         column: F64 = getattr(self, name)
-        return column[
-            block if isinstance(self.places, slice) else self.places[block]
-        ]
+        return column[block if isinstance(self.places, slice) else self.places[block]]
 
 
 def task_pairs(
@@ -253,7 +251,9 @@ class ManyTasks:
             [unit_sums(np.zeros(len(task_units)), task_units) for task_units in units]
         ).overlap
 
-    def means(self, nodes: Sequence[TaskMean]) -> Iterator[tuple[slice, list[PairMeans]]]:
+    def means(
+        self, nodes: Sequence[TaskMean]
+    ) -> Iterator[tuple[slice, list[PairMeans]]]:
         """Compute the mean over tasks of every pair, for several choices of tasks at once.
 
         Yields:
@@ -290,9 +290,7 @@ class ManyTasks:
         ]
         return PairMeans(columns[0], columns[1], MeanSpread(*columns[2:]))
 
-    def _mean(
-        self, node: TaskMean, among: SetCorrelations, block: slice
-    ) -> PairMeans:
+    def _mean(self, node: TaskMean, among: SetCorrelations, block: slice) -> PairMeans:
         tasks = [self.pairs_by_task[task] for task in node.tasks.tolist()]
         difference = sum(
             weight * task.of_pairs("difference", block)
@@ -442,9 +440,7 @@ class _PairSums:
             shares = there / n
         else:
             sums = np.add.reduceat(residuals, self.starts, axis=1) / n
-            shares = (
-                np.add.reduceat(there, self.starts, axis=1, dtype=np.float64) / n
-            )
+            shares = np.add.reduceat(there, self.starts, axis=1, dtype=np.float64) / n
         sums = cr2_scaled(sums, shares)
         return (
             np.where(self.has, sums[:, self.places], 0.0),

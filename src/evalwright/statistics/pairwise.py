@@ -388,9 +388,7 @@ def worst_case(
     none_missing = np.zeros_like(scored.n_missing)
     return WorstCase(
         scored,
-        pairs_of_sums(
-            sums, range_width(value_range), none_missing, starts is not None
-        ),
+        pairs_of_sums(sums, range_width(value_range), none_missing, starts is not None),
     )
 
 
