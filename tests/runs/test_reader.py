@@ -225,10 +225,9 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """Every place in a record where a value is."""
     if path:
         yield path
-    members = value.items() if isinstance(value, dict) else ()
     if isinstance(value, list):
-        members = enumerate(value)
-    for key, member in members:
+        value = dict(enumerate(value))
+    for key, member in value.items() if isinstance(value, dict) else ():
         yield from places(member, (*path, key))
 
 

@@ -239,11 +239,13 @@ def _ranks_of_pairs(
         lower_is_better: whether lower values are better.
     """
     runs = len(with_common)
-    differs = _mirrored(np.nan_to_num(holm(p_value), nan=1.0) < 1 - LEVEL, runs, 1)
-    own_adjusted = holm_rows(_mirrored(p_value, runs, 1, np.nan))
+    differs = _mirrored(np.nan_to_num(holm(p_value), nan=1.0) < 1 - LEVEL, runs)
+    own_adjusted = holm_rows(_mirrored(p_value, runs, np.nan))
     own_differs = np.nan_to_num(own_adjusted, nan=1.0) < 1 - LEVEL
-    full_difference = _mirrored(difference, runs, -1)
-    is_compared = _mirrored(compared, runs, 1).any(axis=1)
+    # Below the diagonal stand the same pairs the other way round.
+    full_difference = np.triu(_mirrored(difference, runs))
+    full_difference -= full_difference.T
+    is_compared = np.asarray(_mirrored(compared, runs).any(axis=1))
     ranks, own_ranks = (
         tuple(zip(*(side.tolist() for side in sets), strict=True))
         for sets in (
@@ -261,19 +263,18 @@ def _ranks_of_pairs(
 
 
 def _mirrored(
-    pairs: npt.NDArray[Number], runs: int, turned: int, diagonal: float = 0
+    pairs: npt.NDArray[Number], runs: int, diagonal: float = 0
 ) -> npt.NDArray[Number]:
-    """Arrange pairs with row < column as (runs, runs).
+    """Arrange pairs with row < column as (runs, runs), equal in both directions.
 
     Args:
         pairs: (pairs,).
         runs: the number of runs.
-        turned: 1 or -1, the factor of a pair the other way round.
         diagonal: what stands on the diagonal.
     """
     table = np.zeros((runs, runs), pairs.dtype)
     upper = np.triu_indices(runs, 1)
     table[upper] = pairs
-    table.T[upper] = pairs if turned == 1 else -pairs
+    table.T[upper] = pairs
     np.fill_diagonal(table, diagonal)
     return table

@@ -225,7 +225,7 @@ def rank(
         letter_groups(
             differences.differs,
             differences.difference,
-            ~np.isnan(differences.low).all(axis=1),
+            np.asarray(~np.isnan(differences.low).all(axis=1)),
             lower_is_better,
         ),
     )

@@ -146,9 +146,9 @@ class Average:
             return mean_interval(
                 values, clusters=clusters, level=level, value_range=value_range
             )
-        n_right = np.count_nonzero(values == 1)
-        n_wrong = np.count_nonzero(values == 0)
-        n_missing = np.count_nonzero(np.isnan(values))
+        n_right = int(np.count_nonzero(values == 1))
+        n_wrong = int(np.count_nonzero(values == 0))
+        n_missing = int(np.count_nonzero(np.isnan(values)))
         if n_right + n_wrong + n_missing < len(values):
             return mean_interval(values, level=level, value_range=value_range)
         # On a large board, most runs have an equal's counts on some task.

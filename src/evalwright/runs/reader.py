@@ -829,17 +829,16 @@ def _run_validator() -> SchemaValidator:
         if "$ref" in part:
             return form.definition_reference_schema(part["$ref"])
         if "anyOf" in part:
-            return form.union_schema(
-                [validator_of(choice) for choice in part["anyOf"]], mode="left_to_right"
-            )
+            return union_of(map(validator_of, part["anyOf"]))
         kinds = part.get("type")
         if kinds is None:
             return form.any_schema()
         kinds = [kinds] if isinstance(kinds, str) else kinds
-        choices = [of_kind(kind, part) for kind in kinds]
-        if len(choices) == 1:
-            return choices[0]
-        return form.union_schema(choices, mode="left_to_right")
+        return union_of(of_kind(kind, part) for kind in kinds)
+
+    def union_of(choices: Iterable[form.CoreSchema]) -> form.CoreSchema:
+        every: list[form.CoreSchema | tuple[form.CoreSchema, str]] = [*choices]
+        return form.union_schema(every, mode="left_to_right")
 
     def of_kind(kind: str, part: Mapping[str, Any]) -> form.CoreSchema:
         if kind == "array" and "items" in part:
@@ -848,24 +847,22 @@ def _run_validator() -> SchemaValidator:
             return simple_schemas[kind]
         named = part.get("properties", {})
         additional = part.get("additionalProperties")
-        has_default = isinstance(additional, dict)
-        if not named and not has_default:
+        default = validator_of(additional) if isinstance(additional, dict) else None
+        if not named and default is None:
             return simple_schemas[kind]
         if not named:
-            return form.dict_schema(
-                form.any_schema(), validator_of(additional), strict=True
-            )
+            return form.dict_schema(form.any_schema(), default, strict=True)
         return form.typed_dict_schema(
             {
                 key: form.typed_dict_field(validator_of(inner), required=False)
                 for key, inner in named.items()
             },
-            extra_behavior="allow" if has_default else "ignore",
-            extras_schema=validator_of(additional) if has_default else None,
+            extra_behavior="ignore" if default is None else "allow",
+            extras_schema=default,
             strict=True,
         )
 
-    definitions = [
+    definitions: list[form.CoreSchema] = [
         {**validator_of(part), "ref": f"#/$defs/{name}"}
         for name, part in schema.get("$defs", {}).items()
     ]

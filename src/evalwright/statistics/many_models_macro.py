@@ -132,7 +132,11 @@ def mean_over_tasks(
         counts.append(_Counts.of_scores(rows, codes, n_missing))
         if policy_is_worst:
             filled = worst_case(rows, codes, value_range, is_missing).worst
-            worst.append(filled and pairs_of_task(selected_pairs(filled, every), level))
+            worst.append(
+                None
+                if filled is None
+                else pairs_of_task(selected_pairs(filled, every), level)
+            )
             worst_counts.append(
                 counts[-1]
                 if filled is None

@@ -543,8 +543,9 @@ def _distinct_pairs(scores: F64) -> tuple[Pairs, npt.NDArray[np.intp]]:
     has = ~np.isnan(scores)
     is_high = has & (scores == np.nanmax(scores, initial=-np.inf))
     # Products of counts are exact in this form, and several times faster than with integers.
-    exact = np.float32 if scores.shape[1] < 1 << 24 else np.float64
-    high, low, there = (side.astype(exact) for side in (is_high, has & ~is_high, has))
+    high, low, there = (
+        side.astype(np.float64) for side in (is_high, has & ~is_high, has)
+    )
     most = scores.shape[1] + 1
     kinds = np.zeros((len(scores),) * 2, np.int64)
     for counts in (there @ there.T, high @ low.T, low @ high.T):

@@ -218,7 +218,8 @@ class AnyCorrelations:
     def variance(self, errors: F64) -> F64:
         """As in `Correlations`."""
         products = self.matrix * errors[..., :, None] * errors[..., None, :]
-        return np.maximum(products.sum(axis=(-1, -2)), 0.0)
+        variance: F64 = np.maximum(products.sum(axis=(-1, -2)), 0.0)
+        return variance
 
     def below(self, errors: F64, freedom: F64) -> F64:
         """As in `Correlations`."""
