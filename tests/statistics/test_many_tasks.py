@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -72,7 +74,7 @@ def test_correlations_by_set_are_those_of_the_whole_matrix() -> None:
     rng = np.random.default_rng(1)
     sets = np.array([0, 1, 0, 3, 1, 0])
     matrix = np.eye(6)
-    connected = []
+    connected: list[tuple[Any, Any]] = []
     for number in (0, 1):
         places = np.flatnonzero(sets == number)
         block = np.corrcoef(rng.normal(size=(len(places), 40)) + rng.normal(size=40))
