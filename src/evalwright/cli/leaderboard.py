@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,6 +22,12 @@ from evalwright.cli.options import (
     repeatable_option,
 )
 from evalwright.cli.output import print_result
+from evalwright.cli.steps import steps
+
+if TYPE_CHECKING:
+    from evalwright.analysis.board import Board
+    from evalwright.analysis.pivots import Pivots
+    from evalwright.runs.reader import Run
 
 
 def _check_text_file(
@@ -31,6 +38,10 @@ def _check_text_file(
     if file:
         check_text_file(Path(file))
     return file
+
+
+_SHOWING_ALL_NODES = ("html", "json_file", "pages", "parquet", "check")
+"""Options for which models are ranked at every node of the tree."""
 
 
 def _split_keys(keys: str | None) -> tuple[str, ...]:
@@ -264,23 +275,31 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
     refuse_baseline_judges(ranked_runs, params["allow_baseline_judge"])
     if params["kept"]:
         ranked_runs = kept_runs(ranked_runs, Path(params["kept"]))
-    ranked_runs = confirm_all(ranked_runs)
-    params = settle_preset(params, preset, ranked_runs)
-    facts, fact_sentences = facts_of_runs(ranked_runs, facts_table)
-    board = make_board(
-        ranked_runs,
-        params["metric"],
-        params["tasks_are"],
-        ratings=params["ratings"],
-        by=_split_keys(params["by"]),
-        rank_by=params["rank_by"] or "",
-        facts=[known.facts for known in facts],
-        where=params["filters"],
-        ranks_below=any(
-            params[name] for name in ("html", "json_file", "pages", "parquet", "check")
-        ),
-    )
-    board = show_preset(board, ranked_runs, preset, facts)
+    with steps() as show_step:
+        ranked_runs = confirm_all(ranked_runs, show_step)
+        params = settle_preset(params, preset, ranked_runs)
+        facts, fact_sentences = facts_of_runs(ranked_runs, facts_table)
+        show_step(f"Comparing {len(ranked_runs):,} runs")
+        board = make_board(
+            ranked_runs,
+            params["metric"],
+            params["tasks_are"],
+            ratings=params["ratings"],
+            by=_split_keys(params["by"]),
+            rank_by=params["rank_by"] or "",
+            facts=[known.facts for known in facts],
+            where=params["filters"],
+            ranks_below=any(params[name] for name in _SHOWING_ALL_NODES),
+        )
+        board = show_preset(board, ranked_runs, preset, facts)
+        pivots = _make_pivots(board, ranked_runs, params)
+        file_sentences: list[str] = []
+        missing_sentences: list[str] = []
+        if published is None:
+            show_step("Writing the board")
+            file_sentences, missing_sentences = publish(
+                board, ranked_runs, params, pivots
+            )
     if published is not None:
         return print_check(
             params["check"],
@@ -289,18 +308,6 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
             ranked_runs,
             as_json=params["as_json"],
         )
-    pivots = None
-    if params["pivot"]:
-        from evalwright.analysis.pivots import make_pivots
-
-        pivots = make_pivots(
-            board,
-            ranked_runs,
-            _split_keys(params["pivot"]),
-            params["metric"],
-            params["model"],
-        )
-    file_sentences, missing_sentences = publish(board, ranked_runs, params, pivots)
     if params["kept"]:
         keep_runs(ranked_runs, Path(params["kept"]))
     record = (board if pivots is None else pivots).as_dict() | (
@@ -324,3 +331,15 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
     ):
         say(line)
     return int(bool(missing_sentences))
+
+
+def _make_pivots(
+    board: Board, runs: Sequence[Run], params: Mapping[str, Any]
+) -> Pivots | None:
+    """Make the pivots that --pivot asks for."""
+    if not params["pivot"]:
+        return None
+    from evalwright.analysis.pivots import make_pivots
+
+    keys = _split_keys(params["pivot"])
+    return make_pivots(board, runs, keys, params["metric"], params["model"])
