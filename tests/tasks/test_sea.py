@@ -18,7 +18,7 @@ import pytest
 
 from evalwright.core.ask import Ask
 from evalwright.core.errors import DatasetError
-from evalwright.core.requests import Generate, Request
+from evalwright.core.requests import Generate, Request, Reward
 from evalwright.core.responses import Response
 from evalwright.core.samples import Score
 from evalwright.core.tasks import Task
@@ -41,6 +41,7 @@ OTHERS = (
     "sea-syntax-judged",
     "sea-countdown",
     "sea-route",
+    "sea-translation-metricx",
 )
 """Families without one right answer in words."""
 NAMES = [
@@ -57,6 +58,8 @@ OF_REPOSITORY = (
     "sea-novel-qa",
     "sea-paraphrase",
     "sea-qa-mc",
+    "sea-global-mmlu-lite-ms",
+    "sea-global-mmlu-lite-tl",
 )
 """Families whose rows are files of SEA-HELM's repository."""
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -117,12 +120,13 @@ def row_of(name: str) -> dict[str, Any]:
         "response_label": label,
         "subject": family.removeprefix("sea-global-mmlu-").replace("-", "_"),
         "prompts": [{**TURN, "choices_translated": single}],
-        "metadata": {"linguistic_phenomenon": "klitik"},
+        "metadata": {"linguistic_phenomenon": "klitik", "sample_id": "x/1"},
     }
     options = {
         f"option_{letter}": text
         for letter, text in zip("abcd", ("satu", "dua", "tiga", "empat"), strict=True)
     }
+    row["prompts"][0] |= options
     exam = {
         "question": "tanya",
         "a": "หนึ่ง",
@@ -428,6 +432,29 @@ def test_a_question_comes_with_its_pictures(
         "{{" not in request.prompt[-1].text and "\n\n\n" not in request.prompt[-1].text
     )
     assert [score.value for score in record.scores.values()] == [1.0], record
+
+
+def test_metricx_counts_25_errors_as_nothing(
+    hub: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
+    copies._hub_rows.rows["row"] = row_of("sea-translation-en-id")  # type: ignore[attr-defined]
+    task = load_task("sea-translation-metricx-en-id", chat=True)
+    asked: list[Request] = []
+
+    async def ask(role: str, request: Request) -> Response:
+        if role != "metricx":
+            return Response("terjemahan")
+        asked.append(request)
+        return Response(values=(-5.0,))
+
+    record = asyncio.run(evaluate_sample(task, 0, task.samples[0], 0, ask))
+    assert record.scores["metricx"].value == 0.8
+    (request,) = asked
+    assert isinstance(request, Reward)
+    assert (request.prompt, request.response, request.reference) == (
+        "teks", "terjemahan", "kalimat yang benar",
+    )  # fmt: skip
 
 
 def test_rows_of_the_repository_are_found_in_a_checkout_and_asked_for_elsewhere(
