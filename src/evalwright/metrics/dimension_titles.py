@@ -1,4 +1,4 @@
-"""What boards and trees call the keys of metadata and their values: "th" is Thai, "nlu" Understanding."""
+"""What boards call the keys of metadata and their values: "th" is Thai, "nlu" Understanding."""
 
 from __future__ import annotations
 
