@@ -38,10 +38,10 @@ def facts_of_bundled_tasks() -> dict[str, dict[str, str]]:
 FACTS = facts_of_bundled_tasks()
 
 SET_OF_SEA_HELM = {
-    "id": "sentiment qa metaphor toxicity translation-en-id translation-id-en summary causal nli syntax-judged minimal-pairs pragmatics-single pragmatics-pair ifeval global-mmlu-lite",
+    "id": "sentiment qa metaphor toxicity translation-en-id translation-id-en summary causal nli syntax-judged minimal-pairs pragmatics ifeval global-mmlu-lite",
     "vi": "sentiment qa toxicity translation-en-vi translation-vi-en summary causal nli ifeval global-mmlu-lite",
     "th": "sentiment qa toxicity translation-en-th translation-th-en summary causal nli ifeval",
-    "ta": "sentiment qa translation-en-ta translation-ta-en summary causal nli ifeval minimal-pairs pragmatics-single pragmatics-pair",
+    "ta": "sentiment qa translation-en-ta translation-ta-en summary causal nli ifeval minimal-pairs pragmatics",
     "tl": "sentiment belebele toxicity translation-en-tl translation-tl-en summary causal nli ifeval kalahi kalahi-judged global-mmlu-lite",
     "ms": "sentiment belebele toxicity translation-en-ms translation-ms-en ifeval global-mmlu-lite",
     "my": "sentiment belebele toxicity translation-en-my translation-my-en summary causal nli ifeval global-mmlu-lite",

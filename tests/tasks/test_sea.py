@@ -42,6 +42,7 @@ OTHERS = (
     "sea-countdown",
     "sea-route",
     "sea-translation-metricx",
+    *(f"sea-pragmatics-{language}" for language in ("id", "ta")),
 )
 """Families without one right answer in words."""
 NAMES = [
@@ -432,6 +433,35 @@ def test_a_question_comes_with_its_pictures(
         "{{" not in request.prompt[-1].text and "\n\n\n" not in request.prompt[-1].text
     )
     assert [score.value for score in record.scores.values()] == [1.0], record
+
+
+@pytest.mark.parametrize("language", ["id", "ta"])
+def test_pragmatics_as_one_task_asks_what_its_two_parts_ask(
+    language: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
+    labels = {
+        kind: LABELS[f"sea-pragmatics-{kind}"][language] for kind in ("pair", "single")
+    }
+    whole_rows = []
+    prompts: dict[str, list[str]] = {}
+    for kind, label in labels.items():
+        row = {**row_of(f"sea-pragmatics-{kind}-{language}"), "label": label}
+        whole_rows.append({**row, "subset": f"{language}_{kind}"})
+        part_file = tmp_path / f"{kind}.jsonl"
+        part_file.write_text(json.dumps(row) + "\n", encoding="utf-8")
+        prompts[kind] = said_prompts(f"sea-pragmatics-{kind}-{language}", part_file)
+    file = tmp_path / "both.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in whole_rows))
+    assert said_prompts(f"sea-pragmatics-{language}", file) == [
+        *prompts["pair"], *prompts["single"],
+    ]  # fmt: skip
+
+
+def said_prompts(name: str, file: Path) -> list[str]:
+    task = load_task(name, chat=True, overrides={"dataset.path": str(file)})
+    render: Any = task.strategy
+    return [render.render(sample)[-1].text for sample in task.samples]
 
 
 def test_metricx_counts_25_errors_as_nothing(
