@@ -449,10 +449,10 @@ def test_pragmatics_as_one_task_asks_what_its_two_parts_ask(
         row = {**row_of(f"sea-pragmatics-{kind}-{language}"), "label": label}
         whole_rows.append({**row, "subset": f"{language}_{kind}"})
         part_file = tmp_path / f"{kind}.jsonl"
-        part_file.write_text(json.dumps(row) + "\n", encoding="utf-8")
+        part_file.write_text(json.dumps(row, default=str) + "\n")
         prompts[kind] = said_prompts(f"sea-pragmatics-{kind}-{language}", part_file)
     file = tmp_path / "both.jsonl"
-    file.write_text("".join(json.dumps(row) + "\n" for row in whole_rows))
+    file.write_text("".join(json.dumps(row, default=str) + "\n" for row in whole_rows))
     assert said_prompts(f"sea-pragmatics-{language}", file) == [
         *prompts["pair"], *prompts["single"],
     ]  # fmt: skip
