@@ -1,6 +1,7 @@
-"""Four boards as their maintainers would make them: HHEM, SEA-HELM, Korean sets, factual questions.
+"""Four boards as their maintainers would make them: HHEM, SEA-HELM, Korean and factual sets.
 
-    python benchmarks/real_boards.py OUT [--hhem DIR] [--sea-helm DIR] [--golden FILE] [--only BOARD]
+    python benchmarks/real_boards.py OUT [--hhem DIR] [--sea-helm DIR] [--golden FILE]
+        [--only BOARD]
 
 `--hhem` is the folder `output` of the public leaderboard engine (branch `lb-engine` of
 github.com/vectara/hallucination-leaderboard) with `judgments.jsonl` and `stats.jsonl` of each
@@ -167,7 +168,8 @@ class Workplace:
                 picture = self.folder / f"board-{size}-{scheme}.png"
                 subprocess.run(
                     [
-                        chromium, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
+                        chromium, "--headless", "--no-sandbox", "--disable-gpu",
+                        "--hide-scrollbars",
                         f"--user-data-dir={self.folder / 'chromium'}",
                         f"--window-size={width},{HEIGHT_PX}",
                         f"--screenshot={picture}", *flags, page,
@@ -422,7 +424,9 @@ def write_made_models(
     for name, overrides in overrides_by_task.items():
         task = load_task(name, chat=True, overrides=overrides)
         render: Any = task.strategy
-        group = f"{task.metadata['language']}/{task.metadata.get('category', task.metadata.get('competency'))}"
+        metadata = task.metadata
+        topic = metadata.get("category", metadata.get("competency"))
+        group = f"{metadata['language']}/{topic}"
         for sample in task.samples:
             prompt = render.render(sample)
             wrong = wrong_reply(sample)
@@ -482,9 +486,13 @@ def make_factual(place: Workplace) -> None:
         "models": [
             "demo/small",
             "demo/large",
-            {"model": "scripted/constant", "arguments": {"text": "No answer"}, "label": "No answer"},
+            {
+                "model": "scripted/constant",
+                "arguments": {"text": "No answer"},
+                "label": "No answer",
+            },
         ],
-    }  # fmt: skip
+    }
     run_suite(place, suite, "factual")
     place.board(
         "Open factual questions", *if_known("--preset", "factual"),

@@ -10,7 +10,7 @@ import pytest
 
 from evalwright.core.errors import TaskError
 from evalwright.evaluation.resolving import run_identity
-from evalwright.metrics.dimension_titles import in_order, key_title, value_title
+from evalwright.metrics.dimension_titles import key_title, value_title
 from evalwright.tasks.definitions import expand, with_includes
 from evalwright.tasks.index import TaskIndex
 from evalwright.tasks.loading import load_task
@@ -146,4 +146,3 @@ def test_keys_and_values_have_titles() -> None:
     assert value_title("language", "xx") == "xx"
     assert value_title("competency", "nlu") == "Understanding"
     assert value_title("category", "Law") == "Law"
-    assert in_order("language", ["en", "xx", "th", "id", "th"]) == ["id", "th", "en", "xx"]  # fmt: skip

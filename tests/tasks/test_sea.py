@@ -28,8 +28,11 @@ from evalwright.metrics.tree import Node, read_tree
 from evalwright.models.scripted import ScriptedModel
 from evalwright.scorers.text import marks
 from evalwright.tasks.datasets import copies
+from evalwright.tasks.definitions import expand, with_includes
 from evalwright.tasks.index import TaskIndex
 from evalwright.tasks.loading import load_task
+from evalwright.tasks.validation import validated
+from evalwright.tasks.yaml_files import plain, read_document
 from support.typed import typed
 from support.written_judge import Asked, judge
 
@@ -546,18 +549,75 @@ def test_every_file_says_what_it_is() -> None:
         assert entry.description and "{{" not in entry.description
 
 
-def test_the_suite_is_of_these_tasks_and_its_tree_has_all_of_them() -> None:
-    configuration = read_configuration(EXAMPLES / "sea.yaml", None, None)
-    root = read_tree(configuration.tree)
-    beside = {str(name) for name in configuration.tasks if "translation" in str(name)}
-    assert (
-        {str(name) for name in configuration.tasks}
-        == {*root.tasks, *beside}
-        <= set(NAMES)
-    )
-    assert (
-        next(part.name for part in root.parts if isinstance(part, Node)) == "Indonesian"
-    )
+def facts_by_task() -> dict[str, dict[str, str]]:
+    facts = {}
+    for entry in FILES:
+        for definition in expand(with_includes(read_document(Path(entry.path)))):
+            file = validated(definition.document)
+            facts[definition.name] = {**plain(file.metadata), **file.board}
+    return facts
+
+
+def tree_of(suite: str) -> Node:
+    configuration = read_configuration(EXAMPLES / suite, None, None)
+    facts = facts_by_task()
+    names = [str(name) for name in configuration.tasks]
+    assert set(names) <= set(facts)
+    root = read_tree(configuration.tree, tasks={name: facts[name] for name in names})
+    assert set(root.tasks) == set(names)
+    return root
+
+
+def outline(node: Node) -> dict[str, Any]:
+    """What is below a node, by the last of the names of each node and task."""
+    return {
+        part if isinstance(part, str) else part.name.split("/")[-1]:
+            {} if isinstance(part, str) else outline(part)
+        for part in node.parts
+    }  # fmt: skip
+
+
+def test_the_suite_with_judges_has_all_pillars_of_sea_helm() -> None:
+    root = tree_of("sea_with_judges.yaml")
+    assert root.name == "Southeast Asia"
+    languages = outline(root)
+    assert list(languages) == [
+        "Indonesian", "Vietnamese", "Thai", "Tamil", "Filipino", "Malay", "Burmese",
+    ]  # fmt: skip
+    always = {"Understanding", "Generation", "Instruction following"}
+    pillars = {
+        "Indonesian": {"Reasoning", "Safety", "Multi-turn", "Knowledge", "Linguistic diagnostics"},
+        "Vietnamese": {"Reasoning", "Safety", "Multi-turn", "Knowledge"},
+        "Thai": {"Reasoning", "Safety", "Multi-turn", "Knowledge"},
+        "Tamil": {"Reasoning", "Multi-turn", "Linguistic diagnostics"},
+        "Filipino": {"Reasoning", "Safety", "Multi-turn", "Knowledge", "Culture"},
+        "Malay": {"Safety", "Multi-turn", "Knowledge"},
+        "Burmese": {"Reasoning", "Safety", "Knowledge"},
+    }  # fmt: skip
+    for language, names in pillars.items():
+        assert set(languages[language]) == always | names, language
+    # SEA-HELM counts both directions of a translation as one, and the five Thai examinations.
+    assert set(languages["Indonesian"]["Generation"]) == {
+        "Translation",
+        "sea-summary-id",
+    }
+    assert len(languages["Thai"]["Knowledge"]["Thai examinations"]) == 5
+    assert set(languages["Tamil"]["Linguistic diagnostics"]) == {
+        "sea-minimal-pairs-ta",
+        "sea-pragmatics-ta",
+    }
+
+
+def test_the_suite_without_judges_is_the_same_tree_of_fewer_tasks() -> None:
+    whole = tree_of("sea_with_judges.yaml")
+    part = tree_of("sea.yaml")
+    needs_no_model = {
+        name.replace("-metricx", "")
+        for name in whole.tasks
+        if not name.startswith(("sea-mt-bench", "sea-kalahi-judged"))
+        and name not in ("sea-global-mmlu-lite-ms", "sea-global-mmlu-lite-tl")
+    }
+    assert set(part.tasks) == needs_no_model
 
 
 def test_the_commit_of_the_first_fetch_is_kept(

@@ -37,7 +37,8 @@ from evalwright.analysis.trees import (
 )
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.tasks import metadata_texts
-from evalwright.metrics.tree import Level, Node, distinct, value_title
+from evalwright.metrics.dimension_titles import value_title
+from evalwright.metrics.tree import Level, Node, distinct
 from evalwright.runs.measures import Matrix
 from evalwright.runs.reader import Run
 from evalwright.runs.regrouping import (

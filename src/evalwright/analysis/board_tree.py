@@ -16,8 +16,9 @@ from evalwright.analysis.board_ranks import Cells
 from evalwright.analysis.board_rows import BoardTask
 from evalwright.analysis.words import counted, listed
 from evalwright.core.plain import Plain
+from evalwright.metrics.dimension_titles import value_title
 from evalwright.metrics.registry import BOUNDED
-from evalwright.metrics.tree import Node, value_title
+from evalwright.metrics.tree import Node
 from evalwright.runs.reader import Run
 from evalwright.runs.results import GroupResult, MetricResult
 from evalwright.statistics import Estimate

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any
+
+from evalwright.core.languages import LANGUAGE_NAMES
 
 
 def key_title(key: str) -> str:
@@ -26,24 +28,13 @@ def value_title(key: str, value: str) -> str:
         value: such as "th". Script and country of a language are left aside where only the
             language is known, so "pt-BR" is Portuguese.
     """
-    titles = _titles(key)
-    if value in titles:
-        return titles[value]
-    if key != "language":
-        return value
-    code = value.lower().replace("_", "-")
-    return titles.get(code) or titles.get(code.split("-")[0], value)
-
-
-def in_order(key: str, values: Iterable[str]) -> list[str]:
-    """Sort the values of a key as boards show them: known ones first, the others as they come."""
-    ranks = {value: rank for rank, value in enumerate(_titles(key))}
-    return sorted(dict.fromkeys(values), key=lambda value: ranks.get(value, len(ranks)))
-
-
-def _titles(key: str) -> Mapping[str, str]:
     titles: Mapping[str, str] = _table()["values"].get(key, {})
-    return titles
+    if value in titles or key != "language":
+        return titles.get(value, value)
+    code = value.lower().replace("_", "-")
+    short_code = code.split("-")[0]
+    names = {**LANGUAGE_NAMES, **titles}
+    return names.get(code) or names.get(short_code, value)
 
 
 @cache

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from evalwright.core.errors import ConfigurationError, UnknownName, check_known
-from evalwright.core.languages import language_name
 from evalwright.core.tasks import metadata_texts
+from evalwright.metrics.dimension_titles import value_title
 
 Average = Literal["macro", "weighted", "pooled"]
 AVERAGES: tuple[Average, ...] = get_args(Average)
@@ -305,11 +305,6 @@ def _grouped(
             Node(node_name, parts, level.average, ignores_missing, keys=selected)
         )
     return (*nodes, *without_key)
-
-
-def value_title(key: str, value: str) -> str:
-    """Return how a value of a metadata key is shown: languages by their English names."""
-    return language_name(value) if key == "language" else value
 
 
 def _new_name(wanted: str, key: str, names: set[str]) -> str:
