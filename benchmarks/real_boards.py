@@ -379,7 +379,7 @@ def make_sea_native(place: Workplace, checkout: Path) -> None:
             "by": ["language", "competency", "family"],
         }
     run_suite(place, suite, "sea")
-    place.board("Southeast Asia", *if_known("--preset", "sea-helm"))
+    place.board("Southeast Asia", *if_known("--by", "language,competency,family"))
 
 
 def make_korean(place: Workplace) -> None:
