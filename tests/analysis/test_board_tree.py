@@ -2,37 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
-from evalwright.analysis.board import Board, BoardNode, make_board
+from evalwright.analysis.board import Board, make_board
 from evalwright.analysis.board_tree import find_in
+from support.board_checks import check_nodes, node_of
 from support.runs import make_run
 
 
 def ids(board: Board) -> list[str]:
     return [node.id for node in find_in(board.tree)]
-
-
-def check_nodes(board: Board) -> None:
-    """Every node has a number, its interval and n for every row, or says why not."""
-    seen = ids(board)
-    assert len(seen) == len(set(seen))
-    for node in find_in(board.tree):
-        assert len(node.estimates) == len(board.rows)
-        for row, estimate in enumerate(node.estimates):
-            if estimate is None:
-                assert node.reasons[row]
-                continue
-            assert math.isfinite(estimate.value) and estimate.n > 0
-            if math.isnan(estimate.low) or math.isnan(estimate.high):
-                assert node.reasons[row]
-        for some in (node.ranks, node.letters):
-            assert len(some) in (0, len(board.rows))
-
-
-def node_of(board: Board, node_id: str) -> BoardNode:
-    return next(node for node in find_in(board.tree) if node.id == node_id)
 
 
 def test_tasks_without_a_tree_are_parts_of_the_overall_score(tmp_path: Path) -> None:

@@ -335,7 +335,8 @@ class _Planner:
         roots = maker.roots()
         by = tuple(key for key in self.by if key not in self.task_keys)
         selected = tuple(split_keys(self.rank_by))
-        if {*selected} & self.task_keys:
+        is_known = bool(selected) and find_node(roots, self.rank_by) is not None
+        if is_known or {*selected} & self.task_keys:
             selected = ()
         keys = tuple(dict.fromkeys([*by, *selected]))
         if not keys:

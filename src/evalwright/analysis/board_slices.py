@@ -53,11 +53,9 @@ class SliceScores:
     def matrix(self, task: str) -> tuple[Matrix, dict[int, int]] | None:
         """Return a task's scores, and the row of each run that has any; None for no run."""
         if task not in self._matrices:
-            indices = [
-                index
-                for index, run_cells in enumerate(self.cells)
-                if task in run_cells and has_number(run_cells[task])
-            ]
+            with_task = [i for i, cells in enumerate(self.cells) if task in cells]
+            with_score = [i for i in with_task if has_number(self.cells[i][task])]
+            indices = with_score or with_task
             if not indices:
                 return None
             (scores,) = matrices(

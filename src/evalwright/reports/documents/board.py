@@ -5,11 +5,13 @@ Given the runs, the document also has their tasks and a section for each model.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from evalwright.analysis.board import SIMULTANEOUS_NOTE, Board, BoardRow, BoardTask
+from evalwright.analysis.board_tree import find_in
 from evalwright.analysis.ratings import Ratings
+from evalwright.analysis.words import listed
 from evalwright.core.outcomes import (
     CUT,
     EMPTY,
@@ -27,6 +29,7 @@ from evalwright.reports.columns import (
     ScoreColumn,
     as_of,
     is_hallucination_board,
+    node_column,
     score_columns,
     shown_columns,
 )
@@ -41,6 +44,9 @@ LEAST_SLICES.
 """
 
 LEAST_SLICES = 5
+
+MOST_REASONS = 6
+"""Most sentences below a table on numbers that are not there."""
 
 PROVISIONAL_MARK = " *"
 JUDGE_MARK = " †"
@@ -189,9 +195,31 @@ def _summary_line(board: Board) -> str:
     return f"{models}, {tasks}, {date_range}"
 
 
-def _how_to_see_more(board: Board) -> list[doc.Note]:
-    note = shown_columns(board).note
-    return [doc.Note(note)] if note else []
+def _how_to_see_more(board: Board) -> list[doc.Block]:
+    """Say how to see the numbers that the table has not, and why some are not there."""
+    shown = shown_columns(board)
+    blocks: list[doc.Block] = [doc.Note(shown.note)] if shown.note else []
+    reasons = list(_reasons(board, {column.name for column in shown.columns}))
+    if len(reasons) > MOST_REASONS:
+        further = len(reasons) - MOST_REASONS
+        reasons = [*reasons[:MOST_REASONS], f"{further} more numbers are not there."]
+    return [*blocks, *([doc.Notes(reasons)] if reasons else [])]
+
+
+def _reasons(board: Board, names: Collection[str]) -> Iterator[str]:
+    """Say why tasks and slices of a table have no number or no interval for some models.
+
+    Averages that lack tasks are among the board's notes.
+    """
+    labels = board_labels(board)
+    models_by_reason: dict[tuple[str, str], list[str]] = {}
+    for node in find_in(board.tree):
+        if node.kind == "group" or node_column(node).name not in names:
+            continue
+        for row, reason in node.reasons.items():
+            models_by_reason.setdefault((node.title, reason), []).append(labels[row])
+    for (title, reason), models in models_by_reason.items():
+        yield f"'{title}' of {listed(models, 5)}: {reason}."
 
 
 def _simultaneous(board: Board) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from evalwright.analysis.pivots import PivotCell, Pivots, PivotTable
+from evalwright.analysis.pivots import ALL, PivotCell, Pivots, PivotTable
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.frames import csv_of
@@ -22,10 +22,7 @@ def pivot_document(pivots: Pivots, *, title: str = "Leaderboard") -> doc.Documen
         if table.model:
             blocks.append(doc.Heading(table.model))
         blocks.append(_table(pivots, table))
-    notes = [
-        "Scores with their 95% intervals. A slice or group is about its own items alone.",
-        *pivots.notes,
-    ]
+    notes = [f"Scores with their 95% intervals{_items(pivots)}.", *pivots.notes]
     n_columns = len(pivots.columns.values)
     if n_columns > MOST_COLUMNS:
         notes.insert(
@@ -34,8 +31,23 @@ def pivot_document(pivots: Pivots, *, title: str = "Leaderboard") -> doc.Documen
             f" {inert(pivots.columns.key)},{inert(pivots.rows.key)}` has them as rows,"
             " and `--csv FILE` has all.",
         )
-    lede = f"{pivots.rows.title} by {pivots.columns.title.lower()}"
-    return doc.Document(title, [*blocks, doc.Notes(notes)], lede)
+    dimensions = f"{pivots.rows.title.lower()} by {pivots.columns.title.lower()}"
+    return doc.Document(f"{title}: {dimensions}", [*blocks, doc.Notes(notes)])
+
+
+def _items(pivots: Pivots) -> str:
+    """Say how many scored items the numbers have: ", each of 40 to 240 items"."""
+    counts = [
+        cell.estimate.n
+        for table in pivots.tables
+        for cells in table.cells
+        for cell in cells
+        if cell and cell.estimate
+    ]
+    if not counts:
+        return ""
+    ends = dict.fromkeys(map(numbers.count, (min(counts), max(counts))))
+    return f", each of {' to '.join(ends)} items"
 
 
 def pivot_csv(pivots: Pivots) -> str:
@@ -65,8 +77,8 @@ def _table(pivots: Pivots, table: PivotTable) -> doc.Table:
         [
             doc.Column(pivots.rows.title, key=True, folds=True),
             *(
-                doc.Column(column_title, name=True, optional=bool(i))
-                for i, (_, column_title) in enumerate(columns)
+                doc.Column(column_title, name=column != ALL, optional=bool(i))
+                for i, (column, column_title) in enumerate(columns)
             ),
         ],
         rows,
