@@ -38,7 +38,7 @@ from evalwright.analysis.trees import (
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.tasks import metadata_texts
 from evalwright.metrics.dimension_titles import value_title
-from evalwright.metrics.tree import Level, Node, distinct
+from evalwright.metrics.tree import Level, Node, distinct, with_shared_keys
 from evalwright.runs.measures import Matrix
 from evalwright.runs.reader import Run
 from evalwright.runs.regrouping import (
@@ -300,7 +300,7 @@ class _Planner:
         selected = split_keys(self.rank_by)
         if not selected or not {*selected} <= self.task_keys:
             return
-        for tree in self.trees:
+        for tree in self._all_trees():
             if any(dict(node.keys).keys() == {*selected} for node in tree.nodes()):
                 return
         members = [
@@ -327,8 +327,15 @@ class _Planner:
             self._regroup([node], replaces=False)
 
     def _all_trees(self) -> list[Node]:
-        common = [tree for tree in common_trees(self.runs) if tree not in self.trees]
-        return [*self.trees, *common]
+        return [*self.trees, *self._common_trees()]
+
+    def _common_trees(self) -> list[Node]:
+        """List the trees that all runs have, with the metadata that dialects' nodes select."""
+        return [
+            with_shared_keys(tree, self.metadata)
+            for tree in common_trees(self.runs)
+            if tree not in self.trees
+        ]
 
     def _add_slices(self, maker: TreeMaker) -> tuple[BoardNode, ...]:
         """Build the tree, with slices by the keys that are no task's."""

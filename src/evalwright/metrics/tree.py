@@ -25,6 +25,8 @@ AVERAGES: tuple[Average, ...] = get_args(Average)
 _KEYS = ("name", "average", "missing", "parts")
 _ROOT_KEYS = (*_KEYS, "by")
 _LEVEL_KEYS = ("key", "average")
+SHARED_KEYS = ("language", "competency", "aggregation_group")
+"""Metadata by which dialects group their tasks, outermost first."""
 MOST_DEPTH = 20
 
 Metadata = Mapping[str, Mapping[str, Any]]
@@ -305,6 +307,46 @@ def _grouped(
             Node(node_name, parts, level.average, ignores_missing, keys=selected)
         )
     return (*nodes, *without_key)
+
+
+def is_named_by_dialect(node: Node) -> bool:
+    """Tell whether a node's name begins with the dialect of its tasks, as in "sea-helm:th"."""
+    dialect, colon, _ = node.name.partition(":")
+    prefix = dialect + colon
+    return bool(colon) and all(task.startswith(prefix) for task in node.tasks)
+
+
+def with_shared_keys(
+    node: Node, tasks: Metadata, above: Mapping[str, str] | None = None
+) -> Node:
+    """Add the metadata that the tasks of a dialect's node share, and not those of the node above.
+
+    The node "sea-helm:th" then selects {"language": "th"}, as a node made from metadata does, and
+    "sea-helm:th/safety" below it the competency too.
+
+    Args:
+        node: the tree.
+        tasks: the tasks' metadata.
+        above: the metadata that the node above selects.
+    """
+    keys = dict(above or {})
+    if not node.keys and is_named_by_dialect(node):
+        for key in SHARED_KEYS:
+            values = {
+                tuple(metadata_texts(tasks.get(name, {}).get(key)))
+                for name in node.tasks
+            }
+            shared = values.pop() if len(values) == 1 else ()
+            if len(shared) == 1 and key not in keys:
+                keys[key] = shared[0]
+                if above is not None:
+                    break
+    parts = tuple(
+        part if isinstance(part, str) else with_shared_keys(part, tasks, keys)
+        for part in node.parts
+    )
+    is_new = keys != (above or {})
+    return replace(node, parts=parts, keys=tuple(keys.items()) if is_new else node.keys)
 
 
 def _new_name(wanted: str, key: str, names: set[str]) -> str:
