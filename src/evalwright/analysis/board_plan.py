@@ -338,7 +338,10 @@ class _Planner:
         ]
 
     def _add_slices(self, maker: TreeMaker) -> tuple[BoardNode, ...]:
-        """Build the tree, with slices by the keys that are no task's."""
+        """Build the tree, with slices by the keys that are no task's.
+
+        Slices stand in the innermost groups that `by` makes of the tasks, else in the roots.
+        """
         roots = maker.roots()
         by = tuple(key for key in self.by if key not in self.task_keys)
         selected = tuple(split_keys(self.rank_by))
@@ -352,8 +355,10 @@ class _Planner:
         tasks = [column.name for column in self.columns]
         check_keys(self.runs, keys, self.task_keys, scores, tasks)
         slices = SliceMaker(scores, maker.ids)
+        goes_by_tasks = len(by) < len(self.by)
         if by:
-            roots = tuple(slices.below(root, by) for root in roots)
+            add_slices = slices.below if goes_by_tasks else slices.at
+            roots = tuple(add_slices(root, by) for root in roots)
         has_selected = any(part.keys.keys() == {*selected} for part in roots[0].parts)
         if selected and not has_selected:
             roots = (slices.at(roots[0], selected), *roots[1:])

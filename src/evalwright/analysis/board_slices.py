@@ -98,7 +98,9 @@ class SliceMaker:
         self._ids = ids
 
     def at(self, node: BoardNode, keys: Sequence[str]) -> BoardNode:
-        """Add slices by some keys to the parts of a node."""
+        """Add slices by some keys to the parts of a node; none to an average as published."""
+        if node.kind == "group" and not node.parts:
+            return node
         return replace(node, parts=(*self._slices(node, keys, {}), *node.parts))
 
     def below(self, node: BoardNode, keys: Sequence[str]) -> BoardNode:
