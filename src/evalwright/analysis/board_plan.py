@@ -204,7 +204,9 @@ class _Planner:
         made_by = bool(nodes)
         if not nodes:
             nodes = {
-                unit: overall_node(self.runs, [task.name for task in tasks])
+                unit: self._with_keys(
+                    overall_node(self.runs, [task.name for task in tasks])
+                )
                 for unit, tasks in self.units.items()
             }
         self._add_selected_tree()
@@ -328,6 +330,9 @@ class _Planner:
 
     def _all_trees(self) -> list[Node]:
         return [*self.trees, *self._common_trees()]
+
+    def _with_keys(self, node: Node | None) -> Node | None:
+        return None if node is None else with_shared_keys(node, self.metadata)
 
     def _common_trees(self) -> list[Node]:
         """List the trees that all runs have, with the metadata that dialects' nodes select."""

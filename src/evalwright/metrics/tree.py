@@ -319,7 +319,7 @@ def is_named_by_dialect(node: Node) -> bool:
 def with_shared_keys(
     node: Node, tasks: Metadata, above: Mapping[str, str] | None = None
 ) -> Node:
-    """Add the metadata that the tasks of a dialect's node share, and not those of the node above.
+    """Add the metadata that the tasks of a dialect's node share, a key more than the node above.
 
     The node "sea-helm:th" then selects {"language": "th"}, as a node made from metadata does, and
     "sea-helm:th/safety" below it the competency too.
@@ -330,17 +330,15 @@ def with_shared_keys(
         above: the metadata that the node above selects.
     """
     keys = dict(above or {})
-    if not node.keys and is_named_by_dialect(node):
-        for key in SHARED_KEYS:
-            values = {
-                tuple(metadata_texts(tasks.get(name, {}).get(key)))
-                for name in node.tasks
-            }
-            shared = values.pop() if len(values) == 1 else ()
-            if len(shared) == 1 and key not in keys:
-                keys[key] = shared[0]
-                if above is not None:
-                    break
+    next_key = next((key for key in SHARED_KEYS if key not in keys), "")
+    if next_key and not node.keys and is_named_by_dialect(node):
+        values = {
+            tuple(metadata_texts(tasks.get(name, {}).get(next_key)))
+            for name in node.tasks
+        }
+        shared = values.pop() if len(values) == 1 else ()
+        if len(shared) == 1:
+            keys[next_key] = shared[0]
     parts = tuple(
         part if isinstance(part, str) else with_shared_keys(part, tasks, keys)
         for part in node.parts
