@@ -47,25 +47,30 @@ class SliceScores:
     runs: Sequence[Run]
     cells: Sequence[Cells]
     keys: tuple[str, ...]
-    _matrices: dict[str, tuple[Matrix, dict[int, int]]] = field(default_factory=dict)
+    _matrices: dict[str, tuple[Matrix, dict[int, int]]] | None = None
     _results: dict[int, Mapping[str, TaskResult]] = field(default_factory=dict)
 
     def matrix(self, task: str) -> tuple[Matrix, dict[int, int]] | None:
         """Return a task's scores, and the row of each run that has any; None for no run."""
-        if task not in self._matrices:
+        if self._matrices is None:
+            self._matrices = self._read()
+        return self._matrices.get(task)
+
+    def _read(self) -> dict[str, tuple[Matrix, dict[int, int]]]:
+        """Read the scores of all tasks, with each run's file read as seldom as possible."""
+        tasks_by_runs: dict[tuple[int, ...], list[str]] = {}
+        for task in dict.fromkeys(name for cells in self.cells for name in cells):
             with_task = [i for i, cells in enumerate(self.cells) if task in cells]
             with_score = [i for i in with_task if has_number(self.cells[i][task])]
-            indices = with_score or with_task
-            if not indices:
-                return None
-            (scores,) = matrices(
-                [self.runs[index] for index in indices],
-                {task: [self.cells[index][task] for index in indices]},
-                self.keys,
-            )
+            tasks_by_runs.setdefault(tuple(with_score or with_task), []).append(task)
+        matrix_by_task = {}
+        for indices, tasks in tasks_by_runs.items():
             rows = {index: row for row, index in enumerate(indices)}
-            self._matrices[task] = scores, rows
-        return self._matrices[task]
+            metrics = {task: [self.cells[i][task] for i in indices] for task in tasks}
+            read = matrices([self.runs[i] for i in indices], metrics, self.keys)
+            for matrix in read:
+                matrix_by_task[matrix.measure.task] = matrix, rows
+        return matrix_by_task
 
     def values(self, tasks: Iterable[str], key: str) -> list[str]:
         """List the values that a key has in some tasks, in the order of the items."""

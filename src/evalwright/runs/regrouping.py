@@ -101,12 +101,14 @@ def with_trees(
     kept = [
         group for group in run.data.get("groups", ()) if group["name"] not in replaced
     ]
-    averages = [record for tree in trees for record in _averages(run, tree, metric)]
+    averages = _averages(run, trees, metric)
     groups = [*kept, *averages] if replaces else [*averages, *kept]
     return replace(run, data={**run.data, "groups": groups})
 
 
-def _averages(run: Run, tree: Node, label: str | None) -> list[dict[str, Any]]:
+def _averages(
+    run: Run, trees: Sequence[Node], label: str | None
+) -> list[dict[str, Any]]:
     """Compute the averages of a metric of the tasks at each node, inner ones first."""
     tasks = run.data["tasks"]
     mains = {
@@ -136,7 +138,7 @@ def _averages(run: Run, tree: Node, label: str | None) -> list[dict[str, Any]]:
     }
     sizes = {task["name"]: int(task["n_samples"]) for task in tasks}
     averages = []
-    for node in tree.nodes():
+    for node in (node for tree in trees for node in tree.nodes()):
         metrics = {name: mains[name] for name in node.tasks if name in mains}
         labels = {main["label"] for main in metrics.values()}
         name = labels.pop() if len(labels) == 1 else "main metrics"

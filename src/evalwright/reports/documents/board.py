@@ -95,8 +95,7 @@ def board_document(
     ]
     blocks: list[doc.Block] = [
         _table(board, by_id, links, costs),
-        *_how_to_see_more(board),
-        doc.Notes(notes),
+        *_notes(board, notes),
     ]
     pages = {row.run_index: link for row, link in zip(board.rows, links, strict=False)}
     for unit_board in board.more:
@@ -105,8 +104,7 @@ def board_document(
         blocks += [
             doc.Heading(unit_board.tasks[0].metric),
             _table(unit_board, {}, board_links, False),
-            *_how_to_see_more(unit_board),
-            doc.Notes(own_notes),
+            *_notes(unit_board, own_notes),
         ]
     if board.ratings:
         blocks += [
@@ -195,15 +193,15 @@ def _summary_line(board: Board) -> str:
     return f"{models}, {tasks}, {date_range}"
 
 
-def _how_to_see_more(board: Board) -> list[doc.Block]:
-    """Say how to see the numbers that the table has not, and why some are not there."""
+def _notes(board: Board, notes: Sequence[str]) -> list[doc.Block]:
+    """Say how to see what the table leaves out, why numbers are not there, and all else."""
     shown = shown_columns(board)
     blocks: list[doc.Block] = [doc.Note(shown.note)] if shown.note else []
     reasons = list(_reasons(board, {column.name for column in shown.columns}))
     if len(reasons) > MOST_REASONS:
         further = len(reasons) - MOST_REASONS
         reasons = [*reasons[:MOST_REASONS], f"{further} more numbers are not there."]
-    return [*blocks, *([doc.Notes(reasons)] if reasons else [])]
+    return [*blocks, doc.Notes([*reasons, *notes])]
 
 
 def _reasons(board: Board, names: Collection[str]) -> Iterator[str]:
@@ -247,7 +245,7 @@ def _table(
         *(
             _column(
                 column,
-                moves=len(others) > len(HALLUCINATION_COLUMNS) and not shown.is_level,
+                moves=len(others) > len(HALLUCINATION_COLUMNS),
                 optional=shown.is_level,
             )
             for column in others
