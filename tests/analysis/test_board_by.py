@@ -83,7 +83,7 @@ def test_tasks_are_grouped_by_their_metadata(tmp_path: Path) -> None:
     assert values == pytest.approx({"a": 0.9, "b": 0.3})
     assert [(key.key, key.values) for key in board.dimensions][:2] == [
         ("language", (("th", "Thai"), ("vi", "Vietnamese"))),
-        ("competency", (("reading", "reading"), ("safety", "safety"))),
+        ("competency", (("reading", "reading"), ("safety", "Safety"))),
     ]
     assert order(board) == ["b", "a"]
     assert board.tree[0].estimates == tuple(row.overall for row in board.rows)
