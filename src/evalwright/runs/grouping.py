@@ -117,7 +117,7 @@ def main_unit_tasks(tasks: Records) -> list[Mapping[str, Any]]:
 
 def metadata_of(tasks: Records) -> dict[str, Mapping[str, Any]]:
     """Return the metadata of tasks by their names, with what dialects group their tasks by."""
-    metadata = {}
+    metadata: dict[str, Mapping[str, Any]] = {}
     for task in tasks:
         definition = task.get("definition") or {}
         groups = SHARED_KEYS if is_dialect(str(definition.get("dialect", ""))) else ()
