@@ -64,13 +64,13 @@ def test_tasks_are_grouped_by_their_metadata(tmp_path: Path) -> None:
         "overall/Thai",
         "overall/Thai/reading",
         "overall/Thai/reading/th-reading",
-        "overall/Thai/safety",
-        "overall/Thai/safety/th-safety",
+        "overall/Thai/Safety",
+        "overall/Thai/Safety/th-safety",
         "overall/Vietnamese",
         "overall/Vietnamese/reading",
         "overall/Vietnamese/reading/vi-reading",
-        "overall/Vietnamese/safety",
-        "overall/Vietnamese/safety/vi-safety",
+        "overall/Vietnamese/Safety",
+        "overall/Vietnamese/Safety/vi-safety",
     ]
     thai = node_of(board, "overall/Thai")
     assert thai.keys == {"language": "th"}
@@ -83,7 +83,7 @@ def test_tasks_are_grouped_by_their_metadata(tmp_path: Path) -> None:
     assert values == pytest.approx({"a": 0.9, "b": 0.3})
     assert [(key.key, key.values) for key in board.dimensions][:2] == [
         ("language", (("th", "Thai"), ("vi", "Vietnamese"))),
-        ("competency", (("reading", "reading"), ("safety", "safety"))),
+        ("competency", (("reading", "reading"), ("safety", "Safety"))),
     ]
     assert order(board) == ["b", "a"]
     assert board.tree[0].estimates == tuple(row.overall for row in board.rows)

@@ -58,7 +58,7 @@ def test_two_keys_of_tasks(runs: list[Run]) -> None:
     pivots = pivots_of(runs, "language,competency")
     assert [table.model for table in pivots.tables] == ["demo/a", "demo/b"]
     assert [title for _, title in pivots.rows.values] == ["Thai", "Vietnamese"]
-    assert [title for _, title in pivots.columns.values] == ["All", "reading", "safety"]
+    assert [title for _, title in pivots.columns.values] == ["All", "reading", "Safety"]
     assert values(pivots) == [[0.583, 0.667, 0.5], [1.0, 1.0, None]]
     assert values(pivots, 1)[0] == [0.167, 0.333, 0.0]
     swapped = pivots_of(runs, "competency,language", "demo/b")

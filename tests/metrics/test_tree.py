@@ -154,7 +154,7 @@ def test_a_tree_is_made_from_metadata() -> None:
         "Asia": [
             {
                 "Thai": [
-                    {"Thai/nlu": ["th-nlu"]},
+                    {"Thai/Understanding": ["th-nlu"]},
                     {
                         "Thai/pragmatics": [
                             {"Thai/pragmatics/lindsea": ["th-pair", "th-single"]}
@@ -162,14 +162,14 @@ def test_a_tree_is_made_from_metadata() -> None:
                     },
                 ]
             },
-            {"Vietnamese": [{"Vietnamese/nlu": ["vi-nlu"]}]},
+            {"Vietnamese": [{"Vietnamese/Understanding": ["vi-nlu"]}]},
         ]
     }
     averages = {node.name: node.average for node in root.nodes()}
     assert averages["Thai/pragmatics/lindsea"] == "pooled"
     assert {*averages.values()} == {"pooled", "macro"}
     keys = {node.name: dict(node.keys) for node in root.nodes()}
-    assert keys["Thai/nlu"] == {"language": "th", "competency": "nlu"}
+    assert keys["Thai/Understanding"] == {"language": "th", "competency": "nlu"}
     assert keys["Asia"] == {}
     sizes = dict.fromkeys(TAGGED, 10)
     assert leaf_weights(root, sizes) == pytest.approx(

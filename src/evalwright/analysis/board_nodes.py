@@ -8,7 +8,7 @@ from evalwright.analysis.board_tree import SEPARATOR, BoardNode, find_in
 from evalwright.analysis.words import listed
 from evalwright.core.errors import UnknownName, UsageError
 from evalwright.core.text import printable
-from evalwright.metrics.tree import value_title
+from evalwright.metrics.dimension_titles import value_title
 
 PREFIX_END = ":"
 """Between a dialect and its name: "sea-helm:SEA" is found by "SEA"."""

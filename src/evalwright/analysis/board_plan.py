@@ -37,7 +37,8 @@ from evalwright.analysis.trees import (
 )
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.tasks import metadata_texts
-from evalwright.metrics.tree import Level, Node, distinct, value_title
+from evalwright.metrics.dimension_titles import value_title
+from evalwright.metrics.tree import Level, Node, distinct, with_shared_keys
 from evalwright.runs.measures import Matrix
 from evalwright.runs.reader import Run
 from evalwright.runs.regrouping import (
@@ -203,7 +204,9 @@ class _Planner:
         made_by = bool(nodes)
         if not nodes:
             nodes = {
-                unit: overall_node(self.runs, [task.name for task in tasks])
+                unit: self._with_keys(
+                    overall_node(self.runs, [task.name for task in tasks])
+                )
                 for unit, tasks in self.units.items()
             }
         self._add_selected_tree()
@@ -299,7 +302,7 @@ class _Planner:
         selected = split_keys(self.rank_by)
         if not selected or not {*selected} <= self.task_keys:
             return
-        for tree in self.trees:
+        for tree in self._all_trees():
             if any(dict(node.keys).keys() == {*selected} for node in tree.nodes()):
                 return
         members = [
@@ -326,8 +329,18 @@ class _Planner:
             self._regroup([node], replaces=False)
 
     def _all_trees(self) -> list[Node]:
-        common = [tree for tree in common_trees(self.runs) if tree not in self.trees]
-        return [*self.trees, *common]
+        return [*self.trees, *self._common_trees()]
+
+    def _with_keys(self, node: Node | None) -> Node | None:
+        return None if node is None else with_shared_keys(node, self.metadata)
+
+    def _common_trees(self) -> list[Node]:
+        """List the trees that all runs have, with the metadata that dialects' nodes select."""
+        return [
+            with_shared_keys(tree, self.metadata)
+            for tree in common_trees(self.runs)
+            if tree not in self.trees
+        ]
 
     def _add_slices(self, maker: TreeMaker) -> tuple[BoardNode, ...]:
         """Build the tree, with slices by the keys that are no task's.

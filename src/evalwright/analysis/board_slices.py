@@ -23,7 +23,7 @@ from evalwright.analysis.trees import can_average, shared_range
 from evalwright.analysis.words import counted, listed
 from evalwright.core.errors import UnknownName
 from evalwright.core.text import printable
-from evalwright.metrics.tree import value_title
+from evalwright.metrics.dimension_titles import value_title
 from evalwright.runs.measures import Matrix, matrices
 from evalwright.runs.reader import Run
 from evalwright.runs.results import TaskResult

@@ -16,8 +16,9 @@ from evalwright.analysis.board_ranks import Cells
 from evalwright.analysis.board_rows import BoardTask
 from evalwright.analysis.words import counted, listed
 from evalwright.core.plain import Plain
+from evalwright.metrics.dimension_titles import value_title
 from evalwright.metrics.registry import BOUNDED
-from evalwright.metrics.tree import Node, value_title
+from evalwright.metrics.tree import Node, is_named_by_dialect
 from evalwright.runs.reader import Run
 from evalwright.runs.results import GroupResult, MetricResult
 from evalwright.statistics import Estimate
@@ -252,7 +253,8 @@ class TreeMaker:
     def _group(self, node: Node, parent: str) -> BoardNode:
         """Build a node of a tree, with the nodes below it."""
         title = value_title(*node.keys[-1]) if node.keys else node.name
-        node_id = self.ids.new(parent, title)
+        name = node.name if is_named_by_dialect(node) else title
+        node_id = self.ids.new(parent, name)
         self.sources[node_id] = node
         parts = tuple(
             self._task(part, node_id)

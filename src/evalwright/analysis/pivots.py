@@ -23,7 +23,7 @@ from evalwright.analysis.words import listed
 from evalwright.core.errors import UnknownName, UsageError
 from evalwright.core.shown import Shown
 from evalwright.core.text import printable
-from evalwright.metrics.tree import value_title
+from evalwright.metrics.dimension_titles import value_title
 from evalwright.runs.confirmed import confirm_all
 from evalwright.runs.reader import Run
 from evalwright.statistics import Estimate

@@ -17,14 +17,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from evalwright.core.errors import ConfigurationError, UnknownName, check_known
-from evalwright.core.languages import language_name
 from evalwright.core.tasks import metadata_texts
+from evalwright.metrics.dimension_titles import value_title
 
 Average = Literal["macro", "weighted", "pooled"]
 AVERAGES: tuple[Average, ...] = get_args(Average)
 _KEYS = ("name", "average", "missing", "parts")
 _ROOT_KEYS = (*_KEYS, "by")
 _LEVEL_KEYS = ("key", "average")
+SHARED_KEYS = ("language", "competency", "aggregation_group")
+"""Metadata by which dialects group their tasks, outermost first."""
 MOST_DEPTH = 20
 
 Metadata = Mapping[str, Mapping[str, Any]]
@@ -307,9 +309,42 @@ def _grouped(
     return (*nodes, *without_key)
 
 
-def value_title(key: str, value: str) -> str:
-    """Return how a value of a metadata key is shown: languages by their English names."""
-    return language_name(value) if key == "language" else value
+def is_named_by_dialect(node: Node) -> bool:
+    """Tell whether a node's name begins with the dialect of its tasks, as in "sea-helm:th"."""
+    dialect, colon, _ = node.name.partition(":")
+    prefix = dialect + colon
+    return bool(colon) and all(task.startswith(prefix) for task in node.tasks)
+
+
+def with_shared_keys(
+    node: Node, tasks: Metadata, above: Mapping[str, str] | None = None
+) -> Node:
+    """Add the metadata that the tasks of a dialect's node share, a key more than the node above.
+
+    The node "sea-helm:th" then selects {"language": "th"}, as a node made from metadata does, and
+    "sea-helm:th/safety" below it the competency too.
+
+    Args:
+        node: the tree.
+        tasks: the tasks' metadata.
+        above: the metadata that the node above selects.
+    """
+    keys = dict(above or {})
+    next_key = next((key for key in SHARED_KEYS if key not in keys), "")
+    if next_key and not node.keys and is_named_by_dialect(node):
+        values = {
+            tuple(metadata_texts(tasks.get(name, {}).get(next_key)))
+            for name in node.tasks
+        }
+        shared = values.pop() if len(values) == 1 else ()
+        if len(shared) == 1:
+            keys[next_key] = shared[0]
+    parts = tuple(
+        part if isinstance(part, str) else with_shared_keys(part, tasks, keys)
+        for part in node.parts
+    )
+    is_new = keys != (above or {})
+    return replace(node, parts=parts, keys=tuple(keys.items()) if is_new else node.keys)
 
 
 def _new_name(wanted: str, key: str, names: set[str]) -> str:

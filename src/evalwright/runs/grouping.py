@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from evalwright.metrics.registry import BOUNDED, metric_range
-from evalwright.metrics.tree import Node, read_tree
+from evalwright.metrics.tree import SHARED_KEYS, Node, read_tree
 from evalwright.runs.measures import UNIT_RANGE, Matrix, make_matrix, pooled
 from evalwright.runs.results import GroupResult, MetricResult
 from evalwright.runs.score_tables import ScoreTable, means_of
@@ -116,8 +116,14 @@ def main_unit_tasks(tasks: Records) -> list[Mapping[str, Any]]:
 
 
 def metadata_of(tasks: Records) -> dict[str, Mapping[str, Any]]:
-    """Return the metadata of tasks by their names."""
-    return {str(task["name"]): task.get("metadata") or {} for task in tasks}
+    """Return the metadata of tasks by their names, with what dialects group their tasks by."""
+    metadata: dict[str, Mapping[str, Any]] = {}
+    for task in tasks:
+        definition = task.get("definition") or {}
+        groups = SHARED_KEYS if is_dialect(str(definition.get("dialect", ""))) else ()
+        shared = {key: definition[key] for key in groups if definition.get(key)}
+        metadata[str(task["name"])] = {**shared, **(task.get("metadata") or {})}
+    return metadata
 
 
 def _listed(value: Any) -> list[Any]:
