@@ -39,6 +39,7 @@ class EvaluationSettings(TypedDict, total=False):
     batch: bool | None
     replace: bool | None
     resend_empty: bool | None
+    round: str | None
     accept_failures: str | float | None
     give_up: Texts | None
     no_judge: bool | None

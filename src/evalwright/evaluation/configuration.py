@@ -98,6 +98,8 @@ class Configuration:
         replace: whether a run of that name with other settings may be replaced.
         resend_empty: whether to send requests again whose replies were all empty before, and were
             paid for.
+        round: the round in which the models are asked, such as "2026-W49"; answers of other rounds
+            are not used. It is added to the run's name.
         overrides: settings in place of the tasks' own, nested or dotted ({"dataset.path":
             "mine.csv"}).
         dialect: settings for tasks of other frameworks (DIALECT:NAME), such as `task_root`, `trust`
@@ -142,6 +144,7 @@ class Configuration:
     max_resident: int = 1
     replace: bool = False
     resend_empty: bool = False
+    round: str = ""
     overrides: Mapping[str, Any] = field(default_factory=dict)
     dialect: Mapping[str, Any] = field(default_factory=dict)
     num_fewshot: int | None = None
@@ -179,7 +182,7 @@ class Configuration:
 
         if not self.name:
             return ""
-        name = slug(self.name)
+        name = slug(f"{self.name}-{self.round}" if self.round else self.name)
         return name if len(self.models) == 1 else f"{name}-{model_file_name(spec)}"
 
     def as_dict(self) -> dict[str, Any]:
@@ -221,6 +224,7 @@ class Configuration:
             "hardware",
             "num_fewshot",
             "shard",
+            "round",
         )
         for key in (*names, "accept_failures", "no_judge", "store_images"):
             setting = getattr(self, key)

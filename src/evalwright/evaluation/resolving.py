@@ -263,6 +263,7 @@ def _candidate(
         tasks,
         configuration.limit,
         configuration.seed,
+        configuration.round,
     )
     for task in tasks:
         key = task.name, task.samples.content_hash
@@ -319,10 +320,13 @@ def run_identity(
     tasks: Sequence[Task],
     limit: float | None,
     seed: int,
+    asked_in: str = "",
 ) -> str:
     """Compute a digest of all that decides the numbers of a run."""
+    asked = {"round": asked_in} if asked_in else {}
     return fingerprint_of(
         {
+            **asked,
             "model": model_fingerprint,
             "roles": dict(role_fingerprints),
             "tasks": [

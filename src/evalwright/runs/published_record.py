@@ -340,7 +340,7 @@ _CONFIGURATION = _mapping(
             _unchanged,
         ),
         **_all(
-            "max_resident batch hardware num_fewshot shard accept_failures no_judge",
+            "max_resident batch hardware num_fewshot shard round accept_failures no_judge",
             _unchanged,
         ),
         **_all("store_images tree scoring", _unchanged),
