@@ -27,6 +27,7 @@ from evalwright.reports.board_nodes import (
 from evalwright.reports.columns import HALLUCINATION, ScoreColumn, shown_columns
 from evalwright.reports.documents.board import board_labels, coverage, score_note
 from evalwright.reports.documents.run import run_blocks
+from evalwright.reports.documents.sentences import judge_names, sentence_blocks
 from evalwright.reports.model_samples import (
     DISPUTED,
     LOW,
@@ -338,7 +339,9 @@ class _ModelPage:
                 yield _outcomes(outcomes, self._results.get(outcomes.task))
         yield from _judge_blocks(samples)
         anchors = self._sample_anchors(placed, samples)
-        yield from _samples_section(node.title, samples, anchors, self._input_title())
+        yield from _samples_section(
+            samples, anchors, self._input_title(), judge_names(self._run)
+        )
 
     def _input_title(self) -> str:
         cells = self._board.rows[self._row].cells.values()
@@ -528,7 +531,10 @@ def _judge_row(counts: JudgeCounts) -> Sequence[doc.Content]:
 
 
 def _samples_section(
-    task: str, samples: TaskSamples, anchors: Sequence[str], input_title: str
+    samples: TaskSamples,
+    anchors: Sequence[str],
+    input_title: str,
+    judges: Mapping[str, str],
 ) -> Iterator[doc.Block]:
     """Show the chosen samples of a task; of those without texts, only the ids and scores."""
     judged = input_title == "Source"
@@ -538,7 +544,7 @@ def _samples_section(
     without_texts = []
     for sample, anchor in zip(samples.samples, anchors, strict=True):
         if sample_texts(sample, input_title):
-            yield from sample_blocks(sample, anchor, input_title)
+            yield from sample_blocks(sample, anchor, input_title, judges)
         else:
             without_texts.append(f"{sample.id} ({sample.score:.3g})")
     if without_texts:
@@ -550,16 +556,18 @@ def _samples_section(
 
 
 def sample_blocks(
-    sample: ShownSample, anchor: str, input_title: str = "Input"
+    sample: ShownSample,
+    anchor: str,
+    input_title: str = "Input",
+    judges: Mapping[str, str] | None = None,
 ) -> Iterator[doc.Block]:
-    """Show one sample: why it is here, its texts, and what each judge said.
-
-    This is the place for whatever else is known of a sample, such as a judge's evidence.
+    """Show one sample: why it is here, its texts, and what each judge said of its sentences.
 
     Args:
         sample: The sample; `sample.record` is its whole record.
         anchor: The name by which the page links to it.
         input_title: What the page calls the sample's input.
+        judges: The judges' names by role.
     """
     yield doc.Heading(sample.id, 4, anchor)
     phrases = [
@@ -575,6 +583,7 @@ def sample_blocks(
         yield doc.Text("Judges", "\n".join(map(_verdict_line, sample.verdicts)))
     for title, text in sample_texts(sample, input_title):
         yield doc.Text(title, text)
+    yield from sentence_blocks(sample.record, judges or {})
 
 
 def _verdict_line(verdict: JudgeVerdict) -> str:
