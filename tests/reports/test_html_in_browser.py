@@ -160,6 +160,9 @@ def test_bars_stand_under_their_axis_and_no_name_covers_a_number(
 
 def test_sorts_on_click_and_by_keyboard(tmp_path: Path) -> None:
     async def steps(tab: Tab, url: str) -> None:
+        # wide enough that no column is folded
+        size = {"width": 1920, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+        await tab.send("Emulation.setDeviceMetricsOverride", **size)
         await tab.open(url)
         assert await tab.evaluate(LABELS) == ["b/best", "c/middle", "a/worst"]
         sorts = f"{HEADS}.map(h => h.getAttribute('aria-sort'))"

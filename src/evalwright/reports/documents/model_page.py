@@ -262,7 +262,7 @@ class _ModelPage:
 
     def _rank_text(self, placed: PlacedNode) -> str:
         ranks = rank_at(placed.node, self._row)
-        if ranks is None:
+        if ranks is None or self._context.n_ranked[placed.index] < 2:
             return ""
         return f"{numbers.ranks(ranks)} of {self._context.n_ranked[placed.index]}"
 
@@ -619,7 +619,8 @@ def _texts(
     if row["input"] and not any(
         row["input"] == passage.get("text") for passage in passages
     ):
-        yield input_title, str(row["input"])
+        # Beside passages an input is a question or an id, not the source.
+        yield ("Input" if passages else input_title), str(row["input"])
     if row["targets"]:
         yield "Target", ", ".join(map(str, row["targets"][:5]))
     yield "Answer", str(row.get("answer", ""))

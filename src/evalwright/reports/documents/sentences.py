@@ -129,7 +129,7 @@ def _source_text(row: Mapping[str, Any], verdicts: Mapping[str, Any]) -> str:
         f"{quote} ({', '.join(dict.fromkeys(roles))})"
         for quote, roles in roles_by_quote.items()
     ]
-    return " ".join([*quotes, *refusals])
+    return "; ".join([*quotes, *refusals])
 
 
 def _quote(row: Mapping[str, Any], place: Mapping[str, Any]) -> str:

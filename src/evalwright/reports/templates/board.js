@@ -4,7 +4,7 @@
   const board = JSON.parse(source.textContent);
   const models = board.models;
 
-  const DRAWN_CELLS = 1000;  // a table with more draws only the rows and columns that are on the screen
+  const DRAWN_CELLS = 1000;  // a table with more has the names of all rows, but the numbers only of those on the screen
   const SPARE_ROWS = 8;  // rows drawn above and below the screen
   const SPARE_COLUMNS = 4;  // columns drawn on its left and right
   const MOST_TABS = 24;
@@ -36,6 +36,14 @@
   }
 
   const nameOf = (text) => html`<bdi>${text}</bdi>`;
+
+  /* A model's name, which may be broken after its slashes, dashes and underscores. */
+  const breakableName = (text) => html`<bdi>${text.split(/(?<=[/_:-])(?=[^/_:-])/).map((part, i) => html`${i > 0 && html`<wbr>`}${part}`)}</bdi>`;
+
+  const SYLLABLE_END = /([aeiouy])([bcdfghjklmnpqrstvwxz]*?)((?:(?<=[lnr])str?|[bcdfgkpt][lr]|[cpst]h|[bcdfghjklmnpqrstvwxz])(?=[aeiouy][a-z]))/gi;
+
+  /* A title whose words of more than `most` letters may be hyphenated between syllables. */
+  const hyphenated = (title, most) => title.replace(/[a-z]{6,}/gi, (word) => (word.length <= most ? word : word.replace(SYLLABLE_END, "$1$2\u00ad$3")));
   const shortened = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
 
   // -- The board's nodes -------------------------------------------------------------------
@@ -167,6 +175,9 @@
       return { key, title, note: FACT_NOTES[key] || "", kind, contents };
     }).filter((fact) => fact.contents.length);
   }
+
+  const presetColumns = board.extra_columns || [];
+  const isPresetColumn = (key) => presetColumns.some((column) => column.name === key);
 
   const factOf = (model, key) => {
     const content = (model.facts || {})[key];
@@ -341,7 +352,7 @@
   /* What stands below a column's title: its unit or metric, unless the title says it. */
   function noteOf(node, isHeadline = false) {
     const bare = (text) => text.toLowerCase().replace(/[\s_-]+/g, " ");
-    const isSaid = node.metric === "accuracy" || bare(node.metric) === bare(node.title) || (node.parts.length > 0 && !isHeadline);
+    const isSaid = node.metric === "accuracy" || bare(node.title).includes(bare(node.metric)) || (node.parts.length > 0 && !isHeadline);
     return [node.measure || (isSaid ? "" : node.metric), node.lower_is_better ? "lower is better" : ""].filter(Boolean).join(", ");
   }
 
@@ -358,7 +369,8 @@
 
   function nodeColumn(node, unfoldedFrom = null) {
     const column = columnOfNode(node);
-    return { ...column, unfoldedFrom, width: state.intervals ? Math.max(PRINTED_WIDTH, column.width) : column.width };
+    const width = folded.isTight && node.inPoints ? tightWidth(node.title) : column.width;
+    return { ...column, unfoldedFrom, width: state.intervals ? Math.max(PRINTED_WIDTH, width) : width };
   }
 
   const columnOfNode = remembered((node) => {
@@ -375,7 +387,8 @@
 
   /* Widths are in rem: of a title in bold small type whose words are not broken, and of the cells. */
   const titleWidth = (title) => Math.min(9, 0.56 * Math.max(...title.split(/[\s/_-]+/).map((word) => word.length)) + 1.3);
-  const textWidth = (texts) => Math.min(13, 0.54 * texts.reduce((most, text) => Math.max(most, text.length), 0) + 1.3);
+  const tightWidth = (title) => Math.min(folded.most, Math.max(4.2, LETTER_WIDTH * Math.max(...title.split(/[\s/_-]+/).map((word) => word.length)) + 1));
+  const textWidth = (texts) => Math.min(13, 0.6 * texts.reduce((most, text) => Math.max(most, text.length), 0) + 1.3);
 
   function numberWidth(node) {
     if (node.inPoints) return 5.6;
@@ -426,10 +439,10 @@
 
   function modelColumn() {
     return {
-      key: "model", title: "Model", kind: "head", first: "ascending", width: modelWidth, sortBy: (row) => models[row].label,
+      key: "model", title: "Model", kind: "head", first: "ascending", width: folded.isTight ? Math.min(modelWidth, TIGHT_MODEL_WIDTH) : modelWidth, sortBy: (row) => models[row].label,
       cell: (row) => {
         const model = models[row];
-        const label = nameOf(model.label);
+        const label = breakableName(model.label);
         const isOpen = state.unfolded.has(row);
         return html`<div class="who"><button type="button" class="fold" data-row="${row}" aria-expanded="${isOpen}" aria-label="All of ${shortened(model.label, 80)}"></button><span class="names"><span class="name" title="${model.label.length > LONG_NAME ? shortened(model.label, 400) : ""}">${model.page ? html`<a href="${model.page}">${label}</a>` : label}</span><span class="small">${smallPrints[row]}</span></span></div>`;
       },
@@ -439,7 +452,7 @@
   const smallPrints = models.map(smallPrint);
   const hasLongNames = models.some((model) => model.label.length > LONG_NAME);
   const longestName = models.reduce((most, model, row) => Math.max(most, model.label.length, 0.85 * smallPrints[row].length), 8);
-  const modelWidth = Math.min(19, Math.max(11, 0.52 * longestName + 3.2));
+  const modelWidth = Math.min(19, Math.max(11, 0.58 * longestName + 3.2));
 
   function plainColumn(key, title, note, textOf, more = {}) {
     const cells = models.map((_, row) => textOf(row));
@@ -458,7 +471,7 @@
 
   /* Columns about the runs, in the order of the table. isOff: shown only if the reader chooses it. */
   const extraColumns = remembered((node) => {
-    const columns = [];
+    const columns = presetColumns.filter((column) => !facts.some((fact) => fact.key === column.name)).map(presetColumn);
     const some = (test) => models.some(test);
     if (node === headline && some((model) => model.corrected && typeof model.corrected.value === "number")) {
       columns.push(estimateColumn("corrected", "Corrected", "by human labels", (model) => model.corrected, node.inPoints));
@@ -482,10 +495,10 @@
       columns.push(plainColumn("tied", "Tied", "share a letter", (row) => node.tied[row] || "", { isOff: true }));
     }
     if (some((model) => model.asked !== undefined)) {
-      columns.push(plainColumn("items", "Items", "", (row) => itemsText(models[row]), { sortBy: (row) => models[row].items ?? null }));
-      columns.push(plainColumn("missing", "Missing", "", (row) => html`<span class="${models[row].missing ? "warn" : "quiet"}">${count(models[row].missing || 0)}</span>`, { sortBy: (row) => models[row].missing ?? null, isOff: !some((model) => model.missing) }));
+      columns.push(plainColumn("items", "Items", "", (row) => itemsText(models[row]), { isMinor: true, sortBy: (row) => models[row].items ?? null }));
+      columns.push(plainColumn("missing", "Missing", "", (row) => html`<span class="${models[row].missing ? "warn" : "quiet"}">${count(models[row].missing || 0)}</span>`, { sortBy: (row) => models[row].missing ?? null, isMinor: true, isOff: !some((model) => model.missing) }));
     }
-    if (some((model) => model.unsure)) columns.push(plainColumn("unsure", "Unsure", "", (row) => count(models[row].unsure || 0), { sortBy: (row) => models[row].unsure ?? 0 }));
+    if (some((model) => model.unsure)) columns.push(plainColumn("unsure", "Unsure", "", (row) => count(models[row].unsure || 0), { isMinor: true, sortBy: (row) => models[row].unsure ?? 0 }));
     const faults = new Set(models.flatMap((model) => Object.keys(model.faults || {})));
     for (const fault of faults) {
       columns.push(plainColumn(`fault:${fault}`, fault, "the model's own fault", (row) => count((models[row].faults || {})[fault] || 0), { sortBy: (row) => (models[row].faults || {})[fault] || 0 }));
@@ -493,17 +506,40 @@
     if (some((model) => typeof model.cost === "number")) {
       columns.push(plainColumn("cost", "Cost", "$", (row) => (typeof models[row].cost === "number" ? format(models[row].cost, false, models[row].cost < 1 ? 4 : 2) : ""), { sortBy: (row) => models[row].cost ?? null, first: "ascending", isOff: true }));
     }
-    if (some((model) => model.hardware)) columns.push(plainColumn("hardware", "Hardware", "", (row) => models[row].hardware || "", { kind: "words", first: "ascending", sortBy: (row) => models[row].hardware || null }));
+    if (some((model) => model.hardware)) columns.push(plainColumn("hardware", "Hardware", "", (row) => models[row].hardware || "", { kind: "words", isMinor: true, first: "ascending", sortBy: (row) => models[row].hardware || null }));
     for (const fact of facts) columns.push(factColumn(fact));
-    if (some((model) => model.date)) columns.push(plainColumn("date", "Run on", "", (row) => models[row].date || "", { kind: "words", sortBy: (row) => models[row].date || null }));
+    if (some((model) => model.date)) columns.push(plainColumn("date", "Run on", "", (row) => models[row].date || "", { kind: "words", isMinor: true, sortBy: (row) => models[row].date || null }));
     return columns;
   });
+
+  /* A column that a preset adds: a fact in words, or a measurement such as tokens a second. */
+  function presetColumn(column) {
+    const key = `extra:${column.name}`;
+    const contents = models.map((model) => (model.extra || {})[column.name] ?? null);
+    const hint = column.note || "";
+    if (column.scale === "text") {
+      return plainColumn(key, column.title, "", (row) => contents[row] || "", { kind: "words", first: "ascending", hint, sortBy: (row) => contents[row] });
+    }
+    const inPoints = column.scale === "0 to 1";
+    const measure = inPoints || column.scale === "its own" ? "" : column.scale;
+    const note = [measure, column.lower_is_better ? "lower is better" : ""].filter(Boolean).join(", ");
+    const scores = contents.map((content) => ({ ...estimateScore(content), reason: (content && content.reason) || "" }));
+    const words = (row) => intervalText(scores[row], inPoints) || valueText(scores[row], inPoints);
+    return {
+      key, title: column.title, note, hint, kind: "number", first: column.lower_is_better ? "ascending" : "descending",
+      width: Math.max(5.6, titleWidth(column.title), ...models.map((_, row) => 0.43 * words(row).length + 0.9)),
+      sortBy: (row) => scores[row].value,
+      cell: (row) => numberCell(scores[row], inPoints),
+      tip: (row) => numberTip(models[row].label, column.title, scores[row], { inPoints, metric: "", measure, lower_is_better: column.lower_is_better }),
+    };
+  }
 
   function factColumn(fact) {
     const isLink = fact.kind === "link";
     const text = (row) => factText(fact, factOf(models[row], fact.key));
-    return plainColumn(`fact:${fact.key}`, fact.title, fact.note, (row) => (isLink ? linkTo(text(row)) : text(row)), {
-      kind: fact.kind === "range" ? "count" : "words", isOff: true, ...(isLink && { width: 10 }), first: fact.kind === "choice" ? "ascending" : "descending",
+    const note = fact.key === "size" ? "" : fact.note;  // its texts have the unit: 8B
+    return plainColumn(`fact:${fact.key}`, fact.title, note, (row) => (isLink ? linkTo(text(row)) : text(row)), {
+      kind: fact.kind === "range" ? "count" : "words", isOff: !isPresetColumn(fact.key), ...(isLink && { width: 10 }), first: fact.kind === "choice" ? "ascending" : "descending",
       sortBy: isLink ? null : (row) => { const content = factOf(models[row], fact.key); return typeof content === "boolean" ? Number(content) : content; },
     });
   }
@@ -522,13 +558,54 @@
     });
   }
 
-  /* What follows the headline: its parts, or the other roots where it has none. */
+  /* What follows the headline: its parts, and beside a root the other roots; those of its scale before its parts. */
   function scoreColumns() {
     const parts = partColumns(state.node);
-    return parts.length ? parts : roots.filter((root) => root !== state.node).map((root) => nodeColumn(root));
+    if (state.node.above) return parts;
+    const others = roots.filter((root) => root !== state.node && (!state.node.parts.length || !root.parts.length));
+    const isLike = (root) => root.scale === state.node.scale;
+    const columnsOf = (list) => list.map((root) => nodeColumn(root));
+    return [...columnsOf(others.filter(isLike)), ...parts, ...columnsOf(others.filter((root) => !isLike(root)))];
   }
 
-  const isShown = (column) => (column.isOff ? state.on.has(column.key) : !state.off.has(column.key));
+  const isOff = (column) => column.isOff || folded.keys.has(column.key);
+  const isShown = (column) => (isOff(column) ? state.on.has(column.key) : !state.off.has(column.key));
+
+  // -- Columns that fit the screen ------------------------------------------------------------------
+
+  const NOTHING_FOLDED = { keys: new Set(), isTight: false, most: 0 };
+  const LETTER_WIDTH = 0.52;  // rem, of a letter in a narrow head
+  const TIGHT_COLUMN_WIDTHS = [6.4, 5.2];  // rem, the most of a column of scores, tried in this order
+  const TIGHT_MODEL_WIDTH = 12.5;  // rem: names go over two lines
+  const DRAWN_WIDTH = { usual: 14, tight: 9.5, printed: 17.5, narrow: 9 };  // rem, the least of the column with bars
+  let folded = NOTHING_FOLDED;
+
+  const drawnWidth = () => {
+    if (narrow.matches) return DRAWN_WIDTH.narrow;
+    if (state.intervals) return DRAWN_WIDTH.printed;
+    return folded.isTight ? DRAWN_WIDTH.tight : DRAWN_WIDTH.usual;
+  };
+
+  const sumOfWidths = (columns) => columns.reduce((sum, column) => sum + (column.width ?? drawnWidth()), 0);
+
+  /* Fold what matters least until the columns fit: those about the run, the last one first, then the room of names and bars.
+     Whatever is folded is in the menu of columns and in each unfolded row. */
+  function fitColumns() {
+    folded = NOTHING_FOLDED;
+    if (narrow.matches || state.view !== "table") return;
+    const room = sheet.clientWidth / remSize();
+    const minor = extraColumns(state.node).filter((column) => column.isMinor && isShown(column) && !state.on.has(column.key)).map((column) => column.key);
+    const keys = new Set();
+    while (sumOfWidths(tableColumns()) > room && minor.length) {
+      keys.add(minor.pop());
+      folded = { ...NOTHING_FOLDED, keys: new Set(keys) };
+    }
+    for (const most of TIGHT_COLUMN_WIDTHS) {
+      if (sumOfWidths(tableColumns()) > room) folded = { keys, isTight: true, most };
+    }
+  }
+
+  const remSize = () => Number.parseFloat(getComputedStyle(document.documentElement).fontSize);
 
   function tableColumns() {
     const first = [rankColumn(state.node), modelColumn(), headlineColumn(state.node)];
@@ -701,13 +778,14 @@
       const isKnown = columns.some((column) => column.key === state.sort);
       view = { columns, rows: sorted(shownModels(), columns), sort: isKnown ? state.sort : "rank" };
     }
-    table.className = `scores ${state.view === "pivot" ? "pivot" : "list"}${state.intervals ? " printed" : ""}${hasLongNames ? " long-names" : ""}${smallPrints.some(Boolean) ? " two-lines" : ""}${narrow.matches ? " narrow" : ""}`;
+    table.className = `scores ${state.view === "pivot" ? "pivot" : "list"}${state.intervals ? " printed" : ""}${hasLongNames || folded.isTight ? " long-names" : ""}${smallPrints.some(Boolean) ? " two-lines" : ""}${narrow.matches ? " narrow" : ""}${folded.isTight ? " tight" : ""}`;
     table.setAttribute("aria-rowcount", String(view.rows.length + 1));
     table.setAttribute("aria-colcount", String(view.columns.length));
     replaceMarkup(table.caption, captionText());
     drawColumns();
     replaceMarkup(table.tHead, html`<tr>${view.columns.map(headCell)}</tr>`);
     drawRows(true, screen);
+    drawFurther();
   }
 
   /* Where the screen is over the rows, in pixels from the first one's top, and over the columns. */
@@ -733,15 +811,17 @@
       return col;
     }));
     // The column that is drawn takes what is left, and has room enough where nothing is.
-    const drawnWidth = narrow.matches ? 9 : state.intervals ? 17.5 : 14;
-    const widths = view.columns.reduce((sum, column) => sum + (column.width ?? drawnWidth), 0);
+    const least = drawnWidth();
+    const widths = sumOfWidths(view.columns);
     const hasDrawn = view.columns.some((column) => !column.width);
+    const room = sheet.clientWidth / remSize();
+    table.classList.toggle("short-axis", least + Math.max(0, room - widths) < DRAWN_WIDTH.usual);
     const size = narrow.matches && state.view !== "pivot" ? "100%" : `${widths}rem`;
     table.style.width = hasDrawn ? "100%" : size;
     table.style.minWidth = size;
     let x = 0;
-    const rem = Number.parseFloat(getComputedStyle(document.documentElement).fontSize);
-    view.edges = view.columns.map((column) => { x += (column.width ?? drawnWidth) * rem; return x; });
+    const rem = remSize();
+    view.edges = view.columns.map((column) => { x += (column.width ?? least) * rem; return x; });
     const [first] = view.columns;
     sheet.style.setProperty("--rank", first.kind === "rank" ? `${first.width}rem` : "0rem");
   }
@@ -749,7 +829,9 @@
   function headCell(column, index) {
     const isSorted = column.key === view.sort;
     const upwards = (column.first === "ascending") !== state.down;
-    const title = column.isName ? nameOf(column.title) : column.title;
+    const fitting = column.width && (narrow.matches || folded.isTight) ? Math.floor((column.width - 1) / LETTER_WIDTH) : Infinity;
+    const text = hyphenated(column.title, fitting);
+    const title = column.isName ? nameOf(text) : text;
     const button = column.sortBy
       ? html`<button type="button" class="sort" data-sort="${column.key}" data-focus="sort ${column.key}">${title}</button>`
       : html`<span class="sort">${title}</span>`;
@@ -815,6 +897,17 @@
     return [Math.max(pinned, first), Math.min(view.columns.length, last + 1)];
   }
 
+  /* The place of rows that are not drawn: only their names, each where its row will be, so that the browser's search finds them. */
+  function spacer(from, to) {
+    if (from === to) return "";
+    const names = view.rows.slice(from, to).map((row) => {
+      const name = typeof row === "number" ? models[row].label : row.title;
+      const line = shortened(name.replace(/\s+/g, " "), 200);
+      return state.unfolded.has(row) ? html`<div style="height: ${heightOf(row)}px">${line}</div>` : `${line}\n`;
+    });
+    return html`<tr class="space" aria-hidden="true"><td colspan="${view.columns.length}" height="${Math.round(sumOfHeights(from, to))}"><div style="line-height: ${rowHeight}px">${names}</div></td></tr>`;
+  }
+
   const sumOfHeights = (from, to) => view.rows.slice(from, to).reduce((sum, row) => sum + heightOf(row), 0);
 
   function drawRows(isNew = false, screen = readScreen()) {
@@ -828,12 +921,18 @@
     const columns = [Math.max(pinnedColumns(), left - SPARE_COLUMNS), Math.min(view.columns.length, right + SPARE_COLUMNS)];
     drawn = { rows: [from, to], columns };
     const focus = isNew ? null : focusedCell();
-    const spacer = (height) => (height > 0 ? html`<tr class="space" aria-hidden="true"><td colspan="${view.columns.length}" height="${Math.round(height)}"></td></tr>` : "");
     const rows = view.rows.slice(from, to).map((row, i) => rowMarkup(row, from + i, columns));
     const empty = total ? "" : html`<tr><td class="empty" colspan="${view.columns.length}">No models match. <button type="button" data-clear="1">Clear the filters</button></td></tr>`;
     const body = table.tBodies[0];
-    body.innerHTML = html`${spacer(sumOfHeights(0, from))}${rows}${spacer(sumOfHeights(to, total))}${empty}`.text;
+    body.innerHTML = html`${spacer(0, from)}${rows}${spacer(to, total)}${empty}`.text;
+    const assumedHeight = rowHeight;
     measureRows(body);
+    const hasSpacer = from > 0 || to < total;
+    if (hasSpacer && rowHeight !== assumedHeight) {
+      // The first rows of this kind: those that are not drawn have the same height.
+      drawRows(true);
+      return;
+    }
     const entrance = body.querySelector("td[data-column]");
     if (entrance) entrance.tabIndex = 0;
     if (focus) focusCell(focus.index, focus.column, false);
@@ -852,7 +951,16 @@
     hideTip();
     if (isWaiting) return;
     isWaiting = true;
-    requestAnimationFrame(() => { isWaiting = false; drawRows(); });
+    requestAnimationFrame(() => { isWaiting = false; drawRows(); drawFurther(); });
+  }
+
+  /* Say that there is more on the right, and how much: the edge is shaded and a button goes there. */
+  function drawFurther() {
+    const end = sheet.scrollLeft + sheet.clientWidth;
+    const number = sheet.scrollWidth - end > 2 ? view.edges.filter((edge) => edge > end + 2).length : 0;
+    by("frame").classList.toggle("has-further", number > 0);
+    by("further").hidden = !number;
+    by("further").textContent = `${counted(number, "more column")} \u2192`;
   }
 
   let isPrinting = false;
@@ -989,7 +1097,7 @@ ${facts.some((fact) => fact.kind !== "link") && html`<details class="menu" id="f
 
   /* The column that a narrow screen shows beside the headline. */
   function fillSecond(scores, extras) {
-    const second = [...scores, ...extras.filter((column) => !column.isOff)];
+    const second = [...scores, ...extras.filter((column) => !isOff(column))];
     const select = by("second");
     const isUsed = narrow.matches && state.view === "table" && second.length > 1;
     select.closest("label").hidden = !isUsed;
@@ -1113,9 +1221,11 @@ ${facts.some((fact) => fact.kind !== "link") && html`<details class="menu" id="f
     const isPlot = state.view === "plot" && plotFacts().length > 0;
     if (state.view === "plot" && !isPlot) state.view = "table";
     if (state.view === "pivot" && !dimensions.length) state.view = "table";
-    fillControls();
     sheet.hidden = isPlot;
+    by("frame").hidden = isPlot;
     by("plot").hidden = !isPlot;
+    fitColumns();
+    fillControls();
     if (isPlot) drawPlot();
     else drawTable();
   }
@@ -1180,9 +1290,9 @@ ${facts.some((fact) => fact.kind !== "link") && html`<details class="menu" id="f
 
   function onColumnBox(box) {
     const column = [...scoreColumns(), ...extraColumns(state.node)].find((candidate) => candidate.key === box.dataset.columnKey);
-    const name = column.isOff ? "on" : "off";
+    const name = isOff(column) ? "on" : "off";
     const keys = new Set(state[name]);
-    if (box.checked === Boolean(column.isOff)) keys.add(column.key);
+    if (box.checked === isOff(column)) keys.add(column.key);
     else keys.delete(column.key);
     change({ [name]: keys });
   }
@@ -1298,8 +1408,16 @@ ${facts.some((fact) => fact.kind !== "link") && html`<details class="menu" id="f
     document.addEventListener("pointerover", onPoint);
     document.addEventListener("focusin", onPoint);
     sheet.addEventListener("scroll", onScroll, { passive: true });
+    by("further").addEventListener("click", () => sheet.scrollBy({ left: 0.6 * sheet.clientWidth }));
     addEventListener("scroll", onScroll, { passive: true });
-    addEventListener("resize", () => { if (sheet.hidden) return; drawRows(true); });
+    let width = innerWidth;
+    addEventListener("resize", () => {
+      // A phone's address bar changes the height alone.
+      const isWidth = width !== innerWidth;
+      width = innerWidth;
+      if (isWidth) draw();
+      else if (!sheet.hidden) drawRows();
+    });
     narrow.addEventListener("change", draw);
     addEventListener("beforeprint", () => { isPrinting = true; drawRows(true); });
     addEventListener("afterprint", () => { isPrinting = false; drawRows(true); });

@@ -48,6 +48,7 @@
       [...row.cells].forEach((cell, column) => {
         cell.dataset.label = titles[column];
         if (!cell.textContent.trim() && !cell.firstElementChild) cell.dataset.empty = "";
+        else if (cell.textContent.length > 60 && !cell.querySelector("svg")) cell.dataset.long = "";
       });
     }
     table.dataset.labelled = "";
