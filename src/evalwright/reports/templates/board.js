@@ -903,9 +903,9 @@
     const names = view.rows.slice(from, to).map((row) => {
       const name = typeof row === "number" ? models[row].label : row.title;
       const line = shortened(name.replace(/\s+/g, " "), 200);
-      return state.unfolded.has(row) ? html`<div style="height: ${heightOf(row)}px">${line}</div>` : `${line}\n`;
+      return state.unfolded.has(row) ? html`<div class="unfolded" data-height="${heightOf(row)}">${line}</div>` : `${line}\n`;
     });
-    return html`<tr class="space" aria-hidden="true"><td colspan="${view.columns.length}" height="${Math.round(sumOfHeights(from, to))}"><div style="line-height: ${rowHeight}px">${names}</div></td></tr>`;
+    return html`<tr class="space" aria-hidden="true"><td colspan="${view.columns.length}" height="${Math.round(sumOfHeights(from, to))}"><div class="names-of">${names}</div></td></tr>`;
   }
 
   const sumOfHeights = (from, to) => view.rows.slice(from, to).reduce((sum, row) => sum + heightOf(row), 0);
@@ -925,6 +925,9 @@
     const empty = total ? "" : html`<tr><td class="empty" colspan="${view.columns.length}">No models match. <button type="button" data-clear="1">Clear the filters</button></td></tr>`;
     const body = table.tBodies[0];
     body.innerHTML = html`${spacer(0, from)}${rows}${spacer(to, total)}${empty}`.text;
+    // The page's policy allows no style in markup.
+    for (const line of body.querySelectorAll(".space .unfolded")) line.style.height = `${line.dataset.height}px`;
+    for (const names of body.querySelectorAll(".names-of")) names.style.lineHeight = `${rowHeight}px`;
     const assumedHeight = rowHeight;
     measureRows(body);
     const hasSpacer = from > 0 || to < total;
@@ -1371,7 +1374,11 @@ ${facts.some((fact) => fact.kind !== "link") && html`<details class="menu" id="f
     let column = place.column + step[1];
     while (column >= 0 && column < view.columns.length && !view.columns[column].tip) column += step[1];
     if (index < 0 || index >= view.rows.length || !view.columns[column]) return;
-    focusCell(index, column);
+    if (!focusCell(index, column)) {
+      // The next cell is just beyond those that are drawn: draw those around the screen again.
+      drawRows(true);
+      focusCell(index, column);
+    }
     drawRows();
   }
 
