@@ -48,10 +48,18 @@ LEFT_OUT_OF_MODELS = frozenset({"scores", "outcomes", "samples_sha256"})
 
 @dataclass(frozen=True, slots=True)
 class StaticScore:
-    """A number of the static table. absence: why there is no number, or no interval."""
+    """A number of the static table.
+
+    Attributes:
+        value: The number, or that there is none.
+        interval: Its interval; "" without one.
+        size: How many items it is of; "" without a number.
+        absence: Why there is no number, or no interval.
+    """
 
     value: str
     interval: str
+    size: str
     absence: str
 
 
@@ -307,17 +315,19 @@ def _static_score(node: Mapping[str, Any], row: int) -> StaticScore:
     reason = (node.get("reasons") or {}).get(str(row), "")
     score, low, high = (_at(node, name, row) for name in ("value", "low", "high"))
     if score is None:
-        return StaticScore(numbers.NOTHING, "", reason or "no number")
+        return StaticScore(numbers.NOTHING, "", "", reason or "no number")
+    n = _at(node, "n", row)
+    size = "" if n is None else f"n {n:,}"
     unit: numbers.Unit = "points" if node["scale"] == POINTS_SCALE else "plain"
     if low is None or high is None:
         decimals = numbers.count_decimals(score, math.nan, math.nan, unit)
         text = numbers.number(score, unit, decimals)
-        return StaticScore(text, "", reason or "no interval")
+        return StaticScore(text, "", size, reason or "no interval")
     decimals = numbers.count_decimals(score, low, high, unit)
     value_text, low_text, high_text = (
         numbers.number(amount, unit, decimals) for amount in (score, low, high)
     )
-    return StaticScore(value_text, f"[{low_text}, {high_text}]", reason)
+    return StaticScore(value_text, f"[{low_text}, {high_text}]", size, reason)
 
 
 def _at(node: Mapping[str, Any], name: str, row: int) -> float | None:

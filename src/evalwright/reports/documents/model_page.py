@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evalwright.analysis.board import Board
+from evalwright.analysis.board_tree import BoardNode
 from evalwright.metrics.registry import RATES_OF_ALL
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
@@ -51,6 +52,8 @@ MOST_VALUES = 200
 """Most rows in a table of slices; `run.json` has all."""
 MAX_UNFOLDED_TASKS = 3
 """Most tasks whose sections are unfolded when the page opens."""
+MAX_UNFOLDED_SCORES = 20
+"""Most rows of the table of scores; with more, what is below the second level folds by group."""
 INDENT = "\u2003"
 """Before the title of a node, for each node above it: a space that HTML does not collapse."""
 
@@ -140,6 +143,7 @@ class _ModelPage:
         # `run.tasks` rebuilds all results each time.
         self._results = {task.name: task for task in run.tasks}
         self._samples = read_samples(run, examples, list(self._slices()))
+        self._lowest_by_task = self._lowest_samples()
 
     def _slices(self) -> Iterator[SliceKeys]:
         """List the slices of the board, with the keys that a task's samples have."""
@@ -188,24 +192,90 @@ class _ModelPage:
             return
         if len(shown) == 1 and shown[0].index in with_section:
             return  # its section has everything
-        rows = [
-            self._number_row(
-                placed,
-                link=f"#{placed.anchor}" if placed.index in with_section else "",
-                anchor="" if placed.index in with_section else placed.anchor,
-            )
-            for placed in shown
-        ]
         yield doc.Heading("Scores")
-        yield doc.Table(
-            self._number_columns(shown), rows, "Scores, as the tasks are grouped"
-        )
+        is_long = len(shown) > MAX_UNFOLDED_SCORES
+        top = [placed for placed in shown if placed.depth < 2 or not is_long]
+        yield self._number_table(top, with_section, "Scores, as the tasks are grouped")
         if self._context.usual_metric:
             yield doc.Note(
                 f"{self._context.usual_metric.capitalize()} where no metric is named. Ranks are"
                 " of the models of the board, as ranges that hold together at 95%.",
                 "quiet",
             )
+        if is_long:
+            yield from self._folded_groups(shown, with_section)
+
+    def _folded_groups(
+        self, shown: Sequence[PlacedNode], with_section: set[int]
+    ) -> Iterator[doc.Block]:
+        """Fold what is below each node of the second level."""
+        below: dict[int, list[PlacedNode]] = {}
+        groups: dict[int, PlacedNode] = {}
+        current = -1
+        for placed in shown:
+            if placed.depth < 2:
+                current = placed.index
+                groups[current] = placed
+            else:
+                below.setdefault(current, []).append(placed)
+        for index, parts in below.items():
+            group = groups[index]
+            title = f"Parts of {group.node.title}"
+            score = numbers.score(group.node.estimates[self._row], group.unit)
+            table = self._number_table(parts, with_section, title, indent=2)
+            yield doc.Fold(index, title, ("", score), [table], f"g-{index}")
+
+    def _number_table(
+        self,
+        nodes: Sequence[PlacedNode],
+        with_section: set[int],
+        caption: str,
+        indent: int = 0,
+    ) -> doc.Table:
+        """Build a table of numbers; those of tasks with a section link to it.
+
+        Args:
+            nodes: The nodes, each after the one above it.
+            with_section: The indices of the nodes that have a section.
+            caption: What the table shows.
+            indent: The depth of the nodes that are not indented.
+        """
+        rows = [
+            self._number_row(
+                placed,
+                link=f"#{placed.anchor}" if placed.index in with_section else "",
+                anchor="" if placed.index in with_section else placed.anchor,
+                indent=placed.depth - indent,
+                lowest=self._lowest_sample(placed.node),
+            )
+            for placed in nodes
+        ]
+        return doc.Table(self._number_columns(nodes), rows, caption)
+
+    def _lowest_sample(self, node: BoardNode) -> doc.Content:
+        """Link to the lowest-scored sample that the page shows of a node's tasks."""
+        shown = [
+            self._lowest_by_task[task]
+            for task in node.tasks
+            if task in self._lowest_by_task
+        ]
+        if not shown:
+            return ""
+        _, anchor, sample_id = min(shown)
+        return doc.Cell(sample_id, name=True, link=f"#{anchor}")
+
+    def _lowest_samples(self) -> dict[str, tuple[float, str, str]]:
+        """By task, the score, anchor and id of the lowest-scored sample with texts."""
+        lowest: dict[str, tuple[float, str, str]] = {}
+        for placed, _ in self._sections():
+            task = placed.node.tasks[0]
+            samples = self._samples[task]
+            anchors = self._sample_anchors(placed, samples)
+            for sample, anchor in zip(samples.samples, anchors, strict=True):
+                if not math.isnan(sample.score) and sample_texts(sample):
+                    lowest[task] = (sample.score, anchor, sample.id)
+                    break
+        return lowest
 
     def _number_columns(self, nodes: Sequence[PlacedNode]) -> list[doc.Column]:
         return [
@@ -379,7 +449,7 @@ class _ModelPage:
         for inner in slices:
             lowest: doc.Content = ""
             position = samples.lowest_by_slice.get(inner.anchor)
-            if position is not None:
+            if position is not None and sample_texts(samples.samples[position]):
                 lowest = doc.Cell(
                     samples.samples[position].id,
                     name=True,
@@ -472,9 +542,12 @@ def _outcomes(outcomes: Outcomes, task: TaskResult | None) -> doc.Table:
         else set()
     )
     base = n_labelled + n_missing if kinds & RATES_OF_ALL else n_labelled
-    columns = doc.columns(
-        "Outcome*", "Samples>", f"Share of {numbers.count(base)}>", ""
-    )
+    share_title = f"Share of {numbers.count(base)}"
+    columns = [
+        *doc.columns("Outcome*", "Samples>"),
+        doc.Column(share_title, "counted, so without interval", right=True),
+        doc.Column(""),
+    ]
     rows: list[Sequence[doc.Content]] = [
         _share_row(label, count, base) for label, count in outcomes.counts
     ]

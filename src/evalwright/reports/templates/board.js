@@ -678,7 +678,7 @@
       sortBy: (rowEntry) => { const cell = at(rowEntry, entry); return cell ? cell.score.value : null; },
       cell: (rowEntry) => {
         const cell = at(rowEntry, entry);
-        if (!cell) return html`<span class="none" title="There is no number for this combination.">–</span>`;
+        if (!cell) return html`<span class="none">–</span><span class="more">no task here</span>`;
         return numberCell(cell.score, cell.node.inPoints, addressOf(cell.node, cell.row));
       },
       className: (rowEntry) => heat(at(rowEntry, entry)),
