@@ -497,6 +497,70 @@ def _interval(
     return low, high, at
 
 
+@dataclass(frozen=True, slots=True)
+class CorrectionParts:
+    """A corrected mean in the parts of which differences of corrected means are made.
+
+    Args:
+        value: the corrected mean.
+        error: its standard error, 0 without any spread.
+        freedom: degrees of freedom of `error`.
+        proportion: whether the interval is Wilson's with an effective n, else it is t.
+        n_judged: items with a verdict, the upper limit of the effective n.
+        n_units: labelled items or clusters.
+        influence: (items,), what each item adds to the error of `value`; 0 without a verdict.
+    """
+
+    value: float
+    error: float
+    freedom: float
+    proportion: bool
+    n_judged: int
+    n_units: int
+    influence: F64
+
+
+def correction_parts(
+    judge: F64,
+    human: F64,
+    *,
+    clusters: Clusters = None,
+    strata: Clusters = None,
+    value_range: Range | None = (0.0, 1.0),
+) -> CorrectionParts | None:
+    """Compute the parts of a corrected mean; arguments as for `corrected_mean`.
+
+    None with fewer than two labelled units.
+    """
+    sample = judged_sample(judge, human, clusters, strata)
+    if sample.labelled_units < 2:
+        return None
+    trust = _best_weight(sample)
+    value = _corrected_value(sample, trust)
+    variance, freedom = _variance(sample, trust, value_range, difference=False)
+    error = math.sqrt(variance)
+    proportion = False
+    if value_range is not None:
+        reach = t_quantile(0.975, freedom) * error
+        proportion = (
+            sample.labels_at_ends(value_range)
+            or value - reach < value_range[0]
+            or value + reach > value_range[1]
+            or error == 0.0
+        )
+    influence = np.zeros(len(judge))
+    influence[~np.isnan(judge)] = _influence(sample, trust)
+    return CorrectionParts(
+        value=value,
+        error=error,
+        freedom=freedom,
+        proportion=proportion,
+        n_judged=len(sample.judge),
+        n_units=sample.labelled_units,
+        influence=influence,
+    )
+
+
 # -- Rogan-Gladen ----------------------------------------------------------------------
 
 

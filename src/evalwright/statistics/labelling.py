@@ -99,7 +99,7 @@ def draw_labelling_set(
     strata[judged] = (
         0
         if design == "random"
-        else _make_strata(
+        else make_strata(
             verdict_values[judged],
             None if confidence_values is None else confidence_values[judged],
         )
@@ -141,7 +141,7 @@ def _confidence(confidence: npt.ArrayLike | None, verdicts: F64) -> F64 | None:
     return confidence_values
 
 
-def _make_strata(verdicts: F64, confidence_values: F64 | None) -> I64:
+def make_strata(verdicts: F64, confidence_values: F64 | None = None) -> I64:
     """Number strata by verdict and confidence; those with fewer than four items are not split."""
     values, codes = np.unique(verdicts, return_inverse=True)
     if len(values) > _MOST_STRATA:
