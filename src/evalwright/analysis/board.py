@@ -15,40 +15,46 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from evalwright.analysis.board_notes import SIMULTANEOUS_NOTE, list_notes, missing_notes
+from evalwright.analysis.board_notes import (
+    SIMULTANEOUS_NOTE,
+    list_notes,
+    missing_notes,
+)
+from evalwright.analysis.board_plan import (
+    BoardPlan,
+    UnitPlan,
+    collect_cells,
+    plan_board,
+    rank_cheap_nodes,
+)
 from evalwright.analysis.board_rows import BoardRow, BoardTask, make_row
 from evalwright.analysis.board_tree import (
     BoardNode,
     Dimension,
-    UnitRows,
-    make_tree,
+    dimensions_of,
+    find_in,
+    reorder,
+    replace_node,
 )
 from evalwright.analysis.comparison import unknown_metric
+from evalwright.analysis.fact_filters import (
+    FactFilter,
+    Facts,
+    facts_of,
+    select_by_facts,
+)
 from evalwright.analysis.factual import factual_shares, is_factual
 from evalwright.analysis.judges_used import differing_roles_of, scoring_roles
-from evalwright.analysis.ranking import rank
 from evalwright.analysis.ratings import Ratings, make_ratings
-from evalwright.analysis.trees import (
-    Average,
-    common_trees,
-    make_average,
-    outer_first,
-    overall_node,
-)
-from evalwright.analysis.words import (
-    listed,
-)
+from evalwright.analysis.words import listed
 from evalwright.core.errors import RunError
 from evalwright.core.plain import plain
 from evalwright.core.shown import Shown
 from evalwright.metrics.registry import BOUNDED
-from evalwright.metrics.tree import distinct
 from evalwright.runs.confirmed import confirm_all, published_from, published_notes
-from evalwright.runs.measures import Matrix, matrices
 from evalwright.runs.reader import Run, called, check_named_once
-from evalwright.runs.results import MetricResult
 from evalwright.runs.simulations import refuse_shards
-from evalwright.statistics import Estimate, simultaneous_means
+from evalwright.statistics import Estimate
 from evalwright.statistics.macro import TasksAre
 
 __all__ = [
@@ -58,6 +64,7 @@ __all__ = [
     "BoardRow",
     "BoardTask",
     "Dimension",
+    "board_columns",
     "make_board",
 ]
 
@@ -79,6 +86,8 @@ class Board(Shown):
         tree: every number of the board as a tree; the first root has the headline number.
         dimensions: keys by which the nodes of the tree differ.
         rank_by: id of the node by which the rows are sorted and ranked.
+        by: metadata keys that the tree was asked to be made of.
+        task_keys: metadata keys by which the tasks differ.
     """
 
     tasks: tuple[BoardTask, ...]
@@ -91,6 +100,18 @@ class Board(Shown):
     tree: tuple[BoardNode, ...] = ()
     dimensions: tuple[Dimension, ...] = ()
     rank_by: str = ""
+    by: tuple[str, ...] = ()
+    task_keys: tuple[str, ...] = ()
+
+    @property
+    def headline(self) -> BoardNode:
+        """The node by which the rows are sorted and ranked."""
+        return next(node for node in find_in(self.tree) if node.id == self.rank_by)
+
+    @property
+    def is_ranked_elsewhere(self) -> bool:
+        """Whether the rows are ranked by another node than the headline score."""
+        return bool(self.tree) and self.rank_by != self.tree[0].id
 
     @property
     def has_overall(self) -> bool:
@@ -115,6 +136,8 @@ class Board(Shown):
             "more": plain(self.more),
             "ratings": plain(self.ratings),
             "numbers_from": dict(self.numbers_from),
+            "rank_by": self.rank_by if self.is_ranked_elsewhere else "",
+            "by": list(self.by),
         }
         return {
             name: content
@@ -129,6 +152,11 @@ def make_board(
     tasks_are: TasksAre = "fixed",
     *,
     ratings: bool = False,
+    by: Sequence[str] = (),
+    rank_by: str = "",
+    facts: Sequence[Facts] = (),
+    where: Sequence[FactFilter] = (),
+    ranks_below: bool = False,
 ) -> Board:
     """Build the leaderboard of several runs.
 
@@ -137,10 +165,16 @@ def make_board(
         metric: the metric to show, a label or TASK.LABEL; None shows each task's main metric.
         tasks_are: as in `compare_runs`, for the overall score and ranks.
         ratings: whether to rate the models too.
+        by: metadata keys of tasks, then of samples, that the board's tree is made of.
+        rank_by: the node to sort and rank by: its id or the unique end of one, `key=value`, a task,
+            or TASK.METRIC; by default the headline score.
+        facts: what is known of the model of each run.
+        where: which models to show, by their facts.
+        ranks_below: whether to rank the models at further nodes too, as far as it is cheap.
 
     Raises:
         RunError: there are no runs, one is listed twice, or a task is shown by different metrics.
-        UnknownName: no run has such a metric.
+        UnknownName: no run has such a metric, metadata key, node or fact.
     """
     if not runs:
         raise RunError(
@@ -150,132 +184,124 @@ def make_board(
     check_named_once(runs)
     refuse_shards(runs)
     runs = confirm_all(runs)
-    units: dict[tuple[bool, bool, str], list[BoardTask]] = {}
-    columns = _find_columns(runs, metric)
-    for task in columns:
-        unit = (task.bounded, task.lower_is_better, "" if task.bounded else task.metric)
-        units.setdefault(unit, []).append(task)
-    first, *further = (
-        _make_unit_board(runs, tuple(tasks), metric, len(units) > 1, tasks_are)
-        for tasks in units.values()
-    )
+    facts_by_run = facts_of(runs, facts)
+    where_notes: list[str] = []
+    selected = list(range(len(runs)))
+    if where:
+        selected, where_notes = select_by_facts(runs, facts_by_run, called(runs), where)
+        runs = [runs[index] for index in selected]
+        facts_by_run = [facts_by_run[index] for index in selected]
+
+    columns = board_columns(runs, metric)
+    plan = plan_board(runs, columns, metric, tasks_are, by, rank_by)
+    if ranks_below:
+        plan = rank_cheap_nodes(plan)
+    boards = [_make_unit_board(plan, unit, len(plan.units) > 1) for unit in plan.units]
+    first, *further = boards
     rated = None
     if ratings:
-        shown_metrics = [_collect_cells(run, columns, metric) for run in runs]
+        shown_metrics = [collect_cells(run, columns, metric) for run in runs]
         rated = make_ratings(runs, called(runs), shown_metrics)
-    tree = _tree_of(runs, (first, *further), metric)
+    order = [row.run_index for row in first.rows]
+    roots = replace_node(plan.roots, _ranked_nodes(plan, boards))
+    tree = tuple(reorder(root, order) for root in roots)
+    further = [
+        _with_tree(board, unit, roots)
+        for board, unit in zip(further, plan.units[1:], strict=True)
+    ]
+    rows = (replace(row, facts=facts_by_run[row.run_index]) for row in first.rows)
+    further = [
+        replace(board, rows=_reindexed(board.rows, selected)) for board in further
+    ]
     return replace(
         first,
+        rows=_reindexed(rows, selected),
+        notes=(*where_notes, *first.notes, *published_notes(runs)),
         more=tuple(further),
-        tree=tree,
-        rank_by=tree[0].id,
         ratings=rated,
-        notes=(*first.notes, *published_notes(runs)),
         numbers_from=published_from(runs),
+        tree=tree,
+        dimensions=dimensions_of(tree),
+        rank_by=plan.target.id,
+        by=tuple(by),
+        task_keys=plan.task_keys,
     )
 
 
-def _tree_of(
-    runs: Sequence[Run], boards: Sequence[Board], metric: str | None
-) -> tuple[BoardNode, ...]:
-    """Build the tree of all boards, with rows in the order of the first."""
-    order = [row.run_index for row in boards[0].rows]
-    units = []
-    for board in boards:
-        row_by_run = {row.run_index: row for row in board.rows}
-        units.append(
-            UnitRows(
-                board.tasks,
-                tuple(row_by_run[run_index] for run_index in order),
-                overall_node(runs, [task.name for task in board.tasks]),
-                board.has_overall,
-            )
+def _reindexed(
+    rows: Iterable[BoardRow], run_indices: Sequence[int]
+) -> tuple[BoardRow, ...]:
+    """Count the rows' runs by their positions before models were selected."""
+    return tuple(replace(row, run_index=run_indices[row.run_index]) for row in rows)
+
+
+def _with_tree(board: Board, unit: UnitPlan, roots: Sequence[BoardNode]) -> Board:
+    """Give the board of a further unit the part of the tree that is about its tasks."""
+    names = {task.name for task in unit.tasks}
+    order = [row.run_index for row in board.rows]
+    tree = tuple(reorder(root, order) for root in roots if {*root.tasks} <= names)
+    ids = [node.id for node in find_in(tree)]
+    rank_by = unit.ranked_node if unit.ranked_node in ids else "".join(ids[:1])
+    return replace(board, tree=tree, rank_by=rank_by)
+
+
+def _ranked_nodes(plan: BoardPlan, boards: Sequence[Board]) -> dict[str, BoardNode]:
+    """Give the nodes at which the boards are ranked their ranks, by id."""
+    node_by_id = {node.id: node for node in find_in(plan.roots)}
+    ranked = {}
+    for unit, board in zip(plan.units, boards, strict=True):
+        if not unit.ranked_node or all(row.ranks is None for row in board.rows):
+            continue
+        rows = sorted(board.rows, key=lambda row: row.run_index)
+        ranked[unit.ranked_node] = replace(
+            node_by_id[unit.ranked_node],
+            ranks=tuple(row.ranks for row in rows),
+            letters=tuple(row.letters for row in rows),
         )
-    trees = common_trees(runs) if metric is None else ()
-    return make_tree([runs[run_index] for run_index in order], units, trees, metric)
+    return ranked
 
 
-def _make_unit_board(
-    runs: Sequence[Run],
-    tasks: tuple[BoardTask, ...],
-    metric: str | None,
-    split: bool,
-    tasks_are: TasksAre,
-) -> Board:
+def _make_unit_board(plan: BoardPlan, unit: UnitPlan, split: bool) -> Board:
     """Build the board of the tasks that share one unit.
 
     Args:
-        runs: the runs.
-        tasks: the columns.
-        metric: as in `make_board`.
+        plan: the numbers of the whole board, in the order of the runs.
+        unit: the tasks, and how the runs are ranked.
         split: whether there are tasks with another unit.
-        tasks_are: as in `make_board`.
     """
-    mixed = len(tasks) > 1 and not tasks[0].bounded
-    # Runs with a score on every task, in an order that does not depend on that of the arguments.
-    cells = {id(run): _collect_cells(run, tasks, metric) for run in runs}
-    complete = [
-        run
-        for run in runs
-        if len(tasks) == sum(map(_has_score, cells[id(run)].values()))
-    ]
-    complete.sort(key=lambda run: (run.id, run.label, run.data["started"]))
-    task_matrices: list[Matrix] = []
-    if complete and not mixed:
-        task_matrices = matrices(
-            complete,
-            {
-                task.name: [cells[id(run)][task.name] for run in complete]
-                for task in tasks
-            },
-        )
-    places = {id(run): row for row, run in enumerate(complete)} if task_matrices else {}
-    node = overall_node(runs, [task.name for task in tasks])
-    many = node or len(task_matrices) > 1 or tasks_are == "sample"
-    average = (
-        make_average(task_matrices, node, tasks_are) if task_matrices and many else None
-    )
-    if task_matrices and average is None:
-        average = Average((task_matrices[0],)) if len(task_matrices) == 1 else None
-    ranking = None
-    if len(complete) > 1 and average:
-        ranking = rank(average.samples, weights=average.weights, tasks_are=tasks_are)
-    together = _simultaneous_scores(average)
-    inner = (
-        {}
-        if metric
-        else {
-            group_node.name: group_node
-            for group_node in distinct(outer_first(common_trees(runs)))
-            if group_node != node
-        }
-    )
-    factual = metric is None and tasks[0].bounded and is_factual(runs)
+    runs = plan.runs
+    tasks = unit.tasks
+    inner = {} if plan.metric else {node.name: node for node in plan.inner_nodes(unit)}
+    factual = plan.metric is None and tasks[0].bounded and is_factual(runs)
     differing_roles = differing_roles_of(runs)
+    scores = unit.scores
+    ranking = scores.ranking() if not unit.why_unranked else None
+    together = scores.simultaneous() if not unit.why_unranked else []
     rows = []
     for run_index, run in enumerate(runs):
-        position = places.get(id(run))
         row = make_row(
             run,
             tasks,
-            cells[id(run)],
+            unit.cells[run_index],
             run_index,
             factual_shares(run) if factual else {},
+            unit.ranked_tasks,
         )
         run_groups = {group.name: group for group in run.groups}
         row = replace(
             row,
             other_judge=not differing_roles.isdisjoint(scoring_roles(run)),
+            overall=unit.overall[run_index] if unit.overall else None,
             groups={
                 name: run_groups[name].metrics[0]
                 for name in inner
-                if run_groups[name].metrics
+                if name in run_groups and run_groups[name].metrics
             },
         )
-        if position is not None and average is not None:
+        position = scores.positions.get(run_index)
+        if position is not None and scores.average and not unit.why_unranked:
             row = replace(
                 row,
-                overall=_overall_score(average, row, position),
                 ranks=ranking.ranks[position] if ranking else (1, 1),
                 own_ranks=ranking.own_ranks[position] if ranking else (1, 1),
                 letters=ranking.letters[position]
@@ -286,20 +312,20 @@ def _make_unit_board(
         rows.append(row)
     rows.sort(
         key=lambda row: (
-            row.ranks is None and not mixed,
-            _sort_key(row, tasks[0]),
+            row.ranks is None and not unit.is_unranked,
+            _sort_key(unit.sorted_by[row.run_index], unit.lower_is_better),
             row.label,
             row.run,
         )
     )
     labels = called(runs)
-    label_of = dict(zip(map(id, runs), labels, strict=True))
-    names = [label_of[id(run)] for run in complete]
+    names = [labels[index] for index in scores.positions]
     isolated_runs = (
         [(names[position], ranking.common(position)) for position in ranking.isolated]
         if ranking
         else []
     )
+    node = unit.node
     tree_notes = [
         *missing_notes(runs, labels, [*inner, *([node.name] if node else [])])
     ]
@@ -309,20 +335,29 @@ def _make_unit_board(
             " does not count it."
         )
     notes = (
+        *unit.notes,
         *list_notes(
             runs,
             rows,
-            mixed,
+            unit.is_mixed,
             split,
-            task_matrices,
+            scores.samples,
             ranking,
             isolated_runs,
             names,
-            tasks_are,
+            plan.tasks_are,
+            bool(unit.why_unranked),
         ),
         *tree_notes,
     )
     return Board(tasks, tuple(rows), notes, tuple(_find_group_columns(rows, inner)))
+
+
+def _sort_key(estimate: Estimate | None, lower_is_better: bool) -> float:
+    """The sort key of a row, lowest for the best."""
+    if estimate is None or math.isnan(estimate.value):
+        return math.inf
+    return estimate.value if lower_is_better else -estimate.value
 
 
 def _find_group_columns(
@@ -341,7 +376,13 @@ def _find_group_columns(
             )
 
 
-def _find_columns(runs: Sequence[Run], metric: str | None) -> tuple[BoardTask, ...]:
+def board_columns(runs: Sequence[Run], metric: str | None) -> tuple[BoardTask, ...]:
+    """List the tasks of some runs with the metric that a board shows.
+
+    Raises:
+        RunError: a task is shown by different metrics, or there is none.
+        UnknownName: no run has the metric.
+    """
     columns: dict[str, BoardTask] = {}
     for run in runs:
         for task in run.tasks:
@@ -371,75 +412,3 @@ def _find_columns(runs: Sequence[Run], metric: str | None) -> tuple[BoardTask, .
     if not columns:
         raise RunError("None of these runs has a metric to show.")
     return tuple(columns.values())
-
-
-def _collect_cells(
-    run: Run, tasks: Sequence[BoardTask], metric: str | None
-) -> dict[str, MetricResult]:
-    """Collect a run's scores on the tasks of the board, by task."""
-    names = {task.name for task in tasks}
-    cells = {task.name: task.metric(metric) for task in run.tasks if task.name in names}
-    return {name: cell for name, cell in cells.items() if cell is not None}
-
-
-def _has_score(metric: MetricResult) -> bool:
-    return not math.isnan(metric.estimate.value)
-
-
-def _overall_score(average: Average, row: BoardRow, row_index: int) -> Estimate:
-    """The weighted mean of a run's own metrics, with the covariance of tasks that share units."""
-    if any(matrix.measure.task not in row.cells for matrix in average.samples):
-        return average.mean(row_index)
-    return average.mean(
-        row_index,
-        estimates=[
-            row.cells[matrix.measure.task].estimate for matrix in average.samples
-        ],
-    )
-
-
-def _sort_key(row: BoardRow, first: BoardTask) -> float:
-    """The sort key of a row, lowest for the best.
-
-    It is the overall score, else that of the first task.
-    """
-    estimate = row.overall or (
-        row.cells[first.name].estimate if first.name in row.cells else None
-    )
-    if estimate is None or math.isnan(estimate.value):
-        return math.inf
-    return estimate.value if first.lower_is_better else -estimate.value
-
-
-def _simultaneous_scores(average: Average | None) -> list[Estimate]:
-    """Compute each run's headline score with an interval that holds for all runs at once.
-
-    The level is adjusted by Bonferroni over the runs.
-    """
-    task_matrices = average.samples if average else ()
-    if average is None or len(task_matrices[0].values) < 2:
-        return []
-    first = task_matrices[0]
-    if len(task_matrices) == 1:
-        span = first.measure.value_range
-        estimates = simultaneous_means(first.values, first.clusters, value_range=span)
-        return [
-            _limit_to_metric(estimate, first, row)
-            for row, estimate in enumerate(estimates)
-        ]
-    runs = len(first.values)
-    level = 1 - 0.05 / runs
-    return [average.mean(row, level) for row in range(runs)]
-
-
-def _limit_to_metric(estimate: Estimate, matrix: Matrix, row: int) -> Estimate:
-    """Restate an estimate from pseudo-values in items, and limit it to the metric's range."""
-    if not matrix.estimates:
-        return estimate
-    low = estimate.low
-    high = estimate.high
-    # chance-normalised values may be below 0
-    if matrix.measure.kind in BOUNDED - {"chance-normalised"}:
-        low = max(0.0, low)
-        high = min(1.0, high)
-    return replace(estimate, n=matrix.estimates[row].n, low=low, high=high)

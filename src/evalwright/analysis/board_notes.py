@@ -55,6 +55,7 @@ def list_notes(
     isolated_runs: Sequence[tuple[str, bool]],
     names: Sequence[str],
     tasks_are: TasksAre,
+    is_unranked: bool = False,
 ) -> Iterator[str]:
     """Write the notes of a board, a sentence each.
 
@@ -69,6 +70,7 @@ def list_notes(
             shares items with one.
         names: the runs of `task_matrices`.
         tasks_are: as in `make_board`.
+        is_unranked: whether no model is ranked, for a reason that another note says.
     """
     yield (
         "Intervals are 95%. Scores generalise to items drawn like these, not only to"
@@ -164,7 +166,7 @@ def list_notes(
             f" {listed(silent, 8)}."
         )
     yield from caveats(runs, task_matrices)
-    if any(row.ranks is None for row in rows) and not mixed:
+    if any(row.ranks is None for row in rows) and not (mixed or is_unranked):
         yield UNRANKED_NOTE
 
 

@@ -135,8 +135,23 @@ def make_row(
     cells: Mapping[str, MetricResult],
     run_index: int,
     shares: Mapping[str, Estimate],
+    ranked_tasks: Sequence[str] = (),
 ) -> BoardRow:
-    """Build a run's row, without its rank."""
+    """Build a run's row, without its rank.
+
+    Args:
+        run: the run.
+        tasks: the columns.
+        cells: the metric shown in each column, by task.
+        run_index: the run's position among the runs of the board.
+        shares: accuracy and the outcome of stress questions, if all runs are factual.
+        ranked_tasks: the tasks that the rank is about; () for all.
+    """
+    ranked_cells = {
+        name: cell
+        for name, cell in cells.items()
+        if not ranked_tasks or name in ranked_tasks
+    }
     estimates = [cells[task.name].estimate for task in tasks if task.name in cells]
     return BoardRow(
         run=run.id,
@@ -149,7 +164,7 @@ def make_row(
         n_missing=sum(estimate.n_missing for estimate in estimates),
         n_unsure=sum(estimate.n_unsure for estimate in estimates),
         n_not_asked=sum(_count_not_asked(run, name) for name in cells),
-        provisional=_lacks_many_answers(run, cells),
+        provisional=_lacks_many_answers(run, ranked_cells),
         cost=run.cost,
         outcomes=dict(
             sum((Counter(task.outcomes) for task in run.tasks), Counter[str]())

@@ -12,11 +12,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from evalwright.analysis.board_rows import BoardRow, BoardTask
+from evalwright.analysis.board_ranks import Cells
+from evalwright.analysis.board_rows import BoardTask
 from evalwright.analysis.words import counted, listed
 from evalwright.core.plain import Plain
 from evalwright.metrics.registry import BOUNDED
-from evalwright.metrics.tree import Node
+from evalwright.metrics.tree import Node, value_title
 from evalwright.runs.reader import Run
 from evalwright.runs.results import GroupResult, MetricResult
 from evalwright.statistics import Estimate
@@ -103,70 +104,76 @@ class Dimension(Plain):
     values: tuple[tuple[str, str], ...]
 
 
+class NodeIds:
+    """Hands out ids of nodes, each once."""
+
+    def __init__(self) -> None:
+        self._used: set[str] = set()
+
+    def new(self, parent: str, name: str) -> str:
+        """Make the id of a node from that of its parent ("" for a root) and its name."""
+        wanted = f"{parent}{SEPARATOR}{name}" if parent else name
+        node_id = wanted
+        number = 1
+        while node_id in self._used:
+            number += 1
+            node_id = f"{wanted} ({number})"
+        self._used.add(node_id)
+        return node_id
+
+
 @dataclass(frozen=True, slots=True)
-class UnitRows:
-    """The tasks of a board that share a unit, and its rows in the order of the whole board.
+class UnitScores:
+    """The tasks of a board that share a unit, with the models' scores in the order of the runs.
 
     Args:
         tasks: the columns.
-        rows: the models.
+        cells: each run's metric by task.
+        overall: each run's mean over the tasks; empty if there is no such mean.
         node: the node of the common tree that stands for all tasks, if there is one.
-        has_overall: whether there is a mean over the tasks.
     """
 
     tasks: tuple[BoardTask, ...]
-    rows: tuple[BoardRow, ...]
+    cells: tuple[Cells, ...]
+    overall: tuple[Estimate | None, ...]
     node: Node | None
-    has_overall: bool
 
 
-def make_tree(
-    runs: Sequence[Run],
-    units: Sequence[UnitRows],
-    trees: Sequence[Node],
-    metric: str | None = None,
-) -> tuple[BoardNode, ...]:
-    """Build the tree of a board.
+class TreeMaker:
+    """Builds the nodes of a board, with the models' numbers in the order of the runs.
 
     Args:
-        runs: the runs in the order of the rows.
-        units: its tasks and rows by unit, the headline's first.
+        runs: the runs.
+        units: the tasks and scores by unit, the headline's first.
         trees: the trees that all runs have.
         metric: the metric shown, None for the main ones.
+
+    Attributes:
+        ids: the ids of nodes.
+        sources: by id, the node of the tasks' tree whose number it is.
     """
-    return _TreeMaker(runs, units, trees, metric).roots()
-
-
-def find_in(roots: Sequence[BoardNode]) -> Iterator[BoardNode]:
-    """Iterate over all nodes of a board, outer ones first."""
-    for root in roots:
-        yield from root.nodes()
-
-
-class _TreeMaker:
-    """Builds the nodes of a board; remembers which ids and trees are used already."""
 
     def __init__(
         self,
         runs: Sequence[Run],
-        units: Sequence[UnitRows],
+        units: Sequence[UnitScores],
         trees: Sequence[Node],
         metric: str | None,
     ) -> None:
-        self._runs = runs
+        self.ids = NodeIds()
+        self.sources: dict[str, Node] = {}
         self._units = units
         self._trees = trees
         self._metric = metric
         self._columns = {task.name: task for unit in units for task in unit.tasks}
-        self._n_rows = len(units[0].rows)
         self._cells = [
-            {name: cell for unit in units for name, cell in unit.rows[i].cells.items()}
-            for i in range(self._n_rows)
+            {name: cell for unit in units for name, cell in unit.cells[i].items()}
+            for i in range(len(runs))
         ]
         self._groups = [{group.name: group for group in run.groups} for run in runs]
-        self._ids: set[str] = set()
 
     def roots(self) -> tuple[BoardNode, ...]:
+        """Build the roots, the headline's first."""
         roots: list[BoardNode] = []
         unused_trees = list(self._trees)
         for unit in self._units:
@@ -175,33 +182,32 @@ class _TreeMaker:
             unused_trees = [tree for tree in unused_trees if tree not in inside]
             roots += self._unit_roots(unit, inside)
         roots += [self._group(tree, "") for tree in unused_trees]
+        if self._metric is not None:
+            return tuple(roots)
         in_trees = {node.name for tree in self._trees for node in tree.nodes()}
         published = dict.fromkeys(
-            name
-            for groups in self._groups
-            for name in groups
-            if name not in in_trees and self._metric is None
+            name for groups in self._groups for name in groups if name not in in_trees
         )
         return (*roots, *(self._published(name) for name in published))
 
-    def _unit_roots(self, unit: UnitRows, trees: Sequence[Node]) -> Iterator[BoardNode]:
+    def _unit_roots(
+        self, unit: UnitScores, trees: Sequence[Node]
+    ) -> Iterator[BoardNode]:
         headline = unit.node if unit.node in trees else None
-        if headline is None and unit.has_overall:
+        if headline is None and any(unit.overall):
             yield self._overall(unit, trees)
             return
         if headline is not None:
             yield self._with_headline(self._group(headline, ""), unit)
         yield from (self._group(tree, "") for tree in trees if tree != headline)
-        in_trees = {name for tree in trees for name in tree.tasks}
+        in_trees = {name for tree in self._trees for name in tree.tasks}
         for task in unit.tasks:
             if task.name not in in_trees:
-                node = self._task(task.name, "")
-                is_ranked = len(unit.tasks) == 1
-                yield self._with_ranks(node, unit) if is_ranked else node
+                yield self._task(task.name, "")
 
-    def _overall(self, unit: UnitRows, trees: Sequence[Node]) -> BoardNode:
+    def _overall(self, unit: UnitScores, trees: Sequence[Node]) -> BoardNode:
         """Build the mean over all tasks of a unit, which is in no tree of the runs."""
-        node_id = self._new_id("", OVERALL)
+        node_id = self.ids.new("", OVERALL)
         in_trees = {name for tree in trees for name in tree.tasks}
         parts = (
             *(self._group(tree, node_id) for tree in trees),
@@ -220,52 +226,45 @@ class _TreeMaker:
             bounded=first.bounded,
             lower_is_better=first.lower_is_better,
             tasks=tuple(task.name for task in unit.tasks),
-            estimates=(None,) * self._n_rows,
+            estimates=(None,) * len(self._cells),
             parts=parts,
         )
         return self._with_headline(node, unit)
 
-    def _with_headline(self, node: BoardNode, unit: UnitRows) -> BoardNode:
-        """Give a node the overall scores and ranks of the rows."""
+    def _with_headline(self, node: BoardNode, unit: UnitScores) -> BoardNode:
+        """Give a node the overall scores of the runs."""
+        overall = unit.overall or (None,) * len(self._cells)
         estimates = tuple(
-            row.overall or recorded
-            for row, recorded in zip(unit.rows, node.estimates, strict=True)
+            headline or recorded
+            for headline, recorded in zip(overall, node.estimates, strict=True)
         )
-        reasons = {
-            i: reason
-            for i, estimate in enumerate(estimates)
-            if (
-                reason := node.reasons.get(i)
+        reasons = {}
+        for i, estimate in enumerate(estimates):
+            reason = (
+                node.reasons.get(i)
                 or self._lacking(i, node.tasks)
                 or why_incomplete(estimate)
             )
-        }
-        return self._with_ranks(
-            replace(node, estimates=estimates, reasons=reasons), unit
-        )
-
-    def _with_ranks(self, node: BoardNode, unit: UnitRows) -> BoardNode:
-        if all(row.ranks is None for row in unit.rows):
-            return node
-        return replace(
-            node,
-            ranks=tuple(row.ranks for row in unit.rows),
-            letters=tuple(row.letters for row in unit.rows),
-        )
+            if reason:
+                reasons[i] = reason
+        return replace(node, estimates=estimates, reasons=reasons)
 
     def _group(self, node: Node, parent: str) -> BoardNode:
         """Build a node of a tree, with the nodes below it."""
-        node_id = self._new_id(parent, node.name)
+        title = value_title(*node.keys[-1]) if node.keys else node.name
+        node_id = self.ids.new(parent, title)
+        self.sources[node_id] = node
         parts = tuple(
             self._task(part, node_id)
             if isinstance(part, str)
             else self._group(part, node_id)
             for part in node.parts
         )
-        return self._averages(node_id, node.name, average_words(node), parts)
+        made = self._averages(node_id, node.name, average_words(node), parts)
+        return replace(made, title=title, keys=dict(node.keys))
 
     def _published(self, name: str) -> BoardNode:
-        return self._averages(self._new_id("", name), name, "as published", ())
+        return self._averages(self.ids.new("", name), name, "as published", ())
 
     def _averages(
         self, node_id: str, name: str, how: str, parts: tuple[BoardNode, ...]
@@ -279,6 +278,7 @@ class _TreeMaker:
         for i, (group, average) in enumerate(zip(groups, averages, strict=True)):
             if reason := self._why_no_average(group, average):
                 reasons[i] = reason
+        tasks = dict.fromkeys(task for group in groups if group for task in group.tasks)
         return BoardNode(
             id=node_id,
             title=name,
@@ -287,9 +287,7 @@ class _TreeMaker:
             bounded=all(number.kind in BOUNDED for number in shown),
             measure="" if not shown or shown[0].kind in BOUNDED else shown[0].label,
             lower_is_better=_direction(shown[0]) if shown else None,
-            tasks=tuple(
-                dict.fromkeys(name for group in groups if group for name in group.tasks)
-            ),
+            tasks=tuple(tasks),
             estimates=tuple(_estimate_of(average) for average in averages),
             reasons=reasons,
             parts=parts,
@@ -319,49 +317,115 @@ class _TreeMaker:
     def _task(self, name: str, parent: str) -> BoardNode:
         column = self._columns.get(name)
         cells = [cells.get(name) for cells in self._cells]
-        node_id = self._new_id(parent, name)
-        there = [cell for cell in cells if cell is not None]
-        return BoardNode(
-            id=node_id,
-            title=name,
-            kind="task",
-            metric=column.metric if column else "",
-            bounded=column.bounded if column else True,
-            lower_is_better=_direction(there[0]) if there else None,
-            tasks=(name,),
-            estimates=tuple(_estimate_of(cell) for cell in cells),
-            reasons={
-                i: reason
-                for i, cell in enumerate(cells)
-                if (reason := self._why_no_score(cell))
-            },
-        )
+        node = task_node(self.ids.new(parent, name), name, cells)
+        if column is None:
+            return node
+        return replace(node, metric=column.metric, bounded=column.bounded)
 
-    def _why_no_score(self, cell: MetricResult | None) -> str:
-        if cell is None:
-            return "the run does not have this task"
-        return why_incomplete(cell.estimate)
-
-    def _lacking(self, row: int, tasks: Collection[str]) -> str:
-        """Say which tasks a row has no number for; "" if it has all."""
-        cells = self._cells[row]
+    def _lacking(self, index: int, tasks: Collection[str]) -> str:
+        """Say which tasks a run has no number for; "" if it has all."""
+        cells = self._cells[index]
         lacking = [name for name in tasks if _estimate_of(cells.get(name)) is None]
         if not lacking:
             return ""
-        there = len(tasks) - len(lacking)
-        return (
-            f"{there} of {counted(len(tasks), 'task')}; missing: {listed(lacking, 5)}"
-        )
+        return average_reason(len(tasks) - len(lacking), len(tasks), lacking)
 
-    def _new_id(self, parent: str, name: str) -> str:
-        wanted = f"{parent}{SEPARATOR}{name}" if parent else name
-        node_id = wanted
-        number = 1
-        while node_id in self._ids:
-            number += 1
-            node_id = f"{wanted} ({number})"
-        self._ids.add(node_id)
-        return node_id
+
+def task_node(
+    node_id: str, name: str, cells: Sequence[MetricResult | None]
+) -> BoardNode:
+    """Build the node of a task from each run's metric."""
+    there = [cell for cell in cells if cell is not None]
+    reasons = {}
+    for i, cell in enumerate(cells):
+        reason = (
+            "the run does not have this task"
+            if cell is None
+            else why_incomplete(cell.estimate)
+        )
+        if reason:
+            reasons[i] = reason
+    return BoardNode(
+        id=node_id,
+        title=name,
+        kind="task",
+        metric=there[0].label if there else "",
+        bounded=there[0].kind in BOUNDED if there else True,
+        lower_is_better=_direction(there[0]) if there else None,
+        tasks=(name,),
+        estimates=tuple(map(_estimate_of, cells)),
+        reasons=reasons,
+    )
+
+
+def average_reason(n_there: int, n_tasks: int, lacking: Sequence[str]) -> str:
+    """Say which tasks an average lacks: "1 of 2 tasks; missing: law"."""
+    return f"{n_there} of {counted(n_tasks, 'task')}; missing: {listed(lacking, 5)}"
+
+
+def reorder(node: BoardNode, order: Sequence[int]) -> BoardNode:
+    """Put the models of a node, and of those below it, in another order.
+
+    Args:
+        node: the node.
+        order: the present position of each model, in the new order.
+    """
+    place_by_index = {index: place for place, index in enumerate(order)}
+    return replace(
+        node,
+        estimates=tuple(node.estimates[index] for index in order),
+        ranks=tuple(node.ranks[index] for index in order) if node.ranks else (),
+        letters=tuple(node.letters[index] for index in order) if node.letters else (),
+        reasons=dict(
+            sorted(
+                (place_by_index[index], reason)
+                for index, reason in node.reasons.items()
+                if index in place_by_index
+            )
+        ),
+        parts=tuple(reorder(part, order) for part in node.parts),
+    )
+
+
+def replace_node(
+    roots: Sequence[BoardNode], replacements: Mapping[str, BoardNode]
+) -> tuple[BoardNode, ...]:
+    """Replace nodes by their ids, keeping the parts that stand below them."""
+    replaced = []
+    for root in roots:
+        parts = replace_node(root.parts, replacements)
+        replaced.append(replace(replacements.get(root.id, root), parts=parts))
+    return tuple(replaced)
+
+
+def find_in(roots: Sequence[BoardNode]) -> Iterator[BoardNode]:
+    """Iterate over all nodes of a board, outer ones first."""
+    for root in roots:
+        yield from root.nodes()
+
+
+def dimensions_of(roots: Sequence[BoardNode]) -> tuple[Dimension, ...]:
+    """List the keys by which the nodes of a board differ, with their values; the tasks last."""
+    values: dict[str, dict[str, str]] = {}
+    tasks: dict[str, str] = {}
+    for node in find_in(roots):
+        for key, value in node.keys.items():
+            values.setdefault(key, {}).setdefault(value, value_title(key, value))
+        if node.kind == "task":
+            tasks.setdefault(node.tasks[0], node.title)
+    dimensions = [
+        Dimension(key, dimension_title(key), tuple(titles.items()))
+        for key, titles in values.items()
+    ]
+    if len(tasks) > 1:
+        dimensions.append(Dimension("task", "Task", tuple(tasks.items())))
+    return tuple(dimensions)
+
+
+def dimension_title(key: str) -> str:
+    """Write a metadata key as a heading: "aggregation_group" is "Aggregation group"."""
+    words = key.replace("_", " ").strip() or key
+    return words[:1].upper() + words[1:]
 
 
 def average_words(node: Node) -> str:

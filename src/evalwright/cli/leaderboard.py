@@ -33,11 +33,76 @@ def _check_text_file(
     return file
 
 
+def _split_keys(keys: str | None) -> tuple[str, ...]:
+    return tuple(key.strip() for key in keys.split(",")) if keys else ()
+
+
+def _check_keys(
+    _context: click.Context, typed_option: click.Parameter, keys: str | None
+) -> str | None:
+    if keys is None:
+        return None
+    names = _split_keys(keys)
+    if not names or not all(names) or len({*names}) < len(names):
+        raise click.UsageError(
+            f"{typed_option.opts[0]} takes metadata keys with commas between them, each"
+            " once, such as language,competency."
+        )
+    return keys
+
+
+def _check_pivot(
+    context: click.Context, typed_option: click.Parameter, keys: str | None
+) -> str | None:
+    _check_keys(context, typed_option, keys)
+    if keys is not None and len(_split_keys(keys)) != 2:
+        raise click.UsageError(
+            "--pivot takes two keys, ROWS,COLUMNS, such as language,competency or"
+            " category,model."
+        )
+    return keys
+
+
+def _read_filters(
+    _context: click.Context, _option: click.Parameter, filters: tuple[str, ...]
+) -> tuple[Any, ...]:
+    if not filters:
+        return ()
+    from evalwright.analysis.fact_filters import read_filter
+
+    return tuple(map(read_filter, filters))
+
+
 @click.command()
 @click.argument("runs", nargs=-1)
 @RUNS_FOLDER
 @METRIC
 @TASKS_ARE
+@option(
+    "--by",
+    "KEYS",
+    "Group the tasks by metadata (language,competency), or break scores down by that of"
+    " samples (category).",
+    callback=_check_keys,
+)
+@option(
+    "--rank-by",
+    "NODE",
+    "Sort and rank by a group, a task, TASK.METRIC or a slice (language=th).",
+)
+@option(
+    "--pivot",
+    "ROWS,COLUMNS",
+    "Show a table of two of the keys, 'model' and 'task' in place of the board.",
+    callback=_check_pivot,
+)
+@option("--model", "LABEL", "The model that --pivot shows. Default: each.")
+@repeatable_option(
+    "--where filters",
+    "KEY<=VALUE",
+    "Show the models with this fact: size<=8, open=true, cost<1.",
+    callback=_read_filters,
+)
 @flag("--ratings", "Add Bradley-Terry ratings (the scale of Elo) with intervals.")
 @option(
     "--into",
@@ -129,6 +194,7 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
         examples="pages",
         title=title_users,
         task_scores="latex",
+        model="pivot",
     )
     if params["workflow"]:
         write_workflow(runs, params)
@@ -139,6 +205,7 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
         )
     from evalwright.analysis.board import make_board
     from evalwright.reports.documents.board import board_document
+    from evalwright.reports.documents.pivot import pivot_document
     from evalwright.runs.confirmed import confirm_all, kept_note, numbers_from
     from evalwright.runs.keeping import keep_runs, kept_runs
     from evalwright.runs.simulations import refuse_baseline_judges, refuse_mixture
@@ -155,18 +222,38 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
         ranked_runs = kept_runs(ranked_runs, Path(params["kept"]))
     ranked_runs = confirm_all(ranked_runs)
     board = make_board(
-        ranked_runs, params["metric"], params["tasks_are"], ratings=params["ratings"]
+        ranked_runs,
+        params["metric"],
+        params["tasks_are"],
+        ratings=params["ratings"],
+        by=_split_keys(params["by"]),
+        rank_by=params["rank_by"] or "",
+        where=params["filters"],
+        ranks_below=bool(params["html"] or params["json_file"] or params["pages"]),
     )
-    file_sentences, missing_sentences = publish(board, ranked_runs, params)
+    pivots = None
+    if params["pivot"]:
+        from evalwright.analysis.pivots import make_pivots
+
+        pivots = make_pivots(
+            board,
+            ranked_runs,
+            _split_keys(params["pivot"]),
+            params["metric"],
+            params["model"],
+        )
+    file_sentences, missing_sentences = publish(board, ranked_runs, params, pivots)
     if params["kept"]:
         keep_runs(ranked_runs, Path(params["kept"]))
-    record = board.as_dict() | (
+    record = (board if pivots is None else pivots).as_dict() | (
         {"numbers_from": sources} if (sources := numbers_from(ranked_runs)) else {}
     )
     print_result(
         params["as_json"],
         record,
-        board_document(board, title=params["title"], costs=True),
+        board_document(board, title=params["title"], costs=True)
+        if pivots is None
+        else pivot_document(pivots, title=params["title"]),
     )
     for line in filter(
         None, (*file_sentences, *missing_sentences, kept_note(ranked_runs))

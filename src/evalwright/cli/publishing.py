@@ -21,6 +21,7 @@ from evalwright.tasks.safe_files import read_file, write_file
 
 if TYPE_CHECKING:
     from evalwright.analysis.board import Board
+    from evalwright.analysis.pivots import Pivots
     from evalwright.runs.reader import Run
 
 _WORKFLOW_OPTIONS = frozenset(
@@ -40,7 +41,10 @@ _FILE_OPTIONS = ("into", "markdown", "html", "latex", "pdf", "csv", "json_file")
 
 
 def publish(
-    board: Board, runs: Sequence[Run], params: Mapping[str, Any]
+    board: Board,
+    runs: Sequence[Run],
+    params: Mapping[str, Any],
+    pivots: Pivots | None = None,
 ) -> tuple[list[str], list[str]]:
     """Write the requested files.
 
@@ -48,6 +52,7 @@ def publish(
         board: the board.
         runs: the runs of the board, in the same order.
         params: the command's parameters.
+        pivots: what the Markdown and the CSV show in place of the board.
 
     Returns:
         A sentence for each file written, and one for each that could not be drawn.
@@ -70,6 +75,8 @@ def publish(
         missing += [f"Not written: {file}. {error}" for file in params["plots"]]
         params = {**params, "plots": ()}
     files = {**pictures, **_render_texts(board, runs, params, pages)}
+    if pivots is not None:
+        files |= _render_pivots(pivots, params)
     sentences = []
     if params["pages"]:
         board_page = Path(params["html"]) if params["html"] else None
@@ -223,6 +230,20 @@ def _render_texts(
         texts[Path(file)] = to_json(record, indent=2) + "\n"
     if file := params["into"]:
         texts[Path(file)] = _render_into(board, params, links(file))
+    return texts
+
+
+def _render_pivots(
+    pivots: Pivots, params: Mapping[str, Any]
+) -> dict[Path, bytes | str]:
+    from evalwright.reports.documents.pivot import pivot_csv, pivot_document
+    from evalwright.reports.markdown import to_markdown
+
+    texts: dict[Path, bytes | str] = {}
+    if file := params["markdown"]:
+        texts[Path(file)] = to_markdown(pivot_document(pivots), level=0)
+    if file := params["csv"]:
+        texts[Path(file)] = pivot_csv(pivots)
     return texts
 
 

@@ -256,7 +256,7 @@ def _candidate(
     for task in tasks:
         check_task(task, model, roles)
     check_metrics(rules, tasks)
-    check_tree(configuration.tree, [task.name for task in tasks])
+    check_tree(configuration.tree, tasks)
     identity = run_identity(
         model.fingerprint,
         {role: judge.fingerprint for role, judge in roles.items()},

@@ -52,8 +52,8 @@ KINDS: dict[str, tuple[Any, str]] = {
     "tree": (
         Mapping,
         (
-            "a tree of tasks: a mapping with 'parts', and 'name' and 'average' where"
-            " wanted"
+            "a tree of tasks: a mapping with 'parts' or 'by', and 'name' and 'average'"
+            " where wanted"
         ),
     ),
 }

@@ -12,12 +12,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from evalwright.analysis.board_tree import OVERALL, find_in
 from evalwright.analysis.factual import ACCURACY, HALLUCINATED, REFUSED, SHARES
 from evalwright.reports import numbers
 from evalwright.reports.text import inert
 
 if TYPE_CHECKING:
-    from evalwright.analysis.board import Board, BoardRow, BoardTask
+    from evalwright.analysis.board import Board, BoardNode, BoardRow, BoardTask
     from evalwright.runs.results import MetricResult
     from evalwright.statistics import Estimate
 
@@ -85,8 +86,130 @@ class ScoreColumn:
     estimates: tuple[Estimate | None, ...]
 
 
+MOST_COLUMNS = 8
+"""Most columns of scores that a table shows beside the one that orders its rows."""
+
+FEW_MORE_COLUMNS = 10
+"""A level of the tree with this many parts is still shown whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownColumns:
+    """The score columns of a table: one level of the board's tree.
+
+    Attributes:
+        columns: The columns, with the one that orders the rows first.
+        is_level: Whether these are one level of the tree, and not all numbers of the board.
+        note: How to see the other numbers, "" if all are shown.
+    """
+
+    columns: tuple[ScoreColumn, ...]
+    is_level: bool = False
+    note: str = ""
+
+
 def score_columns(board: Board) -> tuple[ScoreColumn, ...]:
-    """Return the score columns of a board, with the one that orders the rows first."""
+    """Return all score columns of a board, with the one that orders the rows first."""
+    columns = _default_columns(board)
+    if board.is_ranked_elsewhere:
+        first = node_column(board.headline)
+        columns = (first, *(column for column in columns if column.name != first.name))
+    names = {column.name for column in columns}
+    slices = (node_column(node) for node in find_in(board.tree) if node.kind == "slice")
+    return (*columns, *(column for column in slices if column.name not in names))
+
+
+def shown_columns(board: Board) -> ShownColumns:
+    """Return the score columns of a table for people.
+
+    A board of few tasks shows all of its numbers. A larger one, or one that was asked to go by
+    metadata or by another node, shows one level of its tree: the node that orders the rows and its
+    parts, as many as can be read.
+    """
+    columns = _default_columns(board)
+    is_asked_for = bool(board.by) or board.is_ranked_elsewhere
+    if not is_asked_for and _is_special(board):
+        return ShownColumns(columns)
+    if not is_asked_for and len(board.tasks) <= MOST_COLUMNS:
+        return ShownColumns(columns)
+    node = board.headline
+    parts = _parts_to_show(board, node)
+    most = MOST_COLUMNS if len(parts) > FEW_MORE_COLUMNS else FEW_MORE_COLUMNS
+    first = node_column(node)
+    if node.kind == "group" and not board.is_ranked_elsewhere:
+        first = replace(first, name="overall", title="Overall")
+    level = (first, *(node_column(part) for part in parts[:most]))
+    return ShownColumns(level, True, _how_to_see_more(board, node, parts, most))
+
+
+def _parts_to_show(board: Board, node: BoardNode) -> list[BoardNode]:
+    """List the nodes beside the one that orders the rows: its parts, and what has no other place.
+
+    Where a board goes by slices, these stand for the tasks. A node without parts stands beside the
+    board's first number.
+    """
+    parts = [part for part in node.parts if any(part.estimates)]
+    slices = [part for part in parts if part.kind == "slice"]
+    units = {task.name for task in board.tasks}
+    siblings = [
+        root
+        for root in board.tree
+        if root.id != node.id
+        and any(root.estimates)
+        and units & {*root.tasks}
+        and (root is board.tree[0] or node is board.tree[0])
+    ]
+    if not node.parts:
+        return siblings
+    groups = [root for root in siblings if root.kind == "group"]
+    tasks = [root for root in siblings if root.kind != "group"]
+    return [*groups, *(slices or parts), *tasks]
+
+
+def _how_to_see_more(
+    board: Board, node: BoardNode, parts: Sequence[BoardNode], most: int
+) -> str:
+    n_numbers = sum(1 for other in find_in(board.tree) if any(other.estimates))
+    if 1 + len(parts[:most]) >= n_numbers:
+        return ""
+    is_default = node.kind == "group" and not board.is_ranked_elsewhere
+    title = "the overall score" if is_default else f"'{node.title}'"
+    beside = f"{title} with {most} of {len(parts)} parts"
+    if len(parts) <= most:
+        beside = f"{title} and its parts" if node.parts else title
+    keys = ", ".join(inert(key) for key in board.task_keys[:4])
+    grouped = f"; `--by KEY` groups tasks ({keys})" if keys and not board.by else ""
+    return (
+        f"The table has {inert(beside)}. `--rank-by NAME` shows another node with its"
+        f" parts{grouped}; `--csv FILE` has all {n_numbers:,} scores of a model."
+    )
+
+
+def node_column(node: BoardNode) -> ScoreColumn:
+    """Build the column of a node of the board's tree."""
+    name = node.id
+    if node.kind == "task":
+        name = node.tasks[0] if node.title == node.tasks[0] else node.title
+    unit: numbers.Unit = "points" if node.bounded else "plain"
+    return ScoreColumn(
+        name=name,
+        title="Overall" if node.id == OVERALL else inert(node.title),
+        task=node.tasks[0] if node.kind == "task" else "",
+        metric=node.metric,
+        measure=node.measure,
+        unit=unit,
+        lower_is_better=node.lower_is_better,
+        estimates=node.estimates,
+    )
+
+
+def _is_special(board: Board) -> bool:
+    """Tell whether a board has columns with plain names: of hallucinations, or factual shares."""
+    return is_hallucination_board(board) or any(row.shares for row in board.rows)
+
+
+def _default_columns(board: Board) -> tuple[ScoreColumn, ...]:
+    """Return the columns of a board's overall score, groups and tasks."""
     if is_hallucination_board(board):
         task = board.tasks[0].name
         columns = (

@@ -19,7 +19,7 @@ from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.columns import (
     ScoreColumn,
-    score_columns,
+    shown_columns,
     task_columns,
 )
 from evalwright.reports.documents.board import (
@@ -101,14 +101,19 @@ def board_latex(
 
 
 def _board_table(board: Board, title: str, task_scores: bool) -> doc.Table:
-    scores = list(score_columns(board))
+    shown = shown_columns(board)
+    scores = list(shown.columns)
     if task_scores:
         scores += task_columns(board, scores)
+    is_level = shown.is_level and not task_scores
     any_missing = any(row.n_missing for row in board.rows)
     columns = [
         doc.Column("Rank", right=True, key=True),
         doc.Column("Model", folds=True, key=True),
-        *(doc.Column(column.title, score_note(column)) for column in scores),
+        *(
+            doc.Column(column.title, score_note(column), optional=is_level and i > 0)
+            for i, column in enumerate(scores)
+        ),
         doc.Column("Items", right=True),
         doc.Column("Missing", right=True),
     ]

@@ -28,6 +28,7 @@ from evalwright.reports.columns import (
     as_of,
     is_hallucination_board,
     score_columns,
+    shown_columns,
 )
 from evalwright.reports.documents.run import missing_cell, prompt_text, run_blocks
 from evalwright.runs.reader import Run
@@ -86,7 +87,11 @@ def board_document(
         for note in board.notes
         if _simultaneous(board) or note != SIMULTANEOUS_NOTE
     ]
-    blocks: list[doc.Block] = [_table(board, by_id, links, costs), doc.Notes(notes)]
+    blocks: list[doc.Block] = [
+        _table(board, by_id, links, costs),
+        *_how_to_see_more(board),
+        doc.Notes(notes),
+    ]
     pages = {row.run_index: link for row, link in zip(board.rows, links, strict=False)}
     for unit_board in board.more:
         board_links = [pages[row.run_index] for row in unit_board.rows] if links else []
@@ -94,6 +99,7 @@ def board_document(
         blocks += [
             doc.Heading(unit_board.tasks[0].metric),
             _table(unit_board, {}, board_links, False),
+            *_how_to_see_more(unit_board),
             doc.Notes(own_notes),
         ]
     if board.ratings:
@@ -183,6 +189,11 @@ def _summary_line(board: Board) -> str:
     return f"{models}, {tasks}, {date_range}"
 
 
+def _how_to_see_more(board: Board) -> list[doc.Note]:
+    note = shown_columns(board).note
+    return [doc.Note(note)] if note else []
+
+
 def _simultaneous(board: Board) -> bool:
     return any(row.together for row in board.rows) and not is_hallucination_board(board)
 
@@ -190,8 +201,8 @@ def _simultaneous(board: Board) -> bool:
 def _table(
     board: Board, runs: Mapping[str, Run], links: Sequence[str], costs: bool
 ) -> doc.Table:
-    scores = score_columns(board)
-    first, *others = scores
+    shown = shown_columns(board)
+    first, *others = shown.columns
     faults = [
         outcome
         for outcome in FAULT_TITLES
@@ -206,7 +217,11 @@ def _table(
         _column(first, axis),
         doc.Column("Simultaneous", under=True),
         *(
-            _column(column, moves=len(others) > len(HALLUCINATION_COLUMNS))
+            _column(
+                column,
+                moves=len(others) > len(HALLUCINATION_COLUMNS) and not shown.is_level,
+                optional=shown.is_level,
+            )
             for column in others
         ),
         doc.Column("Items", right=True),
@@ -292,7 +307,11 @@ def _ratings(ratings: Ratings) -> doc.Table:
 
 
 def _column(
-    column: ScoreColumn, axis: Any = None, *, moves: bool = False
+    column: ScoreColumn,
+    axis: Any = None,
+    *,
+    moves: bool = False,
+    optional: bool = False,
 ) -> doc.Column:
     return doc.Column(
         column.title,
@@ -302,6 +321,7 @@ def _column(
         ticks=axis is not None,
         ascending=bool(column.lower_is_better),
         moves=moves,
+        optional=optional,
     )
 
 

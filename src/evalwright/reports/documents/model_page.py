@@ -15,7 +15,7 @@ from evalwright.metrics.registry import BOUNDED, RATES_OF_ALL
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.axis import axis_of
-from evalwright.reports.columns import HALLUCINATION, ScoreColumn, score_columns
+from evalwright.reports.columns import HALLUCINATION, ScoreColumn, shown_columns
 from evalwright.reports.documents.board import board_labels, coverage, score_note
 from evalwright.reports.documents.run import run_blocks
 from evalwright.runs.reader import Run
@@ -183,7 +183,10 @@ def model_document(
     hallucination = any(cell.kind == HALLUCINATION for cell in row.cells.values())
     blocks: list[doc.Block] = [
         doc.Cards(
-            [_card(column, row_index) for column in score_columns(board)[:MOST_COLUMNS]]
+            [
+                _card(column, row_index)
+                for column in shown_columns(board).columns[:MOST_COLUMNS]
+            ]
         )
     ]
     blocks += run_blocks(run, MOST_VALUES, MOST_COLUMNS)
