@@ -221,7 +221,7 @@ def rank(
         lower_is_better,
         ranks,
         own_ranks,
-        _letter_groups(differences, lower_is_better),
+        letter_groups(differences, lower_is_better),
     )
 
 
@@ -276,7 +276,7 @@ def _smallest_visible(
     return min(span, seen * (1 + missing_share) + missing_share * span)
 
 
-def _letter_groups(
+def letter_groups(
     differences: AllDifferences, lower_is_better: bool
 ) -> tuple[str, ...]:
     """Assign letters by "insert and absorb" (Piepho 2004).

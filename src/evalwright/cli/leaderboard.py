@@ -103,6 +103,12 @@ def _read_filters(
     "Show the models with this fact: size<=8, open=true, cost<1.",
     callback=_read_filters,
 )
+@repeatable_option(
+    "--labels",
+    "FILE",
+    "People's labels (CSV, from `check judge sample`): correct the judge's scores, and rank"
+    " by the corrected ones.",
+)
 @flag("--ratings", "Add Bradley-Terry ratings (the scale of Elo) with intervals.")
 @option(
     "--into",
@@ -231,6 +237,10 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
         where=params["filters"],
         ranks_below=bool(params["html"] or params["json_file"] or params["pages"]),
     )
+    if params["labels"]:
+        from evalwright.analysis.corrected_board import correct_board
+
+        board = correct_board(board, ranked_runs, params["labels"])
     pivots = None
     if params["pivot"]:
         from evalwright.analysis.pivots import make_pivots

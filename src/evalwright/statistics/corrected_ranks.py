@@ -66,11 +66,23 @@ class LabelledModel:
         human: (items,), labels, nan where there is none.
         strata: (items,), the stratum from which each item was drawn; None for a simple random
             set. Any code will do for items without a verdict.
+        scale: (items,), factors on verdicts and labels, with which their mean is the score (an
+            average over tasks of unequal size); None for the plain mean.
     """
 
     judge: F64
     human: F64
     strata: I64 | None = None
+    scale: F64 | None = None
+
+    @property
+    def scaled(self) -> LabelledModel:
+        """The model with its scale multiplied in."""
+        if self.scale is None:
+            return self
+        return replace(
+            self, judge=self.judge * self.scale, human=self.human * self.scale, scale=None
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +151,9 @@ def correct_scores(
     )
     scores = []
     sides = list[_Side | None]()
+    if any(model.scale is not None for model in models):
+        value_range = None
+    models = [model.scaled for model in models]
     for model, own_rates in zip(models, rates, strict=True):
         score = _correct_model(model, own_rates, clusters, value_range, level)
         scores.append(score)

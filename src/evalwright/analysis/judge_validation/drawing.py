@@ -60,6 +60,8 @@ class LabelSet(Plain):
         schema: version of the file's format.
         only: which answers could be drawn, in words, if not all with a verdict: such a set says
             nothing of the run's score.
+        earlier: names of the run's earlier sets, whose labels count beside those of this one: it
+            was drawn from what they had left, within the same strata.
     """
 
     name: str
@@ -78,10 +80,12 @@ class LabelSet(Plain):
     partner: str = ""
     schema: Literal[1] = 1
     only: str = ""
+    earlier: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the JSON form; `only` is there where it says something."""
-        return plain_fields(self, () if self.only else ("only",))
+        """Return the JSON form; `only` and `earlier` are there where they say something."""
+        optional = ("only", "earlier")
+        return plain_fields(self, [name for name in optional if not getattr(self, name)])
 
     def row_name(self, number: int) -> str:
         """The name of a row in sheets, which spreadsheets do not mistake for a number or date."""

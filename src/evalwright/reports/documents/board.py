@@ -224,6 +224,7 @@ def _table(
             )
             for column in others
         ),
+        doc.Column("Judge's errors on"),
         doc.Column("Items", right=True),
         doc.Column("Missing", right=True),
         doc.Column("Unsure", right=True),
@@ -270,6 +271,7 @@ def _table(
                 row.letters if tied else "",
                 *([_score(first, i), simultaneous_interval]),
                 *(_score(column, i) for column in others),
+                _whose_errors(row),
                 doc.Cell(coverage(row), sort=row.n),
                 missing_cell(row.n_missing, "above 5%" if row.provisional else ""),
                 numbers.count(row.n_unsure) if any_unsure else "",
@@ -323,6 +325,13 @@ def _column(
         moves=moves,
         optional=optional,
     )
+
+
+def _whose_errors(row: BoardRow) -> str:
+    """Say of which labels the judge's error rates are; "" without labels."""
+    if not row.judge_errors:
+        return ""
+    return "all models" if row.judge_errors["pooled"] else "this model"
 
 
 def _score(column: ScoreColumn, i: int) -> doc.Cell:
