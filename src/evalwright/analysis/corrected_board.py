@@ -12,7 +12,8 @@ Labels of answers that somebody picked are left out.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 
 from evalwright.analysis.board import Board, BoardRow
 from evalwright.analysis.board_tree import BoardNode, reorder, replace_node
+from evalwright.analysis.judge_validation.drawing import LabelSet
 from evalwright.analysis.judge_validation.labels import (
     Evidence,
     LabelFile,
@@ -29,6 +31,7 @@ from evalwright.analysis.judge_validation.labels import (
     latest_first,
     make_evidence,
     read_label_files,
+    unlabelled_evidence,
 )
 from evalwright.analysis.judge_validation.verdicts import Verdicts, read_verdicts
 from evalwright.analysis.ranking import letter_groups
@@ -109,8 +112,8 @@ def correct_board(
         ]
         raise ConfigurationError(
             "These labels correct no model of the board. "
-            f"{listed(reasons, MOST_NAMES)}. Draw answers to label: `evalwright check"
-            " judge sample RUN... --for-ranks`."
+            f"{listed(reasons, MOST_NAMES)}. Draw answers to label: `evalwright check judge"
+            " sample RUN... --for-ranks`."
         )
     rows = _corrected_rows(board, evidence, corrected)
     order = _order_of(rows, board.headline)
@@ -133,9 +136,20 @@ def correct_board(
 
 
 def gather_board_evidence(
-    board: Board, runs: Sequence[Run], files: Sequence[LabelFile]
+    board: Board,
+    runs: Sequence[Run],
+    files: Sequence[LabelFile],
+    *,
+    with_unlabelled: bool = False,
 ) -> BoardEvidence:
     """Read the verdicts behind a board's headline, and match them with labels.
+
+    Args:
+        board: the board.
+        runs: the runs that it was made of.
+        files: the tables of labels.
+        with_unlabelled: whether to read the verdicts of models without usable labels too; then only
+            labels of sets drawn from just the headline's tasks are used.
 
     Raises:
         ConfigurationError: the headline is no judge's score, or labels cannot be matched.
@@ -150,22 +164,40 @@ def gather_board_evidence(
     run_by_id = {run.id: run for run in runs}
     sources = list[_Source]()
     used = set[str]()
+    matching = set[str]()
     for row in board.rows:
         run = run_by_id[row.run]
+        tasks = tuple(
+            task["name"] for task in run.data["tasks"] if task["name"] in node.tasks
+        )
         source = _Source("it has no labels")
-        for drawn in latest_first(usable, run):
-            verdicts = _matching_verdicts(run, drawn.tasks, scorers)
-            if verdicts is None or verdicts.digest != drawn.answers:
-                continue
-            drawn.check(len(verdicts.values))
-            used |= {drawn.name, *drawn.earlier}
-            source = _Source(evidence=make_evidence(verdicts, drawn, labels, sets))
-            break
+        candidates = [
+            drawn
+            for drawn in latest_first(usable, run)
+            if not with_unlabelled or drawn.tasks == tasks
+        ]
+        for drawn, verdicts in _sets_of(run, candidates, scorers):
+            matching |= {drawn.name, *drawn.earlier}
+            evidence = make_evidence(verdicts, drawn, labels, sets)
+            if source.evidence is None or (
+                evidence.labelled.sum() > source.evidence.labelled.sum()
+            ):
+                source = _Source(evidence=evidence)
+        if source.evidence is not None:
+            used |= {source.evidence.drawn.name, *source.evidence.drawn.earlier}
+        elif with_unlabelled:
+            unlabelled = _matching_verdicts(run, tasks, scorers)
+            if unlabelled is not None:
+                source = _Source(evidence=unlabelled_evidence(unlabelled))
         sources.append(source)
-    strange = [
-        label for label in labels if label.set in usable and label.set not in used
-    ]
-    notes = _label_notes(by_hand, disputed, labels, strange, sources)
+    n_by_set = Counter(label.set for label in labels if label.set in usable)
+    notes = _label_notes(
+        by_hand=by_hand,
+        disputed=sum(label.set in disputed for label in labels),
+        other_sets=sum(n_by_set[name] for name in matching - used),
+        strange=sum(n_by_set[name] for name in usable if name not in matching),
+        sources=sources,
+    )
     return _align(board, node, sources, notes)
 
 
@@ -211,6 +243,29 @@ def _without_chosen(
     return drawn_files, by_hand
 
 
+def _sets_of(
+    run: Run, candidates: Sequence[LabelSet], scorers: Mapping[str, str]
+) -> Iterator[tuple[LabelSet, Verdicts]]:
+    """The sets with this run's answers, each with the verdicts on them.
+
+    A set that another takes over is left out.
+    """
+    taken_over = set[str]()
+    verdicts_by_tasks: dict[tuple[str, ...], Verdicts | None] = {}
+    for drawn in candidates:
+        if drawn.name in taken_over:
+            continue
+        if drawn.tasks not in verdicts_by_tasks:
+            verdicts_by_tasks[drawn.tasks] = _matching_verdicts(
+                run, drawn.tasks, scorers
+            )
+        verdicts = verdicts_by_tasks[drawn.tasks]
+        if verdicts is not None and verdicts.digest == drawn.answers:
+            drawn.check(len(verdicts.values))
+            taken_over |= {*drawn.earlier}
+            yield drawn, verdicts
+
+
 def _matching_verdicts(
     run: Run, tasks: tuple[str, ...], scorers: Mapping[str, str]
 ) -> Verdicts | None:
@@ -227,29 +282,30 @@ def _matching_verdicts(
 
 
 def _label_notes(
+    *,
     by_hand: int,
-    disputed: Sequence[str],
-    labels: Sequence[Any],
-    strange: Sequence[Any],
+    disputed: int,
+    other_sets: int,
+    strange: int,
     sources: Sequence[_Source],
 ) -> list[str]:
-    notes = []
-    n_disputed = sum(label.set in disputed for label in labels)
-    if by_hand:
-        notes.append(
-            f"{counted(by_hand, 'label')} of answers chosen by hand are left out: only"
-            " answers drawn by chance represent a model."
-        )
-    if n_disputed:
-        notes.append(
-            f"{counted(n_disputed, 'label')} of answers drawn from disputed ones alone are"
-            " left out: they do not represent a model."
-        )
-    if strange:
-        notes.append(
-            f"{counted(len(strange), 'label')} are of answers that are not on this board"
-            " and are left out."
-        )
+    reasons = {
+        "are of answers chosen by hand: only answers drawn by chance represent a model": (
+            by_hand
+        ),
+        "are of answers drawn from disputed ones alone, which do not represent a model": (
+            disputed
+        ),
+        "are of further sets of models with a larger one: sets that were drawn"
+        " independently cannot be combined (`judge sample --for-ranks --labels FILE` draws"
+        " what can)": other_sets,
+        "are of answers that are not on this board": strange,
+    }
+    notes = [
+        f"Left out: {counted(n, 'row')} of the tables, which {reason}."
+        for reason, n in reasons.items()
+        if n
+    ]
     people = set[str]()
     several = 0
     differ = 0
@@ -478,20 +534,25 @@ def _shown(estimate: Estimate | None, complement: bool) -> Estimate | None:
 
 def _errors_of(score: CorrectedScore, corrected: CorrectedScores) -> dict[str, Any]:
     """The judge's errors on a model's answers, or on those of all models where it has too few."""
-    own = (score.false_alarm, score.miss)
-    enough = all(rate is not None and rate.n >= FEWEST_OF_A_KIND for rate in own)
-    pooled = [
-        None if rate is None else rate.estimate
-        for rate in (corrected.false_alarm, corrected.miss)
-    ]
-    alarm, miss = own if enough else pooled
-    if alarm is None and miss is None:
+    rates: dict[str, Estimate | None] = {}
+    pooled_rates = []
+    for name in ("false_alarm", "miss"):
+        own: Estimate | None = getattr(score, name)
+        pooled = getattr(corrected, name)
+        if own is not None and own.n >= FEWEST_OF_A_KIND:
+            rates[name] = own
+        elif pooled is not None:
+            rates[name] = pooled.estimate
+            pooled_rates.append(name)
+        else:
+            rates[name] = None
+    if not any(rates.values()):
         return {}
     return {
-        "false_alarm": alarm,
-        "miss": miss,
+        **rates,
         "labels": score.labels,
-        "pooled": not enough,
+        "pooled": bool(pooled_rates),
+        "pooled_rates": pooled_rates,
     }
 
 
@@ -545,11 +606,10 @@ def _error_notes(corrected: CorrectedScores) -> list[str]:
             "The labels are grades, so the judge has no rate of false alarms or misses."
         ]
     notes = [
-        "A false alarm calls a right answer wrong, a miss passes a wrong one. The rates are"
-        " the model's own where it has at least"
-        f" {FEWEST_OF_A_KIND} labelled right answers and {FEWEST_OF_A_KIND} wrong ones, else"
-        " those of all models' labels together ('all models'), which are its own only if"
-        " the judge errs alike on all models."
+        "A false alarm calls a right answer wrong, a miss passes a wrong one. A rate is the"
+        f" model's own where it has at least {FEWEST_OF_A_KIND} labelled answers of the kind,"
+        " else that of all models' labels together, which is its own only if the judge errs"
+        " alike on all models."
     ]
     tested = {
         name: rate

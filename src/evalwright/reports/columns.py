@@ -145,7 +145,9 @@ def _with_corrected(
         rates = tuple(row.judge_errors.get(name) for row in board.rows)
         if any(rates):
             errors.append(
-                ScoreColumn(f"judge_{name}", title, "", name, "%", "points", True, rates)
+                ScoreColumn(
+                    f"judge_{name}", title, "", name, "%", "points", True, rates
+                )
             )
     own_number = replace(judged, title=f"{judged.title}, by the judge")
     return (corrected, own_number, *errors, *others)

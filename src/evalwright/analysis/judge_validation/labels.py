@@ -477,3 +477,34 @@ def make_evidence(
         equal_chances=bool(chances.max() <= EQUAL_CHANCES * chances.min()),
         n_unlabelled=len(drawn.rows) - int(np.count_nonzero(~np.isnan(human))),
     )
+
+
+def unlabelled_evidence(verdicts: Verdicts) -> Evidence:
+    """The evidence of a run without any label, whose set is empty."""
+    size = len(verdicts.values)
+    drawn = LabelSet(
+        name="",
+        run=verdicts.run.id,
+        scorer=verdicts.scorer,
+        tasks=verdicts.tasks,
+        samples_sha256=verdicts.run.samples_sha256,
+        answers=verdicts.digest,
+        graded=verdicts.graded,
+        design="random",
+        seed=0,
+        rows=(),
+        probabilities=(),
+        strata=None,
+        left_out=(),
+    )
+    return Evidence(
+        verdicts=verdicts,
+        drawn=drawn,
+        judge=verdicts.values.copy(),
+        people=np.full((size, 1), np.nan),
+        human=np.full(size, np.nan),
+        strata=None,
+        labellers=(),
+        equal_chances=True,
+        n_unlabelled=0,
+    )

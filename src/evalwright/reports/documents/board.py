@@ -42,6 +42,8 @@ LEAST_SLICES.
 
 LEAST_SLICES = 5
 
+JUDGE_ERROR_NAMES = {"false_alarm": "false alarms", "miss": "misses"}
+
 PROVISIONAL_MARK = " *"
 JUDGE_MARK = " †"
 """Beside the rank of a run that another judge scored than others of the board."""
@@ -331,7 +333,10 @@ def _whose_errors(row: BoardRow) -> str:
     """Say of which labels the judge's error rates are; "" without labels."""
     if not row.judge_errors:
         return ""
-    return "all models" if row.judge_errors["pooled"] else "this model"
+    pooled = [JUDGE_ERROR_NAMES[name] for name in row.judge_errors["pooled_rates"]]
+    if len(pooled) == 1:
+        return f"{pooled[0]}: all models"
+    return "all models" if pooled else "this model"
 
 
 def _score(column: ScoreColumn, i: int) -> doc.Cell:
