@@ -473,7 +473,7 @@ def _scale_of(
         return None, ""
     if abs(shown - mean) < _SAME:
         return factors[mask], ""
-    return None, "its score is no mean of the judge's verdicts"
+    return None, "its score is not a mean of the judge's verdicts"
 
 
 # -- rows and notes --------------------------------------------------------------------
@@ -577,7 +577,7 @@ def _notes(
     notes = [
         f"Scores are corrected by people's labels ({counted(labels, 'label')} of"
         f" {counted(len(compared), 'model')}; PPI++): they are what these people would"
-        " give to all answers. The judge's own number stands beside each. Ranks go by"
+        " give to all answers. The judge's own number is in the next column. Ranks go by"
         " corrected scores."
     ]
     reasons: dict[str, list[str]] = {}
