@@ -214,7 +214,8 @@ def test_labels_for_ranks(truth: dict[str, Any]) -> None:
 
     def width(record: Any) -> float:
         ends = [row["corrected"] for row in record["rows"]]
-        return sum(estimate["high"] - estimate["low"] for estimate in ends)
+        widths = [float(estimate["high"] - estimate["low"]) for estimate in ends]
+        return sum(widths)
 
     assert width(after) < width(before)
     for row in after["rows"]:

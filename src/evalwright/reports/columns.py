@@ -146,7 +146,7 @@ def _with_corrected(
         if any(rates):
             errors.append(
                 ScoreColumn(
-                    f"judge_{name}", title, "", name, "%", "points", True, rates
+                    f"judge_{name}", title, "", name, "%", "points", None, rates
                 )
             )
     own_number = replace(judged, title=f"{judged.title}, by the judge")
