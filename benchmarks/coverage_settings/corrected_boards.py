@@ -443,7 +443,6 @@ def _rate_after_ranks() -> Setting:
         "rate, 3% wrong, 40 labels and up to 400 more drawn for ranks",
         repeat_trials(make, 0.97),
         most=1.0,
-        cost=2,
     )
 
 

@@ -81,7 +81,10 @@ class LabelledModel:
         if self.scale is None:
             return self
         return replace(
-            self, judge=self.judge * self.scale, human=self.human * self.scale, scale=None
+            self,
+            judge=self.judge * self.scale,
+            human=self.human * self.scale,
+            scale=None,
         )
 
 
