@@ -40,7 +40,7 @@ _ASSUMED_LABELS = 10.0
 """Weight, in labels, of the spread that is assumed before there are any.
 
 A stratum whose first labels show no error by chance would get few more, and its error would stay
-underestimated: with a weight of 2, 5.5% of boards of equal models have a false finding, with 10 3%.
+underestimated: with a weight of 2, 5.5% of boards of equal models have a false finding, with 10 2%.
 """
 _LEAST_DOUBT = 0.1
 """Least share of a stratum's verdicts that is assumed to be wrong before there are labels."""
