@@ -21,9 +21,7 @@ pytestmark = IN_BROWSER
 NAMES = (
     "[...document.querySelectorAll('#board tbody .head .name')].map(e => e.textContent)"
 )
-HEADS = (
-    "[...document.querySelectorAll('#board thead th .sort')].map(e => e.textContent.replaceAll('\\u00ad', ''))"
-)
+HEADS = "[...document.querySelectorAll('#board thead th .sort')].map(e => e.textContent.replaceAll('\\u00ad', ''))"
 RANKS = "[...document.querySelectorAll('#board tbody td.rank')].map(e => e.firstChild.textContent)"
 CAPTION = "document.querySelector('#board caption').textContent"
 SAID = "document.getElementById('said').textContent"
@@ -385,7 +383,9 @@ def test_of_500_models_all_names_and_the_numbers_on_the_screen_are_drawn(
         assert await tab.evaluate(f"window.find({labels[400]!r})")
         await tab.evaluate("document.getElementById('sheet').scrollTop += getSelection().getRangeAt(0).getBoundingClientRect().top - 300, 0")  # fmt: skip
         await wait_for_row(tab, 400)
-        place = "document.querySelector('tr[data-index=\"400\"]').getBoundingClientRect()"
+        place = (
+            "document.querySelector('tr[data-index=\"400\"]').getBoundingClientRect()"
+        )
         assert abs(await tab.evaluate(f"{place}.top + {place}.height / 2") - 310) < 30
         assert len(await tab.evaluate(drawn_rows)) < 60
         await tab.evaluate("document.getElementById('sheet').scrollTop = 0")
@@ -526,6 +526,28 @@ def test_hostile_names_are_names_in_every_view(tmp_path: Path) -> None:
         assert await tab.evaluate("document.documentElement.scrollWidth") <= 1280
         heights = "[...document.querySelectorAll('#board tr[data-index]')].map(e => e.offsetHeight)"
         assert max(await tab.evaluate(heights)) < 80
+
+    show(tmp_path, record, steps)
+
+
+def test_keys_that_every_object_inherits_are_keys_like_others(tmp_path: Path) -> None:
+    record = board_record(models=3, languages=2)
+    inherited = ("constructor", "toString", "hasOwnProperty")
+    for key in inherited:
+        record["models"][0]["facts"][key] = key
+    facts = "document.querySelectorAll('#filters fieldset').length"
+
+    async def steps(tab: Tab, url: str) -> None:
+        await tab.open(url)
+        n_facts = await tab.evaluate(facts)
+        assert n_facts >= len(inherited)
+        wanted = "&".join(f"fact.{key}={key}" for key in inherited)
+        await tab.open(f"{url}#{wanted}&at.__proto__=x")
+        await tab.evaluate("location.reload(), 0")
+        rows = "document.querySelectorAll('#board tr[data-index]').length"
+        assert await tab.evaluate(rows) >= 1
+        await tab.evaluate(f"{click('[data-clear]')}, 0")
+        assert await tab.evaluate("({}).polluted === undefined")
 
     show(tmp_path, record, steps)
 

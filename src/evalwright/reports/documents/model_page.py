@@ -399,7 +399,6 @@ class _ModelPage:
     def _task_blocks(
         self, placed: PlacedNode, slices: Sequence[PlacedNode], samples: TaskSamples
     ) -> Iterator[doc.Block]:
-        node = placed.node
         yield doc.Note(self._number_sentence(placed))
         yield from self._slice_table(placed, slices, samples)
         many = len(self._board.tasks) > 1
