@@ -193,6 +193,10 @@ def leaderboard(
     allow_baseline_judge: bool = False,
     tasks_are: TasksAre = "fixed",
     ratings: bool = False,
+    by: str | Sequence[str] = (),
+    rank_by: str = "",
+    facts: Sequence[Mapping[str, str | float | bool | None]] = (),
+    where: str | Sequence[str] = (),
 ) -> Board:
     """Rank runs by their scores, with intervals and the range of ranks that the data allow.
 
@@ -205,6 +209,10 @@ def leaderboard(
         tasks_are: "fixed", or "sample" for overall scores and ranks that are about tasks like
             these.
         ratings: whether to rate the models too, from their wins on items.
+        by: metadata keys of tasks, then of samples, by which the board groups its scores.
+        rank_by: the group, task, TASK.METRIC or slice (`language=th`) to sort and rank by.
+        facts: what is known of the model of each run, such as {"size": 8, "open": True}.
+        where: which models to show, as conditions on facts: "size<=8".
 
     Returns:
         The board as data. `print` and notebooks show it; `.save("board.html")` writes it to a file.
@@ -215,11 +223,24 @@ def leaderboard(
         ConfigurationError: a baseline judged some of the runs.
     """
     from evalwright.analysis.board import make_board
+    from evalwright.analysis.fact_filters import read_filter
 
     listed_runs = [runs] if isinstance(runs, (Run, str, Path)) else runs
     opened = [open_run(run, runs_folder) for run in listed_runs]
     refuse_baseline_judges(opened, allow_baseline_judge)
-    return make_board(opened, metric, tasks_are, ratings=ratings)
+    return make_board(
+        opened,
+        metric,
+        tasks_are,
+        ratings=ratings,
+        by=[by] if isinstance(by, str) else list(by),
+        rank_by=rank_by,
+        facts=facts,
+        where=[
+            read_filter(condition)
+            for condition in ([where] if isinstance(where, str) else where)
+        ],
+    )
 
 
 def plan(

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from evalwright.analysis.board import Board, _spread_over_runs, make_board
+from evalwright.analysis.board import Board, make_board
+from evalwright.analysis.board_notes import _spread_over_runs
 from evalwright.core.errors import RunError
 from evalwright.core.samples import Score
 from evalwright.reports.board_files import board_csv
@@ -283,7 +284,7 @@ def test_rows_whose_rank_disagrees_with_their_order_are_named(tmp_path: Path) ->
     """The run that answered the easy half alone has the highest score, and is worse on what it
     shares with another.
     """
-    from evalwright.analysis.board import _order_notes
+    from evalwright.analysis.board_notes import _order_notes
 
     runs = [
         make_run(tmp_path, model=name, name=name, scores=[1.0, 0.0]) for name in "abc"

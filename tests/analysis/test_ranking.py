@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from evalwright.analysis.ranking import rank
+from evalwright.analysis.ranking import letter_groups, rank
 from evalwright.runs.measures import Matrix, Measure
 from evalwright.statistics import compare_paired
 from evalwright.statistics.many_models import all_differences
@@ -123,3 +123,23 @@ def test_a_baseline_has_fewer_questions_and_narrower_intervals() -> None:
         assert pair.low == pytest.approx(-differences.own_high[0, pair.a])
         assert pair.visible < same.visible
         assert pair.p_value <= pair.p_adjusted <= 5 * pair.p_value + 1e-12
+
+
+@pytest.mark.parametrize("runs", [12, 60, 90])
+def test_letters_are_left_out_where_there_would_be_more_than_26(runs: int) -> None:
+    """The groups are all largest sets of runs of which no two differ, found here by themselves."""
+    places = np.sort(np.random.default_rng(runs).random(runs))
+    gaps = places[:, None] - places
+    differs = np.abs(gaps) > 1.2 / runs
+    groups = {tuple(np.flatnonzero(~differs[run][run:]) + run) for run in range(runs)}
+    largest = [
+        group for group in groups if not any({*group} < {*more} for more in groups)
+    ]
+    letters = letter_groups(differs, gaps, np.ones(runs, bool), lower_is_better=False)
+    if len(largest) > 26:
+        assert letters == ()
+        return
+    assert len(set("".join(letters))) == len(largest)
+    for a in range(runs):
+        for b in range(a):
+            assert differs[a, b] == (not {*letters[a]} & {*letters[b]})

@@ -31,7 +31,14 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         )
 
 
-@pytest.mark.parametrize("words", [("export", "site"), ("view", "--html", "page.html")])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("export", "site"),
+        ("view", "--html", "page.html"),
+        ("leaderboard", "--html", "page.html"),
+    ],
+)
 def test_in_a_terminal_the_line_of_progress_is_cleared_and_shows_no_codes(
     words: tuple[str, ...],
 ) -> None:

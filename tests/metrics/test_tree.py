@@ -127,3 +127,93 @@ def test_a_node_is_shown_once_and_not_beside_its_only_part() -> None:
         node.name for node in distinct(node for tree in trees for node in tree.nodes())
     ]
     assert found == ["id", "vi/nlu", "vi/safety", "vi", "SEA", "all"]
+
+
+TAGGED: dict[str, dict[str, Any]] = {
+    "th-nlu": {"language": "th", "competency": "nlu"},
+    "th-pair": {"language": "th", "competency": "pragmatics", "group": "lindsea"},
+    "th-single": {"language": "th", "competency": "pragmatics", "group": "lindsea"},
+    "vi-nlu": {"language": "vi", "competency": "nlu"},
+    "plain": {"source": "web"},
+}
+
+
+def shape(node: Node) -> dict[str, Any]:
+    """A tree as nested names."""
+    return {
+        node.name: [
+            part if isinstance(part, str) else shape(part) for part in node.parts
+        ]
+    }
+
+
+def test_a_tree_is_made_from_metadata() -> None:
+    by = ["language", "competency", {"key": "group", "average": "pooled"}]
+    root = read_tree({"name": "Asia", "by": by}, tasks=TAGGED)
+    assert shape(root) == {
+        "Asia": [
+            {
+                "Thai": [
+                    {"Thai/Understanding": ["th-nlu"]},
+                    {
+                        "Thai/pragmatics": [
+                            {"Thai/pragmatics/lindsea": ["th-pair", "th-single"]}
+                        ]
+                    },
+                ]
+            },
+            {"Vietnamese": [{"Vietnamese/Understanding": ["vi-nlu"]}]},
+        ]
+    }
+    averages = {node.name: node.average for node in root.nodes()}
+    assert averages["Thai/pragmatics/lindsea"] == "pooled"
+    assert {*averages.values()} == {"pooled", "macro"}
+    keys = {node.name: dict(node.keys) for node in root.nodes()}
+    assert keys["Thai/Understanding"] == {"language": "th", "competency": "nlu"}
+    assert keys["Asia"] == {}
+    sizes = dict.fromkeys(TAGGED, 10)
+    assert leaf_weights(root, sizes) == pytest.approx(
+        {"th-nlu": 0.25, "th-pair": 0.125, "th-single": 0.125, "vi-nlu": 0.5}
+    )
+
+
+def test_written_parts_stand_beside_those_from_metadata() -> None:
+    parts = [{"name": "Thai nlu", "parts": ["th-nlu"]}, "plain"]
+    root = read_tree({"by": "language", "parts": parts}, tasks=TAGGED)
+    assert shape(root)["overall"] == [
+        {"Thai": ["th-pair", "th-single"]},
+        {"Vietnamese": ["vi-nlu"]},
+        {"Thai nlu": ["th-nlu"]},
+        "plain",
+    ]
+    assert read_tree({"by": "language", "missing": "ignore"}, tasks=TAGGED).ignores_missing  # fmt: skip
+    inner = read_tree({"by": "language", "missing": "ignore"}, tasks=TAGGED).parts[0]
+    assert isinstance(inner, Node) and inner.ignores_missing
+
+
+def test_names_from_metadata_are_unique() -> None:
+    tasks = {
+        "a": {"k": "overall"},
+        "b": {"k": "a"},
+        "c": {"k": "c/d"},
+        "d": {"k": "c", "l": "d"},
+    }
+    root = read_tree({"by": ["k", "l"]}, tasks=tasks)
+    names = [*(node.name for node in root.nodes()), *root.tasks]
+    assert len(names) == len(set(names))
+    assert {*root.tasks} == {*tasks}
+
+
+def test_a_task_in_two_places_has_both_weights() -> None:
+    tasks: dict[str, dict[str, Any]] = {"x": {"k": ["a", "b"]}, "y": {"k": "a"}}
+    root = read_tree({"by": "k"}, tasks=tasks)
+    assert root.tasks == ("x", "y")
+    assert leaf_weights(root, {"x": 5, "y": 5}) == {"x": 0.75, "y": 0.25}
+    pool = read_tree({"by": "k", "average": "pooled"}, tasks=tasks)
+    assert pool.samples({"x": 5, "y": 5}) == (Sample(("x", "y"), 1.0),)
+
+
+def test_keys_that_no_task_has_make_no_level() -> None:
+    assert shape(read_tree({"by": ["domain", "language"]}, tasks=TAGGED))["overall"]
+    assert read_tree({"by": "domain"}, tasks=TAGGED).parts == ()
+    assert read_tree({"by": "language"}).parts == ()

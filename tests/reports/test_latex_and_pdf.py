@@ -69,13 +69,18 @@ def test_every_sign_that_acts_is_escaped() -> None:
         assert bare.count("{") == bare.count("}") and not set("&%#_~^") & set(bare)
 
 
-def test_wide_tables_fall_into_parts_with_every_column(tmp_path: Path) -> None:
-    text = to_latex(_board(tmp_path))
+@pytest.mark.parametrize("tasks", [8, 12])
+def test_wide_tables_say_what_has_no_room(tmp_path: Path, tasks: int) -> None:
+    """Eight tasks fall into parts; of more, one table has what fits, and names the next."""
+    text = to_latex(_board(tmp_path, tasks))
     assert text.count(r"\begin{table}") > 1 == text.count(r"\caption{Leaderboard}")
-    assert all(
-        text.count(rf"name\_\allowbreak{{}}{i} ") or text.count(rf"{i}")
-        for i in range(12)
-    )
+    shown = [
+        i
+        for i in range(tasks)
+        if r"a\_\allowbreak{}task" in text and f"name\\_\\allowbreak{{}}{i}" in text
+    ]
+    assert len(shown) == 8
+    assert ("No room here for" in text) == (tasks > 8)
     for body in re.findall(
         r"\\begin\{tabular\}\{@\{\}(.*?)@\{\}\}\n(.*?)\\end", text, re.S
     ):

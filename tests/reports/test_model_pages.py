@@ -12,10 +12,14 @@ import pytest
 
 from compat.hhem.hhem_trees import REFUSAL, Line, Model, text_of
 from evalwright.analysis.board import make_board
+from evalwright.analysis.board_tree import find_in
 from evalwright.compat.hhem.importing import import_hhem
 from evalwright.core.errors import ConfigurationError, Failure
+from evalwright.core.samples import Score
+from evalwright.reports.board_files import board_json
 from evalwright.reports.model_pages import page_files, write_pages
 from evalwright.runs.reader import Run
+from reports.test_examples import panel_run
 from support.browser import Tab, chromium, drive
 from support.hostile import ACTIVE, HOSTILE, as_task_name
 from support.runs import make_run
@@ -164,6 +168,134 @@ def test_hostile_names_and_texts_are_text(tmp_path: Path) -> None:
         assert not re.search(r"<[^>]*\son\w+=", re.sub(r'"[^"]*"', '""', html))
 
 
+def _several_tasks(folder: Path, n_tasks: int = 3) -> list[Run]:
+    unsure = Score(0.0, "incorrect", unsure="the reply names two years")
+    scores: list[Score | float | str | None] = [1.0, 0.0, unsure, None, 1.0, 0.0] * 3
+    tasks = {f"task-{i}": scores for i in range(n_tasks)}
+    fewer = dict(list(tasks.items())[:-1])
+    return [
+        make_run(
+            folder, name=name, model=f"x/{name}", scores=of_run, domains=["law", "art"]
+        )
+        for name, of_run in (("a", tasks), ("b", fewer), ("c", tasks))
+    ]
+
+
+def _text(html: str) -> str:
+    plain = re.sub(r"<[^>]+>", " ", html.replace("<wbr>", ""))
+    return re.sub(r"\s+", " ", plain)
+
+
+@pytest.mark.parametrize("n_tasks", [1, 3, 5])
+@pytest.mark.parametrize("by", [(), ("domain",)])
+def test_every_node_of_a_board_has_one_anchor(
+    tmp_path: Path, n_tasks: int, by: tuple[str, ...]
+) -> None:
+    runs = _several_tasks(tmp_path, n_tasks)
+    if n_tasks == 1:
+        runs = [runs[0], runs[2]]
+    board = make_board(runs, by=by)
+    nodes = list(find_in(board.tree))
+    record = board_json(board, "T", runs=runs)
+    assert [node["id"] for node in record["nodes"]] == [node.id for node in nodes]
+    for file in write_pages(board, runs, tmp_path / "pages"):
+        html = file.read_text(encoding="utf-8")
+        anchors = re.findall(r'id="(n-\d+)"', html)
+        assert sorted(anchors) == sorted(f"n-{i}" for i in range(len(nodes)))
+        links = set(re.findall(r'href="#([ns]-[\d-]+)"', html))
+        assert links <= set(re.findall(r'id="([ns]-[\d-]+)"', html))
+
+
+def test_every_number_has_its_interval_and_n_or_says_why_not(tmp_path: Path) -> None:
+    runs = _several_tasks(tmp_path)
+    board = make_board(runs)
+    files = write_pages(board, runs, tmp_path / "pages")
+    row = next(i for i, row in enumerate(board.rows) if row.run == "b")
+    text = _text(files[row].read_text(encoding="utf-8"))
+    assert "the run does not have this task" in text
+    assert "2 of 3 tasks; missing: task-2" in text
+    estimate = board.rows[row].cells["task-0"].estimate
+    low, high = f"{100 * estimate.low:.1f}", f"{100 * estimate.high:.1f}"
+    assert f"[{low}, {high}], 15 items, 3 missing" in text
+
+
+def test_unsure_samples_say_why_and_neighbours_are_linked(tmp_path: Path) -> None:
+    runs = _several_tasks(tmp_path)
+    board = make_board(runs)
+    files = write_pages(board, runs, tmp_path / "pages")
+    pages = [file.read_text(encoding="utf-8") for file in files]
+    assert all("Unsure: the reply names two years" in page for page in pages)
+    for i, page in enumerate(pages):
+        nav = page.partition('<nav class="neighbours"')[2].partition("</nav>")[0]
+        wanted = [files[j].name for j in (i - 1, i + 1) if 0 <= j < len(files)]
+        assert re.findall(r'href="([^"]*)"', nav) == wanted
+
+
+@pytest.mark.usefixtures("own_folder")
+def test_judges_verdicts_are_beside_each_sample_and_disputes_counted() -> None:
+    a = [0.9, 0.8, 0.2, 0.5, 0.1, 0.7]
+    b = [0.8, 0.4, 0.3, 0.6, 0.2, 0.1]
+    run = panel_run(a=a, b=b)
+    (file,) = write_pages(make_board([run]), [run], Path("pages"))
+    text = _text(file.read_text(encoding="utf-8"))
+    assert (
+        "The judges disagree on 2 of 6 answers that at least two of them read (33.3%)."
+        in text
+    )
+    assert "judge-a (consistency): pass, 0.7 judge-b (consistency): fail, 0.1" in text
+    assert "scored low, the judges disagree" in text
+
+
+def test_what_is_known_of_a_model_is_on_its_page(tmp_path: Path) -> None:
+    runs = _several_tasks(tmp_path)
+    facts = [
+        {"size": 8.0, "open": True, "licence": "MIT <b>", "context": None} for _ in runs
+    ]
+    board = make_board(runs, facts=facts)
+    for file in write_pages(board, runs, tmp_path / "pages"):
+        html = file.read_text(encoding="utf-8")
+        text = _text(html)
+        assert "Size 8" in text and "Open yes" in text and "Context" not in text
+        assert "MIT &lt;b&gt;" in html
+
+
+def test_without_examples_a_page_has_numbers_and_no_texts(tmp_path: Path) -> None:
+    runs = _several_tasks(tmp_path, 5)
+    for file in write_pages(make_board(runs), runs, tmp_path / "pages", examples=0):
+        text = _text(file.read_text(encoding="utf-8"))
+        assert "Task by task" in text and "Samples to look at" not in text
+        assert "an answer" not in text and "two years" not in text
+
+
+def test_samples_are_read_once_for_a_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = _several_tasks(tmp_path)
+    board = make_board(runs, by=["domain"])
+    reads: list[str] = []
+    rows = Run.rows
+
+    def counted(run: Run) -> object:
+        reads.append(run.id)
+        return rows(run)
+
+    monkeypatch.setattr(Run, "rows", counted)
+    write_pages(board, runs, tmp_path / "pages")
+    assert sorted(reads) == ["a", "b", "c"]
+
+
+def test_a_page_of_sixty_tasks_stays_small(tmp_path: Path) -> None:
+    scores = [Score(0.0, "incorrect", "because", unsure="why")] * 20
+    run = make_run(
+        tmp_path,
+        name="r",
+        scores={f"task-{i}": scores for i in range(60)},
+        text="a long answer " * 500,
+    )
+    (file,) = write_pages(make_board([run]), [run], tmp_path / "pages")
+    assert file.stat().st_size < 1_500_000
+
+
 @pytest.mark.browser
 @pytest.mark.skipif(chromium() is None, reason="no Chromium on this machine")
 def test_in_a_browser_nothing_loads_and_nothing_acts(tmp_path: Path) -> None:
@@ -227,5 +359,50 @@ def test_in_a_browser_nothing_loads_and_nothing_acts(tmp_path: Path) -> None:
         )
         await tab.open(own[0].as_uri())
         assert await tab.evaluate("document.documentElement.scrollWidth") <= 360
+
+    drive(tmp_path, look)
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(chromium() is None, reason="no Chromium on this machine")
+def test_in_a_browser_an_address_unfolds_the_samples_of_its_number(
+    tmp_path: Path,
+) -> None:
+    runs = _several_tasks(tmp_path, 5)
+    board = make_board(runs, by=["domain"])
+    file = write_pages(board, runs, tmp_path / "pages")[0]
+    nodes = list(find_in(board.tree))
+    tasks = [i for i, node in enumerate(nodes) if node.kind == "task"]
+    slices = [i for i, node in enumerate(nodes) if node.kind == "slice"]
+
+    async def look(tab: Tab) -> None:
+        for index in (0, *tasks, *slices):
+            await tab.open("about:blank")
+            await tab.open(f"{file.as_uri()}#n-{index}")
+            top = await tab.evaluate(
+                f"document.getElementById('n-{index}').getBoundingClientRect().top"
+            )
+            shown = await tab.evaluate(
+                f"document.getElementById('n-{index}').checkVisibility()"
+            )
+            height = await tab.evaluate("innerHeight")
+            assert shown and -1 <= top < height, nodes[index].id
+        await tab.open("about:blank")
+        await tab.open(file.as_uri())
+        closed = await tab.evaluate(
+            "[...document.querySelectorAll('details')].every(fold => !fold.open)"
+        )
+        assert closed
+        for width in (390, 1280):
+            await tab.send(
+                "Emulation.setDeviceMetricsOverride",
+                width=width,
+                height=900,
+                deviceScaleFactor=1,
+                mobile=width < 500,
+            )
+            await tab.open("about:blank")
+            await tab.open(f"{file.as_uri()}#n-{tasks[-1]}")
+            assert await tab.evaluate("document.documentElement.scrollWidth") <= width
 
     drive(tmp_path, look)

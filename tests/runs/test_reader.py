@@ -5,6 +5,8 @@ changed or too new.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 
 from evalwright import aggregate_run, evaluate, score_run
 from evalwright.core.errors import RunError, UnknownName
+from evalwright.runs import reader
 from evalwright.runs.reader import list_runs, open_run
 from evalwright.runs.records import record_row
 from support.command import write_questions
@@ -196,3 +199,42 @@ def test_a_run_without_a_hash_is_scored_and_averaged_again(
         aggregate_run(open_run(run.folder), level=0.9, name="again").tasks[0].n_samples
         == 2
     )
+
+
+def test_the_quick_check_of_types_accepts_nothing_that_the_slow_one_refuses(
+    tmp_path: Path,
+) -> None:
+    run = make_run(tmp_path, scores=[1, 0, None, 1], domains=["a", "b"])
+    record = json.loads((run.folder / "run.json").read_text())
+    assert reader._certainly_fits(record)
+    n_refused = 0
+    for path in places(record):
+        for wrong in (None, True, 1, 1.5, 10**400, "text", [], ["x"], {}, {"x": [1]}):
+            changed = json.loads(json.dumps(record))
+            holder = changed
+            for key in path[:-1]:
+                holder = holder[key]
+            holder[path[-1]] = wrong
+            is_refused = bool(reader._misfit(changed, reader._schema("run"), ""))
+            n_refused += is_refused
+            assert not (is_refused and reader._certainly_fits(changed)), (path, wrong)
+    assert n_refused > 100
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Every place in a record where a value is."""
+    if path:
+        yield path
+    if isinstance(value, list):
+        value = dict(enumerate(value))
+    for key, member in value.items() if isinstance(value, dict) else ():
+        yield from places(member, (*path, key))
+
+
+def test_results_are_built_once_and_again_for_other_records(tmp_path: Path) -> None:
+    run = make_run(tmp_path, scores=[1, 0])
+    assert run.tasks is run.tasks
+    assert run.groups is run.groups
+    other = replace(run, data={**run.data, "tasks": []})
+    assert other.tasks == ()
+    assert len(run.tasks) == 1

@@ -42,7 +42,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def kept(home: Path) -> list[Path]:
     """The files of arrays in a home folder."""
-    return sorted((home / "scores").glob("*.npz"))
+    return sorted((home / "scores").glob("*.scores"))
 
 
 def scored(run: Run, task: str = "x") -> ItemScores:
@@ -116,7 +116,7 @@ def test_arrays_that_another_machine_made_are_not_believed(
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "theirs"))
     scored(better)
     (forged,) = kept(home)
-    forged.rename(forged.with_name(f"{run.verify()}.npz"))
+    forged.rename(forged.with_name(f"{run.verify()}.scores"))
     # under the name of other content even with their own key
     assert sorted(scored(run).values) == [0, 1]
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))

@@ -142,7 +142,7 @@ def test_kept_arrays_hold_slices_and_old_ones_are_made_anew(
     read = item_scores(run, {"factual": "score"}, ["domain"])["factual"].slices[
         "domain"
     ]
-    assert [*(tmp_path / "home" / "scores").glob("*.npz")]
+    assert [*(tmp_path / "home" / "scores").glob("*.scores")]
     monkeypatch.setattr(
         Run, "score_rows", lambda self: pytest.fail("the records were read again")
     )

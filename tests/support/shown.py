@@ -14,6 +14,7 @@ from evalwright.analysis.board import Board
 from evalwright.analysis.comparison import Comparison, compare_runs
 from evalwright.analysis.gate import Gate
 from evalwright.analysis.several import SeveralComparison
+from evalwright.reports.board_page import leaderboard_page
 from evalwright.reports.conclusions import worded_comparison
 from evalwright.reports.document import Document
 from evalwright.reports.documents.board import board_document
@@ -21,7 +22,6 @@ from evalwright.reports.documents.comparison import (
     comparison_document,
     several_document,
 )
-from evalwright.reports.html import to_html
 from evalwright.reports.markdown import to_markdown
 from evalwright.reports.terminal import show
 from evalwright.runs.reader import Run
@@ -86,7 +86,7 @@ def board_html(
     links: Sequence[str] = (),
 ) -> str:
     """The page of a board."""
-    return to_html(board_document(board, runs, title=title, links=links))
+    return leaderboard_page(board, runs, title=title, links=links)
 
 
 def board_markdown(board: Board, links: Sequence[str] = ()) -> str:

@@ -56,3 +56,26 @@ def chatty(prompt: str) -> str:
 def thoughtful(prompt: str) -> str:
     """Thinks aloud, in JSON too, before the verdict."""
     return f'<think>Perhaps {{"grade": 1}}? No.</think>\nMy verdict:\n```json\n{careful(prompt)}\n```'
+
+
+def citing(prompt: str) -> str:
+    """As `careful`, and names the sentences of the article that share most words with each
+    sentence of the summary, with a quotation of the first of them.
+    """
+    verdict = json.loads(careful(prompt))
+    article = _ARTICLE.search(prompt)
+    summary = _SUMMARY.search(prompt)
+    assert article is not None
+    assert summary is not None
+    lines = _PART.findall(article[2])
+    for part, (_, text) in zip(
+        verdict["sentences"], _PART.findall(summary[2]), strict=True
+    ):
+        words = set(re.findall(r"\w+", text.lower()))
+        shared = [
+            len(words & set(re.findall(r"\w+", line.lower()))) for _, line in lines
+        ]
+        best = shared.index(max(shared))
+        part["article"] = [int(lines[best][0])]
+        part["quote"] = " ".join(lines[best][1].split()[:4])
+    return json.dumps(verdict)

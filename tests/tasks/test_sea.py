@@ -18,7 +18,7 @@ import pytest
 
 from evalwright.core.ask import Ask
 from evalwright.core.errors import DatasetError
-from evalwright.core.requests import Generate, Request
+from evalwright.core.requests import Generate, Request, Reward
 from evalwright.core.responses import Response
 from evalwright.core.samples import Score
 from evalwright.core.tasks import Task
@@ -28,8 +28,11 @@ from evalwright.metrics.tree import Node, read_tree
 from evalwright.models.scripted import ScriptedModel
 from evalwright.scorers.text import marks
 from evalwright.tasks.datasets import copies
+from evalwright.tasks.definitions import expand, with_includes
 from evalwright.tasks.index import TaskIndex
 from evalwright.tasks.loading import load_task
+from evalwright.tasks.validation import validated
+from evalwright.tasks.yaml_files import plain, read_document
 from support.typed import typed
 from support.written_judge import Asked, judge
 
@@ -41,6 +44,8 @@ OTHERS = (
     "sea-syntax-judged",
     "sea-countdown",
     "sea-route",
+    "sea-translation-metricx",
+    *(f"sea-pragmatics-{language}" for language in ("id", "ta")),
 )
 """Families without one right answer in words."""
 NAMES = [
@@ -57,6 +62,8 @@ OF_REPOSITORY = (
     "sea-novel-qa",
     "sea-paraphrase",
     "sea-qa-mc",
+    "sea-global-mmlu-lite-ms",
+    "sea-global-mmlu-lite-tl",
 )
 """Families whose rows are files of SEA-HELM's repository."""
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -117,12 +124,13 @@ def row_of(name: str) -> dict[str, Any]:
         "response_label": label,
         "subject": family.removeprefix("sea-global-mmlu-").replace("-", "_"),
         "prompts": [{**TURN, "choices_translated": single}],
-        "metadata": {"linguistic_phenomenon": "klitik"},
+        "metadata": {"linguistic_phenomenon": "klitik", "sample_id": "x/1"},
     }
     options = {
         f"option_{letter}": text
         for letter, text in zip("abcd", ("satu", "dua", "tiga", "empat"), strict=True)
     }
+    row["prompts"][0] |= options
     exam = {
         "question": "tanya",
         "a": "หนึ่ง",
@@ -430,6 +438,58 @@ def test_a_question_comes_with_its_pictures(
     assert [score.value for score in record.scores.values()] == [1.0], record
 
 
+@pytest.mark.parametrize("language", ["id", "ta"])
+def test_pragmatics_as_one_task_asks_what_its_two_parts_ask(
+    language: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
+    labels = {
+        kind: LABELS[f"sea-pragmatics-{kind}"][language] for kind in ("pair", "single")
+    }
+    whole_rows = []
+    prompts: dict[str, list[str]] = {}
+    for kind, label in labels.items():
+        row = {**row_of(f"sea-pragmatics-{kind}-{language}"), "label": label}
+        whole_rows.append({**row, "subset": f"{language}_{kind}"})
+        part_file = tmp_path / f"{kind}.jsonl"
+        part_file.write_text(json.dumps(row, default=str) + "\n")
+        prompts[kind] = said_prompts(f"sea-pragmatics-{kind}-{language}", part_file)
+    file = tmp_path / "both.jsonl"
+    file.write_text("".join(json.dumps(row, default=str) + "\n" for row in whole_rows))
+    assert said_prompts(f"sea-pragmatics-{language}", file) == [
+        *prompts["pair"], *prompts["single"],
+    ]  # fmt: skip
+
+
+def said_prompts(name: str, file: Path) -> list[str]:
+    task = load_task(name, chat=True, overrides={"dataset.path": str(file)})
+    render: Any = task.strategy
+    return [render.render(sample)[-1].text for sample in task.samples]
+
+
+def test_metricx_counts_25_errors_as_nothing(
+    hub: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
+    copies._hub_rows.rows["row"] = row_of("sea-translation-en-id")  # type: ignore[attr-defined]
+    task = load_task("sea-translation-metricx-en-id", chat=True)
+    asked: list[Request] = []
+
+    async def ask(role: str, request: Request) -> Response:
+        if role != "metricx":
+            return Response("terjemahan")
+        asked.append(request)
+        return Response(values=(-5.0,))
+
+    record = asyncio.run(evaluate_sample(task, 0, task.samples[0], 0, ask))
+    assert record.scores["metricx"].value == 0.8
+    (request,) = asked
+    assert isinstance(request, Reward)
+    assert (request.prompt, request.response, request.reference) == (
+        "teks", "terjemahan", "kalimat yang benar",
+    )  # fmt: skip
+
+
 def test_rows_of_the_repository_are_found_in_a_checkout_and_asked_for_elsewhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -489,18 +549,75 @@ def test_every_file_says_what_it_is() -> None:
         assert entry.description and "{{" not in entry.description
 
 
-def test_the_suite_is_of_these_tasks_and_its_tree_has_all_of_them() -> None:
-    configuration = read_configuration(EXAMPLES / "sea.yaml", None, None)
-    root = read_tree(configuration.tree)
-    beside = {str(name) for name in configuration.tasks if "translation" in str(name)}
-    assert (
-        {str(name) for name in configuration.tasks}
-        == {*root.tasks, *beside}
-        <= set(NAMES)
-    )
-    assert (
-        next(part.name for part in root.parts if isinstance(part, Node)) == "Indonesian"
-    )
+def facts_by_task() -> dict[str, dict[str, str]]:
+    facts = {}
+    for entry in FILES:
+        for definition in expand(with_includes(read_document(Path(entry.path)))):
+            file = validated(definition.document)
+            facts[definition.name] = {**plain(file.metadata), **file.board}
+    return facts
+
+
+def tree_of(suite: str) -> Node:
+    configuration = read_configuration(EXAMPLES / suite, None, None)
+    facts = facts_by_task()
+    names = [str(name) for name in configuration.tasks]
+    assert set(names) <= set(facts)
+    root = read_tree(configuration.tree, tasks={name: facts[name] for name in names})
+    assert set(root.tasks) == set(names)
+    return root
+
+
+def outline(node: Node) -> dict[str, Any]:
+    """What is below a node, by the last of the names of each node and task."""
+    return {
+        part if isinstance(part, str) else part.name.split("/")[-1]:
+            {} if isinstance(part, str) else outline(part)
+        for part in node.parts
+    }  # fmt: skip
+
+
+def test_the_suite_with_judges_has_all_pillars_of_sea_helm() -> None:
+    root = tree_of("sea_with_judges.yaml")
+    assert root.name == "Southeast Asia"
+    languages = outline(root)
+    assert list(languages) == [
+        "Indonesian", "Vietnamese", "Thai", "Tamil", "Filipino", "Malay", "Burmese",
+    ]  # fmt: skip
+    always = {"Understanding", "Generation", "Instruction following"}
+    pillars = {
+        "Indonesian": {"Reasoning", "Safety", "Multi-turn", "Knowledge", "Linguistic diagnostics"},
+        "Vietnamese": {"Reasoning", "Safety", "Multi-turn", "Knowledge"},
+        "Thai": {"Reasoning", "Safety", "Multi-turn", "Knowledge"},
+        "Tamil": {"Reasoning", "Multi-turn", "Linguistic diagnostics"},
+        "Filipino": {"Reasoning", "Safety", "Multi-turn", "Knowledge", "Culture"},
+        "Malay": {"Safety", "Multi-turn", "Knowledge"},
+        "Burmese": {"Reasoning", "Safety", "Knowledge"},
+    }  # fmt: skip
+    for language, names in pillars.items():
+        assert set(languages[language]) == always | names, language
+    # SEA-HELM counts both directions of a translation as one, and the five Thai examinations.
+    assert set(languages["Indonesian"]["Generation"]) == {
+        "Translation",
+        "sea-summary-id",
+    }
+    assert len(languages["Thai"]["Knowledge"]["Thai examinations"]) == 5
+    assert set(languages["Tamil"]["Linguistic diagnostics"]) == {
+        "sea-minimal-pairs-ta",
+        "sea-pragmatics-ta",
+    }
+
+
+def test_the_suite_without_judges_is_the_same_tree_of_fewer_tasks() -> None:
+    whole = tree_of("sea_with_judges.yaml")
+    part = tree_of("sea.yaml")
+    needs_no_model = {
+        name.replace("-metricx", "")
+        for name in whole.tasks
+        if not name.startswith(("sea-mt-bench", "sea-kalahi-judged"))
+        and name not in ("sea-global-mmlu-lite-ms", "sea-global-mmlu-lite-tl")
+    }
+    assert set(part.tasks) == needs_no_model
 
 
 def test_the_commit_of_the_first_fetch_is_kept(

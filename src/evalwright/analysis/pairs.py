@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import combinations
+
+import numpy as np
 
 from evalwright.analysis.words import listed
 from evalwright.runs.measures import Matrix
@@ -28,10 +29,13 @@ def note_other_questions_by_pair(
     matrix: Matrix, names: Sequence[str], baseline: int | None = None
 ) -> str:
     """Write a sentence on equal ids with different questions, naming the pairs of runs; else ""."""
+    pairing = matrix.of_items.pairing
+    if pairing is None or not pairing.differing.any():
+        return ""
     pairs = []
-    for b, a in combinations(range(len(names)), 2):
+    for b, a in np.argwhere(np.triu(pairing.differing, 1)).tolist():
         differing, shared = matrix.other_questions(a, b)
-        if differing and (baseline is None or baseline in (a, b)):
+        if baseline is None or baseline in (a, b):
             pairs.append(
                 f"{names[b]} and {names[a]} ({differing:,} of {shared:,} items)"
             )

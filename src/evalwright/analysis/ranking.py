@@ -27,6 +27,7 @@ from evalwright.statistics import (
 from evalwright.statistics.macro import TasksAre
 from evalwright.statistics.many_models_macro import all_macro_differences
 from evalwright.statistics.task_sample import all_sampled_differences
+from evalwright.statistics.units import F64, Bools
 
 PairVerdict = Literal["better", "worse", "no difference seen", "not compared"]
 
@@ -221,7 +222,12 @@ def rank(
         lower_is_better,
         ranks,
         own_ranks,
-        _letter_groups(differences, lower_is_better),
+        letter_groups(
+            differences.differs,
+            differences.difference,
+            np.asarray(~np.isnan(differences.low).all(axis=1)),
+            lower_is_better,
+        ),
     )
 
 
@@ -276,19 +282,25 @@ def _smallest_visible(
     return min(span, seen * (1 + missing_share) + missing_share * span)
 
 
-def _letter_groups(
-    differences: AllDifferences, lower_is_better: bool
+def letter_groups(
+    differs: Bools, difference: F64, compared: Bools, lower_is_better: bool
 ) -> tuple[str, ...]:
     """Assign letters by "insert and absorb" (Piepho 2004).
 
     Every pair that differs splits the groups that contain both of its runs.
+
+    Args:
+        differs: (runs, runs), which pairs differ significantly.
+        difference: (runs, runs), row minus column.
+        compared: (runs,), which runs could be compared with any other.
+        lower_is_better: whether lower values are better.
     """
-    runs = len(differences.difference)
-    differs = differences.differs
-    compared = [not np.isnan(row).all() for row in differences.low]
+    runs = len(difference)
     groups = [sum(1 << i for i in range(runs) if compared[i])]
     if not groups[0]:
         return ("",) * runs
+    if _has_many_groups(differs, groups[0]):
+        return ()
     for a, b in zip(
         *(side.tolist() for side in np.triu(differs).nonzero()), strict=True
     ):
@@ -305,7 +317,7 @@ def _letter_groups(
             return ()
     if len(groups) > MOST_LETTERS:
         return ()
-    score = np.nan_to_num(np.nan_to_num(differences.difference).mean(axis=1)) * (
+    score = np.nan_to_num(np.nan_to_num(difference).mean(axis=1)) * (
         -1 if lower_is_better else 1
     )
     members = [[i for i in range(runs) if group >> i & 1] for group in groups]
@@ -315,3 +327,30 @@ def _letter_groups(
         "".join(name for name, group in zip(names, members, strict=True) if i in group)
         for i in range(runs)
     )
+
+
+def _has_many_groups(differs: Bools, members: int) -> bool:
+    """Tell whether there certainly are more groups than letters, without finding all of them.
+
+    Args:
+        differs: (runs, runs), which pairs differ significantly.
+        members: bits of the runs that could be compared.
+    """
+    alike = [
+        members & ~sum(1 << other for other in np.flatnonzero(row).tolist())
+        for row in differs
+    ]
+    some_groups = set()
+    for run in range(len(differs)):
+        if not members >> run & 1:
+            continue
+        group = 1 << run
+        candidates = alike[run] & ~group
+        while candidates:
+            first = candidates & -candidates
+            group |= first
+            candidates &= alike[first.bit_length() - 1] & ~first
+        some_groups.add(group)
+        if len(some_groups) > MOST_LETTERS:
+            return True
+    return False

@@ -17,6 +17,7 @@ from typing import Any
 from evalwright.core.errors import ConfigurationError, UnknownName, closest
 from evalwright.core.plain import plain
 from evalwright.core.tasks import with_task_metadata
+from evalwright.metrics.means import DIFFER
 from evalwright.runs.reader import Run
 from evalwright.runs.score_tables import item_scores
 from evalwright.runs.scores import hashed, paired_scores
@@ -36,6 +37,7 @@ _FIELDS = (
     "label",
     "score",
     "unsure",
+    "judges",
     "failure",
 )
 _ORDERED: Mapping[str, Callable[[float, float], bool]] = {
@@ -293,6 +295,19 @@ def suggest_values(run: Run, conditions: Sequence[Condition]) -> list[str]:
     return sentences
 
 
+def panel_verdicts(scores: Mapping[str, Any]) -> str:
+    """Return whether the judges of an answer "differ" or "agree"; "" if there is no panel."""
+    parts = [
+        score.get("parts") for score in scores.values() if isinstance(score, Mapping)
+    ]
+    differences = [
+        part[DIFFER] for part in parts if isinstance(part, Mapping) and DIFFER in part
+    ]
+    if not differences:
+        return ""
+    return "differ" if any(differences) else "agree"
+
+
 def values_of(row: Mapping[str, Any], key: str, score: float) -> list[Any]:
     """Return a record's values for a key: a field, a scorer (value and label), or metadata."""
     scores = row["scores"]
@@ -308,6 +323,9 @@ def values_of(row: Mapping[str, Any], key: str, score: float) -> list[Any]:
             if any(score_record.get("unsure") for score_record in scores.values())
             else "no"
         ]
+    if key == "judges":
+        verdicts = panel_verdicts(scores)
+        return [verdicts] if verdicts else []
     if key == "failure":
         failures = (row.get("failure"), *row.get("score_failures", {}).values())
         return [failure.get("kind", "") for failure in failures if failure]

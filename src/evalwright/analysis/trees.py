@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
 
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.plain import Plain
 from evalwright.metrics.tree import Node, coverage, distinct
-from evalwright.runs.measures import Matrix, Measure, paired_of, pooled
+from evalwright.runs.measures import UNIT_RANGE, Matrix, Measure, paired_of, pooled
 from evalwright.runs.reader import Run
 from evalwright.runs.results import trees_of
 from evalwright.statistics import (
@@ -43,6 +46,14 @@ class Average:
     samples: tuple[Matrix, ...]
     weights: tuple[float, ...] | None = None
     tasks_are: TasksAre = "fixed"
+    _units: list[NDArray[np.int64]] = field(
+        default_factory=list, compare=False, repr=False
+    )
+    """The units of each sample, which are the same for all runs."""
+    _estimates: dict[tuple[float, int, int, int], Estimate] = field(
+        default_factory=dict, compare=False, repr=False
+    )
+    """Estimates of right or wrong answers, by the level and what they depend on beside it."""
 
     @property
     def words(self) -> str:
@@ -97,36 +108,56 @@ class Average:
             estimates: the estimates of the samples, if they are known already.
         """
         span = shared_range(self.samples)
-        sample_estimates = list[Estimate]()
-        units = list[UnitSums]()
-        for matrix in self.samples:
-            if matrix.estimates and level == 0.95:
-                # A metric that is not a mean over items has its own number.
-                estimate = matrix.estimates[row]
-            else:
-                counted = matrix.counted(row)
-                estimate = mean_interval(
-                    counted.values[row],
-                    clusters=counted.clusters,
-                    level=level,
-                    value_range=matrix.measure.value_range,
-                )
-            sample_estimates.append(estimate)
-            units.append(unit_sums(matrix.values[row], matrix.units))
-
+        if not self._units:
+            self._units.extend(matrix.units for matrix in self.samples)
+        sample_estimates = estimates or [
+            self._estimate(matrix, row, level) for matrix in self.samples
+        ]
         average = macro_average(
-            estimates or sample_estimates,
+            sample_estimates,
             weights=self.weights,
-            units=units,
+            units=[
+                unit_sums(matrix.values[row], units)
+                for matrix, units in zip(self.samples, self._units, strict=True)
+            ],
             value_range=span,
         )
         if self.tasks_are == "fixed":
             return average
 
-        scores = [(matrix.values[row], matrix.units) for matrix in self.samples]
+        scores = [
+            (matrix.values[row], units)
+            for matrix, units in zip(self.samples, self._units, strict=True)
+        ]
         return sampled_average(
-            estimates or sample_estimates, scores, value_range=span, fixed=average
+            sample_estimates, scores, value_range=span, fixed=average
         )
+
+    def _estimate(self, matrix: Matrix, row: int, level: float) -> Estimate:
+        """Compute a run's number on one sample."""
+        if matrix.estimates and level == 0.95:
+            # A metric that is not a mean over items has its own number.
+            return matrix.estimates[row]
+        counts = ~np.isnan(matrix.values[row]) | matrix.missing[row]
+        values = matrix.values[row][counts]
+        value_range = matrix.measure.value_range
+        if matrix.clusters is not None or value_range != UNIT_RANGE:
+            clusters = None if matrix.clusters is None else matrix.clusters[counts]
+            return mean_interval(
+                values, clusters=clusters, level=level, value_range=value_range
+            )
+        n_right = int(np.count_nonzero(values == 1))
+        n_wrong = int(np.count_nonzero(values == 0))
+        n_missing = int(np.count_nonzero(np.isnan(values)))
+        if n_right + n_wrong + n_missing < len(values):
+            return mean_interval(values, level=level, value_range=value_range)
+        # On a large board, most runs have an equal's counts on some task.
+        key = level, n_right, n_wrong, n_missing
+        if key not in self._estimates:
+            self._estimates[key] = mean_interval(
+                values, level=level, value_range=value_range
+            )
+        return self._estimates[key]
 
 
 @dataclass(frozen=True, slots=True)

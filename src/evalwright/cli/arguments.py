@@ -13,7 +13,11 @@ from typing import Any
 
 from evalwright.core.errors import ConfigurationError
 from evalwright.evaluation.configuration import ModelSpec
-from evalwright.evaluation.judge_setting import judge_roles, unsure_scorer
+from evalwright.evaluation.judge_setting import (
+    judge_roles,
+    panel_setting,
+    unsure_scorer,
+)
 from evalwright.evaluation.prompts import prompts_from_files
 from evalwright.scorers.judge.criteria import read_criteria
 from evalwright.tasks.data_files import as_data_file, named_columns
@@ -124,15 +128,15 @@ def judge_settings(
         overrides: overrides from the command line; they take precedence.
 
     Returns:
-        "unsure", the scorer of unsure answers, and "overrides" of the tasks, if there are any.
+        "unsure", the scorer of unsure answers, "panel", several judges and how they decide, and
+        "overrides" of the tasks, if there are any.
 
     Raises:
         ConfigurationError: two of the options contradict each other.
     """
-    panel = (
-        {"judges": judge_roles(params["judges"])} if len(params["judges"]) > 1 else {}
-    )
-    settings: dict[str, Any] = {}
+    panel_options = key_values(params.get("panel_options") or (), "--panel")
+    panel = panel_setting(params["judges"], panel_options, "--panel: ")
+    settings: dict[str, Any] = {"panel": panel} if params["judges"] else {}
     judge_overrides: dict[str, Any] = {}
     if params["rubric"]:
         for key in ("scorers", "metrics"):
@@ -159,7 +163,7 @@ def judge_settings(
             "metrics": metrics,
         }
     elif params["judges"]:
-        settings["unsure"] = unsure_scorer(params["judges"])
+        settings["unsure"] = unsure_scorer(params["judges"], panel_options)
     if params["columns"]:
         if not any(map(as_data_file, params.get("tasks") or ())):
             raise ConfigurationError(
@@ -187,6 +191,8 @@ def evaluation_settings(params: Mapping[str, Any]) -> dict[str, Any]:
         settings["roles"] = role_specs(
             params["roles"], params["role_arguments"], params["judges"]
         )
+        # These roles take the place of a file's, and so of its panel.
+        settings["panel"] = {}
     if params["prompts"]:
         settings["prompts"] = prompts_from_files(params["prompts"])
     if params["where"]:

@@ -15,6 +15,10 @@ _COMMANDS = {
         "calibration:calibration",
         "Check whether models know when they are right.",
     ),
+    "drift": (
+        "drift:drift",
+        "Find out whether a model has changed under its name.",
+    ),
     "contamination": (
         "contamination:contamination",
         "Look for signs that a model has memorised questions.",
@@ -24,7 +28,7 @@ _COMMANDS = {
 
 @click.group(cls=LazyGroup, table=_COMMANDS)
 def check() -> None:
-    """Check what scores rest on: judges, calibration, contamination.
+    """Check what scores rest on: judges, calibration, drift, contamination.
 
     `evalwright tasks check` looks at tasks, `evalwright runs check` at the files of runs.
     """

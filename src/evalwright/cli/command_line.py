@@ -47,7 +47,7 @@ COMMANDS = {
     ),
     "check": (
         "check:check",
-        "Check what scores rest on: judges, calibration, contamination.",
+        "Check what scores rest on: judges, calibration, drift, contamination.",
     ),
     "store": (
         "store:store",

@@ -71,12 +71,10 @@ def _old_names_as_notes() -> Iterator[None]:
 
 _ONE_TASK = (
     "`evalwright leaderboard` has no {}. To rank by one task, name its metric: --metric"
-    " TASK.METRIC, for example --metric capitals.accuracy."
+    " TASK.METRIC, for example --metric capitals.accuracy; or keep the others beside"
+    " it: --rank-by TASK."
 )
-OPTION_HINTS = {
-    ("leaderboard", option): _ONE_TASK.format(option)
-    for option in ("--task", "--rank-by")
-}
+OPTION_HINTS = {("leaderboard", "--task"): _ONE_TASK.format("--task")}
 """What to write instead of an option that a command does not have, by both."""
 
 

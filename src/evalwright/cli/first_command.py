@@ -80,6 +80,7 @@ def say_price(suite: ComposedSuite) -> None:
             list(suite.models),
             roles=dict(suite.roles),
             unsure=dict(suite.unsure),
+            panel=dict(suite.panel),
             assume=read_assumptions([f"output_tokens={ASSUMED_OUTPUT_TOKENS}"]),
         )
     except EvalwrightError as error:

@@ -79,6 +79,10 @@ EXPORTERS = _entry_points(
         "evalwright.compat.huggingface.huggingface_command:EVAL_RESULTS",
         "A result for a model repository on the Hugging Face Hub.",
     ),
+    "model-card": (
+        "evalwright.compat.huggingface.huggingface_command:MODEL_CARD",
+        "Results as the metadata of a model card on the Hugging Face Hub.",
+    ),
 }
 OWN_EXPORTS = {
     "site": (
@@ -106,6 +110,8 @@ CHECKERS = (
     ),
 )
 """Foreign result folders that `runs check` knows: a test for such a folder, and its checker."""
+NOTEBOOKS = {"sea-helm": "evalwright.compat.sea_helm.exporting:export_sea_helm"}
+"""Dialects whose results a notebook averages over runs: what writes its numbers of a run."""
 CONVERTERS = {"promptfoo": "evalwright.compat.promptfoo.promptfoo_command:convert"}
 """Systems whose configurations `evalwright init --from` makes a suite of."""
 PROGRAMS = {"hhem-leaderboard": "evalwright.compat.hhem.hhem_command:hhem_leaderboard"}

@@ -334,6 +334,7 @@ def _read_suite() -> ComposedSuite:
         models=configuration.models,
         roles=configuration.roles,
         unsure=configuration.unsure,
+        panel=configuration.panel,
         name=configuration.name or "first",
         task_extras=tuple(extras_of(configuration)),
         watched=tuple(files_of(configuration)),
@@ -347,7 +348,7 @@ def _has_tasks_and_models_alone() -> bool:
     import yaml
 
     content = yaml.safe_load(Path(SUITE).read_text(encoding="utf-8"))
-    return set(content) <= {"name", "tasks", "models", "roles", "unsure"}
+    return set(content) <= {"name", "tasks", "models", "roles", "panel", "unsure"}
 
 
 def _main_metric(suite: ComposedSuite) -> str:
@@ -407,6 +408,8 @@ def _test_text(
             for role, spec in suite.roles.items()
         )
         settings += f"\n        roles={{{roles}}},"
+    if suite.panel:
+        settings += f"\n        panel={json.dumps(suite.panel)},"
     if suite.unsure:
         settings += f"\n        unsure={json.dumps(suite.unsure)},"
     has_arguments = any(spec.arguments for spec in suite.all_models.models)

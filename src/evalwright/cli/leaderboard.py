@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,6 +22,12 @@ from evalwright.cli.options import (
     repeatable_option,
 )
 from evalwright.cli.output import print_result
+from evalwright.cli.steps import steps
+
+if TYPE_CHECKING:
+    from evalwright.analysis.board import Board
+    from evalwright.analysis.pivots import Pivots
+    from evalwright.runs.reader import Run
 
 
 def _check_text_file(
@@ -33,11 +40,86 @@ def _check_text_file(
     return file
 
 
+_SHOWING_ALL_NODES = ("html", "json_file", "pages", "parquet", "check")
+"""Options for which models are ranked at every node of the tree."""
+
+
+def _split_keys(keys: str | None) -> tuple[str, ...]:
+    return tuple(key.strip() for key in keys.split(",")) if keys else ()
+
+
+def _check_keys(
+    _context: click.Context, typed_option: click.Parameter, keys: str | None
+) -> str | None:
+    if keys is None:
+        return None
+    names = _split_keys(keys)
+    if not names or not all(names) or len({*names}) < len(names):
+        raise click.UsageError(
+            f"{typed_option.opts[0]} takes metadata keys with commas between them, each"
+            " once, such as language,competency."
+        )
+    return keys
+
+
+def _check_pivot(
+    context: click.Context, typed_option: click.Parameter, keys: str | None
+) -> str | None:
+    _check_keys(context, typed_option, keys)
+    if keys is not None and len(_split_keys(keys)) != 2:
+        raise click.UsageError(
+            "--pivot takes two keys, ROWS,COLUMNS, such as language,competency or"
+            " category,model."
+        )
+    return keys
+
+
+def _read_filters(
+    _context: click.Context, _option: click.Parameter, filters: tuple[str, ...]
+) -> tuple[Any, ...]:
+    if not filters:
+        return ()
+    from evalwright.analysis.fact_filters import read_filter
+
+    return tuple(map(read_filter, filters))
+
+
 @click.command()
 @click.argument("runs", nargs=-1)
 @RUNS_FOLDER
 @METRIC
 @TASKS_ARE
+@option(
+    "--by",
+    "KEYS",
+    "Group the tasks by metadata (language,competency), or break scores down by that of"
+    " samples (category).",
+    callback=_check_keys,
+)
+@option(
+    "--rank-by",
+    "NODE",
+    "Sort and rank by a group, a task, TASK.METRIC or a slice (language=th).",
+)
+@option(
+    "--pivot",
+    "ROWS,COLUMNS",
+    "Show a table of two of the keys, 'model' and 'task' in place of the board.",
+    callback=_check_pivot,
+)
+@option("--model", "LABEL", "The model that --pivot shows. Default: each.")
+@repeatable_option(
+    "--where filters",
+    "KEY<=VALUE",
+    "Show the models with this fact: size<=8, open=true, cost<1.",
+    callback=_read_filters,
+)
+@repeatable_option(
+    "--labels",
+    "FILE",
+    "People's labels (CSV, from `check judge sample`): correct the judge's scores, and rank"
+    " by the corrected ones.",
+)
 @flag("--ratings", "Add Bradley-Terry ratings (the scale of Elo) with intervals.")
 @option(
     "--into",
@@ -61,7 +143,36 @@ def _check_text_file(
 @option(
     "--json-file", "FILE", "Write the board as JSON, with the columns of the table."
 )
+@option(
+    "--parquet",
+    "FILE",
+    "Write every number as Parquet, a row for each model and node (the extra parquet).",
+)
+@option("--embed", "FILE", "Write the board as an HTML fragment for another page.")
+@option("--citation", "FILE", "Write how to cite the board: FILE.bib or FILE.cff.")
+@option(
+    "--check",
+    "FILE",
+    "Write nothing: say which numbers of a board that --json-file wrote differ from"
+    " those of RUNS. Exit code 1 if any does.",
+)
 @repeatable_option("--plot plots", "FILE", "Draw the board: FILE.svg, .png or .pdf.")
+@option(
+    "--preset",
+    "NAME",
+    "Show the board as a known leaderboard does: hhem, sea-helm, hret, open-llm, factual."
+    " Other options take precedence.",
+)
+@option(
+    "--facts",
+    "FILE",
+    "Facts about the models (size, licence, ...) by label or name: YAML, JSON or CSV.",
+)
+@option(
+    "--colour-by",
+    "FACT",
+    "Colour the bars of --plot by a fact, such as family, provider or licence.",
+)
 @option("--best", "N", "Models in the plot. Default: 25.", type=int)
 @option(
     "--least-answered",
@@ -116,12 +227,17 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
     """Make a leaderboard of RUNS (folders or names): every score with its interval, ranks as
     ranges.
     """
+    from evalwright.cli.board_presets import (
+        read_preset,
+        settle_preset,
+        show_preset,
+    )
     from evalwright.cli.publishing import publish, write_workflow
 
     workflow_options = dict.fromkeys(
         ("config", "suite", "secrets", "trust_file", "install"), "workflow"
     )
-    title_users = "into html latex pdf json_file plots pages workflow"
+    title_users = "into html latex pdf json_file embed citation plots pages workflow"
     only_with(
         **workflow_options,
         best="plots",
@@ -129,7 +245,16 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
         examples="pages",
         title=title_users,
         task_scores="latex",
+        colour_by="plots",
+        model="pivot",
     )
+    published = None
+    if params["check"]:
+        from evalwright.cli.board_checking import read_published, with_settings
+
+        published = read_published(params["check"], params)
+        params = with_settings(params, published)
+    params, preset, facts_table = read_preset(params)
     if params["workflow"]:
         write_workflow(runs, params)
         return 0
@@ -138,7 +263,10 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
             "Missing argument 'RUNS...'. `evalwright runs list` shows what there is."
         )
     from evalwright.analysis.board import make_board
+    from evalwright.analysis.model_facts import facts_of_runs
+    from evalwright.cli.board_checking import print_check
     from evalwright.reports.documents.board import board_document
+    from evalwright.reports.documents.pivot import pivot_document
     from evalwright.runs.confirmed import confirm_all, kept_note, numbers_from
     from evalwright.runs.keeping import keep_runs, kept_runs
     from evalwright.runs.simulations import refuse_baseline_judges, refuse_mixture
@@ -153,23 +281,75 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
     refuse_baseline_judges(ranked_runs, params["allow_baseline_judge"])
     if params["kept"]:
         ranked_runs = kept_runs(ranked_runs, Path(params["kept"]))
-    ranked_runs = confirm_all(ranked_runs)
-    board = make_board(
-        ranked_runs, params["metric"], params["tasks_are"], ratings=params["ratings"]
-    )
-    file_sentences, missing_sentences = publish(board, ranked_runs, params)
+    with steps() as show_step:
+        ranked_runs = confirm_all(ranked_runs, show_step)
+        params = settle_preset(params, preset, ranked_runs)
+        facts, fact_sentences = facts_of_runs(ranked_runs, facts_table)
+        show_step(f"Comparing {len(ranked_runs):,} runs")
+        board = make_board(
+            ranked_runs,
+            params["metric"],
+            params["tasks_are"],
+            ratings=params["ratings"],
+            by=_split_keys(params["by"]),
+            rank_by=params["rank_by"] or "",
+            facts=[known.facts for known in facts],
+            where=params["filters"],
+            ranks_below=any(params[name] for name in _SHOWING_ALL_NODES),
+        )
+        if params["labels"]:
+            from evalwright.analysis.corrected_board import correct_board
+
+            board = correct_board(board, ranked_runs, params["labels"])
+        board = show_preset(board, ranked_runs, preset, facts)
+        pivots = _make_pivots(board, ranked_runs, params)
+        file_sentences: list[str] = []
+        missing_sentences: list[str] = []
+        if published is None:
+            show_step("Writing the board")
+            file_sentences, missing_sentences = publish(
+                board, ranked_runs, params, pivots
+            )
+    if published is not None:
+        return print_check(
+            params["check"],
+            published,
+            board,
+            ranked_runs,
+            as_json=params["as_json"],
+        )
     if params["kept"]:
         keep_runs(ranked_runs, Path(params["kept"]))
-    record = board.as_dict() | (
+    record = (board if pivots is None else pivots).as_dict() | (
         {"numbers_from": sources} if (sources := numbers_from(ranked_runs)) else {}
     )
     print_result(
         params["as_json"],
         record,
-        board_document(board, title=params["title"], costs=True),
+        board_document(board, title=params["title"], costs=True)
+        if pivots is None
+        else pivot_document(pivots, title=params["title"]),
     )
     for line in filter(
-        None, (*file_sentences, *missing_sentences, kept_note(ranked_runs))
+        None,
+        (
+            *fact_sentences,
+            *file_sentences,
+            *missing_sentences,
+            kept_note(ranked_runs),
+        ),
     ):
         say(line)
     return int(bool(missing_sentences))
+
+
+def _make_pivots(
+    board: Board, runs: Sequence[Run], params: Mapping[str, Any]
+) -> Pivots | None:
+    """Make the pivots that --pivot asks for."""
+    if not params["pivot"]:
+        return None
+    from evalwright.analysis.pivots import make_pivots
+
+    keys = _split_keys(params["pivot"])
+    return make_pivots(board, runs, keys, params["metric"], params["model"])

@@ -356,8 +356,13 @@ ON = combine_options(
 JUDGES = repeatable_option(
     "--judge judges",
     "M",
-    "A judge, provider/name: it scores by --rubric, or reads the unsure answers of"
-    " tasks whose rules score.",
+    "A judge, provider/name: it scores by --rubric or as the task's judge, or reads the"
+    " unsure answers of tasks whose rules score. Repeatable: several are a panel.",
+)
+PANEL = repeatable_option(
+    "--panel panel_options",
+    "KEY=VALUE",
+    "How several judges decide: combine=mean or majority, needs=N of them.",
 )
 RUBRIC = repeatable_option(
     "--rubric rubric",
@@ -383,6 +388,7 @@ MODELS = combine_options(
         " has a run with each.",
     ),
     JUDGES,
+    PANEL,
     RUBRIC,
     COLUMNS,
     repeatable_option(

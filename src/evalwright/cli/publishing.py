@@ -21,6 +21,7 @@ from evalwright.tasks.safe_files import read_file, write_file
 
 if TYPE_CHECKING:
     from evalwright.analysis.board import Board
+    from evalwright.analysis.pivots import Pivots
     from evalwright.runs.reader import Run
 
 _WORKFLOW_OPTIONS = frozenset(
@@ -36,11 +37,25 @@ _WORKFLOW_OPTIONS = frozenset(
     }
 )
 """Parameters that are about the workflow itself, or that it sets: its board has all others."""
-_FILE_OPTIONS = ("into", "markdown", "html", "latex", "pdf", "csv", "json_file")
+_FILE_OPTIONS = (
+    "into",
+    "markdown",
+    "html",
+    "latex",
+    "pdf",
+    "csv",
+    "json_file",
+    "parquet",
+    "embed",
+    "citation",
+)
 
 
 def publish(
-    board: Board, runs: Sequence[Run], params: Mapping[str, Any]
+    board: Board,
+    runs: Sequence[Run],
+    params: Mapping[str, Any],
+    pivots: Pivots | None = None,
 ) -> tuple[list[str], list[str]]:
     """Write the requested files.
 
@@ -48,10 +63,12 @@ def publish(
         board: the board.
         runs: the runs of the board, in the same order.
         params: the command's parameters.
+        pivots: what the Markdown and the CSV show in place of the board.
 
     Returns:
         A sentence for each file written, and one for each that could not be drawn.
     """
+    from evalwright.reports.board_citation import check_citation_file
     from evalwright.reports.model_pages import (
         DEFAULT_EXAMPLES,
         page_files,
@@ -61,6 +78,8 @@ def publish(
     from evalwright.reports.plot_view import NothingToPlot
 
     _check_distinct(params)
+    if params["citation"]:
+        check_citation_file(params["citation"])
     pages = page_files(board, Path(params["pages"])) if params["pages"] else []
     params, missing = _without_undrawable(params)
     try:
@@ -70,6 +89,8 @@ def publish(
         missing += [f"Not written: {file}. {error}" for file in params["plots"]]
         params = {**params, "plots": ()}
     files = {**pictures, **_render_texts(board, runs, params, pages)}
+    if pivots is not None:
+        files |= _render_pivots(pivots, params)
     sentences = []
     if params["pages"]:
         board_page = Path(params["html"]) if params["html"] else None
@@ -140,8 +161,16 @@ def _without_undrawable(
     params: Mapping[str, Any],
 ) -> tuple[Mapping[str, Any], list[str]]:
     """Leave out files that need a library that is not installed, with a sentence for each."""
+    from evalwright.reports.board_files import check_parquet
     from evalwright.reports.plot import check_plot
 
+    sentences = []
+    if params["parquet"]:
+        try:
+            check_parquet()
+        except MissingExtra as error:
+            sentences.append(f"Not written: {params['parquet']}. {error}")
+            params = {**params, "parquet": None}
     picture_files = [*params["plots"], *([params["pdf"]] if params["pdf"] else [])]
     try:
         for file in params["plots"]:
@@ -149,10 +178,9 @@ def _without_undrawable(
         if params["pdf"]:
             check_plot("board.pdf")
     except MissingExtra as error:
-        return {**params, "plots": (), "pdf": None}, [
-            f"Not written: {file}. {error}" for file in picture_files
-        ]
-    return params, []
+        sentences += [f"Not written: {file}. {error}" for file in picture_files]
+        return {**params, "plots": (), "pdf": None}, sentences
+    return params, sentences
 
 
 def _check_distinct(params: Mapping[str, Any]) -> None:
@@ -181,7 +209,13 @@ def _draw_plots(board: Board, params: Mapping[str, Any]) -> dict[Path, bytes]:
     from evalwright.reports.plot_view import DEFAULT_BEST, plot_view
 
     best = DEFAULT_BEST if params["best"] is None else params["best"]
-    view = plot_view(board, params["title"], best, params["least_answered"])
+    view = plot_view(
+        board,
+        params["title"],
+        best,
+        params["least_answered"],
+        params["colour_by"] or "",
+    )
     plot_formats = [check_plot(file) for file in params["plots"]]
     return {
         Path(file): draw_plot(view, plot_format)
@@ -192,9 +226,13 @@ def _draw_plots(board: Board, params: Mapping[str, Any]) -> dict[Path, bytes]:
 def _render_texts(
     board: Board, runs: Sequence[Run], params: Mapping[str, Any], pages: Sequence[Path]
 ) -> dict[Path, bytes | str]:
-    from evalwright.reports.board_files import board_csv, board_json
+    from evalwright.cli.board_checking import board_settings
+    from evalwright.reports.board_citation import citation_text
+    from evalwright.reports.board_embed import board_embed
+    from evalwright.reports.board_files import board_csv, board_json, board_parquet
+    from evalwright.reports.board_page import leaderboard_page
     from evalwright.reports.documents.board import board_document
-    from evalwright.reports.html import to_html
+    from evalwright.reports.documents.preset_board import with_slice_tables
     from evalwright.reports.markdown import to_markdown
     from evalwright.reports.model_pages import link_to
     from evalwright.reports.paper_tables import board_latex
@@ -208,10 +246,12 @@ def _render_texts(
     texts: dict[Path, bytes | str] = {}
     if file := params["markdown"]:
         document = board_document(board, links=links(file))
+        document = with_slice_tables(document, board, runs, links(file))
         texts[Path(file)] = to_markdown(document, level=0)
     if file := params["html"]:
-        document = board_document(board, runs, title=title, links=links(file))
-        texts[Path(file)] = to_html(document)
+        texts[Path(file)] = leaderboard_page(
+            board, runs, title=title, links=links(file), pivot=_pivot_keys(params)
+        )
     if file := params["latex"]:
         texts[Path(file)] = board_latex(board, title, task_scores=params["task_scores"])
     if file := params["pdf"]:
@@ -219,17 +259,48 @@ def _render_texts(
     if file := params["csv"]:
         texts[Path(file)] = board_csv(board)
     if file := params["json_file"]:
-        record = board_json(board, title, links(file))
+        settings = board_settings(params)
+        record = board_json(board, title, links(file), runs, settings)
         texts[Path(file)] = to_json(record, indent=2) + "\n"
+    if file := params["parquet"]:
+        texts[Path(file)] = board_parquet(board, runs)
+    if file := params["embed"]:
+        texts[Path(file)] = board_embed(board, title)
+    if file := params["citation"]:
+        texts[Path(file)] = citation_text(board, title, runs, file)
     if file := params["into"]:
-        texts[Path(file)] = _render_into(board, params, links(file))
+        texts[Path(file)] = _render_into(board, runs, params, links(file))
     return texts
 
 
+def _render_pivots(
+    pivots: Pivots, params: Mapping[str, Any]
+) -> dict[Path, bytes | str]:
+    from evalwright.reports.documents.pivot import pivot_csv, pivot_document
+    from evalwright.reports.markdown import to_markdown
+
+    texts: dict[Path, bytes | str] = {}
+    if file := params["markdown"]:
+        texts[Path(file)] = to_markdown(pivot_document(pivots), level=0)
+    if file := params["csv"]:
+        texts[Path(file)] = pivot_csv(pivots)
+    return texts
+
+
+def _pivot_keys(params: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(
+        key.strip() for key in (params.get("pivot") or "").split(",") if key.strip()
+    )
+
+
 def _render_into(
-    board: Board, params: Mapping[str, Any], links: Sequence[str]
+    board: Board,
+    runs: Sequence[Run],
+    params: Mapping[str, Any],
+    links: Sequence[str],
 ) -> bytes:
     from evalwright.reports.documents.board import readme_document
+    from evalwright.reports.documents.preset_board import preset_readme
     from evalwright.reports.markdown import escape, to_markdown
     from evalwright.reports.markers import put_between
     from evalwright.reports.model_pages import link_to
@@ -237,7 +308,11 @@ def _render_into(
     file = Path(params["into"])
     plots = sorted(params["plots"], key=lambda plot: not plot.lower().endswith(".svg"))
     picture = link_to(Path(plots[0]), file) if plots else ""
-    block = to_markdown(readme_document(board, links, picture, params["title"]), 0)
+    title = params["title"]
+    document = preset_readme(board, runs, links, picture, title) or readme_document(
+        board, links, picture, title
+    )
+    block = to_markdown(document, 0)
     try:
         return put_between(read_file(file), block, escape(params["title"]))
     except ConfigurationError as error:
@@ -268,7 +343,7 @@ def write_workflow(runs: Sequence[str], params: Mapping[str, Any]) -> None:
         raise click.UsageError(
             "--workflow needs --config FILE, the suite file that is run."
         )
-    for name in ("kept", "with_simulations", "ratings", "as_json"):
+    for name in ("kept", "with_simulations", "ratings", "check", "as_json"):
         if params[name]:
             option_name = name.removeprefix("as_").replace("_", "-")
             raise click.UsageError(f"--{option_name} has no effect with --workflow.")
@@ -284,6 +359,7 @@ def write_workflow(runs: Sequence[str], params: Mapping[str, Any]) -> None:
     extras = (
         *extras_of(configuration),
         *(["plot"] if params["plots"] or params["pdf"] else []),
+        *(["parquet"] if params["parquet"] else []),
     )
     requirement = requirement_here(extras)
     publication = Publication(
@@ -293,7 +369,15 @@ def write_workflow(runs: Sequence[str], params: Mapping[str, Any]) -> None:
         published=tuple(_published_files(params)),
         secrets=tuple(dict.fromkeys((*keys_of(configuration), *params["secrets"]))),
         extras=extras,
-        watched=tuple(dict.fromkeys((*params["plugins"], *files_of(configuration)))),
+        watched=tuple(
+            dict.fromkeys(
+                (
+                    *params["plugins"],
+                    *filter(None, [params["facts"]]),
+                    *files_of(configuration),
+                )
+            )
+        ),
         plugins=params["plugins"],
         trusted=params["trust_file"] is not None,
         requirements=params["install"] or (requirement.text,),

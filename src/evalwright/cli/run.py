@@ -32,7 +32,16 @@ SECTIONS = {
         *("--until", "--budget", "--config"),
     ),
     "Models and judges": (
-        *("--role", "-R", "--no-judge", "--format", "--price", "--batch", "--plugin"),
+        *(
+            "--role",
+            "-R",
+            "--panel",
+            "--no-judge",
+            "--format",
+            "--price",
+            "--batch",
+            "--plugin",
+        ),
         "--sandbox",
     ),
     "Tasks and samples": (
@@ -48,7 +57,15 @@ SECTIONS = {
         "--hardware",
     ),
     "Runs and their storage": (
-        *("--out", "--home", "--replace", "--resend-empty", "--track", "--grace"),
+        *(
+            "--out",
+            "--home",
+            "--replace",
+            "--resend-empty",
+            "--round",
+            "--track",
+            "--grace",
+        ),
     ),
     "Output": ("--json", "--quiet", "--verbose", "--log-file"),
 }
@@ -114,6 +131,12 @@ SECTIONS = {
 @option(
     "--hardware", "LABEL", "A label for this machine in the record: 'T4', 'my laptop'."
 )
+@option(
+    "--round",
+    "NAME",
+    "Ask everything again in this round, such as 2026-W49, to see whether a model has"
+    " changed; answers of other rounds are not used. Added to the run's name.",
+)
 @flag("--resend-empty", "Send requests again that were paid before and got no answer.")
 @flag(
     "--no-images",
@@ -163,7 +186,7 @@ def run(**params: Any) -> int:
     load_plugins(params["plugins"])
     arguments = key_values(params["arguments"], "-M")
     flags = evaluation_settings(params)
-    plain_fields = ("limit", "name", "max_resident", "hardware", "shard")
+    plain_fields = ("limit", "name", "max_resident", "hardware", "shard", "round")
     flags |= {key: params[key] for key in plain_fields if params[key] is not None}
     flags |= {
         key: tuple(params[key]) for key in ("until", "budget", "price") if params[key]

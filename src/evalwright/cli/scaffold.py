@@ -42,6 +42,7 @@ class ComposedSuite:
         models: the models.
         roles: the judges, by role.
         unsure: how unsure answers are judged; empty if they are not.
+        panel: how several judges decide; empty for one.
         name: the suite's name, with which the names of its runs begin.
         task_extras: extras of the package that reading the task's data needs.
         watched: files besides the suite whose change changes its results.
@@ -54,6 +55,7 @@ class ComposedSuite:
     models: tuple[ModelSpec, ...]
     roles: Mapping[str, ModelSpec]
     unsure: Mapping[str, Any]
+    panel: Mapping[str, Any]
     name: str
     task_extras: tuple[str, ...]
     watched: tuple[str, ...]
@@ -213,6 +215,8 @@ def compose_suite(
     _refuse_secrets((*specs, *roles.values()))
     judging = judge_settings({**params, "tasks": [task]}, {})
     judging.pop("overrides", None)
+    if not judging.get("panel"):
+        judging.pop("panel", None)
     if roles:
         judging["roles"] = {role: _entry(spec) for role, spec in roles.items()}
     files[SUITE] = suite_text(
@@ -228,6 +232,7 @@ def compose_suite(
         models=specs,
         roles=roles,
         unsure=judging.get("unsure", {}),
+        panel=judging.get("panel", {}),
         name=suite_name or name,
         task_extras=tuple(extras),
         watched=tuple(

@@ -10,6 +10,7 @@ from evalwright.cli.options import (
     AS_JSON,
     HOME,
     JUDGES,
+    PANEL,
     PLUGINS,
     ROLE_ARGUMENTS,
     ROLES,
@@ -34,6 +35,7 @@ from evalwright.core.errors import UnknownName
 )
 @repeatable_option("-S options", "NAME.KEY=VALUE", "An option of a scorer.")
 @JUDGES
+@PANEL
 @ROLES
 @ROLE_ARGUMENTS
 @option(
@@ -71,15 +73,15 @@ def score(run: str, **params: Any) -> int:
             raise UnknownName(
                 "scorer in -S", scorer, scorers, "Name it with --scorer first."
             )
+    judging = arguments.judge_settings({"rubric": (), "columns": (), **params}, {})
     rescored = score_run(
         open_runs(run, writes_beside=True)[0],
         scorers=[{scorer: options.get(scorer, {})} for scorer in scorers],
         roles=arguments.role_specs(
             params["roles"], params["role_arguments"], params["judges"]
         ),
-        unsure=arguments.judge_settings(
-            {"rubric": (), "columns": (), **params}, {}
-        ).get("unsure"),
+        unsure=judging.get("unsure"),
+        panel=judging.get("panel"),
         name=params["name"],
         home=params["home"],
         dialect=arguments.dialect_settings(params),

@@ -7,7 +7,6 @@ import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,8 +15,8 @@ from evalwright.cli.exit_codes import say
 from evalwright.cli.options import PLUGINS, RUNS_FOLDER, flag, open_runs, option
 from evalwright.cli.output import echo
 from evalwright.cli.signals import ServingEnded
+from evalwright.cli.steps import show_step
 from evalwright.core.errors import ConfigurationError
-from evalwright.reports.text import inert, shorten
 
 if TYPE_CHECKING:
     from evalwright.reports.explorer.following import Follower
@@ -82,7 +81,7 @@ def view(
                 shown_runs,
                 Path(html),
                 title=page_title,
-                progress=_progress,
+                progress=show_step,
                 with_images=params["with_images"],
             )
         )
@@ -139,7 +138,7 @@ def site(
         shown_runs,
         Path(into),
         title=page_title,
-        progress=_progress,
+        progress=show_step,
         with_images=with_images,
     )
     _warn(warnings)
@@ -229,17 +228,6 @@ def _open(url: str) -> None:
 
 def _warn(warnings: Sequence[str]) -> None:
     """Print warnings on a page that was just written."""
-    _progress("")
+    show_step("")
     for warning in warnings:
         say(f"Warning: {warning}")
-
-
-def _progress(words: str) -> None:
-    """Show progress in one line of the terminal that is overwritten."""
-    if sys.stderr.isatty():
-        # the text that clears the line is ours; the words are not
-        stream = getattr(sys.stderr, "styled", sys.stderr)
-        stream.write(
-            f"\r\x1b[K{shorten(inert(words), get_terminal_size().columns - 1)}"
-        )
-        stream.flush()

@@ -136,6 +136,10 @@ class Score:
             and of the one after the last.
         unsure: why a careful reader might disagree; "" where none would. The value counts all the
             same, and the number of unsure scores is shown beside every metric.
+        sentences: the verdicts of judges on sentences of the answer, in order: `span` of the
+            sentence in the answer's text, and `verdicts` by the judge's role, each with
+            `supported`, its `probability`, and where known `reason`, `relation`, `evidence` (spans
+            of the source) and `refused`.
     """
 
     value: float
@@ -145,6 +149,7 @@ class Score:
     item: Mapping[str, Any] | None = None
     evidence: Sequence[Sequence[int]] = field(default=(), compare=False)
     unsure: str = ""
+    sentences: Sequence[Mapping[str, Any]] = field(default=(), compare=False)
 
     def as_dict(self) -> dict[str, Any]:
         """Return a plain mapping for JSON, leaving out empty fields."""
@@ -155,6 +160,7 @@ class Score:
             "item": {name: _plain(value) for name, value in (self.item or {}).items()},
             "evidence": [list(span) for span in self.evidence],
             "unsure": self.unsure,
+            "sentences": list(self.sentences),
         }
         return {
             "value": self.value,

@@ -73,7 +73,11 @@ class Sender:
     )
 
     def __init__(
-        self, model: Model, batcher: Batcher | None, remote: RemoteSender | None
+        self,
+        model: Model,
+        batcher: Batcher | None,
+        remote: RemoteSender | None,
+        asked_in: str = "",
     ) -> None:
         self.model = model
         self.named = False
@@ -83,7 +87,7 @@ class Sender:
         self.speed = batcher.speed if batcher is not None else Speed()
         self.abilities = model.abilities
         self.fingerprint = storable_text(model.fingerprint)
-        self.key = KeyMaker(model.fingerprint).key
+        self.key = KeyMaker(model.fingerprint, asked_in).key
 
     def is_foreign(self, stored: Response) -> bool:
         """Return whether a stored response came from another model under this one's name."""
@@ -98,6 +102,7 @@ class Engine:
         max_resident: number of heavy local models that may be loaded at a time.
         resend_empty: whether to send requests again that were paid for before and got no answer
             (empty, stopped by a filter, not finished in time).
+        asked_in: the round in which the models are asked: answers of other rounds are not used.
         on_event: called with a sentence for people during the run.
     """
 
@@ -107,9 +112,11 @@ class Engine:
         *,
         max_resident: int = 1,
         resend_empty: bool = False,
+        asked_in: str = "",
         on_event: Callable[[str], None] | None = None,
     ) -> None:
         self._store = store
+        self._asked_in = asked_in
         self._resend_empty = resend_empty
         self._resent_keys: set[bytes] = set()
         """Keys of stored replies that a filter had stopped and that were sent again, once each."""
@@ -220,9 +227,16 @@ class Engine:
             for notice in self._store.notices:
                 self._on_event(notice)
         if isinstance(model, LocalModel):
-            sender = Sender(model, Batcher(model, loop, self._slots), None)
+            sender = Sender(
+                model, Batcher(model, loop, self._slots), None, self._asked_in
+            )
         elif isinstance(model, RemoteModel):
-            sender = Sender(model, None, RemoteSender(model, loop, self._on_event))
+            sender = Sender(
+                model,
+                None,
+                RemoteSender(model, loop, self._on_event),
+                self._asked_in,
+            )
         else:
             raise ConfigurationError(
                 f"The model '{model.name}' ({type(model).__name__}) must derive from"

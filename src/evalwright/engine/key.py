@@ -1,7 +1,8 @@
 """The key of a request: a hash of everything that can change its answer.
 
 The hashed text is the canonical JSON of `[schema version, model fingerprint, request payload]`:
-sorted keys, no spaces, UTF-8. Equal requests to equal models have equal keys in every process
+sorted keys, no spaces, UTF-8. Where the model is asked in a round, `[model fingerprint, round]`
+stands in place of the fingerprint. Equal requests to equal models have equal keys in every process
 and on every machine.
 """
 
@@ -32,12 +33,19 @@ def canonical(payload: Mapping[str, Any]) -> bytes:
 
 
 class KeyMaker:
-    """Makes the keys of one model's requests; the fingerprint is hashed only once."""
+    """Makes the keys of one model's requests; the fingerprint is hashed only once.
 
-    def __init__(self, fingerprint: str) -> None:
+    Args:
+        fingerprint: the model's.
+        asked_in: the name of the round in which it is asked, "" for none. A model that is asked
+            again in another round is another one to the store.
+    """
+
+    def __init__(self, fingerprint: str, asked_in: str = "") -> None:
+        asked = [fingerprint, asked_in] if asked_in else fingerprint
         prefix = (
             b"[%d," % KEY_VERSION
-            + _encode(fingerprint).encode("utf-8", "surrogatepass")
+            + _encode(asked).encode("utf-8", "surrogatepass")
             + b","
         )
         self._start = blake2b(prefix, digest_size=KEY_BYTES)

@@ -27,7 +27,7 @@ class EvaluationSettings(TypedDict, total=False):
     out: str | PurePath | None
     home: str | PurePath | None
     prompts: Any
-    judge: ModelLike | Sequence[ModelLike] | None
+    judge: ModelLike | Sequence[ModelLike] | Mapping[str, Any] | None
     roles: Mapping[str, ModelLike] | None
     where: Texts | None
     overrides: Mapping[str, Any] | None
@@ -39,9 +39,11 @@ class EvaluationSettings(TypedDict, total=False):
     batch: bool | None
     replace: bool | None
     resend_empty: bool | None
+    round: str | None
     accept_failures: str | float | None
     give_up: Texts | None
     no_judge: bool | None
+    panel: Mapping[str, Any] | None
     unsure: Mapping[str, Any] | None
     tree: Mapping[str, Any] | None
     dialect: Mapping[str, Any] | None

@@ -9,6 +9,7 @@ from evalwright.core.secrets import without_address
 from evalwright.core.tasks import Task
 from evalwright.core.text import printable
 from evalwright.models.model_interface import Model, fingerprint_of
+from evalwright.tasks.panels import is_panel_metric
 
 NO_MODEL = "none"
 MAX_TASKS_NAMED = 5
@@ -39,8 +40,9 @@ def describe_changes(
     for role in dict.fromkeys([*recorded_roles, *roles]):
         recorded = _mapping(recorded_roles.get(role))
         changes.append(_describe_model(role, recorded, roles.get(role)))
-    changes += _describe_tasks(record, tasks)
     before = _mapping(record.get("configuration"))
+    changes.append(_describe_panel(before, configuration))
+    changes += _describe_tasks(record, tasks)
     for key in ("limit", "seed"):
         if key in before and before[key] != configuration.get(key):
             changes.append(f"{key}: {before[key]}, now {configuration.get(key)}")
@@ -56,6 +58,20 @@ def _describe_model(role: str, recorded: Mapping[str, Any], model: Model | None)
     if model is None or recorded.get("fingerprint") == model.fingerprint:
         return ""
     return f"{role}: {name} with other arguments, version or address"
+
+
+def _describe_panel(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """Say how several judges decided, and decide now; "" if it is the same."""
+    recorded, present = (
+        ", ".join(
+            f"{key} {setting}"
+            for key, setting in _mapping(configuration.get("panel")).items()
+            if key != "judges"
+        )
+        or "the usual"
+        for configuration in (before, now)
+    )
+    return "" if recorded == present else f"judges decide by {recorded}, now {present}"
 
 
 def _describe_tasks(
@@ -79,20 +95,30 @@ def _describe_tasks(
             yield f"the definition of '{name}'"
 
 
+_OF_PANELS = frozenset(("judges", "combine", "needs"))
+"""Options of scorers that say who is in a panel, and how it decides."""
+
+
 def _definition(definition: Any) -> str:
     """Compute a digest of a task's definition without its judges, which are listed by role."""
     content = dict(_mapping(definition))
     scorers = content.get("scorers")
     if isinstance(scorers, list):
         content["scorers"] = [_without_judge(scorer) for scorer in scorers]
+    metrics = content.get("metrics")
+    if isinstance(metrics, list):
+        content["metrics"] = [
+            metric for metric in metrics if not is_panel_metric(_mapping(metric))
+        ]
     return fingerprint_of(content)
 
 
 def _without_judge(scorer: Any) -> Any:
     options = _mapping(_mapping(scorer).get("options"))
-    if "unsure" not in options:
+    of_judges = {"unsure"} | (_OF_PANELS if "judges" in options else set())
+    if of_judges.isdisjoint(options):
         return scorer
-    kept = {name: option for name, option in options.items() if name != "unsure"}
+    kept = {name: option for name, option in options.items() if name not in of_judges}
     return {**scorer, "options": kept}
 
 

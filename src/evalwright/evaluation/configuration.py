@@ -14,6 +14,7 @@ from evalwright.core.secrets import (
     remember_within_address,
     without_login,
 )
+from evalwright.runs.model_facts import Fact
 
 PromptFormat = Literal["auto", "chat", "text"]
 FORMATS: tuple[PromptFormat, ...] = get_args(PromptFormat)
@@ -31,6 +32,7 @@ class ModelSpec:
             backend may refuse those.
         occurrence: which of several objects of that name it is, if objects were passed in Python;
             never in a file.
+        facts: what boards show of the model beside its scores, such as its size and licence.
     """
 
     model: str
@@ -38,6 +40,7 @@ class ModelSpec:
     label: str = ""
     common: tuple[str, ...] = field(default=(), compare=False)
     occurrence: int = 0
+    facts: Mapping[str, Fact] = field(default_factory=dict, compare=False)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the form for a suite file, without secrets."""
@@ -46,6 +49,8 @@ class ModelSpec:
             fields["arguments"] = masked_arguments(self.arguments)
         if self.label:
             fields["label"] = self.label
+        if self.facts:
+            fields["facts"] = dict(self.facts)
         return fields
 
 
@@ -93,6 +98,8 @@ class Configuration:
         replace: whether a run of that name with other settings may be replaced.
         resend_empty: whether to send requests again whose replies were all empty before, and were
             paid for.
+        round: the round in which the models are asked, such as "2026-W49"; answers of other rounds
+            are not used. It is added to the run's name.
         overrides: settings in place of the tasks' own, nested or dotted ({"dataset.path":
             "mine.csv"}).
         dialect: settings for tasks of other frameworks (DIALECT:NAME), such as `task_root`, `trust`
@@ -110,6 +117,8 @@ class Configuration:
         hardware: your name for the machine, for the record.
         shard: which part of the samples to take: "2/8" for the second of eight, "auto/8" in an
             array of jobs, "auto" in processes launched together.
+        panel: several judges for the scorers that ask one: their roles as `judges`, and `combine`
+            and `needs`.
         unsure: the scorer that reads again what tasks' rules are unsure of ({"scorer":
             "judge-correct"}).
         accept_failures: how many samples of each task may stay without an answer or score: "2%" or
@@ -135,6 +144,7 @@ class Configuration:
     max_resident: int = 1
     replace: bool = False
     resend_empty: bool = False
+    round: str = ""
     overrides: Mapping[str, Any] = field(default_factory=dict)
     dialect: Mapping[str, Any] = field(default_factory=dict)
     num_fewshot: int | None = None
@@ -147,6 +157,7 @@ class Configuration:
     plugins: tuple[str, ...] = ()
     hardware: str = ""
     shard: str = ""
+    panel: Mapping[str, Any] = field(default_factory=dict)
     unsure: Mapping[str, Any] = field(default_factory=dict)
     accept_failures: str = ""
     give_up: tuple[str, ...] = ()
@@ -171,7 +182,7 @@ class Configuration:
 
         if not self.name:
             return ""
-        name = slug(self.name)
+        name = slug(f"{self.name}-{self.round}" if self.round else self.name)
         return name if len(self.models) == 1 else f"{name}-{model_file_name(spec)}"
 
     def as_dict(self) -> dict[str, Any]:
@@ -197,6 +208,8 @@ class Configuration:
             settings["dialect"] = dict(self.dialect)
         if self.tree:
             settings["tree"] = dict(self.tree)
+        if self.panel:
+            settings["panel"] = dict(self.panel)
         if self.unsure:
             settings["unsure"] = dict(self.unsure)
         for key in ("where", "until", "budget", "price", "plugins", "give_up"):
@@ -211,6 +224,7 @@ class Configuration:
             "hardware",
             "num_fewshot",
             "shard",
+            "round",
         )
         for key in (*names, "accept_failures", "no_judge", "store_images"):
             setting = getattr(self, key)

@@ -7,7 +7,9 @@
       - model: openai/gpt-4o-mini
         arguments: {temperature: 0.7}   # take precedence over the common ones
         label: GPT-4o mini
-    judge: openai/gpt-4.1               # or several, or mappings like those of models
+        facts: {licence: proprietary, open: no, released: 2024-07-18}  # shown on boards
+    judge: openai/gpt-4.1               # or several, or mappings like those of models, or
+                                        # {panel: [...], combine: majority, needs: 2}
     limit: 100
     tree: {average: macro, parts: [factual, {name: mine, average: pooled, parts: [law, logic]}]}
     suites:                             # by name, what differs from the above
@@ -28,7 +30,13 @@ from typing import Any
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.core.private import no_file
 from evalwright.evaluation.configuration import Configuration, ModelSpec, PromptSpec
-from evalwright.evaluation.judge_setting import roles_with_judges, unsure_scorer
+from evalwright.evaluation.judge_setting import (
+    PANEL,
+    panel_setting,
+    roles_with_judges,
+    split_panel,
+    unsure_scorer,
+)
 from evalwright.evaluation.origins import (
     FILES,
     Setting,
@@ -47,6 +55,7 @@ from evalwright.evaluation.settings import (
 )
 from evalwright.models.remote.providers import add_file
 from evalwright.runs.accepted_failures import is_id_file
+from evalwright.runs.model_facts import check_facts
 from evalwright.tasks.data_files import as_data_file
 from evalwright.tasks.definitions import merged
 from evalwright.tasks.overrides import nested
@@ -251,12 +260,12 @@ class _Reader:
         dialect = fields.get("dialect", {})
         if "num_fewshot" in dialect:  # its place before it applied to every task
             fields.setdefault("num_fewshot", dialect.pop("num_fewshot"))
-        judges = fields.pop("judge", ())
-        if judges:
-            fields["roles"] = roles_with_judges(
-                judges, fields.get("roles", {}), f"{self.at(('judge',))}: "
-            )
-            fields.setdefault("unsure", unsure_scorer(judges))
+        judges, panel_options = fields.pop("judge", ((), {}))
+        if judges or panel_options:
+            where = f"{self.at(('judge',))}: "
+            fields["roles"] = roles_with_judges(judges, fields.get("roles", {}), where)
+            fields["panel"] = panel_setting(judges, panel_options, where)
+            fields.setdefault("unsure", unsure_scorer(judges, panel_options))
         common = fields.pop("common", {})
         if common:
             fields["models"] = tuple(
@@ -362,10 +371,12 @@ class _Reader:
             return tuple(
                 self._task(task, ("tasks", i)) for i, task in enumerate(listed(setting))
             )
-        if key in ("models", "judge"):
-            return tuple(
-                self._model(model, (key, i)) for i, model in enumerate(listed(setting))
-            )
+        if key == "models":
+            return self._models(setting, (key,))
+        if key == "judge":
+            judges, panel_options = split_panel(setting)
+            place: KeyPath = (key,) if judges is setting else (key, PANEL)
+            return self._models(judges, place), panel_options
         if key == "prompts":
             return checked(
                 [
@@ -381,6 +392,11 @@ class _Reader:
         if key == "overrides" and self.relative:
             return self._beside(setting)
         return dict(setting) if isinstance(setting, Mapping) else setting
+
+    def _models(self, setting: Any, where: KeyPath) -> tuple[ModelSpec, ...]:
+        return tuple(
+            self._model(model, (*where, i)) for i, model in enumerate(listed(setting))
+        )
 
     def _task(self, name: Any, where: KeyPath) -> str:
         self._check_kind(name, str, "the name or file of a task", where)
@@ -482,7 +498,7 @@ class _Reader:
         self._check_kind(
             model, Mapping, "a model's name or a mapping with 'model'", where
         )
-        self._check_keys(model, ("model", "arguments", "label"), where)
+        self._check_keys(model, ("model", "arguments", "label", "facts"), where)
         if "model" not in model:
             raise ConfigurationError(
                 f"{self.at(where)}: the key 'model' is missing, for example 'model:"
@@ -492,10 +508,13 @@ class _Reader:
         self._check_kind(
             model.get("arguments", {}), Mapping, "a mapping", (*where, "arguments")
         )
+        facts = model.get("facts") or {}
+        self._check_kind(facts, Mapping, "a mapping", (*where, "facts"))
         return ModelSpec(
             model["model"],
             dict(model.get("arguments", {})),
             str(model.get("label", "")),
+            facts=check_facts(facts, self.at((*where, "facts"))),
         )
 
     def _check_keys(

@@ -6,9 +6,9 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from evalwright.core.errors import ConfigurationError
+from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.core.tasks import Scorer, Task
-from evalwright.metrics.tree import read_tree
+from evalwright.metrics.tree import read_levels, read_tree
 from evalwright.models.model_interface import LocalModel, Model
 from evalwright.scorers.registry import BUNDLED, RUN_PROGRAMS, registry
 from evalwright.tasks.images import BY_FLAG, VARIABLE
@@ -75,7 +75,7 @@ def check_roles_used(roles: Collection[str], tasks: Sequence[Task]) -> None:
             )
             to_read_unsure = (
                 ", or name it with --judge ('judge' in a file) in place of the role: it"
-                " then reads what rules are unsure of"
+                " then scores, or reads what rules are unsure of"
                 if role.partition("-")[0] == "judge"
                 else ""
             )
@@ -87,15 +87,31 @@ def check_roles_used(roles: Collection[str], tasks: Sequence[Task]) -> None:
             )
 
 
-def check_tree(tree: Mapping[str, Any], task_names: Sequence[str]) -> None:
-    """Raise ConfigurationError for a tree that has none of the run's tasks."""
+def check_tree(tree: Mapping[str, Any], tasks: Sequence[Task]) -> None:
+    """Raise ConfigurationError for a tree that has none of the run's tasks.
+
+    Raises:
+        UnknownName: no task has a key of the tree, in its metadata or as a slice.
+    """
     if not tree:
         return
-    tree_tasks = read_tree(tree).tasks
-    if not set(tree_tasks) & set(task_names):
+    metadata = {task.name: task.metadata for task in tasks}
+    slices = {key for task in tasks for key in task.slices}
+    task_keys = {key for keys in metadata.values() for key in keys}
+    for level in read_levels(tree):
+        if level.key not in task_keys | slices:
+            there = ", ".join(sorted(task_keys | slices)) or "none"
+            raise UnknownName(
+                "metadata key in tree",
+                level.key,
+                sorted(task_keys | slices),
+                f"The tasks of this run have {there}.",
+            )
+    tree_tasks = read_tree(tree, tasks=metadata).tasks
+    if tree_tasks and not {*tree_tasks} & metadata.keys():
         raise ConfigurationError(
             "The tree has none of the tasks of this run. It names"
-            f" {', '.join(tree_tasks[:6])}; the run has {', '.join(task_names[:6])}."
+            f" {', '.join(tree_tasks[:6])}; the run has {', '.join([*metadata][:6])}."
         )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.tasks import Task
 from evalwright.evaluation.configuration import Configuration, ModelSpec
-from evalwright.evaluation.judge_setting import roles_with_judges, unsure_scorer
+from evalwright.evaluation.judge_setting import judge_fields
 from evalwright.evaluation.settings import (
     Origin,
     Settings,
@@ -162,7 +162,8 @@ def settings_from_python(
         models: one or several names, ModelSpecs, Models or functions, or a mapping of labels to
             these.
         settings: the other fields of a Configuration; models of roles may be objects as well.
-            `judge` is one or several models that read unsure answers.
+            `judge` is one or several models that score, or read unsure answers; a mapping with
+            `panel` says how several decide.
         on: where local models have their replicas.
 
     Raises:
@@ -174,11 +175,13 @@ def settings_from_python(
         raise ConfigurationError(
             f"'roles' must be a mapping of roles to models, not {kind_of(roles)}."
         )
-    judges = _judges_from_python(fields.pop("judge", None))
-    if judges:
-        roles = roles_with_judges(judges, roles)
+    judge = fields.pop("judge", None)
+    if judge is not None and judge not in ([], ()):
+        judging = judge_fields(judge, roles)
+        roles = judging["roles"]
+        fields["panel"] = judging["panel"]
         if fields.get("unsure") is None:
-            fields["unsure"] = unsure_scorer(judges)
+            fields["unsure"] = judging["unsure"]
     objects = Objects()
     under_test = tuple(objects.name_models(models))
     configuration = Configuration(
@@ -195,13 +198,6 @@ def settings_from_python(
     passed = {"tasks", "models", *settings}
     origins = {key: Origin("Python", key) for key in passed}
     return Settings(configuration, origins, objects.tasks, objects.models, on)
-
-
-def _judges_from_python(judge: Any) -> list[ModelLike]:
-    """Return one judge or several as a list; none for None."""
-    if judge is None:
-        return []
-    return list(judge) if isinstance(judge, list | tuple) else [judge]
 
 
 def _name_taken(noun: str, name: str) -> ConfigurationError:

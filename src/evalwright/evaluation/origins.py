@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.private import check_ordinary
 from evalwright.core.secrets import mask
+from evalwright.evaluation.judge_setting import PANEL, split_panel
 from evalwright.models.built_in import OPEN_ARGUMENTS
 from evalwright.models.function_files import PROVIDER as PYTHON_FUNCTIONS
 from evalwright.models.remote import providers
@@ -260,9 +261,12 @@ def _proposed(
     specs: list[tuple[KeyPath, Any]] = [
         (("models", i), spec) for i, spec in enumerate(models)
     ]
-    judges = listed(values.get("judge") or ())
+    judge, _ = split_panel(values.get("judge"))
+    judge_place: KeyPath = ("judge",)
+    if judge is not values.get("judge"):
+        judge_place = ("judge", PANEL)
     judge_specs: list[tuple[KeyPath, Any]] = [
-        (("judge", i), spec) for i, spec in enumerate(judges)
+        ((*judge_place, i), spec) for i, spec in enumerate(listed(judge or ()))
     ]
     names = {_provider_of(spec) for _, spec in specs}
     roles = values.get("roles")

@@ -94,6 +94,7 @@ class Plan:
         home: the folder of the store.
         max_resident: heavy local models in memory at a time.
         resend_empty: whether to send requests again to which every reply was empty.
+        asked_in: the round in which the models are asked.
         budget: what may be spent.
         remarks: sentences to show before the first request.
     """
@@ -102,6 +103,7 @@ class Plan:
     home: Path
     max_resident: int
     resend_empty: bool
+    asked_in: str
     budget: BudgetTerms | None
     remarks: tuple[str, ...]
 
@@ -139,6 +141,7 @@ def make_plan(resolved: Resolved, *, in_python: bool = False) -> Plan:
         home=resolved.home,
         max_resident=configuration.max_resident,
         resend_empty=configuration.resend_empty,
+        asked_in=configuration.round,
         budget=read_budget(configuration.budget, priced, shards),
         remarks=resolved.remarks,
     )
@@ -394,6 +397,7 @@ def _differs_by_unknown_models_alone(
         run.tasks,
         run.configuration.get("limit"),
         run.configuration.get("seed", 0),
+        run.configuration.get("round", ""),
     )
     return earlier_identity == record.get("identity")
 
@@ -420,6 +424,18 @@ def _explain_unknown_model(run: PlannedRun) -> str:
         " --replace. To have the same command send only what is missing, give the model"
         f" a fingerprint: {model.naming}."
     )
+
+
+def _new_judges(run: PlannedRun) -> str:
+    """Name the present judges and the command that has recorded answers read by them."""
+    judges = [
+        model.name
+        for role, model in run.roles.items()
+        if role == "judge" or role.startswith("judge-")
+    ]
+    who = "the new judge" if len(judges) == 1 else "the new judges"
+    names = " ".join(f"--judge {name}" for name in judges)
+    return f"{who}: `evalwright score {run.folder} {names}"
 
 
 def _check_same(
@@ -472,8 +488,7 @@ def _check_same(
         change.startswith("judge") for change in changes
     )
     rescore = (
-        f" To have the answers that are there read by the new judge: `evalwright score"
-        f" {run.folder} --judge {run.roles['judge'].name}`."
+        f" To have the answers that are there read by {_new_judges(run)}`."
         if is_judge_alone and "judge" in run.roles
         else ""
     )

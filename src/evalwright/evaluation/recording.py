@@ -193,6 +193,7 @@ def finish_run(session: Session, stopping: Mapping[str, Any] | None = None) -> R
         )
         tasks.append({**task_metrics, **task_record(task)})
     label = {"label": plan.spec.label} if plan.spec.label else {}
+    facts = {"facts": dict(plan.spec.facts)} if plan.spec.facts else {}
     run_record = {
         "schema": SCHEMA_VERSION,
         "evalwright": __version__,
@@ -202,7 +203,7 @@ def finish_run(session: Session, stopping: Mapping[str, Any] | None = None) -> R
         **({"prompt": plan.prompt} if plan.prompt else {}),
         "started": session.started.isoformat(timespec="seconds"),
         "seconds": round(seconds, 3),
-        "model": {**plan.model.describe(), **label},
+        "model": {**plan.model.describe(), **label, **facts},
         "roles": {role: model.describe() for role, model in plan.roles.items()},
         **({"reply_names": names} if (names := session.door.reply_names()) else {}),
         "configuration": plan.configuration,

@@ -21,6 +21,7 @@ from evalwright.engine.opening import open_store
 from evalwright.evaluation.configuration import ModelSpec
 from evalwright.evaluation.derived import Derived
 from evalwright.evaluation.effects import check_sandbox
+from evalwright.evaluation.judge_setting import judge_fields, read_panel
 from evalwright.evaluation.objects import ModelLike, Objects
 from evalwright.evaluation.opening import open_roles
 from evalwright.evaluation.origins import refuse_recorded_python
@@ -38,6 +39,13 @@ from evalwright.runs.reader import Run, as_recorded
 from evalwright.runs.writer import RunWriter
 from evalwright.scorers.registry import JUDGE_READ, bind, registry
 from evalwright.tasks.dialects import ScoringRules, dialect_of
+from evalwright.tasks.panels import (
+    Panel,
+    is_of_panel,
+    panel_scorers,
+    with_panel_metrics,
+    without_panel,
+)
 from evalwright.tasks.scoring import with_second, with_votes
 
 RuleReaders = Mapping[str, Mapping[str, str]]
@@ -58,6 +66,8 @@ def score_run(
     dialect: Mapping[str, Any] | None = None,
     sandbox: str | None = None,
     unsure: Mapping[str, Any] | None = None,
+    judge: ModelLike | Sequence[ModelLike] | Mapping[str, Any] | None = None,
+    panel: Mapping[str, Any] | None = None,
 ) -> Run:
     """Score a run's recorded answers again, and write the scores as a new run.
 
@@ -78,6 +88,10 @@ def score_run(
             files beside them. What the recorded run trusted does not count here.
         sandbox: the sandbox for programs written by models, for this call alone.
         unsure: the scorer that reads again what rules are unsure of: {"scorer": "judge-correct"}.
+        judge: one or several judges in place of the run's, as in `evaluate`: the same as roles,
+            `unsure` and `panel`. Verdicts that are in the store are not asked for again.
+        panel: the roles of several judges as `judges`, with `combine` and `needs`; {} for one judge
+            in place of a panel, None for the run's own.
 
     Returns:
         The new run.
@@ -89,22 +103,29 @@ def score_run(
     """
     new = Derived(run, name or "{}.rescored", out, "scored_from")
     old = new.old
+    if judge is not None:
+        fields = judge_fields(judge, roles or {})
+        roles = fields["roles"]
+        unsure = unsure or fields["unsure"]
+        panel = fields["panel"]
+    objects = Objects()
+    named = {
+        role: objects.name_model(model, role=True)
+        for role, model in (roles or {}).items()
+    }
     with as_recorded(old):
         bound = _bound(old, scorers, dialect or {}, unsure or {})
+        if panel is not None:
+            bound = {
+                name: _with_judges(rules, read_panel(panel, named))
+                for name, rules in bound.items()
+            }
         keeping = _second_kinds(old, bound) if not scorers else {}
         bound = _without_absent_judges(bound, keeping, roles or {})
     check_sandbox(
         sandbox, [scorer for rules in bound.values() for scorer in rules.scorers]
     )
-    objects = Objects()
-    specs = _specs(
-        old,
-        bound,
-        {
-            role: objects.name_model(model, role=True)
-            for role, model in (roles or {}).items()
-        },
-    )
+    specs = _specs(old, bound, named)
     models = open_roles(specs, objects.models, home=home_folder(home))
     for model in models.values():
         model.check()
@@ -114,7 +135,14 @@ def score_run(
                 check_able(scorer, models[role])
     new_run: Run = run_blocking(
         lambda: _score(
-            new, bound, keeping, models, specs, home, (dialect or {}).get("scoring", "")
+            new,
+            bound,
+            keeping,
+            models,
+            specs,
+            home,
+            (dialect or {}).get("scoring", ""),
+            panel,
         )
     )
     return new_run
@@ -334,6 +362,7 @@ async def _score(
     specs: Mapping[str, ModelSpec],
     home: str | None,
     scoring: str,
+    panel: Mapping[str, Any] | None,
 ) -> Run:
     old = new.old
     tallies = {
@@ -369,7 +398,7 @@ async def _score(
                 tallies,
                 {"answers": old.samples_sha256, "rules": rules},
                 roles=_described(old, bound, keeping, models),
-                configuration=_configuration(old, specs),
+                configuration=_configuration(old, specs, panel),
                 environment=environment(),
                 usage={
                     **door.counts.as_dict(),
@@ -580,9 +609,37 @@ def _described(
     return {**before, **{role: model.describe() for role, model in models.items()}}
 
 
-def _configuration(old: Run, specs: Mapping[str, ModelSpec]) -> dict[str, Any]:
-    """Return the run's configuration with the present roles."""
+def _with_judges(rules: ScoringRules, panel: Panel | None) -> ScoringRules:
+    """Return how a task is scored by a panel, or by one judge, in place of its judges."""
+    if rules.choose_metrics is not None and not rules.scorers:
+        return rules
+    computed = [scorer for scorer in rules.scorers if scorer.name not in rules.kept]
+    rebound = {scorer.name: without_panel(scorer) for scorer in computed}
+    if panel is not None:
+        rebound = {
+            scorer.name: scorer for scorer in panel_scorers([*rebound.values()], panel)
+        }
+    scorers = [rebound.get(scorer.name, scorer) for scorer in rules.scorers]
+    metrics: Sequence[MetricSpec] = [
+        metric
+        for metric in rules.metrics
+        if metric.scorer not in rebound or not is_of_panel(metric)
+    ]
+    if panel is not None:
+        metrics = with_panel_metrics([*rebound.values()], metrics, panel)
+    choose = None if rules.choose_metrics is None else lambda names: metrics
+    return replace(rules, scorers=scorers, metrics=metrics, choose_metrics=choose)
+
+
+def _configuration(
+    old: Run, specs: Mapping[str, ModelSpec], panel: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """Return the run's configuration with the present roles and panel."""
     configuration = dict(old.data["configuration"])
+    if panel is not None:
+        configuration.pop("panel", None)
+        if panel:
+            configuration["panel"] = dict(panel)
     if specs:
         configuration["roles"] = {
             **(configuration.get("roles") or {}),

@@ -174,7 +174,7 @@ def _complete(settings: Settings) -> tuple[Settings, list[str]]:
         models=models, give_up=read_given_up(configuration.give_up)
     )
     if configuration.no_judge:
-        settings = settings.having(roles={}, unsure={})
+        settings = settings.having(roles={}, panel={}, unsure={})
     if not models:
         settings = settings.having(models=_recorded_models(settings))
     return settings, refusals
@@ -256,13 +256,14 @@ def _candidate(
     for task in tasks:
         check_task(task, model, roles)
     check_metrics(rules, tasks)
-    check_tree(configuration.tree, [task.name for task in tasks])
+    check_tree(configuration.tree, tasks)
     identity = run_identity(
         model.fingerprint,
         {role: judge.fingerprint for role, judge in roles.items()},
         tasks,
         configuration.limit,
         configuration.seed,
+        configuration.round,
     )
     for task in tasks:
         key = task.name, task.samples.content_hash
@@ -319,10 +320,13 @@ def run_identity(
     tasks: Sequence[Task],
     limit: float | None,
     seed: int,
+    asked_in: str = "",
 ) -> str:
     """Compute a digest of all that decides the numbers of a run."""
+    asked = {"round": asked_in} if asked_in else {}
     return fingerprint_of(
         {
+            **asked,
             "model": model_fingerprint,
             "roles": dict(role_fingerprints),
             "tasks": [

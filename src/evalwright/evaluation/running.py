@@ -101,6 +101,7 @@ async def run_plan(
                 store,
                 max_resident=plan.max_resident,
                 resend_empty=plan.resend_empty,
+                asked_in=plan.asked_in,
                 on_event=say,
             ) as engine,
             open_budget(plan.budget, store) as budget,

@@ -28,7 +28,7 @@ KINDS: dict[str, tuple[Any, str]] = {
     **dict.fromkeys(("max_resident", "num_fewshot", "seed"), (int, "a whole number")),
     "limit": ((int, float), "a whole number, or a share below 1"),
     **dict.fromkeys(
-        ("format", "hardware", "home", "name", "out", "shard"), (str, "text")
+        ("format", "hardware", "home", "name", "out", "shard", "round"), (str, "text")
     ),
     "accept_failures": (
         (str, int, float),
@@ -42,6 +42,7 @@ KINDS: dict[str, tuple[Any, str]] = {
     "roles": (Mapping, "a mapping of roles to models"),
     "dialect": (Mapping, "a mapping of settings for other frameworks' tasks"),
     "overrides": (Mapping, "a mapping of settings of tasks"),
+    "panel": (Mapping, "the panel of a recorded run; in a suite write it as 'judge'"),
     "unsure": (
         Mapping,
         (
@@ -52,8 +53,8 @@ KINDS: dict[str, tuple[Any, str]] = {
     "tree": (
         Mapping,
         (
-            "a tree of tasks: a mapping with 'parts', and 'name' and 'average' where"
-            " wanted"
+            "a tree of tasks: a mapping with 'parts' or 'by', and 'name' and 'average'"
+            " where wanted"
         ),
     ),
 }
@@ -133,6 +134,11 @@ class Settings:
         if configuration.seed < 0:
             raise ConfigurationError(
                 f"The seed must be 0 or more, not {configuration.seed}."
+            )
+        if configuration.round and configuration.batch:
+            raise ConfigurationError(
+                "--round cannot be combined with --batch: a batch that was sent in another"
+                " round would be taken for this one's. Leave --batch out."
             )
         if configuration.max_resident < 1:
             raise ConfigurationError(

@@ -13,6 +13,7 @@ from evalwright.core.errors import ConfigurationError, OutOfReach
 from evalwright.core.tasks import Task
 from evalwright.core.text import printable
 from evalwright.evaluation.configuration import PromptFormat
+from evalwright.evaluation.judge_setting import read_panel
 from evalwright.evaluation.rules import UnitOrder, unit_order
 from evalwright.evaluation.settings import Settings
 from evalwright.models.answers import RECORDED
@@ -22,6 +23,7 @@ from evalwright.tasks.data_files import AnswerColumns, answers_beside, as_data_f
 from evalwright.tasks.dialects import check_used
 from evalwright.tasks.filtering import filtered, read_conditions
 from evalwright.tasks.loading import load_tasks, names_like
+from evalwright.tasks.panels import Panel, with_panel
 from evalwright.tasks.scoring import decided_by, with_votes, without_judges
 
 
@@ -46,6 +48,7 @@ class TaskChoice:
     overrides: Mapping[str, Any]
     dialect: Mapping[str, Any]
     num_fewshot: int | None
+    panel: Panel | None
     unsure: Mapping[str, Any]
     no_judge: bool
     new_answers: bool
@@ -77,6 +80,11 @@ class TaskChoice:
                     tasks.append(task)
         _check_some_have_data(tasks)
         check_used(self.dialect, tasks, used)
+        if self.panel is not None:
+            tasks = [
+                task if "dialect" in task.definition else with_panel(task, self.panel)
+                for task in tasks
+            ]
         if self.unsure:
             tasks = [
                 (
@@ -160,6 +168,7 @@ def task_choice(settings: Settings) -> TaskChoice:
         overrides=configuration.overrides,
         dialect=configuration.dialect,
         num_fewshot=configuration.num_fewshot,
+        panel=read_panel(configuration.panel, configuration.roles),
         unsure=configuration.unsure,
         no_judge=configuration.no_judge,
         new_answers=any(

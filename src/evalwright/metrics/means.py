@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from evalwright.statistics import Estimate
 
 _UNIT_RANGE = (0.0, 1.0)
+DIFFER = "judges differ"
+"""The part of a panel's scores that is 1 if its verdicts differ (`scorers.judge.panel`)."""
 
 
 def mean(
@@ -66,12 +68,31 @@ def exact_match(column: Column, *, part: str = "", level: float = 0.95) -> Estim
     return accuracy(column, part=part, level=level)
 
 
-def hallucination_rate(column: Column, *, level: float = 0.95) -> Estimate:
+def judges_differ(column: Column, *, level: float = 0.95) -> Estimate:
+    """The share of answers on which the judges of a panel give different verdicts."""
+    if not len(column.values) or DIFFER not in column.parts:
+        return nothing_scored(column, level)
+    return over_items(column, _scores(column, DIFFER), _UNIT_RANGE, level)
+
+
+def hallucination_rate(
+    column: Column, *, part: str = "", level: float = 0.95
+) -> Estimate:
     """The share of answers that are not consistent with their source; lower is better.
 
     It is 1 minus the mean score: of the scores themselves, higher is still better.
+
+    Args:
+        column: the scores.
+        part: one judge's verdicts in place of the panel's, such as "judge-2 verdict". An item
+            without that judge's verdict is missing.
+        level: confidence level of the interval.
     """
-    consistency = accuracy(column, level=level)
+    if part.endswith(" verdict") and part not in column.parts:
+        # A judge of a panel that gave no verdict at all.
+        missing = replace(column, n_missing=column.n_missing + len(column.values))
+        return nothing_scored(missing, level)
+    consistency = accuracy(column, part=part, level=level)
     bounds = consistency.bounds and (
         1 - consistency.bounds[1],
         1 - consistency.bounds[0],

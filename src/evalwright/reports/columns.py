@@ -7,17 +7,21 @@ matter which program recorded the runs.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from evalwright.analysis.board_tree import OVERALL, find_in
 from evalwright.analysis.factual import ACCURACY, HALLUCINATED, REFUSED, SHARES
+from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.text import inert
 
 if TYPE_CHECKING:
-    from evalwright.analysis.board import Board, BoardRow, BoardTask
+    from evalwright.analysis.board import Board, BoardNode, BoardRow, BoardTask
+    from evalwright.analysis.extra_columns import ExtraColumn
     from evalwright.runs.results import MetricResult
     from evalwright.statistics import Estimate
 
@@ -85,8 +89,195 @@ class ScoreColumn:
     estimates: tuple[Estimate | None, ...]
 
 
+CORRECTED = "corrected"
+"""Name of the column of scores that labels correct."""
+
+JUDGE_ERRORS = {"false_alarm": "Judge's false alarms", "miss": "Judge's misses"}
+"""Titles of the columns of a judge's error rates, by their names in `BoardRow.judge_errors`."""
+
+MOST_COLUMNS = 8
+"""Most columns of scores that a table shows beside the one that orders its rows."""
+
+FEW_MORE_COLUMNS = 10
+"""A level of the tree with this many parts is still shown whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownColumns:
+    """The score columns of a table: one level of the board's tree.
+
+    Attributes:
+        columns: The columns, with the one that orders the rows first.
+        is_level: Whether these are one level of the tree, and not all numbers of the board.
+        extent: What they are, "" if all numbers are shown.
+        remedy: How to see the others.
+    """
+
+    columns: tuple[ScoreColumn, ...]
+    is_level: bool = False
+    extent: str = ""
+    remedy: str = ""
+
+    @property
+    def note(self) -> str:
+        """What the table has, and how to see the rest."""
+        return f"{self.extent} {self.remedy}".strip()
+
+
 def score_columns(board: Board) -> tuple[ScoreColumn, ...]:
-    """Return the score columns of a board, with the one that orders the rows first."""
+    """Return all score columns of a board, with the one that orders the rows first."""
+    columns = _default_columns(board)
+    if board.is_ranked_elsewhere:
+        first = node_column(board.headline)
+        columns = (first, *(column for column in columns if column.name != first.name))
+    names = {column.name for column in columns}
+    slices = (node_column(node) for node in find_in(board.tree) if node.kind == "slice")
+    return _with_corrected(
+        board, (*columns, *(column for column in slices if column.name not in names))
+    )
+
+
+def _with_corrected(
+    board: Board, columns: tuple[ScoreColumn, ...]
+) -> tuple[ScoreColumn, ...]:
+    """Put the score corrected by labels first, and the judge's own number and errors beside it."""
+    if not any(row.corrected for row in board.rows):
+        return columns
+    judged, *others = columns
+    corrected = replace(
+        judged,
+        name=CORRECTED,
+        title=f"{judged.title}, corrected",
+        estimates=tuple(row.corrected for row in board.rows),
+    )
+    errors = []
+    for name, title in JUDGE_ERRORS.items():
+        rates = tuple(row.judge_errors.get(name) for row in board.rows)
+        if any(rates):
+            errors.append(
+                ScoreColumn(
+                    f"judge_{name}", title, "", name, "%", "points", None, rates
+                )
+            )
+    own_number = replace(judged, title=f"{judged.title}, by the judge")
+    return (corrected, own_number, *errors, *others)
+
+
+def shown_columns(board: Board) -> ShownColumns:
+    """Return the score columns of a table for people.
+
+    A board of few tasks shows all of its numbers. A larger one, or one that was asked to go by
+    metadata or by another node, shows one level of its tree: the node that orders the rows and its
+    parts, as many as can be read.
+    """
+    shown = _shown_columns(board)
+    return replace(shown, columns=_with_corrected(board, shown.columns))
+
+
+def _shown_columns(board: Board) -> ShownColumns:
+    columns = _default_columns(board)
+    is_asked_for = (
+        bool(board.by)
+        or board.is_ranked_elsewhere
+        or (bool(board.preset) and bool(board.tree) and bool(board.tree[0].parts))
+    )
+    if _is_special(board) and (board.preset or not is_asked_for):
+        return ShownColumns(_headline_first(board, columns))
+    if not is_asked_for and len(board.tasks) <= MOST_COLUMNS:
+        return ShownColumns(columns)
+    node = board.headline
+    parts = _parts_to_show(board, node)
+    most = MOST_COLUMNS if len(parts) > FEW_MORE_COLUMNS else FEW_MORE_COLUMNS
+    first = node_column(node)
+    if node.kind == "group" and not board.is_ranked_elsewhere:
+        first = replace(first, name="overall", title="Overall")
+    level = (first, *(node_column(part) for part in parts[:most]))
+    return ShownColumns(level, True, *_how_to_see_more(board, node, parts, most))
+
+
+def _headline_first(
+    board: Board, columns: tuple[ScoreColumn, ...]
+) -> tuple[ScoreColumn, ...]:
+    """Put the number that orders the rows before the others, in place of the overall score."""
+    if not board.is_ranked_elsewhere:
+        return columns
+    headline = node_column(board.headline)
+    others = [column for column in columns if column.name != "overall"]
+    same = [column for column in others if column.estimates == headline.estimates]
+    first = same[0] if same else headline
+    return (first, *(column for column in others if column is not first))
+
+
+def _parts_to_show(board: Board, node: BoardNode) -> list[BoardNode]:
+    """List the nodes beside the one that orders the rows: its parts, and what has no other place.
+
+    Where a board goes by slices, these stand for the tasks. A node without parts stands beside the
+    board's first number.
+    """
+    parts = [part for part in node.parts if any(part.estimates)]
+    slices = [part for part in parts if part.kind == "slice"]
+    units = {task.name for task in board.tasks}
+    siblings = [
+        root
+        for root in board.tree
+        if root.id != node.id
+        and any(root.estimates)
+        and units & {*root.tasks}
+        and (root is board.tree[0] or node is board.tree[0])
+    ]
+    if not node.parts:
+        return siblings
+    groups = [root for root in siblings if root.kind == "group"]
+    tasks = [root for root in siblings if root.kind != "group"]
+    return [*groups, *(slices or parts), *tasks]
+
+
+def _how_to_see_more(
+    board: Board, node: BoardNode, parts: Sequence[BoardNode], most: int
+) -> tuple[str, str]:
+    """Say what a level of the tree has, and how to see the rest; nothing if there is none."""
+    n_numbers = sum(1 for other in find_in(board.tree) if any(other.estimates))
+    if 1 + len(parts[:most]) >= n_numbers:
+        return "", ""
+    is_default = node.kind == "group" and not board.is_ranked_elsewhere
+    title = "the overall score" if is_default else f"'{node.title}'"
+    beside = f"{title} with {most} of {len(parts)} parts"
+    if len(parts) <= most:
+        beside = f"{title} and its parts" if node.parts else title
+    keys = ", ".join(inert(key) for key in board.task_keys[:4])
+    grouped = f"; `--by KEY` groups tasks ({keys})" if keys and not board.by else ""
+    return (
+        f"The table has {inert(beside)}.",
+        f"`--rank-by NAME` shows another node with its parts{grouped}; `--csv FILE` has"
+        f" all {n_numbers:,} scores of a model.",
+    )
+
+
+def node_column(node: BoardNode) -> ScoreColumn:
+    """Build the column of a node of the board's tree."""
+    name = node.id
+    if node.kind == "task":
+        name = node.tasks[0] if node.title == node.tasks[0] else node.title
+    unit: numbers.Unit = "points" if node.bounded else "plain"
+    return ScoreColumn(
+        name=name,
+        title="Overall" if node.id == OVERALL else inert(node.title),
+        task=node.tasks[0] if node.kind == "task" else "",
+        metric=node.metric,
+        measure=node.measure,
+        unit=unit,
+        lower_is_better=node.lower_is_better,
+        estimates=node.estimates,
+    )
+
+
+def _is_special(board: Board) -> bool:
+    """Tell whether a board has columns with plain names: of hallucinations, or factual shares."""
+    return is_hallucination_board(board) or any(row.shares for row in board.rows)
+
+
+def _default_columns(board: Board) -> tuple[ScoreColumn, ...]:
+    """Return the columns of a board's overall score, groups and tasks."""
     if is_hallucination_board(board):
         task = board.tasks[0].name
         columns = (
@@ -239,6 +430,36 @@ def _task_column(board: Board, task: BoardTask) -> ScoreColumn:
     return ScoreColumn(
         task.name, inert(task.name), task.name, task.metric, "", unit, less, estimates
     )
+
+
+def extra_heading(column: ExtraColumn) -> doc.Column:
+    """Return the head of a column that is no score."""
+    better = "lower is better" if column.lower_is_better else ""
+    note = ", ".join(phrase for phrase in (column.measure, better) if phrase)
+    return doc.Column(
+        inert(column.title),
+        note,
+        folds=bool(column.texts),
+        ascending=bool(column.lower_is_better),
+        moves=True,
+    )
+
+
+def extra_cell(column: ExtraColumn, row: int) -> doc.Cell:
+    """Return a row's cell of a column that is no score.
+
+    A number that was measured once is shown without an interval; the reason is small print.
+    """
+    if column.texts:
+        return doc.Cell(column.texts[row], name=True)
+    estimate = column.estimates[row]
+    reason = column.reasons.get(row, "")
+    if estimate is None:
+        return doc.Cell(numbers.NOTHING if reason else "", note=reason)
+    if math.isnan(estimate.low):
+        text = numbers.value(estimate, column.unit)
+        return doc.Cell(text, note=reason, sort=estimate.value)
+    return doc.Cell(doc.Number(estimate, column.unit))
 
 
 def as_of(board: Board) -> str:

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 Tone = Literal["", "strong", "quiet", "good", "bad", "warn"]
 
+MOST_NAMED_COLUMNS = 6
+"""Most columns without room that a sentence names."""
+
 
 @dataclass(frozen=True, slots=True)
 class Number:
@@ -45,6 +48,7 @@ class Cell:
         note: Small print that only an HTML page has room for.
         sort: The number by which a page sorts, instead of the content.
         stretch: A (start, length) share of a line that a page draws.
+        anchor: The name by which a page links to the cell.
     """
 
     content: str | Number = ""
@@ -54,6 +58,7 @@ class Cell:
     note: str = ""
     sort: float | None = None
     stretch: tuple[float, float] | None = None
+    anchor: str = ""
 
 
 Content = Cell | Number | str
@@ -74,6 +79,7 @@ class Column:
         ticks: Whether the head shows the ticks of the axis.
         ascending: Whether a page sorts it upwards first.
         moves: Whether it is among the first to be split off where the table is too wide.
+        optional: Whether it is left out where the table is too wide, rather than split off.
     """
 
     title: str
@@ -87,6 +93,7 @@ class Column:
     ticks: bool = False
     ascending: bool = False
     moves: bool = False
+    optional: bool = False
 
     @property
     def heading(self) -> str:
@@ -105,6 +112,50 @@ def columns(*titles: str) -> list[Column]:
         )
         for title in titles
     ]
+
+
+def places_that_fit(
+    columns: Sequence[Column], widths: Sequence[float], room: float
+) -> tuple[list[int], list[int]]:
+    """Choose the columns of a table that may be too wide.
+
+    Optional columns are left out, the last ones first, until the others of them fit beside the key
+    columns and whatever stands before them.
+
+    Args:
+        columns: The columns.
+        widths: The width of each with the gap beside it, in any unit.
+        room: The available width, in the same unit.
+
+    Returns:
+        The places of the columns to show, and of those that are left out.
+    """
+    places = list(range(len(columns)))
+    optional = [i for i in places if columns[i].optional]
+    if not optional or sum(widths) <= room:
+        return places, []
+    beside = [
+        i
+        for i in places
+        if not columns[i].optional and (columns[i].key or i < optional[-1])
+    ]
+    used = sum(widths[i] for i in beside)
+    left_out: list[int] = []
+    for i in optional:
+        used += widths[i]
+        if left_out or used > room:
+            left_out.append(i)
+    return [i for i in places if i not in left_out], left_out
+
+
+def left_out_sentence(titles: Sequence[str]) -> str:
+    """Say which columns did not fit; "" for none."""
+    if not titles:
+        return ""
+    named = ", ".join(titles[:MOST_NAMED_COLUMNS])
+    if len(titles) > MOST_NAMED_COLUMNS:
+        named += f" and {len(titles) - MOST_NAMED_COLUMNS} more"
+    return f"No room here for {named}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,13 +221,13 @@ class Table:
                     and not self.columns[i].under
                     and sum(widths[j] for j in (*part_columns, i)) > room
                 ):
-                    yield self._with_columns([*keys, *part_columns])
+                    yield self.with_columns([*keys, *part_columns])
                     part_columns = []
                 part_columns.append(i)
             if part_columns:
-                yield self._with_columns([*keys, *part_columns])
+                yield self.with_columns([*keys, *part_columns])
 
-    def _with_columns(self, places: Sequence[int]) -> Table:
+    def with_columns(self, places: Sequence[int]) -> Table:
         """Make a table of some of the columns, in their order."""
         ordered = sorted(places)
         rows = [[row[i] for i in ordered] for row in self.rows]
@@ -185,10 +236,11 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """The title of a section, or of a subsection with level 3."""
+    """The title of a section, or of a subsection with level 3; `anchor` is what a page links to."""
 
     text: str
     level: int = 2
+    anchor: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,12 +333,14 @@ class Fold:
         title: Its title.
         marks: The texts before and after the title.
         blocks: Its content.
+        anchor: What it is linked by in place of its position.
     """
 
     number: int
     title: str
     marks: tuple[str, str]
     blocks: Sequence[Block]
+    anchor: str = ""
 
 
 Block = (
@@ -313,12 +367,14 @@ class Document:
         blocks: Its content.
         lede: One line below the title.
         back: The title and address of the page that this one belongs to.
+        neighbours: Titles and addresses of the pages before and after this one.
     """
 
     title: str
     blocks: Sequence[Block]
     lede: str = ""
     back: tuple[str, str] | None = None
+    neighbours: Sequence[tuple[str, str]] = ()
 
     def words(self) -> dict[str, Any]:
         """Return the document's notes and conclusion, for JSON."""

@@ -53,18 +53,27 @@ def to_notebook(document: doc.Document) -> str:
     )
 
 
-def fill_page(template: str, title: str, **values: Any) -> str:
-    """Render one of our page templates, with its own style and script.
+def fill_page(
+    template: str,
+    title: str,
+    *,
+    styles: Sequence[str] = (),
+    scripts: Sequence[str] = (),
+    **values: Any,
+) -> str:
+    """Render one of our page templates, with its style and script.
 
     Args:
-        template: The name of the template, style and script.
+        template: The name of the template.
         title: The page's title.
+        styles: The files of its style; the template's own if there are none.
+        scripts: The files of its script; the template's own if there are none.
         values: Values for the template; their texts are made inert and escaped.
     """
     from markupsafe import Markup
 
-    style = read_asset(f"{template}.css")
-    script = read_asset(f"{template}.js")
+    style = "".join(map(read_asset, styles or [f"{template}.css"]))
+    script = "".join(map(read_asset, scripts or [f"{template}.js"]))
     policy = (
         f"default-src 'none'; style-src {source_hash(style)}; script-src"
         f" {source_hash(script)}; img-src data:; base-uri 'none'; form-action 'none'"

@@ -131,12 +131,18 @@ def _tables(table: doc.Table, title: str) -> Iterator[str]:
         _width(column, [row[i] for row in texts]) for i, column in enumerate(columns)
     ]
     full_table = doc.Table(columns, cells, table.caption or title)
+    spaced = [width + 2 for width in widths]
+    places, left_out = doc.places_that_fit(columns, spaced, ROOM)
+    shown_table = full_table.with_columns(places) if left_out else full_table
     for part_index, split_table in enumerate(
-        full_table.split_to_fit([width + 2 for width in widths], ROOM)
+        shown_table.split_to_fit([spaced[i] for i in places], ROOM)
     ):
         yield _table(
             split_table, part_index, title if table.sortable else table.caption or title
         )
+    if left_out:
+        sentence = doc.left_out_sentence([columns[i].title for i in left_out])
+        yield f"{escape(sentence)}\n"
 
 
 def table_latex(table: doc.Table, notes: Sequence[str], label: str) -> str:
@@ -159,9 +165,17 @@ def table_latex(table: doc.Table, notes: Sequence[str], label: str) -> str:
     ]
     is_long = len(cells) > _MOST_ROWS
     room = PAPER_ROOM if is_long else SHRUNK_ROOM
-    parts = list(doc.Table(columns, cells, table.caption).split_to_fit(widths, room))
+    places, left_out = doc.places_that_fit(columns, widths, room)
+    shown_table = doc.Table(columns, cells, table.caption).with_columns(places)
+    widths = [widths[i] for i in places]
+    parts = list(shown_table.split_to_fit(widths, room))
     short_title = escape(table.caption)
-    sentences = [f"{table.caption.rstrip('.')}.", *notes]
+    no_room = doc.left_out_sentence([columns[i].title for i in left_out])
+    sentences = [
+        f"{table.caption.rstrip('.')}.",
+        *notes,
+        *([no_room] if no_room else []),
+    ]
     caption = rf"\caption[{{{short_title}}}]{{{escape(' '.join(sentences))}}}"
     caption += rf"\label{{{label}}}"
     if is_long:

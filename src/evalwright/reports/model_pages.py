@@ -14,7 +14,7 @@ from urllib.parse import quote
 from evalwright.analysis.board import Board
 from evalwright.core.errors import ConfigurationError
 from evalwright.reports.documents.board import board_labels
-from evalwright.reports.documents.model_page import model_document
+from evalwright.reports.documents.model_page import board_context, model_document
 from evalwright.reports.html import to_html
 from evalwright.runs.reader import Run
 from evalwright.tasks.safe_files import failing_as, write_file
@@ -63,16 +63,31 @@ def write_pages(
     if examples < 0:
         raise ConfigurationError(f"--examples must be 0 or more, not {examples}.")
     files = page_files(board, folder)
+    context = board_context(board, title)
     for index, file in enumerate(files):
         back = link_to(board_page, file) if board_page else ""
-        document = model_document(
-            board, index, runs[board.rows[index].run_index], title, back, examples
-        )
+        run = runs[board.rows[index].run_index]
+        neighbours = _neighbours(context.labels, files, index)
+        document = model_document(context, index, run, back, examples, neighbours)
         page = to_html(document).replace(
             _FIRST_META, f"{_FIRST_META}\n{_mark(board, title)}", 1
         )
         write_file(file, page)
     return files
+
+
+def _neighbours(
+    labels: Sequence[str], files: Sequence[Path], index: int
+) -> list[tuple[str, str]]:
+    """Return titles and addresses of the pages before and after a page, in the board's order."""
+    neighbours = []
+    if index > 0:
+        address = link_to(files[index - 1], files[index])
+        neighbours.append((f"Above: {labels[index - 1]}", address))
+    if index + 1 < len(files):
+        address = link_to(files[index + 1], files[index])
+        neighbours.append((f"Below: {labels[index + 1]}", address))
+    return neighbours
 
 
 def remove_stale_pages(

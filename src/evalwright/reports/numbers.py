@@ -41,7 +41,7 @@ def value(estimate: Estimate, unit: Unit) -> str:
     return number(
         estimate.value,
         unit,
-        _decimals(estimate.value, estimate.low, estimate.high, unit),
+        count_decimals(estimate.value, estimate.low, estimate.high, unit),
     )
 
 
@@ -53,7 +53,7 @@ def limits(estimate: Estimate, unit: Unit) -> tuple[str, str] | None:
 
 
 def _ends(estimate: Estimate, ends: tuple[float, float], unit: Unit) -> tuple[str, str]:
-    decimals = _decimals(estimate.value, estimate.low, estimate.high, unit)
+    decimals = count_decimals(estimate.value, estimate.low, estimate.high, unit)
     return number(ends[0], unit, decimals), number(ends[1], unit, decimals)
 
 
@@ -115,7 +115,7 @@ def difference(amount: float, low: float, high: float, *, bounded: bool) -> str:
     if math.isnan(amount):
         return NOTHING
     unit: Unit = "points" if bounded else "plain"
-    decimals = _decimals(amount, low, high, unit)
+    decimals = count_decimals(amount, low, high, unit)
     text = number(amount, unit, decimals)
     sign = "" if text.startswith("-") or float(text.replace(",", "")) == 0 else "+"
     if math.isnan(low) or math.isnan(high):
@@ -148,7 +148,8 @@ def number(amount: float, unit: Unit, decimals: int) -> str:
     return text.removeprefix("-") if float(text.replace(",", "")) == 0 else text
 
 
-def _decimals(amount: float, low: float, high: float, unit: Unit) -> int:
+def count_decimals(amount: float, low: float, high: float, unit: Unit) -> int:
+    """Count the decimals of a number; nan for the ends of an interval that does not exist."""
     if unit == "points":
         return 1
     width = high - low

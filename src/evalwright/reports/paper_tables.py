@@ -19,7 +19,7 @@ from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.columns import (
     ScoreColumn,
-    score_columns,
+    shown_columns,
     task_columns,
 )
 from evalwright.reports.documents.board import (
@@ -65,7 +65,7 @@ def board_latex(
     tables = [
         table_latex(
             _board_table(board, title, task_scores),
-            _board_notes(board, board.notes),
+            _board_notes(board, board.notes, task_scores),
             "tab:leaderboard",
         )
     ]
@@ -75,7 +75,7 @@ def board_latex(
         tables.append(
             table_latex(
                 _board_table(unit_board, metric_title, task_scores),
-                _board_notes(unit_board, new_notes),
+                _board_notes(unit_board, new_notes, task_scores),
                 f"tab:leaderboard-{number}",
             )
         )
@@ -101,14 +101,19 @@ def board_latex(
 
 
 def _board_table(board: Board, title: str, task_scores: bool) -> doc.Table:
-    scores = list(score_columns(board))
+    shown = shown_columns(board)
+    scores = list(shown.columns)
     if task_scores:
         scores += task_columns(board, scores)
+    is_level = shown.is_level and not task_scores
     any_missing = any(row.n_missing for row in board.rows)
     columns = [
         doc.Column("Rank", right=True, key=True),
         doc.Column("Model", folds=True, key=True),
-        *(doc.Column(column.title, score_note(column)) for column in scores),
+        *(
+            doc.Column(column.title, score_note(column), optional=is_level and i > 0)
+            for i, column in enumerate(scores)
+        ),
         doc.Column("Items", right=True),
         doc.Column("Missing", right=True),
     ]
@@ -135,10 +140,11 @@ def _board_score(column: ScoreColumn, row_index: int, tone: doc.Tone) -> doc.Cel
     return doc.Cell(doc.Number(column.estimates[row_index], column.unit), tone)
 
 
-def _board_notes(board: Board, notes: Sequence[str]) -> list[str]:
+def _board_notes(board: Board, notes: Sequence[str], task_scores: bool) -> list[str]:
     in_points = any(task.bounded for task in board.tasks)
     dates = sorted({row.date for row in board.rows})
     notes = [note for note in notes if note != SIMULTANEOUS_NOTE]
+    extent = "" if task_scores else shown_columns(board).extent
     return [
         *(
             ["Scores are in points of 100, with their intervals in brackets."]
@@ -146,6 +152,7 @@ def _board_notes(board: Board, notes: Sequence[str]) -> list[str]:
             else []
         ),
         *([BOLD_BOARD_NOTE] if len(board.rows) > 1 else []),
+        *([extent] if extent else []),
         *filter(None, map(without_commands, notes)),
         f"Runs of {' to '.join(dict.fromkeys((dates[0], dates[-1])))}.",
     ]

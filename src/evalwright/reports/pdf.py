@@ -195,9 +195,15 @@ class _Pages:
             _Column(column, [row[i] for row in cells], self).width + _GAP_INCHES
             for i, column in enumerate(columns)
         ]
-        for split_table in full_table.split_to_fit(widths, ROOM + _GAP_INCHES):
+        room = ROOM + _GAP_INCHES
+        places, left_out = doc.places_that_fit(columns, widths, room)
+        shown_table = full_table.with_columns(places) if left_out else full_table
+        for split_table in shown_table.split_to_fit([widths[i] for i in places], room):
             _TablePart(split_table, self, heads).draw()
             self.y += 0.14
+        if left_out:
+            sentence = doc.left_out_sentence([columns[i].title for i in left_out])
+            self.paragraph(sentence, 8, colour=QUIET, after=0.02)
 
 
 class _Column:

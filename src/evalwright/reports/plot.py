@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalwright.core.errors import ConfigurationError, MissingExtra
+from evalwright.reports.plot_view import OTHER_GROUP
 from evalwright.reports.text import inert
 
 if TYPE_CHECKING:
@@ -237,8 +238,24 @@ LINE = "#d9dee3"
 LEADS = "#2477cf"
 OTHERS = "#b9c7d5"
 """Blue and light grey-blue, which differ in lightness too, for readers who see no colour."""
+GROUP_STYLES = (
+    ("#0072b2", ""),
+    ("#e69f00", "////"),
+    ("#009e73", "----"),
+    ("#cc79a7", "...."),
+    ("#56b4e9", "\\\\\\\\"),
+    ("#d55e00", "||||"),
+    ("#8a6d3b", "xxxx"),
+)
+"""Colours and hatches of groups (Okabe & Ito), told apart by lightness and hatch without colour."""
+
+OTHER_STYLE = (OTHERS, "")
 LEADS_RANGE = "#0b2a52"
 OTHERS_RANGE = "#4c5b69"
+
+KEY_INCHES = 0.22
+LEGEND_LINE_INCHES = 0.24
+MAX_GROUP_NAME_INCHES = 2.5
 
 WIDTH_INCHES = 9.0
 """In inches: 864 pixels in an SVG, which is about the width of a README."""
@@ -366,7 +383,15 @@ class _Drawing:
             for note in view.notes
             for line in self.fonts.wrap_words(note, 8, WIDTH_INCHES - 0.5)
         ]
+        self.styles = {
+            group: GROUP_STYLES[i] if i < len(GROUP_STYLES) else OTHER_STYLE
+            for i, group in enumerate(view.groups)
+        }
+        if OTHER_GROUP in self.styles:
+            self.styles[OTHER_GROUP] = OTHER_STYLE
+        self.legend = self._legend_lines()
         self.top = 1.2 if view.ranked or view.has_intervals else 0.95
+        self.top += LEGEND_LINE_INCHES * len(self.legend)
         self.body = ROW_INCHES * len(view.rows)
         self.height = self.top + self.body + 0.42 + 0.17 * len(self.notes) + 0.12
         self.figure: Any = Figure(
@@ -422,7 +447,9 @@ class _Drawing:
         if not (view.ranked or view.has_intervals):
             return
         left = 0.25
-        if view.ranked:
+        if view.groups:
+            left = self._group_keys()
+        elif view.ranked:
             left = self._key(
                 left, LEADS, "may be the best: no model is significantly better"
             )
@@ -434,11 +461,53 @@ class _Drawing:
             self._range(left, left + 0.3, 0.955, OTHERS_RANGE)
             self._text(left + 0.38, 1.0, "95% interval", 9, QUIET)
 
-    def _key(self, left: float, colour: str, text: str) -> float:
+    def _key(
+        self, left: float, colour: str, text: str, *, y: float = 1.0, hatch: str = ""
+    ) -> float:
         """Draw a sample bar with its meaning; return the position of the next one."""
-        self._box(left, 0.89, left + 0.22, 1.02, colour)
-        self._text(left + 0.3, 1.0, text, 9, QUIET)
-        return left + 0.3 + self.fonts.width(text, 9) + 0.28
+        self._box(left, y - 0.11, left + KEY_INCHES, y + 0.02, colour, hatch)
+        self._text(left + KEY_INCHES + 0.08, y, text, 9, QUIET)
+        return left + self._key_width(text)
+
+    def _key_width(self, text: str) -> float:
+        return KEY_INCHES + 0.08 + self.fonts.width(text, 9) + 0.28
+
+    def _legend_lines(self) -> list[list[str]]:
+        """Break the groups of the legend into lines that fit."""
+        lines: list[list[str]] = []
+        left = WIDTH_INCHES
+        for group in self.view.groups:
+            width = self._key_width(self._group_name(group))
+            if left + width > WIDTH_INCHES - 0.25:
+                lines.append([])
+                left = 0.25
+            lines[-1].append(group)
+            left += width
+        return lines
+
+    def _group_name(self, group: str) -> str:
+        return self.fonts.shorten_to_fit(group, 9, MAX_GROUP_NAME_INCHES)
+
+    def _group_keys(self) -> float:
+        """Draw the legend of the groups below the line of the intervals; return where that goes
+        on.
+        """
+        for number, groups in enumerate(self.legend, 1):
+            left = 0.25
+            for group in groups:
+                colour, hatch = self.styles[group]
+                left = self._key(
+                    left,
+                    colour,
+                    self._group_name(group),
+                    y=1.0 + LEGEND_LINE_INCHES * number,
+                    hatch=hatch,
+                )
+        if not self.view.ranked:
+            return 0.25
+        text = "bold: may be the best, no model is significantly better"
+        self._text(0.25, 1.0, text, 9, QUIET)
+        return 0.25 + self.fonts.width(text, 9) + 0.28
 
     def _bars(self) -> None:
         low, high, ticks = self._scale()
@@ -470,13 +539,14 @@ class _Drawing:
         name = self.fonts.shorten_to_fit(row.label, 10, room, bold=row.leads)
         self._text(places.name, base, name, 10, INK, bold=row.leads)
         start, end = sorted((position(0.0), position(row.value)))
-        self._box(start, y - 0.09, end, y + 0.09, LEADS if row.leads else OTHERS)
+        colour, hatch = self.styles.get(row.group, (LEADS if row.leads else OTHERS, ""))
+        self._box(start, y - 0.09, end, y + 0.09, colour, hatch)
         if row.ends:
             self._range(
                 position(row.ends[0]),
                 position(row.ends[1]),
                 y,
-                LEADS_RANGE if row.leads else OTHERS_RANGE,
+                LEADS_RANGE if row.leads or row.group else OTHERS_RANGE,
             )
         self._text(
             places.value, base, row.value_text, 10, INK, bold=True, align="right"
@@ -511,15 +581,24 @@ class _Drawing:
     # -- marks, in inches from the upper left corner
 
     def _box(
-        self, left: float, top: float, right: float, bottom: float, colour: str
+        self,
+        left: float,
+        top: float,
+        right: float,
+        bottom: float,
+        colour: str,
+        hatch: str = "",
     ) -> None:
-        self.axes.fill(
+        (patch,) = self.axes.fill(
             [left, right, right, left],
             [top, top, bottom, bottom],
             colour,
             linewidth=0,
             zorder=2,
         )
+        if hatch:
+            patch.set_hatch(hatch)
+            patch.set_edgecolor("white")
 
     def _line(
         self,

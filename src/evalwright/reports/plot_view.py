@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from evalwright.analysis.board import Board, BoardRow
+from evalwright.analysis.extra_columns import fact_text
 from evalwright.analysis.words import listed
 from evalwright.core.errors import ConfigurationError
 from evalwright.reports import numbers
@@ -20,6 +23,11 @@ from evalwright.reports.columns import (
 from evalwright.reports.documents.board import board_labels
 from evalwright.reports.text import inert
 from evalwright.statistics import Estimate
+
+MAX_GROUPS = 7
+"""Most groups with a colour of their own: more cannot be told apart."""
+
+OTHER_GROUP = "other"
 
 DEFAULT_BEST = 25
 """The number of models that a picture shows by default."""
@@ -37,6 +45,8 @@ class PlotRow:
         ends: The ends of its interval; None where there is none.
         value_text: The value as text.
         leads: Whether no other model is significantly better.
+        group: What its colour stands for, one of the view's groups; "" where colours stand for
+            `leads`.
     """
 
     ranks: str
@@ -46,6 +56,7 @@ class PlotRow:
     value_text: str
     interval: str
     leads: bool
+    group: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +65,8 @@ class PlotView:
 
     Attributes:
         ranked: Whether ranks are known.
+        groups: What the colours stand for, in the order of the legend; () where they stand for
+            whether a model may be the best.
     """
 
     title: str
@@ -63,6 +76,7 @@ class PlotView:
     bounded: bool
     has_intervals: bool
     notes: tuple[str, ...]
+    groups: tuple[str, ...] = ()
 
 
 def plot_view(
@@ -70,6 +84,7 @@ def plot_view(
     title: str,
     best: int = DEFAULT_BEST,
     least_answered: float | None = None,
+    colour_by: str = "",
 ) -> PlotView:
     """Select the best models by the board's first column for a picture.
 
@@ -79,9 +94,11 @@ def plot_view(
         best: How many models to draw.
         least_answered: The least percentage of questions that a model must have answered to be
             drawn; a note names the others. None draws all.
+        colour_by: The fact about the models that colours stand for, such as "family"; "" colours
+            the models that may be the best.
 
     Raises:
-        ConfigurationError: No model is left.
+        ConfigurationError: No model is left, or no model has the fact.
     """
     if best < 1:
         raise ConfigurationError(f"--best must be at least 1, not {best}.")
@@ -121,6 +138,15 @@ def plot_view(
         _row(board.rows[i], labels[i], column.estimates[i], column.unit, ranked)
         for i in drawn_rows
     )
+    groups: tuple[str, ...] = ()
+    if colour_by:
+        group_by_row, groups = _group_by_fact(
+            [board.rows[i] for i in drawn_rows], colour_by
+        )
+        rows = tuple(
+            replace(row, group=group)
+            for row, group in zip(rows, group_by_row, strict=True)
+        )
     return PlotView(
         title=inert(title),
         subtitle=_subtitle(column),
@@ -129,7 +155,34 @@ def plot_view(
         bounded=column.unit == "points",
         has_intervals=any(row.ends for row in rows),
         notes=(*notes, f"Newest run: {inert(as_of(board))}."),
+        groups=groups,
     )
+
+
+def _group_by_fact(
+    rows: Sequence[BoardRow], key: str
+) -> tuple[list[str], tuple[str, ...]]:
+    """Group rows by a fact about their models: the largest groups, and others together.
+
+    Returns:
+        The group of each row, and the groups in the order in which they first occur.
+
+    Raises:
+        ConfigurationError: No model has this fact.
+    """
+    texts = [inert(fact_text(key, row.facts.get(key))) for row in rows]
+    counts = Counter(text for text in texts if text)
+    if not counts:
+        known = sorted({name for row in rows for name in row.facts})
+        raise ConfigurationError(
+            f"The bars cannot be coloured by '{key}': no drawn model has this fact."
+            f" Known facts: {', '.join(known) or 'none'}. Name a table with --facts."
+        )
+    largest = {text for text, _ in counts.most_common(MAX_GROUPS)}
+    groups = [text if text in largest else OTHER_GROUP for text in texts]
+    named = dict.fromkeys(group for group in groups if group != OTHER_GROUP)
+    others = [OTHER_GROUP] if OTHER_GROUP in groups else []
+    return groups, (*named, *others)
 
 
 def answer_rate(board: Board, row: BoardRow) -> float:

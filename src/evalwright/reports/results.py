@@ -23,6 +23,7 @@ from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.axis import axis_of
 from evalwright.reports.board_files import board_json, board_rows
+from evalwright.reports.board_page import leaderboard_page
 from evalwright.reports.conclusions import claimed_differences
 from evalwright.reports.documents.analysis import run_report
 from evalwright.reports.documents.board import board_document, board_labels
@@ -181,6 +182,8 @@ def save(result: Any, file: str | Path) -> Path:
         return picture(result).save(file)
     if suffix == ".tex" and isinstance(result, Board):
         return _write(file, board_latex(result))
+    if suffix == ".html" and isinstance(result, Board):
+        return _write(file, leaderboard_page(result))
     if suffix in REPORTS:
         return report(result).save(file)
     if suffix == ".csv":

@@ -13,7 +13,7 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TextIO
 
 from evalwright.reports import document as doc
@@ -58,6 +58,23 @@ def lay_out_table(grid: Grid, width: int, indent: int = 0) -> Iterator[list[Segm
         return
     widths = [_natural_width(grid, i) for i in range(len(grid.columns))]
     room = width - indent
+    places, left_out = doc.places_that_fit(
+        grid.columns, [cells + GAP for cells in widths], room + GAP
+    )
+    if left_out and len(grid.rows) <= _MOST_TRANSPOSED_ROWS:
+        transposed = _transpose(grid)
+        n_columns = range(len(transposed.columns))
+        if (
+            _total([_natural_width(transposed, i) for i in n_columns], n_columns)
+            <= room
+        ):
+            yield from lay_out_table(transposed, width, indent)
+            return
+    if left_out:
+        yield from lay_out_table(_select_columns(grid, places), width, indent)
+        sentence = doc.left_out_sentence([grid.columns[i].title for i in left_out])
+        yield from _sentence(sentence, width, "quiet", indent)
+        return
     one_part = list(widths)
     splits = any(column.key for column in grid.columns)
     _fold(
@@ -80,6 +97,15 @@ def lay_out_table(grid: Grid, width: int, indent: int = 0) -> Iterator[list[Segm
         if number:
             yield []
         yield from _draw(grid, widths, group, " " * indent)
+
+
+def _select_columns(grid: Grid, places: Sequence[int]) -> Grid:
+    return Grid(
+        [replace(grid.columns[i], optional=False) for i in places],
+        [grid.titles[i] for i in places],
+        [[row[i] for i in places] for row in grid.rows],
+        [grid.named[i] for i in places],
+    )
 
 
 def _transpose(grid: Grid) -> Grid:

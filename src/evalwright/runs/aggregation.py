@@ -36,6 +36,7 @@ from evalwright.runs.score_tables import (
 from evalwright.runs.scores import NAN, row_content, sample_content
 from evalwright.scorers.registry import JUDGE_FAILED, JUDGE_READ
 from evalwright.statistics import Estimate
+from evalwright.tasks.panels import is_of_panel
 
 if TYPE_CHECKING:
     import numpy as np
@@ -471,7 +472,8 @@ def estimate_of(spec: MetricSpec, column: Column) -> Estimate:
     So a metric that raises an error does not lose the run.
     """
     estimate = _computed(spec, column)
-    n_unsure = column.n_unsure
+    # A tie of a panel makes its score unsure, not what one of its judges said.
+    n_unsure = 0 if is_of_panel(spec) else column.n_unsure
     if not n_unsure or math.isnan(estimate.value):
         return estimate
     return replace(

@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from shlex import quote
 from typing import Any
@@ -110,9 +110,23 @@ def confirm(run: Run) -> Run:
     return run._confirmed[digest]
 
 
-def confirm_all(runs: Sequence[Run]) -> list[Run]:
-    """Confirm each of several runs; see `confirm`."""
-    return [confirm(run) for run in runs]
+def confirm_all(
+    runs: Sequence[Run], progress: Callable[[str], None] | None = None
+) -> list[Run]:
+    """Confirm each of several runs; see `confirm`.
+
+    Args:
+        runs: the runs.
+        progress: called with words about how far it is.
+    """
+    confirmed_runs = []
+    for number, run in enumerate(runs, 1):
+        if progress is not None:
+            progress(
+                f"Checking the scores of run {number:,} of {len(runs):,}: {run.id}"
+            )
+        confirmed_runs.append(confirm(run))
+    return confirmed_runs
 
 
 def doubts(run: Run) -> list[str]:
@@ -166,7 +180,9 @@ def _confirm(run: Run, digest: str) -> Run:
             **confirmed_data["usage"],
             "answers": dict(confirmation.answers),
         }
-    return replace(run, data=confirmed_data, numbers_from=source, _confirmed={})
+    return replace(
+        run, data=confirmed_data, numbers_from=source, _confirmed={}, _results={}
+    )
 
 
 def _from_scores(run: Run) -> Confirmation:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from evalwright.metrics.registry import BOUNDED, metric_range
-from evalwright.metrics.tree import Node, read_tree
+from evalwright.metrics.tree import SHARED_KEYS, Node, read_tree
 from evalwright.runs.measures import UNIT_RANGE, Matrix, make_matrix, pooled
 from evalwright.runs.results import GroupResult, MetricResult
 from evalwright.runs.score_tables import ScoreTable, means_of
@@ -54,7 +54,7 @@ def group_records(
         for spec in task.get("metric_specs", ())
     }
     sizes = {task["name"]: int(task["n_samples"]) for task in tasks}
-    return [_record(group, sizes, matrix, ranges) for group in groups]
+    return [group_record(group, sizes, matrix, ranges) for group in groups]
 
 
 def groups_of(tasks: Records, configuration: Mapping[str, Any]) -> list[TaskGroup]:
@@ -80,7 +80,8 @@ def trees_of(tasks: Records, configuration: Mapping[str, Any]) -> list[Node]:
     Only groups of this package count; dialects have their own.
     """
     if tree := configuration.get("tree"):
-        return [read_tree(tree)]
+        root = read_tree(tree, tasks=metadata_of(main_unit_tasks(tasks)))
+        return [root] if root.parts else []
     names = [task["name"] for task in tasks]
     nodes = []
     for group_name in dict.fromkeys(configuration.get("tasks", ())):
@@ -97,6 +98,32 @@ def trees_of(tasks: Records, configuration: Mapping[str, Any]) -> list[Node]:
         if members and group_name not in names and not any(map(is_dialect, dialects)):
             nodes.append(Node(group_name, tuple(members)))
     return nodes
+
+
+def main_unit_tasks(tasks: Records) -> list[Mapping[str, Any]]:
+    """Select the tasks that can be averaged: the largest number whose main metrics share a unit.
+
+    A tree that is made from metadata has these, since a mean over several units means nothing.
+    """
+    tasks_by_unit: dict[tuple[bool, bool, str], list[Mapping[str, Any]]] = {}
+    for task in tasks:
+        if task["metrics"]:
+            main = MetricResult.from_dict(task["metrics"][0])
+            bounded = main.kind in BOUNDED
+            unit = bounded, main.less_is_better, "" if bounded else main.kind
+            tasks_by_unit.setdefault(unit, []).append(task)
+    return max(tasks_by_unit.values(), key=len, default=[])
+
+
+def metadata_of(tasks: Records) -> dict[str, Mapping[str, Any]]:
+    """Return the metadata of tasks by their names, with what dialects group their tasks by."""
+    metadata: dict[str, Mapping[str, Any]] = {}
+    for task in tasks:
+        definition = task.get("definition") or {}
+        groups = SHARED_KEYS if is_dialect(str(definition.get("dialect", ""))) else ()
+        shared = {key: definition[key] for key in groups if definition.get(key)}
+        metadata[str(task["name"])] = {**shared, **(task.get("metadata") or {})}
+    return metadata
 
 
 def _listed(value: Any) -> list[Any]:
@@ -127,12 +154,20 @@ def _of_node(node: Node, tasks: Records) -> TaskGroup:
     return TaskGroup(node.name, node.name, tuple(averages))
 
 
-def _record(
+def group_record(
     group: TaskGroup,
     sizes: Mapping[str, int],
     matrix: Callable[[str, MetricResult], Matrix],
     ranges: Mapping[tuple[str, str], tuple[float, float]],
 ) -> dict[str, Any]:
+    """Compute the averages of one group, in the form of `run.json`.
+
+    Args:
+        group: the group.
+        sizes: number of items of each task.
+        matrix: returns the item scores of a task's metric.
+        ranges: the range of scores by task and label.
+    """
     metrics = []
     node = group.averages[0].node
     missing: dict[str, None] = dict.fromkeys(group.absent)

@@ -30,7 +30,7 @@ from evalwright.runs.pseudo_values import SAME, Grouped, Record, records_of
 from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult
 from evalwright.runs.score_tables import item_scores
-from evalwright.runs.scores import ItemScores, SliceCodes, unit_codes
+from evalwright.runs.scores import ItemScores, SliceCodes, unit_codes, with_items_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -344,14 +344,20 @@ def matrices(
     Raises:
         RunError: a score that such a metric cannot have.
     """
-    scores = [
-        item_scores(
+    scores = list[dict[str, ItemScores]]()
+    for row, run in enumerate(runs):
+        run_scores = item_scores(
             run,
             {task: task_metrics[row].scorer for task, task_metrics in results.items()},
             slices,
         )
-        for row, run in enumerate(runs)
-    ]
+        first_scores = scores[0] if scores else run_scores
+        scores.append(
+            {
+                task: with_items_of(first_scores[task], of_task)
+                for task, of_task in run_scores.items()
+            }
+        )
     matrix_by_task = {
         task: make_matrix(
             task,

@@ -63,8 +63,8 @@ def pair_items(scores: Sequence[ItemScores]) -> Pairing:
     runs = len(scores)
     first_run = scores[0]
     if all(
-        np.array_equal(item_scores.keys, first_run.keys)
-        and np.array_equal(item_scores.contents, first_run.contents)
+        _are_equal(item_scores.keys, first_run.keys)
+        and _are_equal(item_scores.contents, first_run.contents)
         for item_scores in scores[1:]
     ):
         none = np.zeros((runs, runs), np.int64)
@@ -106,6 +106,12 @@ def pair_items(scores: Sequence[ItemScores]) -> Pairing:
         _renumbered(runs, run, by_id, place, again),
         unknown,
     )
+
+
+def _are_equal(a: NDArray[np.int64], b: NDArray[np.int64]) -> bool:
+    import numpy as np
+
+    return a is b or np.array_equal(a, b)
 
 
 def _filled(

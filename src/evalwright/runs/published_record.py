@@ -289,6 +289,7 @@ _SPEC = _mapping(
     {
         **_all("model label name", _unchanged),
         "arguments": _arguments,
+        "facts": _settings,
     }
 )
 _IMPORTED = _mapping(
@@ -339,7 +340,7 @@ _CONFIGURATION = _mapping(
             _unchanged,
         ),
         **_all(
-            "max_resident batch hardware num_fewshot shard accept_failures no_judge",
+            "max_resident batch hardware num_fewshot shard round accept_failures no_judge",
             _unchanged,
         ),
         **_all("store_images tree scoring", _unchanged),
@@ -360,7 +361,7 @@ def _model(model: Mapping[str, Any]) -> dict[str, Any]:
     """Reduce a model's record, including its arguments."""
     rules: dict[str, Rule] = {
         **_all("name label", _unchanged),
-        **_all("abilities headers values", _settings),
+        **_all("abilities headers values facts", _settings),
         "arguments": _arguments,
     }
     return {key: rules.get(key, _scalar)(inner) for key, inner in model.items()}

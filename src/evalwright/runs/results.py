@@ -102,7 +102,10 @@ def _with_direction(metric: MetricResult, direction: Direction | None) -> Metric
         return metric
     if direction == "lower":
         return replace(metric, lower_is_better=True)
-    return replace(metric, has_direction=direction != "unknown")
+    has_direction = direction != "unknown"
+    if metric.has_direction == has_direction:
+        return metric
+    return replace(metric, has_direction=has_direction)
 
 
 WORD_COUNT = "words"

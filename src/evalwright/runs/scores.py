@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Protocol
@@ -133,6 +133,26 @@ class ItemScores:
     missing: NDArray[np.bool_]
     unsure: NDArray[np.bool_]
     slices: Mapping[str, SliceCodes] = field(default_factory=dict)
+
+
+def with_items_of(first: ItemScores, scores: ItemScores) -> ItemScores:
+    """Share the arrays of another run's items where they are equal.
+
+    Of hundreds of runs with the same items, only the scores are then in memory.
+    """
+    import numpy as np
+
+    names = ("keys", "contents", "clusters")
+    if first is scores or not all(
+        np.array_equal(getattr(first, name), getattr(scores, name)) for name in names
+    ):
+        return scores
+    return replace(
+        scores,
+        keys=first.keys,
+        contents=first.contents,
+        clusters=first.clusters,
+    )
 
 
 def paired_scores(

@@ -35,7 +35,7 @@ from evalwright.core.plain import Plain
 from evalwright.statistics._quantiles import check_level
 from evalwright.statistics.estimate import Estimate
 from evalwright.statistics.intervals import mean_interval
-from evalwright.statistics.multiplicity import holm, holm_shares
+from evalwright.statistics.multiplicity import holm, holm_rows, holm_shares
 from evalwright.statistics.pairwise import (
     AllPairs,
     Bools,
@@ -209,7 +209,7 @@ def assemble_differences(
     )
     adjusted = np.fmax(adjusted, adjusted.T)
     share = np.fmax(share, share.T)
-    own_adjusted = np.stack([holm(row) for row in p_value])
+    own_adjusted = holm_rows(p_value)
     own_share = np.stack([holm_shares(row, alpha) for row in p_value])
     low, high = limits(share)
     own_low, own_high = limits(own_share)
@@ -398,9 +398,14 @@ def rank_sets(
         higher_is_better: whether a higher score means a better rank.
     """
     differs = differences.differs if simultaneous else differences.own_differs
+    return rank_sets_of(differs, differences.difference, higher_is_better)
+
+
+def rank_sets_of(differs: Bools, difference: F64, higher_is_better: bool) -> RankSets:
+    """`rank_sets` from which pairs differ significantly, and by how much; (models, models)."""
     with np.errstate(invalid="ignore"):
-        above = differs & (differences.difference > 0)
-        below = differs & (differences.difference < 0)
+        above = differs & (difference > 0)
+        below = differs & (difference < 0)
     better, worse = (below, above) if higher_is_better else (above, below)
     models = len(differs)
     return RankSets(

@@ -10,6 +10,7 @@ as certain.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,27 +22,27 @@ from evalwright.statistics.many_models import (
     assemble_differences,
     checked_scores,
 )
+from evalwright.statistics.many_tasks import (
+    ManyTasks,
+    TaskMean,
+    TaskPairs,
+    pairs_of_task,
+    selected_pairs,
+    task_pairs,
+)
 from evalwright.statistics.pairwise import (
     AllPairs,
     MissingPolicy,
+    Pairs,
     WorstCase,
     checked_missing,
-    common_differences,
+    count_missing,
+    grouped,
+    range_width,
     worst_case,
-)
-from evalwright.statistics.shared_units import (
-    MeanSpread,
-    correlate_sums,
-    cr2_scaled,
-    errors_of_intervals,
-    mean_spread,
-    sharing,
-    unit_sums,
 )
 from evalwright.statistics.units import F64, I64, Range
 
-_CELLS = 4_000_000
-"""Pairs x items in memory at a time: 32 MB."""
 Part = tuple[npt.ArrayLike, npt.ArrayLike | None]
 """One task: scores (models, items), nan is missing, and codes (items,) of its units.
 
@@ -110,90 +111,158 @@ def mean_over_tasks(
     check_level(level)
     if not parts:
         raise ValueError("an average needs at least one task")
+    policy_is_worst = missing_policy == "worst-case"
     tasks = list[F64]()
-    scored = list[AllPairs]()
-    worst = list[AllPairs | None]()
+    scored = list[TaskPairs]()
+    worst = list[TaskPairs | None]()
+    counts = list[_Counts]()
+    worst_counts = list[_Counts]()
+    models = len(np.asarray(parts[0][0]))
+    every = _ordered_pairs(models)
     for (scores, clusters), which in zip(
         parts, missing or [None] * len(parts), strict=True
     ):
         rows, codes = checked_scores(scores, clusters, value_range)
+        if len(rows) != models:
+            raise ValueError("every task must have a row for the same models")
         is_missing = checked_missing(which, rows)
         tasks.append(rows)
-        scored.append(common_differences(rows, codes, value_range, is_missing))
-        if missing_policy == "worst-case":
+        scored.append(task_pairs(rows, codes, value_range, level))
+        n_missing = count_missing(rows, is_missing)
+        counts.append(_Counts.of_scores(rows, codes, n_missing))
+        if policy_is_worst:
+            filled = worst_case(rows, codes, value_range, is_missing).worst
             worst.append(
-                worst_case(rows, codes, value_range, is_missing, scored[-1]).worst
+                None
+                if filled is None
+                else pairs_of_task(selected_pairs(filled, every), level)
             )
-    if len({len(rows) for rows in tasks}) > 1:
-        raise ValueError("every task must have a row for the same models")
+            worst_counts.append(
+                counts[-1]
+                if filled is None
+                else _Counts(np.diag(filled.n), np.diag(filled.units), filled.n_missing)
+            )
     share = np.ones(len(parts)) if weights is None else np.asarray(weights, np.float64)
     share = share / share.sum()
-    units = _consistent_units(parts)
-    mean = _average_pairs(scored, tasks, units, share, level)
-    if missing_policy == "scored":
+    units = consistent_units(parts)
+    span = range_width(value_range)
+    upper = np.triu_indices(models, 1)
+    mean = _average_pairs(
+        ManyTasks(tasks, units, scored, upper, level), share, counts, span
+    )
+    if not policy_is_worst:
         return mean
     if not any(worst):
         return WorstCase(mean, None)
-    filled = [
-        fill or own_scored for fill, own_scored in zip(worst, scored, strict=True)
+    all_filled = [
+        fill or _both_directions(task_scored, models)
+        for fill, task_scored in zip(worst, scored, strict=True)
     ]
-    return WorstCase(mean, _average_pairs(filled, tasks, units, share, level))
+    many_filled = ManyTasks(tasks, units, all_filled, every, level)
+    return WorstCase(mean, _average_pairs(many_filled, share, worst_counts, span))
+
+
+@dataclass(frozen=True, slots=True)
+class _Counts:
+    """Counts of one task that do not come with its pairs.
+
+    Attributes:
+        n: (models,), scored items of each model.
+        units: (models,), the same in units.
+        n_missing: (models, models), items that either of two models lacks.
+    """
+
+    n: I64
+    units: I64
+    n_missing: I64
+
+    @classmethod
+    def of_scores(cls, scores: F64, codes: I64 | None, n_missing: I64) -> _Counts:
+        """Count what models have."""
+        has = ~np.isnan(scores)
+        n = has.sum(axis=1)
+        if codes is None:
+            return cls(n, n, n_missing)
+        order, starts = grouped(codes)
+        units = np.logical_or.reduceat(has[:, order], starts, axis=1).sum(axis=1)
+        return cls(n, units, n_missing)
+
+
+def _ordered_pairs(models: int) -> Pairs:
+    """Rows and columns of all pairs: those of the upper triangle, then the same turned."""
+    rows, columns = np.triu_indices(models, 1)
+    return np.concatenate([rows, columns]), np.concatenate([columns, rows])
+
+
+def _both_directions(pairs: TaskPairs, models: int) -> TaskPairs:
+    """Add each pair the other way round."""
+    every = slice(None)
+    turned = {
+        name: (pairs.of_pairs(name, every), sign * pairs.of_pairs(name, every))
+        for name, sign in {
+            "difference": -1,
+            "error": 1,
+            "freedom": 1,
+            "half": 1,
+            "centre_offset": -1,
+            "uncut_half": 1,
+            "n": 1,
+            "units": 1,
+            "effective_units": 1,
+        }.items()
+    }
+    columns: dict[str, Any] = {
+        name: np.concatenate(both) for name, both in turned.items()
+    }
+    return TaskPairs(places=every, **columns)
 
 
 def _average_pairs(
-    pairs_by_task: Sequence[AllPairs],
-    tasks: Sequence[F64],
-    units: Sequence[I64],
-    share: F64,
-    level: float,
+    many: ManyTasks, share: F64, counts: Sequence[_Counts], span: float
 ) -> AllPairs:
-    """Average all differences over tasks.
+    """Average all differences over all tasks."""
+    mean = many.mean(TaskMean(np.arange(len(share)), share))
+    models = len(counts[0].n)
+    rows, columns = many.pairs
+    is_half = len(rows) < models * (models - 1)
 
-    `tasks` are the scores of each task, `units` the codes of its units.
-    """
-    spread = _spread_of_pairs(tasks, units, pairs_by_task, share, level)
-    names = ("n", "units", "effective_units", "n_missing")
+    def table(column: F64, turned: float, diagonal: Any) -> Any:
+        filled = np.zeros((models, models), column.dtype)
+        filled[rows, columns] = column
+        if is_half:
+            filled[columns, rows] = turned * column
+        np.fill_diagonal(filled, diagonal)
+        return filled
+
+    every = slice(None)
     sums: dict[str, Any] = {
-        name: np.sum(
-            [getattr(task_pairs, name) for task_pairs in pairs_by_task], axis=0
+        name: table(
+            np.sum([task.of_pairs(name, every) for task in many.pairs_by_task], axis=0),
+            1,
+            sum(
+                getattr(task, "units" if name == "effective_units" else name)
+                for task in counts
+            ),
         )
-        for name in names
+        for name in ("n", "units", "effective_units")
     }
+    nothing = np.zeros((models, models))
     return AllPairs(
-        difference=np.einsum(
-            "t,tij->ij", share, [task_pairs.difference for task_pairs in pairs_by_task]
-        ),
-        error=spread.error,
-        freedom=spread.freedom,
-        asymmetry=spread.asymmetry,
+        difference=table(mean.difference, -1, 0.0),
+        error=table(mean.spread.error, 1, 0.0),
+        freedom=table(mean.spread.freedom, 1, 1.0),
+        asymmetry=table(mean.spread.asymmetry, -1, 0.0),
         counts=None,
-        span=pairs_by_task[0].span,
-        counted=np.zeros(spread.error.shape, dtype=bool),
-        differing=np.zeros(spread.error.shape),
-        skewness=np.zeros(spread.error.shape),
+        span=span,
+        counted=nothing.astype(bool),
+        differing=nothing,
+        skewness=nothing,
+        n_missing=np.sum([task.n_missing for task in counts], axis=0),
         **sums,
     )
 
 
-def _interval_errors(pairs: AllPairs, level: float) -> tuple[F64, F64, F64, F64]:
-    """Convert each pair's interval on one task to the error that it corresponds to.
-
-    Returns:
-        Error, degrees of freedom, half the width, and how far the centre is above the difference;
-        each (models, models), nan without items.
-    """
-    low, high = pairs.limits(1 - level)
-    errors, freedom = errors_of_intervals(low, high, pairs.freedom, pairs.span, level)
-    half = (high - low) / 2
-    centre_offset = (high + low) / 2 - pairs.difference
-    has_items = pairs.n > 0
-    errors, half, centre_offset = (
-        np.where(has_items, part, np.nan) for part in (errors, half, centre_offset)
-    )
-    return errors, np.where(has_items, freedom, 1.0), half, centre_offset
-
-
-def _consistent_units(parts: Sequence[Part]) -> list[I64]:
+def consistent_units(parts: Sequence[Part]) -> list[I64]:
     """Number the units of every task consistently between tasks.
 
     Items of a task without codes get numbers that occur nowhere else.
@@ -214,96 +283,3 @@ def _consistent_units(parts: Sequence[Part]) -> list[I64]:
             units_by_task.append(places[begin : begin + n_items].astype(np.int64))
             begin += n_items
     return units_by_task
-
-
-def _spread_of_pairs(
-    tasks: Sequence[F64],
-    units: Sequence[I64],
-    pairs_by_task: Sequence[AllPairs],
-    share: F64,
-    level: float,
-) -> MeanSpread:
-    """The spread of the mean over tasks, for all pairs (models, models)."""
-    from scipy.special import stdtrit
-
-    by_task = zip(
-        *(_interval_errors(pairs, level) for pairs in pairs_by_task), strict=True
-    )
-    errors, freedom, half, centre_offset = (np.stack(part, axis=-1) for part in by_task)
-    errors = errors * share
-    half = half * share
-    centre_offset = centre_offset * share
-    uncut_half = errors * np.asarray(stdtrit(freedom, 0.5 + level / 2))
-    models = len(errors)
-    among = sharing(
-        [unit_sums(np.zeros(len(task_units)), task_units) for task_units in units]
-    )
-
-    def spread(index: tuple[Any, ...], rho: F64) -> MeanSpread:
-        parts = (
-            errors[index],
-            freedom[index],
-            half[index],
-            centre_offset[index],
-            uncut_half[index],
-        )
-        return mean_spread(*parts, rho, among.sets, level)
-
-    standard_error, error, asymmetry, df = spread((), np.eye(len(tasks)))
-    if len(among.shared):
-        sums = [
-            _PairSums(rows, task_units, among.shared)
-            for rows, task_units in zip(tasks, units, strict=True)
-        ]
-        step = max(
-            1,
-            _CELLS
-            // max(
-                1, *(rows.shape[1] for rows in tasks), len(tasks) * len(among.shared)
-            ),
-        )
-        for row in range(models - 1):
-            for begin in range(row + 1, models, step):
-                others = np.arange(begin, min(begin + step, models))
-                pair_sums = [task_sums.of(row, others) for task_sums in sums]
-                values, norms = (
-                    np.stack(side, axis=1) for side in zip(*pair_sums, strict=True)
-                )
-                rho = correlate_sums(values, norms, among.overlap)
-                for index in ((row, others), (others, row)):
-                    own_spread = spread(index, rho)
-                    for table, part in zip(
-                        (standard_error, error, asymmetry, df), own_spread, strict=True
-                    ):
-                        table[index] = part
-    for table in (standard_error, error):
-        np.fill_diagonal(table, 0.0)
-    return MeanSpread(standard_error, error, np.nan_to_num(asymmetry), np.fmax(df, 1.0))
-
-
-class _PairSums:
-    """The `unit_sums` of a model's differences from other models, on units that tasks share."""
-
-    def __init__(self, rows: F64, units: I64, shared: I64) -> None:
-        self.rows = rows
-        self.order = np.argsort(units, kind="stable")
-        names, self.starts = np.unique(units[self.order], return_index=True)
-        self.places = np.minimum(np.searchsorted(names, shared), max(len(names) - 1, 0))
-        self.has = (
-            names[self.places] == shared if len(names) else np.zeros(len(shared), bool)
-        )
-
-    def of(self, row: int, others: npt.NDArray[np.intp]) -> tuple[F64, F64]:
-        """Compute scaled sums (others, shared units), and their norms over all units (others,)."""
-        gaps = (self.rows[row] - self.rows[others])[:, self.order]
-        there = ~np.isnan(gaps)
-        n = np.maximum(there.sum(axis=1), 1)[:, None]
-        gaps = np.where(there, gaps, 0.0)
-        residuals = np.where(there, gaps - gaps.sum(axis=1, keepdims=True) / n, 0.0)
-        if not len(self.starts):
-            return np.zeros((len(others), len(self.has))), np.zeros(len(others))
-        sizes = np.add.reduceat(there, self.starts, axis=1, dtype=np.float64) / n
-        sums = cr2_scaled(np.add.reduceat(residuals, self.starts, axis=1) / n, sizes)
-        return np.where(self.has, sums[:, self.places], 0.0), np.sqrt(
-            (sums**2).sum(axis=1)
-        )

@@ -36,6 +36,19 @@ def holm(p: npt.ArrayLike) -> F64:
     return _restore_order(stepped, values, there, order)
 
 
+def holm_rows(p: F64) -> F64:
+    """`holm` of each row, (rows, tests), where the tests of a row are one family."""
+    order = np.argsort(p, axis=1, kind="stable")  # nan comes last
+    ascending = np.take_along_axis(p, order, axis=1)
+    tests = np.count_nonzero(~np.isnan(p), axis=1)[:, None]
+    stepped = np.minimum(
+        np.maximum.accumulate(ascending * (tests - np.arange(p.shape[1])), axis=1), 1.0
+    )
+    adjusted = np.empty_like(p)
+    np.put_along_axis(adjusted, order, stepped, axis=1)
+    return np.where(np.isnan(p), np.nan, adjusted)
+
+
 def holm_shares(p: npt.ArrayLike, alpha: float = 0.05) -> F64:
     """The error rate at which Holm's procedure tested each p-value.
 

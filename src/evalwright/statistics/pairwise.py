@@ -57,7 +57,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -69,6 +69,7 @@ from evalwright.statistics.units import F64, I64, Range, at_ends, cluster_spread
 Bools = npt.NDArray[np.bool_]
 Starts = npt.NDArray[np.intp]
 Pairs = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
+Places = npt.NDArray[np.intp] | slice
 _CELLS = 4_000_000  # pairs x items in memory at a time: 32 MB
 _NOISE = 1e-12
 KURTOSIS_FACTOR = 1.5
@@ -346,11 +347,11 @@ def common_differences(
         order, starts = grouped(codes)
         scores = scores[:, order]
         missing = None if missing is None else missing[:, order]
-    sums = _pair_sums(scores, starts, graded=_is_graded(scores, value_range))
+    sums = _pair_sums(scores, starts, graded=is_graded(scores, value_range))
     return pairs_of_sums(
         sums,
-        _range_width(value_range),
-        _count_missing(scores, missing),
+        range_width(value_range),
+        count_missing(scores, missing),
         starts is not None,
     )
 
@@ -375,7 +376,7 @@ def worst_case(
         scores = scores[:, order]
         missing = missing[:, order]
     low, high = (np.where(missing, end, scores) for end in value_range)
-    graded = _is_graded(scores, value_range)
+    graded = is_graded(scores, value_range)
     sums = _filled_sums(
         _pair_sums(scores, starts, graded),
         low,
@@ -387,22 +388,20 @@ def worst_case(
     none_missing = np.zeros_like(scored.n_missing)
     return WorstCase(
         scored,
-        pairs_of_sums(
-            sums, _range_width(value_range), none_missing, starts is not None
-        ),
+        pairs_of_sums(sums, range_width(value_range), none_missing, starts is not None),
     )
 
 
-def _is_graded(scores: F64, value_range: Range | None) -> bool:
+def is_graded(scores: F64, value_range: Range | None) -> bool:
     """Tell whether any score is not one of the two ends of the range."""
     return value_range is None or not at_ends(scores, value_range)
 
 
-def _range_width(value_range: Range | None) -> float:
+def range_width(value_range: Range | None) -> float:
     return math.nan if value_range is None else value_range[1] - value_range[0]
 
 
-def _count_missing(scores: F64, missing: Bools | None) -> I64:
+def count_missing(scores: F64, missing: Bools | None) -> I64:
     """Count the items that either of two models lacks, of those that both were asked."""
     if missing is None or not missing.any():
         return np.zeros((len(scores),) * 2, dtype=np.int64)
@@ -451,22 +450,18 @@ def _pair_sums(scores: F64, starts: Starts | None, graded: bool) -> dict[str, F6
     """Compute the sums of `sums_of_differences` for all pairs."""
     models = len(scores)
     sums = {name: np.full((models, models), np.nan) for name in _SUMS}
-    filled_scores = _fill_missing(scores)
-    for row in range(models - 1):
-        for others, gaps, there in _iterate_gaps(
-            row, filled_scores, filled_scores, np.arange(row + 1, models)
-        ):
-            here = sums_of_differences(gaps, there, starts, graded)
-            turned = {
-                **here,
-                "difference": -here["difference"],
-                "better": here["worse"],
-                "worse": here["better"],
-                "skewness": -here["skewness"],
-            }
-            for name in _SUMS:
-                sums[name][row, others] = here[name]
-                sums[name][others, row] = turned[name]
+    upper = np.triu_indices(models, 1)
+    here, places = upper_sums(scores, starts, graded)
+    turned = {
+        **here,
+        "difference": -here["difference"],
+        "better": here["worse"],
+        "worse": here["better"],
+        "skewness": -here["skewness"],
+    }
+    for name in _SUMS:
+        sums[name][upper] = here[name][places]
+        sums[name].T[upper] = turned[name][places]
     has = ~np.isnan(scores)
     n_scored = has.sum(axis=1)
     units = (
@@ -485,6 +480,101 @@ def _pair_sums(scores: F64, starts: Starts | None, graded: bool) -> dict[str, F6
         }.get(name, 0.0)
         np.fill_diagonal(sums[name], diagonal)
     return sums
+
+
+def upper_sums(
+    scores: F64, starts: Starts | None, graded: bool
+) -> tuple[dict[str, F64], Places]:
+    """Compute `sums_of_differences` for all pairs with row < column, those that are alike once.
+
+    Among hundreds of models on a task of right or wrong answers, most pairs are alike: they have
+    equal numbers of common items, of wins and of losses, and so all of their sums are equal.
+
+    Returns:
+        The sums, (distinct pairs,), and the position of each pair's sums, (pairs,), in the order of
+        `numpy.triu_indices`; or as a slice where every pair has its own.
+    """
+    filled_scores = _fill_missing(scores)
+    models = len(scores)
+    if graded or starts is not None or models < FEWEST_TO_COUNT:
+        parts = [
+            sums_of_differences(gaps, there, starts, graded)
+            for row in range(models - 1)
+            for _, gaps, there in _iterate_gaps(
+                row, filled_scores, filled_scores, np.arange(row + 1, models)
+            )
+        ]
+        return _concatenated(parts), slice(None)
+    examples, places = _distinct_pairs(scores)
+    parts = []
+    step = max(1, _CELLS // max(1, scores.shape[1]))
+    for begin in range(0, len(examples[0]), step):
+        rows, columns = (side[begin : begin + step] for side in examples)
+        gaps = filled_scores[0][rows] - filled_scores[0][columns]
+        there = None
+        if filled_scores[1] is not None:
+            there = filled_scores[1][rows] & filled_scores[1][columns]
+            gaps *= there
+        parts.append(sums_of_differences(gaps, there, None, graded))
+    return _concatenated(parts), places
+
+
+FEWEST_TO_COUNT = 8
+"""Number of models from which on `upper_sums` looks for pairs that are alike."""
+
+
+def _concatenated(parts: Sequence[dict[str, F64]]) -> dict[str, F64]:
+    # What follows from the clusters alone may come once for all pairs.
+    return {
+        name: np.concatenate(
+            [np.broadcast_to(part[name], part["n"].shape) for part in parts]
+            or [np.zeros(0)]
+        )
+        for name in _SUMS
+    }
+
+
+def _distinct_pairs(scores: F64) -> tuple[Pairs, npt.NDArray[np.intp]]:
+    """Find the pairs of models with different counts, on scores that have two values at most.
+
+    Returns:
+        The rows and columns of one pair of each kind, and the kind of every pair, (pairs,).
+    """
+    has = ~np.isnan(scores)
+    is_high = has & (scores == np.nanmax(scores, initial=-np.inf))
+    # Products of counts are exact in this form, and several times faster than with integers.
+    high, low, there = (
+        side.astype(np.float64) for side in (is_high, has & ~is_high, has)
+    )
+    most = scores.shape[1] + 1
+    kinds = np.zeros((len(scores),) * 2, np.int64)
+    for counts in (there @ there.T, high @ low.T, low @ high.T):
+        kinds *= most
+        kinds += np.rint(counts).astype(np.int64)
+    rows, columns = np.triu_indices(len(scores), 1)
+    first, places = _first_of_each(kinds[rows, columns], most**3)
+    return (rows[first], columns[first]), places
+
+
+def _first_of_each(kinds: I64, most: int) -> Pairs:
+    """Number kinds (pairs,), integers below `most`.
+
+    Returns:
+        The position of one of each kind, and the number of each one's kind, (pairs,).
+    """
+    if most > MOST_KINDS_IN_TABLE:
+        _, first, places = np.unique(kinds, return_index=True, return_inverse=True)
+        return first, places
+    # A lookup table is several times faster than sorting.
+    table = np.full(most, -1, np.int64)
+    table[kinds] = np.arange(len(kinds))
+    there = np.flatnonzero(table >= 0)
+    first = table[there]
+    table[there] = np.arange(len(there))
+    return first, table[kinds]
+
+
+MOST_KINDS_IN_TABLE = 1 << 22
 
 
 def _filled_sums(

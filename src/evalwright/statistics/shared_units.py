@@ -12,12 +12,13 @@ reliable than the standard error: only the correlations come from the sums.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from evalwright.statistics.units import F64, I64
+from evalwright.statistics.units import F64, I64, Bools
 
 
 class UnitSums(NamedTuple):
@@ -103,12 +104,7 @@ def sharing(units: Sequence[UnitSums | None]) -> Sharing:
     )
     overlap = shares @ shares.T / np.outer(norms, norms)
     np.fill_diagonal(overlap, 1.0)
-    sets = np.arange(len(units))
-    before = None
-    # the smallest number of a set spreads to all tasks connected with it
-    while before is None or (sets != before).any():
-        sets, before = np.where(overlap > 0, sets, len(units)).min(axis=1), sets
-    return Sharing(shared, overlap, sets)
+    return Sharing(shared, overlap, connected_sets(overlap))
 
 
 def aligned(shared: I64, columns: Iterable[tuple[I64, F64] | None]) -> F64:
@@ -127,6 +123,16 @@ def aligned(shared: I64, columns: Iterable[tuple[I64, F64] | None]) -> F64:
             row = np.where(codes[places] == shared, numbers[places], 0.0)
         rows.append(row)
     return np.stack(rows)
+
+
+def connected_sets(overlap: F64) -> I64:
+    """Number tasks so that those have equal numbers that shared units connect, (tasks,)."""
+    sets = np.arange(len(overlap))
+    before = None
+    # the smallest number of a set spreads to all tasks connected with it
+    while before is None or (sets != before).any():
+        sets, before = np.where(overlap > 0, sets, len(overlap)).min(axis=1), sets
+    return sets
 
 
 def correlations(units: Sequence[UnitSums | None], among: Sharing) -> F64:
@@ -169,6 +175,119 @@ def correlate_sums(sums: F64, norms: F64, overlap: F64) -> F64:
     return np.where(np.eye(overlap.shape[0], dtype=bool), 1.0, clipped)
 
 
+class Correlations(Protocol):
+    """The correlations of tasks, as sums over tasks need them; arrays are (..., tasks)."""
+
+    def along(self, amounts: F64) -> F64:
+        """The amounts of all tasks that are correlated with each one, added up, (..., tasks)."""
+
+    def square(self, amounts: F64) -> F64:
+        """The square of the amounts' sum, (...)."""
+
+    def variance(self, errors: F64) -> F64:
+        """The variance of the sum of tasks with these errors, (...)."""
+
+    def below(self, errors: F64, freedom: F64) -> F64:
+        """What is below the fraction of Welch-Satterthwaite, (...)."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnyCorrelations:
+    """Correlations as a matrix.
+
+    Attributes:
+        matrix: (..., tasks, tasks).
+        sets: (tasks,) equal numbers for connected tasks.
+    """
+
+    matrix: F64
+    sets: I64
+
+    def along(self, amounts: F64) -> F64:
+        """As in `Correlations`."""
+        along: F64 = (self.matrix @ amounts[..., :, None])[..., 0]
+        return along
+
+    def square(self, amounts: F64) -> F64:
+        """As in `Correlations`."""
+        square: F64 = (amounts[..., None, :] @ self.matrix @ amounts[..., :, None])[
+            ..., 0, 0
+        ]
+        return square
+
+    def variance(self, errors: F64) -> F64:
+        """As in `Correlations`."""
+        products = self.matrix * errors[..., :, None] * errors[..., None, :]
+        variance: F64 = np.maximum(products.sum(axis=(-1, -2)), 0.0)
+        return variance
+
+    def below(self, errors: F64, freedom: F64) -> F64:
+        """As in `Correlations`."""
+        products = self.matrix * errors[..., :, None] * errors[..., None, :]
+        below = np.zeros(errors.shape[:-1])
+        for number in np.unique(self.sets):
+            inside = self.sets == number
+            part = np.maximum(
+                products[..., inside, :][..., inside].sum(axis=(-1, -2)), 0.0
+            )
+            below += _below_of_set(part, errors[..., inside], freedom[..., inside])
+        return below
+
+
+@dataclass(frozen=True, slots=True)
+class SetCorrelations:
+    """Correlations of which most are 0: a matrix for each set of connected tasks.
+
+    Attributes:
+        connected: for each set of at least two tasks, their positions (k,) and their correlations
+            (..., k, k).
+        alone: (tasks,), which tasks are connected with no other.
+    """
+
+    connected: Sequence[tuple[I64, F64]]
+    alone: Bools
+
+    def along(self, amounts: F64) -> F64:
+        """As in `Correlations`."""
+        along = amounts.copy()
+        for places, matrix in self.connected:
+            along[..., places] = (matrix @ amounts[..., places, None])[..., 0]
+        return along
+
+    def square(self, amounts: F64) -> F64:
+        """As in `Correlations`."""
+        square: F64 = (amounts * self.along(amounts)).sum(axis=-1)
+        return square
+
+    def variance(self, errors: F64) -> F64:
+        """As in `Correlations`."""
+        return np.maximum(self.square(errors), 0.0)
+
+    def below(self, errors: F64, freedom: F64) -> F64:
+        """As in `Correlations`."""
+        variances = errors[..., self.alone] ** 2
+        below: F64 = np.where(
+            variances > 0, variances**2 / freedom[..., self.alone], 0.0
+        ).sum(axis=-1)
+        for places, matrix in self.connected:
+            inside = errors[..., places]
+            along = (matrix @ inside[..., :, None])[..., 0]
+            part = np.maximum((inside * along).sum(axis=-1), 0.0)
+            below = below + _below_of_set(part, inside, freedom[..., places])
+        return below
+
+
+def _below_of_set(part: F64, errors: F64, freedom: F64) -> F64:
+    """What a set with the variance `part` adds below the fraction of Welch-Satterthwaite."""
+    variances = errors**2
+    below: F64 = np.where(
+        part > 0,
+        part**2 * (variances / freedom).sum(axis=-1) / variances.sum(axis=-1),
+        0.0,
+    )
+    return below
+
+
 def combine_errors(
     errors: F64, freedom: F64, correlation: F64, sets: I64
 ) -> tuple[F64, F64]:
@@ -183,23 +302,15 @@ def combine_errors(
         correlation: (..., tasks, tasks).
         sets: (tasks,) equal numbers for connected tasks.
     """
-    products = correlation * errors[..., :, None] * errors[..., None, :]
-    variance = np.maximum(products.sum(axis=(-1, -2)), 0.0)
-    below = np.zeros_like(variance)
+    return _combine_errors(errors, freedom, AnyCorrelations(correlation, sets))
+
+
+def _combine_errors(
+    errors: F64, freedom: F64, correlations: Correlations
+) -> tuple[F64, F64]:
+    variance = correlations.variance(errors)
     with np.errstate(divide="ignore", invalid="ignore"):
-        for number in np.unique(sets):
-            inside = sets == number
-            variances = errors[..., inside] ** 2
-            part = np.maximum(
-                products[..., inside, :][..., inside].sum(axis=(-1, -2)), 0.0
-            )
-            below += np.where(
-                part > 0,
-                part**2
-                * (variances / freedom[..., inside]).sum(axis=-1)
-                / variances.sum(axis=-1),
-                0.0,
-            )
+        below = correlations.below(errors, freedom)
         # If every part is known from the range alone (infinite degrees of freedom), so is the sum.
         combined_freedom = np.where(
             below > 0, variance**2 / below, np.where(variance > 0, np.inf, np.nan)
@@ -248,18 +359,33 @@ def mean_spread(
         sets: (tasks,) equal numbers for connected tasks.
         level: confidence level of the intervals.
     """
+    correlations = AnyCorrelations(correlation, sets)
+    return spread_of_mean(
+        errors, freedom, half, centre_offset, uncut_half, correlations, level
+    )
+
+
+def spread_of_mean(
+    errors: F64,
+    freedom: F64,
+    half: F64,
+    centre_offset: F64,
+    uncut_half: F64,
+    correlations: Correlations,
+    level: float,
+) -> MeanSpread:
+    """Compute `mean_spread` with correlations in any form."""
     from scipy.special import stdtrit
 
-    standard_error, df = combine_errors(errors, freedom, correlation, sets)
+    standard_error, df = _combine_errors(errors, freedom, correlations)
     multiple = np.asarray(stdtrit(df, 0.5 + level / 2))
     with np.errstate(divide="ignore", invalid="ignore"):
         # Half the width of the interval of all tasks correlated with this one; of a task that
         # shares nothing, its own.
-        along = (correlation @ half[..., :, None])[..., 0]
+        along = correlations.along(half)
         part = np.clip(along**2 / (half * along).sum(axis=-1, keepdims=True), 0.0, 1.0)
         reach = np.sqrt(part * half**2 + (1 - part) * np.fmax(uncut_half, half) ** 2)
-        squares = (reach[..., None, :] @ correlation @ reach[..., :, None])[..., 0, 0]
-        most = np.sqrt(np.maximum(squares, 0.0))
+        most = np.sqrt(np.maximum(correlations.square(reach), 0.0))
         error = np.where(
             multiple * standard_error > most, most / multiple, standard_error
         )

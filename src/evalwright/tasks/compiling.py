@@ -138,7 +138,11 @@ def compile_task(
         ),
         score_as_empty=tuple(file.score_as_empty or ()),
         no_answer=file.no_answer,
-        metadata={**plain(file.metadata), **getattr(samples, "metadata", {})},
+        metadata={
+            **plain(file.metadata),
+            **file.board,
+            **getattr(samples, "metadata", {}),
+        },
         definition=_resolved(
             definition, file, form, drawing, samples, pool, scorers, metrics
         ),
@@ -301,7 +305,7 @@ class _Data:
                 self.renderer.form,
                 plain(
                     {
-                        **self.file.model_dump(exclude={"strategy"}),
+                        **self.file.model_dump(exclude={"strategy", "board"}),
                         **recorded_strategy(self.file),
                     }
                 ),
@@ -351,7 +355,7 @@ def _resolved(
     metrics: tuple[MetricSpec, ...],
 ) -> dict[str, Any]:
     """Return everything that decides prompts and scores, with defaults filled in, as plain JSON."""
-    resolved = file.model_dump(exclude_none=True)
+    resolved = file.model_dump(exclude_none=True, exclude={"board"})
     resolved["dataset"] = _data(resolved["dataset"], samples)
     prompt = resolved["prompt"]
     if not prompt["fields"]:

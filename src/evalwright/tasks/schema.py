@@ -426,6 +426,8 @@ class TaskFile(Part):
     no_answer: Literal["worst", "unscored"] = "worst"
     slices: Texts = Field(default_factory=lambda: ["domain", "language"])
     metadata: dict[str, Any] = Field(default_factory=dict)
+    # Where boards put the task. It decides no prompt and no score, and so is in no identity.
+    board: dict[str, Text] = Field(default_factory=dict)
 
     @field_validator("task", "group", mode="after")
     @classmethod

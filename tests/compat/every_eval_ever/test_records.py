@@ -98,6 +98,33 @@ def test_round_trip_of_a_run(tmp_path: Path) -> None:
     assert again[0].model == "hf/org/name"
 
 
+@pytest.mark.usefixtures("own_folder")
+def test_averages_over_tasks_with_their_intervals(tmp_path: Path) -> None:
+    done = typed(
+        "run", "factual-choice", "--model", "demo/small", "--limit", "9", "--name", "g"
+    )
+    assert done.code == 0
+    run = open_run(Path("runs/g"))
+    (group,) = run.groups
+    files, _ = export_eee([run], tmp_path / "out")
+    assert check(tmp_path / "out") == 2 + 18 + 1
+    record = json.loads(files[-1].read_text(encoding="utf-8"))
+    (average,) = record["evaluation_results"]
+    estimate = group.metrics[0].estimate
+    assert average["evaluation_name"] == "factual-choice"
+    assert average["score_details"]["score"] == estimate.value
+    uncertainty = average["score_details"]["uncertainty"]
+    assert uncertainty["num_samples"] == estimate.n == 18
+    assert uncertainty["confidence_interval"]["lower"] == estimate.low
+    assert uncertainty["confidence_interval"]["upper"] == estimate.high
+    assert average["source_data"]["additional_details"]["average"] == "macro"
+    # Back again, the tasks are runs; the average is no task, and named alone it is as published.
+    again = import_eee(tmp_path / "out", tmp_path / "runs")
+    assert [one.tasks[0].name for one in again] == [task.name for task in run.tasks]
+    (alone,) = import_eee(files[-1], tmp_path / "alone")
+    assert numbers(alone) == {("factual-choice", "accuracy"): estimate.value}
+
+
 @pytest.mark.parametrize(
     "name", ["sums.eval", "values.eval", "tools.eval", "letters.json"]
 )

@@ -231,3 +231,29 @@ def test_a_label_names_the_model(tmp_path: Path) -> None:
         "openai/gpt-5-high",
         "openai/gpt-5",
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("t.csv", "model,model_size\nacme/x,small\n"),
+        ("t.json", '[{"label": "acme/x", "model_size": "small"}]'),
+        ("t.json", '{"acme/x": {"model_size": "small"}}'),
+        ("t.yaml", "- {model: acme/x, model_size: small}\n"),
+    ],
+)
+def test_annotations_are_read_from_any_table_of_facts(
+    tmp_path: Path, name: str, text: str
+) -> None:
+    (tmp_path / name).write_text(text)
+    assert read_annotations(tmp_path / name) == {"acme/x": {"model_size": "small"}}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("t.csv", "size\n3\n"), ("t.json", "[3]"), ("t.json", "3"), ("t.yaml", "- {a: 1}\n")],
+)  # fmt: skip
+def test_a_table_without_names_is_refused(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(ConfigurationError, match="model"):
+        read_annotations(tmp_path / name)

@@ -174,7 +174,7 @@ def test_the_tree() -> None:
 def test_a_task_without_a_number_is_missing_and_not_zero() -> None:
     records = [task(*one) for one in TASKS[:2]] + [task("nli", "id", None)]
     group = by_label(dialect_groups(records))["id nlu"]
-    record = grouping._record(
+    record = grouping.group_record(
         group,
         {one["name"]: 10 for one in records},
         lambda *_: pytest.fail("no number is made"),

@@ -159,7 +159,17 @@ def test_several_judges(combine: str, value: float) -> None:
     models: dict[str, Model] = {"a": half(0.6), "b": half(0.2)}
     found = certain(GOOD, models, judges=["a", "b"], combine=combine)
     assert found.value == value
-    assert found.parts == pytest.approx({"score": 0.4, "a": 0.6, "b": 0.2})
+    assert found.parts == pytest.approx(
+        {
+            "score": 0.4,
+            "a": 0.6,
+            "b": 0.2,
+            "a verdict": 1.0,
+            "b verdict": 0.0,
+            "judges differ": 1.0,
+            "verdicts": 2.0,
+        }
+    )
 
 
 def test_a_majority_is_more_than_half() -> None:

@@ -178,8 +178,31 @@ export interface ScoreOf {
   /** Spans of the answer that the score rests on: beginning and end in UTF-16 code units. */
   evidence: [begin: number, end: number][];
   failure: Failure | null;
+  /** Verdicts of judges on sentences of the answer, in order. */
+  sentences: SentenceVerdicts[];
   /** What a judge was sent and what it replied. */
   exchange: { role: string; messages: Message[]; reply: Reply }[];
+}
+
+/** What judges found of one sentence of an answer. Places count UTF-16 code units. */
+export interface SentenceVerdicts {
+  begin: number;
+  end: number;
+  verdicts: SentenceVerdict[];
+}
+
+export interface SentenceVerdict {
+  /** The judge's role. */
+  role: string;
+  supported: boolean;
+  probability: number;
+  reason: string;
+  /** What the spans are to the sentence: supports, contradicts or nearest; "" without spans. */
+  relation: string;
+  /** Spans of the source; passage -1 is the question. */
+  evidence: { passage: number; begin: number; end: number }[];
+  /** Why the evidence that the judge named is not shown. */
+  refused: string;
 }
 
 export interface Failure {

@@ -2,7 +2,15 @@
  * A line of samples.jsonl as the views show it. Nothing is trusted to have the shape that it
  * should.
  */
-import type { Failure, Message, Reply, Sample, ScoreOf } from "./api";
+import type {
+  Failure,
+  Message,
+  Reply,
+  Sample,
+  ScoreOf,
+  SentenceVerdict,
+  SentenceVerdicts,
+} from "./api";
 
 type Row = Record<string, unknown>;
 
@@ -82,7 +90,7 @@ export function sampleOf(line: string): Sample {
     answer,
     reasoning: text(data.reasoning),
     replies: list(data.responses).map((response, i) => replyOf(response, number(latencies[i]))),
-    scores: scoresOf(data, answer),
+    scores: scoresOf(data, answer, sourcesOf(data)),
     failure: failureOf(data.failure),
     metadata: Object.entries(row(data.metadata)).map(([name, value]) => [name, asText(value)]),
     strategy: data.strategy
@@ -144,7 +152,14 @@ function replyOf(value: unknown, latency: number | null): Reply {
   return reply;
 }
 
-function scoresOf(data: Row, answer: string): ScoreOf[] {
+/** The texts that evidence may be in: the passages, and the question at -1. */
+function sourcesOf(data: Row): Map<number, string> {
+  const sources = new Map([[-1, text(data.input)]]);
+  list(data.passages).forEach((passage, index) => sources.set(index, text(row(passage).text)));
+  return sources;
+}
+
+function scoresOf(data: Row, answer: string, sources: Map<number, string>): ScoreOf[] {
   const [scores, undecided, failures, exchanges] = [
     data.scores,
     data.undecided,
@@ -169,6 +184,7 @@ function scoresOf(data: Row, answer: string): ScoreOf[] {
       unsure: text(score.unsure),
       parts: Object.fromEntries(numbers),
       evidence: spansOf(score.evidence, answer),
+      sentences: sentencesOf(score.sentences, answer, sources),
       failure: failureOf(failures[scorer]),
       exchange: list(exchanges[scorer]).map((exchange) => {
         const exchanged = row(exchange);
@@ -194,6 +210,38 @@ function requestOf(value: unknown): Message[] {
       ? messages
       : [{ role: name, parts: [asText(prompt)] }];
   });
+}
+
+function sentencesOf(
+  value: unknown,
+  answer: string,
+  sources: Map<number, string>,
+): SentenceVerdicts[] {
+  return list(value).flatMap((sentence) => {
+    const [span] = spansOf([row(sentence).span], answer);
+    if (!span) return [];
+    const verdicts = Object.entries(row(row(sentence).verdicts)).map(([role, verdict]) =>
+      verdictOf(role, row(verdict), sources),
+    );
+    return [{ begin: span[0], end: span[1], verdicts }];
+  });
+}
+
+function verdictOf(role: string, verdict: Row, sources: Map<number, string>): SentenceVerdict {
+  const evidence = list(verdict.evidence).flatMap((place) => {
+    const passage = number(row(place).passage) ?? -1;
+    const [span] = spansOf([row(place).span], sources.get(passage) ?? "");
+    return span ? [{ passage, begin: span[0], end: span[1] }] : [];
+  });
+  return {
+    role,
+    supported: verdict.supported === true,
+    probability: number(verdict.probability) ?? NaN,
+    reason: text(verdict.reason),
+    relation: evidence.length ? text(verdict.relation) : "",
+    evidence,
+    refused: text(verdict.refused),
+  };
 }
 
 /** Spans count code points in the record, and UTF-16 units here. */

@@ -1,5 +1,5 @@
 /** All that is recorded of one sample. */
-import { useMemo } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import type { Data, RunData, RunInfo, Sample } from "../data/api";
 import { findRun, links, type PageProps, useRead, useRun } from "../pages";
 import { listOf, rememberPlace } from "../samples/list";
@@ -11,6 +11,7 @@ import { LabelThis } from "../views/label_this";
 import { OtherRuns, Repeats } from "./beside";
 import { Fold } from "./fold";
 import { Expected, FailureBox, Scores } from "./scores";
+import { judgeNames, marksOf, type Selection, Sentences } from "./sentences";
 import { Answer, MessagePart, PicturesOf, Question } from "./story";
 import { mainScore, outcomeInWords, tone } from "./words";
 
@@ -143,6 +144,9 @@ function SampleDetails({
 }) {
   const score = mainScore(sample);
   const pictures = useMemo(() => ({ data, run: info }), [data, info]);
+  const [chosen, choose] = useState<Selection | null>(null);
+  // Another sample is shown in the same place: what was chosen in the one before is not in it.
+  const selection = chosen?.sample === sample ? chosen : null;
   return (
     <PicturesOf.Provider value={pictures}>
       <p class="lede">
@@ -177,8 +181,14 @@ function SampleDetails({
       {sample.failure && <FailureBox failure={sample.failure} />}
       <div class="columns">
         <div>
-          <Question sample={sample} words={words} />
+          <Question sample={sample} words={words} source={marksOf(sample, selection)} />
           <Answer sample={sample} words={words} />
+          <Sentences
+            sample={sample}
+            names={judgeNames(info)}
+            selection={selection}
+            choose={choose}
+          />
         </div>
         <div>
           <Expected sample={sample} words={words} />

@@ -10,6 +10,8 @@ import { failureInWords, tone } from "./words";
 
 /** Scores, and exchanges with a judge, that are drawn at first. */
 const MOST = 50;
+/** More exchanges of a score are folded into one line: a search for evidence has dozens. */
+const FEW_EXCHANGES = 12;
 
 export function FailureBox({ failure }: { failure: Failure }) {
   return (
@@ -128,28 +130,40 @@ function ScoreBox({ score, share, words }: { score: ScoreOf; share: boolean; wor
           ))}
         </dl>
       )}
-      <FirstOf
-        all={score.exchange}
-        noun="exchanges"
-        first={MOST}
-        render={(exchange) => (
-          <Fold
-            summary={
-              <>
-                What <Line value={exchange.role} /> was sent and replied
-              </>
-            }
-          >
-            {() => (
-              <>
-                <Messages messages={exchange.messages} words={words} />
-                <h3 class="role">Its reply</h3>
-                <ReplyBox reply={exchange.reply} words={words} />
-              </>
-            )}
-          </Fold>
-        )}
-      />
+      {score.exchange.length > FEW_EXCHANGES ? (
+        <Fold summary={`${score.exchange.length} requests to judges, and their replies`}>
+          {() => <Exchanges score={score} words={words} />}
+        </Fold>
+      ) : (
+        <Exchanges score={score} words={words} />
+      )}
     </article>
+  );
+}
+
+function Exchanges({ score, words }: { score: ScoreOf; words: string }) {
+  return (
+    <FirstOf
+      all={score.exchange}
+      noun="exchanges"
+      first={MOST}
+      render={(exchange) => (
+        <Fold
+          summary={
+            <>
+              What <Line value={exchange.role} /> was sent and replied
+            </>
+          }
+        >
+          {() => (
+            <>
+              <Messages messages={exchange.messages} words={words} />
+              <h3 class="role">Its reply</h3>
+              <ReplyBox reply={exchange.reply} words={words} />
+            </>
+          )}
+        </Fold>
+      )}
+    />
   );
 }

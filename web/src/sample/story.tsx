@@ -117,30 +117,54 @@ export function Messages({ messages, words = "" }: { messages: Message[]; words?
   );
 }
 
-export function Question({ sample, words }: { sample: Sample; words: string }) {
+export function Question({
+  sample,
+  words,
+  source,
+}: {
+  sample: Sample;
+  words: string;
+  /** Marks in the passages, by their index; -1 is the question. */
+  source: Map<number, Mark[]>;
+}) {
+  const hasMarks = [...source.keys()].some((passage) => passage >= 0);
   return (
     <MessagePart title="Question" note={sample.messages.length ? "as sent" : ""}>
       {sample.messages.length ? (
         <Messages messages={sample.messages} words={words} />
       ) : (
-        <Text value={sample.input} marks={hits(sample.input, words)} label="the question" />
+        <Text
+          value={sample.input}
+          marks={[...hits(sample.input, words), ...(source.get(-1) ?? [])]}
+          label="the question"
+        />
+      )}
+      {sample.messages.length > 0 && source.has(-1) && (
+        <>
+          <h3 class="role">input of the sample</h3>
+          <Text value={sample.input} marks={source.get(-1) ?? []} label="the input" />
+        </>
       )}
       {sample.choices.length > 0 && <Choices sample={sample} />}
       {sample.passages.length > 0 && (
-        <Fold summary={`Passages (${sample.passages.length})`} open={sample.passages.length < 3}>
+        <Fold
+          key={hasMarks ? "marked" : "passages"}
+          summary={`Passages (${sample.passages.length})`}
+          open={hasMarks || sample.passages.length < 3}
+        >
           {() => (
             <FirstOf
               all={sample.passages}
               noun="passages"
               first={50}
-              render={(passage) => (
+              render={(passage, index) => (
                 <>
                   <h3 class="role">
                     <Line value={passage.id} />
                   </h3>
                   <Text
                     value={passage.text}
-                    marks={hits(passage.text, words)}
+                    marks={[...hits(passage.text, words), ...(source.get(index) ?? [])]}
                     label={`passage ${passage.id}`}
                   />
                 </>

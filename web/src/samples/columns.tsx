@@ -22,8 +22,8 @@ const TEXTS: TableColumn[] = [
   { name: "expected", title: "Expected", width: "minmax(0, 1.2fr)" },
 ];
 /** Columns that are shown where they tell samples apart, and where there is room for them. */
-const USUAL = ["task"];
-const USUAL_IN_WIDE_WINDOWS = ["task", "latency", "tokens", "cost"];
+const USUAL = ["task", "judges"];
+const USUAL_IN_WIDE_WINDOWS = ["task", "judges", "latency", "tokens", "cost"];
 /** Scores beside the main one that are shown without being chosen. */
 const MOST_FURTHER_SCORES = 3;
 /** The outcome has a column of its own, and is told by these. */

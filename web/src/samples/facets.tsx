@@ -11,7 +11,7 @@ const FEW = 8;
 const MOST = 300;
 const BINS = 32;
 /** Open at first; the others are opened as they are wanted. */
-const OPEN = new Set(["task", "outcome", "label", "unsure", "failure", "score"]);
+const OPEN = new Set(["task", "outcome", "label", "unsure", "judges", "failure", "score"]);
 
 interface Props {
   run: RunData;

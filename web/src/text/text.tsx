@@ -14,7 +14,7 @@ import { pieces, plain, wholeCharacter } from "./special";
 export interface Mark {
   begin: number;
   end: number;
-  kind: "evidence" | "hit" | "only-a" | "only-b";
+  kind: "evidence" | "hit" | "only-a" | "only-b" | "supports" | "contradicts" | "nearest";
   /** Said to those who cannot see the colour, and shown on hovering. */
   label?: string;
 }
@@ -81,6 +81,8 @@ function marked(text: string, marks: Mark[], end: number): ComponentChildren {
   });
 }
 
+const isSelected = (mark: Mark) => ["supports", "contradicts", "nearest"].includes(mark.kind);
+
 /**
  * A text in a box of its own, with its line breaks; a long one is clipped until one asks for more.
  */
@@ -93,7 +95,10 @@ export function Text({
   marks?: Mark[];
   label?: string;
 }) {
-  const [limit, setLimit] = useState(CLIP);
+  const [chosenLimit, setLimit] = useState(CLIP);
+  // What somebody has just selected is shown, however far down it is.
+  const selectedEnd = Math.max(0, ...marks.filter(isSelected).map((mark) => mark.end));
+  const limit = Math.max(chosenLimit, selectedEnd);
   const clipped = value.length > limit * 1.5;
   const end = clipped ? wholeCharacter(value, limit) : value.length;
   const beyond = marks.filter((mark) => mark.end > end).length;

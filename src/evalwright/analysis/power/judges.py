@@ -25,6 +25,7 @@ from evalwright.evaluation.settings import Settings
 from evalwright.models.model_interface import LocalModel
 from evalwright.models.remote.prices import Price
 from evalwright.runs.measurements import RoleRequests
+from evalwright.scorers.consistency.evidence import PARTS_OF_A_STEP, SEARCH_STEPS
 from evalwright.statistics import mean_interval
 from evalwright.strategies.sampling import TARGET
 
@@ -35,13 +36,24 @@ VERDICT_TOKENS = 150
 """Tokens of a judge's verdict with its reason: a guess."""
 
 
+EVIDENCE_TOKENS = 400
+"""Tokens of a verdict that also names the evidence of every sentence: a guess."""
+
+SUMMARY_SENTENCES = 5
+"""Sentences of an answer that is judged sentence by sentence: a guess."""
+
+
 class RoleModel(NamedTuple):
-    """The model in a role, by name, and what it costs; the name is "" where none is named."""
+    """The model in a role, by name, and what it costs; the name is "" where none is named.
+
+    `classifies` says whether it judges pairs of texts; other judges write verdicts.
+    """
 
     role: str
     name: str
     is_local: bool
     price: Price | None
+    classifies: bool = False
 
 
 def find_role_models(
@@ -74,7 +86,13 @@ def find_role_models(
         price = next((prices[name] for name in priced_names if name in prices), None)
         is_local = isinstance(model, LocalModel)
         role_models.append(
-            RoleModel(role, model.name, is_local, price or find_price(model))
+            RoleModel(
+                role,
+                model.name,
+                is_local,
+                price or find_price(model),
+                "classify" in model.abilities,
+            )
         )
     return role_models
 
@@ -142,6 +160,11 @@ def forecast_judges(
                     forecast.task, model, n_answers, sources, level
                 )
                 parts.append(_forecast_unsure(role_model, usage, requests, n_answers))
+            elif (scorer := _consistency_scorer(task, role)) and role_model.name:
+                usage = forecast.models[model.name]
+                parts.append(
+                    _forecast_consistency(role_model, scorer, usage, n_answers)
+                )
             else:
                 parts.append(_unknown_forecast(role_model))
         yield sum_judges(parts)
@@ -251,6 +274,71 @@ def _forecast_unsure(
         output_tokens,
         unsure_only=True,
     )
+
+
+def _consistency_scorer(task: Task, role: str) -> Scorer | None:
+    """Return the scorer of consistency that asks a role; None if another scorer does too."""
+    asking = [scorer for scorer in task.scorers if role in scorer.roles]
+    if len(asking) != 1 or asking[0].kind != "consistency":
+        return None
+    return None if asking[0].options.get("chunk_words") else asking[0]
+
+
+def _forecast_consistency(
+    role_model: RoleModel, scorer: Scorer, usage: ModelForecast, n_answers: float
+) -> JudgeForecast:
+    """Forecast a judge of consistency by what its scorer asks, without earlier answers."""
+    requests = _requests_of_consistency(role_model, scorer).times(n_answers)
+    per_answer = _tokens_per_answer(usage.input_tokens, usage.output_tokens, n_answers)
+    has_evidence = bool(scorer.options.get("evidence"))
+    verdict_tokens = EVIDENCE_TOKENS if has_evidence else VERDICT_TOKENS
+    if role_model.classifies:
+        input_tokens = requests.times(per_answer)
+        output_tokens = requests.times(0)
+    else:
+        input_tokens = requests.times(per_answer + RUBRIC_TOKENS)
+        output_tokens = requests.times(verdict_tokens)
+    if role_model.is_local:
+        money = Amount(0.0, basis="runs on this machine")
+    elif role_model.price is None:
+        money = _no_price(role_model.name)
+    else:
+        price = role_model.price
+        money = sum_amounts(
+            [
+                input_tokens.times(price.input / 1e6),
+                output_tokens.times(price.output / 1e6),
+                requests.times(price.request),
+            ]
+        ).because(requests.basis)
+    return JudgeForecast(
+        role_model.role,
+        role_model.name,
+        requests,
+        money,
+        input_tokens,
+        output_tokens,
+    )
+
+
+def _requests_of_consistency(role_model: RoleModel, scorer: Scorer) -> Amount:
+    """Return the requests that judging one answer takes.
+
+    Answers that are no summaries take none, so it is an upper bound.
+    """
+    if not role_model.classifies:
+        return Amount(1.0, 0.0, 1.0, "a verdict for each answer")
+    has_evidence = bool(scorer.options.get("evidence"))
+    by_sentence = scorer.options.get("hypothesis") == "sentences"
+    by_sentence = by_sentence or has_evidence or bool(scorer.options.get("sentences"))
+    if not by_sentence:
+        return Amount(1.0, 0.0, 1.0, "a pair for each answer")
+    windows = PARTS_OF_A_STEP * SEARCH_STEPS if has_evidence else 0
+    most = 1.0 + SUMMARY_SENTENCES * (1 + windows)
+    basis = f"answers of about {SUMMARY_SENTENCES} sentences, a pair for each"
+    if has_evidence:
+        basis += f" and at most {windows} to find its evidence"
+    return Amount(None, 1.0, most, basis)
 
 
 def _unknown_forecast(role_model: RoleModel) -> JudgeForecast:

@@ -813,10 +813,17 @@ def _model_words(configuration: Configuration) -> Iterator[str]:
 
 
 def _role_words(configuration: Configuration) -> Iterator[str]:
+    panel = configuration.panel
     for role, spec in configuration.roles.items():
-        yield from ("--role", f"{role}={spec.model}")
+        if role in panel.get("judges", ()):
+            yield from ("--judge", spec.model)
+        else:
+            yield from ("--role", f"{role}={spec.model}")
         for key, setting in spec.arguments.items():
             yield from ("-R", f"{role}.{key}={_as_typed(setting)}")
+    for key, setting in panel.items():
+        if key != "judges":
+            yield from ("--panel", f"{key}={_as_typed(setting)}")
 
 
 def _as_typed(setting: Any) -> str:

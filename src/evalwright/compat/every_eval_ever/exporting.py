@@ -1,8 +1,8 @@
 """Exports runs as records of Every Eval Ever, schema 0.3.0.
 
-There is an aggregate for each task, and a row for each sample, draw and scorer. The same run gives
-the same bytes. The schema has no place for a number that does not exist or a sample that failed:
-both are left out and counted.
+There is an aggregate for each task and for each average over tasks, and a row for each sample, draw
+and scorer. The same run gives the same bytes. The schema has no place for a number that does not
+exist or a sample that failed: both are left out and counted.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ CLUSTER = "cluster"
 PARTS = "parts"
 """Our keys in a row's metadata; the sample's own keys follow `SAMPLE_PREFIX`."""
 SAMPLE_PREFIX = "sample."
+AVERAGE = "average"
+"""Our key in the details of a source, for an average over tasks: how it is made."""
 _DETAILS = ("n", "n_missing", "n_unsure", "n_clusters", "bounds")
 _SAMPLING = ("temperature", "top_p", "top_k", "max_tokens")
 _LIBRARIES = {"inspect_ai": "inspect_ai", "lm-eval": "lm_eval"}
@@ -71,8 +73,7 @@ def export_eee(
                 to_json([aggregate, rows]).encode("utf-8", "backslashreplace")
             ).digest()
             stem = str(uuid.UUID(bytes=digest[:16], version=4))
-            maker, _, model = aggregate["model_info"]["id"].partition("/")
-            folder = Path("data", *map(_slug, (name, maker, model.replace("/", "_"))))
+            folder = _folder_of(name, aggregate)
             text = "".join(f"{to_json(row)}\n" for row in rows)
             if rows:
                 path = folder / f"{stem}_samples.jsonl"
@@ -109,7 +110,46 @@ def export_eee(
                     f"{run.id}, {name}: left out, because they have no number:"
                     f" {', '.join(without)}."
                 )
+        files += _write_averages(run, source, output_folder)
     return ExportSummary(files, notes)
+
+
+def _write_averages(
+    run: Run, source: Mapping[str, Any], output_folder: Path
+) -> Iterator[Path]:
+    """Write an aggregate without samples for each of a run's averages over tasks."""
+    for group in run.data.get("groups", ()):
+        aggregate = _aggregate(run, _average_record(group), source)
+        if not aggregate["evaluation_results"]:
+            continue
+        text = to_json(aggregate, indent=2) + "\n"
+        digest = hashlib.sha256(text.encode("utf-8", "backslashreplace")).digest()
+        stem = str(uuid.UUID(bytes=digest[:16], version=4))
+        file = output_folder / _folder_of(group["name"], aggregate) / f"{stem}.json"
+        with writing(file):
+            write_text(file, text)
+        yield file
+
+
+def _average_record(group: Mapping[str, Any]) -> dict[str, Any]:
+    """Describe an average over tasks like a task, for `_aggregate`."""
+    how = group.get("average") or "as published"
+    tasks = ", ".join(group.get("tasks", ()))
+    return {
+        "name": group["name"],
+        "version": "",
+        "description": f"Average over tasks ({how}): {tasks}",
+        "definition": {},
+        "metric_specs": [],
+        "metrics": group["metrics"],
+        AVERAGE: how,
+        "tasks": tasks,
+    }
+
+
+def _folder_of(name: str, aggregate: Mapping[str, Any]) -> Path:
+    maker, _, model = aggregate["model_info"]["id"].partition("/")
+    return Path("data", *map(_slug, (name, maker, model.replace("/", "_"))))
 
 
 def model_id(name: str) -> str:
@@ -226,6 +266,7 @@ def _evaluation_result(
             "additional_details": {
                 "version": str(task["version"]),
                 "content_hash": str(task.get("content_hash", "")),
+                **{key: str(task[key]) for key in (AVERAGE, "tasks") if key in task},
             },
         },
         "metric_config": {

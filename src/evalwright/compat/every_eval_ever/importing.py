@@ -24,6 +24,7 @@ from evalwright import (
     Usage,
 )
 from evalwright.compat.every_eval_ever.exporting import (
+    AVERAGE,
     CLUSTER,
     DRAW,
     EXPLANATION,
@@ -125,8 +126,19 @@ def import_eee(path: Path, runs_folder: Path, name: str = "") -> tuple[Run, ...]
     if not files:
         raise RunError(f"'{path}' has no JSON files. {_ADVICE}")
     read = [(file, _aggregate(file)) for file in files]
+    if len(read) > 1:
+        # Our averages over tasks follow from the runs of the tasks, which are here too.
+        read = [pair for pair in read if not _is_average(pair[1])] or read
     destination = ImportDestination(runs_folder, name, alone=len(read) == 1)
     return tuple(_import(file, aggregate, destination) for file, aggregate in read)
+
+
+def _is_average(aggregate: Mapping[str, Any]) -> bool:
+    """Tell whether an aggregate is an average over tasks that an export of ours wrote."""
+    results = [as_mapping(entry) for entry in aggregate["evaluation_results"]]
+    sources = [as_mapping(entry.get("source_data")) for entry in results]
+    details = [as_mapping(source.get("additional_details")) for source in sources]
+    return all(AVERAGE in of_result for of_result in details)
 
 
 def _aggregate(path: Path) -> Mapping[str, Any]:

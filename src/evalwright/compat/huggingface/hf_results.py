@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,8 @@ from evalwright.extend import (
     RunError,
     TaskResult,
     check_known,
+    read_json,
+    read_rows,
     read_yaml,
     require_scores,
     to_json,
@@ -51,6 +53,9 @@ OF_A_PART = ("hallucination_rate", "answer_rate", "average_summary_length")
 
 Other runs export all their metrics.
 """
+
+NAME_KEYS = ("model", "label", "name")
+"""Columns of a table, and keys in a list, that name the model; the first one there counts."""
 
 Annotations = Mapping[str, Mapping[str, Any]]
 
@@ -166,20 +171,52 @@ def labelled_name(run: Run) -> str:
 
 
 def read_annotations(file: Path) -> Annotations:
-    """Read annotations by model from a YAML file.
+    """Read annotations by model, as they are written: a table of facts in YAML, JSON or CSV.
 
     Raises ConfigurationError naming what is wrong.
     """
     if not file.is_file():
         raise ConfigurationError(f"The annotations '{file}' do not exist.")
-    table = read_yaml(file, "file of annotations").value
-    for name, fields in table.items():
+    table: dict[str, Any] = {}
+    for name, fields in _annotation_rows(file):
         if not isinstance(fields, Mapping):
             raise ConfigurationError(
                 f"{file}: '{name}' must be a mapping, for example {{model_size: small,"
                 " accessibility: open}."
             )
-    return {str(name): dict(fields) for name, fields in table.items()}
+        table[str(name)] = dict(fields)
+    return table
+
+
+def _annotation_rows(file: Path) -> Iterable[tuple[Any, Any]]:
+    """Iterate over the names of models with what a table says of them."""
+    suffix = file.suffix.lower()
+    if suffix in (".csv", ".tsv"):
+        return [_named_row(file, row) for row in read_rows(file)]
+    if suffix == ".json":
+        content = read_json(file)
+        if isinstance(content, list):
+            return [_named_row(file, row) for row in content]
+        if isinstance(content, Mapping):
+            return content.items()
+        raise ConfigurationError(f"{file} must be a mapping of models, or a list.")
+    content = read_yaml(file, "file of annotations", "models").value
+    if list(content) == ["models"] and isinstance(content["models"], list):
+        return [_named_row(file, row) for row in content["models"]]
+    return content.items()
+
+
+def _named_row(file: Path, row: Any) -> tuple[Any, Any]:
+    """Split a row into the model that it names, and the rest."""
+    keys = row if isinstance(row, Mapping) else {}
+    by_lower = {str(key).strip().lower(): key for key in keys}
+    key = next((by_lower[name] for name in NAME_KEYS if name in by_lower), None)
+    if key is None:
+        raise ConfigurationError(
+            f"{file}: each entry must be a mapping with 'model', the label or name of a"
+            " model."
+        )
+    return row[key], {name: fact for name, fact in row.items() if name != key}
 
 
 def is_annotated(annotations: Annotations, run: Run) -> bool:

@@ -1,9 +1,10 @@
-"""`evalwright export hf-results` and `evalwright export eval-results`."""
+"""`evalwright export hf-results`, `export eval-results` and `export model-card`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -71,6 +72,23 @@ def _eval_results(
     )
 
 
+def _model_cards(
+    runs: Sequence[Run],
+    folder: Path,
+    *,
+    source_name: str,
+    source_url: str,
+    **options: Any,
+) -> ExportSummary:
+    from evalwright.compat.huggingface.model_card import export_model_cards
+
+    if source_name and not source_url:
+        raise click.UsageError("--source-name needs --source-url.")
+    return export_model_cards(
+        runs, folder, source_name=source_name, source_url=source_url, **options
+    )
+
+
 def _text(name: str, metavar: str, help: str, default: str = "") -> click.Option:
     """Create an option that takes text."""
     return option(
@@ -90,7 +108,10 @@ RESULTS = Exporter(
         option(
             "--annotations",
             metavar="FILE",
-            help="A YAML table: annotations by model, such as its size.",
+            help=(
+                "Annotations by model, such as its size: a table of facts (YAML, JSON or"
+                " CSV), as for leaderboard --facts."
+            ),
         ),
         _text(
             "--category", "KEY", "The metadata key for category_results.", "category"
@@ -136,5 +157,29 @@ EVAL_RESULTS = Exporter(
         ),
         _text("--notes", "TEXT", "Text before the notes on unit and interval."),
         _text("--name", "NAME", "The file's name. Default: the data set's."),
+    ),
+)
+MODEL_CARD = Exporter(
+    "Write the metadata of model cards on the Hugging Face Hub for RUNS: a Markdown file"
+    " for each model, whose header has its results as model-index.",
+    _model_cards,
+    "model_cards",
+    "Where the files are written: ORGANISATION/MODEL.md.",
+    takes_several_runs=True,
+    options=(
+        _text("--task-type", "TYPE", "The Hub's name of the task.", "text-generation"),
+        _text(
+            "--unit",
+            "UNIT",
+            "For accuracy and similar metrics: percent, or share (0 to 1).",
+            "percent",
+        ),
+        option(
+            "--all-metrics",
+            is_flag=True,
+            help="All metrics of each task, not only the main one.",
+        ),
+        _text("--source-url", "URL", "Where the results can be looked up."),
+        _text("--source-name", "TEXT", "The name of that address."),
     ),
 )

@@ -5,11 +5,13 @@ Given the runs, the document also has their tasks and a section for each model.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from evalwright.analysis.board import SIMULTANEOUS_NOTE, Board, BoardRow, BoardTask
+from evalwright.analysis.board_tree import find_in
 from evalwright.analysis.ratings import Ratings
+from evalwright.analysis.words import listed
 from evalwright.core.outcomes import (
     CUT,
     EMPTY,
@@ -26,8 +28,12 @@ from evalwright.reports.columns import (
     HALLUCINATION_COLUMNS,
     ScoreColumn,
     as_of,
+    extra_cell,
+    extra_heading,
     is_hallucination_board,
+    node_column,
     score_columns,
+    shown_columns,
 )
 from evalwright.reports.documents.run import missing_cell, prompt_text, run_blocks
 from evalwright.runs.reader import Run
@@ -41,10 +47,14 @@ LEAST_SLICES.
 
 LEAST_SLICES = 5
 
+MOST_REASONS = 6
+"""Most sentences below a table on numbers that are not there."""
+JUDGE_ERROR_NAMES = {"false_alarm": "false alarms", "miss": "misses"}
+
 PROVISIONAL_MARK = " *"
+"""Appended to the rank of a model that lacks more than 5% of the answers; a note explains it."""
 JUDGE_MARK = " †"
 """Beside the rank of a run that another judge scored than others of the board."""
-"""Appended to the rank of a model that lacks more than 5% of the answers; a note explains it."""
 
 FAULT_TITLES: Mapping[str, str] = {
     CUT: "Cut",
@@ -86,7 +96,10 @@ def board_document(
         for note in board.notes
         if _simultaneous(board) or note != SIMULTANEOUS_NOTE
     ]
-    blocks: list[doc.Block] = [_table(board, by_id, links, costs), doc.Notes(notes)]
+    blocks: list[doc.Block] = [
+        _table(board, by_id, links, costs),
+        *_notes(board, notes),
+    ]
     pages = {row.run_index: link for row, link in zip(board.rows, links, strict=False)}
     for unit_board in board.more:
         board_links = [pages[row.run_index] for row in unit_board.rows] if links else []
@@ -94,7 +107,7 @@ def board_document(
         blocks += [
             doc.Heading(unit_board.tasks[0].metric),
             _table(unit_board, {}, board_links, False),
-            doc.Notes(own_notes),
+            *_notes(unit_board, own_notes),
         ]
     if board.ratings:
         blocks += [
@@ -106,7 +119,7 @@ def board_document(
         blocks += _tasks(board, page_runs)
         blocks.append(doc.Heading("Model by model"))
         blocks += _folds(board, by_id, links, _slices_each(page_runs))
-    return doc.Document(title, blocks, _summary_line(board))
+    return doc.Document(title, blocks, summary_line(board))
 
 
 def readme_document(
@@ -166,7 +179,8 @@ def score_note(column: ScoreColumn) -> str:
     return ", ".join(phrase for phrase in (column.measure or metric, less) if phrase)
 
 
-def _summary_line(board: Board) -> str:
+def summary_line(board: Board) -> str:
+    """Say in a line how many models and tasks a board has, and of which dates."""
     dates = sorted({row.date for row in board.rows})
     date_range = " to ".join(dict.fromkeys((dates[0], dates[-1]))) if dates else ""
     models = numbers.counted(len(board.rows), "model")
@@ -183,6 +197,33 @@ def _summary_line(board: Board) -> str:
     return f"{models}, {tasks}, {date_range}"
 
 
+def _notes(board: Board, notes: Sequence[str]) -> list[doc.Block]:
+    """Say how to see what the table leaves out, why numbers are not there, and all else."""
+    shown = shown_columns(board)
+    blocks: list[doc.Block] = [doc.Note(shown.note)] if shown.note else []
+    reasons = list(_reasons(board, {column.name for column in shown.columns}))
+    if len(reasons) > MOST_REASONS:
+        further = len(reasons) - MOST_REASONS
+        reasons = [*reasons[:MOST_REASONS], f"{further} more numbers are not there."]
+    return [*blocks, doc.Notes([*reasons, *notes])]
+
+
+def _reasons(board: Board, names: Collection[str]) -> Iterator[str]:
+    """Say why tasks and slices of a table have no number or no interval for some models.
+
+    Averages that lack tasks are among the board's notes.
+    """
+    labels = board_labels(board)
+    models_by_reason: dict[tuple[str, str], list[str]] = {}
+    for node in find_in(board.tree):
+        if node.kind == "group" or node_column(node).name not in names:
+            continue
+        for row, reason in node.reasons.items():
+            models_by_reason.setdefault((node.title, reason), []).append(labels[row])
+    for (title, reason), models in models_by_reason.items():
+        yield f"'{title}' of {listed(models, 5)}: {reason}."
+
+
 def _simultaneous(board: Board) -> bool:
     return any(row.together for row in board.rows) and not is_hallucination_board(board)
 
@@ -190,8 +231,8 @@ def _simultaneous(board: Board) -> bool:
 def _table(
     board: Board, runs: Mapping[str, Run], links: Sequence[str], costs: bool
 ) -> doc.Table:
-    scores = score_columns(board)
-    first, *others = scores
+    shown = shown_columns(board)
+    first, *others = shown.columns
     faults = [
         outcome
         for outcome in FAULT_TITLES
@@ -206,9 +247,15 @@ def _table(
         _column(first, axis),
         doc.Column("Simultaneous", under=True),
         *(
-            _column(column, moves=len(others) > len(HALLUCINATION_COLUMNS))
+            _column(
+                column,
+                moves=len(others) > len(HALLUCINATION_COLUMNS),
+                optional=shown.is_level,
+            )
             for column in others
         ),
+        *(extra_heading(column) for column in board.extra_columns),
+        doc.Column("Judge's errors on"),
         doc.Column("Items", right=True),
         doc.Column("Missing", right=True),
         doc.Column("Unsure", right=True),
@@ -255,6 +302,8 @@ def _table(
                 row.letters if tied else "",
                 *([_score(first, i), simultaneous_interval]),
                 *(_score(column, i) for column in others),
+                *(extra_cell(column, i) for column in board.extra_columns),
+                _whose_errors(row),
                 doc.Cell(coverage(row), sort=row.n),
                 missing_cell(row.n_missing, "above 5%" if row.provisional else ""),
                 numbers.count(row.n_unsure) if any_unsure else "",
@@ -292,7 +341,11 @@ def _ratings(ratings: Ratings) -> doc.Table:
 
 
 def _column(
-    column: ScoreColumn, axis: Any = None, *, moves: bool = False
+    column: ScoreColumn,
+    axis: Any = None,
+    *,
+    moves: bool = False,
+    optional: bool = False,
 ) -> doc.Column:
     return doc.Column(
         column.title,
@@ -302,7 +355,18 @@ def _column(
         ticks=axis is not None,
         ascending=bool(column.lower_is_better),
         moves=moves,
+        optional=optional,
     )
+
+
+def _whose_errors(row: BoardRow) -> str:
+    """Say of which labels the judge's error rates are; "" without labels."""
+    if not row.judge_errors:
+        return ""
+    pooled = [JUDGE_ERROR_NAMES[name] for name in row.judge_errors["pooled_rates"]]
+    if len(pooled) == 1:
+        return f"{pooled[0]}: all models"
+    return "all models" if pooled else "this model"
 
 
 def _score(column: ScoreColumn, i: int) -> doc.Cell:
@@ -339,6 +403,49 @@ def _has_ties(board: Board) -> bool:
 
 
 # -- below the table -------------------------------------------------------------------
+
+MAX_TASKS_IN_FOLDS = 1500
+"""Most tasks of all runs together for which a board's page has the details of each model."""
+
+FOLDS_LEFT_OUT = (
+    "The details of so many models and tasks would make this page slow;"
+    " `evalwright leaderboard --pages DIR` writes a page for each model."
+)
+
+
+def page_sections(
+    board: Board, runs: Sequence[Run] = (), links: Sequence[str] = ()
+) -> list[doc.Block]:
+    """Build what the page of a board has below its table and notes.
+
+    Each model's details are left out where the models have pages of their own, which have them,
+    and where they would be more than a reader can use on one page.
+
+    Args:
+        board: The board.
+        runs: The runs of the board.
+        links: The address of each row's own page, if there are such pages.
+    """
+    blocks: list[doc.Block] = []
+    if board.ratings:
+        blocks += [
+            doc.Heading("Ratings"),
+            _ratings(board.ratings),
+            doc.Notes(board.ratings.notes),
+        ]
+    by_id = {run.id: run for run in runs}
+    page_runs = [by_id[row.run] for row in board.rows if row.run in by_id]
+    if not page_runs:
+        return blocks
+    blocks += _tasks(board, page_runs)
+    if links:
+        return blocks
+    blocks.append(doc.Heading("Model by model"))
+    if sum(len(run.tasks) for run in page_runs) > MAX_TASKS_IN_FOLDS:
+        blocks.append(doc.Note(FOLDS_LEFT_OUT, "quiet"))
+        return blocks
+    blocks += _folds(board, by_id, links, _slices_each(page_runs))
+    return blocks
 
 
 def _tasks(board: Board, runs: Sequence[Run]) -> Iterator[doc.Block]:

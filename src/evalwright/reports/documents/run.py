@@ -11,6 +11,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
+from evalwright.analysis.judge_panels import panel_sentences
 from evalwright.analysis.words import warn_few_clusters
 from evalwright.core.errors import RunError
 from evalwright.core.secrets import without_address
@@ -209,6 +210,7 @@ def run_blocks(run: Run, most_slices: int, slice_metrics: int = 1) -> list[doc.B
         slice_metrics: Scores in each row of a table of slices.
     """
     blocks: list[doc.Block] = [doc.Facts(list(_run_facts(run)))]
+    blocks += [doc.Note(sentence) for sentence in panel_sentences(run)]
     if judge := judge_sentence(run):
         blocks.append(doc.Note(judge))
     for task in run.tasks:
@@ -386,12 +388,13 @@ def unsure_notes(task: TaskResult) -> Iterator[doc.Note]:
     metric = task.metrics[0]
     ends = numbers.unsure_range(metric.estimate, numbers.unit_of(metric.kind))
     if ends:
+        at_wrong, at_right = reversed(ends) if metric.less_is_better else ends
         scores = numbers.counted(metric.estimate.n_unsure, "score")
         verb = numbers.plural(metric.estimate.n_unsure, "is", "are")
         yield doc.Note(
             f"{scores} of {metric.label} {verb} unsure, because a careful reader might"
-            f" score the answer otherwise: if all were wrong it would be {ends[0]}, if"
-            f" all were right {ends[1]}."
+            f" score the answer otherwise: if all were wrong it would be {at_wrong}, if"
+            f" all were right {at_right}."
         )
     if warning := warn_few_clusters(metric.estimate.effective_clusters):
         yield doc.Note(f"{metric.label}: {warning}", "warn")

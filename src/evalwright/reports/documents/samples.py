@@ -8,6 +8,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from evalwright.reports import document as doc
+from evalwright.reports.documents.sentences import judge_names, sentence_blocks
 from evalwright.reports.text import cell_width, inert, shorten
 
 if TYPE_CHECKING:
@@ -56,8 +57,9 @@ def samples_document(
     blocks: list[doc.Block] = []
     if in_full:
         template = _recorded_template(run)
+        names = judge_names(run)
         for match in matches:
-            blocks += _full_sample(match, against, template)
+            blocks += _full_sample(match, against, template, names)
     else:
         blocks += _short_samples(matches, against)
 
@@ -244,7 +246,10 @@ def _formatted_prompt(
 
 
 def _full_sample(
-    match: FoundSample, against: Run | None, template: RenderMessages | None
+    match: FoundSample,
+    against: Run | None,
+    template: RenderMessages | None,
+    names: Mapping[str, str],
 ) -> Iterator[doc.Block]:
     row = match.row
     repeat = f", repeat {row['draw']}" if row.get("draw") else ""
@@ -257,6 +262,7 @@ def _full_sample(
         yield doc.Text("Choices", "\n".join(_choices(row)))
     if targets := right_answers(row):
         yield doc.Text("Expected", "\n".join(targets))
+    yield from sentence_blocks(row, names)
     yield from _scores(row)
 
     if against is not None and match.theirs:

@@ -8,6 +8,7 @@ from pathlib import Path
 from shlex import quote
 
 from evalwright.analysis.board import Board
+from evalwright.analysis.judge_panels import panel_sentences
 from evalwright.analysis.words import listed, warn_few_clusters
 from evalwright.metrics.tree import Node, distinct
 from evalwright.reports import document as doc
@@ -384,6 +385,8 @@ def _counts(run: Run, *, is_range_shown: bool = False) -> Iterator[doc.Block]:
         )
     if judge := judge_sentence(run):
         yield doc.Note(judge)
+    for sentence in panel_sentences(run):
+        yield doc.Note(sentence)
     if run.n_unsure:
         yield doc.Note(_unsure_sentence(run, is_range_shown=is_range_shown))
     notes = failure_notes(run)

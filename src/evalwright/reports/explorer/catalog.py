@@ -251,13 +251,13 @@ def board_of(runs: Sequence[tuple[str, Run]]) -> dict[str, Any] | None:
     """
     if len(runs) < 2:
         return None
-    from evalwright.analysis.board import (
+    from evalwright.analysis.board import make_board
+    from evalwright.analysis.board_notes import (
         RANK_NOTE,
         SIMULTANEOUS_NOTE,
         SPLIT_NOTE,
         TIED_NOTE,
         UNRANKED_NOTE,
-        make_board,
     )
     from evalwright.analysis.words import listed
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from evalwright.analysis.sample_search import panel_verdicts
 from evalwright.core.errors import RunError
 from evalwright.core.requests import prompt_from
 from evalwright.runs.scores import hashed
@@ -169,6 +170,7 @@ _FIXED_COLUMNS = (
     ("outcome", "Outcome", True),
     ("label", "Label", True),
     ("unsure", "Unsure", True),
+    ("judges", "Judges", True),
     ("failure", "Missing", True),
     ("scorer", "Scorer", True),
     ("finish", "Finish reason", True),
@@ -358,6 +360,8 @@ class Samples:
             for score in scores.values()
         ):
             cells["unsure"] = "unsure"
+        if verdicts := panel_verdicts(scores):
+            cells["judges"] = verdicts
         failure = row.get("failure") or next(iter(failures.values()), None)
         if failure:
             cells["failure"] = (

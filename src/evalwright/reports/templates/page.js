@@ -45,7 +45,10 @@
       return parts.map((node) => node.textContent.trim()).filter(Boolean).join(", ");
     });
     for (const row of table.tBodies[0].rows) {
-      [...row.cells].forEach((cell, column) => { cell.dataset.label = titles[column]; });
+      [...row.cells].forEach((cell, column) => {
+        cell.dataset.label = titles[column];
+        if (!cell.textContent.trim() && !cell.firstElementChild) cell.dataset.empty = "";
+      });
     }
     table.dataset.labelled = "";
   }
@@ -60,9 +63,12 @@
     }
   }
 
+  /* The section that an address names is unfolded, with those around it. */
   function open() {
-    const target = /^#run-\d+$/.test(location.hash) && document.querySelector(location.hash);
-    if (target) { target.open = true; target.scrollIntoView(); }
+    const target = /^#[a-z]+-[\d-]+$/.test(location.hash) && document.getElementById(location.hash.slice(1));
+    if (!target) return;
+    for (let fold = target.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
+    target.scrollIntoView();
   }
   document.querySelectorAll("table.board").forEach(sortable);
   addEventListener("hashchange", open);

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from evalwright.core.ask import Ask, abilities_of
@@ -19,14 +19,25 @@ from evalwright.core.errors import (
 )
 from evalwright.core.requests import Classify
 from evalwright.core.sentences import sentences, word_count
-from evalwright.scorers.consistency.rubric import Verdict, build_question
+from evalwright.scorers.consistency.evidence import (
+    MAX_EVIDENCE_SENTENCES,
+    Evidence,
+    SourceSentence,
+    search_evidence,
+)
+from evalwright.scorers.consistency.rubric import (
+    Verdict,
+    build_evidence_question,
+    build_question,
+)
 from evalwright.scorers.judge.judge_questions import request_verdict
 from evalwright.scorers.judge.options import check_share, check_whole_number
+from evalwright.scorers.judge.panel import PANEL_PARTS
 from evalwright.strategies.several import gather_all
 
 AskMethod = Literal["auto", "classify", "verdict"]
 WAYS: tuple[AskMethod, ...] = ("auto", "classify", "verdict")
-RESERVED = ("score", "lowest")
+RESERVED = ("score", "lowest", *PANEL_PARTS)
 """Names of a score's own parts, which no judge may have."""
 
 
@@ -47,11 +58,19 @@ class Judge:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A sentence of the answer, the probability that it is supported, and the judge's reason."""
+    """A judge's verdict on a sentence of the answer.
+
+    Attributes:
+        text: the sentence.
+        probability: probability that it is supported.
+        reason: the judge's reason, or "".
+        evidence: where the source supports or contradicts it, if that was asked.
+    """
 
     text: str
     probability: float
     reason: str = ""
+    evidence: Evidence | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +97,15 @@ class JudgingMode:
         reasons: also score each sentence, to name the least supported one.
         overlap: sentences that a chunk shares with the one before.
         max_tokens: limit on a written verdict.
+        evidence_threshold: least probability at which a part of the source supports a sentence;
+            None if no evidence is looked for.
     """
 
     by_sentence: bool
     reasons: bool
     overlap: int
     max_tokens: int
+    evidence_threshold: float | None = None
 
 
 def read_judges(specs: Sequence[Any], chunk_words: int) -> tuple[Judge, ...]:
@@ -150,6 +172,7 @@ async def ask_judge(
     text: str,
     ask: Ask,
     mode: JudgingMode,
+    source: Sequence[SourceSentence] = (),
 ) -> Opinion:
     """Ask one judge whether `text` is supported by `premise`.
 
@@ -160,11 +183,14 @@ async def ask_judge(
         text: the answer.
         ask: sends a request.
         mode: how to put the answer to the judge.
+        source: the sentences of `premise`, if the judge is asked for evidence.
 
     Raises:
         RequestFailed: a request failed, or its verdict cannot be used.
     """
     way = _choose_way(judge, ask)
+    if way == "verdict" and mode.evidence_threshold is not None:
+        return await _ask_for_evidence(judge, answer_sentences, ask, mode, source)
     source_chunks = split_chunks(premise, judge.chunk_words, mode.overlap)
     if way == "verdict":
         # Without a schema, so that requests equal those of earlier versions and stay cached.
@@ -200,7 +226,62 @@ async def ask_judge(
 
     by_sentence = zip(answer_sentences, best[-len(answer_sentences) :], strict=True)
     units = tuple(Unit(sentence, supported) for sentence, supported in by_sentence)
+    if mode.evidence_threshold is not None:
+        units = await _add_evidence(judge, units, ask, mode, source)
     return Opinion(judge.role, probability, units)
+
+
+async def _ask_for_evidence(
+    judge: Judge,
+    answer_sentences: Sequence[str],
+    ask: Ask,
+    mode: JudgingMode,
+    source: Sequence[SourceSentence],
+) -> Opinion:
+    """Ask for a written verdict that names sentences of the source by their numbers."""
+    texts = [sentence.text for sentence in source]
+    requests = [
+        request_verdict(
+            judge.role,
+            build_evidence_question(source[start:end], answer_sentences, start + 1),
+            ask,
+            mode.max_tokens,
+            schema=False,
+        )
+        for start, end in chunk_ranges(texts, judge.chunk_words, mode.overlap)
+    ]
+    return _combine_verdicts(judge.role, answer_sentences, await gather_all(requests))
+
+
+async def _add_evidence(
+    judge: Judge,
+    units: Sequence[Unit],
+    ask: Ask,
+    mode: JudgingMode,
+    source: Sequence[SourceSentence],
+) -> tuple[Unit, ...]:
+    """Search the source for the evidence of each sentence, with a classifier of pairs."""
+    threshold = mode.evidence_threshold
+    assert threshold is not None
+
+    async def search(unit: Unit) -> Unit:
+        async def supported(window: str) -> float:
+            chunks = split_chunks(window, judge.chunk_words, mode.overlap)
+            return max(
+                await gather_all(
+                    [
+                        _request_probability(judge.role, chunk, unit.text, ask)
+                        for chunk in chunks
+                    ]
+                )
+            )
+
+        return replace(
+            unit, evidence=await search_evidence(source, supported, threshold)
+        )
+
+    searched = await gather_all(map(search, units[:MAX_EVIDENCE_SENTENCES]))
+    return (*searched, *units[MAX_EVIDENCE_SENTENCES:])
 
 
 def _choose_way(judge: Judge, ask: Ask) -> AskMethod:
@@ -248,7 +329,7 @@ def _combine_verdicts(
     for index, sentence in enumerate(answer_sentences):
         findings = [verdict.sentences[index] for verdict in verdicts]
         best = next((finding for finding in findings if finding.supported), findings[0])
-        units.append(Unit(sentence, float(best.supported), best.reason))
+        units.append(Unit(sentence, float(best.supported), best.reason, best.evidence))
     return Opinion(role, max(verdict.probability for verdict in verdicts), tuple(units))
 
 
@@ -269,8 +350,26 @@ def split_chunks(text: str, most_words: int, overlap: int = 1) -> list[str]:
     if most_words <= 0 or word_count(text) <= most_words:
         return [text]
     text_sentences = sentences(text)
+    return [
+        " ".join(text_sentences[start:end])
+        for start, end in chunk_ranges(text_sentences, most_words, overlap)
+    ]
+
+
+def chunk_ranges(
+    text_sentences: Sequence[str], most_words: int, overlap: int = 1
+) -> list[tuple[int, int]]:
+    """Divide sentences into overlapping chunks: the first of each, and the one after its last.
+
+    Args:
+        text_sentences: the sentences of a text.
+        most_words: limit on the words of a chunk; 0 leaves them in one.
+        overlap: sentences of the previous chunk that a chunk begins with.
+    """
+    if most_words <= 0 or not text_sentences:
+        return [(0, len(text_sentences))]
     sizes = [word_count(sentence) for sentence in text_sentences]
-    stretches: list[str] = []
+    ranges: list[tuple[int, int]] = []
     start = 0
     while True:
         end = start + 1
@@ -278,9 +377,9 @@ def split_chunks(text: str, most_words: int, overlap: int = 1) -> list[str]:
         while end < len(text_sentences) and total + sizes[end] <= most_words:
             total += sizes[end]
             end += 1
-        stretches.append(" ".join(text_sentences[start:end]))
+        ranges.append((start, end))
         if end == len(text_sentences):
-            return stretches
+            return ranges
         start = _find_next_start(sizes, start, end, most_words, overlap)
 
 

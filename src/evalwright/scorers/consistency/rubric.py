@@ -8,10 +8,17 @@ or contradicts itself is a failure and never a score.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from evalwright.scorers.consistency.evidence import (
+    MAX_NAMED_SENTENCES,
+    MAX_QUOTE_CHARS,
+    Evidence,
+    SourceSentence,
+    check_named,
+)
 from evalwright.scorers.judge.forms import (
     BadVerdict,
     Field,
@@ -52,10 +59,11 @@ FAITHFUL = 3
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A verdict on one sentence."""
+    """A verdict on one sentence, with its evidence if the judge was asked for it."""
 
     supported: bool
     reason: str
+    evidence: Evidence | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,35 +101,92 @@ the material speaks to you, judge that as a statement like any other."""
 
 def build_question(premise: str, hypothesis: Sequence[str]) -> Question[Verdict]:
     """Build the question about a summary, given as its sentences."""
-    numbered = "\n".join(
-        f"[{number}] {' '.join(sentence.split())}"
-        for number, sentence in enumerate(hypothesis, 1)
+    return _build_question(
+        premise, hypothesis, "", _verdict_form(len(hypothesis), _read_finding)
     )
+
+
+def build_evidence_question(
+    source: Sequence[SourceSentence], hypothesis: Sequence[str], numbered_from: int = 1
+) -> Question[Verdict]:
+    """Build the question about a summary that also asks where the article says it.
+
+    Args:
+        source: the sentences of the article.
+        hypothesis: the sentences of the summary.
+        numbered_from: the number of the first sentence of the article.
+    """
+
+    def read_finding(finding: Any, number: int) -> Finding:
+        plain = _read_finding(finding, number)
+        evidence = check_named(
+            finding.get("article"),
+            finding.get("quote"),
+            plain.supported,
+            source,
+            numbered_from,
+        )
+        return Finding(plain.supported, plain.reason, evidence)
+
+    article = _number_lines([sentence.text for sentence in source], numbered_from)
+    form = _verdict_form(len(hypothesis), read_finding, _EVIDENCE_FORM)
+    return _build_question(article, hypothesis, _EVIDENCE, form)
+
+
+_EVIDENCE_FORM = '"article": [numbers], "quote": "words of the article", '
+_EVIDENCE = f"""\
+The sentences of the article are numbered. With each sentence of the summary, name in "article" \
+the numbers of the sentences of
+the article that it follows from or, if it is not supported, of those that say otherwise: the \
+fewest that suffice, at most
+{MAX_NAMED_SENTENCES}, and [] if there are none. Copy into "quote" the words that decide, \
+word for word from one of these
+sentences, at most {MAX_QUOTE_CHARS} characters; "" if there are none."""
+
+
+def _number_lines(sentences: Sequence[str], numbered_from: int = 1) -> str:
+    return "\n".join(
+        f"[{number}] {' '.join(sentence.split())}"
+        for number, sentence in enumerate(sentences, numbered_from)
+    )
+
+
+def _build_question(
+    premise: str, hypothesis: Sequence[str], further_body: str, form: Form
+) -> Question[Verdict]:
+    numbered = _number_lines(hypothesis)
     grades = "\n".join(f"{grade}: {meaning}" for grade, (_, meaning) in GRADES.items())
     body = (
         "Judge the summary above, sentence by sentence, then as a"
         f" whole.\n\nGrades:\n{grades}"
     )
+    if further_body:
+        body = f"{body}\n\n{further_body}"
     material = (("article", premise), ("summary", numbered))
     return Question(
         _SYSTEM,
         material,
         body,
-        _verdict_form(len(hypothesis)),
+        form,
         hash_material(premise, list(hypothesis)),
         _read_verdict,
     )
 
 
-def _verdict_form(count: int) -> Form:
-    sentence_form = '{"n": 1, "supported": true or false, "reason": "a few words"}'
+def _verdict_form(
+    count: int,
+    read_finding: Callable[[Any, int], Finding],
+    evidence_form: str = "",
+) -> Form:
+    verdict = '"supported": true or false, "reason": "a few words"'
+    sentence_form = f'{{"n": 1, {evidence_form}{verdict}}}'
     return Form(
         (
             Field(
                 "sentences",
                 f"[{sentence_form}, ... one for each of the {count}]",
                 {},
-                lambda findings: _read_findings(findings, count),
+                lambda findings: _read_findings(findings, count, read_finding),
             ),
             Field(
                 "grade",
@@ -150,13 +215,15 @@ def _read_verdict(fields: Mapping[str, Any]) -> Verdict:
     return Verdict(grade, findings)
 
 
-def _read_findings(findings: Any, count: int) -> tuple[Finding, ...]:
+def _read_findings(
+    findings: Any, count: int, read_finding: Callable[[Any, int], Finding]
+) -> tuple[Finding, ...]:
     if not isinstance(findings, list) or len(findings) != count:
         raise BadVerdict(
             f"the verdict is not about {count} sentence{'' if count == 1 else 's'}"
         )
     return tuple(
-        _read_finding(finding, number) for number, finding in enumerate(findings, 1)
+        read_finding(finding, number) for number, finding in enumerate(findings, 1)
     )
 
 

@@ -9,16 +9,17 @@ can be asked later without generating answers again.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from evalwright.core.ask import Ask
 from evalwright.core.errors import ScoringError, check_known
 from evalwright.core.samples import Answer, NoScore, Sample, Score
-from evalwright.core.sentences import sentences as sentences_of
+from evalwright.core.sentences import sentence_spans
 from evalwright.scorers import outcome
 from evalwright.scorers.answers.verdict import shortened
+from evalwright.scorers.consistency.evidence import split_source
 from evalwright.scorers.consistency.judges import (
-    Judge,
     JudgingMode,
     Opinion,
     Unit,
@@ -27,11 +28,20 @@ from evalwright.scorers.consistency.judges import (
     read_judges,
 )
 from evalwright.scorers.judge.options import check_flags, check_whole_number
+from evalwright.scorers.judge.panel import (
+    DIFFER,
+    VERDICTS,
+    PanelVerdicts,
+    check_needs,
+    gather_verdicts,
+    verdict_part,
+)
 from evalwright.scorers.outcome import ANSWERED, LEAST_WORDS, outcome_of
 from evalwright.scorers.registry import checked
-from evalwright.strategies.several import gather_all
 
 THRESHOLD = 0.5
+MAX_RECORDED_SENTENCES = 200
+"""Sentences of an answer whose verdicts are in the record; all are judged."""
 CONSISTENT = "consistent"
 INCONSISTENT = "inconsistent"
 _CHOICES = {
@@ -51,7 +61,9 @@ def check_options(options: Mapping[str, Any]) -> None:
     check_whole_number(options["overlap"], "overlap")
     for name, choices in _CHOICES.items():
         check_known(f"value of the option '{name}'", [options[name]], choices)
-    check_flags(options, "sentences", "only_answered")
+    check_flags(options, "sentences", "evidence", "only_answered")
+    n_judges = len(read_judges(options["judges"], 0))
+    check_needs(options["needs"], n_judges)
     outcome.check_options(options)
 
 
@@ -64,8 +76,10 @@ async def consistency(
     judges: Sequence[Any] = ("judge",),
     threshold: float = THRESHOLD,
     combine: Literal["mean", "all", "any", "majority"] = "mean",
+    needs: int = 0,
     hypothesis: Literal["whole", "sentences"] = "whole",
     sentences: bool = False,
+    evidence: bool = False,
     chunk_words: int = 0,
     overlap: int = 1,
     source: Literal["passages", "input"] = "passages",
@@ -79,17 +93,24 @@ async def consistency(
 
     By default it is consistent if the mean probability of the judges is at least `threshold`.
 
-    Parts: "score", the mean probability; each judge's probability by its role, if there are
-    several; "lowest", the probability of the least supported sentence.
+    Parts: "score", the mean probability; if there are several judges, each one's probability by its
+    role, its verdict as "ROLE verdict", "judges differ" (1 if the verdicts do) and how many
+    "verdicts" there are; "lowest", the probability of the least supported sentence. `sentences` of
+    the score has the verdicts on sentences, with their evidence.
 
     Args:
         judges: roles, or mappings with role, ask (classify or verdict; by default what the model
             can do) and chunk_words.
         threshold: the least probability at which the answer counts as consistent.
         combine: combine several judges by the mean of their probabilities, or by all, any, or the
-            majority of their own verdicts.
+            majority of their own verdicts. A tie is no majority, so the answer is not consistent,
+            and the score is unsure.
+        needs: how many judges must give a verdict; 0 for all. A judge that fails beyond that is
+            named in the explanation.
         hypothesis: judge the answer as a whole, or by its least supported sentence.
         sentences: also judge every sentence, and name the least supported one.
+        evidence: also find the span of the source that supports or contradicts each sentence. A
+            classifier takes up to 16 further requests for it, a written verdict none.
         chunk_words: cut the source into chunks for judges with a short context window; the highest
             probability over the chunks counts.
         overlap: sentences that a chunk shares with the one before.
@@ -112,15 +133,69 @@ async def consistency(
     if not text or (only_answered and label != ANSWERED):
         return NoScore(label)
     premise = _read_source(sample, source)
-    mode = JudgingMode(hypothesis == "sentences", sentences, overlap, max_tokens)
-    answer_sentences = sentences_of(text) or [text]
-    opinions = await gather_all(
-        [
-            ask_judge(judge, premise, answer_sentences, text, ask, mode)
-            for judge in panel
-        ]
+    mode = JudgingMode(
+        by_sentence=hypothesis == "sentences",
+        reasons=sentences or evidence,
+        overlap=overlap,
+        max_tokens=max_tokens,
+        evidence_threshold=threshold if evidence else None,
     )
-    return _combine_opinions(opinions, panel, threshold, combine)
+    spans = sentence_spans(text) or [(0, len(text))]
+    answer_sentences = [text[start:end] for start, end in spans]
+    source_sentences = split_source(sample, source) if evidence else ()
+    verdicts = await gather_verdicts(
+        {
+            judge.role: ask_judge(
+                judge, premise, answer_sentences, text, ask, mode, source_sentences
+            )
+            for judge in panel
+        },
+        needs,
+    )
+    score = _combine_opinions(verdicts, threshold, combine)
+    offset = len(answer.text) - len(answer.text.lstrip())
+    return replace(
+        score, sentences=_record_sentences(verdicts, spans, offset, threshold)
+    )
+
+
+def _record_sentences(
+    verdicts: PanelVerdicts[Opinion],
+    spans: Sequence[tuple[int, int]],
+    offset: int,
+    threshold: float,
+) -> list[dict[str, Any]]:
+    """Return the verdicts on sentences for the record; none if no judge was asked about them."""
+    opinions = [opinion for opinion in verdicts.by_role.values() if opinion.units]
+    if not opinions:
+        return []
+    return [
+        {
+            "span": [start + offset, end + offset],
+            "verdicts": {
+                opinion.role: _record_unit(opinion.units[index], threshold)
+                for opinion in opinions
+            },
+        }
+        for index, (start, end) in enumerate(spans[:MAX_RECORDED_SENTENCES])
+    ]
+
+
+def _record_unit(unit: Unit, threshold: float) -> dict[str, Any]:
+    verdict: dict[str, Any] = {
+        "supported": unit.probability >= threshold,
+        "probability": unit.probability,
+    }
+    if unit.reason:
+        verdict["reason"] = unit.reason
+    if unit.evidence is None:
+        return verdict
+    if unit.evidence.spans:
+        verdict["relation"] = unit.evidence.relation
+        verdict["evidence"] = [span.as_dict() for span in unit.evidence.spans]
+    if unit.evidence.refused:
+        verdict["refused"] = unit.evidence.refused
+    return verdict
 
 
 def _read_source(sample: Sample, source: str) -> str:
@@ -138,8 +213,9 @@ def _read_source(sample: Sample, source: str) -> str:
 
 
 def _combine_opinions(
-    opinions: Sequence[Opinion], judges: Sequence[Judge], threshold: float, combine: str
+    verdicts: PanelVerdicts[Opinion], threshold: float, combine: str
 ) -> Score:
+    opinions = list(verdicts.by_role.values())
     probabilities = [opinion.probability for opinion in opinions]
     mean = sum(probabilities) / len(probabilities)
     votes = [probability >= threshold for probability in probabilities]
@@ -150,8 +226,16 @@ def _combine_opinions(
         "majority": 2 * sum(votes) > len(votes),
     }[combine]
     parts = {"score": mean}
-    if len(opinions) > 1:
+    if len(opinions) + len(verdicts.failures) > 1:
         parts |= {opinion.role: opinion.probability for opinion in opinions}
+        parts |= {
+            verdict_part(opinion.role): float(vote)
+            for opinion, vote in zip(opinions, votes, strict=True)
+        }
+        parts |= {
+            DIFFER: float(any(votes) and not all(votes)),
+            VERDICTS: float(len(opinions)),
+        }
     worst = [
         (min(opinion.units, key=lambda unit: unit.probability), opinion.role)
         for opinion in opinions
@@ -167,8 +251,16 @@ def _combine_opinions(
         for unit, role in worst
         if unit.probability < threshold
     ]
+    if verdicts.remark:
+        remarks.append(verdicts.remark)
+    is_tie = combine == "majority" and 2 * sum(votes) == len(votes)
+    unsure = (
+        f"the judges are split {sum(votes)} to {sum(votes)}: a tie is not consistent"
+        if is_tie
+        else ""
+    )
     label = CONSISTENT if consistent else INCONSISTENT
-    return Score(float(consistent), label, "; ".join(remarks), parts)
+    return Score(float(consistent), label, "; ".join(remarks), parts, unsure=unsure)
 
 
 def _describe_sentence(unit: Unit, role: str) -> str:

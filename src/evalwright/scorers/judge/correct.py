@@ -35,6 +35,7 @@ from evalwright.scorers.judge.material import (
 )
 from evalwright.scorers.judge.opinions import Opinion, Scale, score_opinions
 from evalwright.scorers.judge.options import check_common, check_roles
+from evalwright.scorers.judge.panel import Combine
 from evalwright.scorers.registry import checked
 
 CLASSES: Mapping[str, str] = {
@@ -98,6 +99,8 @@ async def judge_correct(
     ask: Ask,
     *,
     judges: Sequence[str] = ("judge",),
+    combine: Combine = "",
+    needs: int = 0,
     show: Sequence[str] = ("question",),
     instructions: str = "",
     max_tokens: int = MAX_TOKENS,
@@ -112,6 +115,8 @@ async def judge_correct(
 
     Args:
         judges: roles of the judges.
+        combine: by the "mean" of the judges' scores or by "majority"; by default majority.
+        needs: how many judges must give a verdict; 0 for all.
         show: parts of the sample that the judge sees beside the reference.
         instructions: added to the judge's task.
         max_tokens: limit on a verdict's length.
@@ -168,7 +173,9 @@ async def judge_correct(
             float(fields["class"] == "correct"), fields["class"], fields["reason"]
         )
 
-    return await score_opinions(roles, [turn], opinion, Scale(tuple(CLASSES)))
+    return await score_opinions(
+        roles, [turn], opinion, Scale(tuple(CLASSES), combine=combine), needs
+    )
 
 
 # -- a published grader ----------------------------------------------------------------

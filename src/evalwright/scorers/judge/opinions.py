@@ -12,6 +12,14 @@ from statistics import fmean
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.samples import Score
 from evalwright.scorers.judge.material import Exchange
+from evalwright.scorers.judge.panel import (
+    DIFFER,
+    PANEL_PARTS,
+    VERDICTS,
+    Combine,
+    PanelVerdicts,
+    gather_verdicts,
+)
 from evalwright.strategies.several import gather_all
 
 SPLIT = "split"
@@ -38,10 +46,12 @@ class Scale:
     Attributes:
         labels: all labels, in the order of their numbers.
         label_of: gives the label of a mean score; None where the majority decides the label.
+        combine: "mean" or "majority" for several judges, whatever `label_of` is; "" goes by it.
     """
 
     labels: tuple[str, ...]
     label_of: Callable[[float], str] | None = None
+    combine: Combine = ""
 
 
 def check_parts(names: Sequence[str], roles: Sequence[str], turns: str) -> None:
@@ -49,7 +59,7 @@ def check_parts(names: Sequence[str], roles: Sequence[str], turns: str) -> None:
     reserved: set[str] = set()
     if len(roles) > 1:
         judge_parts = [f"{role} {name}" for role in roles for name in ("class", *names)]
-        reserved = {AGREEMENT, *roles, *judge_parts}
+        reserved = {AGREEMENT, *PANEL_PARTS, *roles, *judge_parts}
     for name in names:
         if name in reserved or (turns == "each" and _TURN.fullmatch(name)):
             raise ConfigurationError(
@@ -58,9 +68,13 @@ def check_parts(names: Sequence[str], roles: Sequence[str], turns: str) -> None:
             )
 
 
-def pass_or_fail(threshold: float) -> Scale:
+def pass_or_fail(threshold: float, combine: Combine = "") -> Scale:
     """Return the scale of two labels: "pass" from `threshold` on, else "fail"."""
-    return Scale(("fail", "pass"), lambda mean: "pass" if mean >= threshold else "fail")
+
+    def label_of(mean: float) -> str:
+        return "pass" if mean >= threshold else "fail"
+
+    return Scale(("fail", "pass"), label_of, combine)
 
 
 async def score_opinions(
@@ -68,28 +82,29 @@ async def score_opinions(
     turns: Sequence[Exchange],
     opinion: Callable[[str, Exchange], Awaitable[Opinion]],
     scale: Scale,
+    needs: int = 0,
 ) -> Score:
-    """Score an answer by all judges' opinions of all turns.
+    """Score an answer by the judges' opinions of all turns.
 
     Waits until every request has ended, then raises the first error.
+
+    Args:
+        roles: of the judges.
+        turns: what each of them judges.
+        opinion: asks one judge about one turn.
+        scale: how opinions are combined.
+        needs: how many judges must give all their opinions; 0 for all.
+
+    Raises:
+        RequestFailed: fewer judges did.
     """
-    opinions = await gather_all(
-        [opinion(role, turn) for role in roles for turn in turns]
-    )
-    by_judge = [
-        opinions[start : start + len(turns)]
-        for start in range(0, len(opinions), len(turns))
-    ]
-    return _combine_judges(
-        dict(
-            zip(
-                roles,
-                (_combine_turns(turn_opinions, scale) for turn_opinions in by_judge),
-                strict=True,
-            )
-        ),
-        scale,
-    )
+
+    async def judge(role: str) -> Opinion:
+        opinions = await gather_all([opinion(role, turn) for turn in turns])
+        return _combine_turns(opinions, scale)
+
+    verdicts = await gather_verdicts({role: judge(role) for role in roles}, needs)
+    return _combine_judges(verdicts, scale)
 
 
 async def score_by_judges(
@@ -147,29 +162,57 @@ def _combine_turns(opinions: Sequence[Opinion], scale: Scale) -> Opinion:
     )
 
 
-def _combine_judges(by_role: Mapping[str, Opinion], scale: Scale) -> Score:
-    """Combine the judges' opinions, by role, into the score of the answer."""
+def _combine_judges(verdicts: PanelVerdicts[Opinion], scale: Scale) -> Score:
+    """Combine the judges' opinions into the score of the answer."""
+    by_role = verdicts.by_role
     opinions = list(by_role.values())
-    if len(opinions) == 1:
+    if len(opinions) == 1 and not verdicts.failures:
         opinion = opinions[0]
         return Score(opinion.value, opinion.label, opinion.reason, opinion.parts)
-    explanation = "; ".join(
+    remarks = [
         f"{role}: {opinion.label} ({opinion.reason})"
         for role, opinion in by_role.items()
+    ]
+    if verdicts.remark:
+        remarks.append(verdicts.remark)
+    value, label = _combine_values(opinions, scale)
+    return Score(
+        value,
+        label,
+        "; ".join(remarks),
+        _panel_parts(by_role, scale),
+        {role: opinion.label for role, opinion in by_role.items()},
     )
-    labels = [opinion.label for opinion in opinions]
-    mean = fmean(opinion.value for opinion in opinions)
-    if scale.label_of is not None:
-        label = scale.label_of(mean)
-    else:
-        label = _majority(labels)
-        if label:
-            mean = next(opinion.value for opinion in opinions if opinion.label == label)
 
+
+def _combine_values(opinions: Sequence[Opinion], scale: Scale) -> tuple[float, str]:
+    """Return a panel's score and label.
+
+    Without a majority the label is `SPLIT`, or that of the mean if the mean decides.
+    """
+    mean = fmean(opinion.value for opinion in opinions)
+    combine = scale.combine or ("majority" if scale.label_of is None else "mean")
+    majority = _majority([opinion.label for opinion in opinions])
+    if combine == "mean":
+        label = majority if scale.label_of is None else scale.label_of(mean)
+        return mean, label or SPLIT
+    if not majority:
+        return mean, SPLIT
+    in_majority = [opinion.value for opinion in opinions if opinion.label == majority]
+    return fmean(in_majority), majority
+
+
+def _panel_parts(by_role: Mapping[str, Opinion], scale: Scale) -> dict[str, float]:
+    """Return the parts of a panel's score: means, agreement, and what each judge said."""
+    opinions = list(by_role.values())
+    labels = [opinion.label for opinion in opinions]
     pairs = list(combinations(labels, 2))
-    parts = {
+    agreement = {AGREEMENT: sum(a == b for a, b in pairs) / len(pairs)} if pairs else {}
+    return {
         **_mean_parts([opinion.parts for opinion in opinions]),
-        AGREEMENT: sum(a == b for a, b in pairs) / len(pairs),
+        **agreement,
+        DIFFER: float(len(set(labels)) > 1),
+        VERDICTS: float(len(opinions)),
         # What `evalwright check judge agreement` and the metric `rater-agreement` read.
         **{role: opinion.value for role, opinion in by_role.items()},
         **{
@@ -182,13 +225,6 @@ def _combine_judges(by_role: Mapping[str, Opinion], scale: Scale) -> Score:
             for name, number in opinion.parts.items()
         },
     }
-    return Score(
-        mean,
-        label or SPLIT,
-        explanation,
-        parts,
-        {role: opinion.label for role, opinion in by_role.items()},
-    )
 
 
 def _mean_parts(parts_by_opinion: Sequence[Mapping[str, float]]) -> dict[str, float]:

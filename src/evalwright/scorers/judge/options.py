@@ -6,10 +6,13 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from evalwright.core.errors import ConfigurationError, check_known
+from evalwright.scorers.judge.panel import PANEL_PARTS, check_needs
 
 SHOWN = ("question", "passages", "reference")
 """What a judge may see of the sample."""
 TURNS = ("last", "each")
+COMBINED = ("", "mean", "majority")
+"""How several judges are combined; "" is what suits the scorer."""
 
 
 def check_whole_number(number: Any, name: str, least: int = 0) -> int:
@@ -75,7 +78,7 @@ def check_roles(judges: Any, reserved: Collection[str] = ()) -> tuple[str, ...]:
             raise ConfigurationError(
                 f"The option 'judges' names the role '{role}' twice."
             )
-        if role in reserved and len(roles) > 1:
+        if role in (*reserved, *PANEL_PARTS) and len(roles) > 1:
             raise ConfigurationError(
                 f"A judge cannot have the role '{role}': parts of the score have that"
                 " name. Choose another."
@@ -85,7 +88,9 @@ def check_roles(judges: Any, reserved: Collection[str] = ()) -> tuple[str, ...]:
 
 def check_common(options: Mapping[str, Any], reserved: Collection[str] = ()) -> None:
     """Check the options that all kinds of judges have. Raises ConfigurationError or UnknownName."""
-    check_roles(options["judges"], reserved)
+    roles = check_roles(options["judges"], reserved)
+    check_needs(options["needs"], len(roles))
+    check_known("value of the option 'combine'", [options["combine"]], COMBINED)
     check_whole_number(options["max_tokens"], "max_tokens", 1)
     check_flags(options, "schema")
     if not isinstance(options["instructions"], str):

@@ -34,6 +34,7 @@ from evalwright.scorers.judge.material import (
 )
 from evalwright.scorers.judge.opinions import Opinion, Scale, score_opinions
 from evalwright.scorers.judge.options import check_common, check_flags, check_roles
+from evalwright.scorers.judge.panel import Combine
 from evalwright.scorers.registry import checked
 from evalwright.strategies.several import gather_all
 
@@ -84,6 +85,8 @@ async def judge_pair(
     ties: bool = True,
     turns: Literal["last", "each"] = "last",
     judges: Sequence[str] = ("judge",),
+    combine: Combine = "",
+    needs: int = 0,
     show: Sequence[str] = ("question", "passages"),
     instructions: str = "",
     max_tokens: int = MAX_TOKENS,
@@ -101,6 +104,8 @@ async def judge_pair(
         ties: whether a judge may say that neither is better.
         turns: compare the last replies of conversations, or the replies of each turn.
         judges: roles of the judges.
+        combine: by the "mean" of the judges' scores or by "majority"; by default the mean.
+        needs: how many judges must give a verdict; 0 for all.
         show: parts of the sample that the judge sees.
         instructions: added to the judge's task.
         max_tokens: limit on a verdict's length.
@@ -141,7 +146,11 @@ async def judge_pair(
         return _combine_orders(forth, back, _log_length_ratio(*pairs[0]))
 
     return await score_opinions(
-        check_roles(judges), turns_to_judge, opinion, Scale(LABELS, _label_outcome)
+        check_roles(judges),
+        turns_to_judge,
+        opinion,
+        Scale(LABELS, _label_outcome, combine),
+        needs,
     )
 
 

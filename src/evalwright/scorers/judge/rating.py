@@ -17,6 +17,7 @@ from evalwright.scorers.judge.judge_questions import (
 from evalwright.scorers.judge.material import Exchange, collect_material, list_exchanges
 from evalwright.scorers.judge.opinions import Opinion, pass_or_fail, score_opinions
 from evalwright.scorers.judge.options import SHOWN, check_common, check_roles
+from evalwright.scorers.judge.panel import Combine
 from evalwright.scorers.registry import checked
 
 RATING = "rating"
@@ -89,6 +90,8 @@ async def judge_rating(
     threshold: float = 0.5,
     turns: Literal["last", "each"] = "last",
     judges: Sequence[str] = ("judge",),
+    combine: Combine = "",
+    needs: int = 0,
     show: Sequence[str] = SHOWN,
     instructions: str = "",
     max_tokens: int = MAX_TOKENS,
@@ -104,6 +107,8 @@ async def judge_rating(
         threshold: the least score at which the answer passes.
         turns: judge the last reply of a conversation, or average over all of them.
         judges: roles of the judges.
+        combine: by the "mean" of the judges' scores or by "majority"; by default the mean.
+        needs: how many judges must give a verdict; 0 for all.
         show: parts of the sample that the judge sees.
         instructions: added to the judge's task.
         max_tokens: limit on a verdict's length.
@@ -135,7 +140,8 @@ async def judge_rating(
         check_roles(judges),
         list_exchanges(sample, answer, turns),
         opinion,
-        pass_or_fail(threshold),
+        pass_or_fail(threshold, combine),
+        needs,
     )
 
 

@@ -28,6 +28,7 @@ from evalwright.scorers.judge.options import (
     check_common,
     check_roles,
 )
+from evalwright.scorers.judge.panel import Combine
 from evalwright.scorers.registry import checked
 from evalwright.strategies.several import gather_all
 
@@ -68,6 +69,8 @@ async def judge_rubric(
     threshold: float = 0.5,
     turns: Literal["last", "each"] = "last",
     judges: Sequence[str] = ("judge",),
+    combine: Combine = "",
+    needs: int = 0,
     show: Sequence[str] = SHOWN,
     instructions: str = "",
     max_tokens: int = MAX_TOKENS,
@@ -87,6 +90,8 @@ async def judge_rubric(
         threshold: the least score at which the answer passes.
         turns: judge the last reply of a conversation, or average over all of them.
         judges: roles of the judges.
+        combine: by the "mean" of the judges' scores or by "majority"; by default the mean.
+        needs: how many judges must give a verdict; 0 for all.
         show: parts of the sample that the judge sees.
         instructions: added to the judge's task.
         max_tokens: limit on a verdict's length.
@@ -129,7 +134,11 @@ async def judge_rubric(
         )
 
     return await score_opinions(
-        roles, list_exchanges(sample, answer, turns), opinion, pass_or_fail(threshold)
+        roles,
+        list_exchanges(sample, answer, turns),
+        opinion,
+        pass_or_fail(threshold, combine),
+        needs,
     )
 
 

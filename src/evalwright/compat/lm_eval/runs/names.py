@@ -85,7 +85,7 @@ def doc_digest(doc: Any) -> str:
 
 def file_safe(model: str) -> str:
     """Turn a model's name into a folder name that cannot leave its parent folder."""
-    name = re.sub(r'["<>:/|\\?*\[\]]+', "__", model)
+    name = re.sub(r'["<>:/|\\?*\[\]\x00]+', "__", model)
     return name if name.strip(". ") else "model"
 
 

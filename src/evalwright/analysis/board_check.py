@@ -1,0 +1,252 @@
+"""Checks a published `board.json` against runs: computes the board again and compares numbers.
+
+A model of the file is matched with a run by the SHA-256 of its samples, else by the run's name.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evalwright.analysis.words import counted, listed
+
+RELATIVE_TOLERANCE = 1e-6
+ABSOLUTE_TOLERANCE = 1e-9
+MAX_LISTED = 20
+"""Most differences that are listed; the others are counted."""
+NODE_NUMBERS = ("value", "low", "high", "n", "missing", "rank")
+MODEL_NUMBERS = (
+    "rank",
+    "items",
+    "asked",
+    "not_asked",
+    "missing",
+    "unsure",
+    "cost",
+    "outcomes",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class BoardDifference:
+    """A number of a published board that differs from the one computed from runs.
+
+    Args:
+        model: the model's label; "" for something about the whole board.
+        number: which number it is.
+        published: what the file says.
+        computed: what the runs say.
+    """
+
+    model: str
+    number: str
+    published: Any
+    computed: Any
+
+    @property
+    def sentence(self) -> str:
+        """A sentence with both."""
+        of_model = f"{self.model}, " if self.model else ""
+        return (
+            f"{of_model}{self.number}: {self.published} in the file, {self.computed} from"
+            " the runs"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class BoardCheck:
+    """The outcome of checking a board.
+
+    Args:
+        n_numbers: how many numbers were compared.
+        n_models: how many models of the file are among the runs.
+        differences: all numbers that differ.
+    """
+
+    n_numbers: int
+    n_models: int
+    differences: tuple[BoardDifference, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return a plain mapping for JSON."""
+        return {
+            "n_numbers": self.n_numbers,
+            "n_models": self.n_models,
+            "differences": [
+                {
+                    "model": difference.model,
+                    "number": difference.number,
+                    "published": difference.published,
+                    "computed": difference.computed,
+                }
+                for difference in self.differences
+            ],
+        }
+
+
+def check_board(
+    published: Mapping[str, Any], computed: Mapping[str, Any]
+) -> BoardCheck:
+    """Compare the numbers of two boards.
+
+    Args:
+        published: the content of the file, with schema 1.
+        computed: the board that the runs give, in the same form.
+    """
+    return _Checker(published, computed).check()
+
+
+class _Checker:
+    """Compares number by number, and counts."""
+
+    def __init__(
+        self, published: Mapping[str, Any], computed: Mapping[str, Any]
+    ) -> None:
+        self._published = published
+        self._computed = computed
+        self._n_numbers = 0
+        self._differences: list[BoardDifference] = []
+
+    def check(self) -> BoardCheck:
+        pairs = self._pair_models()
+        for published_row, computed_row in pairs:
+            self._compare_models(published_row, computed_row)
+        self._compare_nodes(pairs)
+        return BoardCheck(self._n_numbers, len(pairs), tuple(self._differences))
+
+    def _pair_models(self) -> list[tuple[int, int]]:
+        """Match models by the hash of their samples, else by their run; note those without one."""
+        theirs = self._published["models"]
+        ours = self._computed["models"]
+        free = dict(enumerate(ours))
+        pairs = []
+        unmatched = []
+        for row, model in enumerate(theirs):
+            match = _find_match(model, free)
+            if match is None:
+                unmatched.append(row)
+                continue
+            pairs.append((row, match))
+            del free[match]
+        for row in unmatched:
+            self._differ(theirs[row]["label"], "model", "there", "no such run")
+        for model in free.values():
+            self._differ(model["label"], "model", "not there", "there")
+        return pairs
+
+    def _compare_models(self, published_row: int, computed_row: int) -> None:
+        theirs = self._published["models"][published_row]
+        ours = self._computed["models"][computed_row]
+        label = ours["label"]
+        if theirs.get("samples_sha256") and ours.get("samples_sha256"):
+            self._compare(
+                label,
+                "samples_sha256",
+                theirs["samples_sha256"],
+                ours["samples_sha256"],
+            )
+        for name in MODEL_NUMBERS:
+            self._compare(label, name, theirs.get(name), ours.get(name))
+        scores = {**(theirs.get("scores") or {}), **(ours.get("scores") or {})}
+        for column in scores:
+            self._compare_scores(
+                label,
+                f"scores.{column}",
+                (theirs.get("scores") or {}).get(column),
+                (ours.get("scores") or {}).get(column),
+            )
+
+    def _compare_scores(self, label: str, name: str, theirs: Any, ours: Any) -> None:
+        if not isinstance(theirs, Mapping) or not isinstance(ours, Mapping):
+            self._compare(label, name, theirs, ours)
+            return
+        for part in ("value", "low", "high", "n", "n_missing"):
+            self._compare(label, f"{name}.{part}", theirs.get(part), ours.get(part))
+
+    def _compare_nodes(self, pairs: Sequence[tuple[int, int]]) -> None:
+        theirs = {node["id"]: node for node in self._published["nodes"]}
+        ours = {node["id"]: node for node in self._computed["nodes"]}
+        lacking = [node_id for node_id in theirs if node_id not in ours]
+        further = [node_id for node_id in ours if node_id not in theirs]
+        if lacking:
+            self._differ("", "nodes", listed(lacking, 5), "not there")
+        if further:
+            self._differ("", "nodes", "not there", listed(further, 5))
+        for node_id, node in theirs.items():
+            if node_id not in ours:
+                continue
+            for published_row, computed_row in pairs:
+                label = self._computed["models"][computed_row]["label"]
+                for name in NODE_NUMBERS:
+                    self._compare(
+                        label,
+                        f"{node_id} {name}",
+                        _entry_of(node, name, published_row),
+                        _entry_of(ours[node_id], name, computed_row),
+                    )
+
+    def _compare(self, label: str, name: str, theirs: Any, ours: Any) -> None:
+        self._n_numbers += 1
+        if not _same(theirs, ours):
+            self._differ(label, name, theirs, ours)
+
+    def _differ(self, label: str, name: str, theirs: Any, ours: Any) -> None:
+        self._differences.append(BoardDifference(label, name, theirs, ours))
+
+
+def _find_match(
+    model: Mapping[str, Any], free: Mapping[int, Mapping[str, Any]]
+) -> int | None:
+    digest = model.get("samples_sha256")
+    for row, candidate in free.items():
+        if digest and candidate.get("samples_sha256") == digest:
+            return row
+    for row, candidate in free.items():
+        if candidate["run"] == model.get("run"):
+            return row
+    return None
+
+
+def _entry_of(node: Mapping[str, Any], name: str, row: int) -> Any:
+    entries = node.get(name)
+    if not isinstance(entries, list) or row >= len(entries):
+        return None
+    return entries[row]
+
+
+def _same(theirs: Any, ours: Any) -> bool:
+    if isinstance(theirs, Mapping) and isinstance(ours, Mapping):
+        return theirs.keys() == ours.keys() and all(
+            _same(theirs[key], ours[key]) for key in theirs
+        )
+    if isinstance(theirs, list) and isinstance(ours, list):
+        return len(theirs) == len(ours) and all(map(_same, theirs, ours))
+    if _is_number(theirs) and _is_number(ours):
+        return math.isclose(
+            theirs, ours, rel_tol=RELATIVE_TOLERANCE, abs_tol=ABSOLUTE_TOLERANCE
+        )
+    return bool(theirs == ours)
+
+
+def _is_number(content: object) -> bool:
+    return isinstance(content, int | float) and not isinstance(content, bool)
+
+
+def check_sentences(check: BoardCheck, file: str) -> Iterator[str]:
+    """Say what differs, a sentence for each number up to `MAX_LISTED`."""
+    n_numbers = counted(check.n_numbers, "number")
+    models = counted(check.n_models, "model")
+    if not check.differences:
+        yield f"'{file}': all {n_numbers} of {models} are those of the runs."
+        return
+    for difference in check.differences[:MAX_LISTED]:
+        yield difference.sentence
+    n_more = len(check.differences) - MAX_LISTED
+    if n_more > 0:
+        yield f"{n_more:,} more differ."
+    yield (
+        f"'{file}': {len(check.differences):,} of {n_numbers} of {models} differ from"
+        " what the runs give."
+    )

@@ -1,0 +1,371 @@
+"""Notes of a leaderboard: what a reader of it must know, a sentence each."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+import numpy as np
+
+from evalwright.analysis.board_rows import BoardRow
+from evalwright.analysis.comparison import caveats
+from evalwright.analysis.differing import describe_task_differences
+from evalwright.analysis.judge_panels import panel_notes
+from evalwright.analysis.judges_used import scoring_roles
+from evalwright.analysis.pairs import note_other_questions_by_pair, pairing_notes
+from evalwright.analysis.ranking import Ranking
+from evalwright.analysis.robustness import how_to_fill
+from evalwright.analysis.words import (
+    count,
+    counted,
+    listed,
+    merge_remarks,
+    plural,
+    warn_few_clusters,
+)
+from evalwright.metrics.registry import RATES_OF_ALL, RATES_OF_ALL_NOTE
+from evalwright.runs.accepted_failures import accepts_failures, missing_samples
+from evalwright.runs.measures import Matrix, common_counts, group_notes
+from evalwright.runs.reader import Run, called
+from evalwright.runs.stopping import early_notes
+from evalwright.statistics.macro import TasksAre
+
+SPLIT_NOTE = (
+    "The tasks have different units or directions, so each unit has a table of its own,"
+    " and there is no overall score."
+)
+RANK_NOTE = (
+    "A rank is a range: the best and the worst rank that the model can have."
+    " All ranges hold simultaneously at 95% confidence (paired differences,"
+    " Holm-adjusted over all pairs); models whose ranges do not overlap are"
+    " significantly different."
+)
+UNRANKED_NOTE = "Models without a rank have no score on at least one of the tasks."
+TIED_NOTE = "Models that share a letter are tied: the data cannot separate them."
+SIMULTANEOUS_NOTE = (
+    "A score's interval is its own; the simultaneous ones hold for all models at once."
+)
+
+
+def list_notes(
+    runs: Sequence[Run],
+    rows: Sequence[BoardRow],
+    mixed: bool,
+    split: bool,
+    task_matrices: Sequence[Matrix],
+    ranking: Ranking | None,
+    isolated_runs: Sequence[tuple[str, bool]],
+    names: Sequence[str],
+    tasks_are: TasksAre,
+    is_unranked: bool = False,
+) -> Iterator[str]:
+    """Write the notes of a board, a sentence each.
+
+    Args:
+        runs: the runs.
+        rows: their rows.
+        mixed: whether the tasks have metrics that cannot be averaged.
+        split: whether there are tasks with another unit.
+        task_matrices: the item scores of the ranked runs.
+        ranking: their ranking, if any.
+        isolated_runs: the names of runs that cannot be compared with any other, and whether each
+            shares items with one.
+        names: the runs of `task_matrices`.
+        tasks_are: as in `make_board`.
+        is_unranked: whether no model is ranked, for a reason that another note says.
+    """
+    yield (
+        "Intervals are 95%. Scores generalise to items drawn like these, not only to"
+        " these items."
+    )
+    if tasks_are == "sample":
+        yield (
+            "Overall scores and ranks generalise to tasks like these: the spread"
+            " between the tasks counts, not only that of items."
+        )
+    unsure_counts = [row.n_unsure for row in rows]
+    if sum(unsure_counts):
+        answers = counted(sum(unsure_counts), "unsure answer")
+        yield (
+            f"{answers}{_spread_over_runs(unsure_counts)}: scored, but a careful reader might score"
+            f" {plural(sum(unsure_counts), 'it', 'them')} otherwise. `evalwright runs samples"
+            " RUN --unsure` lists them; a judge can read them (`evalwright score RUN"
+            " --judge provider/name`)."
+        )
+    if split:
+        yield SPLIT_NOTE
+    if mixed:
+        yield (
+            "Scores in this unit are not averaged over tasks, so there is no overall"
+            " score and no rank."
+        )
+    elif ranking is not None:
+        yield from _ranking_notes(ranking, rows, task_matrices, isolated_runs, names)
+
+    few = []
+    for task in dict.fromkeys(name for row in rows for name in row.cells):
+        cells = [
+            row.cells[task].estimate.effective_clusters
+            for row in rows
+            if task in row.cells
+        ]
+        few.append(
+            (f"'{task}'", warn_few_clusters(min(filter(None, cells), default=None)))
+        )
+    yield from (f"On {tasks} {note}" for tasks, note in merge_remarks(few) if note)
+    shown_tasks = {name for row in rows for name in row.cells}
+    yield from _differing_notes(runs, called(runs), shown_tasks)
+    yield from _order_notes(rows)
+    yield from early_notes(runs)
+    if any(row.shares for row in rows):
+        yield (
+            "Hallucinated and 'refused or corrected' are shares of the stress questions,"
+            " which have no answer: refusing or correcting is right."
+        )
+        if any(row.overall for row in rows):
+            yield (
+                "Accuracy is over the questions that have an answer; the overall score is the"
+                " mean over all tasks, those with stress questions included."
+            )
+    if any(row.n_missing for row in rows):
+        ranked = (
+            "; ranks come from the items that two models both have"
+            if ranking is not None
+            else ""
+        )
+        yield f"Missing answers are left out and counted{ranked}."
+        shown_metrics = [
+            metric for row in rows for task in row.cells for metric in row.metrics[task]
+        ]
+        if any(
+            metric.kind in RATES_OF_ALL and metric.estimate.n_missing
+            for metric in shown_metrics
+        ):
+            yield RATES_OF_ALL_NOTE
+    yield from _given_up_notes(runs, called(runs))
+    if unanswered := [row.label for row in rows if row.provisional and not row.n]:
+        yield f"All answers of {listed(unanswered)} are missing. {how_to_fill(runs)}"
+    if provisional := [
+        f"{row.label} ({_missing_percent(row)})"
+        for row in rows
+        if row.provisional and row.n
+    ]:
+        their = (
+            "their scores and ranks are"
+            if len(provisional) > 1
+            else "its score and rank are"
+        )
+        yield (
+            f"More than 5% of the answers of {listed(provisional)} are missing, so"
+            f" {their} provisional (marked *). {how_to_fill(runs)}"
+        )
+    yield from _not_asked_notes(runs, rows)
+    n_silent = [(row.label, row.n_asked - row.n - row.n_missing) for row in rows]
+    silent = [f"{label}: {count(n)}" for label, n in n_silent if n > 0]
+    if silent:
+        yield (
+            "Answers to which the scorer of the column gives no score:"
+            f" {listed(silent, 8)}."
+        )
+    yield from caveats(runs, task_matrices)
+    if any(row.ranks is None for row in rows) and not (mixed or is_unranked):
+        yield UNRANKED_NOTE
+
+
+def _ranking_notes(
+    ranking: Ranking,
+    rows: Sequence[BoardRow],
+    task_matrices: Sequence[Matrix],
+    isolated_runs: Sequence[tuple[str, bool]],
+    names: Sequence[str],
+) -> Iterator[str]:
+    """Write notes on how to read the ranks; arguments as of `list_notes`."""
+    yield RANK_NOTE
+    if ranking.letters and any(
+        row.ranks and row.ranks[0] != row.ranks[1] for row in rows
+    ):
+        yield TIED_NOTE
+    if any(row.together for row in rows):
+        yield SIMULTANEOUS_NOTE
+    for common in (False, True):
+        if not (some := [name for name, has in isolated_runs if has == common]):
+            continue
+        them = "it" if len(some) == 1 else "them"
+        reason = "No other model has enough items in common with {}"
+        if common:
+            reason = (
+                "The differences of {} from the others have no interval (they are"
+                " all alike, and the range of a score is not known)"
+            )
+        yield (
+            f"{reason.format(listed(some))}: every rank is possible for {them},"
+            " whatever the score."
+        )
+    yield from _common_notes(task_matrices)
+    for matrix in task_matrices:
+        yield from filter(
+            None,
+            (
+                note_other_questions_by_pair(matrix, names),
+                *pairing_notes(matrix, names),
+            ),
+        )
+
+
+def _given_up_notes(runs: Sequence[Run], labels: Sequence[str]) -> Iterator[str]:
+    """Say how many samples were given up by model, for runs that accept a share of failures."""
+    by_model = []
+    for run, label in zip(runs, labels, strict=True):
+        if not accepts_failures(run):
+            continue
+        missing = missing_samples(run)
+        ids = dict.fromkeys(name for task in missing for name in task.ids)
+        too_many = (
+            "" if all(task.is_accepted for task in missing) else ", more than accepted"
+        )
+        which = f" ({listed(list(ids), 5)}{too_many})" if ids else ""
+        by_model.append(f"{label} {sum(len(task.ids) for task in missing):,}{which}")
+    if by_model:
+        limits = [
+            str(run.data["configuration"].get("accept_failures") or "") for run in runs
+        ]
+        accepted = listed(list(dict.fromkeys(filter(None, limits))))
+        how = f", where up to {accepted} of a task are accepted" if accepted else ""
+        yield f"Samples given up after their requests failed{how}: {'; '.join(by_model)}."
+
+
+def _missing_percent(row: BoardRow) -> str:
+    return f"{100 * row.n_missing / max(1, row.n_asked):.1f}%"
+
+
+def _not_asked_notes(runs: Sequence[Run], rows: Sequence[BoardRow]) -> Iterator[str]:
+    """Say which runs used only part of the items because of a limit."""
+    limits = {run.id: run.data["configuration"].get("limit") for run in runs}
+    limited = [
+        f"{row.label} ({limits[row.run]:g})"
+        for row in rows
+        if limits.get(row.run) is not None
+    ]
+    if limited:
+        yield f"Limited to part of the items (--limit): {listed(limited, 8)}."
+
+
+def _common_notes(task_matrices: Sequence[Matrix]) -> Iterator[str]:
+    """Write notes on the items that pairs of runs share, and on jackknifed metrics."""
+    without = (
+        "are compared as independent samples"
+        if len(task_matrices) == 1
+        else "cannot be separated"
+    )
+    remarks = [
+        (f"'{matrix.measure.task}'", note)
+        for matrix in task_matrices
+        for note in group_notes(matrix)
+    ]
+    yield from (f"On {tasks} {note}" for tasks, note in merge_remarks(remarks))
+    for matrix in task_matrices:
+        counts = common_counts(matrix)
+        n_scored = np.diag(counts)
+        few = (counts > 0) & (
+            2 * counts < np.maximum(n_scored[:, None], n_scored[None, :])
+        )
+        for pairs, problem in (
+            (few, "under half of the items in common, and can hardly be separated"),
+            (counts == 0, f"no item in common, and {without}"),
+        ):
+            if number := int(np.triu(pairs, 1).sum()):
+                have = counted(number, "pair of models has", "pairs of models have")
+                yield f"On '{matrix.measure.task}' {have} {problem}."
+
+
+def _order_notes(rows: Sequence[BoardRow]) -> Iterator[str]:
+    """Write a note on rows whose position contradicts their ranks.
+
+    Either the position is none of the possible ranks, or a row further down has a better rank.
+    """
+    ranked = [row for row in rows if row.ranks]
+    odd = []
+    best = (0, 0)
+    for position, row in enumerate(ranked, 1):
+        assert row.ranks is not None
+        low, high = row.ranks
+        if not low <= position <= high or low < best[0] or high < best[1]:
+            odd.append(f"{row.label} (row {position}, rank {low} to {high})")
+        best = max(best[0], low), max(best[1], high)
+    if odd:
+        yield (
+            "Rows are ordered by their scores, each over the items that the model"
+            " answered; ranks follow from differences on the items that two models"
+            f" both answered. So order and rank disagree for {listed(odd, 5)}: trust"
+            " the rank."
+        )
+
+
+def _differing_notes(
+    runs: Sequence[Run], labels: Sequence[str], shown_tasks: Collection[str]
+) -> Iterator[str]:
+    """Write what differed between the runs, by task, and which models scored answers."""
+    task_names = dict.fromkeys(
+        task["name"]
+        for run in runs
+        for task in run.data["tasks"]
+        if task["name"] in shown_tasks
+    )
+    differences = (
+        (f"'{name}'", describe_task_differences(runs, labels, name))
+        for name in task_names
+    )
+    for tasks, difference in merge_remarks(
+        (name, difference) for name, difference in differences if difference
+    ):
+        yield f"The runs were not all given the same on {tasks}: {difference}."
+    yield from _judge_notes(runs, labels)
+    yield from panel_notes(runs)
+
+
+def _judge_notes(runs: Sequence[Run], labels: Sequence[str]) -> Iterator[str]:
+    """Name the models that scored answers; where they differ, the runs of each."""
+    labels_by_role: dict[str, dict[tuple[str, str], list[str]]] = {}
+    for run, label in zip(runs, labels, strict=True):
+        for role, model in scoring_roles(run).items():
+            labels_by_role.setdefault(role, {}).setdefault(model, []).append(label)
+    for role, labels_by_model in labels_by_role.items():
+        if len(labels_by_model) == 1:
+            ((_, name),) = labels_by_model
+            yield f"Scored with {name} in the role '{role}'."
+            continue
+        of_each = [
+            f"{name} for {listed(scored, 5)}"
+            for (_, name), scored in labels_by_model.items()
+        ]
+        yield (
+            f"Different models played the role '{role}' ({'; '.join(of_each)}): scores"
+            " that they gave are not comparable, and neither are the ranks marked †. Score"
+            " all alike: `evalwright score RUN --judge provider/name`."
+        )
+
+
+def missing_notes(
+    runs: Sequence[Run], labels: Sequence[str], nodes: Sequence[str]
+) -> Iterator[str]:
+    """Write a sentence for each node of the tree that lacks tasks in some runs."""
+    for name in nodes:
+        labels_by_coverage: dict[str, list[str]] = {}
+        for run, label in zip(runs, labels, strict=True):
+            for group in run.groups:
+                if group.name == name and group.missing:
+                    labels_by_coverage.setdefault(group.coverage, []).append(label)
+        for coverage, lacking in labels_by_coverage.items():
+            yield f"'{name}' has {coverage} ({listed(lacking, 5)})."
+
+
+def _spread_over_runs(counts: Sequence[int]) -> str:
+    """How a total is spread over the runs, in brackets; "" for a single run."""
+    low = min(counts)
+    high = max(counts)
+    if len(counts) == 1:
+        return ""
+    if low == high:
+        return f" ({high:,} in each run)"
+    if len(counts) == 2:
+        return f" ({counts[0]:,} and {counts[1]:,})"
+    return f" (from {low:,} to {high:,} a run)"

@@ -1,0 +1,648 @@
+"""What a leaderboard shows, before models are ranked: its tasks by unit, its tree, its numbers.
+
+All numbers are in the order of the runs here; `board` ranks the models and puts them in order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from evalwright.analysis.board_nodes import find_node, split_keys, unknown_node
+from evalwright.analysis.board_ranks import (
+    MOST_TESTS,
+    Cells,
+    NodeScores,
+    count_tests,
+    read_scores,
+)
+from evalwright.analysis.board_rows import BoardTask
+from evalwright.analysis.board_slices import SliceMaker, SliceScores, check_keys
+from evalwright.analysis.board_tree import (
+    OVERALL,
+    BoardNode,
+    TreeMaker,
+    UnitScores,
+    find_in,
+    replace_node,
+    task_node,
+)
+from evalwright.analysis.trees import (
+    Average,
+    common_trees,
+    make_average,
+    outer_first,
+    overall_node,
+)
+from evalwright.core.errors import ConfigurationError
+from evalwright.core.tasks import metadata_texts
+from evalwright.metrics.dimension_titles import value_title
+from evalwright.metrics.tree import Level, Node, distinct, with_shared_keys
+from evalwright.runs.measures import Matrix
+from evalwright.runs.reader import Run
+from evalwright.runs.regrouping import (
+    declared_tree,
+    task_metadata,
+    tree_by,
+    with_trees,
+)
+from evalwright.runs.results import MetricResult
+from evalwright.statistics import Estimate
+from evalwright.statistics.macro import TasksAre
+
+SAME_NUMBER = 1e-6
+"""How far an average may be from that of the items' scores to count as the same number."""
+
+AS_PUBLISHED = (
+    "it is an average as another program published it, and the scores by item do not"
+    " give the same number"
+)
+
+Unit = tuple[bool, bool, str]
+"""Whether values are bounded, whether lower ones are better, and the metric if not bounded."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnitPlan:
+    """The tasks that share a unit, and how models are ranked on them.
+
+    Args:
+        tasks: the columns.
+        cells: each run's metric by task.
+        node: the node of the runs' tree that stands for all tasks, if there is one.
+        overall: each run's mean over the tasks; empty if there is no such mean.
+        scores: the item scores by which models are ranked.
+        ranked_node: id of the node at which they are ranked, "" for none.
+        sorted_by: the number of each run by which the rows are sorted.
+        lower_is_better: whether lower ones are better.
+        ranked_tasks: the tasks that the rank is about.
+        is_mixed: whether the tasks have metrics that cannot be averaged, so that there is no rank.
+        why_unranked: why models are sorted without a rank, "" if they have one.
+        notes: what must be said of how models are sorted.
+    """
+
+    tasks: tuple[BoardTask, ...]
+    cells: tuple[Cells, ...]
+    node: Node | None
+    overall: tuple[Estimate | None, ...]
+    scores: NodeScores
+    ranked_node: str = ""
+    sorted_by: tuple[Estimate | None, ...] = ()
+    lower_is_better: bool
+    ranked_tasks: tuple[str, ...] = ()
+    is_mixed: bool
+    why_unranked: str = ""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def is_unranked(self) -> bool:
+        """Whether no model has a rank."""
+        return self.is_mixed or bool(self.why_unranked)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoardPlan:
+    """The numbers of a board, in the order of the runs.
+
+    Args:
+        runs: the runs, with the averages of the board's tree.
+        units: the tasks by unit, that of the ranked node first.
+        roots: the tree.
+        target: the node by which models are sorted and ranked.
+        trees: the trees of the board's tasks.
+        sources: by id of a node of `roots`, the node of these trees.
+        task_keys: the metadata keys by which the tasks differ, fewest values first.
+        made_by: whether the board's tree was made from metadata.
+        metric: the metric shown, None for the main ones.
+        tasks_are: as in `compare_runs`.
+    """
+
+    runs: Sequence[Run]
+    units: tuple[UnitPlan, ...]
+    roots: tuple[BoardNode, ...]
+    target: BoardNode
+    trees: tuple[Node, ...]
+    sources: Mapping[str, Node]
+    task_keys: tuple[str, ...]
+    made_by: bool
+    metric: str | None
+    tasks_are: TasksAre
+
+    def inner_nodes(self, unit: UnitPlan) -> list[Node]:
+        """List the averages that a table shows beside the overall score, outer ones first."""
+        trees = self.trees
+        if self.made_by:
+            names = {task.name for task in unit.tasks}
+            trees = tuple(tree for tree in trees if names & {*tree.tasks})
+        return [node for node in distinct(outer_first(trees)) if node != unit.node]
+
+
+def plan_board(
+    runs: Sequence[Run],
+    columns: Sequence[BoardTask],
+    metric: str | None,
+    tasks_are: TasksAre,
+    by: Sequence[str] = (),
+    rank_by: str = "",
+) -> BoardPlan:
+    """Work out what a board shows.
+
+    Args:
+        runs: the runs.
+        columns: its tasks.
+        metric: the metric to show, None for the main ones.
+        tasks_are: as in `compare_runs`.
+        by: metadata keys that the tree is made of.
+        rank_by: the node to rank by, "" for the headline score.
+
+    Raises:
+        UnknownName: there is no such metadata key or node.
+        UsageError: several nodes fit `rank_by`.
+    """
+    return _Planner(runs, columns, metric, tasks_are, by, rank_by).plan()
+
+
+def collect_cells(
+    run: Run, tasks: Sequence[BoardTask], metric: str | None
+) -> dict[str, MetricResult]:
+    """Collect a run's scores on the tasks of the board, by task."""
+    names = {task.name for task in tasks}
+    cells = {task.name: task.metric(metric) for task in run.tasks if task.name in names}
+    return {name: cell for name, cell in cells.items() if cell is not None}
+
+
+class _Planner:
+    def __init__(
+        self,
+        runs: Sequence[Run],
+        columns: Sequence[BoardTask],
+        metric: str | None,
+        tasks_are: TasksAre,
+        by: Sequence[str],
+        rank_by: str,
+    ) -> None:
+        self.runs = list(runs)
+        self.columns = columns
+        self.metric = metric
+        self.tasks_are = tasks_are
+        self.by = [key.strip() for key in by if key.strip()]
+        self.rank_by = rank_by.strip()
+        self.metadata = task_metadata(runs)
+        self.task_keys = {
+            key
+            for values in self.metadata.values()
+            for key, value in values.items()
+            if metadata_texts(value)
+        }
+        self.cells = tuple(collect_cells(run, columns, metric) for run in runs)
+        self.units = _group_by_unit(columns)
+        self.trees: list[Node] = []
+
+    def plan(self) -> BoardPlan:
+        nodes = self._make_trees()
+        made_by = bool(nodes)
+        if not nodes:
+            nodes = {
+                unit: self._with_keys(
+                    overall_node(self.runs, [task.name for task in tasks])
+                )
+                for unit, tasks in self.units.items()
+            }
+        self._add_selected_tree()
+        drafts = [self._draft(unit, nodes.get(unit)) for unit in self.units]
+        is_without_trees = self.metric is not None and not self.trees
+        trees = [] if is_without_trees else self._all_trees()
+        unit_scores = [_scores_of(draft) for draft in drafts]
+        maker = TreeMaker(self.runs, unit_scores, trees, self.metric)
+        roots = self._add_slices(maker)
+        units = [self._rank_default(draft, roots) for draft in drafts]
+        target = (
+            find_node(roots, self._without_main_metric()) if self.rank_by else roots[0]
+        )
+        cells: Sequence[Cells] = self.cells
+        if target is None:
+            target, cells = self._metric_target(maker, roots)
+            roots = (*roots, target)
+        if self.rank_by:
+            units = self._rank_at(target, cells, units, maker.sources.get(target.id))
+        return BoardPlan(
+            runs=self.runs,
+            units=tuple(units),
+            roots=roots,
+            target=target,
+            trees=tuple(trees),
+            sources=maker.sources,
+            task_keys=self._dividing_keys(),
+            made_by=made_by,
+            metric=self.metric,
+            tasks_are=self.tasks_are,
+        )
+
+    def _without_main_metric(self) -> str:
+        """Return the node to rank by; a task alone where its metric is the one that is shown."""
+        for column in self.columns:
+            if self.rank_by == f"{column.name}.{column.metric}":
+                return column.name
+        return self.rank_by
+
+    def _dividing_keys(self) -> tuple[str, ...]:
+        """List the metadata keys by which the tasks fall into groups, fewest values first."""
+        n_values: dict[str, int] = {}
+        for key in sorted(self.task_keys):
+            texts = [
+                metadata_texts(values.get(key)) for values in self.metadata.values()
+            ]
+            n_different = len({text for task_texts in texts for text in task_texts})
+            n_tasks = sum(map(bool, texts))
+            if 1 < n_different < n_tasks:
+                n_values[key] = n_different
+        return tuple(sorted(n_values, key=lambda key: n_values[key]))
+
+    # -- trees -------------------------------------------------------------------------
+
+    def _make_trees(self) -> dict[Unit, Node | None]:
+        """Make the trees that `by` asks for, or that suites ask for, over the tasks of all runs.
+
+        Returns the node that stands for all tasks of each unit; nothing if the runs' trees do.
+        """
+        if not self.by:
+            declared = declared_tree(self.runs)
+            if declared is None or declared in common_trees(self.runs):
+                return {}
+            self._regroup([declared])
+            names = {*declared.tasks}
+            return {
+                unit: declared if names & {task.name for task in tasks} else None
+                for unit, tasks in self.units.items()
+            }
+        levels = [Level(key) for key in self.by if key in self.task_keys]
+        nodes: dict[Unit, Node | None] = {}
+        taken = {*self.metadata}
+        for unit, tasks in self.units.items():
+            metadata = {task.name: self.metadata[task.name] for task in tasks}
+            name = OVERALL if not nodes else f"{OVERALL} ({tasks[0].metric})"
+            tree = tree_by(metadata, levels, name=name, taken=taken) if levels else None
+            nodes[unit] = tree
+            if tree is not None:
+                taken |= {node.name for node in tree.nodes()}
+        trees = [tree for tree in nodes.values() if tree is not None]
+        if trees:
+            self._regroup(trees)
+        return nodes if trees else {}
+
+    def _regroup(self, trees: Sequence[Node], *, replaces: bool = True) -> None:
+        self.runs = [
+            with_trees(run, trees, self.metric, replaces=replaces) for run in self.runs
+        ]
+        self.trees += trees
+
+    def _add_selected_tree(self) -> None:
+        """Add the average of the tasks that `key=value` selects, where no level has that key."""
+        selected = split_keys(self.rank_by)
+        if not selected or not {*selected} <= self.task_keys:
+            return
+        for tree in self._all_trees():
+            if any(dict(node.keys).keys() == {*selected} for node in tree.nodes()):
+                return
+        members = [
+            column.name
+            for column in self.columns
+            if all(
+                value.lower()
+                in {
+                    text.lower()
+                    for member in metadata_texts(
+                        self.metadata[column.name].get(key, "")
+                    )
+                    for text in (member, value_title(key, member))
+                }
+                for key, value in selected.items()
+            )
+        ]
+        if members:
+            values = {
+                key: metadata_texts(self.metadata[members[0]][key])[0]
+                for key in selected
+            }
+            node = Node(self.rank_by, tuple(members), keys=tuple(values.items()))
+            self._regroup([node], replaces=False)
+
+    def _all_trees(self) -> list[Node]:
+        return [*self.trees, *self._common_trees()]
+
+    def _with_keys(self, node: Node | None) -> Node | None:
+        return None if node is None else with_shared_keys(node, self.metadata)
+
+    def _common_trees(self) -> list[Node]:
+        """List the trees that all runs have, with the metadata that dialects' nodes select."""
+        return [
+            with_shared_keys(tree, self.metadata)
+            for tree in common_trees(self.runs)
+            if tree not in self.trees
+        ]
+
+    def _add_slices(self, maker: TreeMaker) -> tuple[BoardNode, ...]:
+        """Build the tree, with slices by the keys that are no task's.
+
+        Slices stand in the innermost groups that `by` makes of the tasks, else in the roots.
+        """
+        roots = maker.roots()
+        by = tuple(key for key in self.by if key not in self.task_keys)
+        selected = tuple(split_keys(self.rank_by))
+        is_known = bool(selected) and find_node(roots, self.rank_by) is not None
+        if is_known or {*selected} & self.task_keys:
+            selected = ()
+        keys = tuple(dict.fromkeys([*by, *selected]))
+        if not keys:
+            return roots
+        scores = SliceScores(self.runs, self.cells, keys)
+        tasks = [column.name for column in self.columns]
+        check_keys(self.runs, keys, self.task_keys, scores, tasks)
+        slices = SliceMaker(scores, maker.ids)
+        goes_by_tasks = len(by) < len(self.by)
+        if by:
+            add_slices = slices.below if goes_by_tasks else slices.at
+            roots = tuple(add_slices(root, by) for root in roots)
+        has_selected = any(part.keys.keys() == {*selected} for part in roots[0].parts)
+        if selected and not has_selected:
+            roots = (slices.at(roots[0], selected), *roots[1:])
+        return roots
+
+    # -- numbers -----------------------------------------------------------------------
+
+    def _draft(self, unit: Unit, node: Node | None) -> UnitPlan:
+        """Read the scores of a unit's tasks, and average them."""
+        tasks = tuple(self.units[unit])
+        names = {task.name for task in tasks}
+        cells = tuple(
+            {name: cell for name, cell in run_cells.items() if name in names}
+            for run_cells in self.cells
+        )
+        is_mixed = len(tasks) > 1 and not tasks[0].bounded
+        scores = NodeScores({}, (), None, self.tasks_are)
+        if not is_mixed:
+            scores = read_scores(
+                self.runs,
+                cells,
+                [task.name for task in tasks],
+                node,
+                self.tasks_are,
+            )
+        return UnitPlan(
+            tasks=tasks,
+            cells=cells,
+            node=node,
+            overall=_overall_scores(scores, cells),
+            scores=scores,
+            lower_is_better=tasks[0].lower_is_better,
+            is_mixed=is_mixed,
+        )
+
+    def _rank_default(self, draft: UnitPlan, roots: Sequence[BoardNode]) -> UnitPlan:
+        """Rank by the overall score, or by the only task."""
+        first = draft.tasks[0].name
+        first_scores = [cells.get(first) for cells in draft.cells]
+        overall = draft.overall or (None,) * len(self.runs)
+        names = {task.name for task in draft.tasks}
+        ranked = [
+            node.id
+            for node in find_in(roots)
+            if draft.scores.average
+            and names & {*node.tasks}
+            and _gives(draft.scores, node)
+        ]
+        return replace(
+            draft,
+            ranked_node=ranked[0] if ranked else "",
+            sorted_by=tuple(
+                headline or (score.estimate if score else None)
+                for headline, score in zip(overall, first_scores, strict=True)
+            ),
+        )
+
+    def _metric_target(
+        self, maker: TreeMaker, roots: Sequence[BoardNode]
+    ) -> tuple[BoardNode, Sequence[Cells]]:
+        """Find a metric of a task that the board does not show, as TASK.METRIC."""
+        shown = {column.name for column in self.columns}
+        cells = [
+            {
+                task.name: found
+                for task in run.tasks
+                for found in task.metrics
+                if task.name in shown and f"{task.name}.{found.label}" == self.rank_by
+            }
+            for run in self.runs
+        ]
+        names = dict.fromkeys(name for run_cells in cells for name in run_cells)
+        if not names:
+            others = dict.fromkeys(
+                f"{task.name}.{metric.label}"
+                for run in self.runs
+                for task in run.tasks
+                for metric in task.metrics
+            )
+            raise unknown_node(roots, self.rank_by, others)
+        (name,) = [*names][:1]
+        node_id = maker.ids.new("", self.rank_by)
+        node = task_node(node_id, name, [run_cells.get(name) for run_cells in cells])
+        return replace(node, title=self.rank_by), cells
+
+    def _rank_at(
+        self,
+        target: BoardNode,
+        cells: Sequence[Cells],
+        units: Sequence[UnitPlan],
+        source: Node | None,
+    ) -> list[UnitPlan]:
+        """Rank at a node, and put its unit first."""
+        names = [column.name for column in self.columns if column.name in target.tasks]
+        unit = next(
+            (unit for unit in units if {*names} & {task.name for task in unit.tasks}),
+            units[0],
+        )
+        others = [other for other in units if other is not unit]
+        if target.id == unit.ranked_node:
+            return [unit, *others]
+        scores, why = self._target_scores(target, cells, names, source)
+        what = f"'{target.title}'"
+        if target.metric and target.metric not in target.title:
+            what += f" ({target.metric})"
+        note = f"Models are sorted and ranked by {what}."
+        if why:
+            note = f"Models are sorted by {what}, without ranks: {why}."
+        ranked = replace(
+            unit,
+            scores=scores,
+            ranked_node="" if why else target.id,
+            sorted_by=target.estimates,
+            lower_is_better=bool(target.lower_is_better),
+            ranked_tasks=tuple(names),
+            is_mixed=False,
+            why_unranked=why,
+            notes=(note,),
+        )
+        return [ranked, *others]
+
+    def _target_scores(
+        self,
+        target: BoardNode,
+        cells: Sequence[Cells],
+        names: Sequence[str],
+        source: Node | None,
+    ) -> tuple[NodeScores, str]:
+        """Read the item scores at a node, and say why there are no ranks."""
+        nothing = NodeScores({}, (), None, self.tasks_are)
+        if target.kind == "group" and source is None:
+            return nothing, AS_PUBLISHED
+        if target.lower_is_better is None and any(target.estimates):
+            return nothing, "neither more nor less of it is better"
+        slices = (
+            {
+                key: value
+                for key, value in target.keys.items()
+                if key not in self.task_keys
+            }
+            if target.kind == "slice"
+            else {}
+        )
+        scores = read_scores(self.runs, cells, names, source, self.tasks_are, slices)
+        if scores.average is None:
+            if not scores.positions:
+                return scores, "no model has a number on all of its tasks"
+            return scores, "its tasks have different units, directions or no average"
+        if not _gives(scores, target):
+            return nothing, AS_PUBLISHED
+        return scores, ""
+
+
+def rank_cheap_nodes(plan: BoardPlan, most_tests: int = MOST_TESTS) -> BoardPlan:
+    """Rank the models at further nodes of the tree, as far as that is cheap.
+
+    Nodes are taken outer ones first, while all of them together take `most_tests` tests (pairs of
+    models times tasks). A node is left without ranks where the models that have its number are not
+    those that are ranked on the board, so that their item scores would have to be read again.
+
+    Args:
+        plan: the board.
+        most_tests: most tests in all.
+    """
+    ranked = {unit.ranked_node for unit in plan.units}
+    drafts = [
+        (unit.scores, {sample.measure.task: sample for sample in unit.scores.samples})
+        for unit in plan.units
+    ]
+    replacements = {}
+    n_tests = 0
+    level = list(plan.roots)
+    while level:
+        for node in level:
+            if node.id in ranked or node.kind == "slice":
+                continue
+            for scores, samples in drafts:
+                tests = count_tests(len(scores.positions), len(node.tasks))
+                if not {*node.tasks} <= samples.keys() or n_tests + tests > most_tests:
+                    continue
+                if node_ranks := _ranks_at(node, scores, samples, plan):
+                    replacements[node.id] = node_ranks
+                    n_tests += tests
+                break
+        level = [part for node in level for part in node.parts]
+    return replace(plan, roots=replace_node(plan.roots, replacements))
+
+
+def _ranks_at(
+    node: BoardNode,
+    scores: NodeScores,
+    samples: Mapping[str, Matrix],
+    plan: BoardPlan,
+) -> BoardNode | None:
+    with_number = {
+        index for index, estimate in enumerate(node.estimates) if estimate is not None
+    }
+    if with_number != {*scores.positions}:
+        return None
+    average: Average | None = Average((samples[node.tasks[0]],))
+    if node.kind == "group":
+        try:
+            average = make_average(
+                [samples[name] for name in node.tasks],
+                plan.sources.get(node.id),
+                plan.tasks_are,
+            )
+        except ConfigurationError:
+            return None
+    at_node = NodeScores(scores.positions, (), average, plan.tasks_are)
+    ranking = at_node.ranking()
+    if average is None or ranking is None or not _gives(at_node, node):
+        return None
+    letters = ranking.letters or ("",) * len(ranking.ranks)
+    rows = [scores.positions.get(index) for index in range(len(plan.runs))]
+    return replace(
+        node,
+        ranks=tuple(None if row is None else ranking.ranks[row] for row in rows),
+        letters=tuple("" if row is None else letters[row] for row in rows),
+    )
+
+
+def _gives(scores: NodeScores, node: BoardNode) -> bool:
+    """Tell whether the items' scores have the numbers of a node as their average."""
+    for index, row in scores.positions.items():
+        estimate = node.estimates[index]
+        if estimate is None or scores.average is None:
+            return False
+        average = _mean_value(scores.average, row)
+        if not math.isclose(average, estimate.value, rel_tol=SAME_NUMBER, abs_tol=1e-9):
+            return False
+    return True
+
+
+def _mean_value(average: Average, row: int) -> float:
+    values = []
+    for sample in average.samples:
+        if sample.estimates:
+            values.append(sample.estimates[row].value)
+            continue
+        scores = sample.values[row]
+        scored = scores[~(scores != scores)]
+        values.append(float(scored.mean()) if len(scored) else math.nan)
+    weights = average.weights or (1.0,) * len(values)
+    return math.fsum(
+        weight * value for weight, value in zip(weights, values, strict=True)
+    ) / math.fsum(weights)
+
+
+def _overall_scores(
+    scores: NodeScores, cells: Sequence[Cells]
+) -> tuple[Estimate | None, ...]:
+    """Compute each run's mean over the tasks; () if there is none."""
+    average = scores.average
+    if average is None:
+        return ()
+    overall: list[Estimate | None] = [None] * len(cells)
+    for index, row in scores.positions.items():
+        overall[index] = _overall_score(average, cells[index], row)
+    return tuple(overall)
+
+
+def _overall_score(average: Average, cells: Cells, row: int) -> Estimate:
+    """The weighted mean of a run's own metrics, with the covariance of tasks that share units."""
+    tasks = [matrix.measure.task for matrix in average.samples]
+    if any(name not in cells for name in tasks):
+        return average.mean(row)
+    return average.mean(row, estimates=[cells[name].estimate for name in tasks])
+
+
+def _scores_of(draft: UnitPlan) -> UnitScores:
+    is_mean = len(draft.tasks) > 1 or draft.node is not None
+    overall = draft.overall if is_mean else ()
+    return UnitScores(draft.tasks, draft.cells, overall, draft.node)
+
+
+def _group_by_unit(columns: Sequence[BoardTask]) -> dict[Unit, list[BoardTask]]:
+    units: dict[Unit, list[BoardTask]] = {}
+    for task in columns:
+        unit = (task.bounded, task.lower_is_better, "" if task.bounded else task.metric)
+        units.setdefault(unit, []).append(task)
+    return units
