@@ -76,6 +76,7 @@ def test_a_key_goes_to_an_address_by_the_board_alone(tmp_path: Path) -> None:
         (("limit: 40", "limt: 40"), "Did you mean 'limit'"),
         (("tasks_are: items", "tasks_are_: items"), "board.yaml:3: Unknown key"),
         (("tasks_are: items", "by: {a: 1}"), "board.yaml:3: 'board.by' must be a plain value"),
+        (("tasks_are: items", "facts: ../facts.yaml"), "board.yaml:3: '../facts.yaml' must be in the repository"),
         (("openai, demo", "opnai"), "board.yaml:5: Unknown provider 'opnai'. Did you mean"),
         (("openai, demo", "python"), "board.yaml:5: Entries cannot have models of 'python'"),
         (("openai, demo", "replay"), "run code or read files"),

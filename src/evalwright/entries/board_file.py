@@ -39,6 +39,7 @@ from evalwright.models.built_in import BUILT_IN
 from evalwright.models.remote import providers
 from evalwright.models.remote.prices import Price
 from evalwright.models.remote.providers import add_file
+from evalwright.tasks.safe_files import is_within
 from evalwright.tasks.yaml_files import Document, KeyPath, kind_of, read_document
 
 BOARD_FILE = "board.yaml"
@@ -335,6 +336,9 @@ class _Reader:
     def _board(self) -> dict[str, Any]:
         options = self._part("board")
         self._check_keys(options, BOARD_OPTIONS, ("board",))
+        if "facts" in options:
+            self._check_kind(("board", "facts"), options["facts"], str, "a file")
+            self._check_in_repository(("board", "facts"), options["facts"])
         for key, setting in options.items():
             parts = setting if isinstance(setting, list) else [setting]
             for part in parts:
@@ -489,14 +493,8 @@ class _Reader:
         for key, setting in publish.items():
             self._check_kind(("publish", key), setting, str, "text")
         for key in ("readme", "plot", "site"):
-            parts = re.split(r"[/\\]", publish.get(key) or "a")
-            if any(
-                not part or part.startswith((".", "~")) or ":" in part for part in parts
-            ):
-                raise self._error(
-                    ("publish", key),
-                    f"'{publish[key]}' must be in the repository, and not hidden there.",
-                )
+            if publish.get(key):
+                self._check_in_repository(("publish", key), publish[key])
         if not _SAMPLES.fullmatch(publish.get("samples", "none")):
             raise self._error(
                 ("publish", "samples"),
@@ -572,6 +570,16 @@ class _Reader:
         if not isinstance(setting, expected) or isinstance(setting, bool):
             raise self._error(
                 path, f"'{_dotted(path)}' must be {words}, not {kind_of(setting)}."
+            )
+
+    def _check_in_repository(self, path: KeyPath, file: str) -> None:
+        parts = re.split(r"[/\\]", file)
+        is_odd = any(
+            not part or part.startswith((".", "~")) or ":" in part for part in parts
+        )
+        if is_odd or not is_within(self.file.parent / file, self.file.parent):
+            raise self._error(
+                path, f"'{file}' must be in the repository, and not hidden there."
             )
 
     def _check_keys(
