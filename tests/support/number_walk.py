@@ -38,7 +38,7 @@ LACKING = """(() => {
     const text = shownText(cell);
     seen += 1;
     const isNumber = /\\d/.test(number.textContent);
-    const reason = besides(cell, "Why") || text.replace(INTERVAL, "").replace(SIZE, "").replace(number.textContent.trim(), "").match(/[a-z]{2,} [a-z]{2,}/i);
+    const reason = besides(cell, "Why") || text.replace(INTERVAL, "").replace(SIZE, "").replace(number.textContent.trim(), "").match(/[a-z]{3,}/i);
     const hasInterval = INTERVAL.test(text) || Boolean(reason);
     const hasSize = SIZE.test(text) || /\\d/.test(besides(cell, "Items")) || SIZE.test(noteOf(cell)) || Boolean(reason);
     if (isNumber ? !(hasInterval && hasSize) : !reason) lacking.push(`${number.className}: ${text}`);
