@@ -21,9 +21,7 @@ pytestmark = IN_BROWSER
 NAMES = (
     "[...document.querySelectorAll('#board tbody .head .name')].map(e => e.textContent)"
 )
-HEADS = (
-    "[...document.querySelectorAll('#board thead th .sort')].map(e => e.textContent.replaceAll('\\u00ad', ''))"
-)
+HEADS = "[...document.querySelectorAll('#board thead th .sort')].map(e => e.textContent.replaceAll('\\u00ad', ''))"
 RANKS = "[...document.querySelectorAll('#board tbody td.rank')].map(e => e.firstChild.textContent)"
 CAPTION = "document.querySelector('#board caption').textContent"
 SAID = "document.getElementById('said').textContent"
@@ -385,7 +383,9 @@ def test_of_500_models_all_names_and_the_numbers_on_the_screen_are_drawn(
         assert await tab.evaluate(f"window.find({labels[400]!r})")
         await tab.evaluate("document.getElementById('sheet').scrollTop += getSelection().getRangeAt(0).getBoundingClientRect().top - 300, 0")  # fmt: skip
         await wait_for_row(tab, 400)
-        place = "document.querySelector('tr[data-index=\"400\"]').getBoundingClientRect()"
+        place = (
+            "document.querySelector('tr[data-index=\"400\"]').getBoundingClientRect()"
+        )
         assert abs(await tab.evaluate(f"{place}.top + {place}.height / 2") - 310) < 30
         assert len(await tab.evaluate(drawn_rows)) < 60
         await tab.evaluate("document.getElementById('sheet').scrollTop = 0")

@@ -45,7 +45,12 @@ def _runs(folder: Path, metadata: dict[str, dict[str, str]]) -> list[Run]:
         if name == "shy":
             scores[next(iter(metadata))] = [None] * 20
         run = make_tagged_run(
-            folder, scores, metadata, model=f"acme/{name}", name=name, domains=("a", "b")
+            folder,
+            scores,
+            metadata,
+            model=f"acme/{name}",
+            name=name,
+            domains=("a", "b"),
         )
         runs.append(run)
     return runs
@@ -128,7 +133,9 @@ def test_every_number_has_its_interval_and_n_or_says_why_not(
     assert "[" in readme and lacking_in_markdown(readme) == []
 
 
-def test_what_a_preset_adds_is_shown_with_its_interval_or_reason(tmp_path: Path) -> None:
+def test_what_a_preset_adds_is_shown_with_its_interval_or_reason(
+    tmp_path: Path,
+) -> None:
     board, runs = _facts(tmp_path / "runs")
     page = tmp_path / "board.html"
     page.write_text(leaderboard_page(board, runs), encoding="utf-8")
