@@ -38,7 +38,7 @@ LACKING = """(() => {
     const text = shownText(cell);
     seen += 1;
     const isNumber = /\\d/.test(number.textContent);
-    const reason = besides(cell, "Why") || text.replace(INTERVAL, "").replace(SIZE, "").replace(number.textContent.trim(), "").match(/[a-z]{2,} [a-z]{2,}/i);
+    const reason = besides(cell, "Why") || text.replace(INTERVAL, "").replace(SIZE, "").replace(number.textContent.trim(), "").match(/[a-z]{3,}/i);
     const hasInterval = INTERVAL.test(text) || Boolean(reason);
     const hasSize = SIZE.test(text) || /\\d/.test(besides(cell, "Items")) || SIZE.test(noteOf(cell)) || Boolean(reason);
     if (isNumber ? !(hasInterval && hasSize) : !reason) lacking.push(`${number.className}: ${text}`);
@@ -103,6 +103,6 @@ def lacking_in_markdown(text: str) -> list[str]:
             continue
         for head, cell in zip(heads, cells, strict=False):
             is_score = re.fullmatch(r"\**-?\d+\.\d+\**", cell)
-            if is_score:
+            if is_score and "no interval" not in head:
                 lacking.append(f"{head}: {cell}")
     return lacking

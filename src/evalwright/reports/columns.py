@@ -435,7 +435,12 @@ def _task_column(board: Board, task: BoardTask) -> ScoreColumn:
 def extra_heading(column: ExtraColumn) -> doc.Column:
     """Return the head of a column that is no score."""
     better = "lower is better" if column.lower_is_better else ""
-    note = ", ".join(phrase for phrase in (column.measure, better) if phrase)
+    is_once = any(
+        estimate and not math.isnan(estimate.value) and math.isnan(estimate.low)
+        for estimate in column.estimates
+    )
+    once = "no interval where measured once" if is_once else ""
+    note = ", ".join(phrase for phrase in (column.measure, better, once) if phrase)
     return doc.Column(
         inert(column.title),
         note,

@@ -54,8 +54,8 @@ MAX_UNFOLDED_TASKS = 3
 """Most tasks whose sections are unfolded when the page opens."""
 MAX_UNFOLDED_SCORES = 20
 """Most rows of the table of scores; with more, what is below the second level folds by group."""
-INDENT = "\u2003"
-"""Before the title of a node, for each node above it: a space that HTML does not collapse."""
+INDENT = "\u00a0\u00a0\u00a0"
+"""Before the title of a node, for each node above it: spaces that HTML does not collapse or break."""
 
 REASON_WORDS: Mapping[str, str] = {
     LOW: "scored low",

@@ -511,9 +511,13 @@ def _slice_score(
 ) -> doc.Content:
     """The score of a slice; of several small ones pooled, the mean alone has no interval."""
     if metric is None:
-        return doc.Number(None, unit)
+        return doc.Cell(doc.Number(None, unit), note="none of its items has one")
+    if math.isnan(metric.estimate.value):
+        reason = metric.estimate.method or "none of its items has one"
+        return doc.Cell(doc.Number(metric.estimate, unit), note=reason)
     if is_pooled and numbers.limits(metric.estimate, unit) is None:
-        return numbers.value(metric.estimate, unit)
+        text = numbers.value(metric.estimate, unit)
+        return doc.Cell(text, note="a mean of small slices, no interval")
     return doc.Number(metric.estimate, unit)
 
 

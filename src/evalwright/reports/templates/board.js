@@ -431,7 +431,7 @@
       cell: (row) => {
         if (!node.isRanked) return html`<span class="quiet">${places[row] + 1}</span>`;
         const rank = node.rank[row];
-        if (!rank) return html`<span class="none">${NOTHING}</span>`;
+        if (!rank) return html`<span class="none">${NOTHING}</span><span class="more">${node.value[row] === null ? "no number, no rank" : "not ranked"}</span>`;
         const marks = (models[row].provisional ? " *" : "") + (models[row].other_judge ? " †" : "");
         const tied = node.hasTies && node.tied[row];
         const strip = total > 1 && html`<svg class="strip" aria-hidden="true" focusable="false"><rect class="all" width="100%" height="100%" rx="1.5"/><rect class="own" x="${(100 * (rank[0] - 1) / total).toFixed(2)}%" width="${Math.max(4, 100 * (rank[1] - rank[0] + 1) / total).toFixed(2)}%" height="100%" rx="1.5"/></svg>`;
@@ -505,7 +505,7 @@
     if (some((model) => model.unsure)) columns.push(plainColumn("unsure", "Unsure", "", (row) => count(models[row].unsure || 0), { isMinor: true, sortBy: (row) => models[row].unsure ?? 0 }));
     const faults = new Set(models.flatMap((model) => Object.keys(model.faults || {})));
     for (const fault of faults) {
-      columns.push(plainColumn(`fault:${fault}`, fault, "the model's own fault", (row) => count((models[row].faults || {})[fault] || 0), { sortBy: (row) => (models[row].faults || {})[fault] || 0 }));
+      columns.push(plainColumn(`fault:${fault}`, fault, "the model's own fault", (row) => count((models[row].faults || {})[fault] || 0), { isMinor: true, sortBy: (row) => (models[row].faults || {})[fault] || 0 }));
     }
     if (some((model) => typeof model.cost === "number")) {
       columns.push(plainColumn("cost", "Cost", "$", (row) => (typeof models[row].cost === "number" ? format(models[row].cost, false, models[row].cost < 1 ? 4 : 2) : ""), { sortBy: (row) => models[row].cost ?? null, first: "ascending", isOff: true }));
@@ -580,8 +580,8 @@
   const NOTHING_FOLDED = { keys: new Set(), isTight: false, most: 0 };
   const LETTER_WIDTH = 0.52;  // rem, of a letter in a narrow head
   const TIGHT_COLUMN_WIDTHS = [6.4, 5.2];  // rem, the most of a column of scores, tried in this order
-  const TIGHT_MODEL_WIDTH = 12.5;  // rem: names go over two lines
-  const DRAWN_WIDTH = { usual: 14, tight: 9.5, printed: 17.5, narrow: 9 };  // rem, the least of the column with bars
+  const TIGHT_MODEL_WIDTH = 11.5;  // rem: names go over two lines
+  const DRAWN_WIDTH = { usual: 14, tight: 8.5, printed: 17.5, narrow: 9 };  // rem, the least of the column with bars
   let folded = NOTHING_FOLDED;
 
   const drawnWidth = () => {
@@ -849,7 +849,7 @@
     if (!node || narrow.matches || node === state.node) return "";
     const isOpen = state.open.has(node);
     const unfold = node.parts.length > 0 && html`<button type="button" class="unfold" data-unfold="${node.index}" data-focus="unfold ${node.index}" aria-expanded="${isOpen}" aria-label="Parts of ${shortened(node.title, 60)}">${count(node.parts.length)}</button>`;
-    return html`<span class="acts">${unfold}<button type="button" class="rank-by" data-by="${node.index}" data-focus="by ${node.index}" aria-label="Rank by ${shortened(node.title, 60)}">rank by</button></span>`;
+    return html`<span class="acts">${unfold}<button type="button" class="rank-by" data-by="${node.index}" data-focus="by ${node.index}" aria-label="Rank by ${shortened(node.title, 60)}">${folded.isTight ? "rank" : "rank by"}</button></span>`;
   }
 
   function rowMarkup(row, index, [from, to]) {
