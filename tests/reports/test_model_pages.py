@@ -24,6 +24,7 @@ from support.browser import Tab, chromium, drive
 from support.hostile import ACTIVE, HOSTILE, as_task_name
 from support.runs import make_run
 from support.shown import board_html
+from support.tagged_runs import make_tagged_run
 
 
 def _summaries(folder: Path) -> list[Run]:
@@ -294,6 +295,26 @@ def test_a_page_of_sixty_tasks_stays_small(tmp_path: Path) -> None:
     )
     (file,) = write_pages(make_board([run]), [run], tmp_path / "pages")
     assert file.stat().st_size < 1_500_000
+
+
+def test_many_scores_fold_by_group_and_link_to_their_lowest_sample(
+    tmp_path: Path,
+) -> None:
+    names = [f"{language}-{i}" for language in ("th", "id") for i in range(12)]
+    run = make_tagged_run(
+        tmp_path,
+        {name: [Score(0.0, "incorrect", "because"), Score(1.0)] for name in names},
+        {name: {"language": name[:2]} for name in names},
+        name="r",
+    )
+    board = make_board([run], by=["language"])
+    (file,) = write_pages(board, [run], tmp_path / "pages")
+    html = file.read_text(encoding="utf-8")
+    table, _, folds = html.partition("Scores, as the tasks are grouped")[2].partition("</table>")
+    assert table.count("<tr>") == 1 + 3  # the head, the mean, two languages
+    assert "Parts of Thai" in folds and "Parts of Indonesian" in folds
+    links = re.findall(r'href="#(s-[\d-]+)"', table)
+    assert len(links) == 3 and all(f'id="{link}"' in html for link in links)
 
 
 @pytest.mark.browser

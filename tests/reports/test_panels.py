@@ -5,18 +5,22 @@ summary's sentences.
 from __future__ import annotations
 
 import json
+import re
 import zlib
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from evalwright import leaderboard, open_model
+from evalwright.analysis.board import make_board
 from evalwright.analysis.judge_panels import list_panels, panel_sentences
 from evalwright.analysis.sample_search import Search, parse_condition
 from evalwright.reports.documents.samples import samples_document
 from evalwright.reports.documents.sentences import judge_names, sentence_blocks
 from evalwright.reports.explorer.parts import Samples
 from evalwright.reports.markdown import to_markdown
+from evalwright.reports.model_pages import write_pages
 from evalwright.runs.reader import Run
 from support.openai_server import serving
 from support.overlap_judge import OverlapModel
@@ -119,3 +123,13 @@ def test_forged_places_in_a_record_show_nothing_of_others() -> None:
 def test_an_answer_without_sentences_has_no_table() -> None:
     run = panel_run("plain")
     assert not list(sentence_blocks(next(iter(run.rows())), judge_names(run)))
+
+
+def test_pages_of_models_show_sentences_with_each_judges_verdict() -> None:
+    run = evidence_run()
+    (file,) = write_pages(make_board([run]), [run], Path("pages"))
+    text = " ".join(re.sub(r"<[^>]+>", " ", file.read_text(encoding="utf-8")).split())
+    assert "Sentences, as judged for consistency" in text
+    assert "supported 1.00" in text and "not supported 0.00" in text
+    assert "says otherwise: “The Harrowmere bridge" in text
+    assert "judge is overlap/strict, judge-2 is openai/judge." in text

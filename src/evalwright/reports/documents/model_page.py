@@ -55,7 +55,7 @@ MAX_UNFOLDED_TASKS = 3
 MAX_UNFOLDED_SCORES = 20
 """Most rows of the table of scores; with more, what is below the second level folds by group."""
 INDENT = "\u00a0\u00a0\u00a0"
-"""Before the title of a node, for each node above it: spaces that HTML does not collapse or break."""
+"""Before a node's title, for each node above it: spaces that HTML neither collapses nor breaks."""
 
 REASON_WORDS: Mapping[str, str] = {
     LOW: "scored low",
