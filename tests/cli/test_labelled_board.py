@@ -259,3 +259,77 @@ def test_labels_that_fit_no_board(truth: dict[str, Any]) -> None:
     done = typed("leaderboard", "a", "b", *labels_of("unknown.csv"))
     assert done.code == 2
     assert "unknown.csv, line 2: the labelling set 's12345678' is unknown" in done.err
+
+
+def add_factual_consistency(folder: Path) -> None:
+    """Give the runs the complement of their hallucination rate, as HHEM's runs have it."""
+    for run in MODELS:
+        file = folder / "runs" / run / "run.json"
+        record = json.loads(file.read_text(encoding="utf-8"))
+        (task,) = record["tasks"]
+        rate = task["metrics"][0]
+        ends = {"value": "value", "low": "high", "high": "low"}
+        mirrored = {name: 1 - rate[end] for name, end in ends.items()}
+        consistency = {
+            **rate,
+            "label": "factual-consistency-rate",
+            "kind": "accuracy",
+            "lower_is_better": False,
+            **mirrored,
+        }
+        task["metrics"].append(consistency)
+        file.write_text(json.dumps(record), encoding="utf-8")
+
+
+def test_published_files_lead_with_corrected_scores(
+    truth: dict[str, Any], folder: Path
+) -> None:
+    """README, page and board.json rank by what they show first, and the complement follows it."""
+    add_factual_consistency(folder)
+    files = [label(truth, run, 100) for run in ("a", "c", "d")]
+    outputs = ("--into", "LAB.md", "--html", "b.html", "--json-file", "board.json")
+    done = typed(
+        *("leaderboard", *MODELS, "--preset", "hhem", *labels_of(*files), *outputs)
+    )
+    assert done.code == 0, done.err
+
+    record = json.loads(Path("board.json").read_text(encoding="utf-8"))
+    headline, judged = record["nodes"][:2]
+    corrected = [model["corrected"].get("value") for model in record["models"]]
+    assert headline["id"] == record["rank_by"]
+    assert headline["value"] == corrected
+    assert corrected[:3] == sorted(corrected[:3])
+    assert headline["reasons"] == {"3": "not corrected: it has no labels"}
+    assert headline["rank"] == [model["rank"] for model in record["models"]]
+    assert judged["title"].endswith(", by the judge")
+    for value, model in zip(judged["value"], record["models"], strict=True):
+        assert value == model["scores"]["hallucination_rate"]["value"]
+    for model, rate in zip(record["models"][:3], corrected[:3], strict=True):
+        consistency = model["scores"]["corrected_factual_consistency_rate"]
+        assert consistency["value"] == pytest.approx(1 - rate)
+        assert consistency["low"] == pytest.approx(1 - model["corrected"]["high"])
+
+    readme = Path("LAB.md").read_text(encoding="utf-8")
+    table = [line for line in readme.splitlines() if line.startswith("|")]
+    heads, _, first_row = (
+        [cell.strip() for cell in line.split("|")[1:-1]] for line in table[:3]
+    )
+    assert heads[1:3] == [
+        "Hallucination Rate, corrected",
+        "Hallucination Rate, by the judge",
+    ]
+    assert "Factual Consistency Rate, corrected" in heads
+    assert first_row[1].startswith(f"{100 * corrected[0]:.1f} %")
+
+    page = Path("b.html").read_text(encoding="utf-8")
+    titles = [
+        page.index(f">{title}<")
+        for title in (
+            "Hallucination rate, corrected",
+            "Hallucination rate, by the judge",
+        )
+    ]
+    assert titles == sorted(titles)
+    text = " ".join(typed("leaderboard", *MODELS, *labels_of(*files)).out.split())
+    assert "false_alarm" not in text + page.partition("<script")[0]
+    assert "of right answers" in text

@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evalwright.analysis.board import Board, BoardRow
-from evalwright.analysis.board_tree import BoardNode, reorder, replace_node
+from evalwright.analysis.board_tree import BoardNode, reorder
+from evalwright.analysis.corrected_tree import correct_tree
 from evalwright.analysis.judge_validation.drawing import LabelSet
 from evalwright.analysis.judge_validation.labels import (
     Evidence,
@@ -118,17 +119,26 @@ def correct_board(
     rows = _corrected_rows(board, evidence, corrected)
     order = _order_of(rows, board.headline)
     notes = [*_notes(board, evidence, corrected), *board.notes]
-    node = replace(
+    tree = correct_tree(
+        board.tree,
         board.headline,
-        ranks=tuple(row.ranks for row in rows),
-        letters=tuple(row.letters for row in rows),
+        corrected=[row.corrected for row in rows],
+        ranks=[row.ranks for row in rows],
+        letters=[row.letters for row in rows],
+        reasons={
+            index: f"not corrected: {_reason(problem, score)}"
+            for index, (problem, score) in enumerate(
+                zip(evidence.problems, corrected.scores, strict=True)
+            )
+            if score.estimate is None
+        },
     )
-    tree = replace_node(board.tree, {node.id: node})
     return replace(
         board,
         rows=tuple(rows[index] for index in order),
         notes=tuple(notes),
         tree=tuple(reorder(root, order) for root in tree),
+        judged_tree=tuple(reorder(root, order) for root in board.tree),
     )
 
 
@@ -582,8 +592,8 @@ def _notes(
     notes = [
         f"Scores are corrected by people's labels ({counted(labels, 'label')} of"
         f" {counted(len(compared), 'model')}; PPI++): they are what these people would"
-        " give to all answers. The judge's own number is in the next column. Ranks go by"
-        " corrected scores."
+        " give to all answers. The judge's own number is beside them. Ranks go by"
+        " corrected scores. All further scores, as those of slices, are the judge's."
     ]
     reasons: dict[str, list[str]] = {}
     for index, row in enumerate(board.rows):

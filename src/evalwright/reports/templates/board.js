@@ -63,6 +63,7 @@
   }
   const roots = nodes.filter((node) => !node.above);
   const headline = nodeOfId.get(board.rank_by) || nodes[0];
+  const byTheJudge = nodeOfId.get(`${headline && headline.id}, by the judge`);
   const pathOf = (node) => (node.above ? [...pathOf(node.above), node] : [node]);
   const pathText = (node) => pathOf(node).map((inner) => inner.title).join(" › ");
 
@@ -460,12 +461,10 @@
   const extraColumns = remembered((node) => {
     const columns = [];
     const some = (test) => models.some(test);
-    if (node === headline && some((model) => model.corrected && typeof model.corrected.value === "number")) {
-      columns.push(estimateColumn("corrected", "Corrected", "by human labels", (model) => model.corrected, node.inPoints));
-    }
+    if (node === headline && byTheJudge && node.parts.length) columns.push(nodeColumn(byTheJudge));
     const errors = (model) => model.judge_errors || {};
-    if (some((model) => errors(model).false_alarm)) columns.push(estimateColumn("false_alarm", "False alarms", "of the judge", (model) => errors(model).false_alarm, true));
-    if (some((model) => errors(model).miss)) columns.push(estimateColumn("miss", "Misses", "of the judge", (model) => errors(model).miss, true));
+    if (some((model) => errors(model).false_alarm)) columns.push(estimateColumn("false_alarm", "Judge's false alarms", "of right answers", (model) => errors(model).false_alarm, true));
+    if (some((model) => errors(model).miss)) columns.push(estimateColumn("miss", "Judge's misses", "of wrong answers", (model) => errors(model).miss, true));
     if (some((model) => errors(model).labels)) {
       columns.push(plainColumn("labels", "Labels", "by people", (row) => {
         const own = errors(models[row]);
