@@ -5,6 +5,7 @@ ranks, on the command line.
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -333,3 +334,46 @@ def test_published_files_lead_with_corrected_scores(
     text = " ".join(typed("leaderboard", *MODELS, *labels_of(*files)).out.split())
     assert "false_alarm" not in text + page.partition("<script")[0]
     assert "of right answers" in text
+
+
+def test_answers_without_texts_are_not_drawn(folder: Path) -> None:
+    """Imported scores have no texts: a table of empty cells could not be filled in."""
+    for run in ("a", "b"):
+        file = folder / "runs" / run / "samples.jsonl"
+        records = [json.loads(line) for line in file.read_text().splitlines()]
+        for record in records:
+            record |= {"input": "", "targets": []}
+            record.pop("answer", None)
+        text = "".join(f"{json.dumps(record)}\n" for record in records)
+        file.write_text(text, encoding="utf-8")
+        about = file.with_name("run.json")
+        run_record = json.loads(about.read_text(encoding="utf-8"))
+        run_record["samples"]["sha256"] = hashlib.sha256(text.encode()).hexdigest()
+        about.write_text(json.dumps(run_record), encoding="utf-8")
+    for arguments in (["a"], ["a", "b"], ["a", "b", "--for-ranks", "--n", "60"]):
+        done = typed("check", "judge", "sample", *arguments)
+        assert done.code == 2
+        message = " ".join(done.err.split())
+        assert "has scores but no texts" in message
+        assert "no questions or articles and no answers or summaries" in message
+        assert not [*Path().glob("*.csv"), *Path("runs").glob("*/labelling-*")]
+
+
+def test_models_with_the_same_answers_share_labels(
+    truth: dict[str, Any], folder: Path
+) -> None:
+    """Labels are of answers: 40 of them stay 40, whichever models gave the answers."""
+    right = truth["b"]
+    make_run(
+        folder / "runs",
+        scores=right.tolist(),
+        name="twin",
+        model="demo/twin",
+        text="the answer of a",
+        metric="hallucination-rate",
+    )
+    file = label(truth, "a", 40)
+    corrected = board("a", "twin", *labels_of(file))
+    notes = " ".join(corrected["notes"])
+    assert "(40 labels of 2 models; PPI++)" in notes
+    assert "gave the same answers, so they share their labels" in notes

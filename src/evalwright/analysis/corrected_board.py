@@ -71,6 +71,7 @@ class BoardEvidence:
         notes: what a reader must know about the labels, a sentence each.
         evidence: by row, the labels on the records of its set; None without one.
         positions: by row, each item's position among the records of its set, -1 without one.
+        labels: number of labels, each counted once where models share it.
     """
 
     models: tuple[LabelledModel, ...]
@@ -80,6 +81,7 @@ class BoardEvidence:
     notes: tuple[str, ...]
     evidence: tuple[Evidence | None, ...]
     positions: tuple[NDArray[np.int64], ...]
+    labels: int
 
 
 def correct_board(
@@ -270,7 +272,10 @@ def _sets_of(
                 run, drawn.tasks, scorers
             )
         verdicts = verdicts_by_tasks[drawn.tasks]
-        if verdicts is not None and verdicts.digest == drawn.answers:
+        if verdicts is None or verdicts.digest != drawn.answers:
+            continue
+        has_texts = not np.isnan(verdicts.lengths).all()
+        if drawn.run == run.id or has_texts:
             drawn.check(len(verdicts.values))
             taken_over |= {*drawn.earlier}
             yield drawn, verdicts
@@ -399,7 +404,35 @@ def _align(
         notes=tuple(notes),
         evidence=tuple(source.evidence for source in sources),
         positions=tuple(positions),
+        labels=_count_labels(models, sources),
     )
+
+
+def _count_labels(models: Sequence[LabelledModel], sources: Sequence[_Source]) -> int:
+    """Count the labels of corrected models; those of a set that models share count once."""
+    labels_by_set: dict[str, int] = {}
+    for model, source in zip(models, sources, strict=True):
+        if source.evidence is None:
+            continue
+        is_labelled = ~np.isnan(model.judge) & ~np.isnan(model.human)
+        name = source.evidence.drawn.name
+        count = int(np.count_nonzero(is_labelled))
+        labels_by_set[name] = max(count, labels_by_set.get(name, 0))
+    return sum(labels_by_set.values())
+
+
+def _shared_answers(board: Board, evidence: BoardEvidence) -> list[str]:
+    """Say which models have the same answers as another, and so its labels."""
+    labels_by_set: dict[str, list[str]] = {}
+    for row, row_evidence in zip(board.rows, evidence.evidence, strict=True):
+        if row_evidence is not None and row_evidence.drawn.name:
+            labels_by_set.setdefault(row_evidence.drawn.name, []).append(row.label)
+    return [
+        f"{listed(labels, MOST_NAMES)} gave the same answers, so they share their"
+        " labels, which are counted once."
+        for labels in labels_by_set.values()
+        if len(labels) > 1
+    ]
 
 
 def _shares_of_tasks(node: BoardNode) -> dict[str, float]:
@@ -588,9 +621,8 @@ def _notes(
     board: Board, evidence: BoardEvidence, corrected: CorrectedScores
 ) -> list[str]:
     compared = set(corrected.compared)
-    labels = sum(corrected.scores[index].labels for index in compared)
     notes = [
-        f"Scores are corrected by people's labels ({counted(labels, 'label')} of"
+        f"Scores are corrected by people's labels ({counted(evidence.labels, 'label')} of"
         f" {counted(len(compared), 'model')}; PPI++): they are what these people would"
         " give to all answers. The judge's own number is beside them. Ranks go by"
         " corrected scores. All further scores, as those of slices, are the judge's."
@@ -607,9 +639,11 @@ def _notes(
         )
         notes.append(
             f"Not corrected, and therefore not ranked: {named}. A model needs"
-            f" {FEWEST_LABELS} labels of its own. Those of other models do not correct it,"
-            " because the judge may favour it or be harder on it than on them."
+            f" {FEWEST_LABELS} labels of its own answers. Those of other answers do not"
+            " correct it, because the judge may favour it or be harder on it than on other"
+            " models."
         )
+    notes += _shared_answers(board, evidence)
     notes += _error_notes(corrected)
     return [*notes, *evidence.notes]
 
@@ -643,7 +677,7 @@ def _error_notes(corrected: CorrectedScores) -> list[str]:
         )
     elif tested:
         notes.append(
-            "That the judge errs alike on all models is not refuted by the labels, which"
-            " does not prove it."
+            "The labels show no difference between the judge's errors on different models,"
+            " which does not prove that there is none."
         )
     return notes

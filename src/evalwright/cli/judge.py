@@ -269,6 +269,7 @@ def _draw_labels(
 ) -> dict[str, Any]:
     """Draw answers to label, write the table or page, and store the sets beside their runs."""
     from evalwright.analysis.judge_validation.drawing import (
+        check_texts,
         draw_disputed_set,
         draw_set,
         draw_sets,
@@ -313,7 +314,9 @@ def _draw_labels(
     command += f" --labels {shlex.quote(files['table'] or 'FILE.csv')}"
     command += "" if runs_folder == "runs" else f" --out {shlex.quote(runs_folder)}"
     _check_free(files, command)
-    rows = sheet_rows(list(zip(runs, sets, strict=True)))
+    pairs = list(zip(runs, sets, strict=True))
+    rows = sheet_rows(pairs)
+    check_texts(rows, pairs)
     set_files = [
         write_set(drawn_run.folder, label_set)
         for drawn_run, label_set in zip(runs, sets, strict=True)
@@ -361,7 +364,11 @@ def _draw_rank_labels(
     files: Sequence[str],
 ) -> dict[str, Any]:
     """Draw the labels that could settle a rank, write the table or page, and store the sets."""
-    from evalwright.analysis.judge_validation.drawing import sheet_rows, write_set
+    from evalwright.analysis.judge_validation.drawing import (
+        check_texts,
+        sheet_rows,
+        write_set,
+    )
     from evalwright.analysis.labels_for_ranks import draw_for_ranks
     from evalwright.reports.labelling import QUESTION, label_html, sheet_csv
 
@@ -384,6 +391,7 @@ def _draw_rank_labels(
     )
     _check_free(outputs, command)
     rows = sheet_rows(list(draw.sets))
+    check_texts(rows, draw.sets)
     set_files = [write_set(run.folder, label_set) for run, label_set in draw.sets]
     graded = any(label_set.graded for _, label_set in draw.sets)
     if page:

@@ -165,7 +165,9 @@ def _name_as_columns(
     if not columns:
         return
     for node, original in zip(nodes, record["nodes"], strict=True):
-        is_corrected = node["id"] == record["rank_by"] and columns[0]["name"] == CORRECTED
+        is_corrected = (
+            node["id"] == record["rank_by"] and columns[0]["name"] == CORRECTED
+        )
         if not is_corrected and (
             node["parent"] is not None
             or not (node["kind"] == "task" or node["id"] == OVERALL)
@@ -277,7 +279,7 @@ def _static_nodes(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def _static_head(node: Mapping[str, Any]) -> tuple[str, str]:
     """Return a column's title and its small print."""
-    said = ("accuracy", normalise_label(node["title"]))
+    said = ("accuracy", normalise_label(node["title"].partition(", ")[0]))
     metric = "" if normalise_label(node["metric"]) in said else node["metric"]
     direction = "lower is better" if node["lower_is_better"] else ""
     small_print = [node["measure"] or metric, direction]

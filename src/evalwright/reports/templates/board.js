@@ -342,7 +342,7 @@
   /* What stands below a column's title: its unit or metric, unless the title says it. */
   function noteOf(node, isHeadline = false) {
     const bare = (text) => text.toLowerCase().replace(/[\s_-]+/g, " ");
-    const isSaid = node.metric === "accuracy" || bare(node.metric) === bare(node.title) || (node.parts.length > 0 && !isHeadline);
+    const isSaid = node.metric === "accuracy" || bare(node.metric) === bare(node.title.split(", ")[0]) || (node.parts.length > 0 && !isHeadline);
     return [node.measure || (isSaid ? "" : node.metric), node.lower_is_better ? "lower is better" : ""].filter(Boolean).join(", ");
   }
 
