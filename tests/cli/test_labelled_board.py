@@ -336,6 +336,16 @@ def test_published_files_lead_with_corrected_scores(
     assert "of right answers" in text
 
 
+def write_samples(file: Path, records: list[dict[str, Any]]) -> None:
+    """Write other samples of a run, with their hash in `run.json`."""
+    text = "".join(f"{json.dumps(record)}\n" for record in records)
+    file.write_text(text, encoding="utf-8")
+    about = file.with_name("run.json")
+    run_record = json.loads(about.read_text(encoding="utf-8"))
+    run_record["samples"]["sha256"] = hashlib.sha256(text.encode()).hexdigest()
+    about.write_text(json.dumps(run_record), encoding="utf-8")
+
+
 def test_answers_without_texts_are_not_drawn(folder: Path) -> None:
     """Imported scores have no texts: a table of empty cells could not be filled in."""
     for run in ("a", "b"):
@@ -344,12 +354,7 @@ def test_answers_without_texts_are_not_drawn(folder: Path) -> None:
         for record in records:
             record |= {"input": "", "targets": []}
             record.pop("answer", None)
-        text = "".join(f"{json.dumps(record)}\n" for record in records)
-        file.write_text(text, encoding="utf-8")
-        about = file.with_name("run.json")
-        run_record = json.loads(about.read_text(encoding="utf-8"))
-        run_record["samples"]["sha256"] = hashlib.sha256(text.encode()).hexdigest()
-        about.write_text(json.dumps(run_record), encoding="utf-8")
+        write_samples(file, records)
     for arguments in (["a"], ["a", "b"], ["a", "b", "--for-ranks", "--n", "60"]):
         done = typed("check", "judge", "sample", *arguments)
         assert done.code == 2
@@ -377,3 +382,49 @@ def test_models_with_the_same_answers_share_labels(
     notes = " ".join(corrected["notes"])
     assert "(40 labels of 2 models; PPI++)" in notes
     assert "gave the same answers, so they share their labels" in notes
+
+
+def make_run_of_two_scorers(folder: Path, name: str, right: float) -> None:
+    """Write a run of the tasks x and y, of which y is scored by another scorer."""
+    rng = np.random.default_rng(3)
+    scores = {task: (rng.random(300) < right).astype(float).tolist() for task in "xy"}
+    make_run(folder, scores=scores, name=name, model=f"demo/{name}", text=f"of {name}")
+    file = folder / name / "samples.jsonl"
+    records = [json.loads(line) for line in file.read_text().splitlines()]
+    about = file.with_name("run.json")
+    run_record = json.loads(about.read_text(encoding="utf-8"))
+    second = json.dumps(run_record["tasks"][1]).replace('"score"', '"second"')
+    run_record["tasks"][1] = json.loads(second)
+    about.write_text(json.dumps(run_record), encoding="utf-8")
+    for record in records:
+        if record["task"] == "y" and "score" in record["scores"]:
+            record["scores"] = {"second": record["scores"]["score"]}
+    write_samples(file, records)
+
+
+def test_an_average_over_scorers_is_corrected_task_by_task() -> None:
+    """A board of several scorers says so first, and names the way that works."""
+    folder = Path("runs")
+    for name, right in {"e": 0.9, "f": 0.6}.items():
+        make_run_of_two_scorers(folder, name, right)
+    sample = ("check", "judge", "sample", "e", "f", "--for-ranks", "--n", "80")
+    refused = typed(*sample)
+    assert refused.code == 2
+    message = " ".join(refused.err.split())
+    assert "an average of 2 tasks with 2 scorers (score and second)" in message
+    assert "`--task TASK`" in message
+    assert "no labels" not in message
+
+    drawn = typed(*sample, "--task", "y", "--json")
+    assert drawn.code == 0, drawn.err
+    record = json.loads(drawn.out)
+    assert record["next"].startswith("evalwright leaderboard e f --rank-by y --labels")
+    rows = read_table("ranks.labels.csv")
+    assert {row["task"] for row in rows} == {"y"}
+    Path("done.csv").write_text(fill_in(rows, lambda row: 1), encoding="utf-8")
+    assert typed("leaderboard", "e", "f", "--labels", "done.csv").code == 2
+    corrected = board("e", "f", "--rank-by", "y", "--labels", "done.csv")
+    assert all(row["corrected"] for row in corrected["rows"])
+    several = typed(*sample, "--task", "x", "--task", "y")
+    assert several.code == 2
+    assert "name one --task" in " ".join(several.err.split())

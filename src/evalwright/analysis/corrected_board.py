@@ -198,9 +198,7 @@ def gather_board_evidence(
         if source.evidence is not None:
             used |= {source.evidence.drawn.name, *source.evidence.drawn.earlier}
         elif with_unlabelled:
-            unlabelled = _matching_verdicts(run, tasks, scorers)
-            if unlabelled is not None:
-                source = _Source(evidence=unlabelled_evidence(unlabelled))
+            source = _unlabelled_source(run, tasks, scorers)
         sources.append(source)
     n_by_set = Counter(label.set for label in labels if label.set in usable)
     notes = _label_notes(
@@ -238,6 +236,17 @@ def _scorers_of(board: Board, node: BoardNode) -> dict[str, str]:
         cell = next((row.cells[task] for row in board.rows if task in row.cells), None)
         if cell is not None:
             scorers[task] = cell.scorer
+    names = list(dict.fromkeys(scorers.values()))
+    if len(names) > 1:
+        raise ConfigurationError(
+            f"The board is ranked by '{node.title}', an average of"
+            f" {counted(len(scorers), 'task')} with {len(names)} scorers"
+            f" ({listed(names, MOST_NAMES)}). Labels correct the verdicts of one scorer, so"
+            " they cannot correct this average, but any of its tasks: name it with"
+            f" `--rank-by TASK` (such as {next(iter(scorers))}) for `evalwright leaderboard"
+            " --labels`, and with `--task TASK` for `evalwright check judge sample RUN..."
+            " --for-ranks`."
+        )
     return scorers
 
 
@@ -294,6 +303,21 @@ def _matching_verdicts(
     except (ConfigurationError, RunError):
         return None
     return verdicts if verdicts.tasks == tasks else None
+
+
+def _unlabelled_source(
+    run: Run, tasks: tuple[str, ...], scorers: Mapping[str, str]
+) -> _Source:
+    """The verdicts of a run without labels, or why they cannot be used."""
+    scorer = next((scorers[task] for task in tasks if task in scorers), "")
+    try:
+        verdicts = read_verdicts(run, scorer, tasks)
+    except (ConfigurationError, RunError) as error:
+        return _Source(str(error).rstrip("."))
+    lacking = [task for task in tasks if task not in verdicts.tasks]
+    if lacking:
+        return _Source(f"its task {listed(lacking, 3)} has no score by '{scorer}'")
+    return _Source(evidence=unlabelled_evidence(verdicts))
 
 
 def _label_notes(
