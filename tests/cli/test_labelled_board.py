@@ -428,3 +428,30 @@ def test_an_average_over_scorers_is_corrected_task_by_task() -> None:
     several = typed(*sample, "--task", "x", "--task", "y")
     assert several.code == 2
     assert "name one --task" in " ".join(several.err.split())
+
+
+def test_a_draw_for_ranks_says_what_labels_would_settle(truth: dict[str, Any]) -> None:
+    """A reader learns which ranks labels can settle, and can draw for the top alone."""
+    sample = ("check", "judge", "sample", *MODELS, "--for-ranks", "--n", "60")
+    done = typed(*sample, "--to", "all.csv")
+    assert done.code == 0, done.err
+    lines = done.out.splitlines()
+    start = lines.index(
+        "Labels of each of two neighbours that would settle their ranks (80% chance):"
+    )
+    assert lines[start + 1].startswith("  demo/a and demo/b, about ")
+    assert lines[start + 1].endswith(" each")
+    assert lines[start + 3].endswith("all their answers are too few")
+    assert any(line.startswith("  demo/a: 0 labels so far, 2") for line in lines)
+
+    top = typed(*sample, "--top", "2", "--to", "top.csv", "--json")
+    record = json.loads(top.out)
+    drawn = {model["label"] for model in record["models"] if model["drawn"]}
+    assert drawn == {"demo/a", "demo/b"}
+    assert record["open_pairs"] == 1
+    (need,) = record["needs"]
+    assert (need["better"], need["worse"]) == ("demo/a", "demo/b")
+    assert 20 <= need["labels"] <= 100
+    alone = typed("check", "judge", "sample", "a", "--top", "2")
+    assert alone.code == 2
+    assert "--for-ranks" in alone.err

@@ -1,4 +1,4 @@
-"""The tree of a board that labels correct: corrected numbers, and the judge's in a root beside them.
+"""The tree of a board that labels correct, with the judge's own numbers in a root beside.
 
 Three kinds of nodes change: the one that ranks the models; those with the same number under another
 name; and those with its complement, as factual consistency is 1 minus the hallucination rate.
@@ -77,24 +77,27 @@ def correct_tree(
         letters: the letters of models that cannot be separated.
         reasons: by row, why there is no corrected number.
     """
-    correction = {
-        "ranks": tuple(ranks),
-        "letters": tuple(letters),
-        "reasons": dict(reasons),
-    }
-    complements = tuple(complement(estimate) for estimate in corrected)
-    replacements = {}
+
+    def with_numbers(node: BoardNode, estimates: Estimates) -> BoardNode:
+        return replace(
+            node,
+            estimates=tuple(estimates),
+            ranks=tuple(ranks),
+            letters=tuple(letters),
+            reasons=dict(reasons),
+        )
+
+    complements = [complement(estimate) for estimate in corrected]
+    replacements = dict[str, BoardNode]()
     ids = NodeIds()
     for node in find_in(tree):
         ids.new("", node.id)
         if node.kind == "slice" or {*node.tasks} != {*headline.tasks}:
             continue
         if are_equal(node.estimates, headline.estimates):
-            replacements[node.id] = replace(
-                node, estimates=tuple(corrected), **correction
-            )
+            replacements[node.id] = with_numbers(node, corrected)
         elif are_complements(node.estimates, headline.estimates):
-            replacements[node.id] = replace(node, estimates=complements, **correction)
+            replacements[node.id] = with_numbers(node, complements)
     judged = replace(
         headline,
         id=ids.new("", f"{headline.id}{BY_THE_JUDGE}"),

@@ -20,6 +20,7 @@ whole boards count that too (docs/reference/coverage.md).
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -150,7 +151,7 @@ def plan_labels(
     critical = normal_quantile(1 - (1 - level) / (count * (count - 1)))
     needs = _needs_of(states, pairs, order, critical)
     before = [state.variance() for state in states]
-    spent = _share_out_base(states, pairs, size)
+    spent = _share_out_base(states, pairs, size, needs)
     _share_out_rest(states, pairs, size - spent, critical)
     rng = np.random.default_rng(seed)
     planned = []
@@ -191,7 +192,7 @@ def _needs_of(
             gap = abs(states[a].value - states[b].value)
             labels = _labels_to_settle(states[a], states[b], gap, critical)
             needs.append(PairNeed((a, b), gap, labels))
-    needs.sort(key=lambda need: np.inf if need.labels is None else need.labels)
+    needs.sort(key=lambda need: math.inf if need.labels is None else need.labels)
     return tuple(needs)
 
 
@@ -340,14 +341,24 @@ def _open_pairs(
 
 
 def _share_out_base(
-    states: Sequence[_State], pairs: Sequence[tuple[int, int]], size: int
+    states: Sequence[_State],
+    pairs: Sequence[tuple[int, int]],
+    size: int,
+    needs: Sequence[PairNeed],
 ) -> int:
-    """Give models the labels without which they cannot be corrected, closest neighbours first."""
+    """Give models the labels without which they cannot be corrected.
+
+    Neighbours that few labels settle are first, then pairs by how close they are.
+    """
     spent = 0
-    by_distance = sorted(
-        pairs, key=lambda pair: abs(states[pair[0]].value - states[pair[1]].value)
-    )
-    for pair in by_distance:
+    labels_by_pair = {frozenset(need.models): need.labels for need in needs}
+
+    def cost_and_distance(pair: tuple[int, int]) -> tuple[float, float]:
+        labels = labels_by_pair.get(frozenset(pair))
+        distance = abs(states[pair[0]].value - states[pair[1]].value)
+        return math.inf if labels is None else labels, distance
+
+    for pair in sorted(pairs, key=cost_and_distance):
         needs = {index: states[index].needed for index in pair}
         cost = int(sum(need.sum() for need in needs.values()))
         if cost and spent + cost <= size:
