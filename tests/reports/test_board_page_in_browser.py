@@ -577,7 +577,9 @@ def test_marks_corrections_and_errors_have_columns_where_there_are_some(
     record["models"][1]["other_judge"] = True
     record["models"][2]["faults"] = {"Empty": 2}
     record["models"][0]["simultaneous"] = [0.1, 0.9]
-    names = ["Corrected", "False alarms", "Misses", "Labels", "Empty"]
+    judged = f"{record['nodes'][0]['title']}, by the judge"
+    errors = ["Judge's false alarms", "Judge's misses", "Labels"]
+    names = [judged, *errors, "Empty"]
 
     async def without(tab: Tab, url: str) -> None:
         await tab.open(url)
@@ -586,14 +588,14 @@ def test_marks_corrections_and_errors_have_columns_where_there_are_some(
     async def steps(tab: Tab, url: str) -> None:
         await tab.open(f"{url}#on=simultaneous")
         heads = await tab.evaluate(HEADS)
-        assert [head for head in heads if head in names] == names
+        assert [head for head in heads if head in names] == names, heads
         cells = await tab.evaluate("[...document.querySelectorAll('#board tbody tr')].map(r => r.innerText)")  # fmt: skip
         assert "[10.0, 90.0]" in cells[0] and "200, pooled" in cells[1]
         ranks = await tab.evaluate("[...document.querySelectorAll('#board td.rank')].map(e => e.textContent)")  # fmt: skip
         assert ranks[1].endswith(" †") and ranks[5].endswith(" *")
         # the correction is that of the headline alone
-        await tab.evaluate(click(".tabs button", 1))
-        assert "Corrected" not in await tab.evaluate(HEADS)
+        await tab.evaluate(click(".tabs button", 2))
+        assert judged not in await tab.evaluate(HEADS)
 
     show(tmp_path, plain, without)
     show(tmp_path, record, steps)
