@@ -71,7 +71,6 @@
   }
   const roots = nodes.filter((node) => !node.above);
   const headline = nodeOfId.get(board.rank_by) || nodes[0];
-  const byTheJudge = nodeOfId.get(`${headline && headline.id}, by the judge`);
   const pathOf = (node) => (node.above ? [...pathOf(node.above), node] : [node]);
   const pathText = (node) => pathOf(node).map((inner) => inner.title).join(" › ");
 
@@ -478,7 +477,6 @@
   const extraColumns = remembered((node) => {
     const columns = presetColumns.filter((column) => !facts.some((fact) => fact.key === column.name)).map(presetColumn);
     const some = (test) => models.some(test);
-    if (node === headline && byTheJudge && node.parts.length) columns.push(nodeColumn(byTheJudge));
     const errors = (model) => model.judge_errors || {};
     if (some((model) => errors(model).false_alarm)) columns.push(estimateColumn("false_alarm", "Judge's false alarms", "of right answers", (model) => errors(model).false_alarm, true));
     if (some((model) => errors(model).miss)) columns.push(estimateColumn("miss", "Judge's misses", "of wrong answers", (model) => errors(model).miss, true));
