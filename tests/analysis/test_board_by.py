@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from evalwright.analysis.board import Board, board_columns, make_board
-from evalwright.analysis.board_plan import plan_board, rank_cheap_nodes
+from evalwright.analysis.board_plan import plan_board, rank_plan
 from evalwright.analysis.board_tree import find_in
+from evalwright.analysis.node_ranks import TERMS_OF_NODE
 from evalwright.core.errors import EvalwrightError, UnknownName, UsageError
 from evalwright.runs.reader import Run, open_run
 from support.board_checks import check_nodes, node_of
@@ -422,11 +423,34 @@ def test_further_nodes_have_ranks_while_they_are_cheap(tmp_path: Path) -> None:
     assert ranked["overall/Thai"] == ((2, 2), (1, 1))
     assert len(ranked) == len(list(find_in(board.tree)))
     plan = plan_board(runs, board_columns(runs, None), None, "fixed", ["language"])
-    # a pair of models on two tasks each: only the outermost further node
-    one = rank_cheap_nodes(plan, most_tests=2)
+    # One pair of models: on four tasks at the root, on two at the outermost further node.
+    root_terms = 4 + TERMS_OF_NODE
+    of_two = 2 + TERMS_OF_NODE
+    one, first_ranks = rank_plan(plan, True, root_terms + of_two)
     assert [node.id for node in find_in(one.roots) if node.ranks] == ["overall/Thai"]
-    none = rank_cheap_nodes(plan, most_tests=0)
+    none, ranks = rank_plan(plan, True, 0)
     assert not any(node.ranks for node in find_in(none.roots))
+    # The node that sorts the board is ranked whatever it takes.
+    assert ranks == first_ranks
+    assert ranks[0] is not None
+
+
+def test_a_board_ranked_at_a_group_has_the_ranks_of_the_whole_too(
+    tmp_path: Path,
+) -> None:
+    runs = languages(tmp_path, SHARES)
+    whole = make_board(runs, by=["language"], ranks_below=True)
+    thai = make_board(runs, by=["language"], rank_by="Thai", ranks_below=True)
+    assert thai.rank_by == "overall/Thai"
+
+    def ranks(board: Board) -> dict[str, dict[str, tuple[int, int] | None]]:
+        labels = order(board)
+        return {
+            node.id: dict(zip(labels, node.ranks, strict=True))
+            for node in find_in(board.tree)
+        }
+
+    assert ranks(thai) == ranks(whole)
 
 
 def test_another_metric_has_averages_too(tmp_path: Path) -> None:

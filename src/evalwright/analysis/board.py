@@ -25,7 +25,7 @@ from evalwright.analysis.board_plan import (
     UnitPlan,
     collect_cells,
     plan_board,
-    rank_cheap_nodes,
+    rank_plan,
 )
 from evalwright.analysis.board_rows import BoardRow, BoardTask, make_row
 from evalwright.analysis.board_tree import (
@@ -46,6 +46,7 @@ from evalwright.analysis.fact_filters import (
 )
 from evalwright.analysis.factual import factual_shares, is_factual
 from evalwright.analysis.judges_used import differing_roles_of, scoring_roles
+from evalwright.analysis.node_ranks import NodeRanks
 from evalwright.analysis.ratings import Ratings, make_ratings
 from evalwright.analysis.words import listed
 from evalwright.core.errors import RunError
@@ -199,9 +200,11 @@ def make_board(
 
     columns = board_columns(runs, metric)
     plan = plan_board(runs, columns, metric, tasks_are, by, rank_by)
-    if ranks_below:
-        plan = rank_cheap_nodes(plan)
-    boards = [_make_unit_board(plan, unit, len(plan.units) > 1) for unit in plan.units]
+    plan, ranks_by_unit = rank_plan(plan, ranks_below)
+    boards = [
+        _make_unit_board(plan, unit, ranking)
+        for unit, ranking in zip(plan.units, ranks_by_unit, strict=True)
+    ]
     first, *further = boards
     rated = None
     if ratings:
@@ -266,13 +269,15 @@ def _ranked_nodes(plan: BoardPlan, boards: Sequence[Board]) -> dict[str, BoardNo
     return ranked
 
 
-def _make_unit_board(plan: BoardPlan, unit: UnitPlan, split: bool) -> Board:
+def _make_unit_board(
+    plan: BoardPlan, unit: UnitPlan, ranking: NodeRanks | None
+) -> Board:
     """Build the board of the tasks that share one unit.
 
     Args:
         plan: the numbers of the whole board, in the order of the runs.
         unit: the tasks, and how the runs are ranked.
-        split: whether there are tasks with another unit.
+        ranking: the ranks of the runs that have a number; None if there are none.
     """
     runs = plan.runs
     tasks = unit.tasks
@@ -280,7 +285,6 @@ def _make_unit_board(plan: BoardPlan, unit: UnitPlan, split: bool) -> Board:
     factual = plan.metric is None and tasks[0].bounded and is_factual(runs)
     differing_roles = differing_roles_of(runs)
     scores = unit.scores
-    ranking = scores.ranking() if not unit.why_unranked else None
     together = scores.simultaneous() if not unit.why_unranked else []
     rows = []
     for run_index, run in enumerate(runs):
@@ -345,7 +349,7 @@ def _make_unit_board(plan: BoardPlan, unit: UnitPlan, split: bool) -> Board:
             runs,
             rows,
             unit.is_mixed,
-            split,
+            len(plan.units) > 1,
             scores.samples,
             ranking,
             isolated_runs,

@@ -11,8 +11,8 @@ from evalwright.analysis.comparison import caveats
 from evalwright.analysis.differing import describe_task_differences
 from evalwright.analysis.judge_panels import panel_notes
 from evalwright.analysis.judges_used import scoring_roles
+from evalwright.analysis.node_ranks import NodeRanks
 from evalwright.analysis.pairs import note_other_questions_by_pair, pairing_notes
-from evalwright.analysis.ranking import Ranking
 from evalwright.analysis.robustness import how_to_fill
 from evalwright.analysis.words import (
     count,
@@ -52,7 +52,7 @@ def list_notes(
     mixed: bool,
     split: bool,
     task_matrices: Sequence[Matrix],
-    ranking: Ranking | None,
+    ranking: NodeRanks | None,
     isolated_runs: Sequence[tuple[str, bool]],
     names: Sequence[str],
     tasks_are: TasksAre,
@@ -172,7 +172,7 @@ def list_notes(
 
 
 def _ranking_notes(
-    ranking: Ranking,
+    ranking: NodeRanks,
     rows: Sequence[BoardRow],
     task_matrices: Sequence[Matrix],
     isolated_runs: Sequence[tuple[str, bool]],

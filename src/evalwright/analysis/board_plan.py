@@ -11,10 +11,9 @@ from dataclasses import dataclass, replace
 
 from evalwright.analysis.board_nodes import find_node, split_keys, unknown_node
 from evalwright.analysis.board_ranks import (
-    MOST_TESTS,
     Cells,
     NodeScores,
-    count_tests,
+    rank_nodes,
     read_scores,
 )
 from evalwright.analysis.board_rows import BoardTask
@@ -28,6 +27,7 @@ from evalwright.analysis.board_tree import (
     replace_node,
     task_node,
 )
+from evalwright.analysis.node_ranks import MOST_PAIR_TERMS, NodeRanks
 from evalwright.analysis.trees import (
     Average,
     common_trees,
@@ -39,7 +39,6 @@ from evalwright.core.errors import ConfigurationError
 from evalwright.core.tasks import metadata_texts
 from evalwright.metrics.dimension_titles import value_title
 from evalwright.metrics.tree import Level, Node, distinct, with_shared_keys
-from evalwright.runs.measures import Matrix
 from evalwright.runs.reader import Run
 from evalwright.runs.regrouping import (
     declared_tree,
@@ -72,7 +71,8 @@ class UnitPlan:
         cells: each run's metric by task.
         node: the node of the runs' tree that stands for all tasks, if there is one.
         overall: each run's mean over the tasks; empty if there is no such mean.
-        scores: the item scores by which models are ranked.
+        scores: the item scores by which models are ranked, all of the tasks or some.
+        all_scores: those of all tasks, of the runs that have all of them.
         ranked_node: id of the node at which they are ranked, "" for none.
         sorted_by: the number of each run by which the rows are sorted.
         lower_is_better: whether lower ones are better.
@@ -87,6 +87,7 @@ class UnitPlan:
     node: Node | None
     overall: tuple[Estimate | None, ...]
     scores: NodeScores
+    all_scores: NodeScores
     ranked_node: str = ""
     sorted_by: tuple[Estimate | None, ...] = ()
     lower_is_better: bool
@@ -395,6 +396,7 @@ class _Planner:
             node=node,
             overall=_overall_scores(scores, cells),
             scores=scores,
+            all_scores=scores,
             lower_is_better=tasks[0].lower_is_better,
             is_mixed=is_mixed,
         )
@@ -465,7 +467,7 @@ class _Planner:
         others = [other for other in units if other is not unit]
         if target.id == unit.ranked_node:
             return [unit, *others]
-        scores, why = self._target_scores(target, cells, names, source)
+        scores, why = self._target_scores(target, cells, names, source, unit.all_scores)
         what = f"'{target.title}'"
         if target.metric and target.metric not in target.title:
             what += f" ({target.metric})"
@@ -491,8 +493,12 @@ class _Planner:
         cells: Sequence[Cells],
         names: Sequence[str],
         source: Node | None,
+        known: NodeScores,
     ) -> tuple[NodeScores, str]:
-        """Read the item scores at a node, and say why there are no ranks."""
+        """Read the item scores at a node, and say why there are no ranks.
+
+        The scores that are known already are those of the metrics that the board shows.
+        """
         nothing = NodeScores({}, (), None, self.tasks_are)
         if target.kind == "group" and source is None:
             return nothing, AS_PUBLISHED
@@ -507,7 +513,11 @@ class _Planner:
             if target.kind == "slice"
             else {}
         )
-        scores = read_scores(self.runs, cells, names, source, self.tasks_are, slices)
+        if cells is not self.cells:
+            known = NodeScores({}, (), None)
+        scores = read_scores(
+            self.runs, cells, names, source, self.tasks_are, slices, known
+        )
         if scores.average is None:
             if not scores.positions:
                 return scores, "no model has a number on all of its tasks"
@@ -517,52 +527,74 @@ class _Planner:
         return scores, ""
 
 
-def rank_cheap_nodes(plan: BoardPlan, most_tests: int = MOST_TESTS) -> BoardPlan:
-    """Rank the models at further nodes of the tree, as far as that is cheap.
+def rank_plan(
+    plan: BoardPlan, further: bool, most_pair_terms: int = MOST_PAIR_TERMS
+) -> tuple[BoardPlan, list[NodeRanks | None]]:
+    """Rank the models at the nodes that sort the boards of a plan, and at further nodes.
 
-    Nodes are taken outer ones first, while all of them together take `most_tests` tests (pairs of
-    models times tasks). A node is left without ranks where the models that have its number are not
-    those that are ranked on the board, so that their item scores would have to be read again.
+    Further nodes are taken outer ones first, while that is cheap. A node is left without ranks
+    where the models that have its number are not those that are ranked on the board, so that
+    their item scores would have to be read again.
 
     Args:
         plan: the board.
-        most_tests: most tests in all.
+        further: whether to rank at further nodes.
+        most_pair_terms: the work allowed for them, as of `rank_many`.
+
+    Returns:
+        The plan with the ranks of further nodes in its tree, and the ranks of each unit's board,
+        None where it has none.
     """
-    ranked = {unit.ranked_node for unit in plan.units}
-    drafts = [
-        (unit.scores, {sample.measure.task: sample for sample in unit.scores.samples})
-        for unit in plan.units
-    ]
+    boards = [None if unit.why_unranked else unit.scores for unit in plan.units]
+    candidates = _further_nodes(plan) if further else []
+    averages = [average for _, _, average in candidates]
+    ranks_by_unit, further_ranks = rank_nodes(boards, averages, most_pair_terms)
     replacements = {}
-    n_tests = 0
+    for (node, scores, _), node_ranks in zip(candidates, further_ranks, strict=True):
+        if node_ranks is not None:
+            rows = [scores.positions.get(index) for index in range(len(plan.runs))]
+            replacements[node.id] = _with_ranks(node, node_ranks, rows)
+    roots = replace_node(plan.roots, replacements)
+    return replace(plan, roots=roots), ranks_by_unit
+
+
+def _further_nodes(plan: BoardPlan) -> list[tuple[BoardNode, NodeScores, Average]]:
+    """List the nodes that no board is sorted by, with their averages; outer nodes first."""
+    sorting = {unit.ranked_node for unit in plan.units}
+    known_scores = [
+        scores for unit in plan.units for scores in (unit.scores, unit.all_scores)
+    ]
+    further = []
     level = list(plan.roots)
     while level:
         for node in level:
-            if node.id in ranked or node.kind == "slice":
+            if node.id in sorting or node.kind == "slice":
                 continue
-            for scores, samples in drafts:
-                tests = count_tests(len(scores.positions), len(node.tasks))
-                if not {*node.tasks} <= samples.keys() or n_tests + tests > most_tests:
-                    continue
-                if node_ranks := _ranks_at(node, scores, samples, plan):
-                    replacements[node.id] = node_ranks
-                    n_tests += tests
-                break
+            scores = _scores_with(known_scores, node)
+            average = _average_at(node, scores, plan) if scores else None
+            if scores is not None and average is not None:
+                further.append((node, scores, average))
         level = [part for node in level for part in node.parts]
-    return replace(plan, roots=replace_node(plan.roots, replacements))
+    return further
 
 
-def _ranks_at(
-    node: BoardNode,
-    scores: NodeScores,
-    samples: Mapping[str, Matrix],
-    plan: BoardPlan,
-) -> BoardNode | None:
+def _scores_with(
+    known_scores: Sequence[NodeScores], node: BoardNode
+) -> NodeScores | None:
+    """Find the item scores of a node's tasks, of exactly the runs that have its number."""
     with_number = {
         index for index, estimate in enumerate(node.estimates) if estimate is not None
     }
-    if with_number != {*scores.positions}:
-        return None
+    for scores in known_scores:
+        tasks = {sample.measure.task for sample in scores.samples}
+        if {*node.tasks} <= tasks and with_number == {*scores.positions}:
+            return scores
+    return None
+
+
+def _average_at(node: BoardNode, scores: NodeScores, plan: BoardPlan) -> Average | None:
+    """Average the item scores of a node's tasks; None if that does not give its number."""
+    samples = {sample.measure.task: sample for sample in scores.samples}
     average: Average | None = Average((samples[node.tasks[0]],))
     if node.kind == "group":
         try:
@@ -574,14 +606,16 @@ def _ranks_at(
         except ConfigurationError:
             return None
     at_node = NodeScores(scores.positions, (), average, plan.tasks_are)
-    ranking = at_node.ranking()
-    if average is None or ranking is None or not _gives(at_node, node):
-        return None
-    letters = ranking.letters or ("",) * len(ranking.ranks)
-    rows = [scores.positions.get(index) for index in range(len(plan.runs))]
+    return average if _gives(at_node, node) else None
+
+
+def _with_ranks(
+    node: BoardNode, node_ranks: NodeRanks, rows: Sequence[int | None]
+) -> BoardNode:
+    letters = node_ranks.letters or ("",) * len(node_ranks.ranks)
     return replace(
         node,
-        ranks=tuple(None if row is None else ranking.ranks[row] for row in rows),
+        ranks=tuple(None if row is None else node_ranks.ranks[row] for row in rows),
         letters=tuple("" if row is None else letters[row] for row in rows),
     )
 

@@ -64,7 +64,9 @@ class NodeRanks:
 
 
 def rank_many(
-    averages: Sequence[Average | None], most_pair_terms: int = MOST_PAIR_TERMS
+    averages: Sequence[Average | None],
+    most_pair_terms: int = MOST_PAIR_TERMS,
+    always: int = 0,
 ) -> list[NodeRanks | None]:
     """Rank runs by several averages, for less than the sum of `rank`.
 
@@ -73,6 +75,7 @@ def rank_many(
             that use the same task of the same runs have the same matrix in them: its differences
             are computed once.
         most_pair_terms: the work allowed, see `MOST_PAIR_TERMS`.
+        always: the number of averages, from the first, that are ranked whatever work it takes.
 
     Returns:
         For each average the ranks; None where there is no average, where fewer than two runs are,
@@ -86,7 +89,7 @@ def rank_many(
             continue
         models = len(average.samples[0].values)
         work += models * (models - 1) // 2 * (len(average.samples) + TERMS_OF_NODE)
-        if work > most_pair_terms:
+        if work > most_pair_terms and number >= always:
             break
         if len(average.samples) == 1:
             node_ranks[number] = _ranks_of_task(average.samples[0])
