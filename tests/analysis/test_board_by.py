@@ -12,7 +12,10 @@ import pytest
 from evalwright.analysis.board import Board, board_columns, make_board
 from evalwright.analysis.board_plan import plan_board, rank_plan
 from evalwright.analysis.board_tree import find_in
+from evalwright.analysis.comparison import compare_runs
 from evalwright.analysis.node_ranks import TERMS_OF_NODE
+from evalwright.analysis.ranking import rank
+from evalwright.analysis.trees import Average
 from evalwright.core.errors import EvalwrightError, UnknownName, UsageError
 from evalwright.runs.reader import Run, open_run
 from support.board_checks import check_nodes, node_of
@@ -494,3 +497,77 @@ def test_a_metric_without_a_better_direction_sorts_without_ranks(
     runs = [open_run(run.folder) for run in runs]
     words = plan_board(runs, board_columns(runs, None), None, "fixed", (), "x.words")
     assert words.units[0].why_unranked == "neither more nor less of it is better"
+
+
+ALL_RIGHT = [[1] * 4] * 6
+ONE_WRONG = [*ALL_RIGHT[:5], [1, 1, 1, 0]]
+
+
+@pytest.mark.parametrize("tiny", [ALL_RIGHT, [[0] * 4] * 6, ONE_WRONG])
+def test_a_tiny_task_without_spread_leaves_models_apart(
+    tmp_path: Path, tiny: list[list[int]]
+) -> None:
+    rng = np.random.default_rng(0)
+    runs = []
+    for number, share in enumerate((0.35, 0.45, 0.5, 0.6, 0.7, 0.9)):
+        scores: dict[str, Any] = {
+            f"task-{task}": (rng.random(60) < share).astype(int).tolist()
+            for task in range(3)
+        }
+        scores["tiny"] = tiny[number]
+        runs.append(
+            make_run(
+                tmp_path,
+                scores=scores,
+                label=f"m{number}",
+                metric="chance-normalised",
+                metric_options={"chance-normalised": {"chance": 0.25}},
+            )
+        )
+    board = make_board(runs)
+    worst = next(row for row in board.rows if row.label == "m0")
+    assert worst.ranks is not None
+    assert worst.ranks[0] > 1
+    assert not any("have no interval" in note for note in board.notes)
+    for row in board.rows:
+        assert row.together is not None
+        assert math.isfinite(row.together.low)
+
+    # The board says of each pair what a comparison of the two says.
+    compared = compare_runs(runs[0], runs[5]).overall
+    assert compared is not None
+    assert compared.p_value < 0.001
+    assert compared.low < compared.difference < compared.high < 0
+
+
+def test_tasks_with_different_ranges_are_tested_as_alone(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    runs = []
+    for number, share in enumerate((0.3, 0.9)):
+        scores: dict[str, Any] = {
+            f"task-{task}": (rng.random(60) < share).astype(int).tolist()
+            for task in range(2)
+        }
+        scores["tiny"] = [1, 1, 1, 1]
+        runs.append(
+            make_run(
+                tmp_path,
+                scores=scores,
+                label=f"m{number}",
+                metric={"task-0": "chance-normalised"},
+                metric_options={"chance-normalised": {"chance": 0.25}},
+            )
+        )
+    board = make_board(runs)
+    assert [row.ranks for row in board.rows] == [(1, 1), (2, 2)]
+    average = board_average(runs)
+    both = average.difference()
+    pairs = rank(average.samples).pairs()
+    assert math.isclose(pairs[0].p_value, both.p_value, rel_tol=1e-6)
+
+
+def board_average(runs: list[Run]) -> Average:
+    plan = plan_board(runs, board_columns(runs, None), None, "fixed")
+    average = plan.units[0].scores.average
+    assert average is not None
+    return average

@@ -50,16 +50,20 @@ class NodeScores:
         if average is None or len(self.positions) < 2:
             return []
         first = average.samples[0]
+        level = 1 - 0.05 / len(first.values)
         if len(average.samples) == 1:
             span = first.measure.value_range
             estimates = simultaneous_means(
                 first.values, first.clusters, value_range=span
             )
             return [
-                _limit_to_metric(estimate, first, row)
+                _limit_to_metric(
+                    average.mean(row, level) if math.isnan(estimate.low) else estimate,
+                    first,
+                    row,
+                )
                 for row, estimate in enumerate(estimates)
             ]
-        level = 1 - 0.05 / len(first.values)
         return [average.mean(row, level) for row in range(len(first.values))]
 
 

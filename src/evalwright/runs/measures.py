@@ -24,6 +24,7 @@ from evalwright.metrics.registry import (
     Groups,
     is_of_items,
     is_of_sums,
+    metric_range,
 )
 from evalwright.runs.pairing import Pairing, pair_items
 from evalwright.runs.pseudo_values import SAME, Grouped, Record, records_of
@@ -63,6 +64,7 @@ class Measure:
             has none by its kind.
         has_direction: whether it is known which values are better; where it is not,
             `lower_is_better` is false.
+        metric_range: the least and the greatest value of a bounded metric, None if unknown.
     """
 
     task: str
@@ -74,6 +76,7 @@ class Measure:
     form: Form
     declared_range: tuple[float, float] | None = None
     has_direction: bool = True
+    metric_range: tuple[float, float] | None = None
 
     @property
     def value_range(self) -> tuple[float, float] | None:
@@ -81,6 +84,12 @@ class Measure:
         if not self.is_mean:
             return None
         return UNIT_RANGE if self.bounded else self.declared_range
+
+    @property
+    def width(self) -> float:
+        """The greatest possible difference of two runs; nan if unknown."""
+        known_range = self.value_range or self.metric_range
+        return math.nan if known_range is None else known_range[1] - known_range[0]
 
     @property
     def is_mean(self) -> bool:
@@ -260,6 +269,7 @@ def make_matrix(
     scores: Sequence[ItemScores],
     slices: Sequence[str] = (),
     declared_range: tuple[float, float] | None = None,
+    known_range: tuple[float, float] | None = None,
 ) -> Matrix:
     """Arrange the runs' item scores side by side.
 
@@ -269,6 +279,7 @@ def make_matrix(
         scores: the item scores of each run.
         slices: metadata keys to include.
         declared_range: of the scores as recorded, as the runs' tasks declare it.
+        known_range: of the metric's values, where it is bounded.
     """
     import numpy as np
 
@@ -306,6 +317,7 @@ def make_matrix(
         form,
         shown_range,
         all(metric.has_direction for metric in results),
+        known_range,
     )
     codes_by_key = {
         key: codes
@@ -365,6 +377,7 @@ def matrices(
             [scores_by_task[task] for scores_by_task in scores],
             slices,
             _declared_range(runs, task, task_metrics),
+            _metric_range(runs, task, task_metrics),
         )
         for task, task_metrics in results.items()
     }
@@ -753,6 +766,21 @@ def _declared_range(
         declared = _options(run, task, metric).get("value_range")
         ranges.add((float(declared[0]), float(declared[1])) if declared else None)
     return ranges.pop() if len(ranges) == 1 else None
+
+
+def _metric_range(
+    runs: Sequence[Run], task: str, results: Sequence[MetricResult]
+) -> tuple[float, float] | None:
+    """The least and the greatest value of a bounded metric in any run; None if unknown."""
+    if results[0].kind not in BOUNDED:
+        return None
+    ranges = []
+    for run, metric in zip(runs, results, strict=True):
+        options = _options(run, task, metric)
+        if metric.kind == "chance-normalised" and "chance" not in options:
+            return None
+        ranges.append(metric_range(metric.kind, options))
+    return min(low for low, _ in ranges), max(high for _, high in ranges)
 
 
 def _options(run: Run, task: str, metric: MetricResult) -> Mapping[str, Any]:
