@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -46,7 +48,45 @@ SIMULTANEOUS_NOTE = (
 )
 
 
+MOST_ALIKE = 3
+"""Most notes that say the same of different models, each with its own numbers."""
+
+MOST_NAMED = 8
+"""Most models, samples or tasks that a note names."""
+
+
 def list_notes(
+    runs: Sequence[Run], rows: Sequence[BoardRow], *arguments: Any, **settings: Any
+) -> list[str]:
+    """Write the notes of a board, a sentence each; arguments as of `_all_notes`."""
+    names = {name for row in rows for name in (row.label, row.run)}
+    return bound_notes(_all_notes(runs, rows, *arguments, **settings), names)
+
+
+def bound_notes(notes: Iterable[str], names: Collection[str]) -> list[str]:
+    """Leave out notes that say of further models what others say already, and count them.
+
+    Notes say the same if only names and numbers differ.
+
+    Args:
+        notes: the notes.
+        names: labels and runs that they may name.
+    """
+    longest_first = sorted(filter(None, names), key=len, reverse=True)
+    pattern = "|".join([*map(re.escape, longest_first), r"\d[\d.,]*"])
+    notes_by_form: dict[str, list[str]] = {}
+    for note in notes:
+        form = re.sub(pattern, "#", note)
+        notes_by_form.setdefault(form, []).append(note)
+    bounded = []
+    for alike in notes_by_form.values():
+        bounded += alike[:MOST_ALIKE]
+        if len(alike) > MOST_ALIKE:
+            bounded.append(f"The same holds in {len(alike) - MOST_ALIKE:,} more cases.")
+    return bounded
+
+
+def _all_notes(
     runs: Sequence[Run],
     rows: Sequence[BoardRow],
     mixed: bool,
@@ -143,7 +183,7 @@ def list_notes(
             yield RATES_OF_ALL_NOTE
     yield from _given_up_notes(runs, called(runs))
     if unanswered := [row.label for row in rows if row.provisional and not row.n]:
-        yield f"All answers of {listed(unanswered)} are missing. {how_to_fill(runs)}"
+        yield f"All answers of {listed(unanswered, MOST_NAMED)} are missing. {how_to_fill(runs)}"
     if provisional := [
         f"{row.label} ({_missing_percent(row)})"
         for row in rows
@@ -155,7 +195,7 @@ def list_notes(
             else "its score and rank are"
         )
         yield (
-            f"More than 5% of the answers of {listed(provisional)} are missing, so"
+            f"More than 5% of the answers of {listed(provisional, MOST_NAMED)} are missing, so"
             f" {their} provisional (marked *). {how_to_fill(runs)}"
         )
     yield from _not_asked_notes(runs, rows)
@@ -164,7 +204,7 @@ def list_notes(
     if silent:
         yield (
             "Answers to which the scorer of the column gives no score:"
-            f" {listed(silent, 8)}."
+            f" {listed(silent, MOST_NAMED)}."
         )
     yield from caveats(runs, task_matrices)
     if any(row.ranks is None for row in rows) and not (mixed or is_unranked):
@@ -197,10 +237,20 @@ def _ranking_notes(
                 " all alike, and the range of a score is not known)"
             )
         yield (
-            f"{reason.format(listed(some))}: every rank is possible for {them},"
+            f"{reason.format(listed(some, MOST_NAMED))}: every rank is possible for {them},"
             " whatever the score."
         )
     yield from _common_notes(task_matrices)
+    rounded = [
+        f"'{matrix.measure.task}'"
+        for matrix in task_matrices
+        if matrix.measure.rounding
+    ]
+    if rounded:
+        yield (
+            f"Scores on {listed(rounded, MOST_NAMED)} are rounded, as they were published;"
+            " ranks come from the scores of the items, which are not."
+        )
     for matrix in task_matrices:
         yield from filter(
             None,
@@ -246,7 +296,7 @@ def _not_asked_notes(runs: Sequence[Run], rows: Sequence[BoardRow]) -> Iterator[
         if limits.get(row.run) is not None
     ]
     if limited:
-        yield f"Limited to part of the items (--limit): {listed(limited, 8)}."
+        yield f"Limited to part of the items (--limit): {listed(limited, MOST_NAMED)}."
 
 
 def _common_notes(task_matrices: Sequence[Matrix]) -> Iterator[str]:

@@ -622,12 +622,16 @@ def _with_ranks(
 
 def _gives(scores: NodeScores, node: BoardNode) -> bool:
     """Tell whether the items' scores have the numbers of a node as their average."""
+    samples = scores.average.samples if scores.average else ()
+    tolerance = max([1e-9, *(sample.measure.rounding for sample in samples)])
     for index, row in scores.positions.items():
         estimate = node.estimates[index]
         if estimate is None or scores.average is None:
             return False
         average = _mean_value(scores.average, row)
-        if not math.isclose(average, estimate.value, rel_tol=SAME_NUMBER, abs_tol=1e-9):
+        if not math.isclose(
+            average, estimate.value, rel_tol=SAME_NUMBER, abs_tol=tolerance
+        ):
             return False
     return True
 

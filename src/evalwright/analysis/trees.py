@@ -146,7 +146,8 @@ class Average:
         counts = ~np.isnan(matrix.values[row]) | matrix.missing[row]
         values = matrix.values[row][counts]
         value_range = matrix.measure.value_range
-        if matrix.estimates and not np.ptp(values[~np.isnan(values)]) > 0:
+        scored = values[~np.isnan(values)]
+        if matrix.estimates and len(scored) and scored.min() == scored.max():
             # Pseudo-values that are all alike are the metric's own value, within its range.
             value_range = matrix.measure.metric_range
         if matrix.clusters is not None or value_range != UNIT_RANGE:

@@ -29,7 +29,7 @@ from evalwright.metrics.registry import (
 from evalwright.runs.pairing import Pairing, pair_items
 from evalwright.runs.pseudo_values import SAME, Grouped, Record, records_of
 from evalwright.runs.reader import Run
-from evalwright.runs.results import MetricResult
+from evalwright.runs.results import ROUNDED, MetricResult
 from evalwright.runs.score_tables import item_scores
 from evalwright.runs.scores import ItemScores, SliceCodes, unit_codes, with_items_of
 
@@ -46,6 +46,10 @@ Form = Literal["score", "negated", "complement", "other"]
 """How a metric derives from the mean of its items' scores; "other": it does not."""
 
 UNIT_RANGE = (0.0, 1.0)
+
+
+HALF_TENTH = 0.05
+"""How far rounding to one decimal moves a number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,8 @@ class Measure:
         has_direction: whether it is known which values are better; where it is not,
             `lower_is_better` is false.
         metric_range: the least and the greatest value of a bounded metric, None if unknown.
+        rounding: how far the recorded values may be from the mean of the items' scores, because
+            another program rounded them; the scores are not rounded.
     """
 
     task: str
@@ -77,6 +83,7 @@ class Measure:
     declared_range: tuple[float, float] | None = None
     has_direction: bool = True
     metric_range: tuple[float, float] | None = None
+    rounding: float = 0.0
 
     @property
     def value_range(self) -> tuple[float, float] | None:
@@ -318,6 +325,7 @@ def make_matrix(
         shown_range,
         all(metric.has_direction for metric in results),
         known_range,
+        _rounding_of(results) if form != "other" else 0.0,
     )
     codes_by_key = {
         key: codes
@@ -686,6 +694,10 @@ def common_units(matrix: Matrix) -> NDArray[np.int64]:
     return counts
 
 
+MOST_PROBLEMS = 3
+"""Most runs of which a note says why a metric has no interval."""
+
+
 def group_notes(matrix: Matrix, has_interval: bool = True) -> list[str]:
     """Write notes about a jackknifed metric: no interval, too few groups, differing items.
 
@@ -698,9 +710,12 @@ def group_notes(matrix: Matrix, has_interval: bool = True) -> list[str]:
     if matrix.scores is None:
         return []
     name = matrix.measure.metric
-    notes = [
-        f"'{name}' has no interval and no test for {why}." for why in matrix.problems
-    ]
+    notes = []
+    if matrix.problems:
+        whys = "; ".join(matrix.problems[:MOST_PROBLEMS])
+        more = len(matrix.problems) - MOST_PROBLEMS
+        others = f"; and {more:,} more runs" if more > 0 else ""
+        notes.append(f"'{name}' has no interval and no test for {whys}{others}.")
     unit_name = "items" if matrix.scores.clusters is None else "clusters"
     groups = int(common_units(matrix).diagonal().min(initial=FEW_GROUPS))
     if not notes and has_interval and groups < FEW_GROUPS:
@@ -747,11 +762,18 @@ def _form(
         if missed < least:
             best = form
             least = missed
-    if least > SAME or (
+    if least > SAME + _rounding_of(results) or (
         not has_scores and main.kind in LOWER_IS_BETTER and main.kind not in BOUNDED
     ):
         return "other"
     return best
+
+
+def _rounding_of(results: Sequence[MetricResult]) -> float:
+    """How far recorded values may be from the exact ones, because they are rounded."""
+    if not any(metric.estimate.method.endswith(ROUNDED) for metric in results):
+        return 0.0
+    return HALF_TENTH / 100 if results[0].kind in BOUNDED else HALF_TENTH
 
 
 def _declared_range(
