@@ -6,7 +6,7 @@ All numbers are in the order of the runs here; `board` ranks the models and puts
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from evalwright.analysis.board_nodes import find_node, split_keys, unknown_node
@@ -35,6 +35,7 @@ from evalwright.analysis.trees import (
     outer_first,
     overall_node,
 )
+from evalwright.analysis.words import normalise_label
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.tasks import metadata_texts
 from evalwright.metrics.dimension_titles import value_title
@@ -146,6 +147,7 @@ def plan_board(
     tasks_are: TasksAre,
     by: Sequence[str] = (),
     rank_by: str = "",
+    beside: Sequence[str] = (),
 ) -> BoardPlan:
     """Work out what a board shows.
 
@@ -156,12 +158,13 @@ def plan_board(
         tasks_are: as in `compare_runs`.
         by: metadata keys that the tree is made of.
         rank_by: the node to rank by, "" for the headline score.
+        beside: labels of further metrics of the tasks that the tree has as roots.
 
     Raises:
         UnknownName: there is no such metadata key or node.
         UsageError: several nodes fit `rank_by`.
     """
-    return _Planner(runs, columns, metric, tasks_are, by, rank_by).plan()
+    return _Planner(runs, columns, metric, tasks_are, by, rank_by, beside).plan()
 
 
 def collect_cells(
@@ -182,6 +185,7 @@ class _Planner:
         tasks_are: TasksAre,
         by: Sequence[str],
         rank_by: str,
+        beside: Sequence[str] = (),
     ) -> None:
         self.runs = list(runs)
         self.columns = columns
@@ -189,6 +193,7 @@ class _Planner:
         self.tasks_are = tasks_are
         self.by = [key.strip() for key in by if key.strip()]
         self.rank_by = rank_by.strip()
+        self.beside = beside
         self.metadata = task_metadata(runs)
         self.task_keys = {
             key
@@ -199,6 +204,7 @@ class _Planner:
         self.cells = tuple(collect_cells(run, columns, metric) for run in runs)
         self.units = _group_by_unit(columns)
         self.trees: list[Node] = []
+        self.cells_by_node: dict[str, Sequence[Cells]] = {}
 
     def plan(self) -> BoardPlan:
         nodes = self._make_trees()
@@ -216,15 +222,15 @@ class _Planner:
         trees = [] if is_without_trees else self._all_trees()
         unit_scores = [_scores_of(draft) for draft in drafts]
         maker = TreeMaker(self.runs, unit_scores, trees, self.metric)
-        roots = self._add_slices(maker)
+        roots = (*self._add_slices(maker), *self._beside_nodes(maker))
         units = [self._rank_default(draft, roots) for draft in drafts]
         target = (
             find_node(roots, self._without_main_metric()) if self.rank_by else roots[0]
         )
-        cells: Sequence[Cells] = self.cells
         if target is None:
-            target, cells = self._metric_target(maker, roots)
+            target = self._metric_target(maker, roots)
             roots = (*roots, target)
+        cells = self.cells_by_node.get(target.id, self.cells)
         if self.rank_by:
             units = self._rank_at(target, cells, units, maker.sources.get(target.id))
         return BoardPlan(
@@ -423,33 +429,69 @@ class _Planner:
             ),
         )
 
-    def _metric_target(
-        self, maker: TreeMaker, roots: Sequence[BoardNode]
-    ) -> tuple[BoardNode, Sequence[Cells]]:
+    def _metric_target(self, maker: TreeMaker, roots: Sequence[BoardNode]) -> BoardNode:
         """Find a metric of a task that the board does not show, as TASK.METRIC."""
-        shown = {column.name for column in self.columns}
-        cells = [
-            {
-                task.name: found
-                for task in run.tasks
-                for found in task.metrics
-                if task.name in shown and f"{task.name}.{found.label}" == self.rank_by
-            }
+        for column in self.columns:
+            label = self.rank_by.removeprefix(f"{column.name}.")
+            if label != self.rank_by:
+                node = self._metric_node(maker, column.name, label, exactly=True)
+                if node is not None:
+                    return node
+        others = dict.fromkeys(
+            f"{task.name}.{metric.label}"
             for run in self.runs
-        ]
-        names = dict.fromkeys(name for run_cells in cells for name in run_cells)
-        if not names:
-            others = dict.fromkeys(
-                f"{task.name}.{metric.label}"
-                for run in self.runs
-                for task in run.tasks
-                for metric in task.metrics
+            for task in run.tasks
+            for metric in task.metrics
+        )
+        raise unknown_node(roots, self.rank_by, others)
+
+    def _beside_nodes(self, maker: TreeMaker) -> Iterator[BoardNode]:
+        """Build the roots of further metrics of the tasks."""
+        for column in self.columns:
+            for label in self.beside:
+                node = self._metric_node(maker, column.name, label, exactly=False)
+                if node is None:
+                    continue
+                title = normalise_label(label).capitalize()
+                if len(self.columns) > 1:
+                    title = f"{column.name}: {title}"
+                yield replace(node, title=title)
+
+    def _metric_node(
+        self, maker: TreeMaker, task_name: str, label: str, *, exactly: bool
+    ) -> BoardNode | None:
+        """Build the node of another metric of a task; None if no run has it.
+
+        Args:
+            maker: gives the node its id, TASK.METRIC.
+            task_name: the task.
+            label: of the metric.
+            exactly: whether case, spaces and dashes of the label count.
+        """
+        wanted = label if exactly else normalise_label(label)
+        cells: list[Cells] = []
+        for run in self.runs:
+            metrics = next(
+                (task.metrics for task in run.tasks if task.name == task_name), ()
             )
-            raise unknown_node(roots, self.rank_by, others)
-        (name,) = [*names][:1]
-        node_id = maker.ids.new("", self.rank_by)
-        node = task_node(node_id, name, [run_cells.get(name) for run_cells in cells])
-        return replace(node, title=self.rank_by), cells
+            matching = [
+                metric
+                for metric in metrics
+                if wanted
+                == (metric.label if exactly else normalise_label(metric.label))
+            ]
+            cells.append({task_name: matching[0]} if matching else {})
+        labels = [
+            run_cells[task_name].label for run_cells in cells if task_name in run_cells
+        ]
+        if not labels:
+            return None
+        node_id = maker.ids.new("", f"{task_name}.{labels[0]}")
+        node = task_node(
+            node_id, task_name, [run_cells.get(task_name) for run_cells in cells]
+        )
+        self.cells_by_node[node_id] = cells
+        return replace(node, title=f"{task_name}.{labels[0]}")
 
     def _rank_at(
         self,

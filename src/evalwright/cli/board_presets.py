@@ -48,7 +48,7 @@ def settle_preset(
 
     These are `metric`, `by` and `rank_by`, each only if it was not typed.
     """
-    settled = dict(params)
+    settled = {**params, "beside": () if preset is None else preset.beside}
     if preset is None:
         return settled
     from evalwright.reports.presets import (

@@ -289,6 +289,7 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
             rank_by=params["rank_by"] or "",
             facts=[known.facts for known in facts],
             where=params["filters"],
+            beside=params["beside"],
             ranks_below=any(params[name] for name in _SHOWING_ALL_NODES),
         )
         board = show_preset(board, ranked_runs, preset, facts)

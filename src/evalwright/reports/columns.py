@@ -8,13 +8,13 @@ matter which program recorded the runs.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from evalwright.analysis.board_tree import OVERALL, find_in
 from evalwright.analysis.factual import ACCURACY, HALLUCINATED, REFUSED, SHARES
+from evalwright.analysis.words import normalise_label
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.text import inert
@@ -353,11 +353,6 @@ def find_metric(metrics: tuple[MetricResult, ...], label: str) -> MetricResult |
     return next(
         (metric for metric in metrics if normalise_label(metric.label) == label), None
     )
-
-
-def normalise_label(label: str) -> str:
-    """Normalise a label: "Answer-Rate" and "answer rate" become equal."""
-    return re.sub(r"[\s_-]+", " ", label).strip().lower()
 
 
 def metric_of(row: BoardRow, task: str, label: str) -> MetricResult | None:

@@ -62,6 +62,7 @@ class Preset:
     over_runs: bool = False
     slices: tuple[str, ...] = ()
     readme: str = ""
+    beside: tuple[str, ...] = ()
     extra: tuple[str, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
 
