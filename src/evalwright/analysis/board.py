@@ -164,6 +164,7 @@ def make_board(
     where: Sequence[FactFilter] = (),
     ranks_below: bool = False,
     beside: Sequence[str] = (),
+    means: Mapping[str, Sequence[str]] | None = None,
 ) -> Board:
     """Build the leaderboard of several runs.
 
@@ -179,6 +180,7 @@ def make_board(
         where: which models to show, by their facts.
         ranks_below: whether to rank the models at further nodes too, as far as it is cheap.
         beside: labels of further metrics of the tasks, each a root of the tree of its own.
+        means: by name, the tasks of further means, each a root too.
 
     Raises:
         RunError: there are no runs, one is listed twice, or a task is shown by different metrics.
@@ -201,7 +203,7 @@ def make_board(
         facts_by_run = [facts_by_run[index] for index in selected]
 
     columns = board_columns(runs, metric)
-    plan = plan_board(runs, columns, metric, tasks_are, by, rank_by, beside)
+    plan = plan_board(runs, columns, metric, tasks_are, by, rank_by, beside, means)
     plan, ranks_by_unit = rank_plan(plan, ranks_below)
     boards = [
         _make_unit_board(plan, unit, ranking)

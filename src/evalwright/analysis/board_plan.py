@@ -148,6 +148,7 @@ def plan_board(
     by: Sequence[str] = (),
     rank_by: str = "",
     beside: Sequence[str] = (),
+    means: Mapping[str, Sequence[str]] | None = None,
 ) -> BoardPlan:
     """Work out what a board shows.
 
@@ -159,12 +160,16 @@ def plan_board(
         by: metadata keys that the tree is made of.
         rank_by: the node to rank by, "" for the headline score.
         beside: labels of further metrics of the tasks that the tree has as roots.
+        means: by name, the tasks of further means that the tree has as roots.
 
     Raises:
         UnknownName: there is no such metadata key or node.
         UsageError: several nodes fit `rank_by`.
     """
-    return _Planner(runs, columns, metric, tasks_are, by, rank_by, beside).plan()
+    planner = _Planner(runs, columns, metric, tasks_are, by, rank_by)
+    planner.beside = tuple(beside)
+    planner.means = means or {}
+    return planner.plan()
 
 
 def collect_cells(
@@ -185,7 +190,6 @@ class _Planner:
         tasks_are: TasksAre,
         by: Sequence[str],
         rank_by: str,
-        beside: Sequence[str] = (),
     ) -> None:
         self.runs = list(runs)
         self.columns = columns
@@ -193,7 +197,8 @@ class _Planner:
         self.tasks_are = tasks_are
         self.by = [key.strip() for key in by if key.strip()]
         self.rank_by = rank_by.strip()
-        self.beside = beside
+        self.beside: tuple[str, ...] = ()
+        self.means: Mapping[str, Sequence[str]] = {}
         self.metadata = task_metadata(runs)
         self.task_keys = {
             key
@@ -217,6 +222,7 @@ class _Planner:
                 for unit, tasks in self.units.items()
             }
         self._add_selected_tree()
+        self._add_means()
         drafts = [self._draft(unit, nodes.get(unit)) for unit in self.units]
         is_without_trees = self.metric is not None and not self.trees
         trees = [] if is_without_trees else self._all_trees()
@@ -334,6 +340,17 @@ class _Planner:
             }
             node = Node(self.rank_by, tuple(members), keys=tuple(values.items()))
             self._regroup([node], replaces=False)
+
+    def _add_means(self) -> None:
+        """Add means over tasks that were asked for by name, unless a node has that name."""
+        names = {column.name for column in self.columns}
+        taken = names | {
+            node.name for tree in self._all_trees() for node in tree.nodes()
+        }
+        for name, tasks in self.means.items():
+            members = tuple(task for task in tasks if task in names)
+            if name not in taken and len(members) > 1:
+                self._regroup([Node(name, members)], replaces=False)
 
     def _all_trees(self) -> list[Node]:
         return [*self.trees, *self._common_trees()]

@@ -290,6 +290,7 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
             facts=[known.facts for known in facts],
             where=params["filters"],
             beside=params["beside"],
+            means=params["means"],
             ranks_below=any(params[name] for name in _SHOWING_ALL_NODES),
         )
         board = show_preset(board, ranked_runs, preset, facts)

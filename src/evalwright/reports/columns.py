@@ -163,7 +163,12 @@ def _headline_first(
     if not board.is_ranked_elsewhere:
         return columns
     headline = node_column(board.headline)
-    others = [column for column in columns if column.name != "overall"]
+    others = [
+        column
+        for column in columns
+        if column.name not in ("overall", "mean over tasks")
+        and (column.title != headline.title or column.estimates == headline.estimates)
+    ]
     same = [column for column in others if column.estimates == headline.estimates]
     first = same[0] if same else headline
     return (first, *(column for column in others if column is not first))
