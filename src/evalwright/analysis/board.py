@@ -165,6 +165,7 @@ def make_board(
     ranks_below: bool = False,
     beside: Sequence[str] = (),
     means: Mapping[str, Sequence[str]] | None = None,
+    by_beside: Sequence[str] = (),
 ) -> Board:
     """Build the leaderboard of several runs.
 
@@ -181,6 +182,7 @@ def make_board(
         ranks_below: whether to rank the models at further nodes too, as far as it is cheap.
         beside: labels of further metrics of the tasks, each a root of the tree of its own.
         means: by name, the tasks of further means, each a root too.
+        by_beside: metadata keys of tasks of which one more root is made.
 
     Raises:
         RunError: there are no runs, one is listed twice, or a task is shown by different metrics.
@@ -203,7 +205,9 @@ def make_board(
         facts_by_run = [facts_by_run[index] for index in selected]
 
     columns = board_columns(runs, metric)
-    plan = plan_board(runs, columns, metric, tasks_are, by, rank_by, beside, means)
+    plan = plan_board(
+        runs, columns, metric, tasks_are, by, rank_by, beside, means, by_beside
+    )
     plan, ranks_by_unit = rank_plan(plan, ranks_below)
     boards = [
         _make_unit_board(plan, unit, ranking)

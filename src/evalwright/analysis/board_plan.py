@@ -23,6 +23,7 @@ from evalwright.analysis.board_tree import (
     BoardNode,
     TreeMaker,
     UnitScores,
+    dimension_title,
     find_in,
     replace_node,
     task_node,
@@ -149,6 +150,7 @@ def plan_board(
     rank_by: str = "",
     beside: Sequence[str] = (),
     means: Mapping[str, Sequence[str]] | None = None,
+    by_beside: Sequence[str] = (),
 ) -> BoardPlan:
     """Work out what a board shows.
 
@@ -161,6 +163,7 @@ def plan_board(
         rank_by: the node to rank by, "" for the headline score.
         beside: labels of further metrics of the tasks that the tree has as roots.
         means: by name, the tasks of further means that the tree has as roots.
+        by_beside: metadata keys of tasks by which a further root is made, outermost first.
 
     Raises:
         UnknownName: there is no such metadata key or node.
@@ -169,6 +172,7 @@ def plan_board(
     planner = _Planner(runs, columns, metric, tasks_are, by, rank_by)
     planner.beside = tuple(beside)
     planner.means = means or {}
+    planner.by_beside = tuple(by_beside)
     return planner.plan()
 
 
@@ -199,6 +203,7 @@ class _Planner:
         self.rank_by = rank_by.strip()
         self.beside: tuple[str, ...] = ()
         self.means: Mapping[str, Sequence[str]] = {}
+        self.by_beside: tuple[str, ...] = ()
         self.metadata = task_metadata(runs)
         self.task_keys = {
             key
@@ -223,6 +228,7 @@ class _Planner:
             }
         self._add_selected_tree()
         self._add_means()
+        self._add_tree_beside()
         drafts = [self._draft(unit, nodes.get(unit)) for unit in self.units]
         is_without_trees = self.metric is not None and not self.trees
         trees = [] if is_without_trees else self._all_trees()
@@ -351,6 +357,21 @@ class _Planner:
             members = tuple(task for task in tasks if task in names)
             if name not in taken and len(members) > 1:
                 self._regroup([Node(name, members)], replaces=False)
+
+    def _add_tree_beside(self) -> None:
+        """Add the tree by further metadata keys over the tasks of the headline's unit."""
+        levels = [Level(key) for key in self.by_beside if key in self.task_keys]
+        if not levels:
+            return
+        unit_tasks = next(iter(self.units.values()))
+        metadata = {task.name: self.metadata[task.name] for task in unit_tasks}
+        taken = {*self.metadata} | {
+            node.name for tree in self._all_trees() for node in tree.nodes()
+        }
+        name = f"By {dimension_title(levels[0].key).lower()}"
+        tree = tree_by(metadata, levels, name=name, taken=taken)
+        if tree is not None and len(tree.parts) > 1:
+            self._regroup([tree], replaces=False)
 
     def _all_trees(self) -> list[Node]:
         return [*self.trees, *self._common_trees()]

@@ -47,9 +47,9 @@ def settle_preset(
     """Return the parameters with what a preset sets as far as the runs allow it.
 
     These are `metric`, `by` and `rank_by`, each only if it was not typed, and what the tree has
-    beside: `beside` and `means` as of `make_board`.
+    beside: `beside`, `means` and `by_beside` as of `make_board`.
     """
-    settled: dict[str, Any] = {**params, "beside": (), "means": {}}
+    settled: dict[str, Any] = {**params, "beside": (), "means": {}, "by_beside": ()}
     if preset is None:
         return settled
     from evalwright.reports.presets import (
@@ -60,6 +60,7 @@ def settle_preset(
     )
 
     settled["beside"] = preset.beside
+    settled["by_beside"] = preset.by_beside
     settled["means"] = added_means(preset, runs)
     if not params["metric"]:
         settled["metric"] = preferred_metric(preset, runs)

@@ -291,6 +291,7 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
             where=params["filters"],
             beside=params["beside"],
             means=params["means"],
+            by_beside=params["by_beside"],
             ranks_below=any(params[name] for name in _SHOWING_ALL_NODES),
         )
         board = show_preset(board, ranked_runs, preset, facts)

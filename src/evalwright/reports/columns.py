@@ -417,10 +417,11 @@ def extra_cell(column: ExtraColumn, row: int) -> doc.Cell:
     reason = column.reasons.get(row, "")
     if estimate is None:
         return doc.Cell(numbers.NOTHING if reason else "", note=reason)
+    decimals = numbers.common_decimals(column.estimates, column.unit)
     if math.isnan(estimate.low):
-        text = numbers.value(estimate, column.unit)
+        text = numbers.value(estimate, column.unit, decimals)
         return doc.Cell(text, note=reason, sort=estimate.value)
-    return doc.Cell(doc.Number(estimate, column.unit))
+    return doc.Cell(doc.Number(estimate, column.unit, decimals=decimals))
 
 
 def as_of(board: Board) -> str:

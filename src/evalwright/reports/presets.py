@@ -65,6 +65,7 @@ class Preset:
     slices: tuple[str, ...] = ()
     readme: str = ""
     beside: tuple[str, ...] = ()
+    by_beside: tuple[str, ...] = ()
     extra: tuple[str, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
 

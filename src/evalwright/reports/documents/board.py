@@ -269,6 +269,10 @@ def _table(
     tied = _has_ties(board)
     simultaneous = _simultaneous(board)
     total = sum(row.ranks is not None for row in board.rows)
+    decimals = [
+        numbers.common_decimals(column.estimates, column.unit)
+        for column in shown.columns
+    ]
     rows: list[Sequence[doc.Content]] = []
     any_cost = costs and any(row.cost is not None for row in board.rows)
     for i, row in enumerate(board.rows):
@@ -284,7 +288,10 @@ def _table(
         simultaneous_interval: doc.Content = ""
         if simultaneous:
             simultaneous_interval = doc.Number(
-                row.together, first.unit, interval_only=True
+                row.together,
+                first.unit,
+                interval_only=True,
+                decimals=decimals[0],
             )
         cost = numbers.money(row.cost) if any_cost else ""
         rows.append(
@@ -298,8 +305,13 @@ def _table(
                     note=note,
                 ),
                 row.letters if tied else "",
-                *([_score(first, i), simultaneous_interval]),
-                *(_score(column, i) for column in others),
+                *([_score(first, i, decimals[0]), simultaneous_interval]),
+                *(
+                    _score(column, i, column_decimals)
+                    for column, column_decimals in zip(
+                        others, decimals[1:], strict=True
+                    )
+                ),
                 *(extra_cell(column, i) for column in board.extra_columns),
                 doc.Cell(coverage(row), sort=row.n),
                 missing_cell(row.n_missing, "above 5%" if row.provisional else ""),
@@ -356,9 +368,10 @@ def _column(
     )
 
 
-def _score(column: ScoreColumn, i: int) -> doc.Cell:
+def _score(column: ScoreColumn, i: int, decimals: int | None) -> doc.Cell:
     return doc.Cell(
-        doc.Number(column.estimates[i], column.unit), "" if column.task else "strong"
+        doc.Number(column.estimates[i], column.unit, decimals=decimals),
+        "" if column.task else "strong",
     )
 
 

@@ -106,6 +106,10 @@ def _readme_heading(column: HallucinationColumn) -> doc.Column:
     return doc.Column(f"{column.title.title()}{unit}", right=True)
 
 
+README_DECIMALS = 1
+"""The decimals of the original's numbers."""
+
+
 def _rate_cell(row: BoardRow, task: str, column: HallucinationColumn) -> str:
     """Write a number as the original does, "3.3 %", with its interval behind it."""
     metric = metric_of(row, task, column.label)
@@ -113,8 +117,8 @@ def _rate_cell(row: BoardRow, task: str, column: HallucinationColumn) -> str:
         return numbers.NOTHING
     unit: numbers.Unit = "points" if column.measure == "%" else "plain"
     sign = " %" if column.measure == "%" else ""
-    value = numbers.value(metric.estimate, unit)
-    interval = numbers.interval(metric.estimate, unit)
+    value = numbers.value(metric.estimate, unit, README_DECIMALS)
+    interval = numbers.interval(metric.estimate, unit, decimals=README_DECIMALS)
     return f"{value}{sign} {interval}"
 
 
