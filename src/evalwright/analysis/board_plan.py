@@ -451,16 +451,16 @@ class _Planner:
         first_scores = [cells.get(first) for cells in draft.cells]
         overall = draft.overall or (None,) * len(self.runs)
         names = {task.name for task in draft.tasks}
-        ranked = [
+        ranked = (
             node.id
             for node in find_in(roots)
             if draft.scores.average
             and names & {*node.tasks}
             and _gives(draft.scores, node)
-        ]
+        )
         return replace(
             draft,
-            ranked_node=ranked[0] if ranked else "",
+            ranked_node=next(ranked, ""),
             sorted_by=tuple(
                 headline or (score.estimate if score else None)
                 for headline, score in zip(overall, first_scores, strict=True)
