@@ -168,3 +168,26 @@ def test_a_board_by_metadata_with_filters_is_checked_as_it_was_made(
     publish(folder, record)
     done = typed(*CHECK)
     assert done.code == 2 and "nonsense" in done.err
+
+
+def test_a_board_of_models_chosen_by_a_table_is_checked_with_the_table(
+    folder: Path,
+) -> None:
+    facts = folder / "facts.yaml"
+    assert typed(*WRITE).code == 0
+    labels = [model["label"] for model in published(folder)["models"]]
+    lines = [f"{label}: {{size: {size}}}\n" for size, label in enumerate(labels, 1)]
+    facts.write_text("".join(lines), encoding="utf-8")
+    table = ("--facts", str(facts))
+    assert typed(*WRITE, *table).code == 0
+    # Without --where no number depends on the facts.
+    assert published(folder)["settings"]["facts"] == "facts.yaml"
+    assert typed(*CHECK).code == 0
+
+    assert typed(*WRITE, *table, "--where", "size<2").code == 0
+    assert len(published(folder)["models"]) == 1
+    done = typed(*CHECK)
+    assert done.code == 2
+    assert "made with --facts facts.yaml" in done.err
+    done = typed(*CHECK, *table)
+    assert done.code == 0, done.out + done.err
