@@ -411,7 +411,7 @@ def test_a_published_average_sorts_without_ranks(tmp_path: Path) -> None:
     assert board.headline.ranks == ()
     assert any(
         note.startswith(
-            "Models are sorted by 'harness:ALL' (as published), without ranks: it is"
+            "Models are sorted by 'harness:ALL' (as published), without ranks: another"
         )
         for note in board.notes
     )
@@ -496,7 +496,7 @@ def test_a_metric_without_a_better_direction_sorts_without_ranks(
     assert plan.units[0].ranked_node == "x.mean"
     runs = [open_run(run.folder) for run in runs]
     words = plan_board(runs, board_columns(runs, None), None, "fixed", (), "x.words")
-    assert words.units[0].why_unranked == "neither more nor less of it is better"
+    assert words.units[0].why_unranked == "neither higher nor lower values are better"
 
 
 ALL_RIGHT = [[1] * 4] * 6

@@ -82,7 +82,11 @@ def bound_notes(notes: Iterable[str], names: Collection[str]) -> list[str]:
     for alike in notes_by_form.values():
         bounded += alike[:MOST_ALIKE]
         if len(alike) > MOST_ALIKE:
-            bounded.append(f"The same holds in {len(alike) - MOST_ALIKE:,} more cases.")
+            further = len(alike) - MOST_ALIKE
+            bounded.append(
+                f"{counted(further, 'more note')} of this kind {plural(further, 'is', 'are')}"
+                " left out."
+            )
     return bounded
 
 
@@ -114,13 +118,13 @@ def _all_notes(
         is_unranked: whether no model is ranked, for a reason that another note says.
     """
     yield (
-        "Intervals are 95%. Scores generalise to items drawn like these, not only to"
-        " these items."
+        "Intervals are 95% and cover the choice of questions: they say what a new set of"
+        " similar questions would show."
     )
     if tasks_are == "sample":
         yield (
-            "Overall scores and ranks generalise to tasks like these: the spread"
-            " between the tasks counts, not only that of items."
+            "Overall scores and ranks are about tasks like these: their intervals include the"
+            " spread between tasks."
         )
     unsure_counts = [row.n_unsure for row in rows]
     if sum(unsure_counts):
@@ -233,8 +237,8 @@ def _ranking_notes(
         reason = "No other model has enough items in common with {}"
         if common:
             reason = (
-                "The differences of {} from the others have no interval (they are"
-                " all alike, and the range of a score is not known)"
+                "The differences between {} and the others have no interval (they are"
+                " the same on every item, and the range of a score is not known)"
             )
         yield (
             f"{reason.format(listed(some, MOST_NAMED))}: every rank is possible for {them},"
@@ -249,7 +253,7 @@ def _ranking_notes(
     if rounded:
         yield (
             f"Scores on {listed(rounded, MOST_NAMED)} are rounded, as they were published;"
-            " ranks come from the scores of the items, which are not."
+            " ranks come from the items' own scores, which are not rounded."
         )
     for matrix in task_matrices:
         yield from filter(

@@ -56,8 +56,8 @@ SAME_NUMBER = 1e-6
 """How far an average may be from that of the items' scores to count as the same number."""
 
 AS_PUBLISHED = (
-    "it is an average as another program published it, and the scores by item do not"
-    " give the same number"
+    "another program published this average, and the items' scores do not give the same"
+    " number"
 )
 
 Unit = tuple[bool, bool, str]
@@ -583,7 +583,7 @@ class _Planner:
         if target.kind == "group" and source is None:
             return nothing, AS_PUBLISHED
         if target.lower_is_better is None and any(target.estimates):
-            return nothing, "neither more nor less of it is better"
+            return nothing, "neither higher nor lower values are better"
         slices = (
             {
                 key: value
@@ -601,7 +601,7 @@ class _Planner:
         if scores.average is None:
             if not scores.positions:
                 return scores, "no model has a number on all of its tasks"
-            return scores, "its tasks have different units, directions or no average"
+            return scores, "its tasks have different units or directions, or no average"
         if not _gives(scores, target):
             return nothing, AS_PUBLISHED
         return scores, ""
