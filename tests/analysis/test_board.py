@@ -13,7 +13,7 @@ import pytest
 from scipy import stats
 
 from evalwright.analysis.board import Board, make_board
-from evalwright.analysis.board_notes import _spread_over_runs
+from evalwright.analysis.board_notes import _spread_over_runs, bound_notes
 from evalwright.core.errors import RunError
 from evalwright.core.samples import Score
 from evalwright.reports.board_files import board_csv
@@ -531,3 +531,38 @@ def test_a_board_of_one_task_has_no_note_of_another(tmp_path: Path) -> None:
     assert any("'other'" in note for note in make_board(runs).notes)
     board = make_board(runs, metric="factual.accuracy")
     assert not any("'other'" in note for note in board.notes)
+
+
+def test_notes_that_differ_in_names_and_numbers_alone_are_counted() -> None:
+    names = [f"model-{number}" for number in range(9)]
+    notes = [
+        "Intervals are 95%.",
+        *(f"{name} lacks {number + 10} answers." for number, name in enumerate(names)),
+        "Another note.",
+    ]
+    assert bound_notes(notes, names) == [
+        "Intervals are 95%.",
+        "model-0 lacks 10 answers.",
+        "model-1 lacks 11 answers.",
+        "model-2 lacks 12 answers.",
+        "6 more notes of this kind are left out.",
+        "Another note.",
+    ]
+
+
+def test_rounded_published_numbers_are_ranked_by_their_items(tmp_path: Path) -> None:
+    runs = [
+        make_run(tmp_path, scores=[1] * right + [0] * (400 - right), label=f"m{right}")
+        for right in (123, 250, 377)
+    ]
+    exact = make_board(runs)
+    for run in runs:
+        with edited(run.folder) as record:
+            record["tasks"][0]["definition"]["dialect"] = "hhem-leaderboard"
+            for metric in record["tasks"][0]["metrics"]:
+                metric["value"] = round(metric["value"], 3)
+                metric["method"] += "; rounded to one decimal"
+    rounded = make_board([open_run(run.folder) for run in runs])
+    assert [row.ranks for row in rounded.rows] == [row.ranks for row in exact.rows]
+    assert rounded.rows[0].cells["factual"].estimate.value == 0.943
+    assert any("are rounded, as they were published" in note for note in rounded.notes)

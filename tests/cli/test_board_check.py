@@ -208,3 +208,26 @@ def test_models_cannot_change_places(folder: Path) -> None:
     publish(folder, record)
     done = typed(*CHECK)
     assert done.code == 1 and "label" in done.out
+
+
+def test_a_board_of_models_chosen_by_a_table_is_checked_with_the_table(
+    folder: Path,
+) -> None:
+    facts = folder / "facts.yaml"
+    assert typed(*WRITE).code == 0
+    labels = [model["label"] for model in published(folder)["models"]]
+    lines = [f"{label}: {{size: {size}}}\n" for size, label in enumerate(labels, 1)]
+    facts.write_text("".join(lines), encoding="utf-8")
+    table = ("--facts", str(facts))
+    assert typed(*WRITE, *table).code == 0
+    # Without --where no number depends on the facts.
+    assert published(folder)["settings"]["facts"] == "facts.yaml"
+    assert typed(*CHECK).code == 0
+
+    assert typed(*WRITE, *table, "--where", "size<2").code == 0
+    assert len(published(folder)["models"]) == 1
+    done = typed(*CHECK)
+    assert done.code == 2
+    assert "made with --facts facts.yaml" in done.err
+    done = typed(*CHECK, *table)
+    assert done.code == 0, done.out + done.err

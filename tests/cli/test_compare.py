@@ -151,7 +151,7 @@ def test_tasks_as_a_sample_of_tasks(folder: Path) -> None:
         for one in board
     ]
     assert widths[1] > widths[0]
-    assert any("generalise to tasks like these" in note for note in board[1]["notes"])
+    assert any("about tasks like these" in note for note in board[1]["notes"])
     assert [row["ranks"] for row in board[1]["rows"]] == [[1, 2], [1, 2]]
     for refused in (
         ("compare", "a", "b"),

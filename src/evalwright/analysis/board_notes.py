@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -11,8 +13,8 @@ from evalwright.analysis.comparison import caveats
 from evalwright.analysis.differing import describe_task_differences
 from evalwright.analysis.judge_panels import panel_notes
 from evalwright.analysis.judges_used import scoring_roles
+from evalwright.analysis.node_ranks import NodeRanks
 from evalwright.analysis.pairs import note_other_questions_by_pair, pairing_notes
-from evalwright.analysis.ranking import Ranking
 from evalwright.analysis.robustness import how_to_fill
 from evalwright.analysis.words import (
     count,
@@ -46,13 +48,55 @@ SIMULTANEOUS_NOTE = (
 )
 
 
+MOST_ALIKE = 3
+"""Most notes that say the same of different models, each with its own numbers."""
+
+MOST_NAMED = 8
+"""Most models, samples or tasks that a note names."""
+
+
 def list_notes(
+    runs: Sequence[Run], rows: Sequence[BoardRow], *arguments: Any, **settings: Any
+) -> list[str]:
+    """Write the notes of a board, a sentence each; arguments as of `_all_notes`."""
+    names = {name for row in rows for name in (row.label, row.run)}
+    return bound_notes(_all_notes(runs, rows, *arguments, **settings), names)
+
+
+def bound_notes(notes: Iterable[str], names: Collection[str]) -> list[str]:
+    """Leave out notes that say of further models what others say already, and count them.
+
+    Notes say the same if only names and numbers differ.
+
+    Args:
+        notes: the notes.
+        names: labels and runs that they may name.
+    """
+    longest_first = sorted(filter(None, names), key=len, reverse=True)
+    pattern = "|".join([*map(re.escape, longest_first), r"\d[\d.,]*"])
+    notes_by_form: dict[str, list[str]] = {}
+    for note in notes:
+        form = re.sub(pattern, "#", note)
+        notes_by_form.setdefault(form, []).append(note)
+    bounded = []
+    for alike in notes_by_form.values():
+        bounded += alike[:MOST_ALIKE]
+        if len(alike) > MOST_ALIKE:
+            further = len(alike) - MOST_ALIKE
+            bounded.append(
+                f"{counted(further, 'more note')} of this kind {plural(further, 'is', 'are')}"
+                " left out."
+            )
+    return bounded
+
+
+def _all_notes(
     runs: Sequence[Run],
     rows: Sequence[BoardRow],
     mixed: bool,
     split: bool,
     task_matrices: Sequence[Matrix],
-    ranking: Ranking | None,
+    ranking: NodeRanks | None,
     isolated_runs: Sequence[tuple[str, bool]],
     names: Sequence[str],
     tasks_are: TasksAre,
@@ -74,13 +118,13 @@ def list_notes(
         is_unranked: whether no model is ranked, for a reason that another note says.
     """
     yield (
-        "Intervals are 95%. Scores generalise to items drawn like these, not only to"
-        " these items."
+        "Intervals are 95% and cover the choice of questions: they say what a new set of"
+        " similar questions would show."
     )
     if tasks_are == "sample":
         yield (
-            "Overall scores and ranks generalise to tasks like these: the spread"
-            " between the tasks counts, not only that of items."
+            "Overall scores and ranks are about tasks like these: their intervals include the"
+            " spread between tasks."
         )
     unsure_counts = [row.n_unsure for row in rows]
     if sum(unsure_counts):
@@ -143,7 +187,7 @@ def list_notes(
             yield RATES_OF_ALL_NOTE
     yield from _given_up_notes(runs, called(runs))
     if unanswered := [row.label for row in rows if row.provisional and not row.n]:
-        yield f"All answers of {listed(unanswered)} are missing. {how_to_fill(runs)}"
+        yield f"All answers of {listed(unanswered, MOST_NAMED)} are missing. {how_to_fill(runs)}"
     if provisional := [
         f"{row.label} ({_missing_percent(row)})"
         for row in rows
@@ -155,7 +199,7 @@ def list_notes(
             else "its score and rank are"
         )
         yield (
-            f"More than 5% of the answers of {listed(provisional)} are missing, so"
+            f"More than 5% of the answers of {listed(provisional, MOST_NAMED)} are missing, so"
             f" {their} provisional (marked *). {how_to_fill(runs)}"
         )
     yield from _not_asked_notes(runs, rows)
@@ -164,7 +208,7 @@ def list_notes(
     if silent:
         yield (
             "Answers to which the scorer of the column gives no score:"
-            f" {listed(silent, 8)}."
+            f" {listed(silent, MOST_NAMED)}."
         )
     yield from caveats(runs, task_matrices)
     if any(row.ranks is None for row in rows) and not (mixed or is_unranked):
@@ -172,7 +216,7 @@ def list_notes(
 
 
 def _ranking_notes(
-    ranking: Ranking,
+    ranking: NodeRanks,
     rows: Sequence[BoardRow],
     task_matrices: Sequence[Matrix],
     isolated_runs: Sequence[tuple[str, bool]],
@@ -193,14 +237,24 @@ def _ranking_notes(
         reason = "No other model has enough items in common with {}"
         if common:
             reason = (
-                "The differences of {} from the others have no interval (they are"
-                " all alike, and the range of a score is not known)"
+                "The differences between {} and the others have no interval (they are"
+                " the same on every item, and the range of a score is not known)"
             )
         yield (
-            f"{reason.format(listed(some))}: every rank is possible for {them},"
+            f"{reason.format(listed(some, MOST_NAMED))}: every rank is possible for {them},"
             " whatever the score."
         )
     yield from _common_notes(task_matrices)
+    rounded = [
+        f"'{matrix.measure.task}'"
+        for matrix in task_matrices
+        if matrix.measure.rounding
+    ]
+    if rounded:
+        yield (
+            f"Scores on {listed(rounded, MOST_NAMED)} are rounded, as they were published;"
+            " ranks come from the items' own scores, which are not rounded."
+        )
     for matrix in task_matrices:
         yield from filter(
             None,
@@ -246,7 +300,7 @@ def _not_asked_notes(runs: Sequence[Run], rows: Sequence[BoardRow]) -> Iterator[
         if limits.get(row.run) is not None
     ]
     if limited:
-        yield f"Limited to part of the items (--limit): {listed(limited, 8)}."
+        yield f"Limited to part of the items (--limit): {listed(limited, MOST_NAMED)}."
 
 
 def _common_notes(task_matrices: Sequence[Matrix]) -> Iterator[str]:

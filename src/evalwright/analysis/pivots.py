@@ -177,7 +177,7 @@ def make_pivots(
     )
     if reasons:
         why = listed([*reasons], 5)
-        notes.append(f"Numbers that are not there, or are in part: {why}.")
+        notes.append(f"Missing or partial numbers: {why}.")
     return Pivots(rows, columns, tables, tuple(notes))
 
 

@@ -22,6 +22,7 @@ from evalwright.cli.options import (
     repeatable_option,
 )
 from evalwright.cli.output import print_result
+from evalwright.cli.sections import SectionedCommand
 from evalwright.cli.steps import steps
 
 if TYPE_CHECKING:
@@ -42,6 +43,32 @@ def _check_text_file(
 
 _SHOWING_ALL_NODES = ("html", "json_file", "pages", "parquet", "check")
 """Options for which models are ranked at every node of the tree."""
+
+
+SECTIONS = {
+    "Options": (
+        *("--preset", "--by", "--rank-by", "--metric", "--where"),
+        *("--html", "--pages", "--into", "--csv", "--json-file"),
+    ),
+    "What is shown": (
+        *("--pivot", "--model", "--ratings", "--tasks-are", "--facts", "--title"),
+        *("--task-scores", "--examples"),
+    ),
+    "Further files": (
+        *("--markdown", "--latex", "--pdf", "--parquet", "--embed", "--citation"),
+    ),
+    "The plot": ("--plot", "--best", "--least-answered", "--colour-by"),
+    "Checks and the runs": (
+        *("--check", "--out", "--kept", "--plugin", "--with-simulations"),
+        "--allow-baseline-judge",
+    ),
+    "Workflow": (
+        *("--workflow", "--config", "--suite", "--trust-file", "--install"),
+        "--secret",
+    ),
+    "Output": ("--json",),
+}
+"""Options by heading; the first section is what `--help` shows."""
 
 
 def _split_keys(keys: str | None) -> tuple[str, ...]:
@@ -84,7 +111,7 @@ def _read_filters(
     return tuple(map(read_filter, filters))
 
 
-@click.command()
+@click.command(cls=SectionedCommand, sections=SECTIONS)
 @click.argument("runs", nargs=-1)
 @RUNS_FOLDER
 @METRIC
@@ -104,14 +131,18 @@ def _read_filters(
 @option(
     "--pivot",
     "ROWS,COLUMNS",
-    "Show a table of two of the keys, 'model' and 'task' in place of the board.",
+    "Show a table of two keys in place of the board: of metadata, 'model' or 'task'.",
     callback=_check_pivot,
 )
-@option("--model", "LABEL", "The model that --pivot shows. Default: each.")
+@option(
+    "--model",
+    "LABEL",
+    "The model that --pivot shows. Default: a table for each.",
+)
 @repeatable_option(
     "--where filters",
     "KEY<=VALUE",
-    "Show the models with this fact: size<=8, open=true, cost<1.",
+    "Show only models with this fact: size<=8, open=true, cost<1.",
     callback=_read_filters,
 )
 @repeatable_option(
@@ -128,7 +159,7 @@ def _read_filters(
     callback=_check_text_file,
 )
 @option("--markdown", "FILE", "Write the board as a Markdown table.")
-@option("--html", "FILE", "Write the board as one self-contained HTML page.")
+@option("--html", "FILE", "Write the board as one HTML page that loads nothing.")
 @option(
     "--latex",
     "FILE",
@@ -136,13 +167,11 @@ def _read_filters(
 )
 @flag(
     "--task-scores",
-    "Give each task a column in --latex too, where the board shows shares in its place.",
+    "In --latex, add a column for each task where the board shows shares instead.",
 )
 @option("--pdf", "FILE", "Write the board as PDF (the extra plot).")
-@option("--csv", "FILE", "Write the board as CSV.")
-@option(
-    "--json-file", "FILE", "Write the board as JSON, with the columns of the table."
-)
+@option("--csv", "FILE", "Write the board as CSV, with every score.")
+@option("--json-file", "FILE", "Write the board as JSON, with every number.")
 @option(
     "--parquet",
     "FILE",
@@ -153,8 +182,8 @@ def _read_filters(
 @option(
     "--check",
     "FILE",
-    "Write nothing: say which numbers of a board that --json-file wrote differ from"
-    " those of RUNS. Exit code 1 if any does.",
+    "Compare a board that --json-file wrote with RUNS, and say which numbers differ;"
+    " exit code 1 if any does. Writes nothing.",
 )
 @repeatable_option("--plot plots", "FILE", "Draw the board: FILE.svg, .png or .pdf.")
 @option(
@@ -173,7 +202,7 @@ def _read_filters(
     "FACT",
     "Colour the bars of --plot by a fact, such as family, provider or licence.",
 )
-@option("--best", "N", "Models in the plot. Default: 25.", type=int)
+@option("--best", "N", "How many models the plot shows. Default: 25.", type=int)
 @option(
     "--least-answered",
     "PERCENT",
@@ -184,14 +213,15 @@ def _read_filters(
 @option(
     "--examples",
     "N",
-    "Low-scored samples on a model's page; 0 shows no text. Default: 5.",
+    "How many low-scored samples a model's page shows for each task; 0 shows no text of"
+    " any sample. Default: 5.",
     type=int,
 )
 @option(
     "--kept",
     "DIR",
-    "Keep the runs' records in DIR; a run with the same results as one there is shown"
-    " with the first one's date.",
+    "Keep the runs' records in DIR; a run with the same results as one there keeps that"
+    " one's date.",
 )
 @option("--title", "", "The board's title.", default="Leaderboard", show_default=True)
 @option(
@@ -295,6 +325,9 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
             rank_by=params["rank_by"] or "",
             facts=[known.facts for known in facts],
             where=params["filters"],
+            beside=params["beside"],
+            means=params["means"],
+            by_beside=params["by_beside"],
             ranks_below=any(params[name] for name in _SHOWING_ALL_NODES),
         )
         if params["labels"]:

@@ -15,11 +15,12 @@ from typing import Any
 
 from evalwright.analysis.board import Board, BoardRow
 from evalwright.analysis.board_tree import OVERALL
+from evalwright.analysis.words import normalise_label
 from evalwright.core.plain import plain
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.board_files import board_json
-from evalwright.reports.columns import CORRECTED, JUDGE_ERROR_PREFIX, normalise_label
+from evalwright.reports.columns import CORRECTED, JUDGE_ERROR_PREFIX
 from evalwright.reports.documents.board import (
     FAULT_TITLES,
     JUDGE_MARK,

@@ -29,11 +29,13 @@ class Number:
     Attributes:
         estimate: None where there is no number.
         interval_only: Show the interval without the value.
+        decimals: Those of the column; None for as many as the number's interval is worth.
     """
 
     estimate: Estimate | None
     unit: Unit
     interval_only: bool = False
+    decimals: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

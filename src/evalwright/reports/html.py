@@ -271,4 +271,8 @@ def _number_texts(number: doc.Number) -> tuple[str, str]:
         return numbers.NOTHING, ""
     estimate = number.estimate
     unit = number.unit
-    return numbers.value(estimate, unit), numbers.interval(estimate, unit, "")
+    decimals = number.decimals
+    return (
+        numbers.value(estimate, unit, decimals),
+        numbers.interval(estimate, unit, "", decimals),
+    )

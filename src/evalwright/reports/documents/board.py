@@ -271,6 +271,10 @@ def _table(
     tied = _has_ties(board)
     simultaneous = _simultaneous(board)
     total = sum(row.ranks is not None for row in board.rows)
+    decimals = [
+        numbers.common_decimals(column.estimates, column.unit)
+        for column in shown.columns
+    ]
     rows: list[Sequence[doc.Content]] = []
     any_cost = costs and any(row.cost is not None for row in board.rows)
     for i, row in enumerate(board.rows):
@@ -286,7 +290,10 @@ def _table(
         simultaneous_interval: doc.Content = ""
         if simultaneous:
             simultaneous_interval = doc.Number(
-                row.together, first.unit, interval_only=True
+                row.together,
+                first.unit,
+                interval_only=True,
+                decimals=decimals[0],
             )
         cost = numbers.money(row.cost) if any_cost else ""
         rows.append(
@@ -300,8 +307,13 @@ def _table(
                     note=note,
                 ),
                 row.letters if tied else "",
-                *([_score(first, i), simultaneous_interval]),
-                *(_score(column, i) for column in others),
+                *([_score(first, i, decimals[0]), simultaneous_interval]),
+                *(
+                    _score(column, i, column_decimals)
+                    for column, column_decimals in zip(
+                        others, decimals[1:], strict=True
+                    )
+                ),
                 *(extra_cell(column, i) for column in board.extra_columns),
                 _whose_errors(row),
                 doc.Cell(coverage(row), sort=row.n),
@@ -369,9 +381,10 @@ def _whose_errors(row: BoardRow) -> str:
     return "all models" if pooled else "this model"
 
 
-def _score(column: ScoreColumn, i: int) -> doc.Cell:
+def _score(column: ScoreColumn, i: int, decimals: int | None) -> doc.Cell:
     return doc.Cell(
-        doc.Number(column.estimates[i], column.unit), "" if column.task else "strong"
+        doc.Number(column.estimates[i], column.unit, decimals=decimals),
+        "" if column.task else "strong",
     )
 
 
