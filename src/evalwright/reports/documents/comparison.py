@@ -226,11 +226,6 @@ def _mean_row(
 def _difference(task: TaskComparison, is_claimed: bool) -> Sequence[doc.Content]:
     comparison = task.result
     paired = task.paired
-    discordant = (
-        f"{paired.discordant[0]} : {paired.discordant[1]}"
-        if paired and paired.discordant
-        else ""
-    )
     if paired:
         detectable = detectable_text(paired.smallest_visible_difference, task.bounded)
         n_items = numbers.items(paired.n, paired.n_missing, paired.n_clusters)
@@ -252,9 +247,20 @@ def _difference(task: TaskComparison, is_claimed: bool) -> Sequence[doc.Content]
         numbers.p_value(comparison.p_value),
         comparison.test if paired else f"unpaired: {comparison.test}",
         detectable,
-        discordant,
+        _wins(task),
         n_items,
     )
+
+
+def _wins(task: TaskComparison) -> str:
+    """Count the items that A and B win; "" where it is not known which scores are better."""
+    paired = task.paired
+    if paired is None or paired.discordant is None or not task.has_direction:
+        return ""
+    higher_in_a, higher_in_b = paired.discordant
+    if task.lower_is_better:
+        return f"{higher_in_b} : {higher_in_a}"
+    return f"{higher_in_a} : {higher_in_b}"
 
 
 def _mean(mean: float, bounded: bool) -> str:
