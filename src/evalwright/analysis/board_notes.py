@@ -10,7 +10,7 @@ from evalwright.analysis.board_rows import BoardRow
 from evalwright.analysis.comparison import caveats
 from evalwright.analysis.differing import describe_task_differences
 from evalwright.analysis.judge_panels import panel_notes
-from evalwright.analysis.judges_used import scoring_roles
+from evalwright.analysis.judges_used import published_judges, scoring_roles
 from evalwright.analysis.pairs import note_other_questions_by_pair, pairing_notes
 from evalwright.analysis.ranking import Ranking
 from evalwright.analysis.robustness import how_to_fill
@@ -319,6 +319,7 @@ def _differing_notes(
     ):
         yield f"The runs were not all given the same on {tasks}: {difference}."
     yield from _judge_notes(runs, labels)
+    yield from _published_judge_notes(runs)
     yield from panel_notes(runs)
 
 
@@ -342,6 +343,25 @@ def _judge_notes(runs: Sequence[Run], labels: Sequence[str]) -> Iterator[str]:
             " that they gave are not comparable, and neither are the ranks marked †. Score"
             " all alike: `evalwright score RUN --judge provider/name`."
         )
+
+
+def _published_judge_notes(runs: Sequence[Run]) -> Iterator[str]:
+    """Name the judges by which another program scored the runs, and how many each scored."""
+    n_models: dict[str, int] = {}
+    for run in runs:
+        for _, name in published_judges(run).values():
+            n_models[name] = n_models.get(name, 0) + 1
+    if not n_models:
+        return
+    if len(n_models) == 1:
+        yield f"Judge: {listed([*n_models])}."
+        return
+    by_count = sorted(n_models.items(), key=lambda pair: -pair[1])
+    counts = [f"{name} for {counted(n, 'model')}" for name, n in by_count]
+    yield (
+        f"Judges: {listed(counts)}. Scores by different judges are not strictly"
+        " comparable: models that a rarer judge scored are marked †."
+    )
 
 
 def missing_notes(
