@@ -17,7 +17,7 @@ from evalwright.reports.documents.comparison import comparison_document
 from evalwright.runs.measures import matrices
 from evalwright.runs.reader import open_run
 from evalwright.statistics import PairedComparison, compare_paired, compare_unpaired
-from support.runs import make_run
+from support.runs import edited, make_run
 from support.shown import compare_two as compare_runs
 
 
@@ -225,3 +225,27 @@ def test_a_number_that_its_items_do_not_give_is_not_of_one_item(tmp_path: Path) 
     comparison = pair_task(single)
     assert comparison.test == NOT_FROM_ITEMS
     assert comparison.n == 3
+
+
+def test_a_mean_of_tasks_says_that_boards_average_groups_first(tmp_path: Path) -> None:
+    runs = []
+    for name, right in (("a", 30), ("b", 20)):
+        scores = [1.0] * right + [0.0] * (40 - right)
+        run = make_run(
+            tmp_path,
+            scores={"nlu-1": scores, "nlu-2": scores, "safety": scores},
+            name=name,
+            model=f"demo/{name}",
+        )
+        with edited(run.folder) as record:
+            for task in record["tasks"]:
+                task["metadata"] = {"competency": task["name"].partition("-")[0]}
+        runs.append(open_run(run.folder))
+    caveats = " ".join(compare_runs(*runs).caveats)
+    assert "averages groups of tasks first, such as each competency" in caveats
+
+    plain_runs = [
+        make_run(tmp_path / "plain", scores={"x": [1, 0], "y": [1, 1]}, name=name)
+        for name in ("a", "b")
+    ]
+    assert not compare_runs(*plain_runs).caveats

@@ -213,7 +213,7 @@ def test_without_questions_items_are_paired_by_id_and_it_says_so(
     assert task.paired is not None
     assert task.paired.n == 3
     assert any(
-        "'bare' does not hold the questions" in warning for warning in task.warnings
+        "'bare' lacks the questions" in warning for warning in task.warnings
     )
 
 

@@ -163,8 +163,8 @@ def list_notes(
     silent = [f"{label}: {count(n)}" for label, n in n_silent if n > 0]
     if silent:
         yield (
-            "Answers to which the scorer of the column gives no score:"
-            f" {listed(silent, 8)}."
+            "Answers without a score in this column, such as refusals and replies that are"
+            f" too short: {listed(silent, 8)}."
         )
     yield from caveats(runs, task_matrices)
     if any(row.ranks is None for row in rows) and not (mixed or is_unranked):
@@ -278,26 +278,29 @@ def _common_notes(task_matrices: Sequence[Matrix]) -> Iterator[str]:
 
 
 def _order_notes(rows: Sequence[BoardRow]) -> Iterator[str]:
-    """Write a note on rows whose position contradicts their ranks.
-
-    Either the position is none of the possible ranks, or a row further down has a better rank.
-    """
+    """Write a note on rows whose position is none of their possible ranks."""
     ranked = [row for row in rows if row.ranks]
     odd = []
-    best = (0, 0)
     for position, row in enumerate(ranked, 1):
         assert row.ranks is not None
         low, high = row.ranks
-        if not low <= position <= high or low < best[0] or high < best[1]:
+        if not low <= position <= high:
             odd.append(f"{row.label} (row {position}, rank {low} to {high})")
-        best = max(best[0], low), max(best[1], high)
-    if odd:
-        yield (
+    if not odd:
+        return
+    has_gaps = len({row.n for row in ranked}) > 1 or any(
+        row.n_missing for row in ranked
+    )
+    order = "Rows are ordered by their scores; ranks follow from paired differences."
+    if has_gaps:
+        order = (
             "Rows are ordered by their scores, each over the items that the model"
             " answered; ranks follow from differences on the items that two models"
-            f" both answered. So order and rank disagree for {listed(odd, 5)}: trust"
-            " the rank."
+            " both answered."
         )
+    yield (
+        f"{order} So order and rank disagree for {listed(odd, 5)}: trust the rank."
+    )
 
 
 def _differing_notes(
@@ -317,7 +320,7 @@ def _differing_notes(
     for tasks, difference in merge_remarks(
         (name, difference) for name, difference in differences if difference
     ):
-        yield f"The runs were not all given the same on {tasks}: {difference}."
+        yield f"Settings differ between the runs on {tasks}: {difference}."
     yield from _judge_notes(runs, labels)
     yield from _published_judge_notes(runs)
     yield from panel_notes(runs)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -274,6 +275,9 @@ def _task_equivalence(
         unsure=robustness.unsure,
     )
 
+
+GROUP_KEYS = ("competency", "category", "language")
+"""Metadata of tasks by which boards are grouped."""
 
 NOT_FROM_ITEMS = "none: the items do not give this number"
 """The test of a metric whose recorded number its items do not reproduce."""
@@ -585,9 +589,34 @@ def compare_runs(
         stopped_early=stopped_early,
         next_steps=steps,
         how_to_fill=how_to_fill((a, b)),
-        caveats=(*left_out_caveats([a, b]), *published_notes([a, b])),
+        caveats=(
+            *left_out_caveats([a, b]),
+            *published_notes([a, b]),
+            *([] if overall is None or node else _weights_note(a, tasks)),
+        ),
         numbers_from=published_from([a, b]),
     )
+
+
+def _weights_note(run: Run, tasks: Sequence[TaskComparison]) -> Iterator[str]:
+    """Say that a board may weigh tasks otherwise, where groups of them differ in size.
+
+    Args:
+        run: one of the runs.
+        tasks: the tasks of the mean.
+    """
+    for key in GROUP_KEYS:
+        values = [
+            str((run.record(task.task).get("metadata") or {}).get(key, ""))
+            for task in tasks
+        ]
+        if len(set(Counter(filter(None, values)).values())) > 1:
+            yield (
+                "The mean counts every task the same. A leaderboard by --preset or --by"
+                f" averages groups of tasks first, such as each {key}, so its order may be"
+                " another: see `evalwright leaderboard`."
+            )
+            return
 
 
 def _next_steps_of_task(

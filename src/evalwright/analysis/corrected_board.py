@@ -633,7 +633,7 @@ def _error_notes(corrected: CorrectedScores) -> list[str]:
         )
     elif tested:
         notes.append(
-            "That the judge errs alike on all models is not refuted by the labels, which"
-            " does not prove it."
+            "The labels show no difference between models in how often the judge errs;"
+            " they may be too few to show one."
         )
     return notes
