@@ -47,3 +47,18 @@ def test_a_single_published_judge_is_named_and_marks_nothing(tmp_path: Path) -> 
 def test_judges_of_equally_many_runs_are_all_marked(tmp_path: Path) -> None:
     runs = [make_judged_run(tmp_path, name, name.upper()) for name in ("a", "b")]
     assert scored_by_rarer_judges(runs) == [True, True]
+
+
+def test_imported_answer_rates_say_what_they_leave_out(tmp_path: Path) -> None:
+    runs = [
+        make_run(tmp_path, scores=scores, name=name, model=f"demo/{name}")
+        for name, scores in (("a", [1, 1, None, None]), ("b", [1, 0, 1, 1]))
+    ]
+    for run in runs:
+        with edited(run.folder) as record:
+            for metric in record["tasks"][0]["metrics"]:
+                metric["label"] = "answer-rate"
+            for spec in record["tasks"][0]["metric_specs"]:
+                spec["label"] = "answer-rate"
+    notes = " ".join(leaderboard([open_run(run.folder) for run in runs]).notes)
+    assert "not over the missing ones (demo/a: 2), of which it says nothing" in notes

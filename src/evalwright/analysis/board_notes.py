@@ -29,6 +29,9 @@ from evalwright.runs.reader import Run, called
 from evalwright.runs.stopping import early_notes
 from evalwright.statistics.macro import TasksAre
 
+ANSWER_RATE = "answer-rate"
+"""The label of the share of answers, also where another program measured it."""
+
 SPLIT_NOTE = (
     "The tasks have different units or directions, so each unit has a table of its own,"
     " and there is no overall score."
@@ -141,6 +144,7 @@ def list_notes(
             for metric in shown_metrics
         ):
             yield RATES_OF_ALL_NOTE
+        yield from _recorded_rate_notes(rows)
     yield from _given_up_notes(runs, called(runs))
     if unanswered := [row.label for row in rows if row.provisional and not row.n]:
         yield f"All answers of {listed(unanswered)} are missing. {how_to_fill(runs)}"
@@ -169,6 +173,32 @@ def list_notes(
     yield from caveats(runs, task_matrices)
     if any(row.ranks is None for row in rows) and not (mixed or is_unranked):
         yield UNRANKED_NOTE
+
+
+def _recorded_rate_notes(rows: Sequence[BoardRow]) -> Iterator[str]:
+    """Say that imported answer rates leave out missing answers, unlike those measured here."""
+    n_by_label = {
+        row.label: max(
+            (
+                metric.estimate.n_missing
+                for task in row.cells
+                for metric in row.metrics[task]
+                if metric.label == ANSWER_RATE and metric.kind not in RATES_OF_ALL
+            ),
+            default=0,
+        )
+        for row in rows
+    }
+    incomplete = sorted(
+        (label for label, n in n_by_label.items() if n),
+        key=lambda label: -n_by_label[label],
+    )
+    if incomplete:
+        which = listed([f"{label}: {count(n_by_label[label])}" for label in incomplete], 5)
+        yield (
+            "The answer rate of imported runs is over the answers in their records, not"
+            f" over the missing ones ({which}), of which it says nothing."
+        )
 
 
 def _ranking_notes(
