@@ -301,7 +301,11 @@ def test_rows_whose_rank_disagrees_with_their_order_are_named(tmp_path: Path) ->
         and "trust the rank" in said
         and "the model answered" not in said  # all answered everything
     )
-    assert not list(_order_notes([replace(row, ranks=(1 + index, 3)) for index, row in enumerate(rows)]))
+    assert not list(
+        _order_notes(
+            [replace(row, ranks=(1 + index, 3)) for index, row in enumerate(rows)]
+        )
+    )
     assert not list(_order_notes([replace(row, ranks=(1, 3)) for row in rows]))
 
 
@@ -533,3 +537,25 @@ def test_a_board_of_one_task_has_no_note_of_another(tmp_path: Path) -> None:
     assert any("'other'" in note for note in make_board(runs).notes)
     board = make_board(runs, metric="factual.accuracy")
     assert not any("'other'" in note for note in board.notes)
+
+
+def test_only_scores_that_may_be_the_best_are_bold(tmp_path: Path) -> None:
+    runs = [
+        make_run(
+            tmp_path,
+            scores={task: [1.0] * right + [0.0] * (60 - right) for task in "xy"},
+            name=name,
+            model=f"demo/{name}",
+        )
+        for name, right in (("a", 55), ("b", 52), ("c", 12))
+    ]
+    text = to_markdown(board_document(make_board(runs)))
+    row_by_model = {
+        name: line
+        for name in "abc"
+        for line in text.splitlines()
+        if f"demo/{name}" in line and line.startswith("|")
+    }
+    assert [row_by_model[name].count("**91.7") for name in "abc"] == [1, 0, 0]
+    assert "**86.7" in row_by_model["b"]
+    assert "**20.0" not in row_by_model["c"]

@@ -200,9 +200,7 @@ def test_more_of_a_number_without_a_range_is_higher_and_not_better(
 ) -> None:
     """A longer summary is not a better one."""
     scores = [float(20 + index % 3) for index in range(40)]
-    a = make_run(
-        tmp_path, scores=scores, metric="mean", model="demo/a"
-    )
+    a = make_run(tmp_path, scores=scores, metric="mean", model="demo/a")
     b = make_run(
         tmp_path,
         scores=[score - 9 - index % 2 for index, score in enumerate(scores)],

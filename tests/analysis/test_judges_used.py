@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from evalwright.analysis.judges_used import scored_by_rarer_judges
+from evalwright.api import leaderboard
 from evalwright.runs.reader import Run, open_run
 from support.runs import edited, make_run
-from evalwright.api import leaderboard
 
 
 def make_judged_run(folder: Path, name: str, judge: str) -> Run:

@@ -189,9 +189,7 @@ def test_numbers_of_languages_are_those_of_the_board(tmp_path: Path) -> None:
             )
         )
     board = make_board(runs, by=("language", "competency"))
-    (thai,) = (
-        node for node in find_in(board.tree) if node.keys == {"language": "th"}
-    )
+    (thai,) = (node for node in find_in(board.tree) if node.keys == {"language": "th"})
     of_models = make_pivots(board, runs, ["language", "model"])
     of_competencies = make_pivots(board, runs, ["language", "competency"])
     assert thai.estimates[0] is not None

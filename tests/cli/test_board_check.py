@@ -84,7 +84,7 @@ def test_each_kind_of_changed_number_is_named(folder: Path) -> None:
 def test_models_without_a_run_and_runs_without_a_model(folder: Path) -> None:
     assert typed(*WRITE).code == 0
     done = typed("leaderboard", "a", "--check", "board.json")
-    assert done.code == 1 and "x/b, model: there in the file, no such run" in done.out
+    assert done.code == 1 and "Gone from the board: x/b." in done.out
     make_run(
         folder / "runs",
         name="c",
@@ -168,3 +168,18 @@ def test_a_board_by_metadata_with_filters_is_checked_as_it_was_made(
     publish(folder, record)
     done = typed(*CHECK)
     assert done.code == 2 and "nonsense" in done.err
+
+
+def test_models_that_came_or_went_are_summarised(folder: Path) -> None:
+    make_run(folder / "runs", name="c", model="x/c", scores={"f": [1.0] * 20})
+    assert typed("leaderboard", "a", "b", "c", "--json-file", "board.json").code == 0
+    done = typed("leaderboard", "a", "b", "--check", "board.json")
+    text = " ".join(done.out.split())
+    assert done.code == 1
+    assert "Gone from the board: x/c." in text
+    assert " rank: " not in text
+    assert typed(*WRITE).code == 0
+    text = " ".join(
+        typed("leaderboard", "a", "b", "c", "--check", "board.json").out.split()
+    )
+    assert "New on the board: x/c." in text

@@ -16,6 +16,10 @@ RELATIVE_TOLERANCE = 1e-6
 ABSOLUTE_TOLERANCE = 1e-9
 MAX_LISTED = 20
 """Most differences that are listed; the others are counted."""
+MODEL = "model"
+"""The number under which models that one of the two boards lacks are listed."""
+THERE = "there"
+
 NODE_NUMBERS = ("value", "low", "high", "n", "missing", "rank")
 MODEL_NUMBERS = (
     "rank",
@@ -131,9 +135,9 @@ class _Checker:
             pairs.append((row, match))
             del free[match]
         for row in unmatched:
-            self._differ(theirs[row]["label"], "model", "there", "no such run")
+            self._differ(theirs[row]["label"], MODEL, THERE, "no such run")
         for model in free.values():
-            self._differ(model["label"], "model", "not there", "there")
+            self._differ(model["label"], MODEL, "not there", THERE)
         return pairs
 
     def _compare_models(self, published_row: int, computed_row: int) -> None:
@@ -234,6 +238,10 @@ def _is_number(content: object) -> bool:
     return isinstance(content, int | float) and not isinstance(content, bool)
 
 
+def _is_rank(number: str) -> bool:
+    return number == "rank" or number.endswith(" rank")
+
+
 def check_sentences(check: BoardCheck, file: str) -> Iterator[str]:
     """Say what differs, a sentence for each number up to `MAX_LISTED`."""
     n_numbers = counted(check.n_numbers, "number")
@@ -241,9 +249,41 @@ def check_sentences(check: BoardCheck, file: str) -> Iterator[str]:
     if not check.differences:
         yield f"'{file}': all {n_numbers} of {models} are those of the runs."
         return
-    for difference in check.differences[:MAX_LISTED]:
+    models_changed = [
+        difference for difference in check.differences if difference.number == MODEL
+    ]
+    gone = [
+        difference.model
+        for difference in models_changed
+        if difference.published == THERE
+    ]
+    added = [
+        difference.model
+        for difference in models_changed
+        if difference.published != THERE
+    ]
+    listable = [
+        difference for difference in check.differences if difference.number != MODEL
+    ]
+    if gone:
+        yield f"Gone from the board: {listed(gone, 10)}."
+    if added:
+        yield f"New on the board: {listed(added, 10)}."
+    if models_changed:
+        # Ranks shift with the number of models, whatever the others scored.
+        shifted = [difference for difference in listable if _is_rank(difference.number)]
+        listable = [
+            difference for difference in listable if not _is_rank(difference.number)
+        ]
+        n_models = len({difference.model for difference in shifted})
+        if shifted:
+            yield (
+                f"{counted(len(shifted), 'rank')} of {counted(n_models, 'other model')}"
+                " shifted with that: --json lists them."
+            )
+    for difference in listable[:MAX_LISTED]:
         yield difference.sentence
-    n_more = len(check.differences) - MAX_LISTED
+    n_more = len(listable) - MAX_LISTED
     if n_more > 0:
         yield f"{n_more:,} more differ."
     yield (

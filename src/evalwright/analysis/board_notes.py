@@ -194,7 +194,9 @@ def _recorded_rate_notes(rows: Sequence[BoardRow]) -> Iterator[str]:
         key=lambda label: -n_by_label[label],
     )
     if incomplete:
-        which = listed([f"{label}: {count(n_by_label[label])}" for label in incomplete], 5)
+        which = listed(
+            [f"{label}: {count(n_by_label[label])}" for label in incomplete], 5
+        )
         yield (
             "The answer rate of imported runs is over the answers in their records, not"
             f" over the missing ones ({which}), of which it says nothing."
@@ -328,9 +330,7 @@ def _order_notes(rows: Sequence[BoardRow]) -> Iterator[str]:
             " answered; ranks follow from differences on the items that two models"
             " both answered."
         )
-    yield (
-        f"{order} So order and rank disagree for {listed(odd, 5)}: trust the rank."
-    )
+    yield (f"{order} So order and rank disagree for {listed(odd, 5)}: trust the rank.")
 
 
 def _differing_notes(

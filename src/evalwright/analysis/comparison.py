@@ -1002,7 +1002,7 @@ def pair_task(matrix: Matrix) -> PairedComparison:
 
 
 def _is_mere_number(measure: Measure) -> bool:
-    """Whether it is the mean of a scorer's numbers, such as words, of which more need not be better.
+    """Whether it is the mean of a scorer's numbers, such as words: more need not be better.
 
     A task that declares the range of its scores means them as scores.
     """

@@ -233,8 +233,7 @@ def _count_others(tasks: Sequence[TaskComparison]) -> Iterator[doc.Note]:
     if not n_tasks:
         return
     counts = ", ".join(
-        f"{name} on {numbers.count(n_differing[name])} of"
-        f" {numbers.counted(n, 'task')}"
+        f"{name} on {numbers.count(n_differing[name])} of {numbers.counted(n, 'task')}"
         for name, n in n_tasks.items()
     )
     yield doc.Note(
