@@ -92,7 +92,7 @@ def test_models_without_a_run_and_runs_without_a_model(folder: Path) -> None:
         scores={"f": [1.0], "g": [1.0], "h": [1.0]},
     )
     done = typed("leaderboard", "a", "b", "c", "--check", "board.json")
-    assert done.code == 1 and "x/c, model: not there in the file" in done.out
+    assert done.code == 1 and "New on the board: x/c." in done.out
 
 
 def test_other_samples_of_a_run_are_named(folder: Path) -> None:
