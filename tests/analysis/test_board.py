@@ -164,7 +164,7 @@ def test_a_reader_is_told_where_the_runs_did_not_ask_alike(tmp_path: Path) -> No
     a = make_run(tmp_path, scores=[1, 0], model="demo/a")
     b = make_run(tmp_path, scores=[1, 0], model="demo/b")
     assert not any(
-        "not all given the same" in note for note in make_board([a, b]).notes
+        "Settings differ between the runs" in note for note in make_board([a, b]).notes
     )
     for key, value, said in (
         ("version", "2", "versions (1 in demo/a; 2 in demo/b)"),
@@ -181,7 +181,7 @@ def test_a_reader_is_told_where_the_runs_did_not_ask_alike(tmp_path: Path) -> No
         notes = make_board([a, open_run(tmp_path / key)]).notes
         assert (
             sum(
-                note.endswith(f"not all given the same on 'factual': {said}.")
+                note.endswith(f"Settings differ between the runs on 'factual': {said}.")
                 for note in notes
             )
             == 1
@@ -268,10 +268,10 @@ def test_what_the_runs_were_given_differently_is_named(tmp_path: Path) -> None:
     said = [
         note
         for note in make_board([run, two]).notes
-        if note.startswith("The runs were not all given")
+        if note.startswith("Settings differ between the runs")
     ]
     assert said == [
-        "The runs were not all given the same on 'factual': versions (1 in a; 2 in b), shots (0 in a; 5 in b), items (3 in a; 2 in b), "
+        "Settings differ between the runs on 'factual': versions (1 in a; 2 in b), shots (0 in a; 5 in b), items (3 in a; 2 in b), "
         "prompts (a against b)."
     ]
     same = make_run(tmp_path, model="c", name="c", scores=[1.0, 1.0, 1.0])
@@ -297,8 +297,14 @@ def test_rows_whose_rank_disagrees_with_their_order_are_named(tmp_path: Path) ->
     (said,) = _order_notes(ranked)
     assert (
         "a (row 1, rank 2 to 3)" in said
-        and "b (row 2, rank 1 to 2)" in said
+        and "b (row 2" not in said  # its row is one of its possible ranks
         and "trust the rank" in said
+        and "the model answered" not in said  # all answered everything
+    )
+    assert not list(
+        _order_notes(
+            [replace(row, ranks=(1 + index, 3)) for index, row in enumerate(rows)]
+        )
     )
     assert not list(_order_notes([replace(row, ranks=(1, 3)) for row in rows]))
 
@@ -566,3 +572,25 @@ def test_rounded_published_numbers_are_ranked_by_their_items(tmp_path: Path) -> 
     assert [row.ranks for row in rounded.rows] == [row.ranks for row in exact.rows]
     assert rounded.rows[0].cells["factual"].estimate.value == 0.943
     assert any("are rounded, as they were published" in note for note in rounded.notes)
+
+
+def test_only_scores_that_may_be_the_best_are_bold(tmp_path: Path) -> None:
+    runs = [
+        make_run(
+            tmp_path,
+            scores={task: [1.0] * right + [0.0] * (60 - right) for task in "xy"},
+            name=name,
+            model=f"demo/{name}",
+        )
+        for name, right in (("a", 55), ("b", 52), ("c", 12))
+    ]
+    text = to_markdown(board_document(make_board(runs)))
+    row_by_model = {
+        name: line
+        for name in "abc"
+        for line in text.splitlines()
+        if f"demo/{name}" in line and line.startswith("|")
+    }
+    assert [row_by_model[name].count("**91.7") for name in "abc"] == [1, 0, 0]
+    assert "**86.7" in row_by_model["b"]
+    assert "**20.0" not in row_by_model["c"]

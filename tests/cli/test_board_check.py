@@ -84,7 +84,7 @@ def test_each_kind_of_changed_number_is_named(folder: Path) -> None:
 def test_models_without_a_run_and_runs_without_a_model(folder: Path) -> None:
     assert typed(*WRITE).code == 0
     done = typed("leaderboard", "a", "--check", "board.json")
-    assert done.code == 1 and "x/b, model: there in the file, no such run" in done.out
+    assert done.code == 1 and "Gone from the board: x/b." in done.out
     make_run(
         folder / "runs",
         name="c",
@@ -92,7 +92,7 @@ def test_models_without_a_run_and_runs_without_a_model(folder: Path) -> None:
         scores={"f": [1.0], "g": [1.0], "h": [1.0]},
     )
     done = typed("leaderboard", "a", "b", "c", "--check", "board.json")
-    assert done.code == 1 and "x/c, model: not there in the file" in done.out
+    assert done.code == 1 and "New on the board: x/c." in done.out
 
 
 def test_other_samples_of_a_run_are_named(folder: Path) -> None:
@@ -231,3 +231,18 @@ def test_a_board_of_models_chosen_by_a_table_is_checked_with_the_table(
     assert "made with --facts facts.yaml" in done.err
     done = typed(*CHECK, *table)
     assert done.code == 0, done.out + done.err
+
+
+def test_models_that_came_or_went_are_summarised(folder: Path) -> None:
+    make_run(folder / "runs", name="c", model="x/c", scores={"f": [1.0] * 20})
+    assert typed("leaderboard", "a", "b", "c", "--json-file", "board.json").code == 0
+    done = typed("leaderboard", "a", "b", "--check", "board.json")
+    text = " ".join(done.out.split())
+    assert done.code == 1
+    assert "Gone from the board: x/c." in text
+    assert " rank: " not in text
+    assert typed(*WRITE).code == 0
+    text = " ".join(
+        typed("leaderboard", "a", "b", "c", "--check", "board.json").out.split()
+    )
+    assert "New on the board: x/c." in text

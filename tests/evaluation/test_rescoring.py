@@ -104,7 +104,7 @@ def test_other_scorers_and_options() -> None:
     with pytest.raises(RunError, match="scored by"):
         compare(run, score_run(run, scorers=["numeric"], name="third"))
     assert any(
-        "scorers" in note and "not all given the same" in note
+        "scorers" in note and "Settings differ between the runs" in note
         for note in leaderboard([run, again]).notes
     )
     twice = score_run(again, name="twice")

@@ -45,7 +45,11 @@ from evalwright.analysis.fact_filters import (
     select_by_facts,
 )
 from evalwright.analysis.factual import factual_shares, is_factual
-from evalwright.analysis.judges_used import differing_roles_of, scoring_roles
+from evalwright.analysis.judges_used import (
+    differing_roles_of,
+    scored_by_rarer_judges,
+    scoring_roles,
+)
 from evalwright.analysis.node_ranks import NodeRanks
 from evalwright.analysis.ratings import Ratings, make_ratings
 from evalwright.analysis.words import listed
@@ -294,6 +298,7 @@ def _make_unit_board(
     inner = {} if plan.metric else {node.name: node for node in plan.inner_nodes(unit)}
     factual = plan.metric is None and tasks[0].bounded and is_factual(runs)
     differing_roles = differing_roles_of(runs)
+    by_rarer_judge = scored_by_rarer_judges(runs)
     scores = unit.scores
     together = scores.simultaneous() if not unit.why_unranked else []
     rows = []
@@ -309,7 +314,8 @@ def _make_unit_board(
         run_groups = {group.name: group for group in run.groups}
         row = replace(
             row,
-            other_judge=not differing_roles.isdisjoint(scoring_roles(run)),
+            other_judge=by_rarer_judge[run_index]
+            or not differing_roles.isdisjoint(scoring_roles(run)),
             overall=unit.overall[run_index] if unit.overall else None,
             groups={
                 name: run_groups[name].metrics[0]

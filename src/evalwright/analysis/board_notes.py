@@ -12,7 +12,7 @@ from evalwright.analysis.board_rows import BoardRow
 from evalwright.analysis.comparison import caveats
 from evalwright.analysis.differing import describe_task_differences
 from evalwright.analysis.judge_panels import panel_notes
-from evalwright.analysis.judges_used import scoring_roles
+from evalwright.analysis.judges_used import published_judges, scoring_roles
 from evalwright.analysis.node_ranks import NodeRanks
 from evalwright.analysis.pairs import note_other_questions_by_pair, pairing_notes
 from evalwright.analysis.robustness import how_to_fill
@@ -30,6 +30,9 @@ from evalwright.runs.measures import Matrix, common_counts, group_notes
 from evalwright.runs.reader import Run, called
 from evalwright.runs.stopping import early_notes
 from evalwright.statistics.macro import TasksAre
+
+ANSWER_RATE = "answer-rate"
+"""The label of the share of answers, also where another program measured it."""
 
 SPLIT_NOTE = (
     "The tasks have different units or directions, so each unit has a table of its own,"
@@ -185,6 +188,7 @@ def _all_notes(
             for metric in shown_metrics
         ):
             yield RATES_OF_ALL_NOTE
+        yield from _recorded_rate_notes(rows)
     yield from _given_up_notes(runs, called(runs))
     if unanswered := [row.label for row in rows if row.provisional and not row.n]:
         yield f"All answers of {listed(unanswered, MOST_NAMED)} are missing. {how_to_fill(runs)}"
@@ -207,12 +211,40 @@ def _all_notes(
     silent = [f"{label}: {count(n)}" for label, n in n_silent if n > 0]
     if silent:
         yield (
-            "Answers to which the scorer of the column gives no score:"
-            f" {listed(silent, MOST_NAMED)}."
+            "Answers without a score in this column, such as refusals and replies that are"
+            f" too short: {listed(silent, MOST_NAMED)}."
         )
     yield from caveats(runs, task_matrices)
     if any(row.ranks is None for row in rows) and not (mixed or is_unranked):
         yield UNRANKED_NOTE
+
+
+def _recorded_rate_notes(rows: Sequence[BoardRow]) -> Iterator[str]:
+    """Say that imported answer rates leave out missing answers, unlike those measured here."""
+    n_by_label = {
+        row.label: max(
+            (
+                metric.estimate.n_missing
+                for task in row.cells
+                for metric in row.metrics[task]
+                if metric.label == ANSWER_RATE and metric.kind not in RATES_OF_ALL
+            ),
+            default=0,
+        )
+        for row in rows
+    }
+    incomplete = sorted(
+        (label for label, n in n_by_label.items() if n),
+        key=lambda label: -n_by_label[label],
+    )
+    if incomplete:
+        which = listed(
+            [f"{label}: {count(n_by_label[label])}" for label in incomplete], 5
+        )
+        yield (
+            "The answer rate of imported runs is over the answers in their records, not"
+            f" over the missing ones ({which}), of which it says nothing."
+        )
 
 
 def _ranking_notes(
@@ -332,26 +364,27 @@ def _common_notes(task_matrices: Sequence[Matrix]) -> Iterator[str]:
 
 
 def _order_notes(rows: Sequence[BoardRow]) -> Iterator[str]:
-    """Write a note on rows whose position contradicts their ranks.
-
-    Either the position is none of the possible ranks, or a row further down has a better rank.
-    """
+    """Write a note on rows whose position is none of their possible ranks."""
     ranked = [row for row in rows if row.ranks]
     odd = []
-    best = (0, 0)
     for position, row in enumerate(ranked, 1):
         assert row.ranks is not None
         low, high = row.ranks
-        if not low <= position <= high or low < best[0] or high < best[1]:
+        if not low <= position <= high:
             odd.append(f"{row.label} (row {position}, rank {low} to {high})")
-        best = max(best[0], low), max(best[1], high)
-    if odd:
-        yield (
+    if not odd:
+        return
+    has_gaps = len({row.n for row in ranked}) > 1 or any(
+        row.n_missing for row in ranked
+    )
+    order = "Rows are ordered by their scores; ranks follow from paired differences."
+    if has_gaps:
+        order = (
             "Rows are ordered by their scores, each over the items that the model"
             " answered; ranks follow from differences on the items that two models"
-            f" both answered. So order and rank disagree for {listed(odd, 5)}: trust"
-            " the rank."
+            " both answered."
         )
+    yield (f"{order} So order and rank disagree for {listed(odd, 5)}: trust the rank.")
 
 
 def _differing_notes(
@@ -371,8 +404,9 @@ def _differing_notes(
     for tasks, difference in merge_remarks(
         (name, difference) for name, difference in differences if difference
     ):
-        yield f"The runs were not all given the same on {tasks}: {difference}."
+        yield f"Settings differ between the runs on {tasks}: {difference}."
     yield from _judge_notes(runs, labels)
+    yield from _published_judge_notes(runs)
     yield from panel_notes(runs)
 
 
@@ -396,6 +430,25 @@ def _judge_notes(runs: Sequence[Run], labels: Sequence[str]) -> Iterator[str]:
             " that they gave are not comparable, and neither are the ranks marked †. Score"
             " all alike: `evalwright score RUN --judge provider/name`."
         )
+
+
+def _published_judge_notes(runs: Sequence[Run]) -> Iterator[str]:
+    """Name the judges by which another program scored the runs, and how many each scored."""
+    n_models: dict[str, int] = {}
+    for run in runs:
+        for _, name in published_judges(run).values():
+            n_models[name] = n_models.get(name, 0) + 1
+    if not n_models:
+        return
+    if len(n_models) == 1:
+        yield f"Judge: {listed([*n_models])}."
+        return
+    by_count = sorted(n_models.items(), key=lambda pair: -pair[1])
+    counts = [f"{name} for {counted(n, 'model')}" for name, n in by_count]
+    yield (
+        f"Judges: {listed(counts)}. Scores by different judges are not strictly"
+        " comparable: models that a rarer judge scored are marked †."
+    )
 
 
 def missing_notes(

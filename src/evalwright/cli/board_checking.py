@@ -61,8 +61,9 @@ def board_settings(params: Mapping[str, Any]) -> dict[str, Any]:
         if setting and (parameter in _FLAGS or was_typed(parameter)):
             settings[name] = _plain_setting(setting)
     for name in INPUT_FILES:
-        if params.get(name):
-            settings[name] = Path(params[name]).name
+        if given := params.get(name):
+            files = given if isinstance(given, tuple) else (given,)
+            settings[name] = ", ".join(Path(file).name for file in files)
     return settings
 
 

@@ -382,10 +382,24 @@ def _whose_errors(row: BoardRow) -> str:
 
 
 def _score(column: ScoreColumn, i: int, decimals: int | None) -> doc.Cell:
+    is_strong = not column.task and _may_be_best(column, i)
     return doc.Cell(
         doc.Number(column.estimates[i], column.unit, decimals=decimals),
-        "" if column.task else "strong",
+        "strong" if is_strong else "",
     )
+
+
+def _may_be_best(column: ScoreColumn, i: int) -> bool:
+    """Whether the interval of a number overlaps that of the column's best number."""
+    estimate = column.estimates[i]
+    scored = [known for known in column.estimates if known and known.n]
+    if estimate is None or not scored or column.lower_is_better is None:
+        return False
+    if column.lower_is_better:
+        best = min(scored, key=lambda known: known.value)
+        return not estimate.low > best.high
+    best = max(scored, key=lambda known: known.value)
+    return not estimate.high < best.low
 
 
 def _rank(row: BoardRow, total: int) -> doc.Cell:

@@ -621,7 +621,7 @@ def _samples_section(
             without_texts.append(f"{sample.id} ({sample.score:.3g})")
     if without_texts:
         yield doc.Note(
-            "The record has no texts, only scores. To look at are"
+            "The record has no texts, only scores. Samples worth a look, with their scores:"
             f" {', '.join(without_texts)}.",
             "quiet",
         )
