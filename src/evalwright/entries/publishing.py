@@ -63,15 +63,21 @@ def published_outputs(board: BoardFile) -> BoardOutputs:
 
 
 def leaderboard_arguments(
-    board: BoardFile, run_folders: Sequence[Path], outputs: BoardOutputs, title: str
+    board: BoardFile,
+    run_folders: Sequence[Path],
+    outputs: BoardOutputs,
+    title: str,
+    *,
+    shows_texts: bool = False,
 ) -> list[str]:
     """Return the arguments of `evalwright leaderboard` that write a board.
 
     Args:
         board: the board, whose preset and options apply.
         run_folders: the runs that it shows.
-        outputs: the files.
+        outputs: the files, at least one.
         title: its title.
+        shows_texts: whether pages of models show texts of samples, where runs have them.
     """
     arguments = [str(folder) for folder in run_folders]
     files: Mapping[str, Path | None] = {
@@ -84,14 +90,12 @@ def leaderboard_arguments(
     }
     arguments += [f"--{name}={file}" for name, file in files.items() if file]
     arguments += _option_arguments(board, outputs)
-    if outputs.pages and "examples" not in board.board:
+    if outputs.pages and "examples" not in board.board and not shows_texts:
         arguments.append("--examples=0")
     if any(spec.model.startswith("baseline/") for spec in board.suite.roles.values()):
         # Whoever wrote the board's file chose it; the board says so.
         arguments.append("--allow-baseline-judge")
-    # Only some of the files have a title.
-    has_titled_file = any((outputs.into, outputs.html, outputs.pages, outputs.plot))
-    return [*arguments, f"--title={title}"] if has_titled_file else arguments
+    return [*arguments, f"--title={title}"]
 
 
 def _option_arguments(board: BoardFile, outputs: BoardOutputs) -> Iterator[str]:

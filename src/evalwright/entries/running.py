@@ -230,7 +230,7 @@ class EntriesRunner:
         """
         short_identity = planned_run.identity[:SHORT_IDENTITY_CHARS]
         name = f"{entry.name}--{short_identity}"
-        finished_run = _open_finished(Path(configuration.out) / name, planned_run)
+        finished_run = open_finished(Path(configuration.out) / name, planned_run)
         if finished_run is not None:
             return finished_run
         named = replace(configuration, name=name, budget=budget.as_settings())
@@ -256,7 +256,7 @@ class EntriesRunner:
             self.say(f"{entry.name}: samples in {file}")
 
 
-def _open_finished(folder: Path, planned_run: PlannedRun) -> Run | None:
+def open_finished(folder: Path, planned_run: PlannedRun) -> Run | None:
     """Open a complete run of the planned settings; None if there is none."""
     if not (folder / RUN_FILE).is_file():
         return None
