@@ -50,7 +50,8 @@ def run(names: tuple[str, ...], **params: Any) -> int:
     Run the same command again to continue after an interruption, or to send only what is missing.
     """
     from evalwright.entries.board_file import read_board
-    from evalwright.entries.running import EntriesRunner, RemainingBudget
+    from evalwright.entries.running import EntriesRunner
+    from evalwright.evaluation.remaining_budget import RemainingBudget
     from evalwright.reports.progress import TerminalProgress
 
     board = read_board(Path(params["board_file"]))

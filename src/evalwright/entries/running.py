@@ -18,7 +18,6 @@ from typing import Any, Literal
 
 from evalwright.core.errors import EvalwrightError, RunError, StoreError
 from evalwright.core.private import home_folder, private_folder
-from evalwright.engine.budget import Limits
 from evalwright.entries.board_file import BoardFile
 from evalwright.entries.checking import check_entries
 from evalwright.entries.entry_file import Entry
@@ -30,11 +29,11 @@ from evalwright.entries.results import (
     read_results,
     update_description,
 )
-from evalwright.evaluation.budgets import parse_budget
 from evalwright.evaluation.changed_settings import describe_changes
 from evalwright.evaluation.configuration import Configuration
 from evalwright.evaluation.evaluating import evaluate_settings
 from evalwright.evaluation.planning import PlannedRun, is_same_evaluation, make_plan
+from evalwright.evaluation.remaining_budget import RemainingBudget
 from evalwright.evaluation.resolving import resolve
 from evalwright.evaluation.running import run_blocking
 from evalwright.evaluation.settings import Settings
@@ -73,52 +72,6 @@ class EntryOutcome:
     sentence: str
     folder: Path | None = None
     dollars: float | None = None
-
-
-@dataclass(slots=True)
-class RemainingBudget:
-    """What a command over several runs may still spend.
-
-    Attributes:
-        text: the budget as it was typed; "" for none.
-        remaining: what is left of each limit.
-    """
-
-    text: str
-    remaining: dict[str, float]
-
-    @classmethod
-    def parse(cls, texts: Sequence[str]) -> RemainingBudget:
-        """Parse budgets such as "5 USD".
-
-        Raises:
-            ConfigurationError: one cannot be read.
-        """
-        limits: Limits = parse_budget(texts)
-        return cls(", ".join(texts), dict(limits.as_dict()))
-
-    @property
-    def is_spent(self) -> bool:
-        """Whether a limit has been reached."""
-        least_amounts = {"requests": 1.0, "tokens": 1.0, "dollars": 1e-6}
-        return any(
-            amount < least_amounts[name] for name, amount in self.remaining.items()
-        )
-
-    def as_settings(self) -> tuple[str, ...]:
-        """Return what is left, as a configuration has it."""
-        units = {"requests": "requests", "tokens": "tokens", "dollars": "USD"}
-        return tuple(
-            f"{amount:.6f} USD" if name == "dollars" else f"{int(amount)} {units[name]}"
-            for name, amount in self.remaining.items()
-        )
-
-    def subtract(self, run: Run) -> None:
-        """Take off what a run spent."""
-        budget = (run.data.get("stopping") or {}).get("budget") or {}
-        for name, amount in (budget.get("spent") or {}).items():
-            if name in self.remaining:
-                self.remaining[name] -= amount
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,6 @@ from evalwright.entries.problems import WrongFiles
 from evalwright.entries.results import SHORT_IDENTITY_CHARS
 from evalwright.entries.running import (
     EntriesRunner,
-    RemainingBudget,
     open_finished,
     plan_entry,
     why_incomplete,
@@ -30,6 +29,7 @@ from evalwright.entries.running import (
 from evalwright.evaluation.configuration import Configuration
 from evalwright.evaluation.evaluating import evaluate_settings
 from evalwright.evaluation.planning import PlannedRun
+from evalwright.evaluation.remaining_budget import RemainingBudget
 from evalwright.evaluation.running import run_blocking
 from evalwright.evaluation.settings import Settings
 from evalwright.evaluation.smoke import (
