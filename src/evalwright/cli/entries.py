@@ -216,10 +216,10 @@ def _show(
         say(str(problem))
     for entry in checked.entries:
         if price := checked.prices.get(entry.name):
-            echo(
-                f"{entry.name}: {entry.model}, {counted(price.requests, 'request')},"
-                f" {price.as_text()}"
+            requests = (
+                f"{counted(price.requests, 'request')}, " if price.requests else ""
             )
+            echo(f"{entry.name}: {entry.model}, {requests}{price.as_text()}")
     if problems:
         say(f"{counted(len(problems), 'problem')}. Nothing was run.")
     elif only_listed:

@@ -44,7 +44,7 @@ from evalwright.tasks.yaml_files import Document, KeyPath, kind_of, read_documen
 BOARD_FILE = "board.yaml"
 ENTRIES_FOLDER = "entries"
 RESULTS_FOLDER = "results"
-LOCAL_PROVIDERS = ("demo", "hf", "vllm")
+LOCAL_PROVIDERS = ("demo", "hf", "vllm-local")
 """Providers without a server whose models are named by a repository, or come with the package."""
 BOARD_OPTIONS = (
     "best", "by", "colour_by", "examples", "facts", "least_answered", "metric", "preset",

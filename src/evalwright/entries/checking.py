@@ -11,7 +11,7 @@ from evalwright.core.text import printable
 from evalwright.entries.addresses import allowing_address, wrong_address
 from evalwright.entries.board_file import LOCAL_PROVIDERS, BoardFile
 from evalwright.entries.entry_file import Entry
-from evalwright.entries.imitation import is_other_host, looks_of, model_identity
+from evalwright.entries.imitation import KnownEntries
 from evalwright.entries.pricing import RunPrice, price_run
 from evalwright.entries.problems import Problem, shown_text
 
@@ -46,7 +46,10 @@ def check_entries(
         file_problems: what is wrong with their files already; such entries are not priced.
     """
     names = {entry.name for entry in proposed}
-    earlier = [entry for entry in present if entry.name not in names]
+    known = KnownEntries()
+    for entry in present:
+        if entry.name not in names:
+            known.add(entry)
     wrong_files = {problem.file for problem in file_problems}
     problems = [*file_problems]
     prices: dict[str, RunPrice] = {}
@@ -55,14 +58,14 @@ def check_entries(
             *_check_model(board, entry),
             *_check_address(board, entry),
             *_check_arguments(board, entry),
-            *_check_names(entry, earlier),
+            *_check_names(entry, known),
         ]
         if not own_problems and entry.file not in wrong_files:
             price, own_problems = _check_price(board, entry)
             if price is not None and not own_problems:
                 prices[entry.name] = price
         problems += own_problems
-        earlier.append(entry)
+        known.add(entry)
     return CheckedEntries(tuple(proposed), tuple(sorted(set(problems))), prices)
 
 
@@ -128,40 +131,34 @@ def _check_arguments(board: BoardFile, entry: Entry) -> Iterator[Problem]:
             yield entry.problem(key, f"'{key}' {refusal}, not {shown_text(scalar)}.")
 
 
-def _check_names(entry: Entry, others: Sequence[Entry]) -> Iterator[Problem]:
-    looks = looks_of(entry.shown_name)
+def _check_names(entry: Entry, known: KnownEntries) -> Iterator[Problem]:
     if not entry.model:
         return
-    for other in others:
-        if model_identity(entry) == model_identity(other):
-            yield entry.problem(
-                "model",
-                f"The entry '{other.name}' has the same model with the same settings.",
-            )
-            continue
-        if looks == looks_of(other.shown_name):
-            yield entry.problem(
-                "label" if entry.label else "model",
-                f"{shown_text(entry.shown_name)} looks like {shown_text(other.shown_name)}"
-                f" of the entry '{other.name}': give it a label that tells them apart.",
-            )
-        elif _poses_as(entry, other) or _poses_as(other, entry):
-            yield entry.problem(
-                "label" if entry.label else "model",
-                f"{shown_text(entry.shown_name)} looks like the model of the entry"
-                f" '{other.name}', {shown_text(other.model)}, or the reverse: the label must"
-                " not name another model.",
-            )
-
-
-def _poses_as(entry: Entry, other: Entry) -> bool:
-    """Whether an entry's label is the name of another entry's model, and not of its own."""
-    if not entry.label or is_other_host(entry, other):
-        return False
-    looks = looks_of(entry.label)
-    if looks == looks_of(entry.model.rpartition("/")[2]):
-        return False
-    return looks == looks_of(other.model.rpartition("/")[2])
+    if doubled := known.doubled_by(entry):
+        yield entry.problem(
+            "model",
+            f"The entry '{doubled.name}' has the same model with the same settings.",
+        )
+        return
+    key = "label" if entry.label else "model"
+    if alike := known.alike(entry):
+        yield entry.problem(
+            key,
+            f"{shown_text(entry.shown_name)} looks like {shown_text(alike.shown_name)}"
+            f" of the entry '{alike.name}': give it a label that tells them apart.",
+        )
+    elif named := known.named_by_label_of(entry):
+        yield entry.problem(
+            key,
+            f"The label {shown_text(entry.label)} names the model of the entry"
+            f" '{named.name}', {shown_text(named.model)}, and this is another one.",
+        )
+    elif imitator := known.labelled_as(entry):
+        yield entry.problem(
+            key,
+            f"The entry '{imitator.name}' has this model's name as its label,"
+            f" {shown_text(imitator.label)}: a maintainer has to look at both.",
+        )
 
 
 def _check_price(

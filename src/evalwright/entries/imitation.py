@@ -75,12 +75,53 @@ def model_identity(entry: Entry) -> tuple[Any, ...]:
     return (address, _main_revision(name), tuple(sorted(arguments.items(), key=str)))
 
 
-def is_other_host(entry: Entry, other: Entry) -> bool:
-    """Whether two entries name the same model, perhaps of two providers."""
-    return _last_part(entry.model) == _last_part(other.model)
+class KnownEntries:
+    """Entries by what they look like, to find the one that a further entry doubles or imitates."""
+
+    def __init__(self) -> None:
+        self._by_identity: dict[tuple[Any, ...], Entry] = {}
+        self._by_looks: dict[str, Entry] = {}
+        self._by_looks_of_model: dict[str, list[Entry]] = {}
+
+    def add(self, entry: Entry) -> None:
+        """Take an entry in."""
+        self._by_identity.setdefault(model_identity(entry), entry)
+        self._by_looks.setdefault(looks_of(entry.shown_name), entry)
+        looks = looks_of(last_part(entry.model))
+        self._by_looks_of_model.setdefault(looks, []).append(entry)
+
+    def doubled_by(self, entry: Entry) -> Entry | None:
+        """Return the entry of the same model with the same settings."""
+        return self._by_identity.get(model_identity(entry))
+
+    def alike(self, entry: Entry) -> Entry | None:
+        """Return an entry whose name on the board looks the same."""
+        return self._by_looks.get(looks_of(entry.shown_name))
+
+    def named_by_label_of(self, entry: Entry) -> Entry | None:
+        """Return an entry whose model an entry's label names, while its own model is another."""
+        if not entry.label:
+            return None
+        looks = looks_of(entry.label)
+        if looks == looks_of(last_part(entry.model)):
+            return None
+        for known in self._by_looks_of_model.get(looks, ()):
+            if last_part(known.model) != last_part(entry.model):
+                return known
+        return None
+
+    def labelled_as(self, entry: Entry) -> Entry | None:
+        """Return an entry of another model whose label names this entry's model."""
+        known = self._by_looks.get(looks_of(last_part(entry.model)))
+        if known is None or not known.label:
+            return None
+        own_part = last_part(known.model)
+        is_own = looks_of(own_part) == looks_of(known.label)
+        return None if is_own or own_part == last_part(entry.model) else known
 
 
-def _last_part(model: str) -> str:
+def last_part(model: str) -> str:
+    """Return a model's name without its provider, company and main revision."""
     return _main_revision(model).rpartition("/")[2]
 
 

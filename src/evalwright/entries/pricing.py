@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evalwright.analysis.power.making import forecast_settings
-from evalwright.entries.board_file import BoardFile
+from evalwright.entries.board_file import LOCAL_PROVIDERS, BoardFile
 from evalwright.entries.entry_file import Entry
 from evalwright.evaluation.settings import Settings
 
@@ -30,6 +31,8 @@ class RunPrice:
         """The price for a person."""
         if self.low is None or self.high is None:
             return "not known"
+        if not self.requests:
+            return "runs on the board's own machine"
         dollars = f"${self.low:,.2f} to ${self.high:,.2f}"
         if f"{self.low:.2f}" == f"{self.high:.2f}":
             dollars = f"${self.high:,.2f}"
@@ -39,23 +42,49 @@ class RunPrice:
 def price_run(board: BoardFile, entry: Entry) -> RunPrice:
     """Compute what the whole run of an entry costs; no request is sent.
 
+    A model that runs on the board's own machine is neither looked up nor opened: it has no price.
+
     Raises:
         EvalwrightError: the model cannot do the tasks, or their data cannot be read.
     """
+    if entry.model.partition("/")[0] in LOCAL_PROVIDERS:
+        return RunPrice(0.0, 0.0, requests=0, without_judge=bool(board.suite.roles))
     spec = entry.model_spec(board)
-    configuration = board.configuration([spec])
     prices = board.entries.prices
     forecast = forecast_settings(
-        Settings(configuration),
+        Settings(board.configuration([spec])),
         prices={name: price for name, price in prices.items() if name == spec.model},
     )
-    (usage,) = forecast.models.values()
+    limit = board.suite.limit
+    parts = [
+        usage.money.times(_share(limit, task.n_total))
+        for task in forecast.tasks
+        for usage in task.models.values()
+    ]
+    requests = sum(
+        (usage.requests.most or 0) * _share(limit, task.n_total)
+        for task in forecast.tasks
+        for usage in task.models.values()
+    )
     known_judges = [judge for judge in forecast.judges if judge.is_known]
-    money = usage.money if forecast.total is None else forecast.total.money
-    is_known = money.least is not None and money.most is not None
+    n_items = sum(task.n_total for task in forecast.tasks)
+    asked = sum(task.n_total * _share(limit, task.n_total) for task in forecast.tasks)
+    parts += [judge.money.times(asked / max(1, n_items)) for judge in known_judges]
     return RunPrice(
-        low=money.least if is_known else None,
-        high=money.most if is_known else None,
-        requests=round(usage.requests.most or 0),
+        low=_sum([part.least for part in parts]),
+        high=_sum([part.most for part in parts]),
+        requests=round(requests),
         without_judge=len(known_judges) < len(forecast.judges),
     )
+
+
+def _share(limit: float | None, n_items: int) -> float:
+    """Return the share of a task's items that a suite's limit leaves."""
+    if limit is None or not n_items:
+        return 1.0
+    return min(1.0, limit if limit < 1 else limit / n_items)
+
+
+def _sum(amounts: Sequence[float | None]) -> float | None:
+    known = [amount for amount in amounts if amount is not None]
+    return sum(known) if len(known) == len(amounts) else None
