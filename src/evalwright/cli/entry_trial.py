@@ -77,7 +77,7 @@ def try_(file: str, **params: Any) -> int:
     if params["summary"]:
         with Path(params["summary"]).open("a", encoding="utf-8") as summary:
             summary.write(comment)
-    echo(f"{entry.name}: a whole run costs {trial.price.as_text()}.")
+    echo(f"{entry.name}, the whole run: {trial.price.as_text()}.")
     return conclude(trial.incomplete)
 
 

@@ -9,6 +9,7 @@ from evalwright.core.secrets import mask
 from evalwright.entries.running import EntryOutcome
 from evalwright.reports import document as doc
 from evalwright.reports.markdown import to_markdown
+from evalwright.reports.text import inert_lines
 
 MAX_REASON_CHARS = 2_000
 """Longest reason of one entry: a server's reply may be in it."""
@@ -33,7 +34,7 @@ def failure_report(title: str, failures: Sequence[EntryOutcome]) -> str:
         heading = failure.entry
         if failure.shown_name != failure.entry:
             heading = f"{failure.entry}: {failure.shown_name}"
-        reason = mask(failure.sentence)
+        reason = inert_lines(mask(failure.sentence))
         if len(reason) > MAX_REASON_CHARS:
             reason = f"{reason[:MAX_REASON_CHARS]} …"
         blocks.append(doc.Heading(heading))

@@ -306,8 +306,6 @@ def compress_samples(run: Run, folder: Path, entry: str) -> Path:
             shutil.copyfileobj(source, target)
     return file
 
-    return RunError("")
-
 
 def _summary(outcome: EntryOutcome) -> str:
     """Return an outcome in a line."""

@@ -16,13 +16,14 @@ from evalwright.entries.trying import PROVISIONAL, Trial
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.markdown import to_markdown
+from evalwright.reports.text import inert_lines
 from evalwright.runs.results import TaskResult, model_faults
 
 MAX_ANSWER_CHARS = 1_500
 MAX_QUESTION_CHARS = 600
 MAX_SHOWN_TASKS = 40
 """Tasks in the table of a comment, which may have 65,536 characters; the page has all."""
-MAX_SHOWN_SAMPLES = 10
+MAX_SHOWN_SAMPLES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,13 +108,15 @@ def _sentences(trial: Trial, n_asked: int, place: PreviewPlace | None) -> Iterat
             f"On the preview of the board its rank is {numbers.ranks(place.rank)} of"
             f" {place.n_models:,}, as far as these samples tell."
         )
-    yield f"The price of the whole run is {_price(trial)}."
+    yield f"The whole run: {_price(trial)}."
     if trial.dollars is not None:
         yield f"This trial cost {numbers.money(trial.dollars)}."
     yield _answers_sentence(trial)
 
 
 def _price(trial: Trial) -> str:
+    if not trial.price.requests:
+        return trial.price.as_text()
     requests = counted(trial.price.requests, "request")
     return f"{trial.price.as_text()} ({requests} to the model)"
 
@@ -160,7 +163,7 @@ def _case_blocks(trial: Trial) -> Iterator[doc.Block]:
 
 
 def _shortened(text: str, max_chars: int) -> str:
-    masked = mask(text)
+    masked = inert_lines(mask(text))
     if len(masked) <= max_chars:
         return masked
     return f"{masked[:max_chars].rstrip()} … ({len(masked):,} characters)"
