@@ -19,9 +19,7 @@ from support.command import environment
 from support.openai_faults import Faults
 from support.openai_server import OpenAIServer, serving
 
-HOSTILE = (
-    "```\n@octocat see ![x](https://evil.example/x.png) <img src=x> [here](javascript:1)\n"
-)
+HOSTILE = "```\n@octocat see ![x](https://evil.example/x.png) <img src=x> [here](javascript:1)\n"
 
 
 MOST_IN_FLIGHT = 64
@@ -68,7 +66,7 @@ def test_what_changed_is_said_and_only_that_is_asked(tmp_path: Path) -> None:
         assert requests(server) == 13  # one question is new
 
         in_another_second()
-        board.change("sums.yaml", "{{ input }}\"}", "Sum: {{ input }}\"}")
+        board.change("sums.yaml", '{{ input }}"}', 'Sum: {{ input }}"}')
         done = board.run()
         assert "of other settings (the definition of 'sums')" in done.err, done.err
         assert requests(server) == 25

@@ -63,9 +63,7 @@ def test_a_trial(board: BoardFolder) -> None:
     with serving(lambda prompt: "7") as server:
         allow(board, server)
         file = propose(board, "tried", server.url, "label: Tried", "by: octocat")
-        before = {
-            path: path.read_bytes() for path in board.path.glob("results/**/*.*")
-        }
+        before = {path: path.read_bytes() for path in board.path.glob("results/**/*.*")}
         done = try_(
             board, file, "--page", "p.html", "--pages", "pages", "--summary", "s.md"
         )
