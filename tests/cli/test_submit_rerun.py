@@ -55,6 +55,11 @@ def submit(place: Path, server: OpenAIServer) -> None:
     assert done.code == 0, done.text
 
 
+def read_document(file: Path) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(gzip.decompress(file.read_bytes()))
+    return document
+
+
 def verify(place: Path, server: OpenAIServer, *more: str) -> Done:
     return evalwright(
         place,
@@ -123,7 +128,7 @@ def test_an_edited_file_is_not_asked_about(place: Path) -> None:
     with serving(add_up) as server:
         submit(place, server)
         file = place / "mine.json.gz"
-        document: dict[str, Any] = json.loads(gzip.open(file).read())
+        document = read_document(file)
         document["samples"][0]["answer"] = "0 0"
         file.write_bytes(gzip.compress(json.dumps(document).encode()))
         n_before = requests(server)
@@ -136,7 +141,7 @@ def test_the_file_names_no_address(place: Path) -> None:
     with serving(add_up) as server, serving(add_up) as elsewhere:
         submit(place, server)
         file = place / "mine.json.gz"
-        document: dict[str, Any] = json.loads(gzip.open(file).read())
+        document = read_document(file)
         document["run"]["model"]["name"] = f"openai/{elsewhere.url}#m"
         document["run"]["configuration"]["base_url"] = elsewhere.url
         file.write_bytes(gzip.compress(json.dumps(document).encode()))
