@@ -118,10 +118,10 @@ def test_somebody_elses_board_needs_permission(tmp_path: Path) -> None:
         board.require_allowed(None)
     board.require_allowed(None, sends=False)
     board.require_allowed(str(file))
-    with pytest.raises(ConfigurationError, match="names 'other.yaml'"):
+    with pytest.raises(ConfigurationError, match=r"names 'other\.yaml'"):
         board.require_allowed("other.yaml")
     trusting = BOARD.replace("limit: 40", "dialect: {trust: [tasks]}")
-    with pytest.raises(ConfigurationError, match="dialect.trust"):
+    with pytest.raises(ConfigurationError, match=r"dialect\.trust"):
         read_board(written(tmp_path, trusting)).require_allowed(None, sends=False)
     harmless = read_board(written(tmp_path))
     harmless = replace(harmless, entries=replace(harmless.entries, base_urls={}))

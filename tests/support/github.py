@@ -107,7 +107,7 @@ class GitHub:
             "evalwright", f'#!/bin/bash\ncase "$1 $2" in\n{cases}\nesac\n{run}\n'
         )
         # What is installed is what is tested here.
-        self._command("python", f'#!/bin/bash\necho "python $*"\n')
+        self._command("python", '#!/bin/bash\necho "python $*"\n')
 
     @property
     def gh_calls(self) -> list[dict[str, Any]]:

@@ -55,8 +55,8 @@ class Change:
     @property
     def is_entry(self) -> bool:
         """Whether it is where entries are."""
-        folder, _, name = self.path.partition("/")
-        return folder == ENTRIES_FOLDER and "/" not in name
+        folder, separator, name = self.path.partition("/")
+        return folder == ENTRIES_FOLDER and bool(separator) and "/" not in name
 
     @property
     def name(self) -> str:
