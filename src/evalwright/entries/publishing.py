@@ -185,6 +185,8 @@ def measure_published(board: BoardFile) -> list[FolderSize]:
     ]
     sizes = []
     for place in places:
+        if not place.exists():
+            continue
         files = [place] if place.is_file() else [*place.rglob("*")]
         n_bytes = [file.stat().st_size for file in files if file.is_file()]
         sizes.append(FolderSize(place, len(n_bytes), sum(n_bytes)))

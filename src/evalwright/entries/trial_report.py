@@ -112,6 +112,8 @@ def _sentences(trial: Trial, n_asked: int, place: PreviewPlace | None) -> Iterat
     if trial.dollars is not None:
         yield f"This trial cost {numbers.money(trial.dollars)}."
     yield _answers_sentence(trial)
+    if sentence := _labels_sentence(trial):
+        yield sentence
 
 
 def _price(trial: Trial) -> str:
@@ -122,19 +124,18 @@ def _price(trial: Trial) -> str:
 
 
 def _answers_sentence(trial: Trial) -> str:
-    """Say how many replies were refusals or no answers."""
-    parts = [
-        f"{n:,} {WORDS[outcome]}"
-        for outcome, n in model_faults(trial.run.tasks).items()
-    ]
-    parts += [
-        f"{n:,} {label} in words"
-        for label, n in sorted(trial.labels.items())
-        if label != "answered"
-    ]
-    if not parts:
+    """Say how many replies were no answers."""
+    faults = model_faults(trial.run.tasks)
+    if not faults:
         return "No reply was empty, cut or refused."
+    parts = [f"{n:,} {WORDS[outcome]}" for outcome, n in faults.items()]
     return f"Replies that were no answer: {', '.join(parts)}."
+
+
+def _labels_sentence(trial: Trial) -> str:
+    """Say as what the answers were read where a scorer tells refusals from answers."""
+    parts = [f"{n:,} {label}" for label, n in trial.labels.most_common()]
+    return f"Read as: {', '.join(parts)}." if parts else ""
 
 
 def _case_blocks(trial: Trial) -> Iterator[doc.Block]:
