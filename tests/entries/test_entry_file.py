@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from evalwright.entries.board_file import read_board
 from evalwright.entries.entry_file import (
     MAX_ENTRIES,
     read_entries,
@@ -16,6 +17,11 @@ from evalwright.entries.entry_file import (
 )
 from evalwright.entries.problems import Problem, WrongFiles, as_annotation, shown_file
 
+BOARD = """\
+title: Our board
+suite: {tasks: [factual-closed-book]}
+entries: {providers: [openai]}
+"""
 ENTRY = """\
 model: openai/gpt-5
 label: GPT-5 (high)
@@ -54,6 +60,9 @@ def test_an_entry_is_read(tmp_path: Path, content: bytes) -> None:
     assert entry.arguments == {"reasoning_effort": "high", "temperature": 0.5}
     assert entry.facts["released"] == "2025-08-07" and entry.facts["open"] is False
     assert entry.lines["arguments.temperature"] == 3
+    (tmp_path / "board.yaml").write_text(BOARD)
+    spec = entry.model_spec(read_board(tmp_path))
+    assert (spec.label, spec.facts["family"]) == ("GPT-5 (high)", "GPT")
 
 
 @pytest.mark.parametrize(
@@ -109,6 +118,10 @@ def test_an_entry_is_read(tmp_path: Path, content: bytes) -> None:
         ("model: openai/a\narguments: {max_tokens: 1e999}\n", 2, "at most 1,000,000,000"),
         ("model: openai/a\narguments: {seed: 99999999999}\n", 2, "at most"),
         ("model: openai/a\nfacts: {licence: '<b>'}\n", 2, "'facts.licence' has '<'"),
+        ("model: openai/a\nfacts: {size: huge}\n", 2, "'facts.size' has the wrong form: 'huge' is no"),
+        ("model: openai/a\nfacts: {licence: MIT, license: X}\n", 2, "one fact twice"),
+        ("model: openai/a\nfacts: {open: perhaps}\n", 2, "has the wrong form"),
+        ("model: openai/a\nlabel: https://evil.example\n", 2, "has an address"),
         ("model: openai/a\nby: a b\n", 2, "a name on GitHub"),
         ("model: openai/a\nby: '-x'\n", 2, "a name on GitHub"),
         ("model: openai/a\n  label: x\n", 2, "this is not YAML"),

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalwright.core.errors import TaskError, closest
+from evalwright.core.errors import ConfigurationError, TaskError, closest
 from evalwright.entries.problems import (
     Problem,
     WrongFiles,
@@ -30,6 +30,7 @@ from evalwright.entries.problems import (
     shown_text,
 )
 from evalwright.evaluation.configuration import ModelSpec
+from evalwright.runs.model_facts import check_fact, check_facts, normalise_key
 from evalwright.tasks.yaml_files import Document, kind_of, parse_document, shown_path
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ _MODEL = re.compile(
 )
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _KEY = re.compile(r"[a-z][a-z0-9_]{0,39}")
+_ADDRESS = re.compile(r"://|www\.", re.IGNORECASE)
 _LOGIN = re.compile(r"[A-Za-z0-9](?:-?[A-Za-z0-9]){0,38}")
 _DEVICES = frozenset(
     (
@@ -119,7 +121,8 @@ class Entry:
             arguments["base_url"] = self.base_url
             if key := board.entries.key_of(self.base_url):
                 arguments["api_key_env"] = key
-        return ModelSpec(self.model, arguments, self.label)
+        facts = check_facts(self.facts, self.file)
+        return ModelSpec(self.model, arguments, self.label, facts=facts)
 
 
 def read_entry(path: Path) -> Entry:
@@ -336,7 +339,7 @@ class _Reader:
             label=self._label(),
             arguments=self._scalars("arguments", MAX_ARGUMENTS, _wrong_argument),
             base_url=self._text("base_url"),
-            facts=self._scalars("facts", MAX_FACTS, _wrong_fact),
+            facts=self._facts(),
             by=self._by(),
             file=self.shown,
             lines=self._lines(),
@@ -405,6 +408,14 @@ class _Reader:
             )
         return login
 
+    def _facts(self) -> dict[str, Scalar]:
+        facts = self._scalars("facts", MAX_FACTS, _wrong_fact)
+        try:
+            check_facts(facts, "")
+        except ConfigurationError as error:  # two names of one fact
+            self._report(f"'facts' has one fact twice{error}", "facts")
+        return facts
+
     def _scalars(self, key: str, most: int, wrong: Any) -> dict[str, Scalar]:
         """Read a mapping of scalars. wrong: says what is wrong with a value; "" if nothing is."""
         written = self.values.get(key)
@@ -430,14 +441,14 @@ class _Reader:
                     key,
                     name,
                 )
-            elif problem := wrong(scalar):
+            elif problem := wrong(str(name), scalar):
                 self._report(f"'{key}.{name}' {problem}", key, name)
             else:
                 scalars[str(name)] = scalar
         return scalars
 
 
-def _wrong_argument(scalar: Scalar) -> str:
+def _wrong_argument(_name: str, scalar: Scalar) -> str:
     if isinstance(scalar, int | float) and not abs(scalar) <= MAX_NUMBER:
         return f"must be a number of at most {MAX_NUMBER:,}."
     if not isinstance(scalar, str) or (
@@ -450,10 +461,15 @@ def _wrong_argument(scalar: Scalar) -> str:
     )
 
 
-def _wrong_fact(scalar: Scalar) -> str:
-    if not isinstance(scalar, str):
-        return ""
-    return wrong_label(scalar, MAX_FACT_CHARS)
+def _wrong_fact(name: str, scalar: Scalar) -> str:
+    problem = wrong_label(scalar, MAX_FACT_CHARS) if isinstance(scalar, str) else ""
+    if problem:
+        return problem
+    try:
+        check_fact(normalise_key(name), scalar, "")
+    except ConfigurationError as error:
+        return f"has the wrong form{error!s}"
+    return ""
 
 
 def wrong_label(label: str, max_chars: int = MAX_LABEL_CHARS) -> str:
@@ -469,6 +485,8 @@ def wrong_label(label: str, max_chars: int = MAX_LABEL_CHARS) -> str:
             f" {' '.join(_LABEL_PUNCTUATION.strip())}, so that nothing in it can be markup, a"
             " mention or a template."
         )
+    if max_chars == MAX_LABEL_CHARS and _ADDRESS.search(label):
+        return "has an address, which pages would make a link."
     marks = 0
     for character in label:
         marks = marks + 1 if unicodedata.category(character)[0] == "M" else 0
