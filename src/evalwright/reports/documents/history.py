@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from datetime import date
+from itertools import pairwise
 
 from evalwright.analysis.history import (
     CONFOUNDING,
     JUDGE,
     MODEL,
     VERSION,
+    EarlierVerdict,
     HistoryEntry,
     ScoreChange,
 )
@@ -20,7 +22,7 @@ from evalwright.reports import numbers
 from evalwright.reports.axis import axis_of
 from evalwright.statistics import Estimate
 
-MOST_DATES = 4
+MOST_DATES = 3
 """Most dates below a chart, so that they fit on a phone."""
 MARGIN_SHARE = 0.02
 """Room at the left and right end of a chart, as a share of its width."""
@@ -85,7 +87,7 @@ def _chart(history: Sequence[HistoryEntry]) -> doc.TimeChart | None:
             doc.TimePoint(
                 places.of(entry.date),
                 doc.Number(entry.score, unit),
-                is_joined=index > 0 and not _marked_changes(entry),
+                is_joined=index > 0 and _are_comparable(shown[index - 1], entry),
             )
         )
     measure = shown[-1].measure
@@ -145,10 +147,14 @@ def _marked_changes(entry: HistoryEntry) -> list[str]:
     ]
 
 
+def _are_comparable(before: HistoryEntry, entry: HistoryEntry) -> bool:
+    return before.judge == entry.judge and not _marked_changes(entry)
+
+
 def _marks(shown: Sequence[HistoryEntry], places: _Places) -> list[doc.TimeMark]:
     """Mark where something else than chance can have changed the score."""
     marks: list[doc.TimeMark] = []
-    for before, entry in zip(shown, shown[1:], strict=False):
+    for before, entry in pairwise(shown):
         if texts := _marked_changes(entry):
             marks.append(
                 doc.TimeMark(
@@ -165,41 +171,46 @@ def _marks(shown: Sequence[HistoryEntry], places: _Places) -> list[doc.TimeMark]
 
 def _table(history: Sequence[HistoryEntry]) -> doc.Table:
     columns = [
-        doc.Column("Date", key=True),
+        doc.Column("Run", folds=True, key=True),
+        doc.Column("Date"),
         doc.Column("Score"),
         doc.Column("Items", right=True),
-        doc.Column("Change", "from the result before"),
+        doc.Column("Change", "from the result before", right=True),
         doc.Column("Judge", folds=True),
         doc.Column("What changed", folds=True),
-        doc.Column("Run", folds=True),
     ]
     rows: list[Sequence[doc.Content]] = []
     for entry in reversed(history):
         unit = _unit(entry)
         rows.append(
             (
+                doc.Cell(entry.run, name=True),
                 entry.date,
                 doc.Cell(doc.Number(entry.score, unit), "strong"),
                 numbers.count(entry.score.n) if entry.score else "",
                 change_text(entry.score_change, bounded=entry.bounded),
                 doc.Cell(entry.judge, name=True),
                 doc.Cell(_what_changed(entry), _tone(entry)),
-                doc.Cell(entry.run, name=True),
             )
         )
-        for verdict in reversed(entry.earlier_verdicts):
-            rows.append(
-                (
-                    doc.Cell(entry.date, "quiet"),
-                    doc.Cell(doc.Number(verdict.score, unit), "quiet"),
-                    numbers.count(verdict.score.n) if verdict.score else "",
-                    "",
-                    doc.Cell(verdict.judge, name=True),
-                    doc.Cell(f"the same answers, as scored on {verdict.date}", "quiet"),
-                    doc.Cell(verdict.run, name=True),
-                )
-            )
+        rows += [
+            _verdict_row(entry, verdict) for verdict in reversed(entry.earlier_verdicts)
+        ]
     return doc.Table(columns, rows, "Results by date, the newest first")
+
+
+def _verdict_row(
+    entry: HistoryEntry, verdict: EarlierVerdict
+) -> Sequence[doc.Content]:
+    return (
+        doc.Cell(verdict.run, name=True),
+        doc.Cell(entry.date, "quiet"),
+        doc.Cell(doc.Number(verdict.score, _unit(entry)), "quiet"),
+        numbers.count(verdict.score.n) if verdict.score else "",
+        "",
+        doc.Cell(verdict.judge, name=True),
+        doc.Cell(f"the same answers, as scored on {verdict.date}", "quiet"),
+    )
 
 
 def _tone(entry: HistoryEntry) -> doc.Tone:
