@@ -215,9 +215,7 @@ def test_other_items_are_compared_unpaired_and_say_so(tmp_path: Path) -> None:
     later = month_run(tmp_path, 2, ids="new-{}")
     change, _ = measure_change(earlier, later)
     assert change is not None and not change.paired
-    assert change.difference == pytest.approx(
-        later.score.value - earlier.score.value
-    )
+    assert change.difference == pytest.approx(later.score.value - earlier.score.value)
 
 
 def test_a_year_is_told_truthfully(tmp_path: Path) -> None:
