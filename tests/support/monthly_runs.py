@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.runs.reader import Run, open_run
-from support.runs import edited, make_run
+from support.runs import Scores, edited, make_run
 
 N_ITEMS = 120
 
@@ -46,7 +46,7 @@ def month_run(
     reply_name: str = "",
     fingerprint: str = "",
     arguments: Mapping[str, Any] | None = None,
-    scores: Sequence[float] = (),
+    scores: Scores | Mapping[str, Scores] = (),
     version: str = "0.1.0",
     day: str = "",
     **settings: Any,

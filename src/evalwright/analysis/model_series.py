@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
@@ -340,4 +340,4 @@ def changed_since_board(
         labels["changed" if known_hashes else "new"].append(name)
     present = {*names, *(run.label for run in runs)}
     left = tuple(label for label in hashes_by_label if label not in present)
-    return shown, ChangesSince(*map(tuple, labels.values()), left)
+    return shown, replace(ChangesSince(*map(tuple, labels.values())), left=left)
