@@ -38,13 +38,13 @@ def lenient(asked: Asked) -> dict[str, Any]:
 
 @pytest.fixture
 def old_server() -> Iterator[OpenAIServer]:
-    with serving(OpenAIServer(judge(strict))) as server:
+    with serving(judge(strict)) as server:
         yield server
 
 
 @pytest.fixture
 def new_server() -> Iterator[OpenAIServer]:
-    with serving(OpenAIServer(judge(lenient))) as server:
+    with serving(judge(lenient)) as server:
         yield server
 
 
