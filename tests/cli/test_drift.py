@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from support.typed import typed
 
-MODEL = '''
+MODEL = """
 import pathlib
 import random
 
@@ -23,7 +24,7 @@ def answer(prompt: str) -> str:
     if pathlib.Path("released").exists() and number % 4 == 1:
         right = False
     return "yes" if right else "no"
-'''
+"""
 N_ITEMS = 64
 
 
@@ -31,9 +32,7 @@ N_ITEMS = 64
 def _files(folder: Path) -> None:
     (folder / "clerk.py").write_text(MODEL)
     (folder / "count").write_text("0")
-    rows = [
-        json.dumps({"input": f"Item {n}", "target": "yes"}) for n in range(N_ITEMS)
-    ]
+    rows = [json.dumps({"input": f"Item {n}", "target": "yes"}) for n in range(N_ITEMS)]
     (folder / "items.jsonl").write_text("\n".join(rows))
     (folder / "fixed.yaml").write_text(
         "task: fixed\ndataset: items.jsonl\nanswer: {temperature: 1.0}\n"
@@ -51,13 +50,11 @@ def n_asked() -> int:
     return int(Path("count").read_text())
 
 
-def check(*options: str) -> dict[str, object]:
+def check(*options: str) -> dict[str, Any]:
     runs = [str(run) for run in sorted(Path("runs").glob("week-*"))]
     done = typed("check", "drift", *runs, "--json", *options)
     assert done.code in (0, 1), done.err
-    measured = json.loads(done.out)
-    assert isinstance(measured, dict)
-    return {**measured, "code": done.code}
+    return {**json.loads(done.out), "code": done.code}
 
 
 def test_a_round_asks_again_and_only_once() -> None:
@@ -82,7 +79,7 @@ def test_a_change_gives_an_alarm_from_its_round_on() -> None:
     ask("3")
     measured = check()
     assert measured["code"] == 1
-    (task,) = measured["tasks"]  # type: ignore[misc, attr-defined]
+    (task,) = measured["tasks"]
     assert task["n_repeats"] == 2
     assert task["text_alarm"] == "week-2"
     changes = [look["change"] for look in task["rounds"]]

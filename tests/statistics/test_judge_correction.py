@@ -189,3 +189,40 @@ def test_impossible_counts_are_refused_and_rates_stay_in_range() -> None:
         rogan_gladen(5, 10, 9, 8, 1, 2)
     found = rogan_gladen(1, 100, 45, 50, 40, 50)
     assert found.value == 0.0 and found.low == 0.0 < found.high
+
+
+def test_labels_of_people_who_differ_are_still_right_or_wrong() -> None:
+    """Two people differ on 3 of 100 answers: Wilson's interval, with the added disagreements."""
+    rng = np.random.default_rng(0)
+    judge = (rng.random(500) < 0.9).astype(float)
+    human = np.full(500, np.nan)
+    human[:100] = judge[:100]
+    human[:3] = 0.5
+    corrected = corrected_mean(judge, human)
+    assert corrected.method == "PPI++ (random labels), Wilson (effective n)"
+
+
+def test_few_labelled_clusters_are_not_certain() -> None:
+    """A judge that was right on all labels of 8 clusters may still err in others."""
+    rng = np.random.default_rng(0)
+    clusters = np.repeat(np.arange(100), 5)
+    judge = (rng.random(500) < 0.5).astype(float)
+    human = np.where(clusters < 8, judge, np.nan)
+    judged = corrected_mean(judge, np.where(clusters < 100, judge, np.nan))
+    corrected = corrected_mean(judge, human, clusters=clusters)
+    assert corrected.high - corrected.low > 1.3 * (judged.high - judged.low)
+
+
+def test_disagreements_are_added_by_labels_in_strata() -> None:
+    """95% of the answers in one stratum with half of the labels: little wider than without."""
+    judge = np.array([1.0] * 950 + [0.0] * 50)
+    human = np.full(1000, np.nan)
+    human[:20] = 1.0
+    human[950:970] = 0.0
+    by_strata = corrected_mean(judge, human, strata=judge.astype(int))
+    random_set = np.full(1000, np.nan)
+    random_set[:38] = 1.0
+    random_set[950:952] = 0.0
+    at_random = corrected_mean(judge, random_set)
+    widths = [score.high - score.low for score in (by_strata, at_random)]
+    assert widths[0] < 1.3 * widths[1]

@@ -46,6 +46,7 @@ def judge() -> None:
 @judge.command()
 @click.argument("run")
 @click.argument("run2", required=False)
+@click.argument("more", metavar="[RUN3...]", nargs=-1)
 @_SCORER
 @repeatable_option("--task tasks", "NAME", "Only answers to this task.")
 @option(
@@ -70,6 +71,14 @@ def judge() -> None:
     "Draw from the answers that this other run scored differently; as --unsure, and with"
     " it from both.",
 )
+@flag(
+    "--for-ranks",
+    "Draw, from the answers of all RUNS, those whose labels could settle a rank of their"
+    " leaderboard; --n is for all runs together.",
+)
+@repeatable_option(
+    "--labels files", "FILE", "With --for-ranks: labels so far, which are used again."
+)
 @option(
     "--seed",
     "S",
@@ -87,13 +96,25 @@ def judge() -> None:
 @RUNS_FOLDER
 @AS_JSON
 def sample(runs_folder: str, as_json: bool, **settings: Any) -> None:
-    """Draw answers of RUN for people to label; with RUN2, the same items' answers of both.
+    """Draw answers of RUN for people to label; with RUN2, the same items' answers of both; with
+    --for-ranks, of any number of runs.
 
     The judge's own verdicts are not in the table. Fill in the column 'label' (1 right, 0 wrong),
     then: evalwright check judge calibrate RUN --labels FILE
     """
-    only_with(question="page")
-    _show_next_step(_draw_labels(runs_folder, **settings), as_json)
+    only_with(question="page", files="for_ranks")
+    run_names = [settings.pop("run"), settings.pop("run2"), *settings.pop("more")]
+    names = [name for name in run_names if name is not None]
+    if settings.pop("for_ranks"):
+        _show_rank_draw(_draw_rank_labels(runs_folder, names, **settings), as_json)
+        return
+    if len(names) > 2:
+        raise click.UsageError(
+            "Without --for-ranks answers are drawn from one run, or two."
+        )
+    settings.pop("files")
+    run, run2 = [*names, None][:2]
+    _show_next_step(_draw_labels(runs_folder, run=run, run2=run2, **settings), as_json)
 
 
 @judge.command()
@@ -321,6 +342,104 @@ def _draw_labels(
         **files,
         "next": command,
     }
+
+
+def _draw_rank_labels(
+    runs_folder: str,
+    names: Sequence[str],
+    *,
+    scorer: str,
+    tasks: Sequence[str],
+    size: int | None,
+    design: str,
+    unsure: bool,
+    flipped: str | None,
+    seed: int,
+    to: str | None,
+    page: str | None,
+    question: str | None,
+    files: Sequence[str],
+) -> dict[str, Any]:
+    """Draw the labels that could settle a rank, write the table or page, and store the sets."""
+    from evalwright.analysis.judge_validation.drawing import sheet_rows, write_set
+    from evalwright.analysis.labels_for_ranks import draw_for_ranks
+    from evalwright.reports.labelling import QUESTION, label_html, sheet_csv
+
+    if scorer or tasks or unsure or flipped or design != "random":
+        raise click.UsageError(
+            "--for-ranks draws for the board's headline score, with chances of its own:"
+            " leave out --scorer, --task, --design, --unsure and --flipped."
+        )
+    runs = open_runs(*names, writes_beside=True)
+    draw = draw_for_ranks(runs, files, size=size, seed=seed)
+    outputs = {"table": to or (None if page else "ranks.labels.csv"), "page": page}
+    tables = [*files, outputs["table"] or "FILE.csv"]
+    command = " ".join(
+        [
+            "evalwright leaderboard",
+            *map(shlex.quote, names),
+            *(f"--labels {shlex.quote(table)}" for table in tables),
+            *([] if runs_folder == "runs" else [f"--out {shlex.quote(runs_folder)}"]),
+        ]
+    )
+    _check_free(outputs, command)
+    rows = sheet_rows(list(draw.sets))
+    set_files = [write_set(run.folder, label_set) for run, label_set in draw.sets]
+    graded = any(label_set.graded for _, label_set in draw.sets)
+    if page:
+        question_text = question or QUESTION
+        write_file(
+            Path(page),
+            label_html(
+                rows, graded=graded, name="ranks.labels", question=question_text
+            ),
+        )
+    if outputs["table"]:
+        write_file(Path(outputs["table"]), sheet_csv(rows))
+    return {
+        "runs": [run.id for run in runs],
+        "sets": [label_set.name for _, label_set in draw.sets],
+        "kept": [str(path) for path in set_files],
+        "seed": seed,
+        "rows": len(rows),
+        "graded": graded,
+        "models": [model.as_dict() for model in draw.models],
+        "open_pairs": draw.open_pairs,
+        "expected_settled": draw.expected_settled,
+        **outputs,
+        "next": command,
+    }
+
+
+def _show_rank_draw(labelling: dict[str, Any], as_json: bool) -> None:
+    """Say what was drawn of each model, and what its labels are worth."""
+    if not as_json:
+        pairs = labelling["open_pairs"]
+        echo(
+            f"The labels so far leave {pairs} {'pair' if pairs == 1 else 'pairs'} of models"
+            f" open; these should settle about {labelling['expected_settled']:.1f}."
+        )
+        for model in labelling["models"]:
+            echo(f"  {_worth(model)}")
+    _show_next_step(labelling, as_json)
+
+
+def _worth(model: dict[str, Any]) -> str:
+    """Say by how much the labels of one model narrow its interval."""
+    labels = f"{model['label']}: {model['labels']} labels so far"
+    if not model["drawn"]:
+        return f"{labels}, none drawn"
+    now = model["half_width"]
+    then = model["expected_half_width"]
+    if now is None or now != now:
+        return (
+            f"{labels}, {model['drawn']} to label: ± {100 * then:.1f} points expected"
+        )
+    gain = 100 * (now - then) / model["drawn"]
+    return (
+        f"{labels}, {model['drawn']} to label: ± {100 * now:.1f} to {100 * then:.1f} points"
+        f" expected, {gain:.3f} a label"
+    )
 
 
 def _check_disputed(run2: str | None, design: str) -> None:

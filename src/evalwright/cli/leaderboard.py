@@ -114,6 +114,12 @@ def _read_filters(
     "Show the models with this fact: size<=8, open=true, cost<1.",
     callback=_read_filters,
 )
+@repeatable_option(
+    "--labels",
+    "FILE",
+    "People's labels (CSV, from `check judge sample`): correct the judge's scores, and rank"
+    " by the corrected ones.",
+)
 @flag("--ratings", "Add Bradley-Terry ratings (the scale of Elo) with intervals.")
 @option(
     "--into",
@@ -318,6 +324,10 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
             where=params["filters"],
             ranks_below=any(params[name] for name in _SHOWING_ALL_NODES),
         )
+        if params["labels"]:
+            from evalwright.analysis.corrected_board import correct_board
+
+            board = correct_board(board, ranked_runs, params["labels"])
         board = show_preset(board, ranked_runs, preset, facts)
         board = add_history(board, ranked_runs, dated, params, show_step)
         pivots = _make_pivots(board, ranked_runs, params)

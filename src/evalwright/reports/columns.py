@@ -89,6 +89,12 @@ class ScoreColumn:
     estimates: tuple[Estimate | None, ...]
 
 
+CORRECTED = "corrected"
+"""Name of the column of scores that labels correct."""
+
+JUDGE_ERRORS = {"false_alarm": "Judge's false alarms", "miss": "Judge's misses"}
+"""Titles of the columns of a judge's error rates, by their names in `BoardRow.judge_errors`."""
+
 MOST_COLUMNS = 8
 """Most columns of scores that a table shows beside the one that orders its rows."""
 
@@ -126,7 +132,35 @@ def score_columns(board: Board) -> tuple[ScoreColumn, ...]:
         columns = (first, *(column for column in columns if column.name != first.name))
     names = {column.name for column in columns}
     slices = (node_column(node) for node in find_in(board.tree) if node.kind == "slice")
-    return (*columns, *(column for column in slices if column.name not in names))
+    return _with_corrected(
+        board, (*columns, *(column for column in slices if column.name not in names))
+    )
+
+
+def _with_corrected(
+    board: Board, columns: tuple[ScoreColumn, ...]
+) -> tuple[ScoreColumn, ...]:
+    """Put the score corrected by labels first, and the judge's own number and errors beside it."""
+    if not any(row.corrected for row in board.rows):
+        return columns
+    judged, *others = columns
+    corrected = replace(
+        judged,
+        name=CORRECTED,
+        title=f"{judged.title}, corrected",
+        estimates=tuple(row.corrected for row in board.rows),
+    )
+    errors = []
+    for name, title in JUDGE_ERRORS.items():
+        rates = tuple(row.judge_errors.get(name) for row in board.rows)
+        if any(rates):
+            errors.append(
+                ScoreColumn(
+                    f"judge_{name}", title, "", name, "%", "points", None, rates
+                )
+            )
+    own_number = replace(judged, title=f"{judged.title}, by the judge")
+    return (corrected, own_number, *errors, *others)
 
 
 def shown_columns(board: Board) -> ShownColumns:
@@ -136,6 +170,11 @@ def shown_columns(board: Board) -> ShownColumns:
     metadata or by another node, shows one level of its tree: the node that orders the rows and its
     parts, as many as can be read.
     """
+    shown = _shown_columns(board)
+    return replace(shown, columns=_with_corrected(board, shown.columns))
+
+
+def _shown_columns(board: Board) -> ShownColumns:
     columns = _default_columns(board)
     is_asked_for = (
         bool(board.by)

@@ -33,7 +33,7 @@ from evalwright.statistics._quantiles import (
 )
 from evalwright.statistics.intervals import effective_score_interval
 from evalwright.statistics.labelling import JudgedSample, judged_sample, vector
-from evalwright.statistics.units import F64, Clusters, Range, at_ends, check_range
+from evalwright.statistics.units import F64, Clusters, Range, check_range
 
 _DOUBT = 0.5
 """Weight of each of the two disagreements that are added to the data for 0/1 scores.
@@ -290,9 +290,9 @@ def _variance(
     sample: JudgedSample, trust: float, value_range: Range | None, difference: bool
 ) -> tuple[float, float]:
     """The variance of the estimate and its degrees of freedom."""
-    if sample.codes is not None:
-        return _clustered_variance(sample, trust)
     doubts = _doubtful_labels(sample, value_range) if not difference else None
+    if sample.codes is not None:
+        return _clustered_variance(sample, trust, doubts)
     if sample.scheme == "random":
         return _random_variance(sample, trust, doubts)
     return _stratified_variance(sample, trust, doubts)
@@ -303,7 +303,8 @@ def _doubtful_labels(
 ) -> tuple[F64, F64] | None:
     """The labels and verdicts of two hypothetical disagreements, one in each direction.
 
-    They are added where all scores are at the ends of the range; None elsewhere.
+    They are added where verdicts are at the ends of the range, and most labels are (those on which
+    several people differ are between them); None elsewhere.
     """
     if value_range is None or not sample.two_valued(value_range):
         return None
@@ -361,6 +362,7 @@ def _stratified_variance(
     y = sample.human[sample.labelled]
     f = sample.judge[sample.labelled]
     mass = np.ones(len(rows))
+    y_seen = y
     if doubts is not None:
         # Within a stratum verdicts are nearly equal, so the added disagreements vary the label
         # only.
@@ -369,7 +371,8 @@ def _stratified_variance(
         y = np.append(y, np.tile(doubts[0], len(shares)))
         f = np.append(f, verdicts[strata_twice])
         rows = np.append(rows, strata_twice)
-        mass = np.append(mass, np.full(len(strata_twice), _DOUBT))
+        # Shared out by labels: their squares add up to one disagreement, as without strata.
+        mass = np.append(mass, _DOUBT * np.sqrt(seen / len(y_seen))[strata_twice])
     counts = np.bincount(rows, weights=mass)
 
     def moments(values: F64) -> tuple[F64, F64]:
@@ -390,15 +393,27 @@ def _stratified_variance(
     return variance, variance**2 / pooled if pooled > 0 else 1.0
 
 
-def _clustered_variance(sample: JudgedSample, trust: float) -> tuple[float, float]:
-    """The variance from influences summed by cluster.
+def _clustered_variance(
+    sample: JudgedSample, trust: float, doubts: tuple[F64, F64] | None
+) -> tuple[float, float]:
+    """The variance from influences summed by cluster, and its degrees of freedom.
 
-    G counts only clusters with a label, because their spread dominates.
+    Only clusters with a label count, because their spread dominates: as many equal ones as their
+    labels are worth. The two hypothetical disagreements are clusters of their own.
     """
     assert sample.codes is not None
     sums = np.bincount(sample.codes, weights=_influence(sample, trust))
-    size = sample.labelled_units
-    return float(np.dot(sums, sums)) * size / (size - 1), max(1.0, size - 1.0)
+    labels = np.bincount(sample.codes[sample.labelled])
+    n = float(labels.sum())
+    size = max(1.5, n * n / float(np.dot(labels, labels)))
+    variance = float(np.dot(sums, sums)) * size / (size - 1)
+    if doubts is not None:
+        y = sample.human[sample.labelled]
+        f = sample.judge[sample.labelled]
+        centre = float((y - trust * f).mean())
+        residuals = doubts[0] - trust * doubts[1] - centre
+        variance += _DOUBT * float(np.dot(residuals, residuals)) / (n * n)
+    return variance, max(1.0, size - 1.0 - (trust > 0))
 
 
 def _influence(sample: JudgedSample, trust: float) -> F64:
@@ -468,7 +483,7 @@ def _interval(
             if error > 0
             else (math.nan, math.nan, f"{at}: no spread, so no interval")
         )
-    ends = at_ends(sample.human[sample.labelled], value_range) and not difference
+    ends = sample.labels_at_ends(value_range) and not difference
     if ends or low < value_range[0] or high > value_range[1] or error == 0.0:
         low, high = effective_score_interval(
             value,
@@ -480,6 +495,70 @@ def _interval(
         )
         return low, high, "Wilson (effective n)"
     return low, high, at
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectionParts:
+    """A corrected mean in the parts of which differences of corrected means are made.
+
+    Args:
+        value: the corrected mean.
+        error: its standard error, 0 without any spread.
+        freedom: degrees of freedom of `error`.
+        proportion: whether the interval is Wilson's with an effective n, else it is t.
+        n_judged: items with a verdict, the upper limit of the effective n.
+        n_units: labelled items or clusters.
+        influence: (items,), what each item adds to the error of `value`; 0 without a verdict.
+    """
+
+    value: float
+    error: float
+    freedom: float
+    proportion: bool
+    n_judged: int
+    n_units: int
+    influence: F64
+
+
+def correction_parts(
+    judge: F64,
+    human: F64,
+    *,
+    clusters: Clusters = None,
+    strata: Clusters = None,
+    value_range: Range | None = (0.0, 1.0),
+) -> CorrectionParts | None:
+    """Compute the parts of a corrected mean; arguments as for `corrected_mean`.
+
+    None with fewer than two labelled units.
+    """
+    sample = judged_sample(judge, human, clusters, strata)
+    if sample.labelled_units < 2:
+        return None
+    trust = _best_weight(sample)
+    value = _corrected_value(sample, trust)
+    variance, freedom = _variance(sample, trust, value_range, difference=False)
+    error = math.sqrt(variance)
+    proportion = False
+    if value_range is not None:
+        reach = t_quantile(0.975, freedom) * error
+        proportion = (
+            sample.labels_at_ends(value_range)
+            or value - reach < value_range[0]
+            or value + reach > value_range[1]
+            or error == 0.0
+        )
+    influence = np.zeros(len(judge))
+    influence[~np.isnan(judge)] = _influence(sample, trust)
+    return CorrectionParts(
+        value=value,
+        error=error,
+        freedom=freedom,
+        proportion=proportion,
+        n_judged=len(sample.judge),
+        n_units=sample.labelled_units,
+        influence=influence,
+    )
 
 
 # -- Rogan-Gladen ----------------------------------------------------------------------

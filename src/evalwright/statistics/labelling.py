@@ -36,6 +36,9 @@ Stated certainty is often false, so a stratum of confident verdicts still gets l
 in ten were doubtful.
 """
 
+_MOSTLY = 0.5
+"""Least share of labels of exactly 0 or 1 at which labels say right or wrong, and are no grades."""
+
 
 @dataclass(frozen=True, slots=True)
 class LabellingSet:
@@ -96,7 +99,7 @@ def draw_labelling_set(
     strata[judged] = (
         0
         if design == "random"
-        else _make_strata(
+        else make_strata(
             verdict_values[judged],
             None if confidence_values is None else confidence_values[judged],
         )
@@ -138,7 +141,7 @@ def _confidence(confidence: npt.ArrayLike | None, verdicts: F64) -> F64 | None:
     return confidence_values
 
 
-def _make_strata(verdicts: F64, confidence_values: F64 | None) -> I64:
+def make_strata(verdicts: F64, confidence_values: F64 | None = None) -> I64:
     """Number strata by verdict and confidence; those with fewer than four items are not split."""
     values, codes = np.unique(verdicts, return_inverse=True)
     if len(values) > _MOST_STRATA:
@@ -228,13 +231,17 @@ class JudgedSample:
         )[rows]
         return means
 
+    def labels_at_ends(self, value_range: Range) -> bool:
+        """Whether most labels are at the ends of the range; those between are people who differ."""
+        labels = self.human[self.labelled]
+        ends = (labels == value_range[0]) | (labels == value_range[1])
+        return bool(len(labels)) and float(ends.mean()) >= _MOSTLY
+
     def two_valued(self, value_range: Range | None) -> bool:
-        """Whether all labels and verdicts are at the ends of the range."""
+        """Whether all verdicts and most labels are at the ends of the range."""
         if value_range is None:
             return False
-        return at_ends(self.human[self.labelled], value_range) and at_ends(
-            self.judge, value_range
-        )
+        return self.labels_at_ends(value_range) and at_ends(self.judge, value_range)
 
 
 def judged_sample(

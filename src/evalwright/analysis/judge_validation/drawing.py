@@ -60,6 +60,8 @@ class LabelSet(Plain):
         schema: version of the file's format.
         only: which answers could be drawn, in words, if not all with a verdict: such a set says
             nothing of the run's score.
+        earlier: names of the run's earlier sets, whose labels count beside those of this one: it
+            was drawn from what they had left, within the same strata.
     """
 
     name: str
@@ -78,10 +80,14 @@ class LabelSet(Plain):
     partner: str = ""
     schema: Literal[1] = 1
     only: str = ""
+    earlier: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the JSON form; `only` is there where it says something."""
-        return plain_fields(self, () if self.only else ("only",))
+        """Return the JSON form; `only` and `earlier` are there where they say something."""
+        optional = ("only", "earlier")
+        return plain_fields(
+            self, [name for name in optional if not getattr(self, name)]
+        )
 
     def row_name(self, number: int) -> str:
         """The name of a row in sheets, which spreadsheets do not mistake for a number or date."""
@@ -366,10 +372,10 @@ class SheetRow:
 
 
 def sheet_rows(pairs: Sequence[tuple[Run, LabelSet]]) -> list[SheetRow]:
-    """Build the rows of one set in the order drawn, or of two sets mixed.
+    """Build the rows of one set in the order drawn, or of several sets mixed.
 
-    The answers of two sets are shuffled in blocks of ten items: labellers cannot tell which run an
-    answer is from, and stopping early leaves labelled pairs.
+    The answers of several sets are shuffled in blocks of ten items: labellers cannot tell which run
+    an answer is from, and stopping early leaves labelled pairs.
 
     Raises:
         RunError: the records are not those that the set was drawn from.
@@ -379,7 +385,7 @@ def sheet_rows(pairs: Sequence[tuple[Run, LabelSet]]) -> list[SheetRow]:
         return rows_by_set[0]
     shuffle = random.Random(" ".join(drawn.name for _, drawn in pairs)).shuffle
     mixed: list[SheetRow] = []
-    for start in range(0, len(rows_by_set[0]), _TOGETHER):
+    for start in range(0, max(map(len, rows_by_set)), _TOGETHER):
         block = [row for rows in rows_by_set for row in rows[start : start + _TOGETHER]]
         shuffle(block)
         mixed += block

@@ -340,16 +340,14 @@ def gather_evidence(
             f" sample {run.id}`."
         )
     for label in labels:
-        if label.set not in (drawn.name, drawn.partner):
+        if label.set not in (drawn.name, drawn.partner, *drawn.earlier):
             raise ConfigurationError(
                 f"{label.where}: this row is of the labelling set '{label.set}', drawn"
                 f" from the run '{sets[label.set].run}', and others are of"
                 f" '{drawn.name}'. Labels of different sets cannot be combined, because"
                 " they were drawn with different probabilities."
             )
-    return _make_evidence(
-        verdicts, drawn, [label for label in labels if label.set == drawn.name]
-    )
+    return make_evidence(verdicts, drawn, labels, sets)
 
 
 def name_answers(
@@ -397,7 +395,7 @@ def _find_own_set(
         for task in run.data["tasks"]
         for recorded_scorer in task.get("scorers", ())
     }
-    for drawn in sorted(sets.values(), key=lambda drawn: drawn.run != run.id):
+    for drawn in latest_first(sets, run):
         if set(drawn.tasks) <= names:
             scorer_name = scorer or (
                 drawn.scorer if drawn.scorer in scorers or drawn.run == run.id else ""
@@ -421,9 +419,27 @@ def _find_own_set(
     )
 
 
-def _make_evidence(
-    verdicts: Verdicts, drawn: LabelSet, labels: Sequence[Label]
+def latest_first(sets: Mapping[str, LabelSet], run: Run) -> list[LabelSet]:
+    """Sort sets: the run's own first, and before those that it takes labels over from."""
+    taken_over = {name for drawn in sets.values() for name in drawn.earlier}
+    return sorted(
+        sets.values(), key=lambda drawn: (drawn.run != run.id, drawn.name in taken_over)
+    )
+
+
+def make_evidence(
+    verdicts: Verdicts,
+    drawn: LabelSet,
+    all_labels: Sequence[Label],
+    sets: Mapping[str, LabelSet],
 ) -> Evidence:
+    """Match verdicts with the labels of a set, and of earlier sets that it takes over.
+
+    Raises ConfigurationError where no row has a label, or one is of another kind.
+    """
+    labels = [
+        label for label in all_labels if label.set in (drawn.name, *drawn.earlier)
+    ]
     size = len(verdicts.values)
     graded = drawn.graded or verdicts.graded
     filled = [label for label in labels if label.value == label.value]
@@ -445,7 +461,7 @@ def _make_evidence(
     codes = {name: number for number, name in enumerate(labellers)}
     people = np.full((size, len(labellers)), np.nan)
     for label in filled:
-        people[drawn.rows[label.number], codes[label.labeller]] = label.value
+        people[sets[label.set].rows[label.number], codes[label.labeller]] = label.value
     human = row_means(people)
     judge = verdicts.values.copy()
     judge[list(drawn.left_out)] = np.nan
@@ -460,4 +476,35 @@ def _make_evidence(
         labellers=labellers,
         equal_chances=bool(chances.max() <= EQUAL_CHANCES * chances.min()),
         n_unlabelled=len(drawn.rows) - int(np.count_nonzero(~np.isnan(human))),
+    )
+
+
+def unlabelled_evidence(verdicts: Verdicts) -> Evidence:
+    """The evidence of a run without any label, whose set is empty."""
+    size = len(verdicts.values)
+    drawn = LabelSet(
+        name="",
+        run=verdicts.run.id,
+        scorer=verdicts.scorer,
+        tasks=verdicts.tasks,
+        samples_sha256=verdicts.run.samples_sha256,
+        answers=verdicts.digest,
+        graded=verdicts.graded,
+        design="random",
+        seed=0,
+        rows=(),
+        probabilities=(),
+        strata=None,
+        left_out=(),
+    )
+    return Evidence(
+        verdicts=verdicts,
+        drawn=drawn,
+        judge=verdicts.values.copy(),
+        people=np.full((size, 1), np.nan),
+        human=np.full(size, np.nan),
+        strata=None,
+        labellers=(),
+        equal_chances=True,
+        n_unlabelled=0,
     )

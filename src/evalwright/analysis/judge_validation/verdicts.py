@@ -43,6 +43,7 @@ class Verdicts:
         run: the run.
         scorer: the scorer.
         tasks: the tasks.
+        task_codes: the position of each record's task in `tasks`.
         keys: hashed task, id and draw.
         values: 0 to 1, nan without a verdict.
         items: hashed task and id.
@@ -57,6 +58,7 @@ class Verdicts:
     run: Run
     scorer: str
     tasks: tuple[str, ...]
+    task_codes: NDArray[np.int64]
     keys: NDArray[np.int64]
     values: NDArray[np.float64]
     items: NDArray[np.int64]
@@ -92,9 +94,9 @@ def read_verdicts(run: Run, scorer: str = "", tasks: Sequence[str] = ()) -> Verd
     records = Records(run, tasks or task_names)
     chosen = _choose_scorer(run, records.scorers, scorer)
     scored = [name for name in records.digests if (name, chosen) in records.scored]
-    is_scored = np.isin(
-        records.ints("tasks"), [list(records.digests).index(name) for name in scored]
-    )
+    task_codes = records.ints("tasks")
+    scored_codes = [list(records.digests).index(name) for name in scored]
+    is_scored = np.isin(task_codes, scored_codes)
     digest = blake2b(digest_size=16)
     for name in scored:
         digest.update(
@@ -106,6 +108,7 @@ def read_verdicts(run: Run, scorer: str = "", tasks: Sequence[str] = ()) -> Verd
         run=run,
         scorer=chosen,
         tasks=tuple(scored),
+        task_codes=np.searchsorted(scored_codes, task_codes)[is_scored],
         values=records.column(chosen)[is_scored],
         lengths=records.lengths[is_scored],
         unsure=records.unsure(chosen)[is_scored],

@@ -49,11 +49,12 @@ LEAST_SLICES = 5
 
 MOST_REASONS = 6
 """Most sentences below a table on numbers that are not there."""
+JUDGE_ERROR_NAMES = {"false_alarm": "false alarms", "miss": "misses"}
 
 PROVISIONAL_MARK = " *"
+"""Appended to the rank of a model that lacks more than 5% of the answers; a note explains it."""
 JUDGE_MARK = " †"
 """Beside the rank of a run that another judge scored than others of the board."""
-"""Appended to the rank of a model that lacks more than 5% of the answers; a note explains it."""
 
 FAULT_TITLES: Mapping[str, str] = {
     CUT: "Cut",
@@ -254,6 +255,7 @@ def _table(
             for column in others
         ),
         *(extra_heading(column) for column in board.extra_columns),
+        doc.Column("Judge's errors on"),
         doc.Column("Items", right=True),
         doc.Column("Missing", right=True),
         doc.Column("Unsure", right=True),
@@ -301,6 +303,7 @@ def _table(
                 *([_score(first, i), simultaneous_interval]),
                 *(_score(column, i) for column in others),
                 *(extra_cell(column, i) for column in board.extra_columns),
+                _whose_errors(row),
                 doc.Cell(coverage(row), sort=row.n),
                 missing_cell(row.n_missing, "above 5%" if row.provisional else ""),
                 numbers.count(row.n_unsure) if any_unsure else "",
@@ -354,6 +357,16 @@ def _column(
         moves=moves,
         optional=optional,
     )
+
+
+def _whose_errors(row: BoardRow) -> str:
+    """Say of which labels the judge's error rates are; "" without labels."""
+    if not row.judge_errors:
+        return ""
+    pooled = [JUDGE_ERROR_NAMES[name] for name in row.judge_errors["pooled_rates"]]
+    if len(pooled) == 1:
+        return f"{pooled[0]}: all models"
+    return "all models" if pooled else "this model"
 
 
 def _score(column: ScoreColumn, i: int) -> doc.Cell:
