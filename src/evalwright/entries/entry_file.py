@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalwright.core.errors import TaskError, closest
+from evalwright.core.errors import ConfigurationError, TaskError, closest
 from evalwright.entries.problems import (
     Problem,
     WrongFiles,
@@ -30,6 +30,7 @@ from evalwright.entries.problems import (
     shown_text,
 )
 from evalwright.evaluation.configuration import ModelSpec
+from evalwright.runs.model_facts import check_fact, check_facts, normalise_key
 from evalwright.tasks.yaml_files import Document, kind_of, parse_document, shown_path
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ MAX_FACTS = 20
 MAX_FACT_CHARS = 120
 MAX_ARGUMENTS = 20
 MAX_WORD_CHARS = 64
+MAX_NUMBER = 10**9
 MAX_MARKS_IN_A_ROW = 3
 """Combining characters: scripts of South-East Asia stack two."""
 KEYS = ("model", "label", "arguments", "base_url", "facts", "by")
@@ -54,7 +56,17 @@ _MODEL = re.compile(
 )
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _KEY = re.compile(r"[a-z][a-z0-9_]{0,39}")
+_ADDRESS = re.compile(r"://|www\.", re.IGNORECASE)
 _LOGIN = re.compile(r"[A-Za-z0-9](?:-?[A-Za-z0-9]){0,38}")
+_DEVICES = frozenset(
+    (
+        "con",
+        "prn",
+        "aux",
+        "nul",
+        *(f"{port}{n}" for port in ("com", "lpt") for n in range(10)),
+    )
+)
 _LABEL_PUNCTUATION = " ()-._+/:,'&%"
 _HIDDEN_CATEGORIES = ("Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp")
 """Characters that cannot be seen or that change the order of others."""
@@ -109,27 +121,36 @@ class Entry:
             arguments["base_url"] = self.base_url
             if key := board.entries.key_of(self.base_url):
                 arguments["api_key_env"] = key
-        return ModelSpec(self.model, arguments, self.label)
+        facts = check_facts(self.facts, self.file)
+        return ModelSpec(self.model, arguments, self.label, facts=facts)
 
 
-def read_entry(path: Path, shown_as: str = "") -> Entry:
+def read_entry(path: Path) -> Entry:
     """Read an entry; whether the board allows it is for `checking`.
-
-    Args:
-        path: the file.
-        shown_as: what messages call the file; by default its path.
 
     Raises:
         WrongFiles: it cannot be one; with every problem.
     """
-    name = shown_file(shown_as or shown_path(path.parent.resolve() / path.name))
-    if problem := _wrong_name(path.name):
-        raise WrongFiles([Problem(name, 1, problem)])
+    entry, problems = read_with_problems(path)
+    if entry is None or problems:
+        raise WrongFiles(problems)
+    return entry
+
+
+def read_with_problems(path: Path) -> tuple[Entry | None, list[Problem]]:
+    """Read as much of an entry as can be read, and find what is wrong with its file.
+
+    Returns:
+        The entry, without what is wrong in it, or None where it is no mapping; and the problems.
+    """
+    shown = shown_file((Path(shown_path(path.parent)) / path.name).as_posix())
+    if sentence := wrong_file_name(path.name):
+        return None, [Problem(shown, 1, sentence)]
     try:
         content = _read_small(path)
     except OSError as error:
-        raise WrongFiles([Problem(name, 1, _why_unread(error))]) from None
-    return parse_entry(content, path, name)
+        return None, [Problem(shown, 1, _why_unread(error))]
+    return parse_with_problems(content, path, shown)
 
 
 def read_entries(folder: Path) -> list[Entry]:
@@ -172,28 +193,25 @@ def entry_paths(folder: Path) -> list[Path]:
     return sorted(paths)
 
 
-def parse_entry(content: bytes, path: Path, shown: str) -> Entry:
-    """Read an entry from its bytes.
+def parse_with_problems(
+    content: bytes, path: Path, shown: str
+) -> tuple[Entry | None, list[Problem]]:
+    """Read an entry from its bytes, as `read_with_problems` does.
 
     Args:
         content: what the file holds.
         path: its path; only its name is used.
         shown: what messages call the file.
-
-    Raises:
-        WrongFiles: it cannot be an entry; with every problem.
     """
     if problem := _wrong_bytes(content, shown):
-        raise WrongFiles([problem])
+        return None, [problem]
     try:
         document = parse_document(content, path, "entry")
     except TaskError as error:
-        raise WrongFiles([_as_problem(str(error), path, shown)]) from None
+        return None, [_as_problem(str(error), path, shown)]
     reader = _Reader(document, path.name.removesuffix(SUFFIX), shown)
     entry = reader.read()
-    if reader.problems:
-        raise WrongFiles(sorted(reader.problems))
-    return entry
+    return entry, sorted(reader.problems)
 
 
 def _as_problem(message: str, path: Path, shown: str) -> Problem:
@@ -205,7 +223,7 @@ def _as_problem(message: str, path: Path, shown: str) -> Problem:
     return Problem(shown, 1, text.lstrip(": "))
 
 
-def _wrong_name(name: str) -> str:
+def wrong_file_name(name: str) -> str:
     """Say what is wrong with a file's name; "" if nothing is."""
     stem = name.removesuffix(SUFFIX)
     if name == stem:
@@ -217,6 +235,8 @@ def _wrong_name(name: str) -> str:
         )
     if ".." in stem:
         return "An entry's name cannot contain '..'."
+    if stem.partition(".")[0] in _DEVICES:
+        return f"On Windows '{stem}' is a device, not a file: use another name."
     return ""
 
 
@@ -319,7 +339,7 @@ class _Reader:
             label=self._label(),
             arguments=self._scalars("arguments", MAX_ARGUMENTS, _wrong_argument),
             base_url=self._text("base_url"),
-            facts=self._scalars("facts", MAX_FACTS, _wrong_fact),
+            facts=self._facts(),
             by=self._by(),
             file=self.shown,
             lines=self._lines(),
@@ -388,6 +408,14 @@ class _Reader:
             )
         return login
 
+    def _facts(self) -> dict[str, Scalar]:
+        facts = self._scalars("facts", MAX_FACTS, _wrong_fact)
+        try:
+            check_facts(facts, "")
+        except ConfigurationError as error:  # two names of one fact
+            self._report(f"'facts' has one fact twice{error}", "facts")
+        return facts
+
     def _scalars(self, key: str, most: int, wrong: Any) -> dict[str, Scalar]:
         """Read a mapping of scalars. wrong: says what is wrong with a value; "" if nothing is."""
         written = self.values.get(key)
@@ -413,14 +441,16 @@ class _Reader:
                     key,
                     name,
                 )
-            elif problem := wrong(scalar):
+            elif problem := wrong(str(name), scalar):
                 self._report(f"'{key}.{name}' {problem}", key, name)
             else:
                 scalars[str(name)] = scalar
         return scalars
 
 
-def _wrong_argument(scalar: Scalar) -> str:
+def _wrong_argument(_name: str, scalar: Scalar) -> str:
+    if isinstance(scalar, int | float) and not abs(scalar) <= MAX_NUMBER:
+        return f"must be a number of at most {MAX_NUMBER:,}."
     if not isinstance(scalar, str) or (
         len(scalar) <= MAX_WORD_CHARS and _WORD.fullmatch(scalar)
     ):
@@ -431,10 +461,15 @@ def _wrong_argument(scalar: Scalar) -> str:
     )
 
 
-def _wrong_fact(scalar: Scalar) -> str:
-    if not isinstance(scalar, str):
-        return ""
-    return wrong_label(scalar, MAX_FACT_CHARS)
+def _wrong_fact(name: str, scalar: Scalar) -> str:
+    problem = wrong_label(scalar, MAX_FACT_CHARS) if isinstance(scalar, str) else ""
+    if problem:
+        return problem
+    try:
+        check_fact(normalise_key(name), scalar, "")
+    except ConfigurationError as error:
+        return f"has the wrong form{error!s}"
+    return ""
 
 
 def wrong_label(label: str, max_chars: int = MAX_LABEL_CHARS) -> str:
@@ -450,6 +485,8 @@ def wrong_label(label: str, max_chars: int = MAX_LABEL_CHARS) -> str:
             f" {' '.join(_LABEL_PUNCTUATION.strip())}, so that nothing in it can be markup, a"
             " mention or a template."
         )
+    if max_chars == MAX_LABEL_CHARS and _ADDRESS.search(label):
+        return "has an address, which pages would make a link."
     marks = 0
     for character in label:
         marks = marks + 1 if unicodedata.category(character)[0] == "M" else 0
