@@ -19,7 +19,12 @@ if TYPE_CHECKING:
     from evalwright.entries.problems import Problem
     from evalwright.entries.pull_requests import PullRequest
 
-COMMANDS: dict[str, tuple[str, str]] = {}
+COMMANDS: dict[str, tuple[str, str]] = {
+    "rejudge": (
+        "entry_rejudging:rejudge",
+        "Score the answers of results again by another judge, with the price first.",
+    ),
+}
 """The commands in other modules: where each is, and its line of the help."""
 
 BOARD_OPTION = option(

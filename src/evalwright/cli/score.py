@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -232,6 +232,7 @@ def score_several(
     rescorings: Sequence[Rescoring],
     params: dict[str, Any],
     without_samples: dict[str, str],
+    publish: Callable[[Run], None] | None = None,
 ) -> int:
     """Score several runs again within one budget, and print what came of it.
 
@@ -239,6 +240,7 @@ def score_several(
         rescorings: the runs.
         params: the command's parameters.
         without_samples: by name, why a run cannot be scored again.
+        publish: called with each new run that is complete.
 
     Returns:
         The exit code: 1 if a run is not scored, or an answer has no score.
@@ -260,6 +262,9 @@ def score_several(
         price=params["price"],
         say=None if params["as_json"] else say,
     )
+    for run in (*outcome.runs, *done):
+        if publish is not None and not unscored_sentences([run]):
+            publish(run)
     old_by_new = {todo.new.folder.name: todo.new.old for todo in rescorings}
     record = {
         "runs": [

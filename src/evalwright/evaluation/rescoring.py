@@ -320,6 +320,8 @@ def rescore_all(
         UsageError: the budget or a price cannot be used.
         StoreError: verdicts cannot be stored.
     """
+    if not rescorings:
+        return RescoredRuns(())
     priced = list(
         {
             id(rescoring.models[role]): (spec, rescoring.models[role])
