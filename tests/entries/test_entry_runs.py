@@ -308,3 +308,26 @@ def test_history_is_kept_and_a_new_label_is_that_of_all_results(tmp_path: Path) 
         page = (tmp_path / "site" / "models" / "the-model.html").read_text()
         assert "History" in page or "history" in page
         assert (tmp_path / "site" / "feed.xml").exists()
+
+
+CONSTANT = '{model: scripted/constant, arguments: {text: "0.9"}}'
+SUMMARY = "The article is about events of the year, and says who took part in them."
+
+
+def test_results_of_another_judge_are_not_made_again(tmp_path: Path) -> None:
+    with serving(lambda prompt: SUMMARY) as server:
+        board = make_board(tmp_path, {"model": server.url})
+        roles = "suite:\n  limit: 4\n  roles: {judge: baseline/lexical}"
+        board.change("board.yaml", "[sums.yaml]", "[summary-faithfulness]")
+        board.change("board.yaml", "suite:", roles)
+        assert board.run().code == 0
+        judge = ("--judge", "scripted/constant", "-R", "judge.text=0.9")
+        done = board.entries("rejudge", "--trust-file", "board.yaml", *judge)
+        assert len(board.results("model")) == 2, done.text
+        board.change("board.yaml", "baseline/lexical", CONSTANT)
+        done = board.run()
+        assert done.code == 0 and "1 up to date" in done.out, done.text
+        assert requests(server) == 4
+        # The baseline is in the history alone.
+        done = board.entries("publish")
+        assert done.code == 0, done.text
