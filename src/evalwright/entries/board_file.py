@@ -38,6 +38,7 @@ from evalwright.evaluation.origins import (
 from evalwright.models.built_in import BUILT_IN
 from evalwright.models.remote import providers
 from evalwright.models.remote.prices import Price
+from evalwright.models.remote.providers import add_file
 from evalwright.tasks.yaml_files import Document, KeyPath, kind_of, read_document
 
 BOARD_FILE = "board.yaml"
@@ -229,14 +230,15 @@ class BoardFile:
         )
         return replace(self.suite, models=tuple(models), price=prices)
 
-    def require_allowed(self, trust_file: str | None) -> None:
-        """Stop before requests are sent by what only the user may decide.
+    def require_allowed(self, trust_file: str | None, *, sends: bool = True) -> None:
+        """Stop before something is done that only the user may decide.
 
         A board may come from anybody, too. Naming the board where it has no such setting is no
         error, so that a workflow's command stays as it is when the board gets one.
 
         Args:
             trust_file: the file that the user trusts; None for none.
+            sends: whether requests are sent, so that addresses of entries count too.
 
         Raises:
             ConfigurationError: it proposes settings that the user does not allow, or `trust_file`
@@ -246,7 +248,7 @@ class BoardFile:
             return
         addresses = [
             Setting(("entries", "base_urls", i), address)
-            for i, address in enumerate(self.entries.base_urls)
+            for i, address in enumerate(self.entries.base_urls if sends else ())
         ]
         require_allowed(
             self.path,
@@ -294,6 +296,8 @@ class _Reader:
                 raise self._error((), f"'{key}' is missing, for example `{example}`.")
         self._check(("title",), str, "text")
         suite, proposals = self._suite()
+        for plugin in suite.plugins:
+            add_file(Path(plugin))
         return BoardFile(
             path=self.file,
             title=values["title"],

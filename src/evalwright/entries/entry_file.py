@@ -44,6 +44,7 @@ MAX_FACTS = 20
 MAX_FACT_CHARS = 120
 MAX_ARGUMENTS = 20
 MAX_WORD_CHARS = 64
+MAX_NUMBER = 10**9
 MAX_MARKS_IN_A_ROW = 3
 """Combining characters: scripts of South-East Asia stack two."""
 KEYS = ("model", "label", "arguments", "base_url", "facts", "by")
@@ -55,6 +56,15 @@ _MODEL = re.compile(
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _KEY = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _LOGIN = re.compile(r"[A-Za-z0-9](?:-?[A-Za-z0-9]){0,38}")
+_DEVICES = frozenset(
+    (
+        "con",
+        "prn",
+        "aux",
+        "nul",
+        *(f"{port}{n}" for port in ("com", "lpt") for n in range(10)),
+    )
+)
 _LABEL_PUNCTUATION = " ()-._+/:,'&%"
 _HIDDEN_CATEGORIES = ("Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp")
 """Characters that cannot be seen or that change the order of others."""
@@ -112,24 +122,32 @@ class Entry:
         return ModelSpec(self.model, arguments, self.label)
 
 
-def read_entry(path: Path, shown_as: str = "") -> Entry:
+def read_entry(path: Path) -> Entry:
     """Read an entry; whether the board allows it is for `checking`.
-
-    Args:
-        path: the file.
-        shown_as: what messages call the file; by default its path.
 
     Raises:
         WrongFiles: it cannot be one; with every problem.
     """
-    name = shown_file(shown_as or shown_path(path.parent.resolve() / path.name))
-    if problem := _wrong_name(path.name):
-        raise WrongFiles([Problem(name, 1, problem)])
+    entry, problems = read_with_problems(path)
+    if entry is None or problems:
+        raise WrongFiles(problems)
+    return entry
+
+
+def read_with_problems(path: Path) -> tuple[Entry | None, list[Problem]]:
+    """Read as much of an entry as can be read, and find what is wrong with its file.
+
+    Returns:
+        The entry, without what is wrong in it, or None where it is no mapping; and the problems.
+    """
+    shown = shown_file((Path(shown_path(path.parent)) / path.name).as_posix())
+    if sentence := wrong_file_name(path.name):
+        return None, [Problem(shown, 1, sentence)]
     try:
         content = _read_small(path)
     except OSError as error:
-        raise WrongFiles([Problem(name, 1, _why_unread(error))]) from None
-    return parse_entry(content, path, name)
+        return None, [Problem(shown, 1, _why_unread(error))]
+    return parse_with_problems(content, path, shown)
 
 
 def read_entries(folder: Path) -> list[Entry]:
@@ -172,28 +190,25 @@ def entry_paths(folder: Path) -> list[Path]:
     return sorted(paths)
 
 
-def parse_entry(content: bytes, path: Path, shown: str) -> Entry:
-    """Read an entry from its bytes.
+def parse_with_problems(
+    content: bytes, path: Path, shown: str
+) -> tuple[Entry | None, list[Problem]]:
+    """Read an entry from its bytes, as `read_with_problems` does.
 
     Args:
         content: what the file holds.
         path: its path; only its name is used.
         shown: what messages call the file.
-
-    Raises:
-        WrongFiles: it cannot be an entry; with every problem.
     """
     if problem := _wrong_bytes(content, shown):
-        raise WrongFiles([problem])
+        return None, [problem]
     try:
         document = parse_document(content, path, "entry")
     except TaskError as error:
-        raise WrongFiles([_as_problem(str(error), path, shown)]) from None
+        return None, [_as_problem(str(error), path, shown)]
     reader = _Reader(document, path.name.removesuffix(SUFFIX), shown)
     entry = reader.read()
-    if reader.problems:
-        raise WrongFiles(sorted(reader.problems))
-    return entry
+    return entry, sorted(reader.problems)
 
 
 def _as_problem(message: str, path: Path, shown: str) -> Problem:
@@ -205,7 +220,7 @@ def _as_problem(message: str, path: Path, shown: str) -> Problem:
     return Problem(shown, 1, text.lstrip(": "))
 
 
-def _wrong_name(name: str) -> str:
+def wrong_file_name(name: str) -> str:
     """Say what is wrong with a file's name; "" if nothing is."""
     stem = name.removesuffix(SUFFIX)
     if name == stem:
@@ -217,6 +232,8 @@ def _wrong_name(name: str) -> str:
         )
     if ".." in stem:
         return "An entry's name cannot contain '..'."
+    if stem.partition(".")[0] in _DEVICES:
+        return f"On Windows '{stem}' is a device, not a file: use another name."
     return ""
 
 
@@ -421,6 +438,8 @@ class _Reader:
 
 
 def _wrong_argument(scalar: Scalar) -> str:
+    if isinstance(scalar, int | float) and not abs(scalar) <= MAX_NUMBER:
+        return f"must be a number of at most {MAX_NUMBER:,}."
     if not isinstance(scalar, str) or (
         len(scalar) <= MAX_WORD_CHARS and _WORD.fullmatch(scalar)
     ):
