@@ -44,6 +44,12 @@ from evalwright.core.errors import UnknownName
     "The new run's name. Default: the old one with '.rescored'.",
     default="",
 )
+@option(
+    "--round",
+    "NAME",
+    "Ask judges again, as in no other round. Added to the new run's name.",
+    default="",
+)
 @RUNS_FOLDER
 @HOME
 @PLUGINS
@@ -86,6 +92,7 @@ def score(run: str, **params: Any) -> int:
         home=params["home"],
         dialect=arguments.dialect_settings(params),
         sandbox=params["sandbox"],
+        asked_in=params["round"],
     )
     print_result(
         params["as_json"],

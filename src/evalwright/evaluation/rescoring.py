@@ -68,6 +68,7 @@ def score_run(
     unsure: Mapping[str, Any] | None = None,
     judge: ModelLike | Sequence[ModelLike] | Mapping[str, Any] | None = None,
     panel: Mapping[str, Any] | None = None,
+    asked_in: str = "",
 ) -> Run:
     """Score a run's recorded answers again, and write the scores as a new run.
 
@@ -92,6 +93,8 @@ def score_run(
             `unsure` and `panel`. Verdicts that are in the store are not asked for again.
         panel: the roles of several judges as `judges`, with `combine` and `needs`; {} for one judge
             in place of a panel, None for the run's own.
+        asked_in: the round in which judges are asked, such as "2026-W49": their verdicts of other
+            rounds are not used. It is added to the new run's name.
 
     Returns:
         The new run.
@@ -101,7 +104,10 @@ def score_run(
         ConfigurationError: a role has no model, or the name is taken by another kind of run.
         RunError: the samples were changed after the run.
     """
-    new = Derived(run, name or "{}.rescored", out, "scored_from")
+    new_name = name or "{}.rescored"
+    if asked_in:
+        new_name = f"{new_name}-{asked_in}"
+    new = Derived(run, new_name, out, "scored_from")
     old = new.old
     if judge is not None:
         fields = judge_fields(judge, roles or {})
@@ -143,6 +149,7 @@ def score_run(
             home,
             (dialect or {}).get("scoring", ""),
             panel,
+            asked_in,
         )
     )
     return new_run
@@ -363,6 +370,7 @@ async def _score(
     home: str | None,
     scoring: str,
     panel: Mapping[str, Any] | None,
+    asked_in: str,
 ) -> Run:
     old = new.old
     tallies = {
@@ -373,7 +381,7 @@ async def _score(
     }
     with open_store(home_folder(home)) as store, RunWriter(new.folder) as writer:
         writer.keep_images(KeptImages(old.folder, old.data))
-        async with Engine(store) as engine:
+        async with Engine(store, asked_in=asked_in) as engine:
             door = engine.door(models)
             turns = engine.loop_turns()
             await interruptible(
@@ -396,10 +404,15 @@ async def _score(
                 writer,
                 tasks,
                 tallies,
-                {"answers": old.samples_sha256, "rules": rules},
+                {
+                    "answers": old.samples_sha256,
+                    "rules": rules,
+                    **({"round": asked_in} if asked_in else {}),
+                },
                 roles=_described(old, bound, keeping, models),
                 configuration=_configuration(old, specs, panel),
                 environment=environment(),
+                **_round_record(old, asked_in),
                 usage={
                     **door.counts.as_dict(),
                     "answers": old.data["usage"].get("answers", {}),
@@ -408,6 +421,14 @@ async def _score(
                     {"reply_names": names} if (names := _reply_names(old, door)) else {}
                 ),
             )
+
+
+def _round_record(old: Run, asked_in: str) -> dict[str, Any]:
+    """Return what `run.json` says of the round in which judges were asked."""
+    if not asked_in:
+        return {}
+    source = {"run": old.id, "samples_sha256": old.samples_sha256, "round": asked_in}
+    return {"scored_from": source}
 
 
 def _reply_names(old: Run, door: RoleClient) -> dict[str, Any]:

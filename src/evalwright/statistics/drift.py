@@ -18,7 +18,8 @@ exceeds 1 / alpha with a chance of at most alpha, however often one looks (Ville
 exact for rounds that scatter as those weights on v say, and nearly so where they all scatter more
 than repeats do, because a server has good and bad days: the rounds themselves then show v. With
 v known (d to infinity) a bad day would be a change. Days of another kind than all others are not
-covered by any distribution of v, so that an alarm also needs two rounds since the change.
+covered by any distribution of v, so that such days are moved to the edge of those beside them, and
+an alarm needs two rounds before the change and two since.
 
 The items are fixed: a change is about these items, and the variance is that of repeating them,
 not that of drawing others.
@@ -45,11 +46,13 @@ FLOOR_ITEMS = 0.6
 PRIOR_DEGREES = 2.0
 """How many rounds' worth of scatter the variance between repeats counts for."""
 ROUNDS_TO_CONFIRM = 2
-"""Rounds since a change before there is an alarm: one bad day is no change of the model."""
+"""Rounds before a change and since, for an alarm: one bad day is no change of the model."""
 MIN_ROUNDS_TO_TRIM = 3
 """Differences of rounds from which on the largest is left out, as it may be the change."""
-MAD_TO_DEVIATION = 1.4826
+STEP_TO_DEVIATION = 1.0484
+"""Standard deviation of a round as a multiple of the median step between two: 1 / (0.6745 √2)."""
 CLIP_AT_DEVIATIONS = 3.0
+"""Where a round that is unlike both rounds beside it counts as a bad day."""
 _FIT_STEPS = 30
 _LARGEST_LOG = 500.0
 """Largest logarithm of a likelihood ratio that is not rounded down."""
@@ -286,7 +289,7 @@ def _look(
     sizes = weights[places]
     means = _clip_outliers(effects[places], sizes, variance)
     n_rounds = len(places)
-    starts = np.arange(1, n_rounds - ROUNDS_TO_CONFIRM + 1)
+    starts = np.arange(ROUNDS_TO_CONFIRM, n_rounds - ROUNDS_TO_CONFIRM + 1)
     starts = starts[places[starts] >= first_possible] if len(starts) else starts
     if not len(starts):
         return NO_LOOK
@@ -306,7 +309,7 @@ def _look(
     log_ratios = 0.5 * np.log(unshared / (unshared + prior)) + power * (
         np.log(known + scatter) - np.log(known + scatter - shrinkage * explained)
     )
-    shares = 1 / (starts * (starts + 1.0))
+    shares = 1 / (starts * (starts - 1.0))
     ratios = np.exp(np.minimum(log_ratios, _LARGEST_LOG))
     # Starts that are not possible yet have a ratio of 1.
     evidence = float((shares * ratios).sum() + 1 - shares.sum())
@@ -326,16 +329,21 @@ def _look(
 
 
 def _clip_outliers(effects: F64, weights: F64, variance: float) -> F64:
-    """Move days that are far from all others to the edge of what the others would do.
+    """Move a round that is far from those beside it to the edge of what they would do.
 
-    Their scatter is that of steps from one round to the next, of which a lasting change is one.
+    A lasting change is far from one of the two only, so that it stays. Far is relative to the
+    usual step from one round to the next, at least that which repeats explain.
     """
     if len(effects) < MIN_ROUNDS_TO_TRIM:
         return effects
-    middle = float(np.median(effects))
-    usual = float(np.median(np.abs(effects - middle))) * MAD_TO_DEVIATION
+    steps = np.sort(np.abs(np.diff(effects)))
+    usual = STEP_TO_DEVIATION * float(steps[len(steps) // 2])
     reach = CLIP_AT_DEVIATIONS * np.maximum(usual, np.sqrt(variance / weights))
-    return np.clip(effects, middle - reach, middle + reach)
+    before = np.concatenate([effects[1:2], effects[:-1]])
+    after = np.concatenate([effects[1:], effects[-2:-1]])
+    low = np.minimum(before, after) - reach
+    high = np.maximum(before, after) + reach
+    return np.clip(effects, low, high)
 
 
 def _interval(
@@ -391,6 +399,17 @@ def detect_changed_verdicts(
         raise ValueError("baseline and rounds must have the same items")
     distances = [_mean_distances(first, scores) for scores in later]
     return _detect_between_later(distances, alpha, spread)
+
+
+def mean_distance(baseline: F64, scores: F64) -> float | None:
+    """Return the mean distance of items' scores from the baseline's; None where nothing is known.
+
+    Args:
+        baseline: (repeats, items), nan is missing.
+        scores: (repeats, items), likewise.
+    """
+    distance = _mean_known(_mean_distances(baseline, scores))
+    return None if math.isnan(distance) else distance
 
 
 def _mean_distances(baseline: F64, scores: F64) -> F64:
