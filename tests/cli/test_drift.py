@@ -9,7 +9,7 @@ import pytest
 
 from support.typed import typed
 
-MODEL = '''
+MODEL = """
 import pathlib
 import random
 
@@ -23,7 +23,7 @@ def answer(prompt: str) -> str:
     if pathlib.Path("released").exists() and number % 4 == 1:
         right = False
     return "yes" if right else "no"
-'''
+"""
 N_ITEMS = 64
 
 
@@ -31,9 +31,7 @@ N_ITEMS = 64
 def _files(folder: Path) -> None:
     (folder / "clerk.py").write_text(MODEL)
     (folder / "count").write_text("0")
-    rows = [
-        json.dumps({"input": f"Item {n}", "target": "yes"}) for n in range(N_ITEMS)
-    ]
+    rows = [json.dumps({"input": f"Item {n}", "target": "yes"}) for n in range(N_ITEMS)]
     (folder / "items.jsonl").write_text("\n".join(rows))
     (folder / "fixed.yaml").write_text(
         "task: fixed\ndataset: items.jsonl\nanswer: {temperature: 1.0}\n"
@@ -85,7 +83,9 @@ def test_a_lasting_change_gives_an_alarm_at_its_second_round() -> None:
     assert measured["code"] == 1
     (task,) = measured["tasks"]  # type: ignore[misc, attr-defined]
     assert task["n_repeats"] == 2
-    assert task["score_alarm"] == task["verdict_alarm"] == task["text_alarm"] == "week-4"
+    assert (
+        task["score_alarm"] == task["verdict_alarm"] == task["text_alarm"] == "week-4"
+    )
     changes = [look["change"] for look in task["rounds"]]
     assert changes[-1] == pytest.approx(-16 / N_ITEMS)
     assert task["rounds"][-1]["since"] == task["since"] == "week-3"
@@ -142,7 +142,7 @@ def ask_both(round_name: str) -> None:
     assert done.code == 0, done.err
 
 
-JUDGE = '''
+JUDGE = """
 import pathlib
 
 
@@ -150,7 +150,7 @@ def answer(prompt: str) -> str:
     number = int(prompt.split("Item ")[1].split()[0].rstrip(".,:"))
     strict = pathlib.Path("stricter").exists() and number % 3 == 0
     return "GRADE: I" if strict else "GRADE: C"
-'''
+"""
 
 
 def test_a_judge_is_asked_again_about_the_same_answers() -> None:

@@ -201,9 +201,7 @@ def measure_drift(runs: Sequence[Run], baseline: Sequence[Run] = ()) -> ModelDri
     Raises:
         RunError: fewer than two rounds, several models, or no task in common.
     """
-    ordered = sorted(
-        (*baseline, *runs), key=lambda run: (run.data["started"], run.id)
-    )
+    ordered = sorted((*baseline, *runs), key=lambda run: (run.data["started"], run.id))
     labels = sorted({run.label for run in ordered})
     if len(labels) > 1:
         raise RunError(

@@ -19,7 +19,12 @@ if TYPE_CHECKING:
     from evalwright.entries.problems import Problem
     from evalwright.entries.pull_requests import PullRequest
 
-COMMANDS: dict[str, tuple[str, str]] = {}
+COMMANDS: dict[str, tuple[str, str]] = {
+    "drift": (
+        "entry_drift:drift",
+        "Ask a fixed sample again: has a model, or the judge, changed?",
+    ),
+}
 """The commands in other modules: where each is, and its line of the help."""
 
 BOARD_OPTION = option(

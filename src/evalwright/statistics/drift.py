@@ -18,7 +18,7 @@ exceeds 1 / alpha with a chance of at most alpha, however often one looks (Ville
 exact for rounds that scatter as those weights on v say, and nearly so where they all scatter more
 than repeats do, because a server has good and bad days: the rounds themselves then show v. With
 v known (d to infinity) a bad day would be a change. Days of another kind than all others are not
-covered by any distribution of v, so that such days are moved to the edge of those beside them, and
+covered by any distribution of v, so that such days are moved to the edge of those about them, and
 an alarm needs two rounds before the change and two since.
 
 The items are fixed: a change is about these items, and the variance is that of repeating them,
@@ -52,7 +52,9 @@ MIN_ROUNDS_TO_TRIM = 3
 STEP_TO_DEVIATION = 1.0484
 """Standard deviation of a round as a multiple of the median step between two: 1 / (0.6745 √2)."""
 CLIP_AT_DEVIATIONS = 3.0
-"""Where a round that is unlike both rounds beside it counts as a bad day."""
+"""Where a round that is unlike the rounds about it counts as a bad day."""
+CLIP_WINDOW = 5
+"""Rounds about a round, with itself: three bad ones among them are a change."""
 _FIT_STEPS = 30
 _LARGEST_LOG = 500.0
 """Largest logarithm of a likelihood ratio that is not rounded down."""
@@ -243,9 +245,7 @@ def _variance(table: _Table, n_rounds: int, spread: float) -> float:
     return _with_prior(float(sum(squares)), float(sum(pairs)), spread)
 
 
-def _round_effects(
-    means: F64, counts: F64, *, is_complete: bool
-) -> tuple[F64, F64]:
+def _round_effects(means: F64, counts: F64, *, is_complete: bool) -> tuple[F64, F64]:
     """Estimate each round's mean as if every round had scores of every item.
 
     Scores are fitted as an effect of the item plus one of the round, so that a round without the
@@ -329,21 +329,22 @@ def _look(
 
 
 def _clip_outliers(effects: F64, weights: F64, variance: float) -> F64:
-    """Move a round that is far from those beside it to the edge of what they would do.
+    """Move a round that is far from those about it to the edge of what they would do.
 
-    A lasting change is far from one of the two only, so that it stays. Far is relative to the
-    usual step from one round to the next, at least that which repeats explain.
+    A lasting change is not far from the middle one of five, once three rounds are changed. Far is
+    relative to the usual step from one round to the next, at least to that which repeats explain.
     """
-    if len(effects) < MIN_ROUNDS_TO_TRIM:
+    n_rounds = len(effects)
+    if n_rounds < MIN_ROUNDS_TO_TRIM:
         return effects
     steps = np.sort(np.abs(np.diff(effects)))
     usual = STEP_TO_DEVIATION * float(steps[len(steps) // 2])
     reach = CLIP_AT_DEVIATIONS * np.maximum(usual, np.sqrt(variance / weights))
-    before = np.concatenate([effects[1:2], effects[:-1]])
-    after = np.concatenate([effects[1:], effects[-2:-1]])
-    low = np.minimum(before, after) - reach
-    high = np.maximum(before, after) + reach
-    return np.clip(effects, low, high)
+    width = min(CLIP_WINDOW, n_rounds)
+    windows = np.sort(np.lib.stride_tricks.sliding_window_view(effects, width))
+    middles = (windows[:, (width - 1) // 2] + windows[:, width // 2]) / 2
+    places = np.clip(np.arange(n_rounds) - width // 2, 0, n_rounds - width)
+    return np.clip(effects, middles[places] - reach, middles[places] + reach)
 
 
 def _interval(
@@ -498,7 +499,10 @@ def detect_changed_texts(
 
 
 def _share_alike(baseline: npt.NDArray[np.int64], texts: npt.NDArray[np.int64]) -> F64:
-    """For each repeat and item, the share of the baseline's texts that it equals; nan if missing."""
+    """For each repeat and item, the share of the baseline's texts that it equals.
+
+    It is nan where one of them is missing.
+    """
     is_known = (baseline >= 0)[None] & (texts >= 0)[:, None]
     is_alike = (baseline[None] == texts[:, None]) & is_known
     n_known = is_known.sum(axis=1)
