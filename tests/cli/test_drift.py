@@ -70,7 +70,7 @@ def test_a_round_asks_again_and_only_once() -> None:
     ] == ("2")
 
 
-def test_a_lasting_change_gives_an_alarm_at_its_second_round() -> None:
+def test_a_lasting_change_gives_an_alarm_within_weeks() -> None:
     ask("0", "-T", "answer.draws=2")
     ask("1")
     ask("2")
@@ -78,14 +78,14 @@ def test_a_lasting_change_gives_an_alarm_at_its_second_round() -> None:
     ask("3")
     quiet = check()
     assert quiet["code"] == 0
-    ask("4")
+    for name in "456":
+        ask(name)
     measured = check()
     assert measured["code"] == 1
     (task,) = measured["tasks"]  # type: ignore[misc, attr-defined]
     assert task["n_repeats"] == 2
-    assert (
-        task["score_alarm"] == task["verdict_alarm"] == task["text_alarm"] == "week-4"
-    )
+    alarms = {task["score_alarm"], task["verdict_alarm"], task["text_alarm"]}
+    assert alarms & {"week-5", "week-6"}
     changes = [look["change"] for look in task["rounds"]]
     assert changes[-1] == pytest.approx(-16 / N_ITEMS)
     assert task["rounds"][-1]["since"] == task["since"] == "week-3"
@@ -111,17 +111,17 @@ def check_if_possible() -> int:
 
 
 def test_rounds_without_repeats_need_no_joined_baseline() -> None:
-    """A change between the first two rounds must not be taken for the model's own variation."""
-    for name in "12":
+    """What two rounds differ by must not be taken for the model's own variation."""
+    for name in "123":
         ask(name)
     Path("released").touch()
-    for name in "34":
+    for name in "456":
         ask(name)
     measured = check()
     assert measured["baseline"] == ["week-1"]
     assert measured["code"] == 1
     named = check("--baseline", "week-1", "--baseline", "week-3")
-    assert named["rounds"] == ["week-2", "week-4"]
+    assert named["rounds"] == [f"week-{n}" for n in (2, 4, 5, 6)]
 
 
 def test_several_tasks_share_the_chance_of_a_false_alarm() -> None:
@@ -143,13 +143,17 @@ def ask_both(round_name: str) -> None:
 
 
 JUDGE = """
+import json
 import pathlib
+import re
 
 
 def answer(prompt: str) -> str:
+    mark = re.search(r"[0-9a-f]{16}", prompt)[0]
     number = int(prompt.split("Item ")[1].split()[0].rstrip(".,:"))
     strict = pathlib.Path("stricter").exists() and number % 3 == 0
-    return "GRADE: I" if strict else "GRADE: C"
+    verdict = "incorrect" if strict else "correct"
+    return json.dumps({"check": mark, "reason": "so", "class": verdict})
 """
 
 
@@ -161,7 +165,7 @@ def test_a_judge_is_asked_again_about_the_same_answers() -> None:
     done = typed(*command.split(), "--judge", "python/judge.py:answer")
     assert done.code == 0, done.err
     rounds = ["judged"]
-    for week in range(1, 5):
+    for week in range(1, 8):
         if week == 3:
             Path("stricter").touch()
         command = f"score judged --judge python/judge.py:answer --round W{week}"
@@ -170,7 +174,7 @@ def test_a_judge_is_asked_again_about_the_same_answers() -> None:
         rounds.append(f"judged.rescored-W{week}")
     assert n_asked() == N_ITEMS
     record = json.loads(Path(f"runs/{rounds[-1]}/run.json").read_text())
-    assert record["scored_from"]["round"] == "W4"
+    assert record["scored_from"]["round"] == "W7"
     done = typed("check", "drift", *reversed(rounds))
     assert done.code == 1, done.out + done.err
     shown = " ".join(done.out.split())

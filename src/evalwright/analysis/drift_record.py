@@ -13,6 +13,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -264,7 +265,7 @@ def follow(rounds: Sequence[RecordedRound], n_subjects: int = 1) -> Followed:
     changes: list[FoundChange] = []
     anew = [
         later.round
-        for before, later in zip(rounds, rounds[1:], strict=False)
+        for before, later in pairwise(rounds)
         if not _is_comparable(before, later)
     ]
     tasks: tuple[TaskDrift, ...] = ()

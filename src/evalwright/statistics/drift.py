@@ -41,6 +41,8 @@ SIZE_THAT_MATTERS = 0.03
 """The change of a mean for which the test is most powerful, as a share of the greatest one."""
 PRIOR_FLIPS = 2.0
 """Flips that are added to those seen between repeats, because none seen does not mean none."""
+NEGLIGIBLE_ITEMS = 1.0
+"""Items that may change for good without an alarm: one may, of a model that never varies."""
 FLOOR_ITEMS = 0.6
 """The least scatter of a round's sum of scores, in items: so few are no change of a model."""
 PRIOR_DEGREES = 2.0
@@ -189,7 +191,8 @@ def detect_drift(
         effects, weights = _round_effects(
             table.means[so_far], table.counts[so_far], is_complete=is_complete
         )
-        variance = max(variance, weights.max() * (FLOOR_ITEMS * spread / n_items) ** 2)
+        floor = float(weights.max()) * (FLOOR_ITEMS * spread / n_items) ** 2
+        variance = max(variance, floor)
         look = _look(
             effects,
             weights,
@@ -197,6 +200,7 @@ def detect_drift(
             size * spread,
             alpha,
             spread,
+            negligible=NEGLIGIBLE_ITEMS * spread / n_items,
             first_possible=n_unchanged + 1,
         )
         looks.append(look)
@@ -272,6 +276,8 @@ def _look(
     size: float,
     alpha: float,
     spread: float,
+    *,
+    negligible: float,
     first_possible: int,
 ) -> DriftLook:
     """Weigh all rounds at which a change may have happened; the last round is the newest.
@@ -283,6 +289,7 @@ def _look(
         size: the change that matters, in the unit of the scores.
         alpha: the chance that the change's interval is ever wrong.
         spread: the greatest possible change.
+        negligible: a change that nobody wants to hear of, which is taken off.
         first_possible: the first round that may have changed.
     """
     places = np.flatnonzero(weights > 0)
@@ -300,14 +307,16 @@ def _look(
     sum_before = (center * sizes).cumsum()[starts - 1]
     change = -sum_before / after - sum_before / before
     unshared = 1 / before + 1 / after
-    scatter = float((center**2 * sizes).sum())
-    explained = change**2 / unshared
+    within = np.maximum((center**2 * sizes).sum() - change**2 / unshared, 0)
+    # The nearest of the changes that do not matter is the hypothesis that has to be wrong.
+    explained = np.maximum(np.abs(change) - negligible, 0) ** 2 / unshared
     known = PRIOR_DEGREES * variance
     prior = size**2 / variance
     shrinkage = prior / (unshared + prior)
     power = (PRIOR_DEGREES + n_rounds - 1) / 2
     log_ratios = 0.5 * np.log(unshared / (unshared + prior)) + power * (
-        np.log(known + scatter) - np.log(known + scatter - shrinkage * explained)
+        np.log(known + within + explained)
+        - np.log(known + within + (1 - shrinkage) * explained)
     )
     shares = 1 / (starts * (starts - 1.0))
     ratios = np.exp(np.minimum(log_ratios, _LARGEST_LOG))
@@ -318,7 +327,7 @@ def _look(
         float(change[best]),
         unshared=float(unshared[best]),
         shrinkage=float(shrinkage[best]),
-        unexplained=known + max(0.0, scatter - float(explained[best])),
+        unexplained=known + float(within[best]),
         power=power,
         level=alpha * float(shares[best]),
         spread=spread,

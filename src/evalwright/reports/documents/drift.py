@@ -9,8 +9,8 @@ from evalwright.analysis.words import listed
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
 
-MIN_ROUNDS = 4
-"""Rounds below which there can be no alarm: two before a change, and two since."""
+MIN_ROUNDS = 5
+"""Rounds below which an alarm is out of reach: three before a change, and two since."""
 
 
 def drift_document(drift: ModelDrift) -> doc.Document:
@@ -113,7 +113,8 @@ def _notes(drift: ModelDrift) -> list[str]:
     n_rounds = len(drift.baseline) + len(drift.rounds)
     if n_rounds < MIN_ROUNDS:
         notes.append(
-            "An alarm needs two rounds before a change and two since: with"
+            "An alarm needs three rounds before a change and two since, because one or two may"
+            " have been bad days: with"
             f" {numbers.counted(n_rounds, 'round')} there can be none yet."
         )
     return notes
