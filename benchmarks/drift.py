@@ -1,4 +1,4 @@
-"""How often the test for drift gives a false alarm in a year of weeks, and how soon it sees a change.
+"""How often the test for drift gives a false alarm in a year, and how soon it sees a change.
 
     python benchmarks/drift.py [--repetitions N] [--seed S] [--only NAME ...]
 

@@ -7,6 +7,13 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from evalwright.analysis.drift_record import (
+    RecordedRound,
+    RecordedTask,
+    follow,
+    read_record,
+    write_record,
+)
 from evalwright.entries.drifting import name_round
 from support.command import Done
 from support.openai_server import serving
@@ -133,14 +140,18 @@ def test_a_provider_that_fails_is_missing_and_no_drift(tmp_path: Path) -> None:
         for week in (1, 2, 3):
             assert watch(tmp_path, f"2026-W{week:02}").code == 0
     for entry in ("steady", "moving"):
-        assert len((tmp_path / "drift" / f"{entry}.jsonl").read_text().splitlines()) == 3
+        assert (
+            len((tmp_path / "drift" / f"{entry}.jsonl").read_text().splitlines()) == 3
+        )
     report = tmp_path / "drift.md"
     done = watch(tmp_path, "2026-W04", "--report", str(report), "--json")
     assert done.code == 1
     for subject in json.loads(done.out):
         assert subject["state"] in ("missing", "failed") and subject["sentence"]
         assert subject["followed"]["n_rounds"] == 3 and not subject["alarm"]
-    assert "alarm" not in report.read_text() and "`The moving one`" in report.read_text()
+    assert (
+        "alarm" not in report.read_text() and "`The moving one`" in report.read_text()
+    )
 
 
 def test_the_judge_scores_the_same_answers_every_time(tmp_path: Path) -> None:
@@ -181,3 +192,44 @@ def test_a_broken_line_is_named(tmp_path: Path) -> None:
         command = "entries drift --trust-file board.yaml --quiet"
         done = typed(*command.split(), folder=tmp_path)
     assert done.code == 2 and "moving.jsonl:1" in done.err
+
+
+def test_a_board_marks_results_from_before_the_change(tmp_path: Path) -> None:
+    run = "run factual-choice --model demo/small --name old --limit 8 --quiet"
+    assert typed(*run.split(), folder=tmp_path).code == 0
+    scores = {f"item{n}": [float(n < 40)] for n in range(60)}
+    changed = {f"item{n}": [float(n < 20)] for n in range(60)}
+    texts: dict[str, list[int | None]] = {key: [None] for key in scores}
+
+    def recorded(week: int, items: dict[str, list[float]]) -> RecordedRound:
+        task = RecordedTask("accuracy", True, items, texts)
+        date = f"2099-01-{week:02}"
+        return RecordedRound(f"W{week}", date, "demo/small", "s", {"sums": task})
+
+    file = tmp_path / "drift" / "small.jsonl"
+    rounds = [recorded(week, scores) for week in range(1, 6)]
+    write_record(file, rounds)
+    assert read_record(file) == rounds
+    board = (
+        "leaderboard old --drift drift/small.jsonl --json-file board.json --html b.html"
+    )
+    assert typed(*board.split(), folder=tmp_path).code == 0
+    assert "drift" not in json.loads((tmp_path / "board.json").read_text())["models"][0]
+    rounds += [recorded(week, changed) for week in range(6, 10)]
+    write_record(file, rounds)
+    shown = typed(*board.split(), folder=tmp_path)
+    assert "‡" in shown.out
+    record = json.loads((tmp_path / "board.json").read_text())
+    assert record["models"][0]["drift"]["since"] == "2099-01-06"
+    assert any("has changed since 2099-01-06" in note for note in record["notes"])
+    missing = typed("leaderboard", "old", "--drift", "none.jsonl", folder=tmp_path)
+    assert missing.code == 2 and "entries drift" in missing.err
+
+
+def test_other_settings_begin_anew() -> None:
+    task = RecordedTask("accuracy", True, {"a": [1.0]}, {"a": [1]})
+    rounds = [
+        RecordedRound("W1", "2026-01-01", "x", "before", {"sums": task}),
+        RecordedRound("W2", "2026-01-08", "x", "after", {"sums": task}),
+    ]
+    assert follow(rounds).anew == ("W2",)

@@ -12,10 +12,10 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evalwright.analysis.drift import (
     ALPHA,
@@ -27,6 +27,9 @@ from evalwright.bounded import from_json
 from evalwright.core.errors import RunError
 from evalwright.core.plain import Plain
 from evalwright.tasks.safe_files import failing_as, write_file
+
+if TYPE_CHECKING:
+    from evalwright.analysis.board import Board
 
 TEXT_DIGITS = 4
 NO_TEXT = "-" * TEXT_DIGITS
@@ -407,35 +410,42 @@ def read_followed(files: Sequence[Path]) -> dict[str, Followed]:
     return {name: follow(rounds, len(records)) for name, rounds in records.items()}
 
 
-def marks_of(
-    labels: Sequence[str], dates: Sequence[str], followed: Mapping[str, Followed]
-) -> list[DriftMark | None]:
-    """Say which results are of before a change.
+def mark_board(board: Board, followed: Mapping[str, Followed]) -> Board:
+    """Mark the results from before a change of their model, or of the judge.
 
     Args:
-        labels: of each result, what the board calls the model.
-        dates: of each result, the day on which it was started.
-        followed: what the files of drift say, by name.
+        board: the board.
+        followed: what the files of rounds say, by name (`read_followed`).
+
+    Returns:
+        The board with marks on rows, and a note for each sentence.
     """
+    rows = tuple(
+        replace(row, drift=_mark_of(row.label, row.date, followed))
+        for row in board.rows
+    )
+    sentences = dict.fromkeys(row.drift.sentence for row in rows if row.drift)
+    notes = tuple(f"‡ {sentence}" for sentence in sentences)
+    more = tuple(mark_board(further, followed) for further in board.more)
+    return replace(board, rows=rows, notes=(*board.notes, *notes), more=more)
+
+
+def _mark_of(
+    label: str, date: str, followed: Mapping[str, Followed]
+) -> DriftMark | None:
+    """Return the mark of a result: that of its model before that of the judge."""
     judge_name = Path(JUDGE_FILE).stem
     marks = []
-    for label, date in zip(labels, dates, strict=True):
-        own = [
-            _mark(label, change, "model")
-            for name, record in followed.items()
-            if name != judge_name and record.label == label
+    for name, record in followed.items():
+        if name != judge_name and record.label != label:
+            continue
+        of = "judge" if name == judge_name else "model"
+        marks += [
+            _mark(record.label, change, of)
             for change in record.changes
             if date[:10] < change.since_date
         ]
-        of_judge = [
-            _mark(record.label, change, "judge")
-            for name, record in followed.items()
-            if name == judge_name
-            for change in record.changes
-            if date[:10] < change.since_date
-        ]
-        marks.append(next(iter([*own, *of_judge]), None))
-    return marks
+    return min(marks, key=lambda mark: mark.of != "model", default=None)
 
 
 def _mark(label: str, change: FoundChange, of: str) -> DriftMark:
