@@ -51,6 +51,12 @@ if TYPE_CHECKING:
     "The new run's name, in which {} is the old one's. Default: {}.rescored.",
     default="",
 )
+@option(
+    "--round",
+    "NAME",
+    "Ask judges again, as in no other round. Added to the new run's name.",
+    default="",
+)
 @flag("--plan", "Send nothing: say what it takes, in requests, tokens and dollars.")
 @repeatable_option(
     "--budget",
@@ -126,6 +132,7 @@ def _scoring_settings(params: dict[str, Any]) -> dict[str, Any]:
         "home": params["home"],
         "dialect": arguments.dialect_settings(params),
         "sandbox": params["sandbox"],
+        "asked_in": params["round"],
     }
 
 

@@ -75,6 +75,8 @@ class Derived:
         tasks: Sequence[Mapping[str, Any]],
         tallies: Mapping[str, TaskTally],
         identity: Mapping[str, Any],
+        *,
+        asked_in: str = "",
         **fields: Any,
     ) -> Run:
         """Write `run.json`: the old one's content, with these tasks and fields.
@@ -83,6 +85,7 @@ class Derived:
             tasks: the tasks' records.
             tallies: the tasks' scores, by task.
             identity: what the new run is made of.
+            asked_in: the round in which judges were asked.
         """
         old = self.old
         digest = self.old.samples_sha256
@@ -102,6 +105,7 @@ class Derived:
                     "run": old.id,
                     "samples_sha256": digest,
                     "answered": _answered(old),
+                    **({"round": asked_in} if asked_in else {}),
                 },
                 "started": self._started.isoformat(timespec="seconds"),
                 "seconds": round(time.monotonic() - self._began, 3),

@@ -78,6 +78,7 @@ def score_run(
     unsure: Mapping[str, Any] | None = None,
     judge: ModelLike | Sequence[ModelLike] | Mapping[str, Any] | None = None,
     panel: Mapping[str, Any] | None = None,
+    asked_in: str = "",
 ) -> Run:
     """Score a run's recorded answers again, and write the scores as a new run.
 
@@ -102,6 +103,8 @@ def score_run(
             `unsure` and `panel`. Verdicts that are in the store are not asked for again.
         panel: the roles of several judges as `judges`, with `combine` and `needs`; {} for one judge
             in place of a panel, None for the run's own.
+        asked_in: the round in which judges are asked, such as "2026-W49": their verdicts of other
+            rounds are not used. It is added to the new run's name.
 
     Returns:
         The new run.
@@ -123,6 +126,7 @@ def score_run(
         unsure=unsure,
         judge=judge,
         panel=panel,
+        asked_in=asked_in,
     )
     return rescore_all([rescoring], home=home).runs[0]
 
@@ -139,6 +143,7 @@ class Rescoring:
         specs: how they were named.
         scoring: the arithmetic of another framework's task; "" for that of the record.
         panel: as for `score_run`.
+        asked_in: likewise.
     """
 
     new: Derived
@@ -148,6 +153,7 @@ class Rescoring:
     specs: Mapping[str, ModelSpec]
     scoring: str
     panel: Mapping[str, Any] | None
+    asked_in: str = ""
 
     @property
     def is_done(self) -> bool:
@@ -201,6 +207,7 @@ def prepare_rescoring(
     unsure: Mapping[str, Any] | None = None,
     judge: ModelLike | Sequence[ModelLike] | Mapping[str, Any] | None = None,
     panel: Mapping[str, Any] | None = None,
+    asked_in: str = "",
     opened: OpenedModels | None = None,
 ) -> Rescoring:
     """Check all that scoring a run again needs, and open the models; no request is sent.
@@ -217,13 +224,17 @@ def prepare_rescoring(
         unsure: likewise.
         judge: likewise.
         panel: likewise.
+        asked_in: likewise.
         opened: models that were opened for other runs, which this one shares.
 
     Raises:
         UsageError: as `score_run`.
         RunError: likewise.
     """
-    new = Derived(run, name or "{}.rescored", out, "scored_from")
+    new_name = name or "{}.rescored"
+    if asked_in:
+        new_name = f"{new_name}-{asked_in}"
+    new = Derived(run, new_name, out, "scored_from")
     old = new.old
     if judge is not None:
         fields = judge_fields(judge, roles or {})
@@ -254,7 +265,7 @@ def prepare_rescoring(
             for role in scorer.roles if scorer.name not in rules.kept else ():
                 check_able(scorer, models[role])
     scoring = (dialect or {}).get("scoring", "")
-    return Rescoring(new, bound, keeping, models, specs, scoring, panel)
+    return Rescoring(new, bound, keeping, models, specs, scoring, panel, asked_in)
 
 
 OpenedModels = dict[str, Model]
@@ -346,7 +357,10 @@ async def _rescore_each(
 ) -> RescoredRuns:
     runs: list[Run] = []
     with open_store(home_folder(home)) as store:
-        async with Engine(store) as engine, open_budget(terms, store) as budget:
+        async with (
+            Engine(store, asked_in=rescorings[0].asked_in) as engine,
+            open_budget(terms, store) as budget,
+        ):
             for number, rescoring in enumerate(rescorings, 1):
                 old = rescoring.new.old
                 if say is not None:
@@ -612,7 +626,12 @@ async def _score(rescoring: Rescoring, engine: Engine, budget: Budget | None) ->
             writer,
             tasks,
             tallies,
-            {"answers": old.samples_sha256, "rules": rules},
+            {
+                "answers": old.samples_sha256,
+                "rules": rules,
+                **({"round": rescoring.asked_in} if rescoring.asked_in else {}),
+            },
+            asked_in=rescoring.asked_in,
             roles=_described(old, bound, rescoring.keeping, rescoring.models),
             configuration=_configuration(old, rescoring.specs, rescoring.panel),
             environment=environment(),

@@ -101,7 +101,7 @@ def _price_run(
     run_id = rescoring.new.old.id
     if rescoring.is_done:
         return RescoringPrice(run_id, names, 0, 0, 0, 0, 0.0, 0.0, 0, done=True)
-    lookup = _Lookup(rescoring.models, store, counted_keys)
+    lookup = _Lookup(rescoring.models, store, counted_keys, rescoring.asked_in)
     run_blocking(lambda: _look_up_all(rescoring, lookup))
     spending = lookup.spending
     return RescoringPrice(
@@ -158,6 +158,7 @@ class _Lookup(Ask):
     models: Mapping[str, Model]
     store: Store | None
     counted_keys: set[bytes]
+    asked_in: str = ""
     spending: _Spending = field(default_factory=_Spending)
     _key_makers: dict[str, KeyMaker] = field(default_factory=dict)
     _replies: dict[str, Response] = field(default_factory=dict)
@@ -230,7 +231,9 @@ class _Lookup(Ask):
 
     def _key_maker(self, role: str) -> KeyMaker:
         if role not in self._key_makers:
-            self._key_makers[role] = KeyMaker(self.models[role].fingerprint)
+            self._key_makers[role] = KeyMaker(
+                self.models[role].fingerprint, self.asked_in
+            )
         return self._key_makers[role]
 
 
