@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from evalwright.analysis.board_tree import OVERALL, find_in
 from evalwright.analysis.factual import ACCURACY, HALLUCINATED, REFUSED, SHARES
-from evalwright.analysis.words import normalise_label
+from evalwright.analysis.words import normalise_label as normalise_label
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.text import inert
