@@ -19,7 +19,7 @@ from evalwright.analysis.corrected_tree import (
     complement,
 )
 from evalwright.analysis.factual import ACCURACY, HALLUCINATED, REFUSED, SHARES
-from evalwright.analysis.words import normalise_label
+from evalwright.analysis.words import normalise_label as normalise_label
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.text import inert
