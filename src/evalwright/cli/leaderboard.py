@@ -54,12 +54,13 @@ SECTIONS = {
         *("--pivot", "--model", "--ratings", "--tasks-are", "--facts", "--title"),
         *("--task-scores", "--examples"),
     ),
+    "Time": ("--newest", "--as-of", "--since", "--feed", "--url", "--drift"),
     "Further files": (
         *("--markdown", "--latex", "--pdf", "--parquet", "--embed", "--citation"),
     ),
     "The plot": ("--plot", "--best", "--least-answered", "--colour-by"),
     "Checks and the runs": (
-        *("--check", "--out", "--kept", "--plugin", "--with-simulations"),
+        *("--labels", "--check", "--out", "--kept", "--plugin", "--with-simulations"),
         "--allow-baseline-judge",
     ),
     "Workflow": (

@@ -95,7 +95,7 @@ def make(run: str, into: str, allow_key_like: bool, **_: Any) -> None:
 @option(
     "--entry",
     "FILE",
-    "An entry of a board in place of --model: what the board allows is asked.",
+    "An entry of a board in place of --model, as far as the board allows it.",
 )
 @option("--board board_file", "FILE", "The board of --entry. Default: board.yaml.")
 @TRUST_BOARD_OF_ENTRY
