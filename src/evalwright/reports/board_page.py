@@ -15,6 +15,7 @@ from typing import Any
 
 from evalwright.analysis.board import Board, BoardRow
 from evalwright.analysis.board_tree import OVERALL
+from evalwright.analysis.factual import SHARES
 from evalwright.analysis.words import normalise_label
 from evalwright.core.plain import plain
 from evalwright.reports import document as doc
@@ -195,7 +196,10 @@ def _nodes_of_columns(record: Mapping[str, Any]) -> list[dict[str, Any]]:
     These are the further metrics of a hallucination board, and the shares of a factual one. They
     have no anchors on the models' pages. The judge's error rates are columns of the models.
     """
-    numbers_of_nodes = {_numbers_of(node) for node in record["nodes"]}
+    nodes = record["nodes"]
+    numbers_of_nodes = {_numbers_of(node) for node in nodes}
+    # A share over several tasks may be the number of one of them, and is something else.
+    numbers_of_roots = {_numbers_of(node) for node in nodes if node["parent"] is None}
     further_nodes = []
     for column in record.get("columns", ()):
         node = {
@@ -216,7 +220,9 @@ def _nodes_of_columns(record: Mapping[str, Any]) -> list[dict[str, Any]]:
             "has_anchor": False,
         }  # fmt: skip
         is_error_rate = column["name"].startswith(JUDGE_ERROR_PREFIX)
-        if not is_error_rate and _numbers_of(node) not in numbers_of_nodes:
+        is_share = column["name"] in SHARES
+        shown_numbers = numbers_of_roots if is_share else numbers_of_nodes
+        if not is_error_rate and _numbers_of(node) not in shown_numbers:
             further_nodes.append(_compact(node))
     return further_nodes
 
