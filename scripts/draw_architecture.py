@@ -52,7 +52,7 @@ svg { font-family: system-ui, "Segoe UI", Helvetica, Arial, sans-serif; font-siz
 
 IMPORTS = (
     "Imports go one way: core, bounded, statistics, models, engine, strategies, scorers, metrics,",
-    "tasks, runs, trackers, evaluation, analysis, reports, api, extend, compat, cli.",
+    "tasks, runs, trackers, evaluation, analysis, reports, entries, api, extend, compat, cli.",
 )
 
 
@@ -73,6 +73,7 @@ BOXES = (
     Box("cli/", ("a file per command",), 30, 20, 150, 50),
     Box("api.py", ("calls from Python",), 200, 20, 150, 50),
     Box("extend/ · compat/", ("other frameworks",), 370, 20, 185, 50),
+    Box("entries/", ("boards by pull requests",), 770, 20, 190, 50),
     Box("tasks/", ("file or Python", "becomes samples"), 30, 145, 150, 76),
     Box(
         "evaluation/",

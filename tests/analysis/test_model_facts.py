@@ -249,3 +249,24 @@ def test_many_unknown_names_are_counted_and_found_quickly(tmp_path: Path) -> Non
     assert len(sentences) == 7
     assert sentences[0].startswith(f"{table}:3: no model of this board is called")
     assert "more such names" in sentences[5]
+
+
+def test_no_fact_stands_in_for_what_a_board_says(tmp_path: Path) -> None:
+    """A run's author may not choose its cost, nor its rank."""
+    run = make_run(tmp_path, name="a", model="x/a", scores=[1.0], cost=2.0)
+    run.data["model"]["facts"] = {"cost": 0.1, "size": 8, "context": "huge"}
+    assert facts_of_runs([run])[0][0].facts["size"] == 8.0
+    assert "cost" not in facts_of_runs([run])[0][0].facts
+    with pytest.raises(ConfigurationError, match="cost"):
+        check_facts({"cost": 0.1}, "models.yaml")
+
+
+@pytest.mark.parametrize("size", [10**400, 1e300, "9" * 60 + "B"])
+def test_numbers_that_no_page_can_show(size: Any) -> None:
+    with pytest.raises(ConfigurationError, match="size"):
+        check_facts({"size": size}, "models.yaml")
+
+
+def test_an_address_with_a_login_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="url"):
+        check_facts({"url": "https://good.example@evil.example/"}, "models.yaml")

@@ -168,3 +168,43 @@ def test_a_board_by_metadata_with_filters_is_checked_as_it_was_made(
     publish(folder, record)
     done = typed(*CHECK)
     assert done.code == 2 and "nonsense" in done.err
+
+
+@pytest.mark.parametrize(
+    ("wanted", "path", "forged"),
+    [
+        ("label", ("models", 0, "label"), "gpt-9"),
+        ("model", ("models", 0, "model"), "gpt-9"),
+        ("run", ("models", 0, "run"), "other"),
+        ("facts", ("models", 0, "facts"), {"size": 1, "open": True}),
+        ("overall tied", ("nodes", 0, "tied", 0), "z"),
+        ("overall title", ("nodes", 0, "title"), "Everything"),
+        ("overall reason", ("nodes", 0, "reasons"), {"0": "lost"}),
+        ("notes", ("notes",), ["Certified."]),
+        ("judges", ("judges",), [{"role": "judge"}]),
+        ("as_of", ("as_of",), "1999-01-01"),
+    ],
+)
+def test_a_board_that_says_something_else_than_its_runs(
+    folder: Path, wanted: str, path: tuple[Any, ...], forged: Any
+) -> None:
+    assert typed(*WRITE).code == 0
+    record = published(folder)
+    place: Any = record
+    for step in path[:-1]:
+        place = place[step]
+    place[path[-1]] = forged
+    publish(folder, record)
+    done = typed(*CHECK)
+    assert done.code == 1 and wanted in done.out
+
+
+def test_models_cannot_change_places(folder: Path) -> None:
+    assert typed(*WRITE).code == 0
+    record = published(folder)
+    first, second = record["models"]
+    for name in ("label", "model", "run"):
+        first[name], second[name] = second[name], first[name]
+    publish(folder, record)
+    done = typed(*CHECK)
+    assert done.code == 1 and "label" in done.out

@@ -115,3 +115,11 @@ def test_rounds_are_not_for_batches() -> None:
     command = "run fixed.yaml --model openai/gpt-4.1 --batch --round 1"
     done = typed(*command.split())
     assert done.code == 2 and "--batch" in done.err
+
+
+@pytest.mark.parametrize("name", ["", " ", "..", "a/b", "a b", "x" * 61])
+def test_a_rounds_name_is_one_that_a_run_can_have(name: str) -> None:
+    command = "run fixed.yaml --model python/clerk.py:answer --name week"
+    done = typed(*command.split(), "--round", name)
+    assert done.code == 2 and "--round" in done.err
+    assert n_asked() == 0 and not Path("runs").exists()

@@ -5,6 +5,7 @@ ranks, on the command line.
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -259,3 +260,198 @@ def test_labels_that_fit_no_board(truth: dict[str, Any]) -> None:
     done = typed("leaderboard", "a", "b", *labels_of("unknown.csv"))
     assert done.code == 2
     assert "unknown.csv, line 2: the labelling set 's12345678' is unknown" in done.err
+
+
+def add_factual_consistency(folder: Path) -> None:
+    """Give the runs the complement of their hallucination rate, as HHEM's runs have it."""
+    for run in MODELS:
+        file = folder / "runs" / run / "run.json"
+        record = json.loads(file.read_text(encoding="utf-8"))
+        (task,) = record["tasks"]
+        rate = task["metrics"][0]
+        ends = {"value": "value", "low": "high", "high": "low"}
+        mirrored = {name: 1 - rate[end] for name, end in ends.items()}
+        consistency = {
+            **rate,
+            "label": "factual-consistency-rate",
+            "kind": "accuracy",
+            "lower_is_better": False,
+            **mirrored,
+        }
+        task["metrics"].append(consistency)
+        file.write_text(json.dumps(record), encoding="utf-8")
+
+
+def test_published_files_lead_with_corrected_scores(
+    truth: dict[str, Any], folder: Path
+) -> None:
+    """README, page and board.json rank by what they show first, and the complement follows it."""
+    add_factual_consistency(folder)
+    files = [label(truth, run, 100) for run in ("a", "c", "d")]
+    outputs = ("--into", "LAB.md", "--html", "b.html", "--json-file", "board.json")
+    done = typed(
+        *("leaderboard", *MODELS, "--preset", "hhem", *labels_of(*files), *outputs)
+    )
+    assert done.code == 0, done.err
+
+    record = json.loads(Path("board.json").read_text(encoding="utf-8"))
+    headline, judged = record["nodes"][:2]
+    corrected = [model["corrected"].get("value") for model in record["models"]]
+    assert headline["id"] == record["rank_by"]
+    assert headline["value"] == corrected
+    assert corrected[:3] == sorted(corrected[:3])
+    assert headline["reasons"] == {"3": "not corrected: it has no labels"}
+    assert headline["rank"] == [model["rank"] for model in record["models"]]
+    assert judged["title"].endswith(", by the judge")
+    for value, model in zip(judged["value"], record["models"], strict=True):
+        assert value == model["scores"]["hallucination_rate"]["value"]
+    for model, rate in zip(record["models"][:3], corrected[:3], strict=True):
+        consistency = model["scores"]["corrected_factual_consistency_rate"]
+        assert consistency["value"] == pytest.approx(1 - rate)
+        assert consistency["low"] == pytest.approx(1 - model["corrected"]["high"])
+
+    readme = Path("LAB.md").read_text(encoding="utf-8")
+    table = [line for line in readme.splitlines() if line.startswith("|")]
+    heads, _, first_row = (
+        [cell.strip() for cell in line.split("|")[1:-1]] for line in table[:3]
+    )
+    assert heads[1:3] == [
+        "Hallucination Rate, corrected",
+        "Hallucination Rate, by the judge",
+    ]
+    assert "Factual Consistency Rate, corrected" in heads
+    assert first_row[1].startswith(f"{100 * corrected[0]:.1f} %")
+
+    page = Path("b.html").read_text(encoding="utf-8")
+    titles = [
+        page.index(f">{title}<")
+        for title in (
+            "Hallucination rate, corrected",
+            "Hallucination rate, by the judge",
+        )
+    ]
+    assert titles == sorted(titles)
+    text = " ".join(typed("leaderboard", *MODELS, *labels_of(*files)).out.split())
+    assert "false_alarm" not in text + page.partition("<script")[0]
+    assert "of right answers" in text
+
+
+def write_samples(file: Path, records: list[dict[str, Any]]) -> None:
+    """Write other samples of a run, with their hash in `run.json`."""
+    text = "".join(f"{json.dumps(record)}\n" for record in records)
+    file.write_text(text, encoding="utf-8")
+    about = file.with_name("run.json")
+    run_record = json.loads(about.read_text(encoding="utf-8"))
+    run_record["samples"]["sha256"] = hashlib.sha256(text.encode()).hexdigest()
+    about.write_text(json.dumps(run_record), encoding="utf-8")
+
+
+def test_answers_without_texts_are_not_drawn(folder: Path) -> None:
+    """Imported scores have no texts: a table of empty cells could not be filled in."""
+    for run in ("a", "b"):
+        file = folder / "runs" / run / "samples.jsonl"
+        records = [json.loads(line) for line in file.read_text().splitlines()]
+        for record in records:
+            record |= {"input": "", "targets": []}
+            record.pop("answer", None)
+        write_samples(file, records)
+    for arguments in (["a"], ["a", "b"], ["a", "b", "--for-ranks", "--n", "60"]):
+        done = typed("check", "judge", "sample", *arguments)
+        assert done.code == 2
+        message = " ".join(done.err.split())
+        assert "has scores but no texts" in message
+        assert "no questions or articles and no answers or summaries" in message
+        assert not [*Path().glob("*.csv"), *Path("runs").glob("*/labelling-*")]
+
+
+def test_models_with_the_same_answers_share_labels(
+    truth: dict[str, Any], folder: Path
+) -> None:
+    """Labels are of answers: 40 of them stay 40, whichever models gave the answers."""
+    right = truth["b"]
+    make_run(
+        folder / "runs",
+        scores=right.tolist(),
+        name="twin",
+        model="demo/twin",
+        text="the answer of a",
+        metric="hallucination-rate",
+    )
+    file = label(truth, "a", 40)
+    corrected = board("a", "twin", *labels_of(file))
+    notes = " ".join(corrected["notes"])
+    assert "(40 labels of 2 models; PPI++)" in notes
+    assert "gave the same answers, so they share their labels" in notes
+
+
+def make_run_of_two_scorers(folder: Path, name: str, right: float) -> None:
+    """Write a run of the tasks x and y, of which y is scored by another scorer."""
+    rng = np.random.default_rng(3)
+    scores = {task: (rng.random(300) < right).astype(float).tolist() for task in "xy"}
+    make_run(folder, scores=scores, name=name, model=f"demo/{name}", text=f"of {name}")
+    file = folder / name / "samples.jsonl"
+    records = [json.loads(line) for line in file.read_text().splitlines()]
+    about = file.with_name("run.json")
+    run_record = json.loads(about.read_text(encoding="utf-8"))
+    second = json.dumps(run_record["tasks"][1]).replace('"score"', '"second"')
+    run_record["tasks"][1] = json.loads(second)
+    about.write_text(json.dumps(run_record), encoding="utf-8")
+    for record in records:
+        if record["task"] == "y" and "score" in record["scores"]:
+            record["scores"] = {"second": record["scores"]["score"]}
+    write_samples(file, records)
+
+
+def test_an_average_over_scorers_is_corrected_task_by_task() -> None:
+    """A board of several scorers says so first, and names the way that works."""
+    folder = Path("runs")
+    for name, right in {"e": 0.9, "f": 0.6}.items():
+        make_run_of_two_scorers(folder, name, right)
+    sample = ("check", "judge", "sample", "e", "f", "--for-ranks", "--n", "80")
+    refused = typed(*sample)
+    assert refused.code == 2
+    message = " ".join(refused.err.split())
+    assert "an average of 2 tasks with 2 scorers (score and second)" in message
+    assert "`--task TASK`" in message
+    assert "no labels" not in message
+
+    drawn = typed(*sample, "--task", "y", "--json")
+    assert drawn.code == 0, drawn.err
+    record = json.loads(drawn.out)
+    assert record["next"].startswith("evalwright leaderboard e f --rank-by y --labels")
+    rows = read_table("ranks.labels.csv")
+    assert {row["task"] for row in rows} == {"y"}
+    Path("done.csv").write_text(fill_in(rows, lambda row: 1), encoding="utf-8")
+    assert typed("leaderboard", "e", "f", "--labels", "done.csv").code == 2
+    corrected = board("e", "f", "--rank-by", "y", "--labels", "done.csv")
+    assert all(row["corrected"] for row in corrected["rows"])
+    several = typed(*sample, "--task", "x", "--task", "y")
+    assert several.code == 2
+    assert "name one --task" in " ".join(several.err.split())
+
+
+def test_a_draw_for_ranks_says_what_labels_would_settle(truth: dict[str, Any]) -> None:
+    """A reader learns which ranks labels can settle, and can draw for the top alone."""
+    sample = ("check", "judge", "sample", *MODELS, "--for-ranks", "--n", "60")
+    done = typed(*sample, "--to", "all.csv")
+    assert done.code == 0, done.err
+    lines = done.out.splitlines()
+    start = lines.index(
+        "Labels of each of two neighbours that would settle their ranks (80% chance):"
+    )
+    assert lines[start + 1].startswith("  demo/a and demo/b, about ")
+    assert lines[start + 1].endswith(" each")
+    assert lines[start + 3].endswith("all their answers are too few")
+    assert any(line.startswith("  demo/a: 0 labels so far, 2") for line in lines)
+
+    top = typed(*sample, "--top", "2", "--to", "top.csv", "--json")
+    record = json.loads(top.out)
+    drawn = {model["label"] for model in record["models"] if model["drawn"]}
+    assert drawn == {"demo/a", "demo/b"}
+    assert record["open_pairs"] == 1
+    (need,) = record["needs"]
+    assert (need["better"], need["worse"]) == ("demo/a", "demo/b")
+    assert 20 <= need["labels"] <= 100
+    alone = typed("check", "judge", "sample", "a", "--top", "2")
+    assert alone.code == 2
+    assert "--for-ranks" in alone.err

@@ -530,6 +530,28 @@ def test_hostile_names_are_names_in_every_view(tmp_path: Path) -> None:
     show(tmp_path, record, steps)
 
 
+def test_keys_that_every_object_inherits_are_keys_like_others(tmp_path: Path) -> None:
+    record = board_record(models=3, languages=2)
+    inherited = ("constructor", "toString", "hasOwnProperty")
+    for key in inherited:
+        record["models"][0]["facts"][key] = key
+    facts = "document.querySelectorAll('#filters fieldset').length"
+
+    async def steps(tab: Tab, url: str) -> None:
+        await tab.open(url)
+        n_facts = await tab.evaluate(facts)
+        assert n_facts >= len(inherited)
+        wanted = "&".join(f"fact.{key}={key}" for key in inherited)
+        await tab.open(f"{url}#{wanted}&at.__proto__=x")
+        await tab.evaluate("location.reload(), 0")
+        rows = "document.querySelectorAll('#board tr[data-index]').length"
+        assert await tab.evaluate(rows) >= 1
+        await tab.evaluate(f"{click('[data-clear]')}, 0")
+        assert await tab.evaluate("({}).polluted === undefined")
+
+    show(tmp_path, record, steps)
+
+
 def test_plots_the_score_against_a_fact(tmp_path: Path) -> None:
     record = board_record(models=30, pages=True)
     sized = [model for model in record["models"] if model["facts"]["size"]]
@@ -555,7 +577,9 @@ def test_marks_corrections_and_errors_have_columns_where_there_are_some(
     record["models"][1]["other_judge"] = True
     record["models"][2]["faults"] = {"Empty": 2}
     record["models"][0]["simultaneous"] = [0.1, 0.9]
-    names = ["Corrected", "False alarms", "Misses", "Labels", "Empty"]
+    judged = f"{record['nodes'][0]['title']}, by the judge"
+    errors = ["Judge's false alarms", "Judge's misses", "Labels"]
+    names = [judged, *errors, "Empty"]
 
     async def without(tab: Tab, url: str) -> None:
         await tab.open(url)
@@ -564,14 +588,14 @@ def test_marks_corrections_and_errors_have_columns_where_there_are_some(
     async def steps(tab: Tab, url: str) -> None:
         await tab.open(f"{url}#on=simultaneous")
         heads = await tab.evaluate(HEADS)
-        assert [head for head in heads if head in names] == names
+        assert [head for head in heads if head in names] == names, heads
         cells = await tab.evaluate("[...document.querySelectorAll('#board tbody tr')].map(r => r.innerText)")  # fmt: skip
         assert "[10.0, 90.0]" in cells[0] and "200, pooled" in cells[1]
         ranks = await tab.evaluate("[...document.querySelectorAll('#board td.rank')].map(e => e.textContent)")  # fmt: skip
         assert ranks[1].endswith(" †") and ranks[5].endswith(" *")
         # the correction is that of the headline alone
-        await tab.evaluate(click(".tabs button", 1))
-        assert "Corrected" not in await tab.evaluate(HEADS)
+        await tab.evaluate(click(".tabs button", 2))
+        assert judged not in await tab.evaluate(HEADS)
 
     show(tmp_path, plain, without)
     show(tmp_path, record, steps)

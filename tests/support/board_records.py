@@ -122,7 +122,7 @@ def board_record(
         },
     ]
     if corrected:
-        _add_corrections(generator, model_records, nodes[0])
+        nodes.append(_add_corrections(generator, model_records, nodes[0]))
     return {
         "schema": 1,
         "preset": "",
@@ -262,17 +262,30 @@ def _ranks(
 
 def _add_corrections(
     generator: random.Random, models: list[dict[str, Any]], root: dict[str, Any]
-) -> None:
+) -> dict[str, Any]:
+    """Correct the models' scores at the root, and return the node with the judge's own numbers."""
+    judged = {
+        **root,
+        "id": f"{root['id']}, by the judge",
+        "title": f"{root['title']}, by the judge",
+        "rank": [],
+        "tied": [],
+    }
+    for name in ("value", "low", "high"):
+        root[name] = [*root[name]]
     for row, model in enumerate(models):
         score = root["value"][row]
         corrected = min(0.99, score + generator.uniform(-0.05, 0.05))
         model["corrected"] = _estimate(corrected, 0.04, 400)
+        for name in ("value", "low", "high"):
+            root[name][row] = model["corrected"][name]
         model["judge_errors"] = {
             "false_alarm": _estimate(0.06, 0.03, 120),
             "miss": _estimate(0.11, 0.05, 80),
             "labels": 200,
             "pooled": row % 2 == 1,
         }
+    return judged
 
 
 def _estimate(center: float, half_width: float, n: int) -> dict[str, Any]:

@@ -91,6 +91,7 @@ class Board(Shown):
         extra_columns: columns that are no scores, in the order of the rows.
         by: metadata keys that the tree was asked to be made of.
         task_keys: metadata keys by which the tasks differ.
+        judged_tree: the tree by the judge alone, if labels correct the board; else ().
     """
 
     tasks: tuple[BoardTask, ...]
@@ -107,6 +108,7 @@ class Board(Shown):
     extra_columns: tuple[ExtraColumn, ...] = ()
     by: tuple[str, ...] = ()
     task_keys: tuple[str, ...] = ()
+    judged_tree: tuple[BoardNode, ...] = ()
 
     @property
     def headline(self) -> BoardNode:

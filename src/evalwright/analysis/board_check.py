@@ -1,4 +1,4 @@
-"""Checks a published `board.json` against runs: computes the board again and compares numbers.
+"""Checks a published `board.json` against runs: computes the board again and compares what it says.
 
 A model of the file is matched with a run by the SHA-256 of its samples, else by the run's name.
 """
@@ -11,14 +11,23 @@ from dataclasses import dataclass
 from typing import Any
 
 from evalwright.analysis.words import counted, listed
+from evalwright.core.text import printable
 
 RELATIVE_TOLERANCE = 1e-6
 ABSOLUTE_TOLERANCE = 1e-9
 MAX_LISTED = 20
 """Most differences that are listed; the others are counted."""
-NODE_NUMBERS = ("value", "low", "high", "n", "missing", "rank")
+LONGEST_SHOWN = 200
+"""Most characters of a text of the file in a message."""
+BOARD_FIELDS = ("as_of", "preset", "rank_by", "judges")
+"""What is compared of the board as a whole. Its title and citation are its publisher's."""
+NODE_FIELDS = ("title", "kind", "keys", "metric", "measure", "lower_is_better", "tasks")
+NODE_NUMBERS = ("value", "low", "high", "n", "missing", "rank", "tied")
+MODEL_FIELDS = ("label", "model", "run", "date", "facts", "fact_sources", "prompt")
+"""Which model a row is of. Without them a row's numbers could stand under another's name."""
 MODEL_NUMBERS = (
     "rank",
+    "tied",
     "items",
     "asked",
     "not_asked",
@@ -26,6 +35,10 @@ MODEL_NUMBERS = (
     "unsure",
     "cost",
     "outcomes",
+    "provisional",
+    "corrected",
+    "judge_errors",
+    "extra",
 )
 
 
@@ -49,9 +62,10 @@ class BoardDifference:
     def sentence(self) -> str:
         """A sentence with both."""
         of_model = f"{self.model}, " if self.model else ""
+        published = _shorten(self.published)
         return (
-            f"{of_model}{self.number}: {self.published} in the file, {self.computed} from"
-            " the runs"
+            f"{of_model}{self.number}: {published} in the file, {_shorten(self.computed)}"
+            " from the runs"
         )
 
 
@@ -60,7 +74,7 @@ class BoardCheck:
     """The outcome of checking a board.
 
     Args:
-        n_numbers: how many numbers were compared.
+        n_numbers: how many numbers and names were compared.
         n_models: how many models of the file are among the runs.
         differences: all numbers that differ.
     """
@@ -114,6 +128,10 @@ class _Checker:
         for published_row, computed_row in pairs:
             self._compare_models(published_row, computed_row)
         self._compare_nodes(pairs)
+        for name in BOARD_FIELDS:
+            theirs = self._published.get(name)
+            self._compare("", name, theirs, self._computed.get(name))
+        self._compare_notes()
         return BoardCheck(self._n_numbers, len(pairs), tuple(self._differences))
 
     def _pair_models(self) -> list[tuple[int, int]]:
@@ -147,7 +165,7 @@ class _Checker:
                 theirs["samples_sha256"],
                 ours["samples_sha256"],
             )
-        for name in MODEL_NUMBERS:
+        for name in (*MODEL_FIELDS, *MODEL_NUMBERS):
             self._compare(label, name, theirs.get(name), ours.get(name))
         scores = {**(theirs.get("scores") or {}), **(ours.get("scores") or {})}
         for column in scores:
@@ -177,6 +195,10 @@ class _Checker:
         for node_id, node in theirs.items():
             if node_id not in ours:
                 continue
+            for name in NODE_FIELDS:
+                of_ours = ours[node_id].get(name)
+                self._compare("", f"{node_id} {name}", node.get(name), of_ours)
+            self._compare_reasons(node_id, node, ours[node_id], pairs)
             for published_row, computed_row in pairs:
                 label = self._computed["models"][computed_row]["label"]
                 for name in NODE_NUMBERS:
@@ -186,6 +208,38 @@ class _Checker:
                         _entry_of(node, name, published_row),
                         _entry_of(ours[node_id], name, computed_row),
                     )
+
+    def _compare_notes(self) -> None:
+        """Name notes that the runs do not give, and those that are kept from the reader.
+
+        A reader with published scores gets a note on them that the publisher with samples has not.
+        """
+        theirs = self._published.get("notes")
+        if not isinstance(theirs, list):
+            theirs = []
+        ours = self._computed.get("notes") or []
+        for note in theirs:
+            self._compare("", "notes", note, note if note in ours else None)
+        if not self._computed.get("numbers_from"):
+            for note in ours:
+                self._compare("", "notes", note if note in theirs else None, note)
+
+    def _compare_reasons(
+        self,
+        node_id: str,
+        theirs: Mapping[str, Any],
+        ours: Mapping[str, Any],
+        pairs: Sequence[tuple[int, int]],
+    ) -> None:
+        """Compare why a node has no number, or no interval, for a model."""
+        for published_row, computed_row in pairs:
+            label = self._computed["models"][computed_row]["label"]
+            published_reasons = theirs.get("reasons")
+            if not isinstance(published_reasons, Mapping):
+                published_reasons = {}
+            published = published_reasons.get(str(published_row))
+            computed = (ours.get("reasons") or {}).get(str(computed_row))
+            self._compare(label, f"{node_id} reason", published, computed)
 
     def _compare(self, label: str, name: str, theirs: Any, ours: Any) -> None:
         self._n_numbers += 1
@@ -230,16 +284,24 @@ def _same(theirs: Any, ours: Any) -> bool:
     return bool(theirs == ours)
 
 
+def _shorten(content: Any) -> str:
+    text = printable(str(content))
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…"
+
+
 def _is_number(content: object) -> bool:
     return isinstance(content, int | float) and not isinstance(content, bool)
 
 
 def check_sentences(check: BoardCheck, file: str) -> Iterator[str]:
     """Say what differs, a sentence for each number up to `MAX_LISTED`."""
-    n_numbers = counted(check.n_numbers, "number")
+    n_numbers = counted(check.n_numbers, "entry", "entries")
     models = counted(check.n_models, "model")
     if not check.differences:
-        yield f"'{file}': all {n_numbers} of {models} are those of the runs."
+        yield (
+            f"'{file}': all {n_numbers} of {models} are those of the runs, and so are names,"
+            " facts, judges and notes. Its title and citation are not checked."
+        )
         return
     for difference in check.differences[:MAX_LISTED]:
         yield difference.sentence

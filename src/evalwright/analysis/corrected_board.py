@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evalwright.analysis.board import Board, BoardRow
-from evalwright.analysis.board_tree import BoardNode, reorder, replace_node
+from evalwright.analysis.board_tree import BoardNode, reorder
+from evalwright.analysis.corrected_tree import correct_tree
 from evalwright.analysis.judge_validation.drawing import LabelSet
 from evalwright.analysis.judge_validation.labels import (
     Evidence,
@@ -70,6 +71,7 @@ class BoardEvidence:
         notes: what a reader must know about the labels, a sentence each.
         evidence: by row, the labels on the records of its set; None without one.
         positions: by row, each item's position among the records of its set, -1 without one.
+        labels: number of labels, each counted once where models share it.
     """
 
     models: tuple[LabelledModel, ...]
@@ -79,6 +81,7 @@ class BoardEvidence:
     notes: tuple[str, ...]
     evidence: tuple[Evidence | None, ...]
     positions: tuple[NDArray[np.int64], ...]
+    labels: int
 
 
 def correct_board(
@@ -118,17 +121,26 @@ def correct_board(
     rows = _corrected_rows(board, evidence, corrected)
     order = _order_of(rows, board.headline)
     notes = [*_notes(board, evidence, corrected), *board.notes]
-    node = replace(
+    tree = correct_tree(
+        board.tree,
         board.headline,
-        ranks=tuple(row.ranks for row in rows),
-        letters=tuple(row.letters for row in rows),
+        corrected=[row.corrected for row in rows],
+        ranks=[row.ranks for row in rows],
+        letters=[row.letters for row in rows],
+        reasons={
+            index: f"not corrected: {_reason(problem, score)}"
+            for index, (problem, score) in enumerate(
+                zip(evidence.problems, corrected.scores, strict=True)
+            )
+            if score.estimate is None
+        },
     )
-    tree = replace_node(board.tree, {node.id: node})
     return replace(
         board,
         rows=tuple(rows[index] for index in order),
         notes=tuple(notes),
         tree=tuple(reorder(root, order) for root in tree),
+        judged_tree=tuple(reorder(root, order) for root in board.tree),
     )
 
 
@@ -186,9 +198,7 @@ def gather_board_evidence(
         if source.evidence is not None:
             used |= {source.evidence.drawn.name, *source.evidence.drawn.earlier}
         elif with_unlabelled:
-            unlabelled = _matching_verdicts(run, tasks, scorers)
-            if unlabelled is not None:
-                source = _Source(evidence=unlabelled_evidence(unlabelled))
+            source = _unlabelled_source(run, tasks, scorers)
         sources.append(source)
     n_by_set = Counter(label.set for label in labels if label.set in usable)
     notes = _label_notes(
@@ -226,6 +236,17 @@ def _scorers_of(board: Board, node: BoardNode) -> dict[str, str]:
         cell = next((row.cells[task] for row in board.rows if task in row.cells), None)
         if cell is not None:
             scorers[task] = cell.scorer
+    names = list(dict.fromkeys(scorers.values()))
+    if len(names) > 1:
+        raise ConfigurationError(
+            f"The board is ranked by '{node.title}', an average of"
+            f" {counted(len(scorers), 'task')} with {len(names)} scorers"
+            f" ({listed(names, MOST_NAMES)}). Labels correct the verdicts of one scorer, so"
+            " they cannot correct this average, but any of its tasks: name it with"
+            f" `--rank-by TASK` (such as {next(iter(scorers))}) for `evalwright leaderboard"
+            " --labels`, and with `--task TASK` for `evalwright check judge sample RUN..."
+            " --for-ranks`."
+        )
     return scorers
 
 
@@ -260,7 +281,10 @@ def _sets_of(
                 run, drawn.tasks, scorers
             )
         verdicts = verdicts_by_tasks[drawn.tasks]
-        if verdicts is not None and verdicts.digest == drawn.answers:
+        if verdicts is None or verdicts.digest != drawn.answers:
+            continue
+        has_texts = not np.isnan(verdicts.lengths).all()
+        if drawn.run == run.id or has_texts:
             drawn.check(len(verdicts.values))
             taken_over |= {*drawn.earlier}
             yield drawn, verdicts
@@ -279,6 +303,21 @@ def _matching_verdicts(
     except (ConfigurationError, RunError):
         return None
     return verdicts if verdicts.tasks == tasks else None
+
+
+def _unlabelled_source(
+    run: Run, tasks: tuple[str, ...], scorers: Mapping[str, str]
+) -> _Source:
+    """The verdicts of a run without labels, or why they cannot be used."""
+    scorer = next((scorers[task] for task in tasks if task in scorers), "")
+    try:
+        verdicts = read_verdicts(run, scorer, tasks)
+    except (ConfigurationError, RunError) as error:
+        return _Source(str(error).rstrip("."))
+    lacking = [task for task in tasks if task not in verdicts.tasks]
+    if lacking:
+        return _Source(f"its task {listed(lacking, 3)} has no score by '{scorer}'")
+    return _Source(evidence=unlabelled_evidence(verdicts))
 
 
 def _label_notes(
@@ -389,7 +428,35 @@ def _align(
         notes=tuple(notes),
         evidence=tuple(source.evidence for source in sources),
         positions=tuple(positions),
+        labels=_count_labels(models, sources),
     )
+
+
+def _count_labels(models: Sequence[LabelledModel], sources: Sequence[_Source]) -> int:
+    """Count the labels of corrected models; those of a set that models share count once."""
+    labels_by_set: dict[str, int] = {}
+    for model, source in zip(models, sources, strict=True):
+        if source.evidence is None:
+            continue
+        is_labelled = ~np.isnan(model.judge) & ~np.isnan(model.human)
+        name = source.evidence.drawn.name
+        count = int(np.count_nonzero(is_labelled))
+        labels_by_set[name] = max(count, labels_by_set.get(name, 0))
+    return sum(labels_by_set.values())
+
+
+def _shared_answers(board: Board, evidence: BoardEvidence) -> list[str]:
+    """Say which models have the same answers as another, and so its labels."""
+    labels_by_set: dict[str, list[str]] = {}
+    for row, row_evidence in zip(board.rows, evidence.evidence, strict=True):
+        if row_evidence is not None and row_evidence.drawn.name:
+            labels_by_set.setdefault(row_evidence.drawn.name, []).append(row.label)
+    return [
+        f"{listed(labels, MOST_NAMES)} gave the same answers, so they share their"
+        " labels, which are counted once."
+        for labels in labels_by_set.values()
+        if len(labels) > 1
+    ]
 
 
 def _shares_of_tasks(node: BoardNode) -> dict[str, float]:
@@ -578,12 +645,11 @@ def _notes(
     board: Board, evidence: BoardEvidence, corrected: CorrectedScores
 ) -> list[str]:
     compared = set(corrected.compared)
-    labels = sum(corrected.scores[index].labels for index in compared)
     notes = [
-        f"Scores are corrected by people's labels ({counted(labels, 'label')} of"
+        f"Scores are corrected by people's labels ({counted(evidence.labels, 'label')} of"
         f" {counted(len(compared), 'model')}; PPI++): they are what these people would"
-        " give to all answers. The judge's own number is in the next column. Ranks go by"
-        " corrected scores."
+        " give to all answers. The judge's own number is beside them. Ranks go by"
+        " corrected scores. All further scores, as those of slices, are the judge's."
     ]
     reasons: dict[str, list[str]] = {}
     for index, row in enumerate(board.rows):
@@ -597,9 +663,11 @@ def _notes(
         )
         notes.append(
             f"Not corrected, and therefore not ranked: {named}. A model needs"
-            f" {FEWEST_LABELS} labels of its own. Those of other models do not correct it,"
-            " because the judge may favour it or be harder on it than on them."
+            f" {FEWEST_LABELS} labels of its own answers. Those of other answers do not"
+            " correct it, because the judge may favour it or be harder on it than on other"
+            " models."
         )
+    notes += _shared_answers(board, evidence)
     notes += _error_notes(corrected)
     return [*notes, *evidence.notes]
 
@@ -633,7 +701,7 @@ def _error_notes(corrected: CorrectedScores) -> list[str]:
         )
     elif tested:
         notes.append(
-            "That the judge errs alike on all models is not refuted by the labels, which"
-            " does not prove it."
+            "The labels show no difference between the judge's errors on different models,"
+            " which does not prove that there is none."
         )
     return notes

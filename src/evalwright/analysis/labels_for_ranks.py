@@ -53,6 +53,23 @@ class DrawnForRanks(Plain):
 
 
 @dataclass(frozen=True, slots=True)
+class NeighbourNeed(Plain):
+    """How many labels should settle the ranks of two neighbours.
+
+    Args:
+        better: the label of the one that is ahead so far.
+        worse: that of the other.
+        gap: how far they are expected to be apart, from 0 to 1.
+        labels: labels of each of the two, those so far included; None if all answers are too few.
+    """
+
+    better: str
+    worse: str
+    gap: float
+    labels: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class RankDraw:
     """The sets drawn, and what they are worth.
 
@@ -61,12 +78,14 @@ class RankDraw:
         models: what the labels of each model are worth, in the board's order.
         open_pairs: pairs of models that the labels so far leave open.
         expected_settled: how many of them the new labels should settle.
+        needs: open neighbours with what they need, those with the fewest labels first.
     """
 
     sets: tuple[tuple[Run, LabelSet], ...]
     models: tuple[DrawnForRanks, ...]
     open_pairs: int
     expected_settled: float
+    needs: tuple[NeighbourNeed, ...]
 
 
 def draw_for_ranks(
@@ -75,6 +94,8 @@ def draw_for_ranks(
     *,
     size: int | None = None,
     metric: str | None = None,
+    task: str = "",
+    top: int | None = None,
     seed: int = 0,
 ) -> RankDraw:
     """Draw the answers of several runs whose labels could settle a rank of their board.
@@ -84,6 +105,8 @@ def draw_for_ranks(
         label_files: tables of the labels so far.
         size: number of answers over all runs; None for 200.
         metric: the metric that the board shows, None for each task's main one.
+        task: the task by which the board ranks, "" for its headline score.
+        top: settle only the ranks among this many of the best models; None for all.
         seed: seeds the draw.
 
     Raises:
@@ -94,7 +117,7 @@ def draw_for_ranks(
             "--for-ranks needs at least two runs, whose ranks labels could settle."
         )
     refuse_left_out(runs, "draw from")
-    board = make_board(runs, metric)
+    board = make_board(runs, metric, rank_by=task)
     files = read_label_files(label_files)
     gathered = gather_board_evidence(board, runs, files, with_unlabelled=True)
     unusable = [
@@ -120,6 +143,8 @@ def draw_for_ranks(
             clusters=gathered.clusters,
             drawn=drawn,
             seed=seed,
+            top=top,
+            lower_is_better=bool(board.headline.lower_is_better) != gathered.complement,
         )
     run_by_id = {run.id: run for run in runs}
     facts = [[file.sha256 for file in files], [run.id for run in runs], size, seed]
@@ -139,8 +164,17 @@ def draw_for_ranks(
         if planned.indices:
             label_set = _make_set(gathered, index, planned, drawn[index], seed, facts)
             new_sets.append((run_by_id[row.run], label_set))
+    needs = tuple(
+        NeighbourNeed(
+            board.rows[need.models[0]].label,
+            board.rows[need.models[1]].label,
+            need.gap,
+            need.labels,
+        )
+        for need in plan.needs
+    )
     return RankDraw(
-        tuple(new_sets), tuple(worth), plan.open_pairs, plan.expected_settled
+        tuple(new_sets), tuple(worth), plan.open_pairs, plan.expected_settled, needs
     )
 
 

@@ -11,6 +11,7 @@ import io
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,8 @@ FROM_TABLE = "the table of facts"
 FROM_RECORD = "the run's record"
 FROM_NAME = "the name"
 
+MOST_RECORDED = 50
+"""Most facts that are taken from a run's record."""
 LARGEST_TABLE_BYTES = 1 << 26
 
 MAX_COMPARED_NAMES = 30_000
@@ -399,12 +402,10 @@ def recorded_facts(run: Run) -> dict[str, Fact]:
     written = model.get("facts")
     facts: dict[str, Fact] = {}
     if isinstance(written, Mapping):
-        try:
-            facts = check_facts(written, f"The record of run '{run.id}'")
-        except (
-            ConfigurationError
-        ):  # a record that was edited: its facts count for nothing
-            facts = {}
+        # A record may come from anywhere: what cannot be a fact counts for nothing.
+        for key in [*written][:MOST_RECORDED]:
+            with suppress(ConfigurationError):
+                facts |= check_facts({key: written[key]}, f"The record of '{run.id}'")
     price = model.get("price")
     if isinstance(price, Mapping):
         for key, name in (("price_in", "input"), ("price_out", "output")):

@@ -29,6 +29,10 @@ COMMANDS = {
         "Compare runs, paired by item; fail where one is worse.",
     ),
     "leaderboard": ("leaderboard:leaderboard", "Make a leaderboard of runs."),
+    "entries": (
+        "entries:entries",
+        "Keep a leaderboard by pull requests: check entries, try, run, publish.",
+    ),
     "runs": (
         "runs:runs",
         "List, show, plot, check, merge, rename and delete runs; submit them elsewhere.",
@@ -62,7 +66,7 @@ COMMANDS = {
 }
 SECTIONS = {
     "Start": ("init", "run", "plan", "view", "compare"),
-    "Results": ("leaderboard", "runs", "score", "export", "import"),
+    "Results": ("leaderboard", "entries", "runs", "score", "export", "import"),
     "Tasks and models": ("tasks", "models", "check"),
     "Operations": ("store", "jobs", "doctor", "completion"),
     "Other programs": tuple(FOREIGN_COMMANDS),

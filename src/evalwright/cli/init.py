@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from evalwright.cli.board_init import init_board
 from evalwright.cli.exit_codes import say
 from evalwright.cli.first_command import suite_command
 from evalwright.cli.init_jobs import (
@@ -48,6 +49,7 @@ WITHOUT_JOB = ("task", "models", "judges", "rubric", "columns", "no_workflow")
 
 
 @click.command()
+@click.argument("folder", required=False)
 @option(
     "--job",
     "JOB",
@@ -82,6 +84,14 @@ WITHOUT_JOB = ("task", "models", "judges", "rubric", "columns", "no_workflow")
     "The configuration of another system, such as promptfooconfig.yaml: what of it can"
     " be taken over becomes a suite, a task, prompts and rows.",
 )
+@click.option(
+    "--leaderboard",
+    metavar="KIND",
+    is_flag=False,
+    flag_value="blank",
+    help="Write the repository of a leaderboard by pull requests, into FOLDER: hhem,"
+    " sea-helm or blank (the default). It runs nothing.",
+)
 @flag("--no-workflow", "Write no GitHub workflow.")
 @flag("--no-run", "With a job: write its files, and only print its first command.")
 @flag("--replace", "Replace files that are there.")
@@ -93,6 +103,13 @@ def init(**params: Any) -> int:
     another system's configuration. No file is replaced without a question or --replace, and no
     request is sent but to models in this process.
     """
+    if params["leaderboard"]:
+        return init_board(params)
+    if params["folder"]:
+        raise click.UsageError(
+            f"FOLDER ('{params['folder']}') is for --leaderboard alone; the others write"
+            " into the working folder."
+        )
     if params["source"]:
         _convert(Path(params["source"]), params)
         return 0

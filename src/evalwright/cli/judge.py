@@ -48,7 +48,11 @@ def judge() -> None:
 @click.argument("run2", required=False)
 @click.argument("more", metavar="[RUN3...]", nargs=-1)
 @_SCORER
-@repeatable_option("--task tasks", "NAME", "Only answers to this task.")
+@repeatable_option(
+    "--task tasks",
+    "NAME",
+    "Only answers to this task. With --for-ranks: the task by which the board ranks.",
+)
 @option(
     "--n size", "N", "How many answers. Default: 200, or all.", type=click.IntRange(1)
 )
@@ -76,6 +80,12 @@ def judge() -> None:
     "Draw, from the answers of all RUNS, those whose labels could settle a rank of their"
     " leaderboard; --n is for all runs together.",
 )
+@option(
+    "--top",
+    "N",
+    "With --for-ranks: settle only the ranks among the N best models.",
+    type=click.IntRange(2),
+)
 @repeatable_option(
     "--labels files", "FILE", "With --for-ranks: labels so far, which are used again."
 )
@@ -102,7 +112,7 @@ def sample(runs_folder: str, as_json: bool, **settings: Any) -> None:
     The judge's own verdicts are not in the table. Fill in the column 'label' (1 right, 0 wrong),
     then: evalwright check judge calibrate RUN --labels FILE
     """
-    only_with(question="page", files="for_ranks")
+    only_with(question="page", files="for_ranks", top="for_ranks")
     run_names = [settings.pop("run"), settings.pop("run2"), *settings.pop("more")]
     names = [name for name in run_names if name is not None]
     if settings.pop("for_ranks"):
@@ -113,6 +123,7 @@ def sample(runs_folder: str, as_json: bool, **settings: Any) -> None:
             "Without --for-ranks answers are drawn from one run, or two."
         )
     settings.pop("files")
+    settings.pop("top")
     run, run2 = [*names, None][:2]
     _show_next_step(_draw_labels(runs_folder, run=run, run2=run2, **settings), as_json)
 
@@ -269,6 +280,7 @@ def _draw_labels(
 ) -> dict[str, Any]:
     """Draw answers to label, write the table or page, and store the sets beside their runs."""
     from evalwright.analysis.judge_validation.drawing import (
+        check_texts,
         draw_disputed_set,
         draw_set,
         draw_sets,
@@ -313,7 +325,9 @@ def _draw_labels(
     command += f" --labels {shlex.quote(files['table'] or 'FILE.csv')}"
     command += "" if runs_folder == "runs" else f" --out {shlex.quote(runs_folder)}"
     _check_free(files, command)
-    rows = sheet_rows(list(zip(runs, sets, strict=True)))
+    pairs = list(zip(runs, sets, strict=True))
+    rows = sheet_rows(pairs)
+    check_texts(rows, pairs)
     set_files = [
         write_set(drawn_run.folder, label_set)
         for drawn_run, label_set in zip(runs, sets, strict=True)
@@ -359,31 +373,43 @@ def _draw_rank_labels(
     page: str | None,
     question: str | None,
     files: Sequence[str],
+    top: int | None,
 ) -> dict[str, Any]:
     """Draw the labels that could settle a rank, write the table or page, and store the sets."""
-    from evalwright.analysis.judge_validation.drawing import sheet_rows, write_set
+    from evalwright.analysis.judge_validation.drawing import (
+        check_texts,
+        sheet_rows,
+        write_set,
+    )
     from evalwright.analysis.labels_for_ranks import draw_for_ranks
     from evalwright.reports.labelling import QUESTION, label_html, sheet_csv
 
-    if scorer or tasks or unsure or flipped or design != "random":
+    if scorer or unsure or flipped or design != "random":
         raise click.UsageError(
             "--for-ranks draws for the board's headline score, with chances of its own:"
-            " leave out --scorer, --task, --design, --unsure and --flipped."
+            " leave out --scorer, --design, --unsure and --flipped."
         )
+    if len(tasks) > 1:
+        raise click.UsageError(
+            "With --for-ranks name one --task, by which the board then ranks."
+        )
+    task = tasks[0] if tasks else ""
     runs = open_runs(*names, writes_beside=True)
-    draw = draw_for_ranks(runs, files, size=size, seed=seed)
+    draw = draw_for_ranks(runs, files, size=size, task=task, top=top, seed=seed)
     outputs = {"table": to or (None if page else "ranks.labels.csv"), "page": page}
     tables = [*files, outputs["table"] or "FILE.csv"]
     command = " ".join(
         [
             "evalwright leaderboard",
             *map(shlex.quote, names),
+            *([f"--rank-by {shlex.quote(task)}"] if task else []),
             *(f"--labels {shlex.quote(table)}" for table in tables),
             *([] if runs_folder == "runs" else [f"--out {shlex.quote(runs_folder)}"]),
         ]
     )
     _check_free(outputs, command)
     rows = sheet_rows(list(draw.sets))
+    check_texts(rows, draw.sets)
     set_files = [write_set(run.folder, label_set) for run, label_set in draw.sets]
     graded = any(label_set.graded for _, label_set in draw.sets)
     if page:
@@ -406,6 +432,7 @@ def _draw_rank_labels(
         "models": [model.as_dict() for model in draw.models],
         "open_pairs": draw.open_pairs,
         "expected_settled": draw.expected_settled,
+        "needs": [need.as_dict() for need in draw.needs],
         **outputs,
         "next": command,
     }
@@ -420,8 +447,37 @@ def _show_rank_draw(labelling: dict[str, Any], as_json: bool) -> None:
             f" open; these should settle about {labelling['expected_settled']:.1f}."
         )
         for model in labelling["models"]:
-            echo(f"  {_worth(model)}")
+            if model["drawn"] or model["labels"]:
+                echo(f"  {_worth(model)}")
+        for line in _plan_lines(labelling["needs"]):
+            echo(line)
     _show_next_step(labelling, as_json)
+
+
+MOST_NEIGHBOURS = 5
+"""Most pairs of neighbours of which it is said how many labels they need."""
+
+
+def _plan_lines(needs: Sequence[dict[str, Any]]) -> list[str]:
+    """Say how many labels would settle the ranks of neighbours, the cheapest first."""
+    if not needs:
+        return []
+    lines = [
+        "Labels of each of two neighbours that would settle their ranks (80% chance):"
+    ]
+    for need in needs[:MOST_NEIGHBOURS]:
+        models = f"{need['better']} and {need['worse']}"
+        gap = f"about {100 * need['gap']:.1f} points apart"
+        if need["labels"] is None:
+            lines.append(f"  {models}, {gap}: all their answers are too few")
+        else:
+            lines.append(f"  {models}, {gap}: {need['labels']:,} each")
+    if len(needs) > MOST_NEIGHBOURS:
+        lines.append(
+            f"  and {len(needs) - MOST_NEIGHBOURS} further pairs, which need more."
+            " --top N draws only for the ranks among the N best models."
+        )
+    return lines
 
 
 def _worth(model: dict[str, Any]) -> str:

@@ -188,6 +188,8 @@ def run(**params: Any) -> int:
     flags = evaluation_settings(params)
     plain_fields = ("limit", "name", "max_resident", "hardware", "shard", "round")
     flags |= {key: params[key] for key in plain_fields if params[key] is not None}
+    if params["round"] == "":
+        raise click.UsageError("--round needs a name, such as 2026-W49.")
     flags |= {
         key: tuple(params[key]) for key in ("until", "budget", "price") if params[key]
     }

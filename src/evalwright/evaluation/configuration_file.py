@@ -37,7 +37,13 @@ from evalwright.evaluation.judge_setting import (
     split_panel,
     unsure_scorer,
 )
-from evalwright.evaluation.origins import FILES, listed, proposed, require_allowed
+from evalwright.evaluation.origins import (
+    FILES,
+    Setting,
+    listed,
+    proposed,
+    require_allowed,
+)
 from evalwright.evaluation.prompts import checked
 from evalwright.evaluation.settings import (
     KINDS,
@@ -117,6 +123,34 @@ def read_recorded(run_file: Path) -> Configuration:
         UsageError: the `run.json` cannot be read, or a setting in it.
     """
     return _opened(run_file).read().configuration
+
+
+def read_part(
+    document: Document, key: str, path: Path
+) -> tuple[Configuration, list[Setting]]:
+    """Read a suite that is a part of another file.
+
+    Args:
+        document: the file.
+        key: the part.
+        path: the file's path, from which relative paths start.
+
+    Returns:
+        The configuration, and the settings in it that are for the user to decide.
+
+    Raises:
+        UsageError: a setting is wrong; the message names file and line.
+    """
+    places = {
+        place_path[1:]: place
+        for place_path, place in document.places.items()
+        if place_path[:1] == (key,)
+    }
+    part = replace(document, value=document.value[key], places=places)
+    reader = _Reader(part.value, path, relative=True, document=part)
+    configuration = reader.read().configuration
+    remaining = reader.remaining(None, {}, {})
+    return configuration, proposed(remaining, reader.folder)
 
 
 def _with_flags(settings: Settings, flags: Mapping[str, Any]) -> Settings:

@@ -5,6 +5,7 @@ A setting is checked here, wherever it comes from: its type by `check_kind`, its
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from evalwright.core.deprecation import warn_old_name
 from evalwright.core.errors import ConfigurationError, UnknownName, known_names
+from evalwright.core.text import printable
 from evalwright.evaluation.configuration import FORMATS, Configuration
 from evalwright.evaluation.prompts import prompts_from_python
 from evalwright.metrics.tree import read_tree
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
     from evalwright.core.tasks import Task
     from evalwright.models.local.cluster import Placement
     from evalwright.models.model_interface import Model
+
+_LONGEST_ROUND = 60
+_ROUND = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{_LONGEST_ROUND - 1}}}")
 
 KINDS: dict[str, tuple[Any, str]] = {
     **dict.fromkeys(("max_resident", "num_fewshot", "seed"), (int, "a whole number")),
@@ -122,6 +127,7 @@ class Settings:
             )
         read_limit(configuration.accept_failures, self._prefix("accept_failures"))
         check_run_name(configuration.name)
+        self._check_round(configuration.round)
         if configuration.format not in FORMATS:
             raise UnknownName(
                 "format",
@@ -144,6 +150,15 @@ class Settings:
             raise ConfigurationError(
                 f"--max-resident must be at least 1, not {configuration.max_resident}:"
                 " nothing could be loaded."
+            )
+
+    def _check_round(self, round_name: str) -> None:
+        """Raise ConfigurationError if a run's name could not show the round's name as it is."""
+        if round_name and not _ROUND.fullmatch(round_name):
+            raise ConfigurationError(
+                f"{self._prefix('round')}--round takes 1 to {_LONGEST_ROUND} letters, digits,"
+                " dots, dashes and underscores, the first a letter or digit, such as"
+                f" 2026-W49, not '{printable(round_name)[:60]}'."
             )
 
     def _prefix(self, key: str) -> str:

@@ -15,6 +15,7 @@ from importlib.resources import files
 from typing import Any
 
 from evalwright.analysis.board import Board, BoardRow
+from evalwright.analysis.corrected_tree import BY_THE_JUDGE
 from evalwright.core.errors import MissingExtra
 from evalwright.core.outcomes import NO_ANSWER
 from evalwright.core.plain import plain
@@ -165,7 +166,8 @@ def _nodes_without_column(
             is_shown = is_headline or f"tree.{node.title}" in names
         else:
             is_shown = False
-        if not is_shown and node.id not in names:
+        is_first_by_judge = node.id == f"{board.rank_by}{BY_THE_JUDGE}"
+        if not is_shown and not is_first_by_judge and node.id not in names:
             without.append(placed)
     return without
 

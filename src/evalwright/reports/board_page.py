@@ -19,7 +19,7 @@ from evalwright.core.plain import plain
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.board_files import board_json
-from evalwright.reports.columns import normalise_label
+from evalwright.reports.columns import CORRECTED, JUDGE_ERROR_PREFIX, normalise_label
 from evalwright.reports.documents.board import (
     FAULT_TITLES,
     JUDGE_MARK,
@@ -169,12 +169,19 @@ def _name_as_columns(
     nodes: Sequence[dict[str, Any]], record: Mapping[str, Any]
 ) -> None:
     """Give roots the titles of their columns: "Hallucination rate" in place of its task's name."""
+    columns = record.get("columns", ())
+    if not columns:
+        return
     for node, original in zip(nodes, record["nodes"], strict=True):
-        if node["parent"] is not None or not (
-            node["kind"] == "task" or node["id"] == OVERALL
+        is_corrected = (
+            node["id"] == record["rank_by"] and columns[0]["name"] == CORRECTED
+        )
+        if not is_corrected and (
+            node["parent"] is not None
+            or not (node["kind"] == "task" or node["id"] == OVERALL)
         ):
             continue
-        for column in record.get("columns", ()):
+        for column in columns:
             if _numbers_of(_column_numbers(record, column)) == _numbers_of(original):
                 node["title"] = inert(column["title"])
                 break
@@ -184,7 +191,7 @@ def _nodes_of_columns(record: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Make further roots of the columns that no node has the numbers of.
 
     These are the further metrics of a hallucination board, and the shares of a factual one. They
-    have no anchors on the models' pages.
+    have no anchors on the models' pages. The judge's error rates are columns of the models.
     """
     numbers_of_nodes = {_numbers_of(node) for node in record["nodes"]}
     further_nodes = []
@@ -206,7 +213,8 @@ def _nodes_of_columns(record: Mapping[str, Any]) -> list[dict[str, Any]]:
             "reasons": {},
             "has_anchor": False,
         }  # fmt: skip
-        if _numbers_of(node) not in numbers_of_nodes:
+        is_error_rate = column["name"].startswith(JUDGE_ERROR_PREFIX)
+        if not is_error_rate and _numbers_of(node) not in numbers_of_nodes:
             further_nodes.append(_compact(node))
     return further_nodes
 
@@ -279,7 +287,7 @@ def _static_nodes(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def _static_head(node: Mapping[str, Any]) -> tuple[str, str]:
     """Return a column's title and its small print."""
-    said = ("accuracy", normalise_label(node["title"]))
+    said = ("accuracy", normalise_label(node["title"].partition(", ")[0]))
     metric = "" if normalise_label(node["metric"]) in said else node["metric"]
     direction = "lower is better" if node["lower_is_better"] else ""
     small_print = [node["measure"] or metric, direction]

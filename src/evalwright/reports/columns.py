@@ -14,6 +14,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from evalwright.analysis.board_tree import OVERALL, find_in
+from evalwright.analysis.corrected_tree import (
+    BY_THE_JUDGE,
+    are_complements,
+    complement,
+)
 from evalwright.analysis.factual import ACCURACY, HALLUCINATED, REFUSED, SHARES
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
@@ -92,8 +97,16 @@ class ScoreColumn:
 CORRECTED = "corrected"
 """Name of the column of scores that labels correct."""
 
-JUDGE_ERRORS = {"false_alarm": "Judge's false alarms", "miss": "Judge's misses"}
-"""Titles of the columns of a judge's error rates, by their names in `BoardRow.judge_errors`."""
+JUDGE_ERRORS = {
+    "false_alarm": ("Judge's false alarms", "% of right answers"),
+    "miss": ("Judge's misses", "% of wrong answers"),
+}
+"""Title and measure of the columns of a judge's error rates, by their names in
+`BoardRow.judge_errors`.
+"""
+
+JUDGE_ERROR_PREFIX = "judge_"
+"""How the names of the columns of a judge's error rates begin."""
 
 MOST_COLUMNS = 8
 """Most columns of scores that a table shows beside the one that orders its rows."""
@@ -126,41 +139,73 @@ class ShownColumns:
 
 def score_columns(board: Board) -> tuple[ScoreColumn, ...]:
     """Return all score columns of a board, with the one that orders the rows first."""
+    return _with_corrected(board, _score_columns(_by_the_judge(board)))
+
+
+def _score_columns(board: Board) -> tuple[ScoreColumn, ...]:
     columns = _default_columns(board)
     if board.is_ranked_elsewhere:
         first = node_column(board.headline)
         columns = (first, *(column for column in columns if column.name != first.name))
     names = {column.name for column in columns}
     slices = (node_column(node) for node in find_in(board.tree) if node.kind == "slice")
-    return _with_corrected(
-        board, (*columns, *(column for column in slices if column.name not in names))
-    )
+    return (*columns, *(column for column in slices if column.name not in names))
+
+
+def _by_the_judge(board: Board) -> Board:
+    """Return a board as it is without labels, in the order that they give the rows."""
+    return replace(board, tree=board.judged_tree) if board.judged_tree else board
 
 
 def _with_corrected(
     board: Board, columns: tuple[ScoreColumn, ...]
 ) -> tuple[ScoreColumn, ...]:
-    """Put the score corrected by labels first, and the judge's own number and errors beside it."""
+    """Put the score corrected by labels first, and the judge's own number and errors beside it.
+
+    A column that is 1 minus the judge's number is corrected alike: it can be computed from either.
+    """
     if not any(row.corrected for row in board.rows):
         return columns
     judged, *others = columns
-    corrected = replace(
-        judged,
-        name=CORRECTED,
-        title=f"{judged.title}, corrected",
-        estimates=tuple(row.corrected for row in board.rows),
-    )
+    corrected = _corrected_column(judged, [row.corrected for row in board.rows])
+    corrected = replace(corrected, name=CORRECTED)
     errors = []
-    for name, title in JUDGE_ERRORS.items():
+    for name, (title, kind) in JUDGE_ERRORS.items():
         rates = tuple(row.judge_errors.get(name) for row in board.rows)
         if any(rates):
             errors.append(
                 ScoreColumn(
-                    f"judge_{name}", title, "", name, "%", "points", None, rates
+                    f"{JUDGE_ERROR_PREFIX}{name}",
+                    title,
+                    "",
+                    kind,
+                    kind,
+                    "points",
+                    None,
+                    rates,
                 )
             )
-    own_number = replace(judged, title=f"{judged.title}, by the judge")
+    own_number = replace(judged, title=f"{judged.title}{BY_THE_JUDGE}")
+    complements = [complement(estimate) for estimate in corrected.estimates]
+    others = [
+        _corrected_column(column, complements)
+        if are_complements(column.estimates, judged.estimates)
+        else column
+        for column in others
+    ]
     return (corrected, own_number, *errors, *others)
+
+
+def _corrected_column(
+    column: ScoreColumn, estimates: Sequence[Estimate | None]
+) -> ScoreColumn:
+    """Put corrected numbers into the place of the judge's."""
+    return replace(
+        column,
+        name=f"{CORRECTED}_{column.name}",
+        title=f"{column.title}, corrected",
+        estimates=tuple(estimates),
+    )
 
 
 def shown_columns(board: Board) -> ShownColumns:
@@ -170,7 +215,7 @@ def shown_columns(board: Board) -> ShownColumns:
     metadata or by another node, shows one level of its tree: the node that orders the rows and its
     parts, as many as can be read.
     """
-    shown = _shown_columns(board)
+    shown = _shown_columns(_by_the_judge(board))
     return replace(shown, columns=_with_corrected(board, shown.columns))
 
 

@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 from evalwright.core.errors import ConfigurationError
 
@@ -28,6 +29,28 @@ ALIASES: Mapping[str, str] = {
     "context_length": "context",
 }
 """Other names of the keys, as other tables have them."""
+
+RESERVED = frozenset(
+    [
+        "cost",
+        "date",
+        "label",
+        "model",
+        "name",
+        "overall",
+        "rank",
+        "run",
+        "score",
+        "scores",
+        "items",
+        "missing",
+        "tied",
+    ]
+)
+"""Names of what a board itself says of a model, which no fact may stand in for."""
+
+LARGEST_NUMBER = 1e15
+"""Largest number of a fact: beyond it digits are lost on the way to a page."""
 
 LONGEST_TEXT_CHARS = 300
 """Longest text of a fact: it has to fit into a cell of a table."""
@@ -68,6 +91,11 @@ def check_facts(facts: Mapping[str, Any], where: str) -> dict[str, Fact]:
         key = normalise_key(str(written_key))
         if not key:
             raise ConfigurationError(f"{where}: a fact has no name.")
+        if key in RESERVED:
+            raise ConfigurationError(
+                f"{where}: '{written_key}' cannot be a fact: the board itself says it."
+                " Choose another name."
+            )
         if key in written_as:
             raise ConfigurationError(
                 f"{where}: '{written_as[key]}' and '{written_key}' are the same fact."
@@ -102,6 +130,10 @@ def check_fact(key: str, written: Any, where: str) -> Fact:
         )
     if isinstance(written, float) and not math.isfinite(written):
         raise ConfigurationError(f"{where}: the fact '{key}' is no finite number.")
+    if isinstance(written, int | float) and abs(written) > LARGEST_NUMBER:
+        raise ConfigurationError(
+            f"{where}: the fact '{key}' must be a number of at most {LARGEST_NUMBER:g}."
+        )
     read_fact = _READERS.get(key)
     if read_fact is None:
         return _any(key, written, where)
@@ -153,7 +185,7 @@ def read_size(written: Any) -> float | None:
     if match is None:
         return None
     size = float(match["number"]) * _BILLIONS[(match["unit"] or "b").lower()]
-    return float(f"{size:.9g}") if size > 0 else None
+    return float(f"{size:.9g}") if 0 < size <= LARGEST_NUMBER else None
 
 
 def _tokens(written: Any) -> float | None:
@@ -196,7 +228,8 @@ def _date(written: Any) -> str | None:
 
 def _url(written: Any) -> str | None:
     text = str(written).strip()
-    return text if _URL.fullmatch(text) else None
+    # A login before the host's name makes an address look like another one.
+    return text if _URL.fullmatch(text) and "@" not in urlsplit(text).netloc else None
 
 
 _READERS: Mapping[str, Callable[[Any], Fact]] = {

@@ -19,6 +19,8 @@ whole boards count that too (docs/reference/coverage.md).
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -36,6 +38,8 @@ from evalwright.statistics.units import F64, I64, Clusters
 
 FEWEST_IN_STRATUM = 10
 """Least labels in a stratum of a model from which labels are drawn, if it has as many answers."""
+PLANNED_CHANCE = 0.8
+"""Chance to settle a pair at which its number of labels is called enough."""
 _ASSUMED_LABELS = 10.0
 """Weight, in labels, of the spread that is assumed before there are any.
 
@@ -68,6 +72,22 @@ class PlannedLabels:
 
 
 @dataclass(frozen=True, slots=True)
+class PairNeed:
+    """How many labels should settle an open pair of neighbours.
+
+    Args:
+        models: their positions, the better one first.
+        gap: the expected difference of their scores, from 0 to 1.
+        labels: labels of each of the two, those so far included, with which the pair is settled
+            with a chance of 80%; None if all of their answers are too few.
+    """
+
+    models: tuple[int, int]
+    gap: float
+    labels: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class LabelPlan:
     """What to label next on a board.
 
@@ -75,11 +95,13 @@ class LabelPlan:
         models: one for each model.
         open_pairs: number of pairs that the labels so far leave open.
         expected_settled: how many of them the new labels should settle.
+        needs: what the open pairs of neighbours need, those with the fewest labels first.
     """
 
     models: tuple[PlannedLabels, ...]
     open_pairs: int
     expected_settled: float
+    needs: tuple[PairNeed, ...] = ()
 
 
 def plan_labels(
@@ -90,6 +112,8 @@ def plan_labels(
     drawn: Sequence[npt.NDArray[np.bool_]] = (),
     level: float = 0.95,
     seed: int = 0,
+    top: int | None = None,
+    lower_is_better: bool = False,
 ) -> LabelPlan:
     """Choose the answers to label next, so that as many pairs as possible are settled.
 
@@ -101,6 +125,8 @@ def plan_labels(
             drawn again.
         level: 1 minus the chance of any false finding.
         seed: seeds the draw.
+        top: settle only the ranks among this many of the best models; None for all.
+        lower_is_better: whether a model with a lower score is better.
 
     Raises:
         ValueError: no pair is open, or the size is too small for two models.
@@ -109,15 +135,23 @@ def plan_labels(
         _State.of(model, drawn[index] if drawn else ~np.isnan(model.human))
         for index, model in enumerate(models)
     ]
-    pairs = _open_pairs(models, clusters, level)
+    sign = 1.0 if lower_is_better else -1.0
+    order = sorted(range(len(states)), key=lambda index: sign * states[index].value)
+    considered = {*order[:top]}
+    pairs = [
+        (a, b)
+        for a, b in _open_pairs(models, clusters, level)
+        if a in considered and b in considered
+    ]
     if not len(pairs):
         raise ValueError(
             "no pair of these models is open: every rank is settled by the labels so far"
         )
     count = len(models)
     critical = normal_quantile(1 - (1 - level) / (count * (count - 1)))
+    needs = _needs_of(states, pairs, order, critical)
     before = [state.variance() for state in states]
-    spent = _share_out_base(states, pairs, size)
+    spent = _share_out_base(states, pairs, size, needs)
     _share_out_rest(states, pairs, size - spent, critical)
     rng = np.random.default_rng(seed)
     planned = []
@@ -141,7 +175,47 @@ def plan_labels(
         )
         for a, b in pairs
     )
-    return LabelPlan(tuple(planned), len(pairs), float(settled))
+    return LabelPlan(tuple(planned), len(pairs), float(settled), needs)
+
+
+def _needs_of(
+    states: Sequence[_State],
+    pairs: Sequence[tuple[int, int]],
+    order: Sequence[int],
+    critical: float,
+) -> tuple[PairNeed, ...]:
+    """How many labels each open pair of neighbours needs, in the order of the number."""
+    open_pairs = {frozenset(pair) for pair in pairs}
+    needs = []
+    for a, b in itertools.pairwise(order):
+        if frozenset((a, b)) in open_pairs:
+            gap = abs(states[a].value - states[b].value)
+            labels = _labels_to_settle(states[a], states[b], gap, critical)
+            needs.append(PairNeed((a, b), gap, labels))
+    needs.sort(key=lambda need: math.inf if need.labels is None else need.labels)
+    return tuple(needs)
+
+
+def _labels_to_settle(
+    first: _State, second: _State, gap: float, critical: float
+) -> int | None:
+    """Find the least number of labels of each of two models with which they probably differ."""
+
+    def is_enough(labels: int) -> bool:
+        variance = first.variance_with(labels) + second.variance_with(labels)
+        return _chance_to_settle(gap, variance, critical) >= PLANNED_CHANCE
+
+    most = int(min(first.sizes.sum(), second.sizes.sum()))
+    least = FEWEST_LABELS
+    if most < least or not is_enough(most):
+        return None
+    while least < most:
+        middle = (least + most) // 2
+        if is_enough(middle):
+            most = middle
+        else:
+            least = middle + 1
+    return least
 
 
 def _chance_to_settle(difference: float, variance: float, critical: float) -> float:
@@ -219,6 +293,15 @@ class _State:
         """The expected variance of the corrected score."""
         return float(self.parts().sum()) + float(self.item_variance)
 
+    def variance_with(self, labels: int) -> float:
+        """The expected variance with this many labels, shared out as is best for the strata."""
+        spread = np.maximum(self.spread, 1e-12)
+        weights = self.shares * np.sqrt(spread)
+        n = np.minimum(np.maximum(labels * weights / weights.sum(), 1.0), self.sizes)
+        unseen = 1 - n / self.sizes
+        parts = self.shares**2 * unseen * self.spread / n
+        return float(parts.sum()) + float(self.item_variance)
+
     @property
     def needed(self) -> F64:
         """The labels that each stratum needs before the model can be corrected by strata."""
@@ -258,14 +341,24 @@ def _open_pairs(
 
 
 def _share_out_base(
-    states: Sequence[_State], pairs: Sequence[tuple[int, int]], size: int
+    states: Sequence[_State],
+    pairs: Sequence[tuple[int, int]],
+    size: int,
+    needs: Sequence[PairNeed],
 ) -> int:
-    """Give models the labels without which they cannot be corrected, closest neighbours first."""
+    """Give models the labels without which they cannot be corrected.
+
+    Neighbours that few labels settle are first, then pairs by how close they are.
+    """
     spent = 0
-    by_distance = sorted(
-        pairs, key=lambda pair: abs(states[pair[0]].value - states[pair[1]].value)
-    )
-    for pair in by_distance:
+    labels_by_pair = {frozenset(need.models): need.labels for need in needs}
+
+    def cost_and_distance(pair: tuple[int, int]) -> tuple[float, float]:
+        labels = labels_by_pair.get(frozenset(pair))
+        distance = abs(states[pair[0]].value - states[pair[1]].value)
+        return math.inf if labels is None else labels, distance
+
+    for pair in sorted(pairs, key=cost_and_distance):
         needs = {index: states[index].needed for index in pair}
         cost = int(sum(need.sum() for need in needs.values()))
         if cost and spent + cost <= size:

@@ -196,24 +196,47 @@ def read_document(path: Path, kind: str = "task file", list_key: str = "") -> Do
     Raises:
         TaskError: it cannot be read, or is not one mapping; the message names file and line.
     """
-    import yaml
-
     try:
-        text = check_ordinary(path, LARGEST).read_bytes().decode("utf-8-sig")
+        content = check_ordinary(path, LARGEST).read_bytes()
     except OSError as error:
         raise TaskError(
             f"The {kind} '{shown_path(path)}' cannot be read: {error.strerror}."
         ) from None
+    return parse_document(content, path, kind, list_key)
+
+
+def parse_document(
+    content: bytes,
+    path: Path,
+    kind: str = "task file",
+    list_key: str = "",
+) -> Document:
+    """Read the mapping in the bytes of a YAML file, as `read_document` does.
+
+    Args:
+        content: what the file holds.
+        path: the file, to which relative paths in it belong.
+        kind: what it is, for messages.
+        list_key: where the file may hold a list: the key of which it is made the value.
+
+    Raises:
+        TaskError: it is not one mapping; the message names file and line.
+    """
+    import yaml
+
+    name = shown_path(path)
+    try:
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = path.read_bytes()[: error.start].count(b"\n") + 1
+        line = content[: error.start].count(b"\n") + 1
         raise TaskError(
-            f"{shown_path(path)}:{line}: the file is not UTF-8 text; save it as UTF-8."
+            f"{name}:{line}: the file is not UTF-8 text; save it as UTF-8."
         ) from None
     if odd := _ODD_BREAKS.search(text):
         line = text[: odd.start()].count("\n") + 1
         escape = f"\\u{ord(odd[0]):04x}"
         raise TaskError(
-            f"{shown_path(path)}:{line}: the file has a character (U+{ord(odd[0]):04X}) that"
+            f"{name}:{line}: the file has a character (U+{ord(odd[0]):04X}) that"
             f" YAML treats as a line break; write it as {escape} in double quotes."
         )
     try:
@@ -221,21 +244,21 @@ def read_document(path: Path, kind: str = "task file", list_key: str = "") -> Do
             raise RecursionError
         node = yaml.compose(text, Loader=_loader())
     except yaml.MarkedYAMLError as error:
-        raise TaskError(_syntax_message(path, error)) from None
+        raise TaskError(_syntax_message(name, error)) from None
     except (yaml.YAMLError, ValueError) as error:
         raise TaskError(
-            f"{shown_path(path)}: this is not YAML: {str(error).splitlines()[0]}."
+            f"{name}: this is not YAML: {str(error).splitlines()[0]}."
         ) from None
     except RecursionError:
-        raise TaskError(f"{shown_path(path)}: the file is nested too deeply.") from None
+        raise TaskError(f"{name}: the file is nested too deeply.") from None
     if node is None:
         hint = "; it begins with `task: name`" if kind == "task file" else ""
-        raise TaskError(f"{shown_path(path)}: the {kind} is empty{hint}.")
+        raise TaskError(f"{name}: the {kind} is empty{hint}.")
     if (
         MAX_NODES < expanded_size(node) < math.inf
     ):  # a few lines with aliases could stand for billions of values
         raise TaskError(
-            f"{shown_path(path)}: the file has more than {MAX_NODES:,} values; keep rows in"
+            f"{name}: the file has more than {MAX_NODES:,} values; keep rows in"
             " a data file."
         )
     builder = _Builder(path)
@@ -244,10 +267,9 @@ def read_document(path: Path, kind: str = "task file", list_key: str = "") -> Do
         value = {list_key: value}
     if not isinstance(value, dict):
         raise TaskError(
-            f"{shown_path(path)}:1: a {kind} is a mapping (`key: value`), not"
-            f" {kind_of(value)}."
+            f"{name}:1: a {kind} is a mapping (`key: value`), not {kind_of(value)}."
         )
-    return Document(value, shown_path(path), path.parent, builder.places, (path,))
+    return Document(value, name, path.parent, builder.places, (path,))
 
 
 def parse_yaml(
@@ -400,13 +422,13 @@ def _loader() -> Any:
     return Loader
 
 
-def _syntax_message(path: Path, error: yaml.MarkedYAMLError) -> str:
+def _syntax_message(name: str, error: yaml.MarkedYAMLError) -> str:
     mark = error.problem_mark or error.context_mark
     line = mark.line + 1 if mark else 1
     problem = (error.problem or error.context or "there is a syntax error").rstrip(".")
     if "\\t" in problem or "tab" in problem:
         problem += " (indent with spaces)"
-    return f"{shown_path(path)}:{line}: this is not YAML: {problem}."
+    return f"{name}:{line}: this is not YAML: {problem}."
 
 
 class _Builder:

@@ -392,6 +392,33 @@ def sheet_rows(pairs: Sequence[tuple[Run, LabelSet]]) -> list[SheetRow]:
     return mixed
 
 
+def check_texts(
+    rows: Sequence[SheetRow], pairs: Sequence[tuple[Run, LabelSet]]
+) -> None:
+    """Check that people can read what they are to label.
+
+    Args:
+        rows: The rows of the sheet.
+        pairs: The runs with their sets.
+
+    Raises:
+        ConfigurationError: a run's records have no answers, or nothing to judge them by.
+    """
+    for run, drawn in pairs:
+        own_rows = [row for row in rows if row.row.startswith(f"{drawn.name}-")]
+        lacking = []
+        if not any(row.input or row.context or row.reference for row in own_rows):
+            lacking.append("questions or articles")
+        if not any(row.answer for row in own_rows):
+            lacking.append("answers or summaries")
+        if lacking:
+            raise ConfigurationError(
+                f"The run '{run.id}' has scores but no texts: its records have no"
+                f" {' and no '.join(lacking)}, so people could not judge them. Nothing was"
+                " drawn. Import the run again with its texts, or run the task again."
+            )
+
+
 def _read_sheet_rows(run: Run, drawn: LabelSet) -> list[SheetRow]:
     numbers = {position: number for number, position in enumerate(drawn.rows)}
     tasks = set(drawn.tasks)

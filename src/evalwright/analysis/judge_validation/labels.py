@@ -42,8 +42,9 @@ WORDS: Mapping[str, float] = {
 }
 """What people write for right and wrong, in lower case."""
 
-_LONGEST = 1 << 28
-"""Longest field that is read, in characters: answers may be long."""
+_LONGEST = 1 << 22
+"""Longest cell, in characters."""
+_MOST_BYTES = 1 << 26
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +113,12 @@ def read_label_files(paths: Sequence[str | Path]) -> list[LabelFile]:
 
 def _read_label_file(path: Path, *, name_file: bool) -> LabelFile:
     with failing_as(ConfigurationError, f"The labels '{path}' cannot be read"):
-        content = check_ordinary(path).read_bytes()
+        table = check_ordinary(path)
+        if table.stat().st_size > _MOST_BYTES:
+            raise ConfigurationError(
+                f"The labels '{path}' have more than {_MOST_BYTES >> 20} MiB: split the table."
+            )
+        content = table.read_bytes()
     if content[:4] == b"PK\x03\x04":
         raise ConfigurationError(
             f"The labels '{path}' are a workbook. Save the sheet as CSV."

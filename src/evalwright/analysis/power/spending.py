@@ -508,6 +508,8 @@ def _most_output_tokens(request: Request, model: Model) -> int | None:
     """The most tokens that the answer may have; None if only the model knows."""
     if not isinstance(request, Generate):
         return 0
+    if isinstance(model, RemoteModel):  # its own max_tokens overrides the task's
+        return model.most_tokens(request)
     if request.max_tokens is None and isinstance(model, LocalModel):
         return DEFAULT_MAX_TOKENS
     return request.max_tokens

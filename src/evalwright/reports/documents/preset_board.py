@@ -6,6 +6,7 @@ import datetime
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from string import capwords
 
 from evalwright.analysis.board import SIMULTANEOUS_NOTE, Board, BoardRow
 from evalwright.analysis.board_notes import TIED_NOTE
@@ -14,10 +15,12 @@ from evalwright.reports import numbers
 from evalwright.reports.columns import (
     HALLUCINATION_COLUMNS,
     HallucinationColumn,
+    ScoreColumn,
     as_of,
     extra_cell,
     extra_heading,
     metric_of,
+    shown_columns,
 )
 from evalwright.reports.documents.board import board_labels, coverage, rank_mark
 from evalwright.reports.documents.run import missing_cell
@@ -75,11 +78,27 @@ def _long_date(date: str) -> str:
 
 
 def _hallucination_readme(board: Board, links: Sequence[str]) -> doc.Table:
-    """Build the original's five columns in its order, then ranks and counts."""
-    task = board.tasks[0].name
+    """Build the original's five columns in its order, then ranks and counts.
+
+    Where labels correct the board, the corrected rate is before the judge's.
+    """
+    if any(row.corrected for row in board.rows):
+        score_columns = shown_columns(board).columns
+        headings = [_corrected_heading(column) for column in score_columns]
+        rates_by_row = [
+            [_rate_text(column.estimates[i], column.unit) for column in score_columns]
+            for i in range(len(board.rows))
+        ]
+    else:
+        task = board.tasks[0].name
+        headings = [_readme_heading(column) for column in HALLUCINATION_COLUMNS]
+        rates_by_row = [
+            [_rate_cell(row, task, column) for column in HALLUCINATION_COLUMNS]
+            for row in board.rows
+        ]
     columns = [
         doc.Column("Model", key=True, folds=True),
-        *(_readme_heading(column) for column in HALLUCINATION_COLUMNS),
+        *headings,
         *(extra_heading(column) for column in board.extra_columns),
         doc.Column("Rank", right=True),
         doc.Column("Judged", right=True),
@@ -88,7 +107,7 @@ def _hallucination_readme(board: Board, links: Sequence[str]) -> doc.Table:
     rows: list[Sequence[doc.Content]] = [
         (
             doc.Cell(label, name=True, link=links[i] if links else ""),
-            *(_rate_cell(row, task, column) for column in HALLUCINATION_COLUMNS),
+            *rates_by_row[i],
             *(extra_cell(column, i) for column in board.extra_columns),
             f"{numbers.ranks(row.ranks) if row.ranks else numbers.NOTHING}{rank_mark(row)}",
             coverage(row),
@@ -111,11 +130,20 @@ def _rate_cell(row: BoardRow, task: str, column: HallucinationColumn) -> str:
     metric = metric_of(row, task, column.label)
     if metric is None or math.isnan(metric.estimate.value):
         return numbers.NOTHING
-    unit: numbers.Unit = "points" if column.measure == "%" else "plain"
-    sign = " %" if column.measure == "%" else ""
-    value = numbers.value(metric.estimate, unit)
-    interval = numbers.interval(metric.estimate, unit)
-    return f"{value}{sign} {interval}"
+    return _rate_text(metric.estimate, "points" if column.measure == "%" else "plain")
+
+
+def _corrected_heading(column: ScoreColumn) -> doc.Column:
+    unit = " (Words)" if column.measure == "words" else ""
+    name, comma, whose = column.title.partition(", ")
+    return doc.Column(f"{capwords(name)}{comma}{whose}{unit}", right=True)
+
+
+def _rate_text(estimate: Estimate | None, unit: numbers.Unit) -> str:
+    if estimate is None or math.isnan(estimate.value):
+        return numbers.NOTHING
+    sign = " %" if unit == "points" else ""
+    return f"{numbers.value(estimate, unit)}{sign} {numbers.interval(estimate, unit)}"
 
 
 _READMES: Mapping[str, Callable[[Board, Sequence[str]], doc.Table]] = {

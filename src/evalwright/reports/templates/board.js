@@ -71,6 +71,7 @@
   }
   const roots = nodes.filter((node) => !node.above);
   const headline = nodeOfId.get(board.rank_by) || nodes[0];
+  const byTheJudge = nodeOfId.get(`${headline && headline.id}, by the judge`);
   const pathOf = (node) => (node.above ? [...pathOf(node.above), node] : [node]);
   const pathText = (node) => pathOf(node).map((inner) => inner.title).join(" › ");
 
@@ -152,6 +153,10 @@
     return { place, ticks };
   }
 
+  // Keys come from models' files: "constructor" and the like must not find what every object inherits.
+  const own = (object, key) => (object && Object.hasOwn(object, key) ? object[key] : undefined);
+  const lookup = (object) => Object.assign(Object.create(null), object);
+
   // -- Facts of the models -------------------------------------------------------------------
 
   const FACT_TITLES = {
@@ -162,17 +167,17 @@
   const facts = readFacts();
 
   function readFacts() {
-    const keys = new Set(Object.keys(FACT_TITLES).filter((key) => models.some((model) => model.facts && model.facts[key] !== undefined && model.facts[key] !== null)));
+    const keys = new Set(Object.keys(FACT_TITLES).filter((key) => models.some((model) => (own(model.facts, key) ?? null) !== null)));
     for (const model of models) for (const key of Object.keys(model.facts || {})) keys.add(key);
     return [...keys].map((key) => {
-      const contents = models.map((model) => (model.facts || {})[key]).filter((content) => content !== null && content !== undefined && content !== "");
+      const contents = models.map((model) => own(model.facts, key)).filter((content) => content !== null && content !== undefined && content !== "");
       let kind = "choice";
       if (key === "url") kind = "link";
       else if (contents.every((content) => typeof content === "boolean")) kind = "flag";
       else if (contents.every((content) => typeof content === "number")) kind = "range";
       else if (contents.every((content) => /^\d{4}(-\d{2}){0,2}$/.test(content))) kind = "date";
-      const title = FACT_TITLES[key] || key.charAt(0).toUpperCase() + key.slice(1).replaceAll("_", " ");
-      return { key, title, note: FACT_NOTES[key] || "", kind, contents };
+      const title = own(FACT_TITLES, key) || key.charAt(0).toUpperCase() + key.slice(1).replaceAll("_", " ");
+      return { key, title, note: own(FACT_NOTES, key) || "", kind, contents };
     }).filter((fact) => fact.contents.length);
   }
 
@@ -180,7 +185,7 @@
   const isPresetColumn = (key) => presetColumns.some((column) => column.name === key);
 
   const factOf = (model, key) => {
-    const content = (model.facts || {})[key];
+    const content = own(model.facts, key);
     return content === undefined || content === "" ? null : content;
   };
 
@@ -205,7 +210,7 @@
 
   const DEFAULTS = () => ({
     node: headline, view: "table", sort: "rank", down: false, open: new Set(), on: new Set(), off: new Set(), search: "", intervals: false,
-    filters: {}, rows: "", columns: "", ...board.view, fixed: {}, model: 0, second: "", across: "", unfolded: new Set(),
+    filters: lookup({}), rows: "", columns: "", ...board.view, fixed: lookup({}), model: 0, second: "", across: "", unfolded: new Set(),
   });
   let state = DEFAULTS();
 
@@ -473,12 +478,10 @@
   const extraColumns = remembered((node) => {
     const columns = presetColumns.filter((column) => !facts.some((fact) => fact.key === column.name)).map(presetColumn);
     const some = (test) => models.some(test);
-    if (node === headline && some((model) => model.corrected && typeof model.corrected.value === "number")) {
-      columns.push(estimateColumn("corrected", "Corrected", "by human labels", (model) => model.corrected, node.inPoints));
-    }
+    if (node === headline && byTheJudge && node.parts.length) columns.push(nodeColumn(byTheJudge));
     const errors = (model) => model.judge_errors || {};
-    if (some((model) => errors(model).false_alarm)) columns.push(estimateColumn("false_alarm", "False alarms", "of the judge", (model) => errors(model).false_alarm, true));
-    if (some((model) => errors(model).miss)) columns.push(estimateColumn("miss", "Misses", "of the judge", (model) => errors(model).miss, true));
+    if (some((model) => errors(model).false_alarm)) columns.push(estimateColumn("false_alarm", "Judge's false alarms", "of right answers", (model) => errors(model).false_alarm, true));
+    if (some((model) => errors(model).miss)) columns.push(estimateColumn("miss", "Judge's misses", "of wrong answers", (model) => errors(model).miss, true));
     if (some((model) => errors(model).labels)) {
       columns.push(plainColumn("labels", "Labels", "by people", (row) => {
         const own = errors(models[row]);
@@ -655,13 +658,13 @@
 
   function pivotView() {
     const choice = pivotChoice();
-    const fixedKeys = {};
+    const fixedKeys = lookup({});
     for (const dimension of dimensions) {
       const isAxis = dimension.key === choice.rows || dimension.key === choice.columns;
       if (!isAxis && state.fixed[dimension.key]) fixedKeys[dimension.key] = state.fixed[dimension.key];
     }
     // Models have no keys: their cells in a row or column are of one node.
-    const nodesOfRow = remembered((rowKeys) => remembered((columnKeys) => nodeOfKeys({ ...fixedKeys, ...rowKeys, ...columnKeys })));
+    const nodesOfRow = remembered((rowKeys) => remembered((columnKeys) => nodeOfKeys(lookup({ ...fixedKeys, ...rowKeys, ...columnKeys }))));
     const at = (rowEntry, columnEntry) => {
       const node = nodesOfRow(rowEntry.keys)(columnEntry.keys);
       const row = rowEntry.row ?? columnEntry.row ?? state.model;
@@ -1266,7 +1269,7 @@ ${facts.some((fact) => fact.kind !== "link") && html`<details class="menu" id="f
 
   function clearFilters() {
     for (const input of controls.querySelectorAll("#filters input")) { input.value = input.type === "checkbox" ? input.value : ""; }
-    change({ filters: {}, search: "" }, `${counted(models.length, "model")}.`);
+    change({ filters: lookup({}), search: "" }, `${counted(models.length, "model")}.`);
   }
 
   function onClick(event) {
@@ -1302,7 +1305,7 @@ ${facts.some((fact) => fact.kind !== "link") && html`<details class="menu" id="f
 
   function onFilter(input) {
     const { fact } = input.closest("fieldset").dataset;
-    const filters = { ...state.filters };
+    const filters = lookup(state.filters);
     if (input.dataset.end) {
       const ends = filters[fact] && !(filters[fact] instanceof Set) ? filters[fact] : { from: "", to: "" };
       filters[fact] = { ...ends, [input.dataset.end]: input.value.trim() };
@@ -1330,7 +1333,7 @@ ${facts.some((fact) => fact.kind !== "link") && html`<details class="menu" id="f
     else if (input.id === "pivot-rows") change({ rows: input.value, sort: "rank", down: false, columns: input.value === pivotChoice().columns ? pivotChoice().rows : pivotChoice().columns });
     else if (input.id === "pivot-columns") change({ columns: input.value, sort: "rank", down: false, rows: input.value === pivotChoice().rows ? pivotChoice().columns : pivotChoice().rows });
     else if (input.id === "pivot-model") change({ model: Number(input.value) });
-    else if (input.dataset.fixed !== undefined) change({ fixed: { ...state.fixed, [input.dataset.fixed]: input.value } });
+    else if (input.dataset.fixed !== undefined) change({ fixed: lookup({ ...state.fixed, [input.dataset.fixed]: input.value }) });
   }
 
   // Arrows go from number to number; only one of them is a stop of the Tab key.

@@ -1,0 +1,188 @@
+"""Every problem of entries against their board: nothing is sent, and nothing of them is run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from evalwright.core.errors import EvalwrightError, closest
+from evalwright.core.text import printable
+from evalwright.entries.addresses import allowing_address, wrong_address
+from evalwright.entries.board_file import LOCAL_PROVIDERS, BoardFile
+from evalwright.entries.entry_file import Entry
+from evalwright.entries.imitation import KnownEntries
+from evalwright.entries.pricing import RunPrice, price_run
+from evalwright.entries.problems import Problem, shown_text
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedEntries:
+    """What a check says.
+
+    Attributes:
+        entries: the entries that were checked.
+        problems: everything that is wrong with them, in order of file and line.
+        prices: the price of a whole run, by the name of an entry without problems.
+    """
+
+    entries: tuple[Entry, ...]
+    problems: tuple[Problem, ...]
+    prices: Mapping[str, RunPrice]
+
+
+def check_entries(
+    board: BoardFile,
+    proposed: Sequence[Entry],
+    present: Sequence[Entry] = (),
+    file_problems: Sequence[Problem] = (),
+) -> CheckedEntries:
+    """Find every problem of entries.
+
+    Args:
+        board: the board.
+        proposed: the entries to check.
+        present: entries of the board beside them; of the same name, the proposed one counts.
+        file_problems: what is wrong with their files already; such entries are not priced.
+    """
+    names = {entry.name for entry in proposed}
+    known = KnownEntries()
+    for entry in present:
+        if entry.name not in names:
+            known.add(entry)
+    wrong_files = {problem.file for problem in file_problems}
+    problems = [*file_problems]
+    prices: dict[str, RunPrice] = {}
+    for entry in proposed:
+        own_problems = [
+            *_check_model(board, entry),
+            *_check_address(board, entry),
+            *_check_arguments(board, entry),
+            *_check_names(entry, known),
+        ]
+        if not own_problems and entry.file not in wrong_files:
+            price, own_problems = _check_price(board, entry)
+            if price is not None and not own_problems:
+                prices[entry.name] = price
+        problems += own_problems
+        known.add(entry)
+    return CheckedEntries(tuple(proposed), tuple(sorted(set(problems))), prices)
+
+
+def _check_model(board: BoardFile, entry: Entry) -> Iterator[Problem]:
+    if not entry.model:  # the file's own problem
+        return
+    provider, _, name = entry.model.partition("/")
+    allowed = board.entries.providers
+    if provider not in allowed:
+        near = closest(provider, allowed)
+        meant = f" Did you mean '{near[0]}'?" if near else ""
+        yield entry.problem(
+            "model",
+            f"Models of {shown_text(provider)} are not on this board.{meant} It has:"
+            f" {', '.join(allowed)}.",
+        )
+        return
+    if provider not in LOCAL_PROVIDERS or provider == "demo":
+        return
+    repository = name.partition("@")[0]
+    if repository.count("/") != 1:
+        yield entry.problem(
+            "model",
+            f"A model of '{provider}' is a repository of the hub:"
+            f" {provider}/organisation/name, or {provider}/organisation/name@revision.",
+        )
+    elif Path(repository).exists():
+        yield entry.problem(
+            "model",
+            f"'{repository}' is a folder here, and an entry names no folder.",
+        )
+
+
+def _check_address(board: BoardFile, entry: Entry) -> Iterator[Problem]:
+    address = entry.base_url
+    if not address:
+        return
+    allowed = tuple(board.entries.base_urls)
+    if problem := wrong_address(address):
+        yield entry.problem("base_url", f"The address {shown_text(address)} {problem}")
+    elif allowing_address(address, allowed) is None:
+        words = f"It allows: {', '.join(allowed)}." if allowed else "It allows none."
+        yield entry.problem(
+            "base_url",
+            f"The address {shown_text(address)} is not one that the board allows. {words}"
+            " Only a maintainer can add one, to base_urls in board.yaml.",
+        )
+
+
+def _check_arguments(board: BoardFile, entry: Entry) -> Iterator[Problem]:
+    rules = board.entries.arguments
+    for name, scalar in entry.arguments.items():
+        key = f"arguments.{name}"
+        if name not in rules:
+            near = closest(name, rules)
+            meant = f" Did you mean '{near[0]}'?" if near else ""
+            own_key = " Write it as a key of its own." if name == "base_url" else ""
+            known = f"It allows: {', '.join(rules)}." if rules else "It allows none."
+            yield entry.problem(
+                key, f"Entries cannot set '{name}'.{meant}{own_key} {known}"
+            )
+        elif refusal := rules[name].refuses(scalar):
+            yield entry.problem(key, f"'{key}' {refusal}, not {shown_text(scalar)}.")
+
+
+def _check_names(entry: Entry, known: KnownEntries) -> Iterator[Problem]:
+    if not entry.model:
+        return
+    if doubled := known.doubled_by(entry):
+        yield entry.problem(
+            "model",
+            f"The entry '{doubled.name}' has the same model with the same settings.",
+        )
+        return
+    key = "label" if entry.label else "model"
+    if alike := known.alike(entry):
+        yield entry.problem(
+            key,
+            f"{shown_text(entry.shown_name)} looks like {shown_text(alike.shown_name)}"
+            f" of the entry '{alike.name}': give it a label that tells them apart.",
+        )
+    elif named := known.named_by_label_of(entry):
+        yield entry.problem(
+            key,
+            f"The label {shown_text(entry.label)} names the model of the entry"
+            f" '{named.name}', {shown_text(named.model)}, and this is another one.",
+        )
+    elif imitator := known.labelled_as(entry):
+        yield entry.problem(
+            key,
+            f"The entry '{imitator.name}' has this model's name as its label,"
+            f" {shown_text(imitator.label)}: a maintainer has to look at both.",
+        )
+
+
+def _check_price(
+    board: BoardFile, entry: Entry
+) -> tuple[RunPrice | None, list[Problem]]:
+    try:
+        price = price_run(board, entry)
+    except EvalwrightError as error:
+        reason = " ".join(printable(line) for line in str(error).splitlines()[:3])
+        sentence = f"The whole run cannot be planned: {reason}"
+        return None, [entry.problem("model", sentence)]
+    if price.high is None:
+        sentence = (
+            f"The price of {shown_text(entry.model)} is not known, so nobody can say what"
+            " a run costs. A maintainer can write it into board.yaml, under prices:"
+            f" {entry.model}: INPUT/OUTPUT (US dollars per million tokens)."
+        )
+        return price, [entry.problem("model", sentence)]
+    most = board.entries.most_dollars
+    if price.high > most:
+        sentence = (
+            f"The whole run may cost {price.as_text()}, and the board's limit is"
+            f" ${most:,.2f} (most_dollars in board.yaml): allow shorter answers, as with"
+            " max_tokens, or ask a maintainer."
+        )
+        return price, [entry.problem("model", sentence)]
+    return price, []
