@@ -565,7 +565,8 @@
   function scoreColumns() {
     const parts = partColumns(state.node);
     if (state.node.above) return parts;
-    const others = roots.filter((root) => root !== state.node && (!state.node.parts.length || !root.parts.length));
+    // The judge's own number stands beside its errors, in the columns about the run.
+    const others = roots.filter((root) => root !== state.node && root !== byTheJudge && (!state.node.parts.length || !root.parts.length));
     const isLike = (root) => root.scale === state.node.scale;
     const columnsOf = (list) => list.map((root) => nodeColumn(root));
     return [...columnsOf(others.filter(isLike)), ...parts, ...columnsOf(others.filter((root) => !isLike(root)))];
