@@ -478,7 +478,7 @@
   const extraColumns = remembered((node) => {
     const columns = presetColumns.filter((column) => !facts.some((fact) => fact.key === column.name)).map(presetColumn);
     const some = (test) => models.some(test);
-    if (node === headline && byTheJudge && node.parts.length) columns.push(nodeColumn(byTheJudge));
+    if (node === headline && byTheJudge) columns.push(nodeColumn(byTheJudge));
     const errors = (model) => model.judge_errors || {};
     if (some((model) => errors(model).false_alarm)) columns.push(estimateColumn("false_alarm", "Judge's false alarms", "of right answers", (model) => errors(model).false_alarm, true));
     if (some((model) => errors(model).miss)) columns.push(estimateColumn("miss", "Judge's misses", "of wrong answers", (model) => errors(model).miss, true));
