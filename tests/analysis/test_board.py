@@ -13,7 +13,7 @@ import pytest
 from scipy import stats
 
 from evalwright.analysis.board import Board, make_board
-from evalwright.analysis.board_notes import _spread_over_runs
+from evalwright.analysis.board_notes import _spread_over_runs, bound_notes
 from evalwright.core.errors import RunError
 from evalwright.core.samples import Score
 from evalwright.reports.board_files import board_csv
@@ -164,7 +164,7 @@ def test_a_reader_is_told_where_the_runs_did_not_ask_alike(tmp_path: Path) -> No
     a = make_run(tmp_path, scores=[1, 0], model="demo/a")
     b = make_run(tmp_path, scores=[1, 0], model="demo/b")
     assert not any(
-        "not all given the same" in note for note in make_board([a, b]).notes
+        "Settings differ between the runs" in note for note in make_board([a, b]).notes
     )
     for key, value, said in (
         ("version", "2", "versions (1 in demo/a; 2 in demo/b)"),
@@ -181,7 +181,7 @@ def test_a_reader_is_told_where_the_runs_did_not_ask_alike(tmp_path: Path) -> No
         notes = make_board([a, open_run(tmp_path / key)]).notes
         assert (
             sum(
-                note.endswith(f"not all given the same on 'factual': {said}.")
+                note.endswith(f"Settings differ between the runs on 'factual': {said}.")
                 for note in notes
             )
             == 1
@@ -268,10 +268,10 @@ def test_what_the_runs_were_given_differently_is_named(tmp_path: Path) -> None:
     said = [
         note
         for note in make_board([run, two]).notes
-        if note.startswith("The runs were not all given")
+        if note.startswith("Settings differ between the runs")
     ]
     assert said == [
-        "The runs were not all given the same on 'factual': versions (1 in a; 2 in b), shots (0 in a; 5 in b), items (3 in a; 2 in b), "
+        "Settings differ between the runs on 'factual': versions (1 in a; 2 in b), shots (0 in a; 5 in b), items (3 in a; 2 in b), "
         "prompts (a against b)."
     ]
     same = make_run(tmp_path, model="c", name="c", scores=[1.0, 1.0, 1.0])
@@ -297,8 +297,14 @@ def test_rows_whose_rank_disagrees_with_their_order_are_named(tmp_path: Path) ->
     (said,) = _order_notes(ranked)
     assert (
         "a (row 1, rank 2 to 3)" in said
-        and "b (row 2, rank 1 to 2)" in said
+        and "b (row 2" not in said  # its row is one of its possible ranks
         and "trust the rank" in said
+        and "the model answered" not in said  # all answered everything
+    )
+    assert not list(
+        _order_notes(
+            [replace(row, ranks=(1 + index, 3)) for index, row in enumerate(rows)]
+        )
     )
     assert not list(_order_notes([replace(row, ranks=(1, 3)) for row in rows]))
 
@@ -531,3 +537,60 @@ def test_a_board_of_one_task_has_no_note_of_another(tmp_path: Path) -> None:
     assert any("'other'" in note for note in make_board(runs).notes)
     board = make_board(runs, metric="factual.accuracy")
     assert not any("'other'" in note for note in board.notes)
+
+
+def test_notes_that_differ_in_names_and_numbers_alone_are_counted() -> None:
+    names = [f"model-{number}" for number in range(9)]
+    notes = [
+        "Intervals are 95%.",
+        *(f"{name} lacks {number + 10} answers." for number, name in enumerate(names)),
+        "Another note.",
+    ]
+    assert bound_notes(notes, names) == [
+        "Intervals are 95%.",
+        "model-0 lacks 10 answers.",
+        "model-1 lacks 11 answers.",
+        "model-2 lacks 12 answers.",
+        "6 more notes of this kind are left out.",
+        "Another note.",
+    ]
+
+
+def test_rounded_published_numbers_are_ranked_by_their_items(tmp_path: Path) -> None:
+    runs = [
+        make_run(tmp_path, scores=[1] * right + [0] * (400 - right), label=f"m{right}")
+        for right in (123, 250, 377)
+    ]
+    exact = make_board(runs)
+    for run in runs:
+        with edited(run.folder) as record:
+            record["tasks"][0]["definition"]["dialect"] = "hhem-leaderboard"
+            for metric in record["tasks"][0]["metrics"]:
+                metric["value"] = round(metric["value"], 3)
+                metric["method"] += "; rounded to one decimal"
+    rounded = make_board([open_run(run.folder) for run in runs])
+    assert [row.ranks for row in rounded.rows] == [row.ranks for row in exact.rows]
+    assert rounded.rows[0].cells["factual"].estimate.value == 0.943
+    assert any("are rounded, as they were published" in note for note in rounded.notes)
+
+
+def test_only_scores_that_may_be_the_best_are_bold(tmp_path: Path) -> None:
+    runs = [
+        make_run(
+            tmp_path,
+            scores={task: [1.0] * right + [0.0] * (60 - right) for task in "xy"},
+            name=name,
+            model=f"demo/{name}",
+        )
+        for name, right in (("a", 55), ("b", 52), ("c", 12))
+    ]
+    text = to_markdown(board_document(make_board(runs)))
+    row_by_model = {
+        name: line
+        for name in "abc"
+        for line in text.splitlines()
+        if f"demo/{name}" in line and line.startswith("|")
+    }
+    assert [row_by_model[name].count("**91.7") for name in "abc"] == [1, 0, 0]
+    assert "**86.7" in row_by_model["b"]
+    assert "**20.0" not in row_by_model["c"]

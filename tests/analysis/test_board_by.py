@@ -10,8 +10,12 @@ import numpy as np
 import pytest
 
 from evalwright.analysis.board import Board, board_columns, make_board
-from evalwright.analysis.board_plan import plan_board, rank_cheap_nodes
+from evalwright.analysis.board_plan import plan_board, rank_plan
 from evalwright.analysis.board_tree import find_in
+from evalwright.analysis.comparison import compare_runs
+from evalwright.analysis.node_ranks import TERMS_OF_NODE
+from evalwright.analysis.ranking import rank
+from evalwright.analysis.trees import Average
 from evalwright.core.errors import EvalwrightError, UnknownName, UsageError
 from evalwright.runs.reader import Run, open_run
 from support.board_checks import check_nodes, node_of
@@ -407,7 +411,7 @@ def test_a_published_average_sorts_without_ranks(tmp_path: Path) -> None:
     assert board.headline.ranks == ()
     assert any(
         note.startswith(
-            "Models are sorted by 'harness:ALL' (as published), without ranks: it is"
+            "Models are sorted by 'harness:ALL' (as published), without ranks: another"
         )
         for note in board.notes
     )
@@ -422,11 +426,34 @@ def test_further_nodes_have_ranks_while_they_are_cheap(tmp_path: Path) -> None:
     assert ranked["overall/Thai"] == ((2, 2), (1, 1))
     assert len(ranked) == len(list(find_in(board.tree)))
     plan = plan_board(runs, board_columns(runs, None), None, "fixed", ["language"])
-    # a pair of models on two tasks each: only the outermost further node
-    one = rank_cheap_nodes(plan, most_tests=2)
+    # One pair of models: on four tasks at the root, on two at the outermost further node.
+    root_terms = 4 + TERMS_OF_NODE
+    of_two = 2 + TERMS_OF_NODE
+    one, first_ranks = rank_plan(plan, True, root_terms + of_two)
     assert [node.id for node in find_in(one.roots) if node.ranks] == ["overall/Thai"]
-    none = rank_cheap_nodes(plan, most_tests=0)
+    none, ranks = rank_plan(plan, True, 0)
     assert not any(node.ranks for node in find_in(none.roots))
+    # The node that sorts the board is ranked whatever it takes.
+    assert ranks == first_ranks
+    assert ranks[0] is not None
+
+
+def test_a_board_ranked_at_a_group_has_the_ranks_of_the_whole_too(
+    tmp_path: Path,
+) -> None:
+    runs = languages(tmp_path, SHARES)
+    whole = make_board(runs, by=["language"], ranks_below=True)
+    thai = make_board(runs, by=["language"], rank_by="Thai", ranks_below=True)
+    assert thai.rank_by == "overall/Thai"
+
+    def ranks(board: Board) -> dict[str, dict[str, tuple[int, int] | None]]:
+        labels = order(board)
+        return {
+            node.id: dict(zip(labels, node.ranks, strict=True))
+            for node in find_in(board.tree)
+        }
+
+    assert ranks(thai) == ranks(whole)
 
 
 def test_another_metric_has_averages_too(tmp_path: Path) -> None:
@@ -469,4 +496,78 @@ def test_a_metric_without_a_better_direction_sorts_without_ranks(
     assert plan.units[0].ranked_node == "x.mean"
     runs = [open_run(run.folder) for run in runs]
     words = plan_board(runs, board_columns(runs, None), None, "fixed", (), "x.words")
-    assert words.units[0].why_unranked == "neither more nor less of it is better"
+    assert words.units[0].why_unranked == "neither higher nor lower values are better"
+
+
+ALL_RIGHT = [[1] * 4] * 6
+ONE_WRONG = [*ALL_RIGHT[:5], [1, 1, 1, 0]]
+
+
+@pytest.mark.parametrize("tiny", [ALL_RIGHT, [[0] * 4] * 6, ONE_WRONG])
+def test_a_tiny_task_without_spread_leaves_models_apart(
+    tmp_path: Path, tiny: list[list[int]]
+) -> None:
+    rng = np.random.default_rng(0)
+    runs = []
+    for number, share in enumerate((0.35, 0.45, 0.5, 0.6, 0.7, 0.9)):
+        scores: dict[str, Any] = {
+            f"task-{task}": (rng.random(60) < share).astype(int).tolist()
+            for task in range(3)
+        }
+        scores["tiny"] = tiny[number]
+        runs.append(
+            make_run(
+                tmp_path,
+                scores=scores,
+                label=f"m{number}",
+                metric="chance-normalised",
+                metric_options={"chance-normalised": {"chance": 0.25}},
+            )
+        )
+    board = make_board(runs)
+    worst = next(row for row in board.rows if row.label == "m0")
+    assert worst.ranks is not None
+    assert worst.ranks[0] > 1
+    assert not any("have no interval" in note for note in board.notes)
+    for row in board.rows:
+        assert row.together is not None
+        assert math.isfinite(row.together.low)
+
+    # The board says of each pair what a comparison of the two says.
+    compared = compare_runs(runs[0], runs[5]).overall
+    assert compared is not None
+    assert compared.p_value < 0.001
+    assert compared.low < compared.difference < compared.high < 0
+
+
+def test_tasks_with_different_ranges_are_tested_as_alone(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    runs = []
+    for number, share in enumerate((0.3, 0.9)):
+        scores: dict[str, Any] = {
+            f"task-{task}": (rng.random(60) < share).astype(int).tolist()
+            for task in range(2)
+        }
+        scores["tiny"] = [1, 1, 1, 1]
+        runs.append(
+            make_run(
+                tmp_path,
+                scores=scores,
+                label=f"m{number}",
+                metric={"task-0": "chance-normalised"},
+                metric_options={"chance-normalised": {"chance": 0.25}},
+            )
+        )
+    board = make_board(runs)
+    assert [row.ranks for row in board.rows] == [(1, 1), (2, 2)]
+    average = board_average(runs)
+    both = average.difference()
+    pairs = rank(average.samples).pairs()
+    assert math.isclose(pairs[0].p_value, both.p_value, rel_tol=1e-6)
+
+
+def board_average(runs: list[Run]) -> Average:
+    plan = plan_board(runs, board_columns(runs, None), None, "fixed")
+    average = plan.units[0].scores.average
+    assert average is not None
+    return average

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from evalwright.analysis.comparison import TaskComparison
+from evalwright.analysis.comparison import NOT_FROM_ITEMS, TaskComparison, pair_task
 from evalwright.core.errors import RunError
+from evalwright.reports.document import Table
+from evalwright.reports.documents.comparison import comparison_document
+from evalwright.runs.measures import matrices
 from evalwright.runs.reader import open_run
 from evalwright.statistics import PairedComparison, compare_paired, compare_unpaired
-from support.runs import make_run
+from support.runs import edited, make_run
 from support.shown import compare_two as compare_runs
 
 
@@ -163,3 +167,83 @@ def test_no_overall_where_units_differ(tmp_path: Path) -> None:
     assert found.conclusion.count("quiz: ") == 1
     assert found.conclusion.count("prose: ") == 1
     assert "Over all tasks" not in found.conclusion
+
+
+def test_wins_are_of_the_better_run_where_lower_is_better(tmp_path: Path) -> None:
+    a = make_run(
+        tmp_path,
+        scores=[0, 0, 0, 1, 1, 0],
+        metric="hallucination-rate",
+        model="demo/a",
+    )
+    b = make_run(
+        tmp_path,
+        scores=[1, 1, 1, 1, 0, 1],
+        metric="hallucination-rate",
+        model="demo/b",
+    )
+    comparison = compare_runs(a, b)
+    task = comparison.tasks[0]
+    assert task.lower_is_better
+    assert task.result.mean_a > task.result.mean_b
+    (table,) = (
+        block
+        for block in comparison_document(comparison).blocks
+        if isinstance(block, Table) and block.caption == "Differences"
+    )
+    heads = [column.title for column in table.columns]
+    assert table.rows[0][heads.index("Wins A : B")] == "1 : 4"
+
+
+def test_more_of_a_number_without_a_range_is_higher_and_not_better(
+    tmp_path: Path,
+) -> None:
+    """A longer summary is not a better one."""
+    scores = [float(20 + index % 3) for index in range(40)]
+    a = make_run(tmp_path, scores=scores, metric="mean", model="demo/a")
+    b = make_run(
+        tmp_path,
+        scores=[score - 9 - index % 2 for index, score in enumerate(scores)],
+        metric="mean",
+        model="demo/b",
+    )
+    assert not compare_runs(a, b).tasks[0].has_direction
+
+
+def test_a_number_that_its_items_do_not_give_is_not_of_one_item(tmp_path: Path) -> None:
+    a = make_run(tmp_path, scores=[1, 0, 1, 1], model="demo/a")
+    b = make_run(tmp_path, scores=[1, 0, 0, None], model="demo/b")
+    metrics = {"factual": [run.tasks[0].metrics[0] for run in (a, b)]}
+    (scores,) = matrices([a, b], metrics)
+    single = replace(
+        scores.part(scores.common() & (scores.keys == scores.keys[0])),
+        scores=scores,
+        problems=("demo/a: its value is another when made again",),
+    )
+    comparison = pair_task(single)
+    assert comparison.test == NOT_FROM_ITEMS
+    assert comparison.n == 3
+
+
+def test_a_mean_of_tasks_says_that_boards_average_groups_first(tmp_path: Path) -> None:
+    runs = []
+    for name, right in (("a", 30), ("b", 20)):
+        scores = [1.0] * right + [0.0] * (40 - right)
+        run = make_run(
+            tmp_path,
+            scores={"nlu-1": scores, "nlu-2": scores, "safety": scores},
+            name=name,
+            model=f"demo/{name}",
+        )
+        with edited(run.folder) as record:
+            for task in record["tasks"]:
+                task["metadata"] = {"competency": task["name"].partition("-")[0]}
+        runs.append(open_run(run.folder))
+    caveats = " ".join(compare_runs(*runs).caveats)
+    assert "averages groups of tasks first, such as each competency" in caveats
+
+    plain_runs = [
+        make_run(tmp_path / "plain", scores={"x": [1, 0], "y": [1, 1]}, name=name)
+        for name in ("a", "b")
+    ]
+    assert not compare_runs(*plain_runs).caveats

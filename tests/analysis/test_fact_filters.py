@@ -76,7 +76,7 @@ def test_a_board_has_the_models_that_fulfil_all(tmp_path: Path) -> None:
     ("text", "error", "words"),
     [
         ("siez<=8", UnknownName, "Did you mean 'size'"),
-        ("size<=0", RunError, "No model fulfils --where size<=0."),
+        ("size<=0", RunError, "No model matches --where size<=0."),
         ("cost<1", RunError, "'cost' is not known: 1 model"),
         ("date>=2000", None, ""),
         ("model=demo/small", None, ""),

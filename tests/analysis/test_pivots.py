@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from evalwright.analysis.board import make_board
+from evalwright.analysis.board_tree import find_in
 from evalwright.analysis.pivots import MOST_TABLES, Pivots, make_pivots
 from evalwright.core.errors import UnknownName, UsageError
 from evalwright.reports.documents.pivot import pivot_csv, pivot_document
@@ -168,3 +169,30 @@ def test_hostile_names_stay_text(tmp_path: Path) -> None:
     assert r"| ``=1+1\|<b>`" in text  # a code span, in which nothing runs
     for row in csv.reader(io.StringIO(pivot_csv(pivots))):
         assert not any(cell.startswith(("=", "@")) for cell in row)
+
+
+def test_numbers_of_languages_are_those_of_the_board(tmp_path: Path) -> None:
+    """The board averages competencies within a language, of which one has two tasks."""
+    runs = []
+    for model, right in (("a", 9), ("b", 6)):
+        scores = {
+            "th-reading": [1] * right + [0],
+            "th-reading-more": [1] * right + [0],
+            "th-safety": [1, 0],
+            "vi-reading": [1, 0, 1],
+        }
+        metadata = language_metadata(scores)
+        metadata["th-reading-more"] = metadata["th-reading"]
+        runs.append(
+            make_tagged_run(
+                tmp_path, scores, metadata, model=f"demo/{model}", name=model
+            )
+        )
+    board = make_board(runs, by=("language", "competency"))
+    (thai,) = (node for node in find_in(board.tree) if node.keys == {"language": "th"})
+    of_models = make_pivots(board, runs, ["language", "model"])
+    of_competencies = make_pivots(board, runs, ["language", "competency"])
+    assert thai.estimates[0] is not None
+    assert thai.estimates[0].value == pytest.approx((0.9 + 0.5) / 2)
+    assert values(of_models)[0][0] == pytest.approx(0.7)
+    assert values(of_competencies)[0][0] == pytest.approx(0.7)

@@ -84,7 +84,7 @@ def test_each_kind_of_changed_number_is_named(folder: Path) -> None:
 def test_models_without_a_run_and_runs_without_a_model(folder: Path) -> None:
     assert typed(*WRITE).code == 0
     done = typed("leaderboard", "a", "--check", "board.json")
-    assert done.code == 1 and "x/b, model: there in the file, no such run" in done.out
+    assert done.code == 1 and "Gone from the board: x/b." in done.out
     make_run(
         folder / "runs",
         name="c",
@@ -92,7 +92,7 @@ def test_models_without_a_run_and_runs_without_a_model(folder: Path) -> None:
         scores={"f": [1.0], "g": [1.0], "h": [1.0]},
     )
     done = typed("leaderboard", "a", "b", "c", "--check", "board.json")
-    assert done.code == 1 and "x/c, model: not there in the file" in done.out
+    assert done.code == 1 and "New on the board: x/c." in done.out
 
 
 def test_other_samples_of_a_run_are_named(folder: Path) -> None:
@@ -208,3 +208,41 @@ def test_models_cannot_change_places(folder: Path) -> None:
     publish(folder, record)
     done = typed(*CHECK)
     assert done.code == 1 and "label" in done.out
+
+
+def test_a_board_of_models_chosen_by_a_table_is_checked_with_the_table(
+    folder: Path,
+) -> None:
+    facts = folder / "facts.yaml"
+    assert typed(*WRITE).code == 0
+    labels = [model["label"] for model in published(folder)["models"]]
+    lines = [f"{label}: {{size: {size}}}\n" for size, label in enumerate(labels, 1)]
+    facts.write_text("".join(lines), encoding="utf-8")
+    table = ("--facts", str(facts))
+    assert typed(*WRITE, *table).code == 0
+    # Without --where no number depends on the facts.
+    assert published(folder)["settings"]["facts"] == "facts.yaml"
+    assert typed(*CHECK).code == 0
+
+    assert typed(*WRITE, *table, "--where", "size<2").code == 0
+    assert len(published(folder)["models"]) == 1
+    done = typed(*CHECK)
+    assert done.code == 2
+    assert "made with --facts facts.yaml" in done.err
+    done = typed(*CHECK, *table)
+    assert done.code == 0, done.out + done.err
+
+
+def test_models_that_came_or_went_are_summarised(folder: Path) -> None:
+    make_run(folder / "runs", name="c", model="x/c", scores={"f": [1.0] * 20})
+    assert typed("leaderboard", "a", "b", "c", "--json-file", "board.json").code == 0
+    done = typed("leaderboard", "a", "b", "--check", "board.json")
+    text = " ".join(done.out.split())
+    assert done.code == 1
+    assert "Gone from the board: x/c." in text
+    assert " rank: " not in text
+    assert typed(*WRITE).code == 0
+    text = " ".join(
+        typed("leaderboard", "a", "b", "c", "--check", "board.json").out.split()
+    )
+    assert "New on the board: x/c." in text

@@ -34,6 +34,7 @@ READERS: dict[str, list[tuple[str, ...]]] = {
         ("compare", "b", "a", "--fail-if", "accuracy drops by more than 0.02"),
     ],
     "check calibration": [("check", "calibration", "a")],
+    "check drift": [("check", "drift", "a", "b", "c")],
     "check contamination": [
         ("check", "contamination", "a"),
         ("check", "contamination", "b", "--rewrites", "a"),
@@ -66,6 +67,7 @@ READERS: dict[str, list[tuple[str, ...]]] = {
     "runs submit make": [("runs", "submit", "make", "a", "--into", "sent.json")],
     "export sea-helm": [("export", "sea-helm", "a", "--out", "exported")],
     "export lm-eval": [("export", "lm-eval", "a", "--out", "exported")],
+    "export model-card": [("export", "model-card", "a")],
     "export hf-results": [("export", "hf-results", "a", "b", "--out", "exported")],
     "export eval-results": [
         (

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import click
@@ -39,22 +40,30 @@ def test_the_sections_of_the_help_have_every_command_once() -> None:
     assert sorted(listed) == sorted(COMMANDS)
 
 
-def test_the_help_of_run_shows_ten_options_and_help_all_each_in_one_section() -> None:
-    from evalwright.cli.run import SECTIONS, run
-
-    assert isinstance(run, SectionedCommand)
-    listed = [name for names in SECTIONS.values() for name in names]
+@pytest.mark.parametrize(
+    ("command_name", "first", "later"),
+    [("run", "--model", "--gpus-per-replica"), ("leaderboard", "--html", "--latex")],
+)
+def test_long_help_shows_ten_options_and_help_all_each_in_one_section(
+    command_name: str, first: str, later: str
+) -> None:
+    module = import_module(f"evalwright.cli.{command_name}")
+    sections = module.SECTIONS
+    command = getattr(module, command_name)
+    assert isinstance(command, SectionedCommand)
+    listed = [name for names in sections.values() for name in names]
     declared = [
         param.opts[0]
-        for param in run.params
+        for param in command.params
         if isinstance(param, click.Option) and param.opts[0] != HELP_ALL
     ]
     assert sorted(listed) == sorted(declared)
-    short = typed("run", "--help").out
-    assert len(SECTIONS["Options"]) == 10
-    assert "--model" in short and "--gpus-per-replica" not in short
+    short = typed(command_name, "--help").out
+    assert len(sections["Options"]) == 10
+    assert first in short
+    assert later not in short
     assert HELP_ALL in short
-    everything = typed("run", "--help-all")
+    everything = typed(command_name, "--help-all")
     assert everything.code == 0
     assert all(f"  {name}" in everything.out for name in declared)
 

@@ -151,7 +151,7 @@ def test_tasks_as_a_sample_of_tasks(folder: Path) -> None:
         for one in board
     ]
     assert widths[1] > widths[0]
-    assert any("generalise to tasks like these" in note for note in board[1]["notes"])
+    assert any("about tasks like these" in note for note in board[1]["notes"])
     assert [row["ranks"] for row in board[1]["rows"]] == [[1, 2], [1, 2]]
     for refused in (
         ("compare", "a", "b"),
@@ -379,3 +379,28 @@ def test_a_gate_without_its_reference_says_how_one_is_made_and_kept() -> None:
         "compare", "a", "candidat", "--fail-if", "accuracy differs"
     )
     assert "would be the reference" not in unknown_candidate.err
+
+
+def test_a_comparison_of_many_tasks_opens_with_its_answer(folder: Path) -> None:
+    for name, right in (("strong", 36), ("weak", 12)):
+        scores = [1.0] * right + [0.0] * (40 - right)
+        make_run(
+            folder / "runs",
+            scores={f"task-{number}": scores for number in range(9)},
+            more_metrics=["hallucination-rate"],
+            name=name,
+            model=f"demo/{name}",
+        )
+    brief = typed("compare", "strong", "weak")
+    assert (brief.code, brief.err) == (0, "")
+    answer = "demo/strong scores 60.0 points higher than demo/weak"
+    assert brief.out.index(answer) < brief.out.index("task-0")
+    text = " ".join(brief.out.split())
+    assert "hallucination-rate on 9 of 9 tasks" in text
+    assert "216 higher in A, 0 higher in B. --details lists some of each task." in text
+    assert "also differ significantly on 9 of 9 tasks" in text
+    assert "item-12" not in text
+
+    details = typed("compare", "strong", "weak", "--details").out
+    assert "task-0, also hallucination-rate" in details
+    assert "item-12" in details

@@ -122,7 +122,7 @@ def test_models_are_selected_by_facts(folder: Path) -> None:
         (("--pivot", "domain,model", "--model", "x/a"), "--model has no effect"),
         (("--where", "size<=8"), "Unknown fact 'size' in --where."),
         (("--where", "size"), "--where takes KEY=VALUE"),
-        (("--where", "model=x/c"), "No model fulfils --where model=x/c."),
+        (("--where", "model=x/c"), "No model matches --where model=x/c."),
     ],
 )
 def test_wrong_usage(arguments: tuple[str, ...], words: str) -> None:

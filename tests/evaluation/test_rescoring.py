@@ -81,6 +81,7 @@ def test_the_runs_own_scorers_give_the_same_numbers() -> None:
     assert again.data["scored_from"] == {
         "run": "first",
         "samples_sha256": run.data["samples"]["sha256"],
+        "answered": run.data["started"],
     }
     assert again.data["usage"]["requested"] == 0
     assert again.data["model"] == run.data["model"]
@@ -104,7 +105,7 @@ def test_other_scorers_and_options() -> None:
     with pytest.raises(RunError, match="scored by"):
         compare(run, score_run(run, scorers=["numeric"], name="third"))
     assert any(
-        "scorers" in note and "not all given the same" in note
+        "scorers" in note and "Settings differ between the runs" in note
         for note in leaderboard([run, again]).notes
     )
     twice = score_run(again, name="twice")

@@ -310,7 +310,9 @@ def test_many_scores_fold_by_group_and_link_to_their_lowest_sample(
     board = make_board([run], by=["language"])
     (file,) = write_pages(board, [run], tmp_path / "pages")
     html = file.read_text(encoding="utf-8")
-    table, _, folds = html.partition("Scores, as the tasks are grouped")[2].partition("</table>")
+    table, _, folds = html.partition("Scores, as the tasks are grouped")[2].partition(
+        "</table>"
+    )
     assert table.count("<tr>") == 1 + 3  # the head, the mean, two languages
     assert "Parts of Thai" in folds and "Parts of Indonesian" in folds
     links = re.findall(r'href="#(s-[\d-]+)"', table)

@@ -106,7 +106,7 @@ def test_the_readme_of_hhem_has_the_columns_of_the_original(tmp_path: Path) -> N
     assert first[0] == "| `acme/shy`"
     assert first[1].startswith("3.3 % [")
     assert first[3].startswith("75.0 % [")
-    assert first[4] == "15.00 [n/a]"
+    assert first[4] == "15.0 [n/a]"
     assert "share a letter" not in text
     assert "## By category" in text
     assert "## By text type" in text

@@ -212,9 +212,7 @@ def test_without_questions_items_are_paired_by_id_and_it_says_so(
     (task,) = compare(a, rewrite(b, change)).tasks
     assert task.paired is not None
     assert task.paired.n == 3
-    assert any(
-        "'bare' does not hold the questions" in warning for warning in task.warnings
-    )
+    assert any("'bare' lacks the questions" in warning for warning in task.warnings)
 
 
 @pytest.mark.parametrize("cluster", ["", "passage"])

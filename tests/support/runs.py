@@ -58,6 +58,7 @@ def make_run(
     name: str = "",
     metric: str | Mapping[str, str] = "accuracy",
     more_metrics: Sequence[str] = (),
+    metric_options: Mapping[str, Mapping[str, Any]] | None = None,
     domains: Sequence[str] = (),
     cluster_size: int = 0,
     failure: Failure = FAILED,
@@ -72,7 +73,7 @@ def make_run(
     """Write `folder/<name>` and open it. A list of scores is of the task "factual".
 
     metric: the main metric, for all tasks or by task; more_metrics: further kinds on the same
-    scores. domains: the samples' domains in turn. cluster_size: that many neighbours share a
+    scores. metric_options: by kind. domains: the samples' domains in turn. cluster_size: that many neighbours share a
     cluster. ids: the form of sample ids.
     """
     by_task: Mapping[str, Scores] = (
@@ -87,7 +88,12 @@ def make_run(
         for task, values in by_task.items():
             kind = metric if isinstance(metric, str) else metric.get(task, "accuracy")
             specs = [
-                MetricSpec(metric_kind, metric_kind, "score")
+                MetricSpec(
+                    metric_kind,
+                    metric_kind,
+                    "score",
+                    (metric_options or {}).get(metric_kind, {}),
+                )
                 for metric_kind in (kind, *more_metrics)
             ]
             tally = TaskTally(["score"], ["domain"])
@@ -167,7 +173,7 @@ def _definition(task: str, specs: Sequence[MetricSpec]) -> dict[str, Any]:
                 "label": spec.label,
                 "kind": spec.kind,
                 "scorer": spec.scorer,
-                "options": {},
+                "options": dict(spec.options),
             }
             for spec in specs
         ],

@@ -25,7 +25,7 @@ from evalwright.analysis.board_plan import (
     UnitPlan,
     collect_cells,
     plan_board,
-    rank_cheap_nodes,
+    rank_plan,
 )
 from evalwright.analysis.board_rows import BoardRow, BoardTask, make_row
 from evalwright.analysis.board_tree import (
@@ -45,7 +45,12 @@ from evalwright.analysis.fact_filters import (
     select_by_facts,
 )
 from evalwright.analysis.factual import factual_shares, is_factual
-from evalwright.analysis.judges_used import differing_roles_of, scoring_roles
+from evalwright.analysis.judges_used import (
+    differing_roles_of,
+    scored_by_rarer_judges,
+    scoring_roles,
+)
+from evalwright.analysis.node_ranks import NodeRanks
 from evalwright.analysis.ratings import Ratings, make_ratings
 from evalwright.analysis.words import listed
 from evalwright.core.errors import RunError
@@ -164,6 +169,9 @@ def make_board(
     facts: Sequence[Facts] = (),
     where: Sequence[FactFilter] = (),
     ranks_below: bool = False,
+    beside: Sequence[str] = (),
+    means: Mapping[str, Sequence[str]] | None = None,
+    by_beside: Sequence[str] = (),
 ) -> Board:
     """Build the leaderboard of several runs.
 
@@ -178,6 +186,9 @@ def make_board(
         facts: what is known of the model of each run.
         where: which models to show, by their facts.
         ranks_below: whether to rank the models at further nodes too, as far as it is cheap.
+        beside: labels of further metrics of the tasks, each a root of the tree of its own.
+        means: by name, the tasks of further means, each a root too.
+        by_beside: metadata keys of tasks of which one more root is made.
 
     Raises:
         RunError: there are no runs, one is listed twice, or a task is shown by different metrics.
@@ -200,10 +211,14 @@ def make_board(
         facts_by_run = [facts_by_run[index] for index in selected]
 
     columns = board_columns(runs, metric)
-    plan = plan_board(runs, columns, metric, tasks_are, by, rank_by)
-    if ranks_below:
-        plan = rank_cheap_nodes(plan)
-    boards = [_make_unit_board(plan, unit, len(plan.units) > 1) for unit in plan.units]
+    plan = plan_board(
+        runs, columns, metric, tasks_are, by, rank_by, beside, means, by_beside
+    )
+    plan, ranks_by_unit = rank_plan(plan, ranks_below)
+    boards = [
+        _make_unit_board(plan, unit, ranking)
+        for unit, ranking in zip(plan.units, ranks_by_unit, strict=True)
+    ]
     first, *further = boards
     rated = None
     if ratings:
@@ -268,21 +283,23 @@ def _ranked_nodes(plan: BoardPlan, boards: Sequence[Board]) -> dict[str, BoardNo
     return ranked
 
 
-def _make_unit_board(plan: BoardPlan, unit: UnitPlan, split: bool) -> Board:
+def _make_unit_board(
+    plan: BoardPlan, unit: UnitPlan, ranking: NodeRanks | None
+) -> Board:
     """Build the board of the tasks that share one unit.
 
     Args:
         plan: the numbers of the whole board, in the order of the runs.
         unit: the tasks, and how the runs are ranked.
-        split: whether there are tasks with another unit.
+        ranking: the ranks of the runs that have a number; None if there are none.
     """
     runs = plan.runs
     tasks = unit.tasks
     inner = {} if plan.metric else {node.name: node for node in plan.inner_nodes(unit)}
     factual = plan.metric is None and tasks[0].bounded and is_factual(runs)
     differing_roles = differing_roles_of(runs)
+    by_rarer_judge = scored_by_rarer_judges(runs)
     scores = unit.scores
-    ranking = scores.ranking() if not unit.why_unranked else None
     together = scores.simultaneous() if not unit.why_unranked else []
     rows = []
     for run_index, run in enumerate(runs):
@@ -297,7 +314,8 @@ def _make_unit_board(plan: BoardPlan, unit: UnitPlan, split: bool) -> Board:
         run_groups = {group.name: group for group in run.groups}
         row = replace(
             row,
-            other_judge=not differing_roles.isdisjoint(scoring_roles(run)),
+            other_judge=by_rarer_judge[run_index]
+            or not differing_roles.isdisjoint(scoring_roles(run)),
             overall=unit.overall[run_index] if unit.overall else None,
             groups={
                 name: run_groups[name].metrics[0]
@@ -347,7 +365,7 @@ def _make_unit_board(plan: BoardPlan, unit: UnitPlan, split: bool) -> Board:
             runs,
             rows,
             unit.is_mixed,
-            split,
+            len(plan.units) > 1,
             scores.samples,
             ranking,
             isolated_runs,

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from evalwright.analysis.model_facts import FROM_TABLE
 from evalwright.analysis.words import counted, listed
 from evalwright.core.text import printable
 
@@ -17,6 +18,10 @@ RELATIVE_TOLERANCE = 1e-6
 ABSOLUTE_TOLERANCE = 1e-9
 MAX_LISTED = 20
 """Most differences that are listed; the others are counted."""
+MODEL = "model"
+"""The number under which models that one of the two boards lacks are listed."""
+THERE = "there"
+
 LONGEST_SHOWN = 200
 """Most characters of a text of the file in a message."""
 BOARD_FIELDS = ("as_of", "preset", "rank_by", "judges")
@@ -25,6 +30,8 @@ NODE_FIELDS = ("title", "kind", "keys", "metric", "measure", "lower_is_better", 
 NODE_NUMBERS = ("value", "low", "high", "n", "missing", "rank", "tied")
 MODEL_FIELDS = ("label", "model", "run", "date", "facts", "fact_sources", "prompt")
 """Which model a row is of. Without them a row's numbers could stand under another's name."""
+FACT_FIELDS = ("facts", "fact_sources", "extra")
+"""What comes from a table of facts."""
 MODEL_NUMBERS = (
     "rank",
     "tied",
@@ -77,11 +84,13 @@ class BoardCheck:
         n_numbers: how many numbers and names were compared.
         n_models: how many models of the file are among the runs.
         differences: all numbers that differ.
+        has_checked_facts: whether facts about models were compared, too.
     """
 
     n_numbers: int
     n_models: int
     differences: tuple[BoardDifference, ...]
+    has_checked_facts: bool = True
 
     def as_dict(self) -> dict[str, Any]:
         """Return a plain mapping for JSON."""
@@ -122,6 +131,8 @@ class _Checker:
         self._computed = computed
         self._n_numbers = 0
         self._differences: list[BoardDifference] = []
+        self.checks_facts = _is_made_with_facts(published) == _has_facts(computed)
+        """Whether both boards have a table of facts, or neither has."""
 
     def check(self) -> BoardCheck:
         pairs = self._pair_models()
@@ -132,7 +143,9 @@ class _Checker:
             theirs = self._published.get(name)
             self._compare("", name, theirs, self._computed.get(name))
         self._compare_notes()
-        return BoardCheck(self._n_numbers, len(pairs), tuple(self._differences))
+        return BoardCheck(
+            self._n_numbers, len(pairs), tuple(self._differences), self.checks_facts
+        )
 
     def _pair_models(self) -> list[tuple[int, int]]:
         """Match models by the hash of their samples, else by their run; note those without one."""
@@ -149,9 +162,9 @@ class _Checker:
             pairs.append((row, match))
             del free[match]
         for row in unmatched:
-            self._differ(theirs[row]["label"], "model", "there", "no such run")
+            self._differ(theirs[row]["label"], MODEL, THERE, "no such run")
         for model in free.values():
-            self._differ(model["label"], "model", "not there", "there")
+            self._differ(model["label"], MODEL, "not there", THERE)
         return pairs
 
     def _compare_models(self, published_row: int, computed_row: int) -> None:
@@ -165,7 +178,10 @@ class _Checker:
                 theirs["samples_sha256"],
                 ours["samples_sha256"],
             )
+        unchecked = () if self.checks_facts else FACT_FIELDS
         for name in (*MODEL_FIELDS, *MODEL_NUMBERS):
+            if name in unchecked:
+                continue
             self._compare(label, name, theirs.get(name), ours.get(name))
         scores = {**(theirs.get("scores") or {}), **(ours.get("scores") or {})}
         for column in scores:
@@ -250,6 +266,19 @@ class _Checker:
         self._differences.append(BoardDifference(label, name, theirs, ours))
 
 
+def _is_made_with_facts(board: Mapping[str, Any]) -> bool:
+    settings = board.get("settings")
+    return isinstance(settings, Mapping) and bool(settings.get("facts"))
+
+
+def _has_facts(board: Mapping[str, Any]) -> bool:
+    """Whether a fact of a model comes from a table."""
+    return any(
+        FROM_TABLE in (model.get("fact_sources") or {}).values()
+        for model in board["models"]
+    )
+
+
 def _find_match(
     model: Mapping[str, Any], free: Mapping[int, Mapping[str, Any]]
 ) -> int | None:
@@ -293,19 +322,61 @@ def _is_number(content: object) -> bool:
     return isinstance(content, int | float) and not isinstance(content, bool)
 
 
+def _is_rank(number: str) -> bool:
+    return number == "rank" or number.endswith(" rank")
+
+
 def check_sentences(check: BoardCheck, file: str) -> Iterator[str]:
     """Say what differs, a sentence for each number up to `MAX_LISTED`."""
     n_numbers = counted(check.n_numbers, "entry", "entries")
     models = counted(check.n_models, "model")
     if not check.differences:
+        and_facts = " facts," if check.has_checked_facts else ""
         yield (
-            f"'{file}': all {n_numbers} of {models} are those of the runs, and so are names,"
-            " facts, judges and notes. Its title and citation are not checked."
+            f"'{file}': all {n_numbers} of {models} are those of the runs, names,{and_facts}"
+            " judges and notes too. Its title and citation are not checked."
         )
+        if not check.has_checked_facts:
+            yield (
+                "What the table of facts says of the models is not checked: give it, too,"
+                " with --facts FILE."
+            )
         return
-    for difference in check.differences[:MAX_LISTED]:
+    models_changed = [
+        difference for difference in check.differences if difference.number == MODEL
+    ]
+    gone = [
+        difference.model
+        for difference in models_changed
+        if difference.published == THERE
+    ]
+    added = [
+        difference.model
+        for difference in models_changed
+        if difference.published != THERE
+    ]
+    listable = [
+        difference for difference in check.differences if difference.number != MODEL
+    ]
+    if gone:
+        yield f"Gone from the board: {listed(gone, 10)}."
+    if added:
+        yield f"New on the board: {listed(added, 10)}."
+    if models_changed:
+        # Ranks shift with the number of models, whatever the others scored.
+        shifted = [difference for difference in listable if _is_rank(difference.number)]
+        listable = [
+            difference for difference in listable if not _is_rank(difference.number)
+        ]
+        n_models = len({difference.model for difference in shifted})
+        if shifted:
+            yield (
+                f"{counted(len(shifted), 'rank')} of {counted(n_models, 'other model')}"
+                " shifted with that: --json lists them."
+            )
+    for difference in listable[:MAX_LISTED]:
         yield difference.sentence
-    n_more = len(check.differences) - MAX_LISTED
+    n_more = len(listable) - MAX_LISTED
     if n_more > 0:
         yield f"{n_more:,} more differ."
     yield (

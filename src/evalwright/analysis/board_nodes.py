@@ -46,6 +46,7 @@ def find_node(roots: Sequence[BoardNode], wanted: str) -> BoardNode | None:
         _with_keys(nodes, split_keys(wanted)),
         [node for node in nodes if node.title == wanted],
         [node for node in nodes if node.title.endswith(f"{PREFIX_END}{wanted}")],
+        [node for node in nodes if node.id.endswith(f"{PREFIX_END}{wanted}")],
         [node for node in nodes if _ends_with(node.id, wanted)],
         [node for node in nodes if _ends_with(node.id.lower(), wanted.lower())],
     ):
@@ -108,16 +109,21 @@ def _with_keys(nodes: Sequence[BoardNode], selected: dict[str, str]) -> list[Boa
 
 
 def _ends_with(node_id: str, wanted: str) -> bool:
-    return node_id.endswith((f"{SEPARATOR}{wanted}", f"{PREFIX_END}{wanted}"))
+    return node_id.endswith(f"{SEPARATOR}{wanted}")
 
 
 def _only(matching: Sequence[BoardNode], wanted: str) -> BoardNode:
-    """Return the only node, or the first place of one that stands in several."""
-    first = matching[0]
+    """Return the only node, or the first place of one that stands in several.
+
+    A node that selects by fewer keys is meant before those that select by more.
+    """
+    fewest = min(len(node.keys) for node in matching)
+    widest = [node for node in matching if len(node.keys) == fewest]
+    first = widest[0]
     if all(
         (node.kind, node.title, node.tasks, node.estimates)
         == (first.kind, first.title, first.tasks, first.estimates)
-        for node in matching
+        for node in widest
     ):
         return first
     ids = listed([f"'{node.id}'" for node in matching], MOST_NAMED)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -10,9 +12,9 @@ from evalwright.analysis.board_rows import BoardRow
 from evalwright.analysis.comparison import caveats
 from evalwright.analysis.differing import describe_task_differences
 from evalwright.analysis.judge_panels import panel_notes
-from evalwright.analysis.judges_used import scoring_roles
+from evalwright.analysis.judges_used import published_judges, scoring_roles
+from evalwright.analysis.node_ranks import NodeRanks
 from evalwright.analysis.pairs import note_other_questions_by_pair, pairing_notes
-from evalwright.analysis.ranking import Ranking
 from evalwright.analysis.robustness import how_to_fill
 from evalwright.analysis.words import (
     count,
@@ -28,6 +30,9 @@ from evalwright.runs.measures import Matrix, common_counts, group_notes
 from evalwright.runs.reader import Run, called
 from evalwright.runs.stopping import early_notes
 from evalwright.statistics.macro import TasksAre
+
+ANSWER_RATE = "answer-rate"
+"""The label of the share of answers, also where another program measured it."""
 
 SPLIT_NOTE = (
     "The tasks have different units or directions, so each unit has a table of its own,"
@@ -46,13 +51,55 @@ SIMULTANEOUS_NOTE = (
 )
 
 
+MOST_ALIKE = 3
+"""Most notes that say the same of different models, each with its own numbers."""
+
+MOST_NAMED = 8
+"""Most models, samples or tasks that a note names."""
+
+
 def list_notes(
+    runs: Sequence[Run], rows: Sequence[BoardRow], *arguments: Any, **settings: Any
+) -> list[str]:
+    """Write the notes of a board, a sentence each; arguments as of `_all_notes`."""
+    names = {name for row in rows for name in (row.label, row.run)}
+    return bound_notes(_all_notes(runs, rows, *arguments, **settings), names)
+
+
+def bound_notes(notes: Iterable[str], names: Collection[str]) -> list[str]:
+    """Leave out notes that say of further models what others say already, and count them.
+
+    Notes say the same if only names and numbers differ.
+
+    Args:
+        notes: the notes.
+        names: labels and runs that they may name.
+    """
+    longest_first = sorted(filter(None, names), key=len, reverse=True)
+    pattern = "|".join([*map(re.escape, longest_first), r"\d[\d.,]*"])
+    notes_by_form: dict[str, list[str]] = {}
+    for note in notes:
+        form = re.sub(pattern, "#", note)
+        notes_by_form.setdefault(form, []).append(note)
+    bounded = []
+    for alike in notes_by_form.values():
+        bounded += alike[:MOST_ALIKE]
+        if len(alike) > MOST_ALIKE:
+            further = len(alike) - MOST_ALIKE
+            bounded.append(
+                f"{counted(further, 'more note')} of this kind {plural(further, 'is', 'are')}"
+                " left out."
+            )
+    return bounded
+
+
+def _all_notes(
     runs: Sequence[Run],
     rows: Sequence[BoardRow],
     mixed: bool,
     split: bool,
     task_matrices: Sequence[Matrix],
-    ranking: Ranking | None,
+    ranking: NodeRanks | None,
     isolated_runs: Sequence[tuple[str, bool]],
     names: Sequence[str],
     tasks_are: TasksAre,
@@ -74,13 +121,13 @@ def list_notes(
         is_unranked: whether no model is ranked, for a reason that another note says.
     """
     yield (
-        "Intervals are 95%. Scores generalise to items drawn like these, not only to"
-        " these items."
+        "Intervals are 95% and cover the choice of questions: they say what a new set of"
+        " similar questions would show."
     )
     if tasks_are == "sample":
         yield (
-            "Overall scores and ranks generalise to tasks like these: the spread"
-            " between the tasks counts, not only that of items."
+            "Overall scores and ranks are about tasks like these: their intervals include the"
+            " spread between tasks."
         )
     unsure_counts = [row.n_unsure for row in rows]
     if sum(unsure_counts):
@@ -141,9 +188,10 @@ def list_notes(
             for metric in shown_metrics
         ):
             yield RATES_OF_ALL_NOTE
+        yield from _recorded_rate_notes(rows)
     yield from _given_up_notes(runs, called(runs))
     if unanswered := [row.label for row in rows if row.provisional and not row.n]:
-        yield f"All answers of {listed(unanswered)} are missing. {how_to_fill(runs)}"
+        yield f"All answers of {listed(unanswered, MOST_NAMED)} are missing. {how_to_fill(runs)}"
     if provisional := [
         f"{row.label} ({_missing_percent(row)})"
         for row in rows
@@ -155,7 +203,7 @@ def list_notes(
             else "its score and rank are"
         )
         yield (
-            f"More than 5% of the answers of {listed(provisional)} are missing, so"
+            f"More than 5% of the answers of {listed(provisional, MOST_NAMED)} are missing, so"
             f" {their} provisional (marked *). {how_to_fill(runs)}"
         )
     yield from _not_asked_notes(runs, rows)
@@ -163,16 +211,44 @@ def list_notes(
     silent = [f"{label}: {count(n)}" for label, n in n_silent if n > 0]
     if silent:
         yield (
-            "Answers to which the scorer of the column gives no score:"
-            f" {listed(silent, 8)}."
+            "Answers without a score in this column, such as refusals and replies that are"
+            f" too short: {listed(silent, MOST_NAMED)}."
         )
     yield from caveats(runs, task_matrices)
     if any(row.ranks is None for row in rows) and not (mixed or is_unranked):
         yield UNRANKED_NOTE
 
 
+def _recorded_rate_notes(rows: Sequence[BoardRow]) -> Iterator[str]:
+    """Say that imported answer rates leave out missing answers, unlike those measured here."""
+    n_by_label = {
+        row.label: max(
+            (
+                metric.estimate.n_missing
+                for task in row.cells
+                for metric in row.metrics[task]
+                if metric.label == ANSWER_RATE and metric.kind not in RATES_OF_ALL
+            ),
+            default=0,
+        )
+        for row in rows
+    }
+    incomplete = sorted(
+        (label for label, n in n_by_label.items() if n),
+        key=lambda label: -n_by_label[label],
+    )
+    if incomplete:
+        which = listed(
+            [f"{label}: {count(n_by_label[label])}" for label in incomplete], 5
+        )
+        yield (
+            "The answer rate of imported runs is over the answers in their records, not"
+            f" over the missing ones ({which}), of which it says nothing."
+        )
+
+
 def _ranking_notes(
-    ranking: Ranking,
+    ranking: NodeRanks,
     rows: Sequence[BoardRow],
     task_matrices: Sequence[Matrix],
     isolated_runs: Sequence[tuple[str, bool]],
@@ -193,14 +269,24 @@ def _ranking_notes(
         reason = "No other model has enough items in common with {}"
         if common:
             reason = (
-                "The differences of {} from the others have no interval (they are"
-                " all alike, and the range of a score is not known)"
+                "The differences between {} and the others have no interval (they are"
+                " the same on every item, and the range of a score is not known)"
             )
         yield (
-            f"{reason.format(listed(some))}: every rank is possible for {them},"
+            f"{reason.format(listed(some, MOST_NAMED))}: every rank is possible for {them},"
             " whatever the score."
         )
     yield from _common_notes(task_matrices)
+    rounded = [
+        f"'{matrix.measure.task}'"
+        for matrix in task_matrices
+        if matrix.measure.rounding
+    ]
+    if rounded:
+        yield (
+            f"Scores on {listed(rounded, MOST_NAMED)} are rounded, as they were published;"
+            " ranks come from the items' own scores, which are not rounded."
+        )
     for matrix in task_matrices:
         yield from filter(
             None,
@@ -246,7 +332,7 @@ def _not_asked_notes(runs: Sequence[Run], rows: Sequence[BoardRow]) -> Iterator[
         if limits.get(row.run) is not None
     ]
     if limited:
-        yield f"Limited to part of the items (--limit): {listed(limited, 8)}."
+        yield f"Limited to part of the items (--limit): {listed(limited, MOST_NAMED)}."
 
 
 def _common_notes(task_matrices: Sequence[Matrix]) -> Iterator[str]:
@@ -278,26 +364,27 @@ def _common_notes(task_matrices: Sequence[Matrix]) -> Iterator[str]:
 
 
 def _order_notes(rows: Sequence[BoardRow]) -> Iterator[str]:
-    """Write a note on rows whose position contradicts their ranks.
-
-    Either the position is none of the possible ranks, or a row further down has a better rank.
-    """
+    """Write a note on rows whose position is none of their possible ranks."""
     ranked = [row for row in rows if row.ranks]
     odd = []
-    best = (0, 0)
     for position, row in enumerate(ranked, 1):
         assert row.ranks is not None
         low, high = row.ranks
-        if not low <= position <= high or low < best[0] or high < best[1]:
+        if not low <= position <= high:
             odd.append(f"{row.label} (row {position}, rank {low} to {high})")
-        best = max(best[0], low), max(best[1], high)
-    if odd:
-        yield (
+    if not odd:
+        return
+    has_gaps = len({row.n for row in ranked}) > 1 or any(
+        row.n_missing for row in ranked
+    )
+    order = "Rows are ordered by their scores; ranks follow from paired differences."
+    if has_gaps:
+        order = (
             "Rows are ordered by their scores, each over the items that the model"
             " answered; ranks follow from differences on the items that two models"
-            f" both answered. So order and rank disagree for {listed(odd, 5)}: trust"
-            " the rank."
+            " both answered."
         )
+    yield (f"{order} So order and rank disagree for {listed(odd, 5)}: trust the rank.")
 
 
 def _differing_notes(
@@ -317,8 +404,9 @@ def _differing_notes(
     for tasks, difference in merge_remarks(
         (name, difference) for name, difference in differences if difference
     ):
-        yield f"The runs were not all given the same on {tasks}: {difference}."
+        yield f"Settings differ between the runs on {tasks}: {difference}."
     yield from _judge_notes(runs, labels)
+    yield from _published_judge_notes(runs)
     yield from panel_notes(runs)
 
 
@@ -342,6 +430,25 @@ def _judge_notes(runs: Sequence[Run], labels: Sequence[str]) -> Iterator[str]:
             " that they gave are not comparable, and neither are the ranks marked †. Score"
             " all alike: `evalwright score RUN --judge provider/name`."
         )
+
+
+def _published_judge_notes(runs: Sequence[Run]) -> Iterator[str]:
+    """Name the judges by which another program scored the runs, and how many each scored."""
+    n_models: dict[str, int] = {}
+    for run in runs:
+        for _, name in published_judges(run).values():
+            n_models[name] = n_models.get(name, 0) + 1
+    if not n_models:
+        return
+    if len(n_models) == 1:
+        yield f"Judge: {listed([*n_models])}."
+        return
+    by_count = sorted(n_models.items(), key=lambda pair: -pair[1])
+    counts = [f"{name} for {counted(n, 'model')}" for name, n in by_count]
+    yield (
+        f"Judges: {listed(counts)}. Scores by different judges are not strictly"
+        " comparable: models that a rarer judge scored are marked †."
+    )
 
 
 def missing_notes(

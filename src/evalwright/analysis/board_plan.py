@@ -6,15 +6,14 @@ All numbers are in the order of the runs here; `board` ranks the models and puts
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from evalwright.analysis.board_nodes import find_node, split_keys, unknown_node
 from evalwright.analysis.board_ranks import (
-    MOST_TESTS,
     Cells,
     NodeScores,
-    count_tests,
+    rank_nodes,
     read_scores,
 )
 from evalwright.analysis.board_rows import BoardTask
@@ -24,10 +23,12 @@ from evalwright.analysis.board_tree import (
     BoardNode,
     TreeMaker,
     UnitScores,
+    dimension_title,
     find_in,
     replace_node,
     task_node,
 )
+from evalwright.analysis.node_ranks import MOST_PAIR_TERMS, NodeRanks
 from evalwright.analysis.trees import (
     Average,
     common_trees,
@@ -35,11 +36,11 @@ from evalwright.analysis.trees import (
     outer_first,
     overall_node,
 )
+from evalwright.analysis.words import normalise_label
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.tasks import metadata_texts
 from evalwright.metrics.dimension_titles import value_title
 from evalwright.metrics.tree import Level, Node, distinct, with_shared_keys
-from evalwright.runs.measures import Matrix
 from evalwright.runs.reader import Run
 from evalwright.runs.regrouping import (
     declared_tree,
@@ -55,8 +56,8 @@ SAME_NUMBER = 1e-6
 """How far an average may be from that of the items' scores to count as the same number."""
 
 AS_PUBLISHED = (
-    "it is an average as another program published it, and the scores by item do not"
-    " give the same number"
+    "another program published this average, and the items' scores do not give the same"
+    " number"
 )
 
 Unit = tuple[bool, bool, str]
@@ -72,7 +73,8 @@ class UnitPlan:
         cells: each run's metric by task.
         node: the node of the runs' tree that stands for all tasks, if there is one.
         overall: each run's mean over the tasks; empty if there is no such mean.
-        scores: the item scores by which models are ranked.
+        scores: the item scores by which models are ranked, all of the tasks or some.
+        all_scores: those of all tasks, of the runs that have all of them.
         ranked_node: id of the node at which they are ranked, "" for none.
         sorted_by: the number of each run by which the rows are sorted.
         lower_is_better: whether lower ones are better.
@@ -87,6 +89,7 @@ class UnitPlan:
     node: Node | None
     overall: tuple[Estimate | None, ...]
     scores: NodeScores
+    all_scores: NodeScores
     ranked_node: str = ""
     sorted_by: tuple[Estimate | None, ...] = ()
     lower_is_better: bool
@@ -145,6 +148,9 @@ def plan_board(
     tasks_are: TasksAre,
     by: Sequence[str] = (),
     rank_by: str = "",
+    beside: Sequence[str] = (),
+    means: Mapping[str, Sequence[str]] | None = None,
+    by_beside: Sequence[str] = (),
 ) -> BoardPlan:
     """Work out what a board shows.
 
@@ -155,12 +161,19 @@ def plan_board(
         tasks_are: as in `compare_runs`.
         by: metadata keys that the tree is made of.
         rank_by: the node to rank by, "" for the headline score.
+        beside: labels of further metrics of the tasks that the tree has as roots.
+        means: by name, the tasks of further means that the tree has as roots.
+        by_beside: metadata keys of tasks by which a further root is made, outermost first.
 
     Raises:
         UnknownName: there is no such metadata key or node.
         UsageError: several nodes fit `rank_by`.
     """
-    return _Planner(runs, columns, metric, tasks_are, by, rank_by).plan()
+    planner = _Planner(runs, columns, metric, tasks_are, by, rank_by)
+    planner.beside = tuple(beside)
+    planner.means = means or {}
+    planner.by_beside = tuple(by_beside)
+    return planner.plan()
 
 
 def collect_cells(
@@ -188,6 +201,9 @@ class _Planner:
         self.tasks_are = tasks_are
         self.by = [key.strip() for key in by if key.strip()]
         self.rank_by = rank_by.strip()
+        self.beside: tuple[str, ...] = ()
+        self.means: Mapping[str, Sequence[str]] = {}
+        self.by_beside: tuple[str, ...] = ()
         self.metadata = task_metadata(runs)
         self.task_keys = {
             key
@@ -198,6 +214,7 @@ class _Planner:
         self.cells = tuple(collect_cells(run, columns, metric) for run in runs)
         self.units = _group_by_unit(columns)
         self.trees: list[Node] = []
+        self.cells_by_node: dict[str, Sequence[Cells]] = {}
 
     def plan(self) -> BoardPlan:
         nodes = self._make_trees()
@@ -210,20 +227,22 @@ class _Planner:
                 for unit, tasks in self.units.items()
             }
         self._add_selected_tree()
+        self._add_means()
+        self._add_tree_beside()
         drafts = [self._draft(unit, nodes.get(unit)) for unit in self.units]
         is_without_trees = self.metric is not None and not self.trees
         trees = [] if is_without_trees else self._all_trees()
         unit_scores = [_scores_of(draft) for draft in drafts]
         maker = TreeMaker(self.runs, unit_scores, trees, self.metric)
-        roots = self._add_slices(maker)
+        roots = (*self._add_slices(maker), *self._beside_nodes(maker))
         units = [self._rank_default(draft, roots) for draft in drafts]
         target = (
             find_node(roots, self._without_main_metric()) if self.rank_by else roots[0]
         )
-        cells: Sequence[Cells] = self.cells
         if target is None:
-            target, cells = self._metric_target(maker, roots)
+            target = self._metric_target(maker, roots)
             roots = (*roots, target)
+        cells = self.cells_by_node.get(target.id, self.cells)
         if self.rank_by:
             units = self._rank_at(target, cells, units, maker.sources.get(target.id))
         return BoardPlan(
@@ -328,6 +347,32 @@ class _Planner:
             node = Node(self.rank_by, tuple(members), keys=tuple(values.items()))
             self._regroup([node], replaces=False)
 
+    def _add_means(self) -> None:
+        """Add means over tasks that were asked for by name, unless a node has that name."""
+        names = {column.name for column in self.columns}
+        taken = names | {
+            node.name for tree in self._all_trees() for node in tree.nodes()
+        }
+        for name, tasks in self.means.items():
+            members = tuple(task for task in tasks if task in names)
+            if name not in taken and len(members) > 1:
+                self._regroup([Node(name, members)], replaces=False)
+
+    def _add_tree_beside(self) -> None:
+        """Add the tree by further metadata keys over the tasks of the headline's unit."""
+        levels = [Level(key) for key in self.by_beside if key in self.task_keys]
+        if not levels:
+            return
+        unit_tasks = next(iter(self.units.values()))
+        metadata = {task.name: self.metadata[task.name] for task in unit_tasks}
+        taken = {*self.metadata} | {
+            node.name for tree in self._all_trees() for node in tree.nodes()
+        }
+        name = f"By {dimension_title(levels[0].key).lower()}"
+        tree = tree_by(metadata, levels, name=name, taken=taken)
+        if tree is not None and len(tree.parts) > 1:
+            self._regroup([tree], replaces=False)
+
     def _all_trees(self) -> list[Node]:
         return [*self.trees, *self._common_trees()]
 
@@ -395,6 +440,7 @@ class _Planner:
             node=node,
             overall=_overall_scores(scores, cells),
             scores=scores,
+            all_scores=scores,
             lower_is_better=tasks[0].lower_is_better,
             is_mixed=is_mixed,
         )
@@ -405,49 +451,85 @@ class _Planner:
         first_scores = [cells.get(first) for cells in draft.cells]
         overall = draft.overall or (None,) * len(self.runs)
         names = {task.name for task in draft.tasks}
-        ranked = [
+        ranked = (
             node.id
             for node in find_in(roots)
             if draft.scores.average
             and names & {*node.tasks}
             and _gives(draft.scores, node)
-        ]
+        )
         return replace(
             draft,
-            ranked_node=ranked[0] if ranked else "",
+            ranked_node=next(ranked, ""),
             sorted_by=tuple(
                 headline or (score.estimate if score else None)
                 for headline, score in zip(overall, first_scores, strict=True)
             ),
         )
 
-    def _metric_target(
-        self, maker: TreeMaker, roots: Sequence[BoardNode]
-    ) -> tuple[BoardNode, Sequence[Cells]]:
+    def _metric_target(self, maker: TreeMaker, roots: Sequence[BoardNode]) -> BoardNode:
         """Find a metric of a task that the board does not show, as TASK.METRIC."""
-        shown = {column.name for column in self.columns}
-        cells = [
-            {
-                task.name: found
-                for task in run.tasks
-                for found in task.metrics
-                if task.name in shown and f"{task.name}.{found.label}" == self.rank_by
-            }
+        for column in self.columns:
+            label = self.rank_by.removeprefix(f"{column.name}.")
+            if label != self.rank_by:
+                node = self._metric_node(maker, column.name, label, exactly=True)
+                if node is not None:
+                    return node
+        others = dict.fromkeys(
+            f"{task.name}.{metric.label}"
             for run in self.runs
-        ]
-        names = dict.fromkeys(name for run_cells in cells for name in run_cells)
-        if not names:
-            others = dict.fromkeys(
-                f"{task.name}.{metric.label}"
-                for run in self.runs
-                for task in run.tasks
-                for metric in task.metrics
+            for task in run.tasks
+            for metric in task.metrics
+        )
+        raise unknown_node(roots, self.rank_by, others)
+
+    def _beside_nodes(self, maker: TreeMaker) -> Iterator[BoardNode]:
+        """Build the roots of further metrics of the tasks."""
+        for column in self.columns:
+            for label in self.beside:
+                node = self._metric_node(maker, column.name, label, exactly=False)
+                if node is None:
+                    continue
+                title = normalise_label(label).capitalize()
+                if len(self.columns) > 1:
+                    title = f"{column.name}: {title}"
+                yield replace(node, title=title)
+
+    def _metric_node(
+        self, maker: TreeMaker, task_name: str, label: str, *, exactly: bool
+    ) -> BoardNode | None:
+        """Build the node of another metric of a task; None if no run has it.
+
+        Args:
+            maker: gives the node its id, TASK.METRIC.
+            task_name: the task.
+            label: of the metric.
+            exactly: whether case, spaces and dashes of the label count.
+        """
+        wanted = label if exactly else normalise_label(label)
+        cells: list[Cells] = []
+        for run in self.runs:
+            metrics = next(
+                (task.metrics for task in run.tasks if task.name == task_name), ()
             )
-            raise unknown_node(roots, self.rank_by, others)
-        (name,) = [*names][:1]
-        node_id = maker.ids.new("", self.rank_by)
-        node = task_node(node_id, name, [run_cells.get(name) for run_cells in cells])
-        return replace(node, title=self.rank_by), cells
+            matching = [
+                metric
+                for metric in metrics
+                if wanted
+                == (metric.label if exactly else normalise_label(metric.label))
+            ]
+            cells.append({task_name: matching[0]} if matching else {})
+        labels = [
+            run_cells[task_name].label for run_cells in cells if task_name in run_cells
+        ]
+        if not labels:
+            return None
+        node_id = maker.ids.new("", f"{task_name}.{labels[0]}")
+        node = task_node(
+            node_id, task_name, [run_cells.get(task_name) for run_cells in cells]
+        )
+        self.cells_by_node[node_id] = cells
+        return replace(node, title=f"{task_name}.{labels[0]}")
 
     def _rank_at(
         self,
@@ -465,7 +547,7 @@ class _Planner:
         others = [other for other in units if other is not unit]
         if target.id == unit.ranked_node:
             return [unit, *others]
-        scores, why = self._target_scores(target, cells, names, source)
+        scores, why = self._target_scores(target, cells, names, source, unit.all_scores)
         what = f"'{target.title}'"
         if target.metric and target.metric not in target.title:
             what += f" ({target.metric})"
@@ -491,13 +573,17 @@ class _Planner:
         cells: Sequence[Cells],
         names: Sequence[str],
         source: Node | None,
+        known: NodeScores,
     ) -> tuple[NodeScores, str]:
-        """Read the item scores at a node, and say why there are no ranks."""
+        """Read the item scores at a node, and say why there are no ranks.
+
+        The scores that are known already are those of the metrics that the board shows.
+        """
         nothing = NodeScores({}, (), None, self.tasks_are)
         if target.kind == "group" and source is None:
             return nothing, AS_PUBLISHED
         if target.lower_is_better is None and any(target.estimates):
-            return nothing, "neither more nor less of it is better"
+            return nothing, "neither higher nor lower values are better"
         slices = (
             {
                 key: value
@@ -507,62 +593,88 @@ class _Planner:
             if target.kind == "slice"
             else {}
         )
-        scores = read_scores(self.runs, cells, names, source, self.tasks_are, slices)
+        if cells is not self.cells:
+            known = NodeScores({}, (), None)
+        scores = read_scores(
+            self.runs, cells, names, source, self.tasks_are, slices, known
+        )
         if scores.average is None:
             if not scores.positions:
                 return scores, "no model has a number on all of its tasks"
-            return scores, "its tasks have different units, directions or no average"
+            return scores, "its tasks have different units or directions, or no average"
         if not _gives(scores, target):
             return nothing, AS_PUBLISHED
         return scores, ""
 
 
-def rank_cheap_nodes(plan: BoardPlan, most_tests: int = MOST_TESTS) -> BoardPlan:
-    """Rank the models at further nodes of the tree, as far as that is cheap.
+def rank_plan(
+    plan: BoardPlan, further: bool, most_pair_terms: int = MOST_PAIR_TERMS
+) -> tuple[BoardPlan, list[NodeRanks | None]]:
+    """Rank the models at the nodes that sort the boards of a plan, and at further nodes.
 
-    Nodes are taken outer ones first, while all of them together take `most_tests` tests (pairs of
-    models times tasks). A node is left without ranks where the models that have its number are not
-    those that are ranked on the board, so that their item scores would have to be read again.
+    Further nodes are taken outer ones first, while that is cheap. A node is left without ranks
+    where the models that have its number are not those that are ranked on the board, so that
+    their item scores would have to be read again.
 
     Args:
         plan: the board.
-        most_tests: most tests in all.
+        further: whether to rank at further nodes.
+        most_pair_terms: the work allowed for them, as of `rank_many`.
+
+    Returns:
+        The plan with the ranks of further nodes in its tree, and the ranks of each unit's board,
+        None where it has none.
     """
-    ranked = {unit.ranked_node for unit in plan.units}
-    drafts = [
-        (unit.scores, {sample.measure.task: sample for sample in unit.scores.samples})
-        for unit in plan.units
-    ]
+    boards = [None if unit.why_unranked else unit.scores for unit in plan.units]
+    candidates = _further_nodes(plan) if further else []
+    averages = [average for _, _, average in candidates]
+    ranks_by_unit, further_ranks = rank_nodes(boards, averages, most_pair_terms)
     replacements = {}
-    n_tests = 0
+    for (node, scores, _), node_ranks in zip(candidates, further_ranks, strict=True):
+        if node_ranks is not None:
+            rows = [scores.positions.get(index) for index in range(len(plan.runs))]
+            replacements[node.id] = _with_ranks(node, node_ranks, rows)
+    roots = replace_node(plan.roots, replacements)
+    return replace(plan, roots=roots), ranks_by_unit
+
+
+def _further_nodes(plan: BoardPlan) -> list[tuple[BoardNode, NodeScores, Average]]:
+    """List the nodes that no board is sorted by, with their averages; outer nodes first."""
+    sorting = {unit.ranked_node for unit in plan.units}
+    known_scores = [
+        scores for unit in plan.units for scores in (unit.scores, unit.all_scores)
+    ]
+    further = []
     level = list(plan.roots)
     while level:
         for node in level:
-            if node.id in ranked or node.kind == "slice":
+            if node.id in sorting or node.kind == "slice":
                 continue
-            for scores, samples in drafts:
-                tests = count_tests(len(scores.positions), len(node.tasks))
-                if not {*node.tasks} <= samples.keys() or n_tests + tests > most_tests:
-                    continue
-                if node_ranks := _ranks_at(node, scores, samples, plan):
-                    replacements[node.id] = node_ranks
-                    n_tests += tests
-                break
+            scores = _scores_with(known_scores, node)
+            average = _average_at(node, scores, plan) if scores else None
+            if scores is not None and average is not None:
+                further.append((node, scores, average))
         level = [part for node in level for part in node.parts]
-    return replace(plan, roots=replace_node(plan.roots, replacements))
+    return further
 
 
-def _ranks_at(
-    node: BoardNode,
-    scores: NodeScores,
-    samples: Mapping[str, Matrix],
-    plan: BoardPlan,
-) -> BoardNode | None:
+def _scores_with(
+    known_scores: Sequence[NodeScores], node: BoardNode
+) -> NodeScores | None:
+    """Find the item scores of a node's tasks, of exactly the runs that have its number."""
     with_number = {
         index for index, estimate in enumerate(node.estimates) if estimate is not None
     }
-    if with_number != {*scores.positions}:
-        return None
+    for scores in known_scores:
+        tasks = {sample.measure.task for sample in scores.samples}
+        if {*node.tasks} <= tasks and with_number == {*scores.positions}:
+            return scores
+    return None
+
+
+def _average_at(node: BoardNode, scores: NodeScores, plan: BoardPlan) -> Average | None:
+    """Average the item scores of a node's tasks; None if that does not give its number."""
+    samples = {sample.measure.task: sample for sample in scores.samples}
     average: Average | None = Average((samples[node.tasks[0]],))
     if node.kind == "group":
         try:
@@ -574,26 +686,32 @@ def _ranks_at(
         except ConfigurationError:
             return None
     at_node = NodeScores(scores.positions, (), average, plan.tasks_are)
-    ranking = at_node.ranking()
-    if average is None or ranking is None or not _gives(at_node, node):
-        return None
-    letters = ranking.letters or ("",) * len(ranking.ranks)
-    rows = [scores.positions.get(index) for index in range(len(plan.runs))]
+    return average if _gives(at_node, node) else None
+
+
+def _with_ranks(
+    node: BoardNode, node_ranks: NodeRanks, rows: Sequence[int | None]
+) -> BoardNode:
+    letters = node_ranks.letters or ("",) * len(node_ranks.ranks)
     return replace(
         node,
-        ranks=tuple(None if row is None else ranking.ranks[row] for row in rows),
+        ranks=tuple(None if row is None else node_ranks.ranks[row] for row in rows),
         letters=tuple("" if row is None else letters[row] for row in rows),
     )
 
 
 def _gives(scores: NodeScores, node: BoardNode) -> bool:
     """Tell whether the items' scores have the numbers of a node as their average."""
+    samples = scores.average.samples if scores.average else ()
+    tolerance = max([1e-9, *(sample.measure.rounding for sample in samples)])
     for index, row in scores.positions.items():
         estimate = node.estimates[index]
         if estimate is None or scores.average is None:
             return False
         average = _mean_value(scores.average, row)
-        if not math.isclose(average, estimate.value, rel_tol=SAME_NUMBER, abs_tol=1e-9):
+        if not math.isclose(
+            average, estimate.value, rel_tol=SAME_NUMBER, abs_tol=tolerance
+        ):
             return False
     return True
 

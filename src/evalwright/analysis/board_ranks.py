@@ -1,8 +1,8 @@
-"""Ranks of a leaderboard's models at one node: over all its tasks, over some, or on a slice.
+"""Ranks of a leaderboard's models at its nodes: over all its tasks, over some, or on a slice.
 
-Models are ranked at the node that sorts the board. Ranks at other nodes are made only while they
-are cheap: every pair of models is tested on every task of a node, so the number of these tests has
-a limit (`MOST_TESTS`).
+Models are ranked at the node that sorts the board, and at further nodes while that is cheap
+(`node_ranks.rank_many`). All nodes are ranked in one call, so that the tasks that they have in
+common are compared once.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from evalwright.analysis.ranking import Ranking, rank
+from evalwright.analysis.node_ranks import MOST_PAIR_TERMS, NodeRanks, rank_many
 from evalwright.analysis.trees import Average, make_average
 from evalwright.metrics.registry import BOUNDED
 from evalwright.metrics.tree import Node
@@ -20,13 +20,6 @@ from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult
 from evalwright.statistics import Estimate, simultaneous_means
 from evalwright.statistics.macro import TasksAre
-
-MOST_TESTS = 100_000
-"""Most tests, pairs of models times tasks, that ranks at further nodes may take in all.
-
-A test takes about 20 microseconds, so all take two seconds. 30 models on 50 tasks take 21,750 tests
-for each level of the tree.
-"""
 
 Cells = Mapping[str, MetricResult]
 """A run's metric by task."""
@@ -48,16 +41,6 @@ class NodeScores:
     average: Average | None
     tasks_are: TasksAre = "fixed"
 
-    def ranking(self) -> Ranking | None:
-        """Rank the runs; None if there are fewer than two, or no number."""
-        if len(self.positions) < 2 or self.average is None:
-            return None
-        return rank(
-            self.average.samples,
-            weights=self.average.weights,
-            tasks_are=self.tasks_are,
-        )
-
     def simultaneous(self) -> list[Estimate]:
         """Compute the runs' scores with intervals that hold for all of them at once.
 
@@ -67,16 +50,20 @@ class NodeScores:
         if average is None or len(self.positions) < 2:
             return []
         first = average.samples[0]
+        level = 1 - 0.05 / len(first.values)
         if len(average.samples) == 1:
             span = first.measure.value_range
             estimates = simultaneous_means(
                 first.values, first.clusters, value_range=span
             )
             return [
-                _limit_to_metric(estimate, first, row)
+                _limit_to_metric(
+                    average.mean(row, level) if math.isnan(estimate.low) else estimate,
+                    first,
+                    row,
+                )
                 for row, estimate in enumerate(estimates)
             ]
-        level = 1 - 0.05 / len(first.values)
         return [average.mean(row, level) for row in range(len(first.values))]
 
 
@@ -87,6 +74,7 @@ def read_scores(
     node: Node | None,
     tasks_are: TasksAre = "fixed",
     slices: Mapping[str, str] | None = None,
+    known: NodeScores | None = None,
 ) -> NodeScores:
     """Read the item scores of the runs that have a number on all of some tasks.
 
@@ -97,6 +85,7 @@ def read_scores(
         node: how they are averaged; None for each the same.
         tasks_are: as in `Average`.
         slices: only items with these values of metadata; tasks without such items are left out.
+        known: scores that were read already, used if they are of the same runs and tasks.
     """
     complete = [
         index
@@ -111,11 +100,15 @@ def read_scores(
     )
     if not complete or not tasks:
         return NodeScores({}, (), None, tasks_are)
-    samples: list[Matrix] = matrices(
-        [runs[index] for index in complete],
-        {name: [cells[index][name] for index in complete] for name in tasks},
-        tuple(slices or ()),
-    )
+    samples = None
+    if known is not None and not slices and [*known.positions] == complete:
+        samples = _selected(known.samples, tasks)
+    if samples is None:
+        samples = matrices(
+            [runs[index] for index in complete],
+            {name: [cells[index][name] for index in complete] for name in tasks},
+            tuple(slices or ()),
+        )
     if slices:
         selected = (select_slice(sample, slices) for sample in samples)
         samples = [sample for sample in selected if sample is not None]
@@ -123,6 +116,14 @@ def read_scores(
     return NodeScores(
         positions, tuple(samples), _average_of(samples, node, tasks_are), tasks_are
     )
+
+
+def _selected(samples: Sequence[Matrix], tasks: Sequence[str]) -> list[Matrix] | None:
+    """Select the matrices of some tasks; None if one is not there."""
+    by_task = {sample.measure.task: sample for sample in samples}
+    if not {*tasks} <= by_task.keys():
+        return None
+    return [by_task[task] for task in tasks]
 
 
 def _average_of(
@@ -160,9 +161,25 @@ def has_number(metric: MetricResult) -> bool:
     return not math.isnan(metric.estimate.value)
 
 
-def count_tests(models: int, tasks: int) -> int:
-    """Count the tests that ranks take: one for each pair of models and task."""
-    return models * (models - 1) // 2 * tasks
+def rank_nodes(
+    boards: Sequence[NodeScores | None],
+    averages: Sequence[Average],
+    most_pair_terms: int = MOST_PAIR_TERMS,
+) -> tuple[list[NodeRanks | None], list[NodeRanks | None]]:
+    """Rank the runs at the nodes that sort boards, and at further nodes while that is cheap.
+
+    Args:
+        boards: the item scores at the nodes that sort boards; None for a board without ranks.
+        averages: of further nodes, the most important first, made of the same matrices.
+        most_pair_terms: the work allowed for further nodes, as of `rank_many`.
+
+    Returns:
+        The ranks of the boards, and those of the further nodes; None where fewer than two runs
+        have a number, and for further nodes after the work allowed.
+    """
+    sorting = [None if scores is None else scores.average for scores in boards]
+    node_ranks = rank_many([*sorting, *averages], most_pair_terms, len(sorting))
+    return node_ranks[: len(sorting)], node_ranks[len(sorting) :]
 
 
 def _limit_to_metric(estimate: Estimate, matrix: Matrix, row: int) -> Estimate:

@@ -252,7 +252,7 @@ class TreeMaker:
 
     def _group(self, node: Node, parent: str) -> BoardNode:
         """Build a node of a tree, with the nodes below it."""
-        title = value_title(*node.keys[-1]) if node.keys else node.name
+        title = value_title(*node.keys[-1]) if node.keys else title_of(node)
         name = node.name if is_named_by_dialect(node) else title
         node_id = self.ids.new(parent, name)
         self.sources[node_id] = node
@@ -428,6 +428,13 @@ def dimension_title(key: str) -> str:
     """Write a metadata key as a heading: "aggregation_group" is "Aggregation group"."""
     words = key.replace("_", " ").strip() or key
     return words[:1].upper() + words[1:]
+
+
+def title_of(node: Node) -> str:
+    """Return a node's name without its dialect: "SEA" for "sea-helm:SEA"."""
+    if is_named_by_dialect(node):
+        return node.name.partition(":")[2] or node.name
+    return node.name
 
 
 def average_words(node: Node) -> str:

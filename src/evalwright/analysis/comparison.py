@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -274,6 +275,12 @@ def _task_equivalence(
         unsure=robustness.unsure,
     )
 
+
+GROUP_KEYS = ("competency", "category", "language")
+"""Metadata of tasks by which boards are grouped."""
+
+NOT_FROM_ITEMS = "none: the items do not give this number"
+"""The test of a metric whose recorded number its items do not reproduce."""
 
 NOT_FOR_STOPPING = "Stopped early: this interval and p do not allow for that."
 
@@ -582,9 +589,34 @@ def compare_runs(
         stopped_early=stopped_early,
         next_steps=steps,
         how_to_fill=how_to_fill((a, b)),
-        caveats=(*left_out_caveats([a, b]), *published_notes([a, b])),
+        caveats=(
+            *left_out_caveats([a, b]),
+            *published_notes([a, b]),
+            *([] if overall is None or node else _weights_note(a, tasks)),
+        ),
         numbers_from=published_from([a, b]),
     )
+
+
+def _weights_note(run: Run, tasks: Sequence[TaskComparison]) -> Iterator[str]:
+    """Say that a board may weigh tasks otherwise, where groups of them differ in size.
+
+    Args:
+        run: one of the runs.
+        tasks: the tasks of the mean.
+    """
+    for key in GROUP_KEYS:
+        values = [
+            str((run.record(task.task).get("metadata") or {}).get(key, ""))
+            for task in tasks
+        ]
+        if len(set(Counter(filter(None, values)).values())) > 1:
+            yield (
+                "The mean counts every task the same. A leaderboard by --preset or --by"
+                f" averages groups of tasks first, such as each {key}, so its order may be"
+                " another: see `evalwright leaderboard`."
+            )
+            return
 
 
 def _next_steps_of_task(
@@ -921,7 +953,7 @@ def _compare_task(
     judge = explain_one_sided_judge((a, b), [measure.task], names)
     higher = of_items.values[0] > of_items.values[1]
     lower = of_items.values[0] < of_items.values[1]
-    paired = paired_of(matrix) if matrix.common().any() else None
+    paired = pair_task(matrix) if matrix.common().any() else None
     average = Average((matrix,))
     of_missing = explain_provisional(average, names) if paired else ""
     provisional = " ".join(filter(None, [of_missing, judge]))
@@ -931,7 +963,7 @@ def _compare_task(
         scorer=measure.scorer,
         bounded=measure.bounded,
         lower_is_better=measure.lower_is_better,
-        has_direction=measure.has_direction,
+        has_direction=measure.has_direction and not _is_mere_number(measure),
         paired=paired,
         unpaired=None if paired else unpaired_of(matrix),
         only_a=int((of_items.was_asked[0] & ~of_items.was_asked[1]).sum()),
@@ -957,6 +989,24 @@ def _compare_task(
         one_sided_judge=judge,
         stopped_early=_explain_early_stop(a, b, measure),
     )
+
+
+def pair_task(matrix: Matrix) -> PairedComparison:
+    """Compare both runs on their common items, with the number of those items."""
+    paired = paired_of(matrix)
+    if not matrix.problems or matrix.scores is None:
+        return paired
+    # The two numbers are compared as a single unit, which is none of the items.
+    n_common = int(common_counts(matrix.scores)[0, 1])
+    return replace(paired, n=n_common, test=NOT_FROM_ITEMS)
+
+
+def _is_mere_number(measure: Measure) -> bool:
+    """Whether it is the mean of a scorer's numbers, such as words: more need not be better.
+
+    A task that declares the range of its scores means them as scores.
+    """
+    return measure.kind == "mean" and measure.value_range is None
 
 
 def _list_warnings(

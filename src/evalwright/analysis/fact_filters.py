@@ -177,5 +177,5 @@ def select_by_facts(
         )
     if not selected:
         left_out = " ".join(notes[1:])
-        raise RunError(f"No model fulfils --where {conditions}. {left_out}".rstrip())
+        raise RunError(f"No model matches --where {conditions}. {left_out}".rstrip())
     return selected, notes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from evalwright.core.secrets import without_address
@@ -39,3 +40,36 @@ def differing_roles_of(runs: Sequence[Run]) -> set[str]:
         for role, (fingerprint, _) in scoring_roles(run).items():
             fingerprints.setdefault(role, set()).add(fingerprint)
     return {role for role, models in fingerprints.items() if len(models) > 1}
+
+
+def published_judges(run: Run) -> dict[str, tuple[str, str]]:
+    """Return the judges by which another program scored the run, as `scoring_roles` does.
+
+    Imported records name them in the options of their scorers and play no role here.
+    """
+    judges = dict.fromkeys(
+        judge
+        for task in run.data["tasks"]
+        if isinstance(task["definition"], dict) and task["definition"].get("dialect")
+        for scorer in task["scorers"]
+        if scorer.get("kind") == task["definition"]["dialect"]
+        and isinstance(judge := scorer.get("options", {}).get("judge"), str)
+    )
+    if not judges:
+        return {}
+    names = ", ".join(judges)
+    return {"judge": (names, names)}
+
+
+def scored_by_rarer_judges(runs: Sequence[Run]) -> list[bool]:
+    """Tell of each run whether another published judge scored it than most of the runs.
+
+    Where two judges scored equally many, all their runs are told.
+    """
+    names = [published_judges(run).get("judge", ("", ""))[1] for run in runs]
+    counts = Counter(filter(None, names))
+    if len(counts) < 2:
+        return [False] * len(runs)
+    most = max(counts.values())
+    is_tied = [*counts.values()].count(most) > 1
+    return [bool(name) and (is_tied or counts[name] < most) for name in names]

@@ -68,13 +68,12 @@ def speed_columns(models: Sequence[MeasuredModel]) -> list[ExtraColumn]:
         column_of_estimates(
             [_speed(model.run) for model in models],
             name="tokens_per_second",
-            title="Tokens a second",
+            title="Tokens per second",
             lower_is_better=False,
             note=(
-                "Tokens a second are output tokens over the time in which answers were"
-                " made, on the machine of each run; where a record has only the time of"
-                " each answer, they are tokens over the sum of these times, with an interval"
-                " over answers."
+                "Tokens per second are output tokens divided by the time in which a run's"
+                " machine made the answers; where a record has only the time of each answer,"
+                " they are divided by the sum of these times, with an interval over answers."
             ),
         )
     ]
@@ -166,12 +165,12 @@ def cost_columns(models: Sequence[MeasuredModel]) -> list[ExtraColumn]:
         column_of_estimates(
             [cost_of_right_answer(model.run) for model in models],
             name="cost_per_correct",
-            title="Cost a correct answer",
+            title="Cost per correct answer",
             measure="US dollars",
             lower_is_better=True,
             note=(
-                "The cost a correct answer is what all answers cost over the number of"
-                " correct ones, stress questions left out; its interval is over questions."
+                "The cost per correct answer is what all answers cost, divided by the number"
+                " of correct ones, without stress questions; its interval is over questions."
             ),
         )
     ]
@@ -445,8 +444,8 @@ def scaling_columns(models: Sequence[MeasuredModel]) -> list[ExtraColumn]:
             title="Scaling",
             texts=tuple(_scaling(model.run) for model in models),
             note=(
-                "Scaling names how an answer was chosen among several at test time; models"
-                " without it gave one answer."
+                "Scaling names how one of several answers was chosen at test time; models"
+                " without it gave a single answer."
             ),
         )
     ]

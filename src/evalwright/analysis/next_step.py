@@ -151,6 +151,8 @@ def find_next_steps(
     )
     if items_step is not None:
         steps.append(items_step)
+    elif not steps and not _has_spread(comparison):
+        return ()
     elif not steps:
         if float(comparison.difference_text.split()[0].replace(",", "")) == 0:
             reason = (
@@ -167,6 +169,15 @@ def find_next_steps(
         )
         steps.append(NextStep("equivalence", 0, None, sentence))
     return tuple(steps)
+
+
+def _has_spread(comparison: OpenComparison) -> bool:
+    """Whether there is a standard error to plan by.
+
+    A mean has none if all answers of one of its tasks score the same.
+    """
+    error = comparison.standard_error
+    return error is None or math.isfinite(error)
 
 
 def _count_missing_in_worst_case(average: Average) -> int:
@@ -224,9 +235,10 @@ def _count_needed_items(comparison: OpenComparison, difference: float) -> int | 
     """Count the items that show a difference four times out of five, as `evalwright plan` does."""
     if comparison.design is not None:
         return comparison.design.items_for(difference)
-    if not comparison.standard_error:
+    standard_error = comparison.standard_error
+    if not standard_error or not _has_spread(comparison):
         return None
-    variance = comparison.standard_error**2 * comparison.n
+    variance = standard_error**2 * comparison.n
     if variance > comparison.n * MAX_TIMES_THE_ITEMS * difference**2:
         return None
     needed = int(items_for_difference(difference, variance))

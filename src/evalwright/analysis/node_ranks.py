@@ -16,18 +16,19 @@ import numpy as np
 import numpy.typing as npt
 
 from evalwright.analysis.ranking import Ranking, letter_groups, rank
-from evalwright.analysis.trees import Average, shared_range
+from evalwright.analysis.trees import Average, ranges_of_tasks
 from evalwright.runs.measures import Matrix, common_counts
 from evalwright.statistics.many_models import checked_scores, rank_sets_of
 from evalwright.statistics.many_tasks import (
     ManyTasks,
     TaskMean,
     TaskPairs,
+    TaskRange,
     scored_pairs,
     task_pairs,
 )
 from evalwright.statistics.multiplicity import holm, holm_rows
-from evalwright.statistics.units import F64, I64, Bools, Range
+from evalwright.statistics.units import F64, I64, Bools
 
 Number = TypeVar("Number", np.float64, np.bool_)
 LEVEL = 0.95
@@ -64,7 +65,9 @@ class NodeRanks:
 
 
 def rank_many(
-    averages: Sequence[Average | None], most_pair_terms: int = MOST_PAIR_TERMS
+    averages: Sequence[Average | None],
+    most_pair_terms: int = MOST_PAIR_TERMS,
+    always: int = 0,
 ) -> list[NodeRanks | None]:
     """Rank runs by several averages, for less than the sum of `rank`.
 
@@ -73,6 +76,7 @@ def rank_many(
             that use the same task of the same runs have the same matrix in them: its differences
             are computed once.
         most_pair_terms: the work allowed, see `MOST_PAIR_TERMS`.
+        always: the number of averages, from the first, that are ranked whatever work it takes.
 
     Returns:
         For each average the ranks; None where there is no average, where fewer than two runs are,
@@ -86,7 +90,7 @@ def rank_many(
             continue
         models = len(average.samples[0].values)
         work += models * (models - 1) // 2 * (len(average.samples) + TERMS_OF_NODE)
-        if work > most_pair_terms:
+        if work > most_pair_terms and number >= always:
             break
         if len(average.samples) == 1:
             node_ranks[number] = _ranks_of_task(average.samples[0])
@@ -133,23 +137,28 @@ class _Tasks:
     """The differences of tasks, each computed once for all nodes that it is part of."""
 
     def __init__(self) -> None:
-        self._pairs: dict[tuple[int, Range | None], TaskPairs] = {}
+        self._pairs: dict[tuple[int, TaskRange], TaskPairs] = {}
         self._units: dict[int, I64] = {}
 
     def ranks(self, nodes_averages: Sequence[Average | None]) -> list[NodeRanks]:
         """Rank by some averages over several tasks."""
         averages = [average for average in nodes_averages if average is not None]
-        columns: dict[tuple[int, Range | None], int] = {}
+        columns: dict[tuple[int, TaskRange], int] = {}
         matrices = list[Matrix]()
         nodes = list[TaskMean]()
         for average in averages:
-            span = shared_range(average.samples)
-            for matrix in average.samples:
-                if (id(matrix), span) not in columns:
-                    columns[id(matrix), span] = len(columns)
+            keys = [
+                (id(matrix), task_range)
+                for matrix, task_range in zip(
+                    average.samples, ranges_of_tasks(average.samples), strict=True
+                )
+            ]
+            for matrix, key in zip(average.samples, keys, strict=True):
+                if key not in columns:
+                    columns[key] = len(columns)
                     matrices.append(matrix)
-                    self._compare(matrix, span)
-            places = [columns[id(matrix), span] for matrix in average.samples]
+                    self._compare(matrix, key[1])
+            places = [columns[key] for key in keys]
             weights = np.ones(len(places))
             if average.weights is not None:
                 weights = np.asarray(average.weights, np.float64)
@@ -179,14 +188,16 @@ class _Tasks:
             for row, average in enumerate(averages)
         ]
 
-    def _compare(self, matrix: Matrix, span: Range | None) -> None:
+    def _compare(self, matrix: Matrix, task_range: TaskRange) -> None:
         """Compare all pairs on one task, unless that was done."""
         if id(matrix) not in self._units:
             self._units[id(matrix)] = matrix.units
-        if (id(matrix), span) not in self._pairs:
+        if (id(matrix), task_range) not in self._pairs:
             units = self._units[id(matrix)]
-            scores, codes = checked_scores(matrix.values, units, span)
-            self._pairs[id(matrix), span] = task_pairs(scores, codes, span, LEVEL)
+            scores, codes = checked_scores(matrix.values, units, task_range.scores)
+            self._pairs[id(matrix), task_range] = task_pairs(
+                scores, codes, task_range, LEVEL
+            )
 
 
 def _ranks_of_task(matrix: Matrix) -> NodeRanks:

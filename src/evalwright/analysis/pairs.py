@@ -64,8 +64,8 @@ def pairing_notes(matrix: Matrix, names: Sequence[str]) -> Iterator[str]:
         is_plural = len(without_questions) > 1
         yield (
             f"The record{'s' if is_plural else ''} of {listed(without_questions, 5)}"
-            f" {'do' if is_plural else 'does'} not hold the questions of all items: those"
-            " are paired by id alone."
+            f" {'lack' if is_plural else 'lacks'} the questions of some items, which are"
+            " paired by id alone."
         )
     if most := int(matrix.pairing.renumbered.max(initial=0)):
         upto = "Up to " if len(names) > 2 else ""

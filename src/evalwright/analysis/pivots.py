@@ -151,7 +151,9 @@ def make_pivots(
     labels = _labels(board)
     chosen = [_find_model(board, labels, model)] if model is not None else []
     by = tuple(key for key in keys if key not in (MODEL, TASK))
-    nodes = list(find_in(_roots(board, runs, by, metric)))
+    nodes = _with_nodes_of_board(
+        list(find_in(_roots(board, runs, by, metric))), list(find_in(board.tree))
+    )
     notes = []
     if MODEL in keys:
         tables, rows, columns = _of_models(nodes, keys, labels)
@@ -177,7 +179,7 @@ def make_pivots(
     )
     if reasons:
         why = listed([*reasons], 5)
-        notes.append(f"Numbers that are not there, or are in part: {why}.")
+        notes.append(f"Missing or partial numbers: {why}.")
     return Pivots(rows, columns, tables, tuple(notes))
 
 
@@ -190,6 +192,33 @@ def _roots(
     ordered = confirm_all([runs[row.run_index] for row in board.rows])
     columns = board_columns(ordered, metric)
     return plan_board(ordered, columns, metric, "fixed", by).roots
+
+
+def _with_nodes_of_board(
+    nodes: Sequence[BoardNode], board_nodes: Sequence[BoardNode]
+) -> list[BoardNode]:
+    """Replace nodes by those of the board's tree that are about the same, so that numbers agree.
+
+    A board may average groups within a language where a tree by language averages its tasks. The
+    board's node must have all of the tasks that are in the board's tree.
+    """
+    tasks_of_board = {task for node in board_nodes for task in node.tasks}
+    outermost: dict[frozenset[tuple[str, str]], BoardNode] = {}
+    for node in board_nodes:
+        if node.keys and node.kind != "task":
+            outermost.setdefault(frozenset(node.keys.items()), node)
+    replaced = []
+    for node in nodes:
+        of_board = outermost.get(frozenset(node.keys.items()))
+        if (
+            node.kind != "task"
+            and of_board is not None
+            and set(of_board.tasks) == tasks_of_board.intersection(node.tasks)
+        ):
+            replaced.append(of_board)
+        else:
+            replaced.append(node)
+    return replaced
 
 
 def _of_models(

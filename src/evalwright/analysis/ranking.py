@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from evalwright.analysis.trees import shared_range
+from evalwright.analysis.trees import ranges_of_tasks, shared_range
 from evalwright.core.plain import Plain
 from evalwright.runs.measures import Matrix, common_counts, common_units
 from evalwright.statistics import (
@@ -193,6 +193,7 @@ def rank(
             "missing_policy": task_matrices[0].missing_policy,
             "level": level,
             "value_range": span,
+            "ranges": ranges_of_tasks(task_matrices),
         }
         if tasks_are == "sample":
             differences = all_sampled_differences(samples, **settings)

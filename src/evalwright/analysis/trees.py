@@ -23,6 +23,7 @@ from evalwright.statistics import (
     mean_interval,
 )
 from evalwright.statistics.macro import TasksAre
+from evalwright.statistics.many_tasks import TaskRange
 from evalwright.statistics.shared_units import UnitSums, unit_sums
 from evalwright.statistics.task_sample import (
     FEWEST,
@@ -91,7 +92,11 @@ class Average:
         comparisons = self.comparisons(rows, level)
         span = shared_range(self.samples)
         fixed = macro_difference(
-            comparisons, weights=self.weights, units=units, value_range=span
+            comparisons,
+            weights=self.weights,
+            units=units,
+            value_range=span,
+            widths=[matrix.measure.width for matrix in self.samples],
         )
         if self.tasks_are == "fixed":
             return fixed
@@ -141,6 +146,10 @@ class Average:
         counts = ~np.isnan(matrix.values[row]) | matrix.missing[row]
         values = matrix.values[row][counts]
         value_range = matrix.measure.value_range
+        scored = values[~np.isnan(values)]
+        if matrix.estimates and len(scored) and scored.min() == scored.max():
+            # Pseudo-values that are all alike are the metric's own value, within its range.
+            value_range = matrix.measure.metric_range
         if matrix.clusters is not None or value_range != UNIT_RANGE:
             clusters = None if matrix.clusters is None else matrix.clusters[counts]
             return mean_interval(
@@ -191,6 +200,15 @@ def shared_range(matrices: Sequence[Matrix]) -> tuple[float, float] | None:
     """
     spans = {matrix.measure.value_range for matrix in matrices}
     return spans.pop() if len(spans) == 1 else None
+
+
+def ranges_of_tasks(matrices: Sequence[Matrix]) -> list[TaskRange]:
+    """Return what is known of the range of each task's scores."""
+    is_shared = shared_range(matrices) is not None
+    return [
+        TaskRange(matrix.measure.value_range, matrix.measure.width, is_shared)
+        for matrix in matrices
+    ]
 
 
 def can_average(measures: Sequence[Measure]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 _FEW_CLUSTERS = 8
@@ -37,6 +38,11 @@ def listed(phrases: Sequence[str], most: int = 0) -> str:
         if len(phrases) < 2
         else f"{', '.join(phrases[:-1])} and {phrases[-1]}"
     )
+
+
+def normalise_label(label: str) -> str:
+    """Normalise a label: "Answer-Rate" and "answer rate" become equal."""
+    return re.sub(r"[\s_-]+", " ", label).strip().lower()
 
 
 def points(score: float, bounded: bool) -> str:

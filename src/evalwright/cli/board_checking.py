@@ -26,8 +26,14 @@ BOARD_SETTINGS = {
     "rank_by": "rank_by",
     "where": "filters",
     "preset": "preset",
+    "newest": "newest",
+    "as_of": "as_of",
+    "since": "since",
 }
 """Settings in `board.json` that decide its numbers, and the command's parameters for them."""
+INPUT_FILES = ("facts", "labels")
+"""Parameters that name a file; a board has its name, and a check needs the file itself."""
+
 FILE_OPTIONS = (
     "into",
     "markdown",
@@ -39,13 +45,14 @@ FILE_OPTIONS = (
     "parquet",
     "embed",
     "citation",
+    "feed",
     "plots",
     "pages",
     "kept",
     "workflow",
 )
 """Parameters that write files, which a check does not do."""
-_FLAGS = frozenset({"ratings"})
+_FLAGS = frozenset({"ratings", "newest"})
 _MODEL_TEXTS = ("label", "run")
 _NODE_TEXTS = ("id", "title")
 
@@ -57,6 +64,10 @@ def board_settings(params: Mapping[str, Any]) -> dict[str, Any]:
         setting = params.get(parameter)
         if setting and (parameter in _FLAGS or was_typed(parameter)):
             settings[name] = _plain_setting(setting)
+    for name in INPUT_FILES:
+        if given := params.get(name):
+            files = given if isinstance(given, tuple) else (given,)
+            settings[name] = ", ".join(Path(file).name for file in files)
     return settings
 
 
@@ -134,16 +145,33 @@ def with_settings(
 
     Raises:
         BadParameter: a setting in the file is none that the option takes.
+        UsageError: the board was made with a file that was not typed.
     """
     context = click.get_current_context()
     options = {option.name: option for option in context.command.params}
     settings = published.get("settings") or {}
+    _check_input_files(settings, params)
     merged = dict(params)
     for name, parameter in BOARD_SETTINGS.items():
         if name not in settings or parameter not in options or was_typed(parameter):
             continue
         merged[parameter] = options[parameter].process_value(context, settings[name])
     return merged
+
+
+def _check_input_files(settings: Mapping[str, Any], params: Mapping[str, Any]) -> None:
+    """Raise UsageError if numbers depend on a file that was not named.
+
+    Facts decide which models there are, with --where; else no number depends on them.
+    """
+    for name in INPUT_FILES:
+        is_needed = name != "facts" or bool(settings.get("where"))
+        if settings.get(name) and is_needed and not params.get(name):
+            file = printable(str(settings[name]))[:100]
+            raise click.UsageError(
+                f"The board was made with --{name} {file}, on which its numbers depend: add"
+                f" --{name} with that file."
+            )
 
 
 def print_check(

@@ -46,17 +46,22 @@ def settle_preset(
 ) -> dict[str, Any]:
     """Return the parameters with what a preset sets as far as the runs allow it.
 
-    These are `metric`, `by` and `rank_by`, each only if it was not typed.
+    These are `metric`, `by` and `rank_by`, each only if it was not typed, and what the tree has
+    beside: `beside`, `means` and `by_beside` as of `make_board`.
     """
-    settled = dict(params)
+    settled: dict[str, Any] = {**params, "beside": (), "means": {}, "by_beside": ()}
     if preset is None:
         return settled
     from evalwright.reports.presets import (
+        added_means,
         preferred_keys,
         preferred_metric,
         preferred_node,
     )
 
+    settled["beside"] = preset.beside
+    settled["by_beside"] = preset.by_beside
+    settled["means"] = added_means(preset, runs)
     if not params["metric"]:
         settled["metric"] = preferred_metric(preset, runs)
     if not params.get("by"):

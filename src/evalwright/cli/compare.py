@@ -62,6 +62,10 @@ if TYPE_CHECKING:
     default=5,
     show_default=True,
 )
+@flag(
+    "--details",
+    "Of many tasks, list every further metric and items scored differently, too.",
+)
 @option(
     "--equivalent",
     "MARGIN",
@@ -200,7 +204,11 @@ def compare(runs: tuple[str, ...], **params: Any) -> int:
         report["gates"] = [gate.as_dict() for gate in gates]
     document = (
         comparison_document(
-            comparison, gates, params["flips"], all_slices=params["all_slices"]
+            comparison,
+            gates,
+            params["flips"],
+            all_slices=params["all_slices"],
+            details=params["details"] or was_typed("flips"),
         )
         if isinstance(comparison, Comparison)
         else several_document(comparison, gates)

@@ -22,6 +22,7 @@ from evalwright.cli.options import (
     repeatable_option,
 )
 from evalwright.cli.output import print_result
+from evalwright.cli.sections import SectionedCommand
 from evalwright.cli.steps import steps
 
 if TYPE_CHECKING:
@@ -42,6 +43,33 @@ def _check_text_file(
 
 _SHOWING_ALL_NODES = ("html", "json_file", "pages", "parquet", "check")
 """Options for which models are ranked at every node of the tree."""
+
+
+SECTIONS = {
+    "Options": (
+        *("--preset", "--by", "--rank-by", "--metric", "--where"),
+        *("--html", "--pages", "--into", "--csv", "--json-file"),
+    ),
+    "What is shown": (
+        *("--pivot", "--model", "--ratings", "--tasks-are", "--facts", "--title"),
+        *("--task-scores", "--examples"),
+    ),
+    "Time": ("--newest", "--as-of", "--since", "--feed", "--url", "--drift"),
+    "Further files": (
+        *("--markdown", "--latex", "--pdf", "--parquet", "--embed", "--citation"),
+    ),
+    "The plot": ("--plot", "--best", "--least-answered", "--colour-by"),
+    "Checks and the runs": (
+        *("--labels", "--check", "--out", "--kept", "--plugin", "--with-simulations"),
+        "--allow-baseline-judge",
+    ),
+    "Workflow": (
+        *("--workflow", "--config", "--suite", "--trust-file", "--install"),
+        "--secret",
+    ),
+    "Output": ("--json",),
+}
+"""Options by heading; the first section is what `--help` shows."""
 
 
 def _split_keys(keys: str | None) -> tuple[str, ...]:
@@ -84,7 +112,7 @@ def _read_filters(
     return tuple(map(read_filter, filters))
 
 
-@click.command()
+@click.command(cls=SectionedCommand, sections=SECTIONS)
 @click.argument("runs", nargs=-1)
 @RUNS_FOLDER
 @METRIC
@@ -104,14 +132,18 @@ def _read_filters(
 @option(
     "--pivot",
     "ROWS,COLUMNS",
-    "Show a table of two of the keys, 'model' and 'task' in place of the board.",
+    "Show a table of two keys in place of the board: of metadata, 'model' or 'task'.",
     callback=_check_pivot,
 )
-@option("--model", "LABEL", "The model that --pivot shows. Default: each.")
+@option(
+    "--model",
+    "LABEL",
+    "The model that --pivot shows. Default: a table for each.",
+)
 @repeatable_option(
     "--where filters",
     "KEY<=VALUE",
-    "Show the models with this fact: size<=8, open=true, cost<1.",
+    "Show only models with this fact: size<=8, open=true, cost<1.",
     callback=_read_filters,
 )
 @repeatable_option(
@@ -128,7 +160,7 @@ def _read_filters(
     callback=_check_text_file,
 )
 @option("--markdown", "FILE", "Write the board as a Markdown table.")
-@option("--html", "FILE", "Write the board as one self-contained HTML page.")
+@option("--html", "FILE", "Write the board as one HTML page that loads nothing.")
 @option(
     "--latex",
     "FILE",
@@ -136,13 +168,11 @@ def _read_filters(
 )
 @flag(
     "--task-scores",
-    "Give each task a column in --latex too, where the board shows shares in its place.",
+    "In --latex, add a column for each task where the board shows shares instead.",
 )
 @option("--pdf", "FILE", "Write the board as PDF (the extra plot).")
-@option("--csv", "FILE", "Write the board as CSV.")
-@option(
-    "--json-file", "FILE", "Write the board as JSON, with the columns of the table."
-)
+@option("--csv", "FILE", "Write the board as CSV, with every score.")
+@option("--json-file", "FILE", "Write the board as JSON, with every number.")
 @option(
     "--parquet",
     "FILE",
@@ -153,8 +183,8 @@ def _read_filters(
 @option(
     "--check",
     "FILE",
-    "Write nothing: say which numbers of a board that --json-file wrote differ from"
-    " those of RUNS. Exit code 1 if any does.",
+    "Compare a board that --json-file wrote with RUNS, and say which numbers differ;"
+    " exit code 1 if any does. Writes nothing.",
 )
 @repeatable_option("--plot plots", "FILE", "Draw the board: FILE.svg, .png or .pdf.")
 @option(
@@ -173,6 +203,12 @@ def _read_filters(
     "FACT",
     "Colour the bars of --plot by a fact, such as family, provider or licence.",
 )
+@repeatable_option(
+    "--drift drift_files",
+    "FILE",
+    "Mark results from before their model or judge changed: drift/*.jsonl of `entries"
+    " drift`.",
+)
 @option("--best", "N", "Models in the plot. Default: 25.", type=int)
 @option(
     "--least-answered",
@@ -184,14 +220,32 @@ def _read_filters(
 @option(
     "--examples",
     "N",
-    "Low-scored samples on a model's page; 0 shows no text. Default: 5.",
+    "How many low-scored samples a model's page shows for each task; 0 shows no text of"
+    " any sample. Default: 5.",
     type=int,
 )
+@flag(
+    "--newest",
+    "Show each model's newest result where RUNS has several of the same tasks; pages show"
+    " the others as its history.",
+)
+@option(
+    "--as-of",
+    "DATE",
+    "Show the newest results of that day (2026-06-30); runs after it do not exist.",
+)
+@option(
+    "--since",
+    "DATE|FILE",
+    "Show the models with a new result since that day, or since an earlier board.json.",
+)
+@option("--feed", "FILE", "Write an Atom feed of new and changed results: FILE.xml.")
+@option("--url", "ADDRESS", "Where the folder of --feed is published, for its links.")
 @option(
     "--kept",
     "DIR",
-    "Keep the runs' records in DIR; a run with the same results as one there is shown"
-    " with the first one's date.",
+    "Keep the runs' records in DIR; a run with the same results as one there keeps that"
+    " one's date.",
 )
 @option("--title", "", "The board's title.", default="Leaderboard", show_default=True)
 @option(
@@ -234,20 +288,7 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
     )
     from evalwright.cli.publishing import publish, write_workflow
 
-    workflow_options = dict.fromkeys(
-        ("config", "suite", "secrets", "trust_file", "install"), "workflow"
-    )
-    title_users = "into html latex pdf json_file embed citation plots pages workflow"
-    only_with(
-        **workflow_options,
-        best="plots",
-        least_answered="plots",
-        examples="pages",
-        title=title_users,
-        task_scores="latex",
-        colour_by="plots",
-        model="pivot",
-    )
+    _check_combinations()
     published = None
     if params["check"]:
         from evalwright.cli.board_checking import read_published, with_settings
@@ -265,22 +306,18 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
     from evalwright.analysis.board import make_board
     from evalwright.analysis.model_facts import facts_of_runs
     from evalwright.cli.board_checking import print_check
+    from evalwright.cli.board_dates import add_history, render_feed, select_by_date
     from evalwright.reports.documents.board import board_document
     from evalwright.reports.documents.pivot import pivot_document
     from evalwright.runs.confirmed import confirm_all, kept_note, numbers_from
-    from evalwright.runs.keeping import keep_runs, kept_runs
-    from evalwright.runs.simulations import refuse_baseline_judges, refuse_mixture
+    from evalwright.runs.keeping import keep_runs
 
-    if params["plugins"]:
-        from evalwright.cli.arguments import load_plugins
-
-        load_plugins(params["plugins"])
-    ranked_runs = open_runs(*runs)
-    if not params["with_simulations"]:
-        refuse_mixture(ranked_runs)
-    refuse_baseline_judges(ranked_runs, params["allow_baseline_judge"])
-    if params["kept"]:
-        ranked_runs = kept_runs(ranked_runs, Path(params["kept"]))
+    all_runs = _open_board_runs(runs, params)
+    dated = select_by_date(all_runs, params)
+    ranked_runs = list(dated.shown)
+    if not ranked_runs:
+        say(" ".join(dated.notes))
+        return 0
     with steps() as show_step:
         ranked_runs = confirm_all(ranked_runs, show_step)
         params = settle_preset(params, preset, ranked_runs)
@@ -295,6 +332,9 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
             rank_by=params["rank_by"] or "",
             facts=[known.facts for known in facts],
             where=params["filters"],
+            beside=params["beside"],
+            means=params["means"],
+            by_beside=params["by_beside"],
             ranks_below=any(params[name] for name in _SHOWING_ALL_NODES),
         )
         if params["labels"]:
@@ -302,13 +342,23 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
 
             board = correct_board(board, ranked_runs, params["labels"])
         board = show_preset(board, ranked_runs, preset, facts)
+        if params["drift_files"]:
+            from evalwright.analysis.drift_record import mark_board, read_followed
+
+            followed = read_followed([Path(file) for file in params["drift_files"]])
+            board = mark_board(board, followed)
+        board = add_history(board, ranked_runs, dated, params, show_step)
         pivots = _make_pivots(board, ranked_runs, params)
         file_sentences: list[str] = []
         missing_sentences: list[str] = []
         if published is None:
             show_step("Writing the board")
             file_sentences, missing_sentences = publish(
-                board, ranked_runs, params, pivots
+                board,
+                ranked_runs,
+                params,
+                pivots,
+                further_files=render_feed(board, ranked_runs, dated, params),
             )
     if published is not None:
         return print_check(
@@ -319,7 +369,7 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
             as_json=params["as_json"],
         )
     if params["kept"]:
-        keep_runs(ranked_runs, Path(params["kept"]))
+        keep_runs(all_runs, Path(params["kept"]))
     record = (board if pivots is None else pivots).as_dict() | (
         {"numbers_from": sources} if (sources := numbers_from(ranked_runs)) else {}
     )
@@ -341,6 +391,47 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
     ):
         say(line)
     return int(bool(missing_sentences))
+
+
+def _check_combinations() -> None:
+    """Raise UsageError for options that have no effect without others."""
+    workflow_options = dict.fromkeys(
+        ("config", "suite", "secrets", "trust_file", "install"), "workflow"
+    )
+    title_users = (
+        "into html latex pdf json_file embed citation plots pages workflow feed"
+    )
+    only_with(
+        **workflow_options,
+        best="plots",
+        least_answered="plots",
+        examples="pages",
+        title=title_users,
+        task_scores="latex",
+        colour_by="plots",
+        model="pivot",
+        url="feed",
+    )
+
+
+def _open_board_runs(names: Sequence[str], params: Mapping[str, Any]) -> list[Run]:
+    """Open the runs of a board, with the plug-ins that they need.
+
+    Raises:
+        RunError: they cannot be on one board, or cannot be read.
+    """
+    from evalwright.runs.keeping import kept_runs
+    from evalwright.runs.simulations import refuse_baseline_judges, refuse_mixture
+
+    if params["plugins"]:
+        from evalwright.cli.arguments import load_plugins
+
+        load_plugins(params["plugins"])
+    runs = open_runs(*names)
+    if not params["with_simulations"]:
+        refuse_mixture(runs)
+    refuse_baseline_judges(runs, params["allow_baseline_judge"])
+    return kept_runs(runs, Path(params["kept"])) if params["kept"] else runs
 
 
 def _make_pivots(

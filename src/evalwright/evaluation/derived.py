@@ -75,6 +75,8 @@ class Derived:
         tasks: Sequence[Mapping[str, Any]],
         tallies: Mapping[str, TaskTally],
         identity: Mapping[str, Any],
+        *,
+        asked_in: str = "",
         **fields: Any,
     ) -> Run:
         """Write `run.json`: the old one's content, with these tasks and fields.
@@ -83,6 +85,7 @@ class Derived:
             tasks: the tasks' records.
             tallies: the tasks' scores, by task.
             identity: what the new run is made of.
+            asked_in: the round in which judges were asked.
         """
         old = self.old
         digest = self.old.samples_sha256
@@ -98,7 +101,12 @@ class Derived:
                 "evalwright": __version__,
                 "id": self.folder.name,
                 "identity": fingerprint_of(identity),
-                self.made_from: {"run": old.id, "samples_sha256": digest},
+                self.made_from: {
+                    "run": old.id,
+                    "samples_sha256": digest,
+                    "answered": _answered(old),
+                    **({"round": asked_in} if asked_in else {}),
+                },
                 "started": self._started.isoformat(timespec="seconds"),
                 "seconds": round(time.monotonic() - self._began, 3),
                 **fields,
@@ -109,3 +117,12 @@ class Derived:
         run = open_run(self.folder)
         remember_numbers(run)
         return run
+
+
+def _answered(old: Run) -> str:
+    """Return when the answers were given: the start of the run that sent the requests."""
+    for key in ("scored_from", "aggregated_from"):
+        source = old.data.get(key) or {}
+        if "answered" in source:
+            return str(source["answered"])
+    return str(old.data["started"])

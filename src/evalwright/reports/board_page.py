@@ -15,12 +15,14 @@ from typing import Any
 
 from evalwright.analysis.board import Board, BoardRow
 from evalwright.analysis.board_tree import OVERALL
+from evalwright.analysis.words import normalise_label
 from evalwright.core.plain import plain
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.board_files import board_json
-from evalwright.reports.columns import CORRECTED, JUDGE_ERROR_PREFIX, normalise_label
+from evalwright.reports.columns import CORRECTED, JUDGE_ERROR_PREFIX
 from evalwright.reports.documents.board import (
+    DRIFT_MARK,
     FAULT_TITLES,
     JUDGE_MARK,
     PROVISIONAL_MARK,
@@ -316,7 +318,8 @@ def _static_rows(
 def _marks(model: Mapping[str, Any]) -> str:
     """Return the marks of a model whose rank does not stand as it is."""
     provisional = PROVISIONAL_MARK if model.get("provisional") else ""
-    return provisional + (JUDGE_MARK if model.get("other_judge") else "")
+    judge = JUDGE_MARK if model.get("other_judge") else ""
+    return provisional + judge + (DRIFT_MARK if model.get("drift") else "")
 
 
 def _static_score(node: Mapping[str, Any], row: int) -> StaticScore:

@@ -8,7 +8,6 @@ matter which program recorded the runs.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -20,6 +19,7 @@ from evalwright.analysis.corrected_tree import (
     complement,
 )
 from evalwright.analysis.factual import ACCURACY, HALLUCINATED, REFUSED, SHARES
+from evalwright.analysis.words import normalise_label as normalise_label
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.text import inert
@@ -247,7 +247,12 @@ def _headline_first(
     if not board.is_ranked_elsewhere:
         return columns
     headline = node_column(board.headline)
-    others = [column for column in columns if column.name != "overall"]
+    others = [
+        column
+        for column in columns
+        if column.name not in ("overall", "mean over tasks")
+        and (column.title != headline.title or column.estimates == headline.estimates)
+    ]
     same = [column for column in others if column.estimates == headline.estimates]
     first = same[0] if same else headline
     return (first, *(column for column in others if column is not first))
@@ -439,11 +444,6 @@ def find_metric(metrics: tuple[MetricResult, ...], label: str) -> MetricResult |
     )
 
 
-def normalise_label(label: str) -> str:
-    """Normalise a label: "Answer-Rate" and "answer rate" become equal."""
-    return re.sub(r"[\s_-]+", " ", label).strip().lower()
-
-
 def metric_of(row: BoardRow, task: str, label: str) -> MetricResult | None:
     """Find the metric of a row with this label, on this task."""
     if label == HALLUCINATION_COLUMNS[0].label:
@@ -506,10 +506,11 @@ def extra_cell(column: ExtraColumn, row: int) -> doc.Cell:
     reason = column.reasons.get(row, "")
     if estimate is None:
         return doc.Cell(numbers.NOTHING if reason else "", note=reason)
+    decimals = numbers.common_decimals(column.estimates, column.unit)
     if math.isnan(estimate.low):
-        text = numbers.value(estimate, column.unit)
+        text = numbers.value(estimate, column.unit, decimals)
         return doc.Cell(text, note=reason, sort=estimate.value)
-    return doc.Cell(doc.Number(estimate, column.unit))
+    return doc.Cell(doc.Number(estimate, column.unit, decimals=decimals))
 
 
 def as_of(board: Board) -> str:

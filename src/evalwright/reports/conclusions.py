@@ -24,7 +24,7 @@ from evalwright.statistics import (
 )
 
 MOST_NAMED = 6
-"""Most pairs that a sentence names one by one."""
+"""Most pairs, or tasks, that a sentence names one by one."""
 
 Result = PairedComparison | UnpairedComparison
 
@@ -79,11 +79,18 @@ def _over_all_tasks(
         for task in tasks
         if task.other_questions
     ]
-    sentences += [
-        f"{task.task}: {also}"
+    of_other_metrics = {
+        task.task: _other_metrics_sentence(task, *names)
         for task in tasks
-        if (also := _other_metrics_sentence(task, *names))
-    ]
+        if _other_metrics_sentence(task, *names)
+    }
+    if len(of_other_metrics) > MOST_NAMED:
+        sentences.append(
+            f"By other metrics they also differ significantly on {len(of_other_metrics)}"
+            f" of {counted(len(tasks), 'task')}, each tested by itself."
+        )
+    else:
+        sentences += [f"{name}: {also}" for name, also in of_other_metrics.items()]
     return sentences
 
 

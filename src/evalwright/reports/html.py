@@ -137,8 +137,10 @@ def _templates() -> Environment:
         "known": _has_number,
         "laid_out": _layout,
         "parts": _number_texts,
+        "point_before": _point_before,
         "sort_key": _sort_key,
         "tables": _split_table,
+        "upwards": _upwards,
     }
     return environment
 
@@ -261,6 +263,17 @@ def _sort_key(cell: doc.Cell) -> str:
     return "" if content == numbers.NOTHING else content
 
 
+def _upwards(place: str) -> str:
+    """Return a position from the bottom as one from the top: "20.00%" is "80.00%"."""
+    return f"{100 - float(place.removesuffix('%')):.2f}%"
+
+
+def _point_before(chart: doc.TimeChart, point: doc.TimePoint) -> int:
+    """Return the index of the emphasised point before a point."""
+    index = next(i for i, candidate in enumerate(chart.points) if candidate is point)
+    return max(i for i in range(index) if not chart.points[i].is_faint)
+
+
 def _has_number(number: doc.Number) -> bool:
     return number.estimate is not None and not math.isnan(number.estimate.value)
 
@@ -271,4 +284,8 @@ def _number_texts(number: doc.Number) -> tuple[str, str]:
         return numbers.NOTHING, ""
     estimate = number.estimate
     unit = number.unit
-    return numbers.value(estimate, unit), numbers.interval(estimate, unit, "")
+    decimals = number.decimals
+    return (
+        numbers.value(estimate, unit, decimals),
+        numbers.interval(estimate, unit, "", decimals),
+    )

@@ -9,6 +9,7 @@ dash. A missing number is "n/a".
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -36,54 +37,94 @@ def unit_of(kind: str) -> Unit:
     return "perplexity" if kind in LOWER_IS_BETTER else "plain"
 
 
-def value(estimate: Estimate, unit: Unit) -> str:
-    """Format an estimate's value without its interval: "62.5"."""
-    return number(
-        estimate.value,
-        unit,
-        count_decimals(estimate.value, estimate.low, estimate.high, unit),
-    )
+def value(estimate: Estimate, unit: Unit, decimals: int | None = None) -> str:
+    """Format an estimate's value without its interval: "62.5".
+
+    Args:
+        estimate: The estimate.
+        unit: The metric's unit.
+        decimals: How many decimals there are; by default as many as its interval is worth.
+    """
+    return number(estimate.value, unit, _decimals(estimate, unit, decimals))
 
 
-def limits(estimate: Estimate, unit: Unit) -> tuple[str, str] | None:
+def limits(
+    estimate: Estimate, unit: Unit, decimals: int | None = None
+) -> tuple[str, str] | None:
     """Format both ends of the interval, with the value's decimals; None without an interval."""
     if math.isnan(estimate.low) or math.isnan(estimate.high):
         return None
-    return _ends(estimate, (estimate.low, estimate.high), unit)
+    return _ends(estimate, (estimate.low, estimate.high), unit, decimals)
 
 
-def _ends(estimate: Estimate, ends: tuple[float, float], unit: Unit) -> tuple[str, str]:
-    decimals = count_decimals(estimate.value, estimate.low, estimate.high, unit)
+def _ends(
+    estimate: Estimate,
+    ends: tuple[float, float],
+    unit: Unit,
+    decimals: int | None = None,
+) -> tuple[str, str]:
+    decimals = _decimals(estimate, unit, decimals)
     return number(ends[0], unit, decimals), number(ends[1], unit, decimals)
 
 
-def interval(estimate: Estimate, unit: Unit, without: str = f"[{NOTHING}]") -> str:
+def _decimals(estimate: Estimate, unit: Unit, decimals: int | None) -> int:
+    if decimals is not None:
+        return decimals
+    return count_decimals(estimate.value, estimate.low, estimate.high, unit)
+
+
+def common_decimals(estimates: Sequence[Estimate | None], unit: Unit) -> int | None:
+    """Count the decimals that most numbers of a column have, the more of two equally frequent ones.
+
+    None where there is no number.
+    """
+    counts = Counter(
+        count_decimals(estimate.value, estimate.low, estimate.high, unit)
+        for estimate in estimates
+        if estimate is not None and math.isfinite(estimate.value)
+    )
+    return max(counts, key=lambda decimals: (counts[decimals], decimals), default=None)
+
+
+def interval(
+    estimate: Estimate,
+    unit: Unit,
+    without: str = f"[{NOTHING}]",
+    decimals: int | None = None,
+) -> str:
     """Format the interval without the value: "[57.1, 67.6]".
 
     Args:
         estimate: The estimate.
         unit: The metric's unit.
         without: The text to return where there is no interval.
+        decimals: As of `value`.
     """
-    ends = limits(estimate, unit)
+    ends = limits(estimate, unit, decimals)
     return f"[{ends[0]}, {ends[1]}]" if ends else without
 
 
-def score(estimate: Estimate | None, unit: Unit) -> str:
+def score(estimate: Estimate | None, unit: Unit, decimals: int | None = None) -> str:
     """Format the value with its interval: "62.5 [57.1, 67.6]"; "n/a" where nothing was scored."""
     if estimate is None or math.isnan(estimate.value):
         return NOTHING
-    return f"{value(estimate, unit)} {interval(estimate, unit)}"
+    bracket = interval(estimate, unit, decimals=decimals)
+    return f"{value(estimate, unit, decimals)} {bracket}"
 
 
-def aligned_scores(estimates: Sequence[Estimate | None], unit: Unit) -> list[str]:
+def aligned_scores(
+    estimates: Sequence[Estimate | None], unit: Unit, decimals: int | None = None
+) -> list[str]:
     """Format the scores of a column, padded so that values and limits are aligned."""
     scored = [
         estimate if estimate and not math.isnan(estimate.value) else None
         for estimate in estimates
     ]
     rows = [
-        (value(estimate, unit), *(limits(estimate, unit) or ("", "")))
+        (
+            value(estimate, unit, decimals),
+            *(limits(estimate, unit, decimals) or ("", "")),
+        )
         if estimate
         else ("", "", "")
         for estimate in scored

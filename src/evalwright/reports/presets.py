@@ -35,8 +35,10 @@ TABLE = Path(__file__).with_name("presets.toml")
 OPTIONS = ("best", "least_answered", "colour_by", "title")
 """Options of the command that a preset sets whatever the runs are."""
 
-ONLY_ACCURACY = "the only accuracy"
-"""As `rank_by` of a preset: the only task whose main metric is an accuracy."""
+OVER_ACCURACIES = "the accuracy"
+"""As `rank_by` of a preset: the mean of the tasks whose main metric is an accuracy."""
+
+ACCURACY_TITLE = "Accuracy"
 
 NEVER_COLUMNS = frozenset(
     {"provider", "family", "url", "price_in", "price_out", "context"}
@@ -62,6 +64,8 @@ class Preset:
     over_runs: bool = False
     slices: tuple[str, ...] = ()
     readme: str = ""
+    beside: tuple[str, ...] = ()
+    by_beside: tuple[str, ...] = ()
     extra: tuple[str, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
 
@@ -133,14 +137,25 @@ def _keys_of(run: Run) -> set[str]:
     return keys | {key for task in run.tasks for key in task.slices}
 
 
+def added_means(preset: Preset, runs: Sequence[Run]) -> dict[str, list[str]]:
+    """Return the means that the preset adds to the board's tree, by name."""
+    if preset.rank_by != OVER_ACCURACIES:
+        return {}
+    return {ACCURACY_TITLE: _accuracy_tasks(runs)}
+
+
+def _accuracy_tasks(runs: Sequence[Run]) -> list[str]:
+    return [*dict.fromkeys(name for run in runs for name in accuracy_scorers(run))]
+
+
 def preferred_node(preset: Preset, runs: Sequence[Run]) -> str:
     """Return the node by which the preset ranks models; "" if the runs have none.
 
-    It is a recorded average, or the only task with an accuracy, stress questions left out.
+    It is a recorded average, or the mean of the tasks with an accuracy, stress questions left out.
     """
-    if preset.rank_by == ONLY_ACCURACY:
-        names = {name for run in runs for name in accuracy_scorers(run)}
-        return names.pop() if len(names) == 1 else ""
+    if preset.rank_by == OVER_ACCURACIES:
+        names = _accuracy_tasks(runs)
+        return names[0] if len(names) == 1 else ACCURACY_TITLE if names else ""
     has_number = any(
         group.name.endswith(f":{preset.rank_by}")
         and any(has_value(metric.estimate) for metric in group.metrics)

@@ -380,14 +380,17 @@ def _texts(cells: Sequence[doc.Cell]) -> list[str]:
     is_one_unit = len({number.unit for number in cell_numbers}) == 1
     scores = (
         numbers.aligned_scores(
-            [number.estimate for number in cell_numbers], cell_numbers[0].unit
+            [number.estimate for number in cell_numbers],
+            cell_numbers[0].unit,
+            cell_numbers[0].decimals,
         )
         if is_one_unit
         else []
     )
     if not is_one_unit:
         scores = [
-            numbers.score(number.estimate, number.unit) for number in cell_numbers
+            numbers.score(number.estimate, number.unit, number.decimals)
+            for number in cell_numbers
         ]
     texts = iter(
         text[text.index("[") :] if number.interval_only and "[" in text else text

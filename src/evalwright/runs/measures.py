@@ -24,11 +24,12 @@ from evalwright.metrics.registry import (
     Groups,
     is_of_items,
     is_of_sums,
+    metric_range,
 )
 from evalwright.runs.pairing import Pairing, pair_items
 from evalwright.runs.pseudo_values import SAME, Grouped, Record, records_of
 from evalwright.runs.reader import Run
-from evalwright.runs.results import MetricResult
+from evalwright.runs.results import ROUNDED, MetricResult
 from evalwright.runs.score_tables import item_scores
 from evalwright.runs.scores import ItemScores, SliceCodes, unit_codes, with_items_of
 
@@ -47,6 +48,10 @@ Form = Literal["score", "negated", "complement", "other"]
 UNIT_RANGE = (0.0, 1.0)
 
 
+HALF_TENTH = 0.05
+"""How far rounding to one decimal moves a number."""
+
+
 @dataclass(frozen=True, slots=True)
 class Measure:
     """The metric of one task.
@@ -63,6 +68,9 @@ class Measure:
             has none by its kind.
         has_direction: whether it is known which values are better; where it is not,
             `lower_is_better` is false.
+        metric_range: the least and the greatest value of a bounded metric, None if unknown.
+        rounding: how far the recorded values may be from the mean of the items' scores, because
+            another program rounded them; the scores are not rounded.
     """
 
     task: str
@@ -74,6 +82,8 @@ class Measure:
     form: Form
     declared_range: tuple[float, float] | None = None
     has_direction: bool = True
+    metric_range: tuple[float, float] | None = None
+    rounding: float = 0.0
 
     @property
     def value_range(self) -> tuple[float, float] | None:
@@ -81,6 +91,12 @@ class Measure:
         if not self.is_mean:
             return None
         return UNIT_RANGE if self.bounded else self.declared_range
+
+    @property
+    def width(self) -> float:
+        """The greatest possible difference of two runs; nan if unknown."""
+        known_range = self.value_range or self.metric_range
+        return math.nan if known_range is None else known_range[1] - known_range[0]
 
     @property
     def is_mean(self) -> bool:
@@ -260,6 +276,7 @@ def make_matrix(
     scores: Sequence[ItemScores],
     slices: Sequence[str] = (),
     declared_range: tuple[float, float] | None = None,
+    known_range: tuple[float, float] | None = None,
 ) -> Matrix:
     """Arrange the runs' item scores side by side.
 
@@ -269,6 +286,7 @@ def make_matrix(
         scores: the item scores of each run.
         slices: metadata keys to include.
         declared_range: of the scores as recorded, as the runs' tasks declare it.
+        known_range: of the metric's values, where it is bounded.
     """
     import numpy as np
 
@@ -306,6 +324,8 @@ def make_matrix(
         form,
         shown_range,
         all(metric.has_direction for metric in results),
+        known_range,
+        _rounding_of(results) if form != "other" else 0.0,
     )
     codes_by_key = {
         key: codes
@@ -365,6 +385,7 @@ def matrices(
             [scores_by_task[task] for scores_by_task in scores],
             slices,
             _declared_range(runs, task, task_metrics),
+            _metric_range(runs, task, task_metrics),
         )
         for task, task_metrics in results.items()
     }
@@ -673,6 +694,10 @@ def common_units(matrix: Matrix) -> NDArray[np.int64]:
     return counts
 
 
+MOST_PROBLEMS = 3
+"""Most runs of which a note says why a metric has no interval."""
+
+
 def group_notes(matrix: Matrix, has_interval: bool = True) -> list[str]:
     """Write notes about a jackknifed metric: no interval, too few groups, differing items.
 
@@ -685,9 +710,12 @@ def group_notes(matrix: Matrix, has_interval: bool = True) -> list[str]:
     if matrix.scores is None:
         return []
     name = matrix.measure.metric
-    notes = [
-        f"'{name}' has no interval and no test for {why}." for why in matrix.problems
-    ]
+    notes = []
+    if matrix.problems:
+        whys = "; ".join(matrix.problems[:MOST_PROBLEMS])
+        more = len(matrix.problems) - MOST_PROBLEMS
+        others = f"; and {more:,} more runs" if more > 0 else ""
+        notes.append(f"'{name}' has no interval and no test for {whys}{others}.")
     unit_name = "items" if matrix.scores.clusters is None else "clusters"
     groups = int(common_units(matrix).diagonal().min(initial=FEW_GROUPS))
     if not notes and has_interval and groups < FEW_GROUPS:
@@ -734,11 +762,18 @@ def _form(
         if missed < least:
             best = form
             least = missed
-    if least > SAME or (
+    if least > SAME + _rounding_of(results) or (
         not has_scores and main.kind in LOWER_IS_BETTER and main.kind not in BOUNDED
     ):
         return "other"
     return best
+
+
+def _rounding_of(results: Sequence[MetricResult]) -> float:
+    """How far recorded values may be from the exact ones, because they are rounded."""
+    if not any(metric.estimate.method.endswith(ROUNDED) for metric in results):
+        return 0.0
+    return HALF_TENTH / 100 if results[0].kind in BOUNDED else HALF_TENTH
 
 
 def _declared_range(
@@ -753,6 +788,21 @@ def _declared_range(
         declared = _options(run, task, metric).get("value_range")
         ranges.add((float(declared[0]), float(declared[1])) if declared else None)
     return ranges.pop() if len(ranges) == 1 else None
+
+
+def _metric_range(
+    runs: Sequence[Run], task: str, results: Sequence[MetricResult]
+) -> tuple[float, float] | None:
+    """The least and the greatest value of a bounded metric in any run; None if unknown."""
+    if results[0].kind not in BOUNDED:
+        return None
+    ranges = []
+    for run, metric in zip(runs, results, strict=True):
+        options = _options(run, task, metric)
+        if metric.kind == "chance-normalised" and "chance" not in options:
+            return None
+        ranges.append(metric_range(metric.kind, options))
+    return min(low for low, _ in ranges), max(high for _, high in ranges)
 
 
 def _options(run: Run, task: str, metric: MetricResult) -> Mapping[str, Any]:

@@ -12,6 +12,12 @@ from evalwright.metrics.registry import LOWER_IS_BETTER, Direction, direction_of
 from evalwright.metrics.tree import AVERAGES, Node, coverage
 from evalwright.statistics import Estimate
 
+ROUNDED = "rounded to one decimal"
+"""End of an estimate's method where its value is rounded as another program publishes it.
+
+Shares are rounded as percentages.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class MetricResult:

@@ -359,12 +359,12 @@ def _share_out_base(
         return math.inf if labels is None else labels, distance
 
     for pair in sorted(pairs, key=cost_and_distance):
-        needs = {index: states[index].needed for index in pair}
-        cost = int(sum(need.sum() for need in needs.values()))
+        base = {index: states[index].needed for index in pair}
+        cost = int(sum(labels.sum() for labels in base.values()))
         if cost and spent + cost <= size:
             spent += cost
-            for index, need in needs.items():
-                states[index].added += need
+            for index, labels in base.items():
+                states[index].added += labels
     ready = [
         not states[a].needed.any() and not states[b].needed.any() for a, b in pairs
     ]

@@ -35,7 +35,7 @@ from evalwright.core.plain import Plain
 from evalwright.statistics._quantiles import normal_quantile, t_quantile, t_two_sided
 from evalwright.statistics.estimate import Estimate
 from evalwright.statistics.paired import Filling, PairedComparison
-from evalwright.statistics.pairwise import MissingPolicy
+from evalwright.statistics.pairwise import MissingPolicy, limits_without_spread
 from evalwright.statistics.shared_units import (
     Sharing,
     UnitSums,
@@ -162,6 +162,7 @@ def macro_difference(
     weights: Sequence[float] | None = None,
     units: Sequence[UnitSums | None] | None = None,
     value_range: Range | None = None,
+    widths: Sequence[float] | None = None,
 ) -> MacroDifference:
     """Average the paired comparisons of different tasks, all with one policy for missing answers.
 
@@ -171,6 +172,8 @@ def macro_difference(
         units: `unit_sums` of each task's differences, None for tasks that share no units.
         value_range: the range of a score; no difference exceeds its width, so the interval is cut
             there.
+        widths: the greatest possible difference of each task, nan if unknown. A task that shows no
+            spread, or has a single unit, counts with the interval that this leaves.
 
     Raises:
         ValueError: no parts.
@@ -181,10 +184,15 @@ def macro_difference(
     span = None if value_range is None else value_range[1] - value_range[0]
     limits = None if span is None else (-span, span)
 
+    widest = np.full(len(parts), math.nan) if widths is None else np.asarray(widths)
+
     def mean(fillings: Sequence[Filling]) -> _TaskMean:
         values, low, high, freedoms = np.array(fillings, dtype=np.float64).T
+        low, high, freedoms = _with_hidden_spread(
+            parts, low, high, freedoms, widest, level
+        )
         errors, freedom = errors_of_intervals(
-            low, high, freedoms, math.nan if span is None else span, level
+            low, high, freedoms, math.nan if span is None else span, level, widest
         )
         ends = np.stack([values - low, high - values], axis=1)
         uncut_half = errors * [_interval_multiple(df, level) for df in freedom]
@@ -264,6 +272,34 @@ def macro_difference(
         missing_policy=policy,
         mean_a=float(share @ [part.mean_a for part in parts]),
         mean_b=float(share @ [part.mean_b for part in parts]),
+    )
+
+
+def _with_hidden_spread(
+    parts: Sequence[PairedComparison],
+    low: F64,
+    high: F64,
+    freedom: F64,
+    widest: F64,
+    level: float,
+) -> tuple[F64, F64, F64]:
+    """Give tasks without spread the interval that the range of their numbers leaves."""
+    units = np.array([part.effective_units for part in parts])
+    no_spread = np.isnan(low) & np.array(
+        [
+            part.n > 0
+            and not part.standard_error
+            and not (part.n_missing and part.missing_policy == "worst-case")
+            for part in parts
+        ]
+    )
+    if not no_spread.any():
+        return low, high, freedom
+    ends = limits_without_spread(units, widest, level)
+    return (
+        np.where(no_spread, ends[0], low),
+        np.where(no_spread, ends[1], high),
+        np.where(no_spread & (units > 1), np.inf, freedom),
     )
 
 

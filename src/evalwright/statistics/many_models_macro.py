@@ -26,6 +26,7 @@ from evalwright.statistics.many_tasks import (
     ManyTasks,
     TaskMean,
     TaskPairs,
+    TaskRange,
     pairs_of_task,
     selected_pairs,
     task_pairs,
@@ -59,6 +60,7 @@ def all_macro_differences(
     weights: Sequence[float] | None = None,
     level: float = 0.95,
     value_range: Range | None = (0.0, 1.0),
+    ranges: Sequence[TaskRange] | None = None,
 ) -> AllDifferences:
     """Compare all pairs of models on the mean over fixed tasks, with Holm's adjustment.
 
@@ -71,7 +73,8 @@ def all_macro_differences(
         missing_policy: as in `compare_paired`.
         weights: the tasks' weights; equal by default.
         level: 1 minus the chance of any false finding.
-        value_range: the range of a score, None if unknown.
+        value_range: the range of a score that all tasks have, None if unknown.
+        ranges: that of each task, where they differ.
 
     Raises:
         ValueError: as `all_differences`; no task, or different numbers of models.
@@ -83,6 +86,7 @@ def all_macro_differences(
         weights=weights,
         level=level,
         value_range=value_range,
+        ranges=ranges,
     )
     pairs = tested.scored if isinstance(tested, WorstCase) else tested
     return assemble_differences(
@@ -103,6 +107,7 @@ def mean_over_tasks(
     weights: Sequence[float] | None,
     level: float,
     value_range: Range | None,
+    ranges: Sequence[TaskRange] | None = None,
 ) -> AllPairs | WorstCase:
     """Average all differences over tasks, as an object that gives intervals at any level.
 
@@ -119,23 +124,24 @@ def mean_over_tasks(
     worst_counts = list[_Counts]()
     models = len(np.asarray(parts[0][0]))
     every = _ordered_pairs(models)
-    for (scores, clusters), which in zip(
-        parts, missing or [None] * len(parts), strict=True
+    ranges = ranges or [TaskRange.of_scores(value_range)] * len(parts)
+    for (scores, clusters), which, task_range in zip(
+        parts, missing or [None] * len(parts), ranges, strict=True
     ):
-        rows, codes = checked_scores(scores, clusters, value_range)
+        rows, codes = checked_scores(scores, clusters, task_range.scores)
         if len(rows) != models:
             raise ValueError("every task must have a row for the same models")
         is_missing = checked_missing(which, rows)
         tasks.append(rows)
-        scored.append(task_pairs(rows, codes, value_range, level))
+        scored.append(task_pairs(rows, codes, task_range, level))
         n_missing = count_missing(rows, is_missing)
         counts.append(_Counts.of_scores(rows, codes, n_missing))
         if policy_is_worst:
-            filled = worst_case(rows, codes, value_range, is_missing).worst
+            filled = worst_case(rows, codes, task_range.scores, is_missing).worst
             worst.append(
                 None
                 if filled is None
-                else pairs_of_task(selected_pairs(filled, every), level)
+                else pairs_of_task(selected_pairs(filled, every), level, task_range)
             )
             worst_counts.append(
                 counts[-1]

@@ -23,6 +23,7 @@ from evalwright.statistics.pairwise import (
     Places,
     grouped,
     is_graded,
+    limits_without_spread,
     pairs_of_sums,
     range_width,
     upper_sums,
@@ -79,19 +80,40 @@ class TaskPairs:
         return column[block if isinstance(self.places, slice) else self.places[block]]
 
 
+@dataclass(frozen=True, slots=True)
+class TaskRange:
+    """What is known of the range of a task's scores.
+
+    Attributes:
+        scores: the least and the greatest score, None if unknown.
+        width: the greatest possible difference of two models; that of the scores, or of a metric
+            between 0 and 1 that is no mean of its units; nan if unknown.
+        is_shared: whether all tasks of the mean have the range.
+    """
+
+    scores: Range | None
+    width: float
+    is_shared: bool = True
+
+    @classmethod
+    def of_scores(cls, value_range: Range | None) -> TaskRange:
+        """The range of a mean over items, which all tasks have."""
+        return cls(value_range, range_width(value_range))
+
+
 def task_pairs(
-    scores: F64, codes: I64 | None, value_range: Range | None, level: float
+    scores: F64, codes: I64 | None, task_range: TaskRange, level: float
 ) -> TaskPairs:
     """Compare all pairs of models with row < column on one task.
 
     Args:
         scores: (models, items), nan is no score.
         codes: (items,) cluster numbers 0..G-1, or None.
-        value_range: the range of a score, None if unknown.
+        task_range: the range of the scores.
         level: that of the intervals of the mean over tasks.
     """
-    pairs, places = scored_pairs(scores, codes, value_range)
-    return pairs_of_task(pairs, level, places)
+    pairs, places = scored_pairs(scores, codes, task_range.scores)
+    return pairs_of_task(pairs, level, task_range, places)
 
 
 def scored_pairs(
@@ -115,13 +137,25 @@ def scored_pairs(
 
 
 def pairs_of_task(
-    pairs: AllPairs, level: float, places: Places = slice(None)
+    pairs: AllPairs, level: float, task_range: TaskRange, places: Places = slice(None)
 ) -> TaskPairs:
     """Keep what means over tasks need of a task's differences, which are arrays (pairs,)."""
     from scipy.special import stdtrit
 
     low, high = pairs.limits(1 - level)
-    errors, freedom = errors_of_intervals(low, high, pairs.freedom, pairs.span, level)
+    freedom = pairs.freedom
+    no_spread = np.isnan(low) & (pairs.n > 0) & ~(pairs.error > 0)
+    if no_spread.any() and not math.isnan(task_range.width):
+        ends = limits_without_spread(pairs.units, task_range.width, level)
+        low, high = (
+            np.where(no_spread, end, known)
+            for end, known in zip(ends, (low, high), strict=True)
+        )
+        freedom = np.where(no_spread & (pairs.units > 1), np.inf, freedom)
+    span = pairs.span if task_range.is_shared else math.nan
+    errors, freedom = errors_of_intervals(
+        low, high, freedom, span, level, task_range.width
+    )
     has_items = pairs.n > 0
     error, half, centre_offset = (
         np.where(has_items, column, np.nan)

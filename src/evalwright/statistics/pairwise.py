@@ -1014,6 +1014,34 @@ def effective_counts(
     return replace(counts, stretch=np.fmax(stretch, 1.0))
 
 
+def limits_without_spread(
+    units: npt.ArrayLike, width: npt.ArrayLike, level: float
+) -> tuple[F64, F64]:
+    """The interval of a difference where no unit differs, or there is only one.
+
+    It is that of the score test, in units of the whole range (the rule of three), and the whole
+    range for a single unit.
+
+    Args:
+        units: number of units that are alike.
+        width: the greatest possible difference; nan if unknown.
+        level: confidence level.
+    """
+    units = np.asarray(units, np.float64)
+    nothing = np.zeros(units.shape)
+    no_error = np.full(units.shape, np.nan)
+    normal = np.full(units.shape, np.inf)
+    counts = effective_counts(
+        np.maximum(units, 1.0), nothing, nothing, nothing, no_error, normal, units
+    )
+    low, high = counts.limits(1 - level)
+    is_single = units <= 1
+    return (
+        np.asarray(width * np.where(is_single, -1.0, low)),
+        np.asarray(width * np.where(is_single, 1.0, high)),
+    )
+
+
 def mid_p_deviate(better: F64, worse: F64) -> F64:
     """The normal deviate of McNemar's mid-p (Fagerland, Lydersen & Laake 2013), at least 0."""
     from scipy.special import betainc, gammaln, ndtri

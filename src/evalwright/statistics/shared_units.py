@@ -402,7 +402,12 @@ def spread_of_mean(
 
 
 def errors_of_intervals(
-    low: F64, high: F64, freedom: F64, span: float, level: float
+    low: F64,
+    high: F64,
+    freedom: F64,
+    span: float,
+    level: float,
+    width: npt.ArrayLike = np.nan,
 ) -> tuple[F64, F64]:
     """Convert intervals of differences to the standard errors they imply, and degrees of freedom.
 
@@ -410,6 +415,14 @@ def errors_of_intervals(
     range `span` (nan: unknown) whatever its error is; as for a score interval around the middle,
     half = span t e / sqrt(span^2 + t^2 e^2) is solved for e. With a single unit only the range is
     known: the error is the greatest possible, with infinite degrees of freedom.
+
+    Args:
+        low: low ends of the intervals.
+        high: high ends.
+        freedom: degrees of freedom; 0 for a single unit.
+        span: the range that all scores have, nan if they have none in common.
+        level: confidence level of the intervals.
+        width: the greatest possible difference of a single unit, where `span` is not known.
     """
     from scipy.special import stdtrit
 
@@ -417,9 +430,13 @@ def errors_of_intervals(
     quantile = np.asarray(stdtrit(np.fmax(freedom, 1.0), 0.5 + level / 2))
     errors = half / quantile
     degrees = np.fmax(freedom, 1.0)
-    if np.isnan(span):
-        return errors, degrees
     is_single = ~(freedom > 0) & ~np.isnan(half)
+    if np.isnan(span):
+        is_single &= ~np.isnan(width)
+        return (
+            np.where(is_single, width, errors),
+            np.where(is_single, np.inf, degrees),
+        )
     room = np.sqrt(np.maximum(1 - (half / span) ** 2, 1e-12))
     return np.where(is_single, span, np.minimum(errors / room, span)), np.where(
         is_single, np.inf, degrees

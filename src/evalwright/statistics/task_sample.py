@@ -26,6 +26,7 @@ from evalwright.statistics.estimate import Estimate
 from evalwright.statistics.macro import MacroDifference, macro_average, macro_difference
 from evalwright.statistics.many_models import AllDifferences, assemble_differences
 from evalwright.statistics.many_models_macro import Part, mean_over_tasks
+from evalwright.statistics.many_tasks import TaskRange
 from evalwright.statistics.paired import PairedComparison
 from evalwright.statistics.pairwise import (
     AllPairs,
@@ -224,6 +225,7 @@ def all_sampled_differences(
     missing_policy: MissingPolicy = "scored",
     level: float = 0.95,
     value_range: Range | None = (0.0, 1.0),
+    ranges: Sequence[TaskRange] | None = None,
 ) -> AllDifferences:
     """Compare all pairs of models on the mean over tasks, for tasks like these.
 
@@ -238,6 +240,7 @@ def all_sampled_differences(
         weights=None,
         level=level,
         value_range=value_range,
+        ranges=ranges,
     )
     of_fixed = fixed.scored if isinstance(fixed, WorstCase) else fixed
     sampled = _sampled_pairs(parts, of_fixed)

@@ -144,6 +144,6 @@ def test_they_stand_on_one_board(corrected: Runs) -> None:
     assert places[0] == runs[rates.index(min(rates))].id
     # Judged by two judges, on different articles: the board must say so.
     assert any(
-        "not all given the same" in note and "'summary-faithfulness'" in note
+        "Settings differ between the runs" in note and "'summary-faithfulness'" in note
         for note in board.notes
     )

@@ -55,6 +55,8 @@ PROVISIONAL_MARK = " *"
 """Appended to the rank of a model that lacks more than 5% of the answers; a note explains it."""
 JUDGE_MARK = " †"
 """Beside the rank of a run that another judge scored than others of the board."""
+DRIFT_MARK = " ‡"
+"""Beside the rank of a run from before its model, or its judge, changed."""
 
 FAULT_TITLES: Mapping[str, str] = {
     CUT: "Cut",
@@ -271,6 +273,10 @@ def _table(
     tied = _has_ties(board)
     simultaneous = _simultaneous(board)
     total = sum(row.ranks is not None for row in board.rows)
+    decimals = [
+        numbers.common_decimals(column.estimates, column.unit)
+        for column in shown.columns
+    ]
     rows: list[Sequence[doc.Content]] = []
     any_cost = costs and any(row.cost is not None for row in board.rows)
     for i, row in enumerate(board.rows):
@@ -286,7 +292,10 @@ def _table(
         simultaneous_interval: doc.Content = ""
         if simultaneous:
             simultaneous_interval = doc.Number(
-                row.together, first.unit, interval_only=True
+                row.together,
+                first.unit,
+                interval_only=True,
+                decimals=decimals[0],
             )
         cost = numbers.money(row.cost) if any_cost else ""
         rows.append(
@@ -300,8 +309,13 @@ def _table(
                     note=note,
                 ),
                 row.letters if tied else "",
-                *([_score(first, i), simultaneous_interval]),
-                *(_score(column, i) for column in others),
+                *([_score(first, i, decimals[0]), simultaneous_interval]),
+                *(
+                    _score(column, i, column_decimals)
+                    for column, column_decimals in zip(
+                        others, decimals[1:], strict=True
+                    )
+                ),
                 *(extra_cell(column, i) for column in board.extra_columns),
                 _whose_errors(row),
                 doc.Cell(coverage(row), sort=row.n),
@@ -369,10 +383,25 @@ def _whose_errors(row: BoardRow) -> str:
     return "all models" if pooled else "this model"
 
 
-def _score(column: ScoreColumn, i: int) -> doc.Cell:
+def _score(column: ScoreColumn, i: int, decimals: int | None) -> doc.Cell:
+    is_strong = not column.task and _may_be_best(column, i)
     return doc.Cell(
-        doc.Number(column.estimates[i], column.unit), "" if column.task else "strong"
+        doc.Number(column.estimates[i], column.unit, decimals=decimals),
+        "strong" if is_strong else "",
     )
+
+
+def _may_be_best(column: ScoreColumn, i: int) -> bool:
+    """Whether the interval of a number overlaps that of the column's best number."""
+    estimate = column.estimates[i]
+    scored = [known for known in column.estimates if known and known.n]
+    if estimate is None or not scored or column.lower_is_better is None:
+        return False
+    if column.lower_is_better:
+        best = min(scored, key=lambda known: known.value)
+        return not estimate.low > best.high
+    best = max(scored, key=lambda known: known.value)
+    return not estimate.high < best.low
 
 
 def _rank(row: BoardRow, total: int) -> doc.Cell:
@@ -393,7 +422,8 @@ def _rank(row: BoardRow, total: int) -> doc.Cell:
 def rank_mark(row: BoardRow) -> str:
     """Return the marks of a rank that does not stand as it is."""
     provisional = PROVISIONAL_MARK if row.provisional else ""
-    return provisional + (JUDGE_MARK if row.other_judge else "")
+    judge = JUDGE_MARK if row.other_judge else ""
+    return provisional + judge + (DRIFT_MARK if row.drift else "")
 
 
 def _has_ties(board: Board) -> bool:

@@ -12,7 +12,7 @@ from evalwright.analysis.several import PairTable, SeveralComparison
 from evalwright.analysis.words import merge_remarks, warn_few_clusters
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
-from evalwright.reports.conclusions import claimed_differences, gain_sentence
+from evalwright.reports.conclusions import claimed_differences, gain_sentence, headline
 from evalwright.reports.documents.run import FEW_ITEMS
 from evalwright.reports.text import shorten
 from evalwright.runs.slices import SliceComparison, SlicePart
@@ -26,6 +26,12 @@ SKEWNESS_TEST = "skewness-adjusted t"
 MOST_FLIPS = 5
 """Most flipped items shown per task and direction; the JSON form has more."""
 
+MANY_TASKS = 8
+"""With more tasks a comparison opens with its answer, and counts what `--details` lists."""
+
+MOST_SETTINGS = 10
+"""Most differing settings listed of a comparison of many tasks."""
+
 QUESTION_CELLS = 60
 """Width of a question in the table of flipped items: enough to recognise it."""
 
@@ -36,30 +42,44 @@ def comparison_document(
     most_flips: int = MOST_FLIPS,
     *,
     all_slices: bool = False,
+    details: bool = False,
 ) -> doc.Document:
     """Compare two runs: means, differences, tests, slices, flipped items, conclusion and gates.
 
-    Slices that are too small to show anything are counted in one line, unless `all_slices`.
+    Slices that are too small to show anything are counted in one line, unless `all_slices`. Of
+    many tasks, further metrics and flipped items are counted, unless `details`.
     """
     paired = all(task.paired for task in comparison.tasks)
+    is_brief = len(comparison.tasks) > MANY_TASKS and not details
+    answer = [doc.Conclusion(headline(comparison))] if is_brief else []
     blocks: list[doc.Block] = [
         doc.Facts([("A", comparison.a), ("B", comparison.b)]),
+        *answer,
         *_differences(comparison),
         *_remarks(comparison.tasks),
-        *_others(comparison.tasks),
+        *(_count_others if is_brief else _others)(comparison.tasks),
         doc.Note(comparison.estimand, "quiet"),
         *_test_notes(comparison.tasks),
     ]
     for task in comparison.tasks:
         for sliced in task.slices:
             blocks += _slices(task, sliced, all_slices) if sliced.parts else []
-    for task in comparison.tasks:
-        blocks += _flips(task, most_flips)
+    if is_brief:
+        blocks += _count_flips(comparison.tasks)
+    else:
+        for task in comparison.tasks:
+            blocks += _flips(task, most_flips)
     if comparison.differences:
+        most = MOST_SETTINGS if is_brief else len(comparison.differences)
         blocks += [
             doc.Heading("Other differences between the runs"),
-            *map(doc.Note, comparison.differences),
+            *map(doc.Note, comparison.differences[:most]),
         ]
+        n_more = len(comparison.differences) - most
+        if n_more > 0:
+            blocks.append(
+                doc.Note(f"{numbers.count(n_more)} more: --details lists them.")
+            )
     blocks += gain_blocks(comparison.context_gains)
     blocks += [doc.Note(caveat, "warn") for caveat in comparison.caveats]
     blocks.append(doc.Conclusion(comparison.conclusion))
@@ -200,6 +220,41 @@ def _others(tasks: Sequence[TaskComparison]) -> Iterator[doc.Block]:
             )
 
 
+def _count_others(tasks: Sequence[TaskComparison]) -> Iterator[doc.Note]:
+    """Say in a line on how many tasks each of the other metrics differs."""
+    n_tasks: dict[str, int] = {}
+    n_differing: dict[str, int] = {}
+    for task in tasks:
+        for comparison in task.others:
+            name = comparison.metric
+            is_apart = comparison.result.low > 0 or comparison.result.high < 0
+            n_tasks[name] = n_tasks.get(name, 0) + 1
+            n_differing[name] = n_differing.get(name, 0) + is_apart
+    if not n_tasks:
+        return
+    counts = ", ".join(
+        f"{name} on {numbers.count(n_differing[name])} of {numbers.counted(n, 'task')}"
+        for name, n in n_tasks.items()
+    )
+    yield doc.Note(
+        "Other metrics, on how many tasks the two differ significantly (each tested by"
+        f" itself): {counts}. --details lists them.",
+        "quiet",
+    )
+
+
+def _count_flips(tasks: Sequence[TaskComparison]) -> Iterator[doc.Note]:
+    """Say in a line how many items the two runs score differently."""
+    n_a = sum(task.n_a_higher for task in tasks)
+    n_b = sum(task.n_b_higher for task in tasks)
+    if n_a or n_b:
+        yield doc.Note(
+            f"Items that A and B score differently: {numbers.count(n_a)} higher in A,"
+            f" {numbers.count(n_b)} higher in B. --details lists some of each task.",
+            "quiet",
+        )
+
+
 def _mean_row(
     name: str, mean_difference: MacroDifference | None
 ) -> Sequence[doc.Content]:
@@ -226,11 +281,6 @@ def _mean_row(
 def _difference(task: TaskComparison, is_claimed: bool) -> Sequence[doc.Content]:
     comparison = task.result
     paired = task.paired
-    discordant = (
-        f"{paired.discordant[0]} : {paired.discordant[1]}"
-        if paired and paired.discordant
-        else ""
-    )
     if paired:
         detectable = detectable_text(paired.smallest_visible_difference, task.bounded)
         n_items = numbers.items(paired.n, paired.n_missing, paired.n_clusters)
@@ -252,9 +302,20 @@ def _difference(task: TaskComparison, is_claimed: bool) -> Sequence[doc.Content]
         numbers.p_value(comparison.p_value),
         comparison.test if paired else f"unpaired: {comparison.test}",
         detectable,
-        discordant,
+        _wins(task),
         n_items,
     )
+
+
+def _wins(task: TaskComparison) -> str:
+    """Count the items that A and B win; "" where it is not known which scores are better."""
+    paired = task.paired
+    if paired is None or paired.discordant is None or not task.has_direction:
+        return ""
+    higher_in_a, higher_in_b = paired.discordant
+    if task.lower_is_better:
+        return f"{higher_in_b} : {higher_in_a}"
+    return f"{higher_in_a} : {higher_in_b}"
 
 
 def _mean(mean: float, bounded: bool) -> str:

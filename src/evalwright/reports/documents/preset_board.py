@@ -125,6 +125,10 @@ def _readme_heading(column: HallucinationColumn) -> doc.Column:
     return doc.Column(f"{column.title.title()}{unit}", right=True)
 
 
+README_DECIMALS = 1
+"""The decimals of the original's numbers."""
+
+
 def _rate_cell(row: BoardRow, task: str, column: HallucinationColumn) -> str:
     """Write a number as the original does, "3.3 %", with its interval behind it."""
     metric = metric_of(row, task, column.label)
@@ -143,7 +147,8 @@ def _rate_text(estimate: Estimate | None, unit: numbers.Unit) -> str:
     if estimate is None or math.isnan(estimate.value):
         return numbers.NOTHING
     sign = " %" if unit == "points" else ""
-    return f"{numbers.value(estimate, unit)}{sign} {numbers.interval(estimate, unit)}"
+    value = numbers.value(estimate, unit, README_DECIMALS)
+    return f"{value}{sign} {numbers.interval(estimate, unit, decimals=README_DECIMALS)}"
 
 
 _READMES: Mapping[str, Callable[[Board, Sequence[str]], doc.Table]] = {

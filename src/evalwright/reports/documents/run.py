@@ -12,7 +12,7 @@ from shlex import quote
 from typing import Any
 
 from evalwright.analysis.judge_panels import panel_sentences
-from evalwright.analysis.words import warn_few_clusters
+from evalwright.analysis.words import normalise_label, warn_few_clusters
 from evalwright.core.errors import RunError
 from evalwright.core.secrets import without_address
 from evalwright.metrics.registry import BOUNDED, RATES_OF_ALL, RATES_OF_ALL_NOTE
@@ -23,7 +23,6 @@ from evalwright.reports.columns import (
     HALLUCINATION,
     HALLUCINATION_COLUMNS,
     find_metric,
-    normalise_label,
 )
 from evalwright.reports.endings import (
     FailureNote,

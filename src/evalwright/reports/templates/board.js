@@ -71,7 +71,6 @@
   }
   const roots = nodes.filter((node) => !node.above);
   const headline = nodeOfId.get(board.rank_by) || nodes[0];
-  const byTheJudge = nodeOfId.get(`${headline && headline.id}, by the judge`);
   const pathOf = (node) => (node.above ? [...pathOf(node.above), node] : [node]);
   const pathText = (node) => pathOf(node).map((inner) => inner.title).join(" › ");
 
@@ -433,7 +432,7 @@
         if (!node.isRanked) return html`<span class="quiet">${places[row] + 1}</span>`;
         const rank = node.rank[row];
         if (!rank) return html`<span class="none">${NOTHING}</span><span class="more">${node.value[row] === null ? "no number, no rank" : "not ranked"}</span>`;
-        const marks = (models[row].provisional ? " *" : "") + (models[row].other_judge ? " †" : "");
+        const marks = (models[row].provisional ? " *" : "") + (models[row].other_judge ? " †" : "") + (models[row].drift ? " ‡" : "");
         const tied = node.hasTies && node.tied[row];
         const strip = total > 1 && html`<svg class="strip" aria-hidden="true" focusable="false"><rect class="all" width="100%" height="100%" rx="1.5"/><rect class="own" x="${(100 * (rank[0] - 1) / total).toFixed(2)}%" width="${Math.max(4, 100 * (rank[1] - rank[0] + 1) / total).toFixed(2)}%" height="100%" rx="1.5"/></svg>`;
         return html`${rankText(rank)}${marks}${tied && tied.length <= 3 && html`<sup class="tied"><span class="unseen">tied </span>${tied}</sup>`}${strip}`;
@@ -478,7 +477,6 @@
   const extraColumns = remembered((node) => {
     const columns = presetColumns.filter((column) => !facts.some((fact) => fact.key === column.name)).map(presetColumn);
     const some = (test) => models.some(test);
-    if (node === headline && byTheJudge) columns.push(nodeColumn(byTheJudge));
     const errors = (model) => model.judge_errors || {};
     if (some((model) => errors(model).false_alarm)) columns.push(estimateColumn("false_alarm", "Judge's false alarms", "of right answers", (model) => errors(model).false_alarm, true));
     if (some((model) => errors(model).miss)) columns.push(estimateColumn("miss", "Judge's misses", "of wrong answers", (model) => errors(model).miss, true));
@@ -565,8 +563,7 @@
   function scoreColumns() {
     const parts = partColumns(state.node);
     if (state.node.above) return parts;
-    // The judge's own number stands beside its errors, in the columns about the run.
-    const others = roots.filter((root) => root !== state.node && root !== byTheJudge && (!state.node.parts.length || !root.parts.length));
+    const others = roots.filter((root) => root !== state.node && (!state.node.parts.length || !root.parts.length));
     const isLike = (root) => root.scale === state.node.scale;
     const columnsOf = (list) => list.map((root) => nodeColumn(root));
     return [...columnsOf(others.filter(isLike)), ...parts, ...columnsOf(others.filter((root) => !isLike(root)))];
@@ -732,7 +729,7 @@
   function rankTip(node, row) {
     const model = models[row];
     const tied = node.hasTies && node.tied[row];
-    return html`<p class="tip-title">${nameOf(shortened(model.label, 120))}</p><dl>${tipLine("Best rank", node.rank[row][0])}${tipLine("Worst rank", node.rank[row][1])}${tipLine("Tied", tied && shortened(tied, 60))}${tipLine("*", model.provisional && "More than 5% of its answers are missing.")}${tipLine("†", model.other_judge && "Another judge scored it.")}</dl>`;
+    return html`<p class="tip-title">${nameOf(shortened(model.label, 120))}</p><dl>${tipLine("Best rank", node.rank[row][0])}${tipLine("Worst rank", node.rank[row][1])}${tipLine("Tied", tied && shortened(tied, 60))}${tipLine("*", model.provisional && "More than 5% of its answers are missing.")}${tipLine("†", model.other_judge && "Another judge scored it.")}${tipLine("‡", model.drift && model.drift.sentence)}</dl>`;
   }
 
   const tip = by("tip");
