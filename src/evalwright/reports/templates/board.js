@@ -502,7 +502,7 @@
     if (some((model) => model.unsure)) columns.push(plainColumn("unsure", "Unsure", "", (row) => count(models[row].unsure || 0), { isMinor: true, sortBy: (row) => models[row].unsure ?? 0 }));
     const faults = new Set(models.flatMap((model) => Object.keys(model.faults || {})));
     for (const fault of faults) {
-      columns.push(plainColumn(`fault:${fault}`, fault, "the model's own fault", (row) => count((models[row].faults || {})[fault] || 0), { isMinor: true, sortBy: (row) => (models[row].faults || {})[fault] || 0 }));
+      columns.push(plainColumn(`fault:${fault}`, fault, "the model's own fault", (row) => count((models[row].faults || {})[fault] || 0), { sortBy: (row) => (models[row].faults || {})[fault] || 0 }));
     }
     if (some((model) => typeof model.cost === "number")) {
       columns.push(plainColumn("cost", "Cost", "$", (row) => (typeof models[row].cost === "number" ? format(models[row].cost, false, models[row].cost < 1 ? 4 : 2) : ""), { sortBy: (row) => models[row].cost ?? null, first: "ascending", isOff: true }));
