@@ -241,7 +241,7 @@ def make_board(
         notes=(*where_notes, *first.notes, *published_notes(runs)),
         more=tuple(further),
         ratings=rated,
-        numbers_from=published_from(runs),
+        numbers_from=dict(sorted(published_from(runs).items())),
         tree=tree,
         dimensions=dimensions_of(tree),
         rank_by=plan.target.id,

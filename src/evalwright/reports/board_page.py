@@ -30,6 +30,7 @@ from evalwright.reports.documents.board import (
     page_sections,
     summary_line,
 )
+from evalwright.reports.documents.run import prompt_text
 from evalwright.reports.html import fill_page
 from evalwright.reports.text import inert
 from evalwright.runs.reader import Run
@@ -72,6 +73,7 @@ class StaticRow:
 
     rank: str
     label: str
+    prompt: str
     page: str
     scores: tuple[StaticScore, ...]
 
@@ -314,6 +316,7 @@ def _static_rows(
                 rank=numbers.ranks((rank[0], rank[1]) if rank else None)
                 + (_marks(model) if rank else ""),
                 label=model["label"],
+                prompt=prompt_text(model["prompt"]) if model.get("prompt") else "",
                 page=model.get("page") or "",
                 scores=tuple(_static_score(node, i) for node in shown_nodes),
             )

@@ -201,7 +201,7 @@
     const words = facts.filter((fact) => ["size", "open", "licence", "released"].includes(fact.key))
       .map((fact) => factText(fact, factOf(model, fact.key))).filter(Boolean);
     if (model.model && model.model !== model.label && !model.label.startsWith(`${model.model} (`)) words.unshift(model.model);
-    if (model.prompt && model.prompt.name) words.push(`prompt ${model.prompt.name}`);
+    if (model.prompt && model.prompt.name) words.push(`prompt ${model.prompt.name} (${String(model.prompt.hash).slice(0, 8)})`);
     return words.join(" · ");
   }
 
