@@ -19,7 +19,14 @@ if TYPE_CHECKING:
     from evalwright.entries.problems import Problem
     from evalwright.entries.pull_requests import PullRequest
 
-COMMANDS: dict[str, tuple[str, str]] = {}
+COMMANDS: dict[str, tuple[str, str]] = {
+    "try": (
+        "entry_trial:try_",
+        "Try an entry on a few of the board's samples, and say what a whole run costs.",
+    ),
+    "run": ("entry_runs:run", "Run the entries that have no result yet."),
+    "publish": ("entry_publishing:publish", "Make the board's pages from its results."),
+}
 """The commands in other modules: where each is, and its line of the help."""
 
 BOARD_OPTION = option(

@@ -71,14 +71,18 @@ def workflows(board: BoardFile) -> Workflows:
     publish = board.publish
     requirement = requirement_here(_extras_of(board))
     published = [path for path in (publish.readme, publish.plot, publish.site) if path]
-    with_samples = publish.samples != "none"
+    # Artifacts of a public repository are public: only samples of a release pass through one.
+    is_release = publish.samples == "release"
+    dataset = publish.samples.removeprefix("hub:")
+    hub_step = _template("hub.yml").replace("@DATASET@", dataset)
     marks = {
         "@INSTALL@": f"python -m pip install {_quoted(requirement.text)}",
         "@BRANCH@": BRANCH,
         "@CRON@": _CRONS[board.drift.every],
         "@PUBLISHED@": shlex.join(published),
-        "@SAMPLES@": " --samples-into out/samples" if with_samples else "",
-        "@RELEASE@": _template("release.yml") if publish.samples == "release" else "",
+        "@SAMPLES@": " --samples-into out/samples" if is_release else "",
+        "@RELEASE@": _template("release.yml") if is_release else "",
+        "@HUB@": hub_step if publish.samples.startswith("hub:") else "",
         "        @KEYS@\n": _keys_text(secrets),
         "@ISSUE@": _template("issue.sh").rstrip().replace("\n", "\n          "),
     }
@@ -114,6 +118,10 @@ def _extras_of(board: BoardFile) -> list[str]:
     extras = extras_of(board.configuration(specs))
     if board.publish.plot:
         extras.append("plot")
+    if board.publish.samples.startswith("s3:"):
+        extras.append("s3")
+    if board.publish.samples.startswith("hub:"):
+        extras.append("hub")
     return extras
 
 

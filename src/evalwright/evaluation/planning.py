@@ -383,6 +383,31 @@ def _differs_by_unknown_models_alone(
     """
     if run.follows_rules or run.shard or "stopping" in record:
         return False
+    return _identity_as_in(run, record, run.configuration.get("round", "")) == (
+        record.get("identity")
+    )
+
+
+def is_same_evaluation(run: PlannedRun, record: Mapping[str, Any]) -> bool:
+    """Tell whether a finished run has the models, tasks and settings of a planned one.
+
+    The round in which the models were asked does not matter, and a model without a fingerprint is
+    the same if its name is.
+
+    Args:
+        run: the planned run.
+        record: the `run.json` of the finished one, which may be published without its samples.
+    """
+    identity = record.get("identity")
+    if run.follows_rules or run.identity == identity:
+        return run.identity == identity
+    settings = record.get("configuration")
+    asked_in = settings.get("round", "") if isinstance(settings, Mapping) else ""
+    return _identity_as_in(run, record, str(asked_in)) == identity
+
+
+def _identity_as_in(run: PlannedRun, record: Mapping[str, Any], asked_in: str) -> str:
+    """Compute a run's identity with what a record has for models that have no fingerprint."""
     fingerprint = _earlier_fingerprint(run.model, record.get("model"))
     roles = record.get("roles")
     role_fingerprints = {
@@ -391,15 +416,14 @@ def _differs_by_unknown_models_alone(
         )
         for role, judge in run.roles.items()
     }
-    earlier_identity = run_identity(
+    return run_identity(
         fingerprint,
         role_fingerprints,
         run.tasks,
         run.configuration.get("limit"),
         run.configuration.get("seed", 0),
-        run.configuration.get("round", ""),
+        asked_in,
     )
-    return earlier_identity == record.get("identity")
 
 
 def _earlier_fingerprint(model: Model, described: Any) -> str:

@@ -171,7 +171,7 @@ def smoke_test(
         )
     cases = (task or SmokeTask()).cases(chat="chat" in model.abilities, words=words)
     records: list[SampleRecord] = run_blocking(lambda: _ask(cases, model, home))
-    return [_verdict(record) for record in records]
+    return [judge_case(record) for record in records]
 
 
 def _texts(words: int) -> Mapping[str, str]:
@@ -208,7 +208,12 @@ async def _ask(task: Task, model: Model, home: str | None) -> Sequence[SampleRec
         return await asyncio.gather(*work)
 
 
-def _verdict(record: SampleRecord) -> CaseResult:
+def judge_case(record: SampleRecord) -> CaseResult:
+    """Judge the answer to a case by rules.
+
+    Args:
+        record: the sample of `SmokeTask.cases` with its answer and scores.
+    """
     sample = record.sample
     case = sample.id
     words = len((sample.passages[0].text if sample.passages else sample.input).split())

@@ -176,7 +176,7 @@ def read_samples(
         )
         for task in tasks
     }
-    for row in run.rows():
+    for row in run.score_rows():  # of a run without its samples, rows without texts
         if reader := readers.get(str(row["task"])):
             reader.add(row)
     return {name: reader.chosen() for name, reader in readers.items()}

@@ -1,0 +1,55 @@
+"""`evalwright entries publish`: table, plot and pages of a board, from its results alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from evalwright.cli.entries import BOARD_OPTION
+from evalwright.cli.exit_codes import say
+from evalwright.cli.output import echo
+
+
+@click.command()
+@BOARD_OPTION
+def publish(board_file: str) -> int:
+    """Write the README's table, the plot, the pages, board.json and board.csv from results/.
+
+    Nothing is sent, and nothing but the results is needed; the same results give the same files.
+    """
+    from evalwright.entries.board_file import read_board
+    from evalwright.entries.publishing import (
+        leaderboard_arguments,
+        measure_published,
+        published_outputs,
+        remove_other_pages,
+    )
+    from evalwright.entries.results import newest_results, read_results
+
+    board = read_board(Path(board_file))
+    results = newest_results(read_results(board.results_folder))
+    if not results:
+        echo(
+            "There are no results yet, so nothing is published. `evalwright entries run`"
+        )
+        return 0
+    outputs = published_outputs(board)
+    folders = [result.run.folder for result in results]
+    code = make_leaderboard(leaderboard_arguments(board, folders, outputs, board.title))
+    for page in remove_other_pages(outputs):
+        say(f"Removed: {page} (no longer on the board)")
+    sizes = ", ".join(map(str, measure_published(board)))
+    echo(f"In git: {sizes}.")
+    return code
+
+
+def make_leaderboard(arguments: Sequence[str]) -> int:
+    """Run `evalwright leaderboard`, as if its arguments had been typed."""
+    from evalwright.cli.leaderboard import leaderboard
+
+    code = leaderboard.main(
+        args=list(arguments), prog_name="evalwright leaderboard", standalone_mode=False
+    )
+    return int(code or 0)
