@@ -74,6 +74,7 @@ def test_nothing_changed_gives_the_same_numbers() -> None:
     assert again.data["aggregated_from"] == {
         "run": "first",
         "samples_sha256": run.data["samples"]["sha256"],
+        "answered": run.data["started"],
     }
     assert again.data["usage"]["requested"] == 0
     assert again.data["model"] == run.data["model"]

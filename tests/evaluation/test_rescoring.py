@@ -81,6 +81,7 @@ def test_the_runs_own_scorers_give_the_same_numbers() -> None:
     assert again.data["scored_from"] == {
         "run": "first",
         "samples_sha256": run.data["samples"]["sha256"],
+        "answered": run.data["started"],
     }
     assert again.data["usage"]["requested"] == 0
     assert again.data["model"] == run.data["model"]

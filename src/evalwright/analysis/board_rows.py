@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evalwright.analysis.factual import hardware_of
 from evalwright.core.plain import plain_fields
@@ -13,6 +13,9 @@ from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult, model_faults
 from evalwright.statistics import Estimate
 from evalwright.statistics.tipping import MAX_MISSING_SHARE
+
+if TYPE_CHECKING:
+    from evalwright.analysis.history import HistoryEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,7 @@ class BoardRow:
         fact_sources: what each fact was taken from: a table, the run's record, or the name.
         corrected: the headline score corrected by human labels, where there are labels.
         judge_errors: the judge's rates of false alarms and misses, where there are labels.
+        history: the model's results by date, where the board was asked for them.
     """
 
     run: str
@@ -103,6 +107,7 @@ class BoardRow:
     fact_sources: Mapping[str, str] = field(default_factory=dict)
     corrected: Estimate | None = None
     judge_errors: Mapping[str, Any] = field(default_factory=dict)
+    history: tuple[HistoryEntry, ...] = field(default=(), compare=False, repr=False)
 
     def as_dict(self) -> dict[str, Any]:
         """Return a plain mapping for JSON."""
@@ -124,6 +129,7 @@ class BoardRow:
         left_out = (
             "metrics",
             "run_index",
+            "history",
             *(name for name in optional if not getattr(self, name)),
         )
         fields = plain_fields(self, left_out).items()

@@ -26,6 +26,9 @@ BOARD_SETTINGS = {
     "rank_by": "rank_by",
     "where": "filters",
     "preset": "preset",
+    "newest": "newest",
+    "as_of": "as_of",
+    "since": "since",
 }
 """Settings in `board.json` that decide its numbers, and the command's parameters for them."""
 FILE_OPTIONS = (
@@ -39,13 +42,14 @@ FILE_OPTIONS = (
     "parquet",
     "embed",
     "citation",
+    "feed",
     "plots",
     "pages",
     "kept",
     "workflow",
 )
 """Parameters that write files, which a check does not do."""
-_FLAGS = frozenset({"ratings"})
+_FLAGS = frozenset({"ratings", "newest"})
 _MODEL_TEXTS = ("label", "run")
 _NODE_TEXTS = ("id", "title")
 

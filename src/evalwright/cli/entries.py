@@ -26,6 +26,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "run": ("entry_runs:run", "Run the entries that have no result yet."),
     "publish": ("entry_publishing:publish", "Make the board's pages from its results."),
+    "rejudge": (
+        "entry_rejudging:rejudge",
+        "Score the answers of results again by another judge, with the price first.",
+    ),
 }
 """The commands in other modules: where each is, and its line of the help."""
 

@@ -187,6 +187,23 @@ def _read_filters(
     "Low-scored samples on a model's page; 0 shows no text. Default: 5.",
     type=int,
 )
+@flag(
+    "--newest",
+    "Show each model's newest result where RUNS has several of the same tasks; pages show"
+    " the others as its history.",
+)
+@option(
+    "--as-of",
+    "DATE",
+    "Show the newest results of that day (2026-06-30); runs after it do not exist.",
+)
+@option(
+    "--since",
+    "DATE|FILE",
+    "Show the models with a new result since that day, or since an earlier board.json.",
+)
+@option("--feed", "FILE", "Write an Atom feed of new and changed results: FILE.xml.")
+@option("--url", "ADDRESS", "Where the folder of --feed is published, for its links.")
 @option(
     "--kept",
     "DIR",
@@ -237,7 +254,9 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
     workflow_options = dict.fromkeys(
         ("config", "suite", "secrets", "trust_file", "install"), "workflow"
     )
-    title_users = "into html latex pdf json_file embed citation plots pages workflow"
+    title_users = (
+        "into html latex pdf json_file embed citation plots pages workflow feed"
+    )
     only_with(
         **workflow_options,
         best="plots",
@@ -247,6 +266,7 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
         task_scores="latex",
         colour_by="plots",
         model="pivot",
+        url="feed",
     )
     published = None
     if params["check"]:
@@ -265,6 +285,7 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
     from evalwright.analysis.board import make_board
     from evalwright.analysis.model_facts import facts_of_runs
     from evalwright.cli.board_checking import print_check
+    from evalwright.cli.board_dates import add_history, render_feed, select_by_date
     from evalwright.reports.documents.board import board_document
     from evalwright.reports.documents.pivot import pivot_document
     from evalwright.runs.confirmed import confirm_all, kept_note, numbers_from
@@ -281,6 +302,12 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
     refuse_baseline_judges(ranked_runs, params["allow_baseline_judge"])
     if params["kept"]:
         ranked_runs = kept_runs(ranked_runs, Path(params["kept"]))
+    all_runs = ranked_runs
+    dated = select_by_date(all_runs, params)
+    ranked_runs = list(dated.shown)
+    if not ranked_runs:
+        say(" ".join(dated.notes))
+        return 0
     with steps() as show_step:
         ranked_runs = confirm_all(ranked_runs, show_step)
         params = settle_preset(params, preset, ranked_runs)
@@ -302,13 +329,18 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
 
             board = correct_board(board, ranked_runs, params["labels"])
         board = show_preset(board, ranked_runs, preset, facts)
+        board = add_history(board, ranked_runs, dated, params, show_step)
         pivots = _make_pivots(board, ranked_runs, params)
         file_sentences: list[str] = []
         missing_sentences: list[str] = []
         if published is None:
             show_step("Writing the board")
             file_sentences, missing_sentences = publish(
-                board, ranked_runs, params, pivots
+                board,
+                ranked_runs,
+                params,
+                pivots,
+                further_files=render_feed(board, ranked_runs, dated, params),
             )
     if published is not None:
         return print_check(
@@ -319,7 +351,7 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
             as_json=params["as_json"],
         )
     if params["kept"]:
-        keep_runs(ranked_runs, Path(params["kept"]))
+        keep_runs(all_runs, Path(params["kept"]))
     record = (board if pivots is None else pivots).as_dict() | (
         {"numbers_from": sources} if (sources := numbers_from(ranked_runs)) else {}
     )

@@ -48,6 +48,7 @@ _FILE_OPTIONS = (
     "parquet",
     "embed",
     "citation",
+    "feed",
 )
 
 
@@ -56,6 +57,7 @@ def publish(
     runs: Sequence[Run],
     params: Mapping[str, Any],
     pivots: Pivots | None = None,
+    further_files: Mapping[Path, str] | None = None,
 ) -> tuple[list[str], list[str]]:
     """Write the requested files.
 
@@ -64,6 +66,7 @@ def publish(
         runs: the runs of the board, in the same order.
         params: the command's parameters.
         pivots: what the Markdown and the CSV show in place of the board.
+        further_files: files that were rendered already, by path.
 
     Returns:
         A sentence for each file written, and one for each that could not be drawn.
@@ -91,6 +94,7 @@ def publish(
     files = {**pictures, **_render_texts(board, runs, params, pages)}
     if pivots is not None:
         files |= _render_pivots(pivots, params)
+    files |= further_files or {}
     sentences = []
     if params["pages"]:
         board_page = Path(params["html"]) if params["html"] else None

@@ -98,7 +98,11 @@ class Derived:
                 "evalwright": __version__,
                 "id": self.folder.name,
                 "identity": fingerprint_of(identity),
-                self.made_from: {"run": old.id, "samples_sha256": digest},
+                self.made_from: {
+                    "run": old.id,
+                    "samples_sha256": digest,
+                    "answered": _answered(old),
+                },
                 "started": self._started.isoformat(timespec="seconds"),
                 "seconds": round(time.monotonic() - self._began, 3),
                 **fields,
@@ -109,3 +113,12 @@ class Derived:
         run = open_run(self.folder)
         remember_numbers(run)
         return run
+
+
+def _answered(old: Run) -> str:
+    """Return when the answers were given: the start of the run that sent the requests."""
+    for key in ("scored_from", "aggregated_from"):
+        source = old.data.get(key) or {}
+        if "answered" in source:
+            return str(source["answered"])
+    return str(old.data["started"])

@@ -5,19 +5,28 @@ The model under test gets no request.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from evalwright.core.ask import Ask
 from evalwright.core.errors import ConfigurationError, ScoringError
 from evalwright.core.outcomes import Outcome
+from evalwright.core.plain import plain
 from evalwright.core.private import home_folder
 from evalwright.core.samples import Answer, Sample, SampleRecord, Score
 from evalwright.core.tasks import MetricSpec, Scorer
+from evalwright.engine.budget import Budget
 from evalwright.engine.engine import Engine, RoleClient
 from evalwright.engine.loop_turns import LoopTurns
 from evalwright.engine.opening import open_store
+from evalwright.evaluation.budgets import (
+    BudgetTerms,
+    open_budget,
+    price_models,
+    read_budget,
+)
 from evalwright.evaluation.configuration import ModelSpec
 from evalwright.evaluation.derived import Derived
 from evalwright.evaluation.effects import check_sandbox
@@ -35,8 +44,9 @@ from evalwright.models.model_interface import Model
 from evalwright.runs.aggregation import TaskTally, derived_task, rules_record
 from evalwright.runs.environment import environment
 from evalwright.runs.images import KeptImages
-from evalwright.runs.reader import Run, as_recorded
-from evalwright.runs.writer import RunWriter
+from evalwright.runs.published_record import is_same_part
+from evalwright.runs.reader import Run, as_recorded, open_run
+from evalwright.runs.writer import RUN_FILE, RunWriter
 from evalwright.scorers.registry import JUDGE_READ, bind, registry
 from evalwright.tasks.dialects import ScoringRules, dialect_of
 from evalwright.tasks.panels import (
@@ -101,6 +111,118 @@ def score_run(
         ConfigurationError: a role has no model, or the name is taken by another kind of run.
         RunError: the samples were changed after the run.
     """
+    rescoring = prepare_rescoring(
+        run,
+        scorers=scorers,
+        roles=roles,
+        name=name,
+        out=out,
+        home=home,
+        dialect=dialect,
+        sandbox=sandbox,
+        unsure=unsure,
+        judge=judge,
+        panel=panel,
+    )
+    return rescore_all([rescoring], home=home).runs[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Rescoring:
+    """A run whose answers are about to be scored again.
+
+    Attributes:
+        new: the new run's place, and the old run.
+        bound: by task, how it is scored.
+        keeping: second scorers whose recorded verdicts are kept.
+        models: the models that score, by role.
+        specs: how they were named.
+        scoring: the arithmetic of another framework's task; "" for that of the record.
+        panel: as for `score_run`.
+    """
+
+    new: Derived
+    bound: Bound
+    keeping: RuleReaders
+    models: Mapping[str, Model]
+    specs: Mapping[str, ModelSpec]
+    scoring: str
+    panel: Mapping[str, Any] | None
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the new run is there, complete, and scored by these models and scorers."""
+        if not (self.new.folder / RUN_FILE).is_file():
+            return False
+        done = open_run(self.new.folder)
+        prints = {
+            role: str(model["fingerprint"])
+            for role, model in done.data.get("roles", {}).items()
+        }
+        return (
+            source_hash(done) == self.new.old.samples_sha256
+            and done.n_missing <= _count_unanswered(self.new.old)
+            and all(
+                prints.get(role) == model.fingerprint
+                for role, model in self.models.items()
+            )
+            and all(
+                is_same_part(
+                    done.record(task)["scorers"],
+                    plain(rules_record(rules.scorers, [])["scorers"]),
+                )
+                for task, rules in self.bound.items()
+            )
+        )
+
+
+def _count_unanswered(run: Run) -> int:
+    """Count samples without an answer, which no judge can give a score."""
+    return sum(
+        (task.get("outcomes") or {}).get("failed", 0) for task in run.data["tasks"]
+    )
+
+
+def source_hash(run: Run) -> str:
+    """Return the hash of the samples that a run scored again; "" for another run."""
+    return str((run.data.get("scored_from") or {}).get("samples_sha256", ""))
+
+
+def prepare_rescoring(
+    run: Run | str | Path,
+    *,
+    scorers: Sequence[str | Mapping[str, Any]] = (),
+    roles: Mapping[str, ModelLike] | None = None,
+    name: str = "",
+    out: str | Path | None = None,
+    home: str | None = None,
+    dialect: Mapping[str, Any] | None = None,
+    sandbox: str | None = None,
+    unsure: Mapping[str, Any] | None = None,
+    judge: ModelLike | Sequence[ModelLike] | Mapping[str, Any] | None = None,
+    panel: Mapping[str, Any] | None = None,
+    opened: OpenedModels | None = None,
+) -> Rescoring:
+    """Check all that scoring a run again needs, and open the models; no request is sent.
+
+    Args:
+        run: as for `score_run`, like all that is not said here.
+        scorers: likewise.
+        roles: likewise.
+        name: likewise.
+        out: likewise.
+        home: likewise.
+        dialect: likewise.
+        sandbox: likewise.
+        unsure: likewise.
+        judge: likewise.
+        panel: likewise.
+        opened: models that were opened for other runs, which this one shares.
+
+    Raises:
+        UsageError: as `score_run`.
+        RunError: likewise.
+    """
     new = Derived(run, name or "{}.rescored", out, "scored_from")
     old = new.old
     if judge is not None:
@@ -126,26 +248,121 @@ def score_run(
         sandbox, [scorer for rules in bound.values() for scorer in rules.scorers]
     )
     specs = _specs(old, bound, named)
-    models = open_roles(specs, objects.models, home=home_folder(home))
-    for model in models.values():
-        model.check()
+    models = _open_models(specs, objects, home, {} if opened is None else opened)
     for rules in bound.values():
         for scorer in rules.scorers:
             for role in scorer.roles if scorer.name not in rules.kept else ():
                 check_able(scorer, models[role])
-    new_run: Run = run_blocking(
-        lambda: _score(
-            new,
-            bound,
-            keeping,
-            models,
-            specs,
-            home,
-            (dialect or {}).get("scoring", ""),
-            panel,
-        )
+    scoring = (dialect or {}).get("scoring", "")
+    return Rescoring(new, bound, keeping, models, specs, scoring, panel)
+
+
+OpenedModels = dict[str, Model]
+"""Models that several runs are scored by, by role and specification."""
+
+
+def _open_models(
+    specs: Mapping[str, ModelSpec],
+    objects: Objects,
+    home: str | None,
+    opened: OpenedModels,
+) -> dict[str, Model]:
+    """Open the models of the roles, each once for all runs."""
+    models: dict[str, Model] = {}
+    for role, spec in specs.items():
+        key = repr((role, spec.as_dict(), spec.arguments, spec.occurrence))
+        if key not in opened:
+            (model,) = open_roles(
+                {role: spec}, objects.models, home=home_folder(home)
+            ).values()
+            model.check()
+            opened[key] = model
+        models[role] = opened[key]
+    return models
+
+
+@dataclass(frozen=True, slots=True)
+class RescoredRuns:
+    """What came of scoring several runs again.
+
+    Attributes:
+        runs: the new runs, in order.
+        not_done: the old runs that the budget did not suffice for.
+        spending: the budget and what was spent of it; None without a budget.
+    """
+
+    runs: tuple[Run, ...]
+    not_done: tuple[Run, ...] = ()
+    spending: Mapping[str, Any] | None = None
+
+
+def rescore_all(
+    rescorings: Sequence[Rescoring],
+    *,
+    home: str | None = None,
+    budget: Sequence[str] = (),
+    price: Sequence[str] = (),
+    say: Callable[[str], None] | None = None,
+) -> RescoredRuns:
+    """Score the answers of several runs again, one after another, within one budget.
+
+    Verdicts are stored as they come. A run for which the budget does not suffice is not written;
+    the same call with more budget continues where this one ended.
+
+    Args:
+        rescorings: the runs, as `prepare_rescoring` returns them.
+        home: folder of the store.
+        budget: spending limits, such as "5 USD", over all runs together.
+        price: prices of the models, as `price` of a suite.
+        say: hears a sentence for each run.
+
+    Raises:
+        UsageError: the budget or a price cannot be used.
+        StoreError: verdicts cannot be stored.
+    """
+    if not rescorings:
+        return RescoredRuns(())
+    priced = list(
+        {
+            id(rescoring.models[role]): (spec, rescoring.models[role])
+            for rescoring in rescorings
+            for role, spec in rescoring.specs.items()
+        }.values()
     )
-    return new_run
+    if price or budget:
+        price_models(price, priced, has_budget=bool(budget))
+    terms = read_budget(budget, priced)
+    outcome: RescoredRuns = run_blocking(
+        lambda: _rescore_each(rescorings, home, terms, say)
+    )
+    return outcome
+
+
+async def _rescore_each(
+    rescorings: Sequence[Rescoring],
+    home: str | None,
+    terms: BudgetTerms | None,
+    say: Callable[[str], None] | None,
+) -> RescoredRuns:
+    runs: list[Run] = []
+    with open_store(home_folder(home)) as store:
+        async with Engine(store) as engine, open_budget(terms, store) as budget:
+            for number, rescoring in enumerate(rescorings, 1):
+                old = rescoring.new.old
+                if say is not None:
+                    say(f"Scoring run {number:,} of {len(rescorings):,}: {old.id}")
+                try:
+                    runs.append(await _score(rescoring, engine, budget))
+                except BudgetSpent:
+                    break
+    not_done = tuple(rescoring.new.old for rescoring in rescorings[len(runs) :])
+    return RescoredRuns(
+        tuple(runs), not_done, None if budget is None else budget.as_dict()
+    )
+
+
+class BudgetSpent(Exception):
+    """The budget did not suffice for a run."""
 
 
 def _specs(
@@ -354,16 +571,14 @@ def _never(sample: Sample, answer: Answer) -> Score:
     raise ScoringError("The run has no answer to this task.")
 
 
-async def _score(
-    new: Derived,
-    bound: Bound,
-    keeping: RuleReaders,
-    models: Mapping[str, Model],
-    specs: Mapping[str, ModelSpec],
-    home: str | None,
-    scoring: str,
-    panel: Mapping[str, Any] | None,
-) -> Run:
+async def _score(rescoring: Rescoring, engine: Engine, budget: Budget | None) -> Run:
+    """Score one run and write the new one.
+
+    Raises:
+        BudgetSpent: the budget did not suffice; nothing is written.
+    """
+    new = rescoring.new
+    bound = rescoring.bound
     old = new.old
     tallies = {
         task["name"]: TaskTally(
@@ -371,43 +586,42 @@ async def _score(
         )
         for task in old.data["tasks"]
     }
-    with open_store(home_folder(home)) as store, RunWriter(new.folder) as writer:
+    with RunWriter(new.folder) as writer:
         writer.keep_images(KeptImages(old.folder, old.data))
-        async with Engine(store) as engine:
-            door = engine.door(models)
-            turns = engine.loop_turns()
-            await interruptible(
-                _score_all(old, bound, keeping, tallies, writer, door, turns), engine
+        door = engine.door(rescoring.models)
+        turns = engine.loop_turns()
+        await interruptible(
+            _score_all(rescoring, tallies, writer, door, turns, budget), engine
+        )
+        tasks = []
+        for task in (
+            _relabelled(task, rescoring.scoring) for task in old.data["tasks"]
+        ):
+            task_rules = bound[task["name"]]
+            tally = tallies[task["name"]]
+            metrics = task_rules.metrics_for(tally.names())
+            as_empty = (
+                {}
+                if task_rules.as_empty is None
+                else {"score_as_empty": list(task_rules.as_empty)}
             )
-            tasks = []
-            for task in (_relabelled(task, scoring) for task in old.data["tasks"]):
-                task_rules = bound[task["name"]]
-                tally = tallies[task["name"]]
-                metrics = task_rules.metrics_for(tally.names())
-                as_empty = (
-                    {}
-                    if task_rules.as_empty is None
-                    else {"score_as_empty": list(task_rules.as_empty)}
-                )
-                record = derived_task(task, tally, metrics) | as_empty
-                tasks.append({**record, **rules_record(task_rules.scorers, metrics)})
-            rules = [[task["scorers"], task["metric_specs"]] for task in tasks]
-            return new.finish(
-                writer,
-                tasks,
-                tallies,
-                {"answers": old.samples_sha256, "rules": rules},
-                roles=_described(old, bound, keeping, models),
-                configuration=_configuration(old, specs, panel),
-                environment=environment(),
-                usage={
-                    **door.counts.as_dict(),
-                    "answers": old.data["usage"].get("answers", {}),
-                },
-                **(
-                    {"reply_names": names} if (names := _reply_names(old, door)) else {}
-                ),
-            )
+            record = derived_task(task, tally, metrics) | as_empty
+            tasks.append({**record, **rules_record(task_rules.scorers, metrics)})
+        rules = [[task["scorers"], task["metric_specs"]] for task in tasks]
+        return new.finish(
+            writer,
+            tasks,
+            tallies,
+            {"answers": old.samples_sha256, "rules": rules},
+            roles=_described(old, bound, rescoring.keeping, rescoring.models),
+            configuration=_configuration(old, rescoring.specs, rescoring.panel),
+            environment=environment(),
+            usage={
+                **door.counts.as_dict(),
+                "answers": old.data["usage"].get("answers", {}),
+            },
+            **({"reply_names": names} if (names := _reply_names(old, door)) else {}),
+        )
 
 
 def _reply_names(old: Run, door: RoleClient) -> dict[str, Any]:
@@ -437,54 +651,85 @@ def _relabelled(task: Mapping[str, Any], scoring: str) -> Mapping[str, Any]:
 
 
 async def _score_all(
-    old: Run,
-    bound: Bound,
-    keeping: RuleReaders,
+    rescoring: Rescoring,
     tallies: Mapping[str, TaskTally],
     writer: RunWriter,
     door: RoleClient,
     turns: LoopTurns,
+    budget: Budget | None,
 ) -> None:
-    records = enumerate(old.samples())
-    as_empty = {
-        task["name"]: (
-            task.get("score_as_empty", ())
-            if (outcomes := bound[task["name"]].as_empty) is None
-            else outcomes
-        )
-        for task in old.data["tasks"]
-    }
-
-    without_score = {
-        task["name"]
-        for task in old.data["tasks"]
-        if task.get("no_answer") == "unscored"
-    }
+    records = enumerate(rescoring.new.old.samples())
+    rescorer = RecordScorer(rescoring)
+    refusals: list[int] = []
 
     async def worker() -> None:
         for position, record in records:
             await turns.take()  # scorers that send no request never await anything
-            unscored = record.task in without_score
-            rules = bound[record.task]
-            if verdicts := _recorded_verdicts(record, keeping.get(record.task, {})):
-                # Their kept verdicts have the parts of present scores, and count as scores that are
-                # not recomputed.
-                record = replace(record, scores={**record.scores, **verdicts})
-                rules = replace(rules, kept=rules.kept | verdicts.keys())
-            scored = await _score_record(
-                record, rules, as_empty[record.task], door, unscored
-            )
+            if budget is None:
+                scored = await rescorer.score(record, door)
+            else:
+                reservation = budget.reservation()
+                try:
+                    scored = await rescorer.score(record, door.paid_by(reservation))
+                finally:
+                    reservation.close()
+                if reservation.refused:
+                    refusals.append(position)
+                    continue
+            if refusals:
+                continue
             writer.add(position, scored)
             tallies[record.task].add(scored)
 
     await at_the_same_time(worker() for _ in range(AT_ONCE))
+    if refusals:
+        raise BudgetSpent
+
+
+class RecordScorer:
+    """Scores the records of one run again."""
+
+    def __init__(self, rescoring: Rescoring) -> None:
+        tasks = rescoring.new.old.data["tasks"]
+        self._bound = rescoring.bound
+        self._keeping = rescoring.keeping
+        self._as_empty = {
+            task["name"]: (
+                task.get("score_as_empty", ())
+                if (outcomes := rescoring.bound[task["name"]].as_empty) is None
+                else outcomes
+            )
+            for task in tasks
+        }
+        self._without_score = {
+            task["name"] for task in tasks if task.get("no_answer") == "unscored"
+        }
+
+    async def score(self, record: SampleRecord, ask: Ask) -> SampleRecord:
+        """Return a record with its new scores.
+
+        Args:
+            record: the record.
+            ask: sends what scorers ask of models.
+        """
+        unscored = record.task in self._without_score
+        rules = self._bound[record.task]
+        verdicts = _recorded_verdicts(record, self._keeping.get(record.task, {}))
+        if verdicts:
+            # Their kept verdicts have the parts of present scores, and count as scores that are
+            # not recomputed.
+            record = replace(record, scores={**record.scores, **verdicts})
+            rules = replace(rules, kept=rules.kept | verdicts.keys())
+        return await _score_record(
+            record, rules, self._as_empty[record.task], ask, unscored
+        )
 
 
 async def _score_record(
     record: SampleRecord,
     rules: ScoringRules,
     as_empty: Sequence[Outcome],
-    door: RoleClient,
+    door: Ask,
     unscored: bool,
 ) -> SampleRecord:
     computed = [scorer for scorer in rules.scorers if scorer.name not in rules.kept]

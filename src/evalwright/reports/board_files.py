@@ -358,6 +358,11 @@ def _model_dict(
             for name, rate in row.judge_errors.items()
         },
         **({"hardware": row.hardware} if row.hardware else {}),
+        **(
+            {"history": [entry.as_record() for entry in row.history]}
+            if row.history
+            else {}
+        ),
     }
 
 

@@ -325,6 +325,57 @@ class Cards:
 
 
 @dataclass(frozen=True, slots=True)
+class TimePoint:
+    """A number on a chart over time.
+
+    Attributes:
+        place: Its position from left to right, such as "12.50%".
+        number: The number.
+        is_faint: Whether it is drawn without emphasis.
+        is_joined: Whether a line leads to it from the point before.
+    """
+
+    place: str
+    number: Number
+    is_faint: bool = False
+    is_joined: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TimeMark:
+    """A vertical line on a chart over time, where something changed.
+
+    Attributes:
+        place: Its position from left to right.
+        sign: What the legend calls it, such as "1".
+        text: What changed, for the legend.
+    """
+
+    place: str
+    sign: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class TimeChart:
+    """Numbers over time, which pages draw and other formats leave to the table beside them.
+
+    Attributes:
+        caption: What is drawn.
+        points: The numbers, from left to right.
+        marks: Where something changed.
+        axis: The axis of the numbers, from the bottom to the top.
+        dates: Positions and texts of the dates below.
+    """
+
+    caption: str
+    points: Sequence[TimePoint]
+    marks: Sequence[TimeMark]
+    axis: Axis
+    dates: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
 class Fold:
     """A section that is collapsed until the reader opens it.
 
@@ -354,6 +405,7 @@ Block = (
     | Link
     | Picture
     | Cards
+    | TimeChart
     | Fold
 )
 

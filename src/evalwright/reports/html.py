@@ -137,8 +137,10 @@ def _templates() -> Environment:
         "known": _has_number,
         "laid_out": _layout,
         "parts": _number_texts,
+        "point_before": _point_before,
         "sort_key": _sort_key,
         "tables": _split_table,
+        "upwards": _upwards,
     }
     return environment
 
@@ -259,6 +261,17 @@ def _sort_key(cell: doc.Cell) -> str:
             else ""
         )
     return "" if content == numbers.NOTHING else content
+
+
+def _upwards(place: str) -> str:
+    """Return a position from the bottom as one from the top: "20.00%" is "80.00%"."""
+    return f"{100 - float(place.removesuffix('%')):.2f}%"
+
+
+def _point_before(chart: doc.TimeChart, point: doc.TimePoint) -> int:
+    """Return the index of the emphasised point before a point."""
+    index = next(i for i, candidate in enumerate(chart.points) if candidate is point)
+    return max(i for i in range(index) if not chart.points[i].is_faint)
 
 
 def _has_number(number: doc.Number) -> bool:

@@ -144,6 +144,7 @@ _WHOLE_PARTS = (
     "identity",
     "scored_from",
     "aggregated_from",
+    "prompt",
     "shard",
     "merged_from",
     "started",

@@ -27,6 +27,7 @@ from evalwright.reports.board_nodes import (
 )
 from evalwright.reports.columns import HALLUCINATION, ScoreColumn, shown_columns
 from evalwright.reports.documents.board import board_labels, coverage, score_note
+from evalwright.reports.documents.history import history_blocks
 from evalwright.reports.documents.run import run_blocks
 from evalwright.reports.documents.sentences import judge_names, sentence_blocks
 from evalwright.reports.model_samples import (
@@ -170,6 +171,7 @@ class _ModelPage:
         ]
         blocks += self._score_table()
         blocks += self._facts()
+        blocks += history_blocks(self._board.rows[self._row].history)
         blocks += self._task_sections()
         blocks += self._run_section()
         return doc.Document(
