@@ -16,6 +16,7 @@ from evalwright.statistics.tipping import MAX_MISSING_SHARE
 
 if TYPE_CHECKING:
     from evalwright.analysis.history import HistoryEntry
+    from evalwright.analysis.drift_record import DriftMark
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,7 @@ class BoardRow:
         corrected: the headline score corrected by human labels, where there are labels.
         judge_errors: the judge's rates of false alarms and misses, where there are labels.
         history: the model's results by date, where the board was asked for them.
+        drift: that the model, or its judge, has changed since, where that is known.
     """
 
     run: str
@@ -108,6 +110,7 @@ class BoardRow:
     corrected: Estimate | None = None
     judge_errors: Mapping[str, Any] = field(default_factory=dict)
     history: tuple[HistoryEntry, ...] = field(default=(), compare=False, repr=False)
+    drift: DriftMark | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return a plain mapping for JSON."""
@@ -125,6 +128,7 @@ class BoardRow:
             "fact_sources",
             "corrected",
             "judge_errors",
+            "drift",
         )
         left_out = (
             "metrics",

@@ -15,18 +15,18 @@ from evalwright.cli.output import print_result
 @repeatable_option(
     "--baseline",
     "RUN",
-    "A round that the others are compared with. Default: the first, and the second too"
-    " if the first has no repeats.",
+    "A round that is known to be as the model was at first. Default: the first round.",
 )
 @RUNS_FOLDER
 @AS_JSON
 def drift(
     runs: tuple[str, ...], baseline: tuple[str, ...], as_json: bool, **_: Any
 ) -> int:
-    """Find out whether a model has changed between RUNS, its rounds (`run --round NAME`).
+    """Find out whether a model has changed between RUNS, its rounds (`run --round NAME`), or a
+    judge between those of one run (`score --round NAME`).
 
-    The test may be looked at after every round: in all of them together, a model that does not
-    change gives an alarm with a chance of 5% at most. Exit code 1 if there is an alarm.
+    The test may be looked at after every round: in all of them and over all tasks together, a model
+    that does not change gives an alarm with a chance of 5% at most. Exit code 1 if there is one.
     """
     from evalwright.analysis.drift import measure_drift
     from evalwright.reports.documents.drift import drift_document

@@ -30,6 +30,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "entry_rejudging:rejudge",
         "Score the answers of results again by another judge, with the price first.",
     ),
+    "drift": (
+        "entry_drift:drift",
+        "Ask a fixed sample again: has a model, or the judge, changed?",
+    ),
 }
 """The commands in other modules: where each is, and its line of the help."""
 

@@ -173,6 +173,12 @@ def _read_filters(
     "FACT",
     "Colour the bars of --plot by a fact, such as family, provider or licence.",
 )
+@repeatable_option(
+    "--drift drift_files",
+    "FILE",
+    "Mark results from before their model or judge changed: drift/*.jsonl of `entries"
+    " drift`.",
+)
 @option("--best", "N", "Models in the plot. Default: 25.", type=int)
 @option(
     "--least-answered",
@@ -330,6 +336,11 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
             board = correct_board(board, ranked_runs, params["labels"])
         board = show_preset(board, ranked_runs, preset, facts)
         board = add_history(board, ranked_runs, dated, params, show_step)
+        if params["drift_files"]:
+            from evalwright.analysis.drift_record import mark_board, read_followed
+
+            followed = read_followed([Path(file) for file in params["drift_files"]])
+            board = mark_board(board, followed)
         pivots = _make_pivots(board, ranked_runs, params)
         file_sentences: list[str] = []
         missing_sentences: list[str] = []

@@ -62,6 +62,12 @@ if TYPE_CHECKING:
     "IN/OUT",
     "US dollars per million tokens of a judge; MODEL=IN/OUT for one of several.",
 )
+@option(
+    "--round",
+    "NAME",
+    "Ask judges again, as in no other round. Added to the new run's name.",
+    default="",
+)
 @RUNS_FOLDER
 @HOME
 @PLUGINS
@@ -126,6 +132,7 @@ def _scoring_settings(params: dict[str, Any]) -> dict[str, Any]:
         "home": params["home"],
         "dialect": arguments.dialect_settings(params),
         "sandbox": params["sandbox"],
+        "asked_in": params["round"],
     }
 
 

@@ -28,7 +28,7 @@ from evalwright.evaluation.budgets import (
     read_budget,
 )
 from evalwright.evaluation.configuration import ModelSpec
-from evalwright.evaluation.derived import Derived
+from evalwright.evaluation.derived import Derived, answered_when
 from evalwright.evaluation.effects import check_sandbox
 from evalwright.evaluation.judge_setting import judge_fields, read_panel
 from evalwright.evaluation.objects import ModelLike, Objects
@@ -78,6 +78,7 @@ def score_run(
     unsure: Mapping[str, Any] | None = None,
     judge: ModelLike | Sequence[ModelLike] | Mapping[str, Any] | None = None,
     panel: Mapping[str, Any] | None = None,
+    asked_in: str = "",
 ) -> Run:
     """Score a run's recorded answers again, and write the scores as a new run.
 
@@ -102,6 +103,8 @@ def score_run(
             `unsure` and `panel`. Verdicts that are in the store are not asked for again.
         panel: the roles of several judges as `judges`, with `combine` and `needs`; {} for one judge
             in place of a panel, None for the run's own.
+        asked_in: the round in which judges are asked, such as "2026-W49": their verdicts of other
+            rounds are not used. It is added to the new run's name.
 
     Returns:
         The new run.
@@ -123,6 +126,7 @@ def score_run(
         unsure=unsure,
         judge=judge,
         panel=panel,
+        asked_in=asked_in,
     )
     return rescore_all([rescoring], home=home).runs[0]
 
@@ -139,6 +143,7 @@ class Rescoring:
         specs: how they were named.
         scoring: the arithmetic of another framework's task; "" for that of the record.
         panel: as for `score_run`.
+        asked_in: the round in which judges are asked; "" for none.
     """
 
     new: Derived
@@ -148,6 +153,7 @@ class Rescoring:
     specs: Mapping[str, ModelSpec]
     scoring: str
     panel: Mapping[str, Any] | None
+    asked_in: str = ""
 
     @property
     def is_done(self) -> bool:
@@ -201,6 +207,7 @@ def prepare_rescoring(
     unsure: Mapping[str, Any] | None = None,
     judge: ModelLike | Sequence[ModelLike] | Mapping[str, Any] | None = None,
     panel: Mapping[str, Any] | None = None,
+    asked_in: str = "",
     opened: OpenedModels | None = None,
 ) -> Rescoring:
     """Check all that scoring a run again needs, and open the models; no request is sent.
@@ -217,13 +224,17 @@ def prepare_rescoring(
         unsure: likewise.
         judge: likewise.
         panel: likewise.
+        asked_in: likewise.
         opened: models that were opened for other runs, which this one shares.
 
     Raises:
         UsageError: as `score_run`.
         RunError: likewise.
     """
-    new = Derived(run, name or "{}.rescored", out, "scored_from")
+    new_name = name or "{}.rescored"
+    if asked_in:
+        new_name = f"{new_name}-{asked_in}"
+    new = Derived(run, new_name, out, "scored_from")
     old = new.old
     if judge is not None:
         fields = judge_fields(judge, roles or {})
@@ -254,7 +265,7 @@ def prepare_rescoring(
             for role in scorer.roles if scorer.name not in rules.kept else ():
                 check_able(scorer, models[role])
     scoring = (dialect or {}).get("scoring", "")
-    return Rescoring(new, bound, keeping, models, specs, scoring, panel)
+    return Rescoring(new, bound, keeping, models, specs, scoring, panel, asked_in)
 
 
 OpenedModels = dict[str, Model]
@@ -310,7 +321,7 @@ def rescore_all(
     the same call with more budget continues where this one ended.
 
     Args:
-        rescorings: the runs, as `prepare_rescoring` returns them.
+        rescorings: the runs, as `prepare_rescoring` returns them, all of one round.
         home: folder of the store.
         budget: spending limits, such as "5 USD", over all runs together.
         price: prices of the models, as `price` of a suite.
@@ -346,7 +357,8 @@ async def _rescore_each(
 ) -> RescoredRuns:
     runs: list[Run] = []
     with open_store(home_folder(home)) as store:
-        async with Engine(store) as engine, open_budget(terms, store) as budget:
+        engine_of_round = Engine(store, asked_in=rescorings[0].asked_in)
+        async with engine_of_round as engine, open_budget(terms, store) as budget:
             for number, rescoring in enumerate(rescorings, 1):
                 old = rescoring.new.old
                 if say is not None:
@@ -612,16 +624,34 @@ async def _score(rescoring: Rescoring, engine: Engine, budget: Budget | None) ->
             writer,
             tasks,
             tallies,
-            {"answers": old.samples_sha256, "rules": rules},
+            {
+                "answers": old.samples_sha256,
+                "rules": rules,
+                **({"round": rescoring.asked_in} if rescoring.asked_in else {}),
+            },
             roles=_described(old, bound, rescoring.keeping, rescoring.models),
             configuration=_configuration(old, rescoring.specs, rescoring.panel),
             environment=environment(),
+            **_round_record(old, rescoring.asked_in),
             usage={
                 **door.counts.as_dict(),
                 "answers": old.data["usage"].get("answers", {}),
             },
             **({"reply_names": names} if (names := _reply_names(old, door)) else {}),
         )
+
+
+def _round_record(old: Run, asked_in: str) -> dict[str, Any]:
+    """Return what `run.json` says of the round in which judges were asked."""
+    if not asked_in:
+        return {}
+    source = {
+        "run": old.id,
+        "samples_sha256": old.samples_sha256,
+        "answered": answered_when(old),
+        "round": asked_in,
+    }
+    return {"scored_from": source}
 
 
 def _reply_names(old: Run, door: RoleClient) -> dict[str, Any]:

@@ -357,6 +357,7 @@ def _model_dict(
             name: _estimate_dict(rate) if isinstance(rate, Estimate) else rate
             for name, rate in row.judge_errors.items()
         },
+        **({"drift": row.drift.as_dict()} if row.drift else {}),
         **({"hardware": row.hardware} if row.hardware else {}),
         **(
             {"history": [entry.as_record() for entry in row.history]}

@@ -22,6 +22,7 @@ from evalwright.reports.board_files import board_json
 from evalwright.reports.columns import normalise_label
 from evalwright.reports.documents.board import (
     FAULT_TITLES,
+    DRIFT_MARK,
     JUDGE_MARK,
     PROVISIONAL_MARK,
     page_sections,
@@ -308,7 +309,8 @@ def _static_rows(
 def _marks(model: Mapping[str, Any]) -> str:
     """Return the marks of a model whose rank does not stand as it is."""
     provisional = PROVISIONAL_MARK if model.get("provisional") else ""
-    return provisional + (JUDGE_MARK if model.get("other_judge") else "")
+    judge = JUDGE_MARK if model.get("other_judge") else ""
+    return provisional + judge + (DRIFT_MARK if model.get("drift") else "")
 
 
 def _static_score(node: Mapping[str, Any], row: int) -> StaticScore:

@@ -55,6 +55,8 @@ PROVISIONAL_MARK = " *"
 """Appended to the rank of a model that lacks more than 5% of the answers; a note explains it."""
 JUDGE_MARK = " †"
 """Beside the rank of a run that another judge scored than others of the board."""
+DRIFT_MARK = " ‡"
+"""Beside the rank of a run from before its model, or its judge, changed."""
 
 FAULT_TITLES: Mapping[str, str] = {
     CUT: "Cut",
@@ -393,7 +395,8 @@ def _rank(row: BoardRow, total: int) -> doc.Cell:
 def rank_mark(row: BoardRow) -> str:
     """Return the marks of a rank that does not stand as it is."""
     provisional = PROVISIONAL_MARK if row.provisional else ""
-    return provisional + (JUDGE_MARK if row.other_judge else "")
+    judge = JUDGE_MARK if row.other_judge else ""
+    return provisional + judge + (DRIFT_MARK if row.drift else "")
 
 
 def _has_ties(board: Board) -> bool:

@@ -1,33 +1,43 @@
-"""Documents on rounds of one model: what changed, when, and what to run again."""
+"""Documents on rounds of one model or judge: what changed, when, and what to run again."""
 
 from __future__ import annotations
 
-from evalwright.analysis.drift import ModelDrift, TaskDrift
+from collections.abc import Sequence
+
+from evalwright.analysis.drift import ModelDrift, RoundOfTask, TaskDrift
 from evalwright.analysis.words import listed
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
+
+MIN_ROUNDS = 5
+"""Rounds below which an alarm is out of reach: three before a change, and two since."""
 
 
 def drift_document(drift: ModelDrift) -> doc.Document:
     """Show the rounds of a model by task, and whether there is an alarm."""
     blocks: list[doc.Block] = []
     for task in drift.tasks:
-        blocks += [doc.Heading(task.task), _rounds(task)]
+        blocks += [doc.Heading(task.task), _rounds(task, drift.role)]
     blocks.append(doc.Notes(_notes(drift)))
-    blocks.append(doc.Conclusion(_conclusion(drift)))
+    blocks.append(doc.Conclusion(conclusion(drift)))
     n_rounds = numbers.counted(len(drift.rounds), "round")
     facts = f"{n_rounds} after {listed(drift.baseline)}"
-    return doc.Document(f"Has {drift.model} changed?", blocks, facts)
+    return doc.Document(f"Has {_subject(drift)} changed?", blocks, facts)
 
 
-def _rounds(task: TaskDrift) -> doc.Table:
+def _subject(drift: ModelDrift) -> str:
+    return f"the judge {drift.model}" if drift.role == "judge" else drift.model
+
+
+def _rounds(task: TaskDrift, role: str) -> doc.Table:
     columns = doc.columns(
         "Round*",
         "Date",
         "Items>",
         "Score>",
         "Change [interval]",
-        "Other texts>",
+        "Other scores>" if not task.is_share else "Other verdicts>",
+        "Other labels>" if role == "judge" else "Other texts>",
         "Alarm",
     )
     rows: list[doc.Content | tuple[doc.Content, ...]] = [
@@ -35,75 +45,121 @@ def _rounds(task: TaskDrift) -> doc.Table:
             doc.Cell("baseline", "quiet"),
             "",
             numbers.count(task.n_items),
-            numbers.number(task.score_of_baseline, "points", 1),
+            _score(task.score_of_baseline, task),
+            "",
             "",
             _share(task.rounds[0].own_texts),
             "",
         )
     ]
-    score_alarm = text_alarm = False
+    begun: list[str] = []
     for look in task.rounds:
-        score_alarm = score_alarm or look.run == task.score_alarm
-        text_alarm = text_alarm or look.run == task.text_alarm
-        alarms = [
-            *(["score"] if score_alarm else []),
-            *(["texts"] if text_alarm else []),
-        ]
+        begun += _begun(task, look.run)
         rows.append(
             (
                 doc.Cell(look.run, name=True),
                 look.date,
                 numbers.count(look.n),
-                numbers.number(look.score, "points", 1),
-                _change(look.change, look.low, look.high),
+                _score(look.score, task),
+                _change(look, task),
+                _distance(look.changed_verdicts, task),
                 _share(look.changed_texts),
-                doc.Cell(", ".join(alarms), "bad" if alarms else ""),
+                doc.Cell(", ".join(begun), "bad" if begun else ""),
             )
         )
     caption = f"{task.metric}, on the same {numbers.counted(task.n_items, 'item')}"
     return doc.Table(columns, rows, caption)  # type: ignore[arg-type]
 
 
+def _begun(task: TaskDrift, run: str) -> Sequence[str]:
+    """Name the alarms that begin with a run."""
+    alarms = {
+        "score": task.score_alarm,
+        "verdicts": task.verdict_alarm,
+        "texts": task.text_alarm,
+    }
+    return [name for name, at in alarms.items() if at == run]
+
+
+def _score(score: float, task: TaskDrift) -> str:
+    if task.is_share:
+        return numbers.number(score, "points", 1)
+    return numbers.number(score, "plain", 3)
+
+
 def _share(share: float | None) -> str:
     return "" if share is None else f"{100 * share:.1f}%"
 
 
-def _change(change: float, low: float, high: float) -> str:
-    return f"{100 * change:+.1f} [{100 * low:+.1f}, {100 * high:+.1f}]"
+def _distance(distance: float | None, task: TaskDrift) -> str:
+    if distance is None or task.is_share:
+        return _share(distance)
+    return f"by {distance:.3g}"
+
+
+def _change(look: RoundOfTask, task: TaskDrift) -> str:
+    if not look.since:
+        return ""
+    return numbers.difference(look.change, look.low, look.high, bounded=task.is_share)
 
 
 def _notes(drift: ModelDrift) -> list[str]:
-    repeats = min(task.n_repeats for task in drift.tasks)
-    return [
+    notes = [
         "A change is the mean of the rounds from the likeliest moment on, minus that of the"
         " rounds before it, on these items. Its interval holds at all rounds at once.",
-        f"The baseline's {repeats} repeats show how much answers vary by themselves; a model"
-        f" that does not change gives an alarm with a chance of {100 * drift.alpha:.0f}% at"
-        " most, however often you look.",
+        f"While nothing changes, the chance of an alarm is {100 * drift.alpha:.0f}% at most,"
+        f" over all tasks of {_subject(drift)} and however often you look.",
     ]
+    n_rounds = len(drift.baseline) + len(drift.rounds)
+    if n_rounds < MIN_ROUNDS:
+        notes.append(
+            "An alarm needs three rounds before a change and two since, because one or two may"
+            " have been bad days: with"
+            f" {numbers.counted(n_rounds, 'round')} there can be none yet."
+        )
+    return notes
 
 
-def _conclusion(drift: ModelDrift) -> str:
+def conclusion(drift: ModelDrift) -> str:
+    """Say in a few sentences whether there is an alarm, since when, and what to do."""
+    subject = _subject(drift)
     if not drift.alarms:
-        return f"No sign that {drift.model} has changed."
-    sentences = []
-    for task in drift.alarms:
-        if task.score_alarm:
-            last = task.rounds[-1]
-            sentences.append(
-                f"On '{task.task}' the score has changed since {last.since}, by"
-                f" {_change(last.change, last.low, last.high)} points (alarm at"
-                f" {task.score_alarm})."
-            )
-        else:
-            at = next(look for look in task.rounds if look.run == task.text_alarm)
-            sentences.append(
-                f"On '{task.task}' the answers are others since {task.text_alarm}"
-                f" ({_share(at.changed_texts)} differ from the baseline, where repeats differ"
-                f" in {_share(at.own_texts)}); its score shows no change yet."
-            )
-    sentences.append(
+        return f"No sign that {subject} has changed."
+    sentences = [_alarm_sentence(task, drift.role) for task in drift.alarms]
+    sentences.append(_advice(drift))
+    return " ".join(sentences)
+
+
+def _alarm_sentence(task: TaskDrift, role: str) -> str:
+    at = next(look for look in task.rounds if look.run == task.alarm)
+    last = task.rounds[-1]
+    if task.score_alarm:
+        points = " points" if task.is_share else ""
+        return (
+            f"On '{task.task}' the score has changed since {last.since or task.since}, by"
+            f" {_change(last, task)}{points} (alarm at {task.score_alarm})."
+        )
+    if task.verdict_alarm:
+        return (
+            f"On '{task.task}' items are scored differently since {task.since}"
+            f" ({_distance(at.changed_verdicts, task)} from the baseline, more than before;"
+            f" alarm at {task.verdict_alarm}); their mean shows no change yet."
+        )
+    texts = "labels" if role == "judge" else "answers"
+    return (
+        f"On '{task.task}' the {texts} are others since {task.since}"
+        f" ({_share(at.changed_texts)} differ from the baseline, more than before; alarm at"
+        f" {task.text_alarm}); the score shows no change yet."
+    )
+
+
+def _advice(drift: ModelDrift) -> str:
+    if drift.role == "judge":
+        return (
+            "Scores from before and after are not by one judge: score all runs again with"
+            " `evalwright score --round`, and compare only those."
+        )
+    return (
         f"Runs of {drift.model} from before and after are not of one model: run it again"
         " with --round, and put the new run on the board."
     )
-    return " ".join(sentences)

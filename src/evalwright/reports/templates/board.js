@@ -432,7 +432,7 @@
         if (!node.isRanked) return html`<span class="quiet">${places[row] + 1}</span>`;
         const rank = node.rank[row];
         if (!rank) return html`<span class="none">${NOTHING}</span><span class="more">${node.value[row] === null ? "no number, no rank" : "not ranked"}</span>`;
-        const marks = (models[row].provisional ? " *" : "") + (models[row].other_judge ? " †" : "");
+        const marks = (models[row].provisional ? " *" : "") + (models[row].other_judge ? " †" : "") + (models[row].drift ? " ‡" : "");
         const tied = node.hasTies && node.tied[row];
         const strip = total > 1 && html`<svg class="strip" aria-hidden="true" focusable="false"><rect class="all" width="100%" height="100%" rx="1.5"/><rect class="own" x="${(100 * (rank[0] - 1) / total).toFixed(2)}%" width="${Math.max(4, 100 * (rank[1] - rank[0] + 1) / total).toFixed(2)}%" height="100%" rx="1.5"/></svg>`;
         return html`${rankText(rank)}${marks}${tied && tied.length <= 3 && html`<sup class="tied"><span class="unseen">tied </span>${tied}</sup>`}${strip}`;
@@ -732,7 +732,7 @@
   function rankTip(node, row) {
     const model = models[row];
     const tied = node.hasTies && node.tied[row];
-    return html`<p class="tip-title">${nameOf(shortened(model.label, 120))}</p><dl>${tipLine("Best rank", node.rank[row][0])}${tipLine("Worst rank", node.rank[row][1])}${tipLine("Tied", tied && shortened(tied, 60))}${tipLine("*", model.provisional && "More than 5% of its answers are missing.")}${tipLine("†", model.other_judge && "Another judge scored it.")}</dl>`;
+    return html`<p class="tip-title">${nameOf(shortened(model.label, 120))}</p><dl>${tipLine("Best rank", node.rank[row][0])}${tipLine("Worst rank", node.rank[row][1])}${tipLine("Tied", tied && shortened(tied, 60))}${tipLine("*", model.provisional && "More than 5% of its answers are missing.")}${tipLine("†", model.other_judge && "Another judge scored it.")}${tipLine("‡", model.drift && model.drift.sentence)}</dl>`;
   }
 
   const tip = by("tip");
