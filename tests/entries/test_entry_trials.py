@@ -206,4 +206,6 @@ def test_cases_of_a_board_of_summaries(tmp_path: Path) -> None:
         assert done.code in (0, 1), done.text
         comment = (tmp_path / "c.md").read_text()
         assert comment.count("ordinary") + comment.count("nothing to summarise") >= 1
-        assert "Test cases" in comment and "Read as: " in comment and "refused" in comment
+        assert (
+            "Test cases" in comment and "Read as: " in comment and "refused" in comment
+        )

@@ -176,7 +176,9 @@ def read_samples(
         )
         for task in tasks
     }
-    for row in run.score_rows():  # of a run without its samples, rows without texts
+    # Rows of a run that was published without its samples have no texts.
+    rows = run.score_rows() if run.has_published_scores else run.rows()
+    for row in rows:
         if reader := readers.get(str(row["task"])):
             reader.add(row)
     return {name: reader.chosen() for name, reader in readers.items()}

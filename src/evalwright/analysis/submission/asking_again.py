@@ -248,7 +248,9 @@ def ask_again(
         )
     answers = _answered_items(verification)
     if not answers:
-        raise RunError("The file has no answered items, so there is no request to send again.")
+        raise RunError(
+            "The file has no answered items, so there is no request to send again."
+        )
     n_items = min(settings.n_items, len(answers))
     drawn = random.Random(seed).sample(sorted(answers), n_items)
     tasks = _tasks_of(verification.tasks, drawn)
