@@ -289,3 +289,22 @@ def test_a_damaged_result_is_named(tmp_path: Path) -> None:
         for command in (("publish",), ("run", "--trust-file", "board.yaml")):
             done = board.entries(*command)
             assert done.code == 2 and "restore it from git" in done.err, done.text
+
+
+def test_history_is_kept_and_a_new_label_is_that_of_all_results(tmp_path: Path) -> None:
+    with serving(add_up) as server:
+        board = make_board(tmp_path, {"model": server.url})
+        assert board.run().code == 0
+        in_another_second()
+        board.change("sums.csv", "What is 3 + 3?,6", "What is 40 + 3?,43")
+        assert board.run().code == 0
+        board.add_entry("model", "model", server.url, "label: The Model")
+        assert "1 described" in board.run().out
+        assert requests(server) == 13
+        assert board.entries("publish").code == 0
+        record = json.loads((tmp_path / "site" / "board.json").read_text())
+        (row,) = record["models"]
+        assert row["label"] == "The Model"
+        page = (tmp_path / "site" / "models" / "the-model.html").read_text()
+        assert "History" in page or "history" in page
+        assert (tmp_path / "site" / "feed.xml").exists()

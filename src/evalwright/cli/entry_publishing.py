@@ -26,17 +26,17 @@ def publish(board_file: str) -> int:
         published_outputs,
         remove_other_pages,
     )
-    from evalwright.entries.results import newest_results, read_results
+    from evalwright.entries.results import read_results, shown_runs
 
     board = read_board(Path(board_file))
-    results = newest_results(read_results(board.results_folder))
-    if not results:
+    runs = shown_runs(read_results(board.results_folder))
+    if not runs:
         echo(
             "There are no results yet, so nothing is published. `evalwright entries run`"
         )
         return 0
     outputs = published_outputs(board)
-    folders = [result.run.folder for result in results]
+    folders = [run.folder for run in runs]
     code = make_leaderboard(leaderboard_arguments(board, folders, outputs, board.title))
     for page in remove_other_pages(outputs):
         say(f"Removed: {page} (no longer on the board)")

@@ -92,11 +92,11 @@ def _write_preview(
         BoardOutputs,
         leaderboard_arguments,
     )
-    from evalwright.entries.results import newest_results, read_results
+    from evalwright.entries.results import read_results, shown_series
     from evalwright.entries.trial_report import PreviewPlace
 
-    results = newest_results(read_results(board.results_folder))
-    folders = [result.run.folder for result in results]
+    series = shown_series(read_results(board.results_folder)).values()
+    folders = [model_series.newest.folder for model_series in series]
     title = f"{board.title} (preview)"
     json_file = trial.run.folder.parent / f"{trial.run.id}.json"
     outputs = BoardOutputs(json_file=json_file)

@@ -17,6 +17,7 @@ from evalwright.tasks.safe_files import failing_as
 BOARD_PAGE = "index.html"
 BOARD_JSON = "board.json"
 BOARD_CSV = "board.csv"
+BOARD_FEED = "feed.xml"
 PAGES_FOLDER = "models"
 KILOBYTE = 1_000
 MEGABYTE = 1_000_000
@@ -38,6 +39,7 @@ class BoardOutputs:
         plot: the picture.
         json_file: the board for programs.
         csv: the board for spreadsheets.
+        feed: new models and results, as an Atom feed.
     """
 
     into: Path | None = None
@@ -46,6 +48,7 @@ class BoardOutputs:
     plot: Path | None = None
     json_file: Path | None = None
     csv: Path | None = None
+    feed: Path | None = None
 
 
 def published_outputs(board: BoardFile) -> BoardOutputs:
@@ -59,6 +62,7 @@ def published_outputs(board: BoardFile) -> BoardOutputs:
         plot=board.folder / rules.plot if rules.plot else None,
         json_file=site / BOARD_JSON if site else None,
         csv=site / BOARD_CSV if site else None,
+        feed=site / BOARD_FEED if site else None,
     )
 
 
@@ -74,12 +78,12 @@ def leaderboard_arguments(
 
     Args:
         board: the board, whose preset and options apply.
-        run_folders: the runs that it shows.
+        run_folders: the runs; of several of a model the newest is shown, with its history.
         outputs: the files, at least one.
         title: its title.
         shows_texts: whether pages of models show texts of samples, where runs have them.
     """
-    arguments = [str(folder) for folder in run_folders]
+    arguments = ["--newest", *map(str, run_folders)]
     files: Mapping[str, Path | None] = {
         "into": outputs.into,
         "html": outputs.html,
@@ -87,6 +91,7 @@ def leaderboard_arguments(
         "plot": outputs.plot,
         "json-file": outputs.json_file,
         "csv": outputs.csv,
+        "feed": outputs.feed,
     }
     arguments += [f"--{name}={file}" for name, file in files.items() if file]
     arguments += _option_arguments(board, outputs)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from evalwright.analysis.model_series import ModelSeries, series_of
 from evalwright.core.errors import ConfigurationError, RunError
 from evalwright.entries.entry_file import Entry
 from evalwright.runs.confirmed import confirm
@@ -63,14 +64,32 @@ def read_results(folder: Path) -> list[Result]:
     return results
 
 
-def newest_results(results: Sequence[Result]) -> list[Result]:
-    """Return the newest result of each entry, by name.
+def shown_series(results: Sequence[Result]) -> dict[str, ModelSeries]:
+    """Return, by entry, the results that the board shows: the newest, and its history.
+
+    An entry whose file came to name another model or label has results that are not of one series;
+    the one with the newest answers is shown.
 
     Args:
-        results: those of each entry from the oldest to the newest, as `read_results` gives them.
+        results: all results of the board.
     """
-    newest = {result.entry: result for result in results}
-    return [newest[name] for name in sorted(newest)]
+    runs_by_entry: dict[str, list[Run]] = {}
+    for result in results:
+        runs_by_entry.setdefault(result.entry, []).append(result.run)
+    return {
+        name: max(series_of(runs), key=lambda series: series.answers[-1].answered)
+        for name, runs in sorted(runs_by_entry.items())
+    }
+
+
+def shown_runs(results: Sequence[Result]) -> list[Run]:
+    """Return the runs of a board, by entry: those that it shows, and their history."""
+    return [
+        run
+        for series in shown_series(results).values()
+        for dated in series.answers
+        for run in dated.runs
+    ]
 
 
 def check_results_folder(folder: Path) -> None:

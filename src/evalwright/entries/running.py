@@ -133,7 +133,7 @@ class EntriesRunner:
             if is_same_evaluation(planned_run, result.run.data)
         ]
         if same_results:
-            return _keep(same_results[-1], entry)
+            return _keep(same_results[-1], own_results, entry)
         why = explain(planned_run, own_results)
         checked = check_entries(self.board, [entry])
         if checked.problems:
@@ -153,6 +153,8 @@ class EntriesRunner:
                 entry.name, entry.shown_name, "failed", problem, dollars=run.cost
             )
         self._keep_samples(run, entry)
+        for result in own_results:
+            update_description(result, entry)
         folder = publish_result(
             run, entry.name, self.board.results_folder, planned_run.identity
         )
@@ -233,8 +235,11 @@ def plan_entry(configuration: Configuration) -> PlannedRun:
     return planned_run
 
 
-def _keep(result: Result, entry: Entry) -> EntryOutcome:
-    is_updated = update_description(result, entry)
+def _keep(
+    result: Result, own_results: Sequence[Result], entry: Entry
+) -> EntryOutcome:
+    """Keep a result; an entry's present label and facts are those of all its results."""
+    is_updated = any([update_description(earlier, entry) for earlier in own_results])
     state: State = "described" if is_updated else "up to date"
     sentence = (
         "the label or the facts changed; the result is the same"
