@@ -340,7 +340,7 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
             from evalwright.analysis.drift_record import mark_board, read_followed
 
             followed = read_followed([Path(file) for file in params["drift_files"]])
-            board = mark_board(board, followed)
+            board = mark_board(board, followed, ranked_runs)
         pivots = _make_pivots(board, ranked_runs, params)
         file_sentences: list[str] = []
         missing_sentences: list[str] = []

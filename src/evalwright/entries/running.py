@@ -32,7 +32,13 @@ from evalwright.entries.results import (
 from evalwright.evaluation.changed_settings import describe_changes
 from evalwright.evaluation.configuration import Configuration
 from evalwright.evaluation.evaluating import evaluate_settings
-from evalwright.evaluation.planning import PlannedRun, is_same_evaluation, make_plan
+from evalwright.evaluation.planning import (
+    PlannedRun,
+    is_same_but_for_roles,
+    is_same_evaluation,
+    make_plan,
+    role_fingerprints,
+)
 from evalwright.evaluation.remaining_budget import RemainingBudget
 from evalwright.evaluation.resolving import resolve
 from evalwright.evaluation.running import run_blocking
@@ -84,6 +90,7 @@ class EntriesRunner:
         samples_into: where files of samples are prepared; None for no files.
         progress: hears how far a run is.
         say: hears what is done and why.
+        round: of a round, everything is asked again; "" takes results of any round.
     """
 
     board: BoardFile
@@ -91,6 +98,7 @@ class EntriesRunner:
     samples_into: Path | None = None
     progress: ProgressReporter | None = None
     say: Say = lambda sentence: None
+    round: str = ""
 
     def run(
         self, entries: Sequence[Entry], budget: RemainingBudget
@@ -131,10 +139,19 @@ class EntriesRunner:
             result
             for result in own_results
             if is_same_evaluation(planned_run, result.run.data)
+            or is_scored_again(planned_run, result.run, own_results)
         ]
+        if self.round:
+            same_results = [
+                result
+                for result in same_results
+                if result.run.data["configuration"].get("round") == self.round
+            ]
         if same_results:
             return _keep(same_results[-1], own_results, entry)
         why = explain(planned_run, own_results)
+        if self.round:
+            why = f"it is asked again, in the round {self.round}"
         checked = check_entries(self.board, [entry])
         if checked.problems:
             sentence = "\n".join(map(str, checked.problems))
@@ -170,6 +187,7 @@ class EntriesRunner:
             name=entry.name,
             out=str(home_folder(self.home) / RUNS_FOLDER),
             home=self.home,
+            round=self.round,
         )
 
     def evaluate(
@@ -211,6 +229,29 @@ class EntriesRunner:
             self.say(f"{entry.name}: samples in {file}")
 
 
+def is_scored_again(
+    planned_run: PlannedRun, run: Run, own_results: Sequence[Result]
+) -> bool:
+    """Tell whether a result has the answers of a planned run, scored again by its judges.
+
+    Args:
+        planned_run: the run with the present settings.
+        run: the result.
+        own_results: the results of the entry, among them that of the answers.
+    """
+    source = run.data.get("scored_from")
+    planned_roles = {
+        role: judge.fingerprint for role, judge in planned_run.roles.items()
+    }
+    if not source or role_fingerprints(run.data.get("roles", {})) != planned_roles:
+        return False
+    return any(
+        result.run.samples_sha256 == source.get("samples_sha256")
+        and is_same_but_for_roles(planned_run, result.run.data)
+        for result in own_results
+    )
+
+
 def open_finished(folder: Path, planned_run: PlannedRun) -> Run | None:
     """Open a complete run of the planned settings; None if there is none."""
     if not (folder / RUN_FILE).is_file():
@@ -220,6 +261,8 @@ def open_finished(folder: Path, planned_run: PlannedRun) -> Run | None:
     except RunError:
         return None
     is_same = is_same_evaluation(planned_run, run.data)
+    asked_in = planned_run.configuration.get("round", "")
+    is_same = is_same and run.data["configuration"].get("round", "") == asked_in
     return run if is_same and not why_incomplete(run) else None
 
 
