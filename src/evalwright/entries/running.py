@@ -278,9 +278,7 @@ def plan_entry(configuration: Configuration) -> PlannedRun:
     return planned_run
 
 
-def _keep(
-    result: Result, own_results: Sequence[Result], entry: Entry
-) -> EntryOutcome:
+def _keep(result: Result, own_results: Sequence[Result], entry: Entry) -> EntryOutcome:
     """Keep a result; an entry's present label and facts are those of all its results."""
     is_updated = any([update_description(earlier, entry) for earlier in own_results])
     state: State = "described" if is_updated else "up to date"
