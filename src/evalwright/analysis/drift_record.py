@@ -404,7 +404,7 @@ def read_followed(files: Sequence[Path]) -> dict[str, Followed]:
     for file in files:
         if not file.is_file():
             raise RunError(
-                f"'{file}' is no file of rounds: `evalwright entries drift` writes"
+                f"'{file}' is not a file of rounds: `evalwright entries drift` writes"
                 " drift/NAME.jsonl."
             )
         if rounds := read_record(file):

@@ -21,8 +21,8 @@ from evalwright.reports import numbers
 from evalwright.reports.board_files import board_json
 from evalwright.reports.columns import normalise_label
 from evalwright.reports.documents.board import (
-    FAULT_TITLES,
     DRIFT_MARK,
+    FAULT_TITLES,
     JUDGE_MARK,
     PROVISIONAL_MARK,
     page_sections,

@@ -71,7 +71,7 @@ class DriftLook:
         since: the round from which on a change is most likely, counted from 1 for the first one
             after the baseline; 0 for none.
         change: mean of the rounds since then minus that of the rounds before; nan for none.
-        low: low end of the change's interval.
+        low: low end of the change's interval; nan while there are too few rounds for one.
         high: its high end.
     """
 
@@ -371,7 +371,7 @@ def _interval(
     bound = math.exp(min(log_bound / power, _LARGEST_LOG))
     remaining = 1 - bound * (1 - shrinkage)
     if remaining <= 0:
-        return -spread, spread
+        return math.nan, math.nan
     half = math.sqrt(unexplained * (bound - 1) / remaining * unshared)
     return max(change - half, -spread), min(change + half, spread)
 
