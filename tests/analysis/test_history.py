@@ -78,7 +78,7 @@ def test_a_run_of_the_future_is_refused_and_named(tmp_path: Path) -> None:
         check_not_in_future([run], NOW)
     with edited(run.folder) as record:
         record["started"] = "0001-01-01T00:00:00+14:00"
-    with pytest.raises(RunError, match="no date and time in UTC"):
+    with pytest.raises(RunError, match="not a date and time in UTC"):
         started_at(open_run(run.folder))
 
 

@@ -84,7 +84,7 @@ def _utc(run: Run, text: str, field: str) -> datetime:
         return moment.astimezone(UTC)
     except (ValueError, OverflowError):
         raise RunError(
-            f"{run.folder / RUN_FILE}: '{field}' is '{printable(text)[:60]}', which is no"
+            f"{run.folder / RUN_FILE}: '{field}' is '{printable(text)[:60]}', which is not a"
             " date and time in UTC, so the run has no place in time."
         ) from None
 

@@ -257,23 +257,7 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
     )
     from evalwright.cli.publishing import publish, write_workflow
 
-    workflow_options = dict.fromkeys(
-        ("config", "suite", "secrets", "trust_file", "install"), "workflow"
-    )
-    title_users = (
-        "into html latex pdf json_file embed citation plots pages workflow feed"
-    )
-    only_with(
-        **workflow_options,
-        best="plots",
-        least_answered="plots",
-        examples="pages",
-        title=title_users,
-        task_scores="latex",
-        colour_by="plots",
-        model="pivot",
-        url="feed",
-    )
+    _check_combinations()
     published = None
     if params["check"]:
         from evalwright.cli.board_checking import read_published, with_settings
@@ -295,20 +279,9 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
     from evalwright.reports.documents.board import board_document
     from evalwright.reports.documents.pivot import pivot_document
     from evalwright.runs.confirmed import confirm_all, kept_note, numbers_from
-    from evalwright.runs.keeping import keep_runs, kept_runs
-    from evalwright.runs.simulations import refuse_baseline_judges, refuse_mixture
+    from evalwright.runs.keeping import keep_runs
 
-    if params["plugins"]:
-        from evalwright.cli.arguments import load_plugins
-
-        load_plugins(params["plugins"])
-    ranked_runs = open_runs(*runs)
-    if not params["with_simulations"]:
-        refuse_mixture(ranked_runs)
-    refuse_baseline_judges(ranked_runs, params["allow_baseline_judge"])
-    if params["kept"]:
-        ranked_runs = kept_runs(ranked_runs, Path(params["kept"]))
-    all_runs = ranked_runs
+    all_runs = _open_board_runs(runs, params)
     dated = select_by_date(all_runs, params)
     ranked_runs = list(dated.shown)
     if not ranked_runs:
@@ -384,6 +357,47 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
     ):
         say(line)
     return int(bool(missing_sentences))
+
+
+def _check_combinations() -> None:
+    """Raise UsageError for options that have no effect without others."""
+    workflow_options = dict.fromkeys(
+        ("config", "suite", "secrets", "trust_file", "install"), "workflow"
+    )
+    title_users = (
+        "into html latex pdf json_file embed citation plots pages workflow feed"
+    )
+    only_with(
+        **workflow_options,
+        best="plots",
+        least_answered="plots",
+        examples="pages",
+        title=title_users,
+        task_scores="latex",
+        colour_by="plots",
+        model="pivot",
+        url="feed",
+    )
+
+
+def _open_board_runs(names: Sequence[str], params: Mapping[str, Any]) -> list[Run]:
+    """Open the runs of a board, with the plug-ins that they need.
+
+    Raises:
+        RunError: they cannot be on one board, or cannot be read.
+    """
+    from evalwright.runs.keeping import kept_runs
+    from evalwright.runs.simulations import refuse_baseline_judges, refuse_mixture
+
+    if params["plugins"]:
+        from evalwright.cli.arguments import load_plugins
+
+        load_plugins(params["plugins"])
+    runs = open_runs(*names)
+    if not params["with_simulations"]:
+        refuse_mixture(runs)
+    refuse_baseline_judges(runs, params["allow_baseline_judge"])
+    return kept_runs(runs, Path(params["kept"])) if params["kept"] else runs
 
 
 def _make_pivots(

@@ -199,9 +199,7 @@ def _table(history: Sequence[HistoryEntry]) -> doc.Table:
     return doc.Table(columns, rows, "Results by date, the newest first")
 
 
-def _verdict_row(
-    entry: HistoryEntry, verdict: EarlierVerdict
-) -> Sequence[doc.Content]:
+def _verdict_row(entry: HistoryEntry, verdict: EarlierVerdict) -> Sequence[doc.Content]:
     return (
         doc.Cell(verdict.run, name=True),
         doc.Cell(entry.date, "quiet"),
