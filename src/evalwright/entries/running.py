@@ -32,13 +32,7 @@ from evalwright.entries.results import (
 from evalwright.evaluation.changed_settings import describe_changes
 from evalwright.evaluation.configuration import Configuration
 from evalwright.evaluation.evaluating import evaluate_settings
-from evalwright.evaluation.planning import (
-    PlannedRun,
-    is_same_but_for_roles,
-    is_same_evaluation,
-    make_plan,
-    role_fingerprints,
-)
+from evalwright.evaluation.planning import PlannedRun, is_same_evaluation, make_plan
 from evalwright.evaluation.remaining_budget import RemainingBudget
 from evalwright.evaluation.resolving import resolve
 from evalwright.evaluation.running import run_blocking
@@ -139,7 +133,6 @@ class EntriesRunner:
             result
             for result in own_results
             if is_same_evaluation(planned_run, result.run.data)
-            or is_scored_again(planned_run, result.run, own_results)
         ]
         if self.round:
             same_results = [
@@ -227,29 +220,6 @@ class EntriesRunner:
         if folder is not None:
             file = compress_samples(run, folder, entry.name)
             self.say(f"{entry.name}: samples in {file}")
-
-
-def is_scored_again(
-    planned_run: PlannedRun, run: Run, own_results: Sequence[Result]
-) -> bool:
-    """Tell whether a result has the answers of a planned run, scored again by its judges.
-
-    Args:
-        planned_run: the run with the present settings.
-        run: the result.
-        own_results: the results of the entry, among them that of the answers.
-    """
-    source = run.data.get("scored_from")
-    planned_roles = {
-        role: judge.fingerprint for role, judge in planned_run.roles.items()
-    }
-    if not source or role_fingerprints(run.data.get("roles", {})) != planned_roles:
-        return False
-    return any(
-        result.run.samples_sha256 == source.get("samples_sha256")
-        and is_same_but_for_roles(planned_run, result.run.data)
-        for result in own_results
-    )
 
 
 def open_finished(folder: Path, planned_run: PlannedRun) -> Run | None:

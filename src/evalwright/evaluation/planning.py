@@ -406,37 +406,11 @@ def is_same_evaluation(run: PlannedRun, record: Mapping[str, Any]) -> bool:
     return _identity_as_in(run, record, str(asked_in)) == identity
 
 
-def is_same_but_for_roles(run: PlannedRun, record: Mapping[str, Any]) -> bool:
-    """Tell whether a finished run gave the answers of a planned one, whoever judged them.
-
-    Args:
-        run: the planned run.
-        record: the `run.json` of the finished one, which may be published without its samples.
-    """
-    settings = record.get("configuration")
-    asked_in = settings.get("round", "") if isinstance(settings, Mapping) else ""
-    roles = record.get("roles")
-    identity = run_identity(
-        _earlier_fingerprint(run.model, record.get("model")),
-        role_fingerprints(roles if isinstance(roles, Mapping) else {}),
-        run.tasks,
-        run.configuration.get("limit"),
-        run.configuration.get("seed", 0),
-        str(asked_in),
-    )
-    return not run.follows_rules and identity == record.get("identity")
-
-
-def role_fingerprints(roles: Mapping[str, Any]) -> dict[str, str]:
-    """Return the fingerprints of the judges of a record, by role."""
-    return {role: str(model.get("fingerprint", "")) for role, model in roles.items()}
-
-
 def _identity_as_in(run: PlannedRun, record: Mapping[str, Any], asked_in: str) -> str:
     """Compute a run's identity with what a record has for models that have no fingerprint."""
     fingerprint = _earlier_fingerprint(run.model, record.get("model"))
     roles = record.get("roles")
-    fingerprints_by_role = {
+    role_fingerprints = {
         role: _earlier_fingerprint(
             judge, roles.get(role) if isinstance(roles, Mapping) else None
         )
@@ -444,7 +418,7 @@ def _identity_as_in(run: PlannedRun, record: Mapping[str, Any], asked_in: str) -
     }
     return run_identity(
         fingerprint,
-        fingerprints_by_role,
+        role_fingerprints,
         run.tasks,
         run.configuration.get("limit"),
         run.configuration.get("seed", 0),
