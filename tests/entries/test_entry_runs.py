@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from support.bucket_server import serving_buckets
 from support.command import environment
 from support.openai_faults import Faults
 from support.openai_server import OpenAIServer, serving
+from support.written_judge import Asked, judge
 
 HOSTILE = "```\n@octocat see ![x](https://evil.example/x.png) <img src=x> [here](javascript:1)\n"
 
@@ -308,3 +310,34 @@ def test_history_is_kept_and_a_new_label_is_that_of_all_results(tmp_path: Path) 
         page = (tmp_path / "site" / "models" / "the-model.html").read_text()
         assert "History" in page or "history" in page
         assert (tmp_path / "site" / "feed.xml").exists()
+
+
+def test_results_of_another_judge_are_not_made_again(tmp_path: Path) -> None:
+    def verdict(label: str) -> Callable[[Asked], dict[str, str]]:
+        return lambda asked: {"reason": "r", "class": label}
+
+    with (
+        serving(add_up) as server,
+        serving(judge(verdict("incorrect"))) as judge_a,
+        serving(judge(verdict("correct"))) as judge_b,
+    ):
+        board = make_board(tmp_path, {"model": server.url})
+        role = f"judge: {{model: openai/judge, arguments: {{base_url: {judge_a.url}}}}}"
+        board.change("board.yaml", "suite:", f"suite:\n  roles: {{{role}}}")
+        board.change("board.yaml", "prices: {", "prices: {openai/judge: 1/2, ")
+        board.change("sums.yaml", "exact-match", "judge-correct")
+        done = board.run()
+        assert done.code == 0, done.text
+        in_another_second()
+        options = ("--judge", "openai/judge", "-R", f"judge.base_url={judge_b.url}")
+        done = board.entries("rejudge", "--trust-file", "board.yaml", *options)
+        assert len(board.results("model")) == 2, done.text
+        assert "1 up to date" in board.run().out  # the board's own judge has a result
+        board.change("board.yaml", judge_a.url, judge_b.url)
+        done = board.run()
+        assert done.code == 0 and "1 up to date" in done.out, done.text
+        assert requests(server) == 12
+        assert board.entries("publish").code == 0
+        record = json.loads((tmp_path / "site" / "board.json").read_text())
+        (row,) = record["models"]
+        assert row["scores"]["sums"]["value"] == 1.0

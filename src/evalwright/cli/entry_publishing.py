@@ -21,23 +21,38 @@ def publish(board_file: str) -> int:
     """
     from evalwright.entries.board_file import read_board
     from evalwright.entries.publishing import (
+        is_baseline,
         leaderboard_arguments,
         measure_published,
         published_outputs,
         remove_other_pages,
     )
-    from evalwright.entries.results import read_results, shown_runs
+    from evalwright.entries.results import read_results, shown_runs, shown_series
 
     board = read_board(Path(board_file))
-    runs = shown_runs(read_results(board.results_folder))
+    results = read_results(board.results_folder)
+    runs = shown_runs(results)
     if not runs:
         echo(
             "There are no results yet, so nothing is published. `evalwright entries run`"
         )
         return 0
     outputs = published_outputs(board)
+    ranked_runs = [series.newest for series in shown_series(results).values()]
+    ranked_judges = [
+        str(judge.get("name", ""))
+        for run in ranked_runs
+        for judge in run.data["roles"].values()
+    ]
     folders = [run.folder for run in runs]
-    code = make_leaderboard(leaderboard_arguments(board, folders, outputs, board.title))
+    arguments = leaderboard_arguments(
+        board,
+        folders,
+        outputs,
+        board.title,
+        only_history_has_baselines=not any(map(is_baseline, ranked_judges)),
+    )
+    code = make_leaderboard(arguments)
     for page in remove_other_pages(outputs):
         say(f"Removed: {page} (no longer on the board)")
     sizes = ", ".join(map(str, measure_published(board)))

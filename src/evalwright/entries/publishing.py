@@ -73,6 +73,7 @@ def leaderboard_arguments(
     title: str,
     *,
     shows_texts: bool = False,
+    only_history_has_baselines: bool = False,
 ) -> list[str]:
     """Return the arguments of `evalwright leaderboard` that write a board.
 
@@ -82,6 +83,8 @@ def leaderboard_arguments(
         outputs: the files, at least one.
         title: its title.
         shows_texts: whether pages of models show texts of samples, where runs have them.
+        only_history_has_baselines: whether a baseline judged earlier results, but none that is
+            ranked.
     """
     arguments = ["--newest", *map(str, run_folders)]
     files: Mapping[str, Path | None] = {
@@ -100,10 +103,16 @@ def leaderboard_arguments(
     arguments += _option_arguments(board, outputs)
     if outputs.pages and "examples" not in board.board and not shows_texts:
         arguments.append("--examples=0")
-    if any(spec.model.startswith("baseline/") for spec in board.suite.roles.values()):
+    chosen_judges = [spec.model for spec in board.suite.roles.values()]
+    if only_history_has_baselines or any(map(is_baseline, chosen_judges)):
         # Whoever wrote the board's file chose it; the board says so.
         arguments.append("--allow-baseline-judge")
     return [*arguments, f"--title={title}"]
+
+
+def is_baseline(model: str) -> bool:
+    """Tell whether a judge is a baseline, by its name."""
+    return model.startswith("baseline/")
 
 
 def _option_arguments(board: BoardFile, outputs: BoardOutputs) -> Iterator[str]:

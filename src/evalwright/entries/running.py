@@ -132,7 +132,7 @@ class EntriesRunner:
         same_results = [
             result
             for result in own_results
-            if is_same_evaluation(planned_run, result.run.data)
+            if is_of_present_settings(planned_run, result.run)
         ]
         if self.round:
             same_results = [
@@ -250,7 +250,8 @@ def plan_entry(configuration: Configuration) -> PlannedRun:
 
 def _keep(result: Result, own_results: Sequence[Result], entry: Entry) -> EntryOutcome:
     """Keep a result; an entry's present label and facts are those of all its results."""
-    is_updated = any([update_description(earlier, entry) for earlier in own_results])
+    updates = [update_description(earlier, entry) for earlier in own_results]
+    is_updated = any(updates)
     state: State = "described" if is_updated else "up to date"
     sentence = (
         "the label or the facts changed; the result is the same"
@@ -260,6 +261,17 @@ def _keep(result: Result, own_results: Sequence[Result], entry: Entry) -> EntryO
     return EntryOutcome(
         entry.name, entry.shown_name, state, sentence, result.run.folder
     )
+
+
+def is_of_present_settings(planned_run: PlannedRun, run: Run) -> bool:
+    """Tell whether a result is of the settings of a planned run.
+
+    A result whose answers were scored again by another judge is, if its model, answers' settings
+    and judge are those of the plan.
+    """
+    if is_same_evaluation(planned_run, run.data):
+        return True
+    return "scored_from" in run.data and not _describe(planned_run, run)
 
 
 def explain(planned_run: PlannedRun, own_results: Sequence[Result]) -> str:
@@ -272,6 +284,14 @@ def explain(planned_run: PlannedRun, own_results: Sequence[Result]) -> str:
     if not own_results:
         return "it has no result yet"
     newest = own_results[-1].run
+    changes = _describe(planned_run, newest)
+    date = str(newest.data["started"])[:10]
+    changed = "; ".join(changes) if changes else "another setting of the board"
+    return f"its result of {date} is of other settings ({changed})"
+
+
+def _describe(planned_run: PlannedRun, run: Run) -> list[str]:
+    """Describe what differs between a planned run and a result, which has no texts of rows."""
     tasks = tuple(
         replace(
             task,
@@ -279,16 +299,13 @@ def explain(planned_run: PlannedRun, own_results: Sequence[Result]) -> str:
         )
         for task in planned_run.tasks
     )
-    changes = describe_changes(
-        newest.data,
+    return describe_changes(
+        run.data,
         model=planned_run.model,
         roles=planned_run.roles,
         tasks=tasks,
         configuration=planned_run.configuration,
     )
-    date = str(newest.data["started"])[:10]
-    changed = "; ".join(changes) if changes else "another setting of the board"
-    return f"its result of {date} is of other settings ({changed})"
 
 
 def why_incomplete(run: Run) -> str:
