@@ -212,6 +212,7 @@ def test_a_few_months_of_a_board(year: BoardYear) -> None:
 def test_a_year_of_a_board(year: BoardYear) -> None:
     waiting = [name for name in year.models if name not in ("nova", "carol", "dave")]
     failing = {1: "carol", 5: "dave", 8: waiting[-1]}
+    new_judges = {2: "judge-b", 11: "judge-c"}
     n_each_month = -(-len(waiting[:-1]) // 9)
     n_rounds: Counter[str] = Counter()
     present: list[str] = []
@@ -221,10 +222,9 @@ def test_a_year_of_a_board(year: BoardYear) -> None:
         year.day = f"2025-{month:02}-05"
         if month == 3:
             refuse_poison(year)
-        if month == 4:
-            change_judge(year, "judge-b")
-        if month == 11:
-            change_judge(year, "judge-c")
+        if month in new_judges:
+            year.publish()
+            change_judge(year, new_judges[month])
         if month == 10:
             year.publish(again="nova")
         if month == 7:
@@ -247,9 +247,9 @@ def test_a_year_of_a_board(year: BoardYear) -> None:
         n_rounds.update(present)
         check_month(year, month, issues[month])
 
-    # The silent change: the alarm names the round from which on the model was another one.
+    # The silent change in July: it takes three rounds, and the alarm names the round from which on the model was another one.
     alarmed = [month for month, issue in issues.items() if "Nova" in issue]
-    assert alarmed and alarmed[0] in (8, 9), issues
+    assert alarmed and alarmed[0] == 9, issues
     assert "2025-07" in issues[alarmed[0]]
     assert not any(issue for month, issue in issues.items() if month < 7), issues
     check_paid_once(year, n_rounds, again=("nova",))
@@ -283,5 +283,5 @@ def check_month(year: BoardYear, month: int, issue: str) -> None:
         assert marked == {"Nova"}
         mark = shown["Nova"]["drift"]
         assert mark["since"] == "2025-07-20" and mark["of"] == "model"
-        for path in ("site/index.html", "README.md"):
-            assert "Nova has changed since 2025-07-20" in year.published(path)
+        page = year.published("site/index.html")
+        assert "Nova has changed since 2025-07-20" in page

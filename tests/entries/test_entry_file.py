@@ -204,7 +204,7 @@ def test_a_folder_of_entries(tmp_path: Path) -> None:
     folder = tmp_path / "entries"
     assert read_entries(folder) == []  # git keeps no empty folders
     folder.write_text("a file in its place")
-    with pytest.raises(WrongFiles, match="no folder of entries"):
+    with pytest.raises(WrongFiles, match="not a folder of entries"):
         read_entries(folder)
     folder.unlink()
     folder.mkdir()

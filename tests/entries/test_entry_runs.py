@@ -350,7 +350,7 @@ def test_a_model_that_changed_is_asked_again_in_a_round(tmp_path: Path) -> None:
         in_another_second()
         done = board.run("model", "--round", "w49")
         assert done.code == 0, done.text
-        assert "it is asked again, in the round w49" in done.err
+        assert "its requests are sent again, in the round w49" in done.err
         assert "1 entry: 1 published." in done.out
         assert len(board.results("model")) == 2 and requests(server) == 24
         # The same round is not asked twice, and without a round the new result is the entry's.

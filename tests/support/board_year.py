@@ -21,7 +21,8 @@ from support.openai_server import OpenAIServer, serving
 from support.written_judge import Asked, judge
 
 KEY = "sk-a-key-of-the-board-1234567890"
-N_ITEMS = 20
+N_ITEMS = 60
+"""With 20, no change of a model can be told from chance in a year of monthly rounds."""
 N_TRIAL_ITEMS = 4
 N_REPEATS = 2
 CLOCK = '''\

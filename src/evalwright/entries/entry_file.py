@@ -183,7 +183,7 @@ def entry_paths(folder: Path) -> list[Path]:
     if not folder.exists():
         return []
     if not folder.is_dir():
-        raise WrongFiles([Problem(shown, 1, "This is no folder of entries.")])
+        raise WrongFiles([Problem(shown, 1, "This is not a folder of entries.")])
     paths = []
     for path in folder.iterdir():
         if path.name.startswith("."):  # .gitkeep and files of editors

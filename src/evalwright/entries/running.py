@@ -144,7 +144,7 @@ class EntriesRunner:
             return _keep(same_results[-1], own_results, entry)
         why = explain(planned_run, own_results)
         if self.round:
-            why = f"it is asked again, in the round {self.round}"
+            why = f"its requests are sent again, in the round {self.round}"
         checked = check_entries(self.board, [entry])
         if checked.problems:
             sentence = "\n".join(map(str, checked.problems))
