@@ -224,6 +224,8 @@ def test_a_year_of_a_board(year: BoardYear) -> None:
             refuse_poison(year)
         if month in new_judges:
             year.publish()
+            note_added(year, added)
+            year.day = f"2025-{month:02}-10"
             change_judge(year, new_judges[month])
         if month == 10:
             year.publish(again="nova")
@@ -237,10 +239,7 @@ def test_a_year_of_a_board(year: BoardYear) -> None:
             add_entries(year, [*new, *filter(None, [down])], down=down)
         else:
             year.publish()
-        for name in year.models:
-            if name.capitalize() in year.board() and name not in added:
-                added[name] = year.day
-
+        note_added(year, added)
         present += [*new, *filter(None, [down])]
         year.day = f"2025-{month:02}-20"
         issues[month] = year.drift()
@@ -271,6 +270,14 @@ def test_a_year_of_a_board(year: BoardYear) -> None:
     megabytes = year.git_megabytes()
     print(f"{megabytes:.1f} MB in git after the year")
     assert megabytes < MOST_MEGABYTES
+
+
+def note_added(year: BoardYear, added: dict[str, str]) -> None:
+    """Note the day on which models came onto the board."""
+    shown = year.board()
+    for name in year.models:
+        if name.capitalize() in shown:
+            added.setdefault(name, year.day)
 
 
 def check_month(year: BoardYear, month: int, issue: str) -> None:
