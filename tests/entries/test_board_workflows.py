@@ -596,6 +596,17 @@ def test_what_is_there_stays_and_workflows_follow_the_board(
     assert '"41 4 * * *"' in Path(".github/workflows/drift.yml").read_text()
 
 
+def test_there_is_no_example_that_the_board_would_refuse(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rules = board_text("blank").replace(", demo]", "]")
+    Path("board.yaml").write_text(rules)
+    assert main(["init", "--leaderboard"]) == 0
+    assert not Path("entries").exists()
+    assert main(["entries", "check"]) == 0  # git keeps no empty folder
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -17,6 +17,7 @@ from evalwright.analysis.drift_record import (
 from evalwright.entries.drifting import name_round
 from support.command import Done
 from support.openai_server import serving
+from support.runs import edited
 from support.typed import typed
 
 N_ITEMS = 60
@@ -222,6 +223,15 @@ def test_a_board_marks_results_from_before_the_change(tmp_path: Path) -> None:
     record = json.loads((tmp_path / "board.json").read_text())
     assert record["models"][0]["drift"]["since"] == "2099-01-06"
     assert any("has changed since 2099-01-06" in note for note in record["notes"])
+    # Answers that were scored again later are as old as they were.
+    with edited(tmp_path / "runs" / "old") as run_record:
+        answered = run_record["started"]
+        sha256 = run_record["samples"]["sha256"]
+        source = {"run": "first", "samples_sha256": sha256, "answered": answered}
+        run_record.update(started="2099-02-01T08:00:00+00:00", scored_from=source)
+    assert typed(*board.split(), folder=tmp_path).code == 0
+    record = json.loads((tmp_path / "board.json").read_text())
+    assert record["models"][0]["drift"]["of"] == "model"
     missing = typed("leaderboard", "old", "--drift", "none.jsonl", folder=tmp_path)
     assert missing.code == 2 and "entries drift" in missing.err
 

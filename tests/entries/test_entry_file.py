@@ -202,8 +202,11 @@ def test_files_that_are_none(tmp_path: Path) -> None:
 
 def test_a_folder_of_entries(tmp_path: Path) -> None:
     folder = tmp_path / "entries"
-    with pytest.raises(WrongFiles, match="no folder of entries"):
+    assert read_entries(folder) == []  # git keeps no empty folders
+    folder.write_text("a file in its place")
+    with pytest.raises(WrongFiles, match="not a folder of entries"):
         read_entries(folder)
+    folder.unlink()
     folder.mkdir()
     (folder / ".gitkeep").touch()
     (folder / "b.yaml").write_text("model: demo/small\n")

@@ -341,3 +341,19 @@ def test_results_of_another_judge_are_not_made_again(tmp_path: Path) -> None:
         record = json.loads((tmp_path / "site" / "board.json").read_text())
         (row,) = record["models"]
         assert row["scores"]["sums"]["value"] == 1.0
+
+
+def test_a_model_that_changed_is_asked_again_in_a_round(tmp_path: Path) -> None:
+    with serving(add_up) as server:
+        board = make_board(tmp_path, {"model": server.url})
+        assert board.run().code == 0
+        in_another_second()
+        done = board.run("model", "--round", "w49")
+        assert done.code == 0, done.text
+        assert "its requests are sent again, in the round w49" in done.err
+        assert "1 entry: 1 published." in done.out
+        assert len(board.results("model")) == 2 and requests(server) == 24
+        # The same round is not asked twice, and without a round the new result is the entry's.
+        assert "1 up to date" in board.run("model", "--round", "w49").out
+        assert "1 up to date" in board.run().out
+        assert requests(server) == 24

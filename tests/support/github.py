@@ -14,7 +14,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -83,6 +83,8 @@ class GitHub:
         fakes: commands of `evalwright` that a script stands in for, by their first two words.
         steps: every step that was run with a shell.
         results: the result of each job of the last workflow.
+        path: a folder that Python modules of the steps are taken from first.
+        extra: variables of all steps.
     """
 
     folder: Path
@@ -93,6 +95,8 @@ class GitHub:
     results: dict[str, str] = field(default_factory=dict)
     replies: dict[str, str | None] = field(default_factory=dict)
     summary: str = ""
+    path: str = ""
+    extra: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.commands = self.folder / "commands"
@@ -241,7 +245,8 @@ class GitHub:
             env={
                 "PATH": f"{self.commands}:/usr/bin:/bin",
                 "HOME": str(self.folder / "home"),
-                "PYTHONPATH": str(ROOT / "src"),
+                "PYTHONPATH": self._python_path,
+                **self.extra,
                 "GH_STUB": str(self.folder),
                 "GITHUB_REPOSITORY": "acme/board",
                 "GITHUB_STEP_SUMMARY": str(summary),
@@ -255,6 +260,29 @@ class GitHub:
         name = step.get("name", "")
         self.steps.append(Step(job, name, own, done.returncode, done.stdout))
         return done.returncode == 0
+
+    @property
+    def _python_path(self) -> str:
+        return os.pathsep.join(filter(None, [self.path, str(ROOT / "src")]))
+
+    def command(
+        self, arguments: Sequence[str], folder: Path, extra: Mapping[str, str]
+    ) -> tuple[int, str]:
+        """Run `evalwright ARGUMENTS` in a folder, as its owner; its exit code and what it printed."""
+        done = subprocess.run(
+            [sys.executable, "-m", "evalwright", *arguments],
+            cwd=folder,
+            env={
+                "PATH": f"{self.commands}:/usr/bin:/bin",
+                "HOME": str(self.folder / "home"),
+                "PYTHONPATH": self._python_path,
+                **extra,
+            },
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        return done.returncode, done.stdout
 
     def output_of(self, job: str, name: str) -> str:
         """What the last step of that name printed."""

@@ -23,6 +23,7 @@ from evalwright.analysis.drift import (
     TaskDrift,
     measure_items,
 )
+from evalwright.analysis.model_series import source_of
 from evalwright.bounded import from_json
 from evalwright.core.errors import RunError
 from evalwright.core.plain import Plain
@@ -30,6 +31,7 @@ from evalwright.tasks.safe_files import failing_as, write_file
 
 if TYPE_CHECKING:
     from evalwright.analysis.board import Board
+    from evalwright.runs.reader import Run
 
 TEXT_DIGITS = 4
 NO_TEXT = "-" * TEXT_DIGITS
@@ -410,40 +412,44 @@ def read_followed(files: Sequence[Path]) -> dict[str, Followed]:
     return {name: follow(rounds, len(records)) for name, rounds in records.items()}
 
 
-def mark_board(board: Board, followed: Mapping[str, Followed]) -> Board:
+def mark_board(
+    board: Board, followed: Mapping[str, Followed], runs: Sequence[Run]
+) -> Board:
     """Mark the results from before a change of their model, or of the judge.
 
     Args:
         board: the board.
         followed: what the files of rounds say, by name (`read_followed`).
+        runs: the runs of the board. Answers that were scored again are as old as they were.
 
     Returns:
         The board with marks on rows, and a note for each sentence.
     """
     rows = tuple(
-        replace(row, drift=_mark_of(row.label, row.date, followed))
+        replace(row, drift=_mark_of(runs[row.run_index], followed))
         for row in board.rows
     )
     sentences = dict.fromkeys(row.drift.sentence for row in rows if row.drift)
     notes = tuple(f"‡ {sentence}" for sentence in sentences)
-    more = tuple(mark_board(further, followed) for further in board.more)
+    more = tuple(mark_board(further, followed, runs) for further in board.more)
     return replace(board, rows=rows, notes=(*board.notes, *notes), more=more)
 
 
-def _mark_of(
-    label: str, date: str, followed: Mapping[str, Followed]
-) -> DriftMark | None:
+def _mark_of(run: Run, followed: Mapping[str, Followed]) -> DriftMark | None:
     """Return the mark of a result: that of its model before that of the judge."""
     judge_name = Path(JUDGE_FILE).stem
+    scored = str(run.data["started"])[:10]
+    answered = str(source_of(run).get("answered", scored))[:10]
     marks = []
     for name, record in followed.items():
-        if name != judge_name and record.label != label:
+        if name != judge_name and record.label != run.label:
             continue
         of = "judge" if name == judge_name else "model"
+        date = scored if of == "judge" else answered
         marks += [
             _mark(record.label, change, of)
             for change in record.changes
-            if date[:10] < change.since_date
+            if date < change.since_date
         ]
     return min(marks, key=lambda mark: mark.of != "model", default=None)
 

@@ -43,7 +43,7 @@ def init_board(params: Mapping[str, Any]) -> int:
     board = read_board(folder)
     texts = repository_texts(board)
     if has_entries(folder):
-        del texts[EXAMPLE]
+        texts.pop(EXAMPLE, None)
     for path, text in texts.items():
         _write_new(folder / path, text)
     made = workflows(board)

@@ -40,6 +40,12 @@ if TYPE_CHECKING:
     "Where files of samples are prepared for an upload. Default: samples of the home"
     " folder, where the board's samples go to a release or the hub.",
 )
+@option(
+    "--round",
+    "NAME",
+    "Ask everything again, as in no other round: for a model that has changed.",
+    default="",
+)
 @HOME
 @QUIET
 @AS_JSON
@@ -69,6 +75,7 @@ def run(names: tuple[str, ...], **params: Any) -> int:
             samples_into=Path(samples_into) if samples_into else None,
             progress=progress,
             say=progress.show if progress else say,
+            round=params["round"],
         )
         outcomes = [*runner.run(entries, budget), *unreadable]
     failures = [outcome for outcome in outcomes if outcome.state == "failed"]

@@ -346,7 +346,7 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
             from evalwright.analysis.drift_record import mark_board, read_followed
 
             followed = read_followed([Path(file) for file in params["drift_files"]])
-            board = mark_board(board, followed)
+            board = mark_board(board, followed, ranked_runs)
         board = add_history(board, ranked_runs, dated, params, show_step)
         pivots = _make_pivots(board, ranked_runs, params)
         file_sentences: list[str] = []

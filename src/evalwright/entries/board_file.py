@@ -44,6 +44,7 @@ from evalwright.tasks.yaml_files import Document, KeyPath, kind_of, read_documen
 
 BOARD_FILE = "board.yaml"
 ENTRIES_FOLDER = "entries"
+DRIFT_FOLDER = "drift"
 RESULTS_FOLDER = "results"
 LOCAL_PROVIDERS = ("demo", "hf", "vllm-local")
 """Providers without a server whose models are named by a repository, or come with the package."""
@@ -216,6 +217,11 @@ class BoardFile:
     def results_folder(self) -> Path:
         """The folder of published results."""
         return self.folder / RESULTS_FOLDER
+
+    @property
+    def drift_folder(self) -> Path:
+        """The folder of the rounds of a fixed sample."""
+        return self.folder / DRIFT_FOLDER
 
     def configuration(self, models: Sequence[ModelSpec] = ()) -> Configuration:
         """Return the evaluation of these models, with the board's prices for them.

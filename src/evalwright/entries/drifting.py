@@ -33,7 +33,7 @@ from evalwright.analysis.drift_record import (
 )
 from evalwright.core.errors import EvalwrightError, RunError, StoreError
 from evalwright.core.private import home_folder
-from evalwright.entries.board_file import BoardFile
+from evalwright.entries.board_file import DRIFT_FOLDER, BoardFile
 from evalwright.entries.entry_file import Entry
 from evalwright.evaluation.configuration import Configuration
 from evalwright.evaluation.evaluating import evaluate_settings
@@ -48,7 +48,6 @@ from evalwright.runs.progress import ProgressReporter
 from evalwright.runs.reader import Run, open_run
 from evalwright.runs.writer import RUN_FILE
 
-DRIFT_FOLDER = "drift"
 JUDGE = Path(JUDGE_FILE).stem
 ALL_TASKS = "all tasks"
 ROUND_FORMATS = {"day": "%Y-%m-%d", "week": "%G-W%V", "month": "%Y-%m"}
@@ -113,7 +112,7 @@ class DriftWatch:
     @property
     def folder(self) -> Path:
         """Where the files of rounds are."""
-        return self.board.folder / DRIFT_FOLDER
+        return self.board.drift_folder
 
     def watch(self, entries: Sequence[Entry]) -> list[Watched]:
         """Ask every model behind an API, then the judge, and test their rounds.

@@ -172,16 +172,18 @@ def read_entries(folder: Path) -> list[Entry]:
 
 
 def entry_paths(folder: Path) -> list[Path]:
-    """List the files of a folder of entries, sorted by name.
+    """List the files of a folder of entries, sorted by name; a missing one has none, as in git.
 
     Raises:
-        WrongFiles: the folder is missing, is a link, or holds too many files.
+        WrongFiles: it is no folder, is a link, or holds too many files.
     """
     shown = shown_file(shown_path(folder.parent.resolve() / folder.name))
     if folder.is_symlink():
         raise WrongFiles([Problem(shown, 1, "The folder of entries is a link.")])
+    if not folder.exists():
+        return []
     if not folder.is_dir():
-        raise WrongFiles([Problem(shown, 1, "There is no folder of entries here.")])
+        raise WrongFiles([Problem(shown, 1, "This is not a folder of entries.")])
     paths = []
     for path in folder.iterdir():
         if path.name.startswith("."):  # .gitkeep and files of editors

@@ -97,6 +97,9 @@ def leaderboard_arguments(
         "feed": outputs.feed,
     }
     arguments += [f"--{name}={file}" for name, file in files.items() if file]
+    if board.drift_folder.is_dir():
+        rounds = sorted(board.drift_folder.glob("*.jsonl"))
+        arguments += [f"--drift={file}" for file in rounds]
     arguments += _option_arguments(board, outputs)
     if outputs.pages and "examples" not in board.board and not shows_texts:
         arguments.append("--examples=0")

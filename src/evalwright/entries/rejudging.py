@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evalwright.analysis.model_series import series_of
+from evalwright.analysis.model_series import DatedAnswers, series_of, source_of
 from evalwright.core.errors import (
     ConfigurationError,
     RunError,
@@ -88,7 +88,7 @@ def judged_results(board: BoardFile, names: Sequence[str]) -> list[JudgedResult]
                 " from git, or remove its folder."
             )
         results += [
-            JudgedResult(entry, dated.runs[0])
+            JudgedResult(entry, _run_that_answered(dated))
             for series in series_of(runs)
             for dated in series.answers
         ]
@@ -97,6 +97,12 @@ def judged_results(board: BoardFile, names: Sequence[str]) -> list[JudgedResult]
             f"'{folder}' has no results yet: `evalwright entries run` makes them."
         )
     return results
+
+
+def _run_that_answered(dated: DatedAnswers) -> Run:
+    """Return the result whose run gave the answers, whatever the clocks of two machines say."""
+    answering = [run for run in dated.runs if not source_of(run)]
+    return answering[0] if answering else dated.runs[0]
 
 
 class SamplesFinder:

@@ -84,6 +84,7 @@ class EntriesRunner:
         samples_into: where files of samples are prepared; None for no files.
         progress: hears how far a run is.
         say: hears what is done and why.
+        round: of a round, everything is asked again; "" takes results of any round.
     """
 
     board: BoardFile
@@ -91,6 +92,7 @@ class EntriesRunner:
     samples_into: Path | None = None
     progress: ProgressReporter | None = None
     say: Say = lambda sentence: None
+    round: str = ""
 
     def run(
         self, entries: Sequence[Entry], budget: RemainingBudget
@@ -132,9 +134,17 @@ class EntriesRunner:
             for result in own_results
             if is_of_present_settings(planned_run, result.run)
         ]
+        if self.round:
+            same_results = [
+                result
+                for result in same_results
+                if result.run.data["configuration"].get("round") == self.round
+            ]
         if same_results:
             return _keep(same_results[-1], own_results, entry)
         why = explain(planned_run, own_results)
+        if self.round:
+            why = f"its requests are sent again, in the round {self.round}"
         checked = check_entries(self.board, [entry])
         if checked.problems:
             sentence = "\n".join(map(str, checked.problems))
@@ -170,6 +180,7 @@ class EntriesRunner:
             name=entry.name,
             out=str(home_folder(self.home) / RUNS_FOLDER),
             home=self.home,
+            round=self.round,
         )
 
     def evaluate(
@@ -220,6 +231,8 @@ def open_finished(folder: Path, planned_run: PlannedRun) -> Run | None:
     except RunError:
         return None
     is_same = is_same_evaluation(planned_run, run.data)
+    asked_in = planned_run.configuration.get("round", "")
+    is_same = is_same and run.data["configuration"].get("round", "") == asked_in
     return run if is_same and not why_incomplete(run) else None
 
 

@@ -59,7 +59,8 @@ def repository_texts(board: BoardFile) -> dict[str, str]:
     """Write the files of a repository besides the board and the workflows, by path."""
     marks = {"@TITLE@": board.title, "@RULES@": _rules_text(board)}
     texts = {path: _template(name) for path, name in _TEXTS.items()}
-    texts["entries/example.yaml"] = _template("example.yaml")
+    if "demo" in board.entries.providers:
+        texts[EXAMPLE] = _template("example.yaml")
     for mark, replacement in marks.items():
         texts = {path: text.replace(mark, replacement) for path, text in texts.items()}
     return texts
@@ -84,6 +85,7 @@ def workflows(board: BoardFile) -> Workflows:
         "@RELEASE@": _template("release.yml") if is_release else "",
         "@HUB@": hub_step if publish.samples.startswith("hub:") else "",
         "        @KEYS@\n": _keys_text(secrets),
+        "          @KEY_ROWS@\n": _key_rows(secrets),
         "@ISSUE@": _template("issue.sh").rstrip().replace("\n", "\n          "),
     }
     texts = {}
@@ -139,8 +141,11 @@ def _rules_text(board: BoardFile) -> str:
 
 
 def _keys_text(secrets: list[str]) -> str:
-    rows = "".join(f"          {name}: ${{{{ secrets.{name} }}}}\n" for name in secrets)
-    return f"        env:\n{rows}" if secrets else ""
+    return f"        env:\n{_key_rows(secrets)}" if secrets else ""
+
+
+def _key_rows(secrets: list[str]) -> str:
+    return "".join(f"          {name}: ${{{{ secrets.{name} }}}}\n" for name in secrets)
 
 
 def _quoted(requirement: str) -> str:

@@ -104,7 +104,7 @@ class Derived:
                 self.made_from: {
                     "run": old.id,
                     "samples_sha256": digest,
-                    "answered": _answered(old),
+                    "answered": answered_when(old),
                     **({"round": asked_in} if asked_in else {}),
                 },
                 "started": self._started.isoformat(timespec="seconds"),
@@ -119,7 +119,7 @@ class Derived:
         return run
 
 
-def _answered(old: Run) -> str:
+def answered_when(old: Run) -> str:
     """Return when the answers were given: the start of the run that sent the requests."""
     for key in ("scored_from", "aggregated_from"):
         source = old.data.get(key) or {}

@@ -321,7 +321,7 @@ def rescore_all(
     the same call with more budget continues where this one ended.
 
     Args:
-        rescorings: the runs, as `prepare_rescoring` returns them.
+        rescorings: the runs, as `prepare_rescoring` returns them, all of one round.
         home: folder of the store.
         budget: spending limits, such as "5 USD", over all runs together.
         price: prices of the models, as `price` of a suite.
